@@ -1,0 +1,72 @@
+//! Where the binary under test is, and building it where nobody has.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The root of the repository.
+pub fn repository() -> &'static Path {
+    static ROOT: OnceLock<PathBuf> = OnceLock::new();
+    ROOT.get_or_init(|| {
+        let tests = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .canonicalize()
+            .expect("the folder of the tests");
+        tests.parent().expect("the repository").to_path_buf()
+    })
+}
+
+/// Cargo's target directory, from the place of the running test (`target/<profile>/deps/…`).
+pub fn target_directory() -> PathBuf {
+    profile_directory()
+        .parent()
+        .expect("a target directory")
+        .to_path_buf()
+}
+
+fn profile_directory() -> PathBuf {
+    let executable = env::current_exe().expect("the path of this test");
+    let directory = executable.parent().expect("a directory");
+    if directory.ends_with("deps") {
+        directory.parent().expect("a profile").to_path_buf()
+    } else {
+        directory.to_path_buf()
+    }
+}
+
+/// The binary under test: `$STILLPOINT`, or else this workspace's own, brought up to date once
+/// a process. Cargo's lock keeps test processes that do so at once apart.
+pub fn stillpoint() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| match env::var_os("STILLPOINT") {
+        Some(path) => PathBuf::from(path)
+            .canonicalize()
+            .expect("the binary that $STILLPOINT names"),
+        None => build(),
+    })
+}
+
+fn build() -> PathBuf {
+    let directory = profile_directory();
+    let profile = match directory.file_name().and_then(|name| name.to_str()) {
+        Some("debug") | None => "dev",
+        Some(name) => name,
+    };
+    // The whole workspace's features, as in the `cargo test --workspace` that runs us: the
+    // dependencies are then built already.
+    let output = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .current_dir(repository())
+        .args(["build", "--quiet", "--workspace", "--bins"])
+        .args(["--profile", profile, "--target-dir"])
+        .arg(target_directory())
+        .output()
+        .expect("cargo runs");
+    assert!(
+        output.status.success(),
+        "stillpoint does not build:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let binary = directory.join("stillpoint");
+    assert!(binary.exists(), "{} was not built", binary.display());
+    binary
+}

@@ -1,0 +1,29 @@
+//! Black-box tests of Stillpoint: what drives the built binary as an editor would.
+//!
+//! [`DapClient`] starts the adapter and checks every message that it sends, [`Fixture`] compiles
+//! the small programs of `tests/fixtures` on demand and knows their lines by name, [`run`] walks
+//! a table of steps, and [`process`] looks at processes from outside.
+//!
+//! ```no_run
+//! use stillpoint_tests::{DapClient, Fixture};
+//!
+//! let program = Fixture::of("c/loop.c");
+//! let mut client = DapClient::stopped_at(&program, "body");
+//! assert_eq!(client.locals()["i"], "0");
+//! client.disconnect();
+//! ```
+//!
+//! There are no sleeps: every wait is for a message or for the end of a process, under one
+//! deadline ([`DEADLINE`]), and a wait that fails prints the whole transcript.
+
+mod binary;
+mod client;
+mod fixture;
+pub mod process;
+mod schema;
+mod steps;
+
+pub use binary::{repository, stillpoint, target_directory};
+pub use client::{DEADLINE, DapClient, Server};
+pub use fixture::{Compiler, Fixture, Flags, aarch64_executable};
+pub use steps::{Step, matrix, run, run_with};

@@ -1,0 +1,158 @@
+//! Processes seen from outside the debugger, waited for without sleeping.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::client::DEADLINE;
+use crate::fixture::Fixture;
+
+/// Sends `signal` to the process; nothing happens where there is none.
+pub fn send_signal(pid: i32, signal: Signal) {
+    let _ = kill(Pid::from_raw(pid), signal);
+}
+
+/// Whether the process ended (a zombie has ended too) before the time was up.
+pub fn ends_within(pid: i32, limit: Duration) -> bool {
+    // SAFETY: pidfd_open(2) takes two integers and touches no memory of ours.
+    let number = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    if number < 0 {
+        assert_eq!(Errno::last(), Errno::ESRCH, "pidfd_open({pid})");
+        return true;
+    }
+    // SAFETY: the descriptor is new, and nobody else knows it.
+    let process = unsafe { OwnedFd::from_raw_fd(number as i32) };
+    let mut polled = [PollFd::new(process.as_fd(), PollFlags::POLLIN)];
+    let timeout = PollTimeout::try_from(limit).expect("a short wait");
+    poll(&mut polled, timeout).expect("poll") > 0
+}
+
+/// Waits for the end of a child of ours.
+///
+/// # Panics
+/// Where the deadline passes.
+pub fn wait_for(child: &mut Child) -> ExitStatus {
+    assert!(
+        ends_within(child.id() as i32, DEADLINE),
+        "process {} does not end",
+        child.id()
+    );
+    child.wait().expect("wait")
+}
+
+/// The value of a line of `/proc/PID/status`; none where the process is gone.
+pub fn status(pid: i32, key: &str) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    text.lines()
+        .find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))
+        .map(|value| value.trim().to_owned())
+}
+
+/// Whether the process is there and is no zombie.
+pub fn is_alive(pid: i32) -> bool {
+    status(pid, "State").is_some_and(|state| !state.starts_with(['Z', 'X']))
+}
+
+/// The executable bytes of the image `file` as they are in the memory of the process.
+pub fn text_bytes(pid: i32, file: &Path) -> Vec<u8> {
+    use std::os::unix::fs::FileExt;
+    let memory = fs::File::open(format!("/proc/{pid}/mem")).expect("/proc/PID/mem");
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).expect("/proc/PID/maps");
+    let name = file.to_str().expect("a path in UTF-8");
+    let mut bytes = Vec::new();
+    for line in maps.lines().filter(|line| line.ends_with(name)) {
+        let mut columns = line.split_whitespace();
+        let (Some(range), Some(rights)) = (columns.next(), columns.next()) else {
+            continue;
+        };
+        if !rights.contains('x') {
+            continue;
+        }
+        let (start, end) = range.split_once('-').expect("a range");
+        let start = u64::from_str_radix(start, 16).expect("an address");
+        let end = u64::from_str_radix(end, 16).expect("an address");
+        let mut part = vec![0; (end - start) as usize];
+        memory.read_exact_at(&mut part, start).expect("its text");
+        bytes.extend(part);
+    }
+    assert!(!bytes.is_empty(), "{name} is not mapped in {pid}");
+    bytes
+}
+
+/// A program that the test itself started, to be attached to; killed when dropped.
+pub struct Debuggee {
+    child: Child,
+    lines: mpsc::Receiver<String>,
+}
+
+impl Debuggee {
+    /// Starts the program; its standard output can be read with [`Debuggee::read_line`].
+    pub fn start(fixture: &Fixture, arguments: &[&str]) -> Self {
+        let mut child = Command::new(&fixture.program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the fixture starts");
+        let lines = lines_of(child.stdout.take().expect("piped"));
+        Self { child, lines }
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> i32 {
+        self.child.id() as i32
+    }
+
+    /// The next line of its standard output.
+    ///
+    /// # Panics
+    /// Where none comes before the deadline.
+    pub fn read_line(&self) -> String {
+        self.lines
+            .recv_timeout(DEADLINE)
+            .expect("a line of the debuggee: it does not run")
+    }
+
+    /// Reads what it has printed so far, and then one line more: it runs.
+    pub fn expect_running(&self) {
+        while self.lines.try_recv().is_ok() {}
+        // The first line may have been on its way already.
+        self.read_line();
+        self.read_line();
+    }
+
+    /// Ends it from outside and gives its status.
+    pub fn kill(&mut self, signal: Signal) -> ExitStatus {
+        send_signal(self.pid(), signal);
+        wait_for(&mut self.child)
+    }
+}
+
+impl Drop for Debuggee {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn lines_of(output: ChildStdout) -> mpsc::Receiver<String> {
+    let (sender, lines) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    lines
+}

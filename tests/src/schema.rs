@@ -1,0 +1,196 @@
+//! Every message of the adapter against the official schema of the protocol.
+
+use std::collections::HashMap;
+use std::fs;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use jsonschema::Validator;
+use serde_json::{Map, Value, json};
+
+use crate::binary::repository;
+
+/// The schema, relative to the repository.
+const SCHEMA: &str = "../shared/dap/debugAdapterProtocol.json";
+
+/// Numbers that a client may keep in 32 bits: the specification says so of the references, and
+/// debugger-cli drops a message whose line or id does not fit.
+const SMALL: &[&str] = &[
+    "id",
+    "threadId",
+    "frameId",
+    "variablesReference",
+    "sourceReference",
+    "line",
+    "endLine",
+    "column",
+    "endColumn",
+    "request_seq",
+    "seq",
+];
+
+fn definitions() -> Option<&'static Map<String, Value>> {
+    static DEFINITIONS: OnceLock<Option<Map<String, Value>>> = OnceLock::new();
+    DEFINITIONS
+        .get_or_init(|| {
+            let path = repository().join(SCHEMA);
+            let Ok(text) = fs::read_to_string(&path) else {
+                eprintln!("unvalidated: no {}", path.display());
+                return None;
+            };
+            let mut schema: Value = serde_json::from_str(&text).expect("the schema is JSON");
+            match schema["definitions"].take() {
+                Value::Object(definitions) => Some(definitions),
+                _ => panic!("the schema has no definitions"),
+            }
+        })
+        .as_ref()
+}
+
+fn validator(definitions: &Map<String, Value>, name: &str) -> Arc<Validator> {
+    static VALIDATORS: Mutex<Option<HashMap<String, Arc<Validator>>>> = Mutex::new(None);
+    let mut validators = VALIDATORS.lock().unwrap_or_else(|broken| broken.into_inner());
+    let validators = validators.get_or_insert_default();
+    if let Some(known) = validators.get(name) {
+        return Arc::clone(known);
+    }
+    let schema = json!({
+        "$schema": "http://json-schema.org/draft-04/schema#",
+        "allOf": [{"$ref": format!("#/definitions/{name}")}],
+        "definitions": definitions,
+    });
+    let validator = Arc::new(jsonschema::validator_for(&schema).expect("the schema compiles"));
+    validators.insert(name.to_owned(), Arc::clone(&validator));
+    validator
+}
+
+/// The name of the definition that `message` has to satisfy.
+fn definition_name(message: &Value) -> Result<String, String> {
+    let text = |key: &str| {
+        message[key]
+            .as_str()
+            .ok_or_else(|| format!("`{key}` is missing"))
+    };
+    match text("type")? {
+        "event" => Ok(format!("{}Event", capitalized(text("event")?))),
+        "request" => Ok(format!("{}Request", capitalized(text("command")?))),
+        "response" => match message["success"].as_bool() {
+            Some(true) => Ok(format!("{}Response", capitalized(text("command")?))),
+            Some(false) => Ok("ErrorResponse".to_owned()),
+            None => Err("`success` is missing".to_owned()),
+        },
+        other => Err(format!("`{other}` is no type of message")),
+    }
+}
+
+fn capitalized(name: &str) -> String {
+    let mut letters = name.chars();
+    match letters.next() {
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => String::new(),
+    }
+}
+
+/// What is wrong with a message of the adapter, if anything is.
+pub fn check(message: &Value) -> Result<(), String> {
+    let name = definition_name(message)?;
+    check_numbers(message)?;
+    if name == "ErrorResponse" {
+        let error = &message["body"]["error"];
+        if !error["id"].is_i64() || !error["format"].is_string() {
+            return Err("an error response without `body.error` {id, format}".to_owned());
+        }
+        if message["message"].as_str().is_none_or(str::is_empty) {
+            return Err("an error response without `message`".to_owned());
+        }
+    }
+    let Some(definitions) = definitions() else {
+        return Ok(());
+    };
+    let Some(definition) = definitions.get(&name) else {
+        return Err(format!("the protocol has no `{name}`"));
+    };
+    // Helix parses the response of a request without result as unit: not even `{}` will do.
+    if !describes_body(definition) && name != "ErrorResponse" && message.get("body").is_some() {
+        return Err(format!("`{name}` has no body"));
+    }
+    let mut message = message.clone();
+    // Helix 25.01 counts from 0; the schema says that nobody does.
+    if message["request_seq"] == 0 {
+        message["request_seq"] = json!(1);
+    }
+    let errors: Vec<String> = validator(definitions, &name)
+        .iter_errors(&message)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("not a `{name}`: {}", errors.join("; ")))
+    }
+}
+
+fn describes_body(definition: &Value) -> bool {
+    let parts = definition["allOf"].as_array();
+    parts.is_some_and(|parts| {
+        parts
+            .iter()
+            .any(|part| part["properties"].get("body").is_some())
+    })
+}
+
+fn check_numbers(value: &Value) -> Result<(), String> {
+    match value {
+        Value::Array(items) => items.iter().try_for_each(check_numbers),
+        Value::Object(members) => members.iter().try_for_each(|(key, member)| {
+            if SMALL.contains(&key.as_str())
+                && member.is_number()
+                && !(0..=i64::from(i32::MAX)).contains(&member.as_i64().unwrap_or(-1))
+            {
+                return Err(format!("`{key}` is {member}: not a number of 31 bits"));
+            }
+            check_numbers(member)
+        }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn good_messages_pass() {
+        let messages = [
+            json!({"seq": 1, "type": "event", "event": "initialized"}),
+            json!({"seq": 1, "type": "response", "request_seq": 0, "success": true, "command": "next"}),
+            json!({"seq": 1, "type": "event", "event": "stopped",
+                "body": {"reason": "step", "threadId": 3, "allThreadsStopped": true}}),
+        ];
+        for message in messages {
+            assert_eq!(check(&message), Ok(()), "{message}");
+        }
+    }
+
+    #[test]
+    fn bad_messages_do_not() {
+        let messages = [
+            json!({"seq": 1, "type": "event", "event": "thread", "body": {"reason": "started", "threadId": -1}}),
+            json!({"seq": 1, "type": "response", "request_seq": 1, "success": false, "command": "next"}),
+        ];
+        for message in messages {
+            assert!(check(&message).is_err(), "{message}");
+        }
+        if definitions().is_none() {
+            return;
+        }
+        let messages = [
+            json!({"seq": 1, "type": "event", "event": "stopped", "body": {"threadId": 3}}),
+            json!({"seq": 1, "type": "event", "event": "novelty"}),
+            json!({"seq": 1, "type": "response", "request_seq": 1, "success": true, "command": "next", "body": {}}),
+            json!({"seq": 1, "type": "response", "request_seq": 1, "success": true, "command": "threads"}),
+        ];
+        for message in messages {
+            assert!(check(&message).is_err(), "{message}");
+        }
+    }
+}

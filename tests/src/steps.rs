@@ -1,0 +1,85 @@
+//! Stepping as tables.
+
+use serde_json::json;
+
+use crate::client::DapClient;
+use crate::fixture::{Compiler, Fixture, Flags};
+
+/// One command of a table of steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Run to the next breakpoint. The first one of a table starts the program.
+    Continue,
+    /// Step over.
+    Next,
+    /// Step in.
+    StepIn,
+    /// Step out.
+    StepOut,
+}
+
+/// The flags of the usual matrix for a source: compilers × optimization × PIE × DWARF version,
+/// without the combinations that say nothing new.
+pub fn matrix(source: &str) -> Vec<Flags> {
+    let families: &[Compiler] = if source.ends_with(".rs") {
+        &[Compiler::Rustc]
+    } else {
+        &[Compiler::Gcc, Compiler::Clang]
+    };
+    let mut flags = Vec::new();
+    for family in families {
+        let usual = Flags::new(*family);
+        flags.push(usual);
+        flags.push(Flags { dwarf: 4, ..usual });
+        flags.push(Flags {
+            pie: false,
+            ..usual
+        });
+    }
+    flags
+}
+
+/// Walks through a program compiled in every way of its [`matrix`]: breakpoints on these lines,
+/// then each step with the name of the line it has to stop at. `exit` is the program's end.
+pub fn run(source: &str, breakpoints: &[&str], steps: &[(Step, &str)]) {
+    for flags in matrix(source) {
+        run_with(source, flags, breakpoints, steps);
+    }
+}
+
+/// As [`run`], compiled in one way.
+pub fn run_with(source: &str, flags: Flags, breakpoints: &[&str], steps: &[(Step, &str)]) {
+    let Some(fixture) = Fixture::build(source, flags) else {
+        return;
+    };
+    eprintln!("{source} {flags:?}");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    client.set_breakpoints(&fixture, breakpoints);
+    for (number, (step, place)) in steps.iter().enumerate() {
+        eprintln!("{number}: {step:?} to {place}");
+        if number == 0 {
+            assert_eq!(*step, Step::Continue, "a table begins with Continue");
+            client.configure();
+        } else {
+            let command = match step {
+                Step::Continue => "continue",
+                Step::Next => "next",
+                Step::StepIn => "stepIn",
+                Step::StepOut => "stepOut",
+            };
+            let thread = client.thread();
+            client.ask(command, json!({"threadId": thread}));
+        }
+        if *place == "exit" {
+            client.expect_exit();
+            continue;
+        }
+        client.expect_stopped(match step {
+            Step::Continue => "breakpoint",
+            _ => "step",
+        });
+        client.expect_line(&fixture, place);
+    }
+    client.disconnect();
+}
