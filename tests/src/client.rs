@@ -188,6 +188,24 @@ impl DapClient {
             .take()
     }
 
+    /// The next event, whole, of any of these names.
+    pub fn wait_event_of(&mut self, names: &[&str]) -> Value {
+        self.wait_for(&format!("an event of {names:?}"), |message| {
+            message["event"]
+                .as_str()
+                .is_some_and(|name| names.contains(&name))
+        })
+    }
+
+    /// Where a stop has been received that nobody has waited for, goes on from it.
+    pub fn drain_stops(&mut self) {
+        let is_stop = |message: &Value| message["event"] == "stopped";
+        while let Some(place) = self.unread.iter().position(is_stop) {
+            self.unread.remove(place);
+            self.continue_();
+        }
+    }
+
     /// Waits for a stop with that reason; no other stop may come first.
     pub fn expect_stopped(&mut self, reason: &str) -> Value {
         let message = self.wait_for(&format!("stopped: {reason}"), |message| {
@@ -463,7 +481,10 @@ impl DapClient {
     /// Replaces the function breakpoints.
     pub fn set_function_breakpoints(&mut self, names: &[&str]) -> Vec<Value> {
         let breakpoints: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
-        let body = self.ask("setFunctionBreakpoints", json!({"breakpoints": breakpoints}));
+        let body = self.ask(
+            "setFunctionBreakpoints",
+            json!({"breakpoints": breakpoints}),
+        );
         array(&body["breakpoints"])
     }
 
@@ -614,7 +635,9 @@ impl DapClient {
 
     /// The value of an expression in the innermost frame, or the error's text.
     pub fn try_evaluate(&mut self, expression: &str) -> Result<String, String> {
-        let body = self.evaluated(expression).map_err(|response| error_text(&response))?;
+        let body = self
+            .evaluated(expression)
+            .map_err(|response| error_text(&response))?;
         Ok(text(&body["result"]))
     }
 
@@ -633,6 +656,60 @@ impl DapClient {
             "evaluate",
             json!({"expression": expression, "frameId": frame, "context": "watch"}),
         )
+    }
+
+    // Terminals.
+
+    /// Answers `runInTerminal` as an editor does: starts what it names. The process is killed
+    /// when it is dropped.
+    pub fn open_terminal(&mut self) -> Terminal {
+        let request = self.terminal_request();
+        let arguments = &request["arguments"];
+        let words: Vec<String> = array(&arguments["args"]).iter().map(text).collect();
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).stdin(Stdio::null());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        if let Some(folder) = arguments["cwd"]
+            .as_str()
+            .filter(|folder| !folder.is_empty())
+        {
+            command.current_dir(folder);
+        }
+        for (name, value) in arguments["env"].as_object().into_iter().flatten() {
+            match value.as_str() {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let process = command.spawn().expect("the terminal's command starts");
+        self.answer(&request, json!({"processId": process.id()}));
+        Terminal { process }
+    }
+
+    /// Answers `runInTerminal` with an error.
+    pub fn refuse_terminal(&mut self, reason: &str) {
+        let request = self.terminal_request();
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        self.send_message(&json!({
+            "seq": sequence, "type": "response", "request_seq": request["seq"],
+            "command": request["command"], "success": false, "message": reason,
+        }));
+    }
+
+    fn terminal_request(&mut self) -> Value {
+        self.wait_for("`runInTerminal`", |message| {
+            message["type"] == "request" && message["command"] == "runInTerminal"
+        })
+    }
+
+    fn answer(&mut self, request: &Value, body: Value) {
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        self.send_message(&json!({
+            "seq": sequence, "type": "response", "request_seq": request["seq"],
+            "command": request["command"], "success": true, "body": body,
+        }));
     }
 
     // Ending.
@@ -709,6 +786,18 @@ impl Drop for DapClient {
             let _ = adapter.kill();
             let _ = adapter.wait();
         }
+    }
+}
+
+/// What runs in the terminal that a client opened; killed when dropped.
+pub struct Terminal {
+    process: Child,
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 
@@ -815,7 +904,9 @@ fn read_frame(stream: &mut impl BufRead) -> Result<Option<Value>, String> {
         .map_err(|error| format!("a frame cut short: {error}"))?;
     let text = String::from_utf8(body).map_err(|error| format!("not UTF-8: {error}"))?;
     let message = serde_json::from_str(&text);
-    message.map(Some).map_err(|error| format!("no JSON: {error}: {text}"))
+    message
+        .map(Some)
+        .map_err(|error| format!("no JSON: {error}: {text}"))
 }
 
 fn merge(object: &mut Value, more: Value) {

@@ -219,7 +219,10 @@ fn compile(
         succeed(command.arg(&library))?;
     }
     let mut command = compiler(source, flags)?;
-    command.arg("-o").arg(workshop.path().join(stem)).arg(source);
+    command
+        .arg("-o")
+        .arg(workshop.path().join(stem))
+        .arg(source);
     if flags.compiler == Compiler::Rustc {
         let model = if flags.pie { "pie" } else { "static" };
         command.arg("-C").arg(format!("relocation-model={model}"));

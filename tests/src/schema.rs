@@ -48,7 +48,9 @@ fn definitions() -> Option<&'static Map<String, Value>> {
 
 fn validator(definitions: &Map<String, Value>, name: &str) -> Arc<Validator> {
     static VALIDATORS: Mutex<Option<HashMap<String, Arc<Validator>>>> = Mutex::new(None);
-    let mut validators = VALIDATORS.lock().unwrap_or_else(|broken| broken.into_inner());
+    let mut validators = VALIDATORS
+        .lock()
+        .unwrap_or_else(|broken| broken.into_inner());
     let validators = validators.get_or_insert_default();
     if let Some(known) = validators.get(name) {
         return Arc::clone(known);

@@ -441,7 +441,10 @@ fn a_process_of_another_user() {
         let mut client = DapClient::spawn();
         client.initialize();
         let message = client.ask_wrongly("attach", json!({"pid": 1}));
-        assert!(message.contains("uid") || message.contains("user"), "{message}");
+        assert!(
+            message.contains("uid") || message.contains("user"),
+            "{message}"
+        );
         client.disconnect();
     } else {
         eprintln!("skipped: root may trace everybody");
@@ -481,8 +484,7 @@ fn killed_while_stopped() {
 fn killed_with_requests_under_way() {
     let fixture = Fixture::of("c/threads.c");
     for round in 0..8 {
-        let mut client =
-            DapClient::stopped_with(&fixture, "hit", json!({"args": ["8", "100"]}));
+        let mut client = DapClient::stopped_with(&fixture, "hit", json!({"args": ["8", "100"]}));
         let pid = client.debuggee_pid();
         let thread = client.thread();
         let mut sent = Vec::new();

@@ -54,7 +54,10 @@ fn launch_is_answered_after_configuration_done() {
     assert!(thread < stopped, "`thread started` before the first stop");
     assert_eq!(client.history()[thread]["body"]["reason"], "started");
     let stop = &client.history()[stopped]["body"];
-    assert_eq!(client.history()[thread]["body"]["threadId"], stop["threadId"]);
+    assert_eq!(
+        client.history()[thread]["body"]["threadId"],
+        stop["threadId"]
+    );
     client.disconnect();
 }
 
@@ -417,7 +420,9 @@ fn an_unknown_setting_is_named() {
     let fixture = Fixture::of("c/exit_code.c");
     let (mut client, _) = DapClient::run_to_end(&fixture, json!({"stopOnEntri": true}));
     let warning = client.wait_event_where("output", |body| {
-        body["output"].as_str().is_some_and(|text| text.contains("stopOnEntri"))
+        body["output"]
+            .as_str()
+            .is_some_and(|text| text.contains("stopOnEntri"))
     });
     assert_eq!(warning["category"], "console");
     let text = warning["output"].as_str().expect("a text");

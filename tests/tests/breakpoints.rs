@@ -1,0 +1,502 @@
+//! Breakpoints: where they land, when they stop, what they print.
+
+use serde_json::{Value, json};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, matrix};
+
+/// Runs `c/loop.c` with one breakpoint on `body` and gives the values of `i` at its stops.
+fn stops_of(breakpoint: Value) -> Vec<String> {
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    let set = client.set_breakpoints_with(&fixture, vec![("body", breakpoint)]);
+    assert_eq!(set[0]["verified"], true, "{}", set[0]);
+    client.configure();
+    let mut stops = Vec::new();
+    loop {
+        let event = client.wait_event_of(&["stopped", "exited"]);
+        if event["body"]["exitCode"].is_number() {
+            break;
+        }
+        client.select_thread(event["body"]["threadId"].as_i64().expect("a thread"));
+        stops.push(client.evaluate("i"));
+        client.continue_();
+    }
+    client.disconnect();
+    stops
+}
+
+#[test]
+fn plain() {
+    assert_eq!(stops_of(json!({})), ["0", "1", "2", "3", "4"]);
+}
+
+#[test]
+fn conditions() {
+    assert_eq!(stops_of(json!({"condition": "i == 3"})), ["3"]);
+    assert_eq!(
+        stops_of(json!({"condition": "i >= 2 && i < 4"})),
+        ["2", "3"]
+    );
+    assert_eq!(stops_of(json!({"condition": "i * scale == 40"})), ["4"]);
+    assert_eq!(stops_of(json!({"condition": "i"})), ["1", "2", "3", "4"]);
+    assert_eq!(stops_of(json!({"condition": "0"})), [""; 0]);
+    assert_eq!(stops_of(json!({"condition": ""})).len(), 5);
+}
+
+#[test]
+fn hit_conditions() {
+    assert_eq!(stops_of(json!({"hitCondition": "3"})), ["2"]);
+    assert_eq!(stops_of(json!({"hitCondition": "== 3"})), ["2"]);
+    assert_eq!(stops_of(json!({"hitCondition": ">= 3"})), ["2", "3", "4"]);
+    assert_eq!(stops_of(json!({"hitCondition": "> 3"})), ["3", "4"]);
+    assert_eq!(stops_of(json!({"hitCondition": "% 2"})), ["1", "3"]);
+    assert_eq!(stops_of(json!({"hitCondition": " >=4 "})), ["3", "4"]);
+}
+
+#[test]
+fn hits_count_where_the_condition_holds() {
+    let both = json!({"condition": "i % 2 == 0", "hitCondition": "2"});
+    assert_eq!(stops_of(both), ["2"]);
+}
+
+#[test]
+fn bad_conditions_are_told() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::stopped_at(&fixture, "main");
+    for bad in [
+        json!({"condition": "DEI@@++"}),
+        json!({"hitCondition": "often"}),
+        json!({"hitCondition": "% 0"}),
+    ] {
+        let set = client.set_breakpoints_with(&fixture, vec![("body", bad)]);
+        assert_eq!(set[0]["verified"], false);
+        assert_ne!(set[0]["message"].as_str().unwrap_or_default(), "");
+    }
+    client.disconnect();
+}
+
+#[test]
+fn a_condition_that_fails_stops_and_says_so() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    client.set_breakpoints_with(
+        &fixture,
+        vec![("body", json!({"condition": "nowhere > 1"}))],
+    );
+    client.configure();
+    client.expect_stopped("breakpoint");
+    client.wait_event_where("output", |body| {
+        body["output"]
+            .as_str()
+            .is_some_and(|text| text.contains("nowhere"))
+    });
+    client.disconnect();
+}
+
+#[test]
+fn log_messages() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    client.set_breakpoints_with(
+        &fixture,
+        vec![
+            (
+                "body_return",
+                json!({"logMessage": "i={i}, product={product} \\{i\\}"}),
+            ),
+            ("print", json!({"logMessage": "{nowhere} end"})),
+            (
+                "after_call",
+                json!({"logMessage": "never", "condition": "i > 10"}),
+            ),
+        ],
+    );
+    client.configure();
+    assert_eq!(client.expect_exit(), 0);
+    assert_eq!(client.count_events("stopped"), 0);
+    let text = client.output("console");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "i=0, product=0 {i}");
+    assert_eq!(lines[4], "i=4, product=40 {i}");
+    assert_eq!(lines.len(), 6, "{text}");
+    assert!(lines[5].ends_with(" end"), "{text}");
+    assert!(text.ends_with('\n'));
+    client.disconnect();
+}
+
+#[test]
+fn function_breakpoints() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    let set = client.set_function_breakpoints(&["body", "nowhere"]);
+    assert_eq!(set[0]["verified"], true);
+    assert_eq!(set[1]["verified"], false);
+    assert_ne!(set[1]["message"].as_str().unwrap_or_default(), "");
+    client.configure();
+    let stop = client.expect_stopped("function breakpoint");
+    assert_eq!(stop["hitBreakpointIds"], json!([set[0]["id"]]));
+    // After the prologue the arguments are there.
+    client.expect_line(&fixture, "body");
+    assert_eq!(client.evaluate("scale"), "10");
+    client.set_function_breakpoints(&[]);
+    client.continue_();
+    client.expect_exit();
+    client.disconnect();
+}
+
+#[test]
+fn function_breakpoints_of_cpp_and_rust() {
+    for (source, name, line) in [
+        ("cpp/classes.cpp", "geometry::Rectangle::area", "area"),
+        ("cpp/classes.cpp", "larger", "template"),
+        ("cpp/classes.cpp", "overloaded", "overloaded_int"),
+        ("rust/enums.rs", "describe", "match"),
+        ("rust/enums.rs", "enums::describe", "match"),
+        ("rust/println.rs", "square", "square"),
+    ] {
+        let fixture = Fixture::of(source);
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({}));
+        let set = client.set_function_breakpoints(&[name]);
+        assert_eq!(set[0]["verified"], true, "{name}");
+        client.configure();
+        client.expect_stopped("function breakpoint");
+        client.expect_line(&fixture, line);
+        client.disconnect();
+    }
+}
+
+#[test]
+fn every_stop_names_its_breakpoints() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    let line = client.set_breakpoints(&fixture, &["body"]);
+    let function = client.set_function_breakpoints(&["body"]);
+    client.configure();
+    let stop = client.wait_event("stopped");
+    let mut ids: Vec<i64> = stop["hitBreakpointIds"]
+        .as_array()
+        .expect("ids")
+        .iter()
+        .filter_map(Value::as_i64)
+        .collect();
+    ids.sort_unstable();
+    let mut expected = [line[0]["id"].as_i64(), function[0]["id"].as_i64()].map(Option::unwrap);
+    expected.sort_unstable();
+    assert_eq!(ids, expected);
+    client.disconnect();
+}
+
+#[test]
+fn ids_and_lines_of_the_answer() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::stopped_at(&fixture, "main");
+    let first = client.set_breakpoints(&fixture, &["body", "print"]);
+    for (breakpoint, marker) in first.iter().zip(["body", "print"]) {
+        assert_eq!(breakpoint["verified"], true);
+        assert_eq!(breakpoint["line"], fixture.line(marker));
+        let address = breakpoint["instructionReference"]
+            .as_str()
+            .expect("an address");
+        assert!(address.starts_with("0x"), "{address}");
+    }
+    // Unchanged ones keep their ids, also with another condition and in another order.
+    let second = client.set_breakpoints_with(
+        &fixture,
+        vec![
+            ("print", json!({})),
+            ("after_call", json!({})),
+            ("body", json!({"condition": "i == 2"})),
+        ],
+    );
+    assert_eq!(second[0]["id"], first[1]["id"]);
+    assert_eq!(second[2]["id"], first[0]["id"]);
+    assert_ne!(second[1]["id"], first[0]["id"]);
+    assert_ne!(second[1]["id"], first[1]["id"]);
+    assert_eq!(
+        client.count_events("breakpoint"),
+        0,
+        "the answers said it all"
+    );
+    client.disconnect();
+}
+
+#[test]
+fn lines_without_code_slide_on() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::stopped_at(&fixture, "main");
+    let path = fixture.source.to_str().expect("UTF-8").to_owned();
+    let line = fixture.line("print");
+    // The line before is a closing brace without code of its own.
+    let set = client.set_source_breakpoints(&path, vec![json!({"line": line - 1})]);
+    assert_eq!(set[0]["verified"], true);
+    assert!(
+        set[0]["line"] == line || set[0]["line"] == line - 1,
+        "{}",
+        set[0]
+    );
+    let beyond = client.set_source_breakpoints(&path, vec![json!({"line": 100_000})]);
+    assert_eq!(
+        beyond[0]["verified"], false,
+        "never into something far away"
+    );
+    assert_ne!(beyond[0]["message"].as_str().unwrap_or_default(), "");
+    let nowhere = client.set_source_breakpoints("/no/such/file.c", vec![json!({"line": 1})]);
+    assert_eq!(nowhere[0]["verified"], false);
+    client.disconnect();
+}
+
+#[test]
+fn paths_as_the_user_types_them() {
+    let fixture = Fixture::of("c/loop.c");
+    for path in ["loop.c", "c/loop.c", "fixtures/c/loop.c", "./loop.c"] {
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({}));
+        let line = fixture.line("body");
+        let set = client.set_source_breakpoints(path, vec![json!({"line": line})]);
+        assert_eq!(set[0]["verified"], true, "{path}");
+        client.configure();
+        client.expect_stopped("breakpoint");
+        client.expect_line(&fixture, "body");
+        client.disconnect();
+    }
+    // Another folder's file of the same name is another file.
+    let mut client = DapClient::stopped_at(&fixture, "main");
+    let set = client.set_source_breakpoints("/elsewhere/loop.c", vec![json!({"line": 5})]);
+    assert_eq!(set[0]["verified"], false);
+    client.disconnect();
+}
+
+#[test]
+fn breakpoints_are_kept_by_path_as_spelled() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    // debugger-cli keeps the two spellings of one file as two sources.
+    let line = fixture.line("print");
+    client.set_source_breakpoints("loop.c", vec![json!({"line": line})]);
+    client.set_breakpoints(&fixture, &["body"]);
+    client.set_breakpoints(&fixture, &[]);
+    client.configure();
+    client.expect_stopped("breakpoint");
+    client.expect_line(&fixture, "print");
+    client.disconnect();
+}
+
+#[test]
+fn no_list_means_none() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::stopped_at(&fixture, "body");
+    let body = client.ask(
+        "setBreakpoints",
+        json!({"source": {"path": fixture.source}}),
+    );
+    assert_eq!(body["breakpoints"], json!([]));
+    client.continue_();
+    client.expect_exit();
+    client.disconnect();
+}
+
+#[test]
+fn the_old_list_of_lines() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::stopped_at(&fixture, "main");
+    let body = client.ask(
+        "setBreakpoints",
+        json!({"source": {"path": fixture.source}, "lines": [fixture.line("body")]}),
+    );
+    assert_eq!(body["breakpoints"][0]["verified"], true);
+    client.continue_to(&fixture, "body");
+    client.disconnect();
+}
+
+#[test]
+fn set_while_running() {
+    let fixture = Fixture::of("c/spin.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    client.configure();
+    client.wait_event("process");
+    for _ in 0..5 {
+        let set = client.set_breakpoints(&fixture, &["beat"]);
+        assert_eq!(set[0]["verified"], true);
+        client.expect_stopped("breakpoint");
+        client.expect_line(&fixture, "beat");
+        client.continue_();
+        client.expect_stopped("breakpoint");
+        client.continue_();
+        client.set_breakpoints(&fixture, &[]);
+        // One more stop may have been under way.
+        client.ask("threads", Value::Null);
+        client.drain_stops();
+    }
+    client.pause();
+    client.disconnect();
+}
+
+#[test]
+fn one_breakpoint_for_all_places_of_a_line() {
+    let fixture = Fixture::of("cpp/inlines.cpp");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    let set = client.set_breakpoints(&fixture, &["template"]);
+    client.configure();
+    for expected in ["1", "1.5", "4"] {
+        let stop = client.expect_stopped("breakpoint");
+        assert_eq!(stop["hitBreakpointIds"], json!([set[0]["id"]]));
+        client.expect_line(&fixture, "template");
+        assert_eq!(client.evaluate("value"), expected);
+        client.continue_();
+    }
+    client.expect_exit();
+    client.disconnect();
+}
+
+#[test]
+fn inlined_places() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let flags = Flags::new(compiler).optimized("1");
+        let Some(fixture) = Fixture::build("cpp/inlines.cpp", flags) else {
+            continue;
+        };
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({}));
+        client.set_breakpoints(&fixture, &["inlined"]);
+        client.configure();
+        for marker in ["first", "second", "third"] {
+            client.expect_stopped("breakpoint");
+            let frames = client.stack();
+            assert!(
+                frames[0]["name"]
+                    .as_str()
+                    .is_some_and(|name| name.contains("touch"))
+            );
+            assert_eq!(frames[0]["line"], fixture.line("inlined"));
+            assert_eq!(frames[1]["line"], fixture.line(marker), "{marker}");
+            client.continue_();
+        }
+        client.expect_exit();
+        client.disconnect();
+    }
+}
+
+#[test]
+fn optimized_inline_functions() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let flags = Flags::new(compiler).optimized("2");
+        let Some(fixture) = Fixture::build("c/inline.c", flags) else {
+            continue;
+        };
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({}));
+        client.set_breakpoints(&fixture, &["innermost"]);
+        client.configure();
+        for caller in ["first", "second"] {
+            client.expect_stopped("breakpoint");
+            let frames = client.stack();
+            let names: Vec<&str> = frames
+                .iter()
+                .filter_map(|frame| frame["name"].as_str())
+                .map(|name| name.split_whitespace().next().unwrap_or_default())
+                .collect();
+            assert_eq!(names[..4], ["innermost", "middle", "outer", "main"]);
+            let lines: Vec<&Value> = frames.iter().map(|frame| &frame["line"]).collect();
+            assert_eq!(*lines[0], fixture.line("innermost"));
+            assert_eq!(*lines[1], fixture.line("middle"));
+            assert_eq!(*lines[2], fixture.line("outer"));
+            assert_eq!(*lines[3], fixture.line(caller));
+            client.continue_();
+        }
+        client.expect_exit();
+        client.disconnect();
+    }
+}
+
+/// A line that the compiler split into several ranges stops once a pass.
+fn stops_once_a_pass(source: &str, marker: &str, passes: usize) {
+    let mut all = matrix(source);
+    all.push(Flags::of(source).optimized("1"));
+    for flags in all {
+        let Some(fixture) = Fixture::build(source, flags) else {
+            continue;
+        };
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({}));
+        client.set_breakpoints(&fixture, &[marker]);
+        client.configure();
+        let mut stops = 0;
+        loop {
+            let event = client.wait_event_of(&["stopped", "exited"]);
+            if event["event"] == "exited" {
+                break;
+            }
+            stops += 1;
+            client.select_thread(event["body"]["threadId"].as_i64().expect("a thread"));
+            client.expect_line(&fixture, marker);
+            client.continue_();
+        }
+        assert_eq!(stops, passes, "{source} {marker} {flags:?}");
+        client.disconnect();
+    }
+}
+
+#[test]
+fn a_println_stops_once() {
+    stops_once_a_pass("rust/println.rs", "println", 3);
+    stops_once_a_pass("rust/println.rs", "last", 1);
+}
+
+#[test]
+fn a_split_call_stops_once() {
+    stops_once_a_pass("c/many_arguments.c", "after", 3);
+    stops_once_a_pass("c/many_arguments.c", "two_statements", 1);
+}
+
+#[test]
+fn a_call_over_many_lines() {
+    for flags in matrix("c/many_arguments.c") {
+        let Some(fixture) = Fixture::build("c/many_arguments.c", flags) else {
+            continue;
+        };
+        let mut client = DapClient::stopped_at(&fixture, "split");
+        for _ in 0..2 {
+            client.continue_to(&fixture, "split");
+        }
+        client.continue_();
+        client.expect_exit();
+        client.disconnect();
+    }
+}
+
+#[test]
+fn a_for_header() {
+    // Setting up and going round are different instructions of one line: a stop each time the
+    // header is passed, which is once to begin with and once after each of the five rounds.
+    for flags in matrix("c/loop.c") {
+        let Some(fixture) = Fixture::build("c/loop.c", flags) else {
+            continue;
+        };
+        let mut client = DapClient::stopped_at(&fixture, "loop");
+        client.set_breakpoints(&fixture, &["loop", "call"]);
+        let mut visits = Vec::new();
+        loop {
+            client.continue_();
+            let event = client.wait_event_of(&["stopped", "exited"]);
+            if event["event"] == "exited" {
+                break;
+            }
+            visits.push(client.top_line() == fixture.line("call"));
+        }
+        let calls = visits.iter().filter(|call| **call).count();
+        assert_eq!(calls, 5, "{flags:?}");
+        assert!(
+            visits.windows(2).all(|pair| pair[0] || pair[1]),
+            "two stops at the header in a row: {flags:?} {visits:?}"
+        );
+        client.disconnect();
+    }
+}

@@ -1,0 +1,136 @@
+//! `stillpoint run` and `stillpoint demo`: without an editor.
+
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use stillpoint_tests::{Fixture, process, stillpoint};
+
+fn stillpoint_with(arguments: &[&str]) -> Output {
+    let mut child = Command::new(stillpoint())
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("stillpoint starts");
+    // Small outputs only: they fit into the pipes.
+    process::wait_for(&mut child);
+    child.wait_with_output().expect("its output")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_stop_with_source_stack_and_variables() {
+    let fixture = Fixture::of("c/recursion.c");
+    let place = format!("recursion.c:{}", fixture.line("bottom"));
+    let program = fixture.program.to_str().expect("UTF-8");
+    let output = stillpoint_with(&[
+        "run", "--break", &place, "--print", "n + 41", "--print", "nowhere", program,
+    ]);
+    let shown = text(&output.stdout);
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{shown}{}",
+        text(&output.stderr)
+    );
+    for part in [
+        "recursion.c",
+        "return 1;",
+        "factorial",
+        "main",
+        "n = 1",
+        "42",
+        "120",
+    ] {
+        assert!(shown.contains(part), "no `{part}` in\n{shown}");
+    }
+}
+
+#[test]
+fn function_breakpoints_and_exit_codes() {
+    let fixture = Fixture::of("c/exit_code.c");
+    let program = fixture.program.to_str().expect("UTF-8");
+    let output = stillpoint_with(&["run", "--break", "main", program, "7"]);
+    assert_eq!(output.status.code(), Some(7));
+    assert!(
+        text(&output.stdout).contains("argc"),
+        "{}",
+        text(&output.stdout)
+    );
+    // What follows the program is its own, also where it looks like ours.
+    let output = stillpoint_with(&["run", program, "5", "--json"]);
+    assert_eq!(output.status.code(), Some(5));
+}
+
+#[test]
+fn every_line_is_json() {
+    let fixture = Fixture::of("c/loop.c");
+    let place = format!("loop.c:{}", fixture.line("body"));
+    let program = fixture.program.to_str().expect("UTF-8");
+    let output = stillpoint_with(&[
+        "run", "--break", &place, "--print", "i * 2", "--json", program,
+    ]);
+    let shown = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{shown}");
+    let lines: Vec<Value> = shown
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}")))
+        .collect();
+    // A line a stop, at the least, and the values of the last one's expression among them.
+    assert!(lines.len() >= 5, "{shown}");
+    assert!(shown.contains("\"8\""), "{shown}");
+    assert!(shown.contains("\"body\""), "{shown}");
+}
+
+#[test]
+fn a_crash_is_shown() {
+    let fixture = Fixture::of("c/signals.c");
+    let program = fixture.program.to_str().expect("UTF-8");
+    let output = stillpoint_with(&["run", program, "segv"]);
+    assert_eq!(output.status.code(), Some(128 + 11));
+    assert!(
+        text(&output.stdout).contains("SIGSEGV"),
+        "{}",
+        text(&output.stdout)
+    );
+}
+
+#[test]
+fn what_cannot_run() {
+    let output = stillpoint_with(&["run", "/no/such/program"]);
+    assert_ne!(output.status.code(), Some(0));
+    assert!(text(&output.stderr).contains("/no/such/program"));
+    let output = stillpoint_with(&["run"]);
+    assert_ne!(output.status.code(), Some(0));
+    let output = stillpoint_with(&["--no-such-flag"]);
+    assert_ne!(output.status.code(), Some(0));
+}
+
+#[test]
+fn a_breakpoint_that_binds_nowhere_is_told() {
+    let fixture = Fixture::of("c/exit_code.c");
+    let program = fixture.program.to_str().expect("UTF-8");
+    let output = stillpoint_with(&["run", "--break", "no_such_function", program]);
+    assert!(
+        text(&output.stderr).contains("no_such_function")
+            || text(&output.stdout).contains("no_such_function")
+    );
+}
+
+#[test]
+fn the_demo_shows_a_stop() {
+    let output = stillpoint_with(&["demo"]);
+    let shown = text(&output.stdout);
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{shown}{}",
+        text(&output.stderr)
+    );
+    assert!(shown.contains("main"), "a stack: {shown}");
+    assert!(shown.lines().count() > 5, "{shown}");
+}

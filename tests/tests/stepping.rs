@@ -1,0 +1,354 @@
+//! Stepping, as tables: breakpoints, then each command with the line that it has to reach.
+
+use serde_json::json;
+use stillpoint_tests::Step::{Continue, Next, StepIn, StepOut};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, run, run_with};
+
+#[test]
+fn over_calls() {
+    run(
+        "c/loop.c",
+        &["main"],
+        &[
+            (Continue, "main"),
+            (Next, "loop"),
+            (Next, "call"),
+            (Next, "after_call"),
+            (Next, "loop"),
+            (Next, "call"),
+            (Next, "after_call"),
+        ],
+    );
+}
+
+#[test]
+fn into_and_out_of_calls() {
+    run(
+        "c/loop.c",
+        &["call"],
+        &[
+            (Continue, "call"),
+            (StepIn, "body"),
+            (Next, "body_return"),
+            (StepOut, "call"),
+            (Next, "after_call"),
+            (Continue, "call"),
+            (StepIn, "body"),
+            (StepOut, "call"),
+            (StepIn, "after_call"),
+        ],
+    );
+}
+
+#[test]
+fn off_the_end_of_a_function() {
+    run(
+        "c/loop.c",
+        &["body"],
+        &[
+            (Continue, "body"),
+            (Next, "body_return"),
+            (Next, "body_end"),
+            (Next, "call"),
+            (Next, "after_call"),
+        ],
+    );
+}
+
+#[test]
+fn to_the_end_of_the_program() {
+    run(
+        "c/loop.c",
+        &["print"],
+        &[(Continue, "print"), (Next, "end"), (Continue, "exit")],
+    );
+}
+
+#[test]
+fn into_a_function_without_lines_is_over() {
+    run(
+        "c/loop.c",
+        &["print"],
+        &[(Continue, "print"), (StepIn, "end")],
+    );
+}
+
+#[test]
+fn a_breakpoint_in_a_call_stepped_over() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let Some(fixture) = Fixture::build("c/loop.c", Flags::new(compiler)) else {
+            continue;
+        };
+        let mut client = DapClient::stopped_at(&fixture, "call");
+        client.set_breakpoints(&fixture, &["body_return"]);
+        let thread = client.thread();
+        client.ask("next", json!({"threadId": thread}));
+        client.expect_stopped("breakpoint");
+        client.expect_line(&fixture, "body_return");
+        // The step is over with that: going on stops at breakpoints only.
+        client.continue_to(&fixture, "body_return");
+        client.disconnect();
+    }
+}
+
+#[test]
+fn recursion() {
+    run(
+        "c/recursion.c",
+        &["call"],
+        &[
+            (Continue, "call"),
+            (StepIn, "test"),
+            (Next, "recurse"),
+            // Over five calls of itself, to its own next line.
+            (Next, "multiply"),
+            (StepOut, "call"),
+            (Next, "print"),
+        ],
+    );
+}
+
+#[test]
+fn recursion_keeps_the_frame() {
+    let fixture = Fixture::of("c/recursion.c");
+    let mut client = DapClient::stopped_at(&fixture, "recurse");
+    client.set_breakpoints(&fixture, &[]);
+    client.step_in();
+    client.next();
+    assert_eq!(client.locals()["n"], "4");
+    client.next();
+    client.expect_line(&fixture, "multiply");
+    assert_eq!(client.locals()["n"], "4");
+    assert_eq!(client.locals()["smaller"], "6");
+    client.step_out();
+    assert_eq!(client.locals()["n"], "5");
+    client.expect_line(&fixture, "recurse");
+    client.disconnect();
+}
+
+#[test]
+fn out_of_recursion_with_breakpoints_on_the_way() {
+    run(
+        "c/recursion.c",
+        &["bottom", "multiply"],
+        &[
+            (Continue, "bottom"),
+            (StepOut, "recurse"),
+            (Continue, "multiply"),
+            (Continue, "multiply"),
+            (StepOut, "recurse"),
+            (Continue, "multiply"),
+        ],
+    );
+}
+
+#[test]
+fn out_of_the_outermost_frame() {
+    let fixture = Fixture::of("c/spin.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"stopOnEntry": true}));
+    client.configure();
+    client.expect_stopped("entry");
+    let thread = client.thread();
+    client.ask_wrongly("stepOut", json!({"threadId": thread}));
+    assert!(!client.stack().is_empty());
+    client.disconnect();
+}
+
+#[test]
+fn arguments_over_many_lines() {
+    // `next` does not stay on a line that has several ranges; the lines of the arguments may be
+    // visited, each in the order of the source or of evaluation.
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let Some(fixture) = Fixture::build("c/many_arguments.c", Flags::new(compiler)) else {
+            continue;
+        };
+        let mut client = DapClient::stopped_at(&fixture, "split");
+        client.set_breakpoints(&fixture, &[]);
+        let mut before = client.top_line();
+        while before != fixture.line("after") {
+            client.next();
+            let line = client.top_line();
+            assert_ne!(line, before, "`next` leaves the line");
+            assert_eq!(client.function_names()[0], "main");
+            before = line;
+        }
+        client.disconnect();
+    }
+}
+
+#[test]
+fn two_statements_on_a_line() {
+    run(
+        "c/many_arguments.c",
+        &["two_statements"],
+        &[(Continue, "two_statements"), (Next, "print")],
+    );
+}
+
+#[test]
+fn into_each_argument() {
+    run(
+        "c/many_arguments.c",
+        &["two_statements"],
+        &[
+            (Continue, "two_statements"),
+            (StepIn, "one"),
+            (StepOut, "two_statements"),
+            (StepIn, "one"),
+            (StepOut, "two_statements"),
+            (StepIn, "one"),
+            (StepOut, "two_statements"),
+            (Next, "print"),
+        ],
+    );
+}
+
+#[test]
+fn rust_loops_and_macros() {
+    run(
+        "rust/println.rs",
+        &["println"],
+        &[
+            (Continue, "println"),
+            (Next, "after"),
+            (Next, "loop"),
+            (Next, "call"),
+            (Next, "println"),
+            (Next, "after"),
+        ],
+    );
+}
+
+#[test]
+fn rust_calls() {
+    run(
+        "rust/println.rs",
+        &["call"],
+        &[
+            (Continue, "call"),
+            (StepIn, "square"),
+            (StepOut, "call"),
+            (Next, "println"),
+        ],
+    );
+}
+
+#[test]
+fn rust_match() {
+    run(
+        "rust/enums.rs",
+        &["match"],
+        &[
+            (Continue, "match"),
+            (Next, "arm_empty"),
+            (Continue, "match"),
+            (Next, "arm_circle"),
+            (Continue, "match"),
+            (Next, "arm_rectangle"),
+        ],
+    );
+}
+
+#[test]
+fn over_exceptions() {
+    run(
+        "cpp/exceptions.cpp",
+        &["try"],
+        &[
+            (Continue, "try"),
+            (Continue, "try"),
+            (Continue, "try"),
+            (Next, "catch"),
+        ],
+    );
+}
+
+#[test]
+fn into_virtual_functions() {
+    run(
+        "cpp/classes.cpp",
+        &["call_template"],
+        &[
+            (Continue, "call_template"),
+            (StepIn, "template"),
+            (Next, "template_return"),
+            (StepOut, "call_template"),
+            (Next, "call_template_double"),
+            (Next, "call_overloaded"),
+            (StepIn, "overloaded_int"),
+            (StepOut, "call_overloaded"),
+            (StepIn, "overloaded_double"),
+            (StepOut, "call_overloaded"),
+            (StepIn, "overloaded_text"),
+            (StepOut, "call_overloaded"),
+            (Next, "call_reference"),
+            (StepIn, "by_reference"),
+            (StepIn, "area"),
+            (StepOut, "by_reference"),
+        ],
+    );
+}
+
+#[test]
+fn optimized_steps_leave_the_line() {
+    for (source, marker) in [("c/inline.c", "first"), ("rust/println.rs", "main")] {
+        let flags = Flags::of(source).optimized("2");
+        let Some(fixture) = Fixture::build(source, flags) else {
+            continue;
+        };
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({}));
+        client.set_breakpoints(&fixture, &[marker]);
+        client.configure();
+        client.expect_stopped("breakpoint");
+        let mut before = (client.top_line(), client.stack().len());
+        for _ in 0..6 {
+            let thread = client.thread();
+            client.ask("next", json!({"threadId": thread}));
+            let event = client.wait_event_of(&["stopped", "exited"]);
+            if event["event"] == "exited" {
+                break;
+            }
+            let place = (client.top_line(), client.stack().len());
+            assert_ne!(place, before, "{source}: `next` leaves the line");
+            before = place;
+        }
+        client.disconnect();
+    }
+}
+
+#[test]
+fn over_inlined_calls() {
+    run_with(
+        "c/inline.c",
+        Flags::of("c/inline.c"),
+        &["outer"],
+        &[
+            (Continue, "outer"),
+            (StepIn, "middle"),
+            (StepIn, "innermost"),
+            (StepOut, "middle"),
+            (Next, "middle_end"),
+            (StepOut, "outer"),
+            (Next, "outer_end"),
+        ],
+    );
+}
+
+#[test]
+fn with_other_threads_under_way() {
+    let fixture = Fixture::of("c/barrier.c");
+    let mut client = DapClient::stopped_at(&fixture, "all_there");
+    let thread = client.thread();
+    for marker in ["second", "third", "release"] {
+        client.next();
+        client.expect_line(&fixture, marker);
+        assert_eq!(client.thread(), thread);
+    }
+    // The barrier is passed only where the others may run meanwhile.
+    client.next();
+    client.set_breakpoints(&fixture, &["joined"]);
+    client.continue_to(&fixture, "joined");
+    client.disconnect();
+}

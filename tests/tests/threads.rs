@@ -1,0 +1,184 @@
+//! Programs of many threads.
+
+use std::env;
+
+use serde_json::{Value, json};
+use stillpoint_tests::{DapClient, Fixture};
+
+/// How often the race is run: `STILLPOINT_RUNS=100` for the full proof.
+fn runs() -> usize {
+    env::var("STILLPOINT_RUNS")
+        .ok()
+        .and_then(|runs| runs.parse().ok())
+        .unwrap_or(3)
+}
+
+#[test]
+fn no_hit_is_lost_where_fifty_threads_race() {
+    let fixture = Fixture::of("c/threads.c");
+    for _ in 0..runs() {
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({"args": ["50", "20"]}));
+        let never = json!({"condition": "worker->rounds == 12345"});
+        let places = vec![("hit", never)];
+        let set = client.set_breakpoints_with(&fixture, places);
+        assert_eq!(set[0]["verified"], true);
+        client.configure();
+        assert_eq!(client.expect_exit(), 0);
+        assert_eq!(client.count_events("stopped"), 0);
+        assert_eq!(client.output("stdout").trim_end(), "total 1000");
+        client.disconnect();
+    }
+}
+
+#[test]
+fn the_hits_of_fifty_threads_are_counted() {
+    let fixture = Fixture::of("c/threads.c");
+    for _ in 0..runs() {
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({"args": ["50", "20"]}));
+        // The last of the thousand hits, and no other.
+        let last = json!({"hitCondition": "1000"});
+        client.set_breakpoints_with(&fixture, vec![("hit", last)]);
+        client.configure();
+        client.expect_stopped("breakpoint");
+        client.continue_();
+        assert_eq!(client.expect_exit(), 0);
+        assert_eq!(client.output("stdout").trim_end(), "total 1000");
+        client.disconnect();
+    }
+}
+
+#[test]
+fn every_thread_stops_once() {
+    let fixture = Fixture::of("c/threads.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"args": ["20"]}));
+    client.set_breakpoints(&fixture, &["hit"]);
+    client.configure();
+    let mut numbers = Vec::new();
+    let mut threads = Vec::new();
+    for _ in 0..20 {
+        client.expect_stopped("breakpoint");
+        client.expect_line(&fixture, "hit");
+        threads.push(client.thread());
+        numbers.push(client.evaluate("number").parse::<u32>().expect("a number"));
+        client.continue_();
+    }
+    client.expect_exit();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..20).collect::<Vec<u32>>());
+    threads.sort_unstable();
+    threads.dedup();
+    assert_eq!(threads.len(), 20);
+    assert_eq!(client.output("stdout").trim_end(), "total 20");
+    client.disconnect();
+}
+
+#[test]
+fn threads_come_and_go() {
+    let fixture = Fixture::of("c/threads.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"args": ["5"]}));
+    client.configure();
+    client.expect_exit();
+    let of_reason = |reason: &str| {
+        let mut ids: Vec<i64> = client
+            .history()
+            .iter()
+            .filter(|message| message["event"] == "thread")
+            .filter(|message| message["body"]["reason"] == reason)
+            .filter_map(|message| message["body"]["threadId"].as_i64())
+            .collect();
+        ids.sort_unstable();
+        ids
+    };
+    assert_eq!(of_reason("started").len(), 6);
+    assert_eq!(of_reason("exited").len(), 6);
+    assert_eq!(of_reason("started"), of_reason("exited"));
+    client.disconnect();
+}
+
+#[test]
+fn all_threads_are_listed_and_named() {
+    let fixture = Fixture::of("c/barrier.c");
+    let mut client = DapClient::stopped_at(&fixture, "all_there");
+    let body = client.ask("threads", Value::Null);
+    let threads = body["threads"].as_array().expect("threads");
+    assert_eq!(threads.len(), 4);
+    for number in 0..3 {
+        let name = format!("worker-{number}");
+        assert!(
+            threads.iter().any(|thread| thread["name"]
+                .as_str()
+                .is_some_and(|text| text.contains(&name))),
+            "no {name} in {body}"
+        );
+    }
+    // Each has a stack that goes down to its own function.
+    let main = client.thread();
+    for thread in threads {
+        let id = thread["id"].as_i64().expect("an id");
+        client.select_thread(id);
+        let wanted = if id == main { "main" } else { "wait_there" };
+        let names = client.function_names();
+        assert!(names.iter().any(|name| name == wanted), "{names:?}");
+    }
+    client.disconnect();
+}
+
+#[test]
+fn any_thread_number_continues_all() {
+    let fixture = Fixture::of("c/threads.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"args": ["4"]}));
+    client.set_breakpoints(&fixture, &["hit"]);
+    client.configure();
+    for number in [0, 1, 1, 99_999] {
+        client.expect_stopped("breakpoint");
+        // dap-mcp always says 1; CodeLLDB's clients say 0 for whatever there is.
+        let body = client.ask("continue", json!({"threadId": number}));
+        assert_ne!(body["allThreadsContinued"], false);
+    }
+    client.expect_exit();
+    assert_eq!(client.count_events("continued"), 0);
+    client.disconnect();
+}
+
+#[test]
+fn pause_with_many_threads() {
+    let fixture = Fixture::of("c/barrier.c");
+    let mut client = DapClient::stopped_at(&fixture, "all_there");
+    // A pause at a stop is harmless.
+    client.ask("pause", json!({"threadId": 0}));
+    client.expect_line(&fixture, "all_there");
+    client.disconnect();
+}
+
+#[test]
+fn stepping_where_all_hit_the_line() {
+    let fixture = Fixture::of("c/threads.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"args": ["10", "3"]}));
+    client.set_breakpoints(&fixture, &["hit"]);
+    client.configure();
+    client.expect_stopped("breakpoint");
+    // Steps are cut short by the other threads' hits; none of the thirty is lost.
+    let mut hits = 1;
+    loop {
+        let thread = client.thread();
+        client.ask("next", json!({"threadId": thread}));
+        let event = client.wait_event_of(&["stopped", "exited"]);
+        if event["event"] == "exited" {
+            break;
+        }
+        if event["body"]["reason"] == "breakpoint" {
+            hits += 1;
+        }
+        client.select_thread(event["body"]["threadId"].as_i64().expect("a thread"));
+    }
+    assert_eq!(hits, 30);
+    client.wait_event("terminated");
+    assert_eq!(client.output("stdout").trim_end(), "total 30");
+    client.disconnect();
+}
