@@ -1,21 +1,31 @@
 //! `stillpoint run` and `stillpoint demo`: without an editor.
 
 use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
 
+use nix::sys::signal::Signal;
 use serde_json::Value;
-use stillpoint_tests::{Fixture, process, stillpoint};
+use stillpoint_tests::{DEADLINE, Fixture, process, stillpoint};
 
 fn stillpoint_with(arguments: &[&str]) -> Output {
-    let mut child = Command::new(stillpoint())
+    let child = Command::new(stillpoint())
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .expect("stillpoint starts");
-    // Small outputs only: they fit into the pipes.
-    process::wait_for(&mut child);
-    child.wait_with_output().expect("its output")
+    let pid = child.id() as i32;
+    let (sender, output) = mpsc::channel();
+    thread::spawn(move || sender.send(child.wait_with_output()));
+    match output.recv_timeout(DEADLINE) {
+        Ok(output) => output.expect("its output"),
+        Err(_) => {
+            process::send_signal(pid, Signal::SIGKILL);
+            panic!("`stillpoint {}` does not end", arguments.join(" "));
+        }
+    }
 }
 
 fn text(bytes: &[u8]) -> String {
