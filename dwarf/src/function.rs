@@ -1,0 +1,124 @@
+//! Functions and the scopes in them.
+
+use crate::addr::{AddrRange, FileAddr};
+use crate::module::{DieRef, Language};
+use crate::source::SourceLocation;
+use crate::types::TypeId;
+use crate::variable::Variable;
+
+/// A concrete (out-of-line) function with all scopes in it; parsed when asked for.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Its debug info entry.
+    pub id: DieRef,
+    /// Readable qualified name (`ns::Class::method`, `crate::module::function<T>`).
+    pub name: String,
+    /// The symbol's name, where the compiler recorded it.
+    pub linkage_name: Option<String>,
+    /// Address ranges; the first one has the entry.
+    pub ranges: Vec<AddrRange<FileAddr>>,
+    /// The entry point (`DW_AT_entry_pc`, else the lowest address of the first range).
+    pub entry: FileAddr,
+    /// Where it was declared.
+    pub declaration: Option<SourceLocation>,
+    /// The unit's language.
+    pub language: Language,
+    /// What it returns; `None` is void (or unit in Rust).
+    pub return_type: Option<TypeId>,
+    /// Whether it never returns (`DW_AT_noreturn`).
+    pub noreturn: bool,
+    /// Whether its unit was compiled with optimization, as far as the producer tells.
+    pub optimized: bool,
+    /// Its parameters, variables and inner scopes.
+    pub scope: Scope,
+}
+
+/// A scope: the function itself, a lexical block, or an inlined call.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    /// Which of the three.
+    pub kind: ScopeKind,
+    /// The debug info entry (a concrete one).
+    pub id: DieRef,
+    /// Address ranges the scope is valid in.
+    pub ranges: Vec<AddrRange<FileAddr>>,
+    /// Parameters and variables declared directly in it, in order.
+    pub variables: Vec<Variable>,
+    /// Scopes directly in it.
+    pub children: Vec<Scope>,
+}
+
+/// What kind of scope it is.
+#[derive(Clone, Debug)]
+pub enum ScopeKind {
+    /// The function's own scope.
+    Function,
+    /// `DW_TAG_lexical_block`.
+    Block,
+    /// `DW_TAG_inlined_subroutine`.
+    Inlined(Box<InlinedSubroutine>),
+}
+
+/// A call that was inlined.
+#[derive(Clone, Debug)]
+pub struct InlinedSubroutine {
+    /// Readable qualified name of the inlined function.
+    pub name: String,
+    /// The abstract instance; equal for all copies.
+    pub origin: DieRef,
+    /// Where the call stands in the caller.
+    pub call_site: Option<SourceLocation>,
+    /// Where the inlined function was declared.
+    pub declaration: Option<SourceLocation>,
+    /// Where execution enters the copy (`DW_AT_entry_pc`, else its lowest address).
+    pub entry: FileAddr,
+}
+
+/// One frame that a person sees at an address: the function, or an inlined call in it.
+#[derive(Clone, Debug)]
+pub struct FunctionFrame<'a> {
+    /// Readable qualified name.
+    pub name: &'a str,
+    /// The inlined call, unless this is the function itself.
+    pub inlined: Option<&'a InlinedSubroutine>,
+    /// The scopes of this frame at the address, outermost (the frame's own) first.
+    pub scopes: Vec<&'a Scope>,
+}
+
+impl Function {
+    /// The frames a person sees at `addr`, innermost inlined call first, the function last.
+    pub fn frames_at(&self, addr: FileAddr) -> Vec<FunctionFrame<'_>> {
+        let mut frames = vec![FunctionFrame {
+            name: &self.name,
+            inlined: None,
+            scopes: vec![&self.scope],
+        }];
+        let mut scope = &self.scope;
+        while let Some(child) = scope
+            .children
+            .iter()
+            .find(|child| child.ranges.iter().any(|range| range.contains(addr)))
+        {
+            match &child.kind {
+                ScopeKind::Inlined(call) => frames.push(FunctionFrame {
+                    name: &call.name,
+                    inlined: Some(call),
+                    scopes: vec![child],
+                }),
+                ScopeKind::Function | ScopeKind::Block => {
+                    if let Some(frame) = frames.last_mut() {
+                        frame.scopes.push(child);
+                    }
+                }
+            }
+            scope = child;
+        }
+        frames.reverse();
+        frames
+    }
+
+    /// Whether `addr` is in the function.
+    pub fn contains(&self, addr: FileAddr) -> bool {
+        self.ranges.iter().any(|range| range.contains(addr))
+    }
+}

@@ -1,0 +1,54 @@
+//! Object files and DWARF, turned into a debugger's answers.
+//!
+//! This crate has no process, no operating system, no async and no threads of its own.
+//! An image is opened as an immutable, lazily read [`Module`]; addresses of the image are
+//! [`FileAddr`]s, addresses of a process are [`LoadAddr`]s, and a [`LoadBias`] is the only
+//! way from one to the other. Whatever needs a process's memory asks a [`Memory`].
+
+#![deny(unsafe_code)]
+
+pub mod addr;
+pub mod error;
+pub mod function;
+pub mod location;
+pub mod memory;
+pub mod module;
+pub mod register;
+pub mod source;
+pub mod symbol;
+pub mod types;
+pub mod unwind;
+pub mod variable;
+
+mod cfi;
+mod demangle;
+mod eval;
+mod index;
+mod line;
+mod locate;
+mod names;
+mod object;
+mod ranges;
+mod read_type;
+mod scan;
+mod scopes;
+mod search;
+mod sources;
+mod symtab;
+mod unit;
+
+pub use addr::{AddrRange, FileAddr, LoadAddr, LoadBias};
+pub use error::Error;
+pub use function::{Function, FunctionFrame, InlinedSubroutine, Scope, ScopeKind};
+pub use location::{CallerFrame, FrameContext, Location, Piece};
+pub use memory::{Memory, Unreadable};
+pub use module::{DieRef, Language, Machine, Module, Segment, SymbolStatus, demangle};
+pub use register::{Register, Registers};
+pub use source::{LineLocation, LineRow, SourceFile, SourceLocation};
+pub use symbol::{Symbol, SymbolKind};
+pub use types::{
+    ArrayType, BaseType, Bitfield, Composite, CompositeKind, Encoding, Enumeration, Enumerator,
+    Inheritance, Member, MemberOffset, Subroutine, Type, TypeId, TypeKind, Variant, VariantPart,
+};
+pub use unwind::{FrameAddress, ModuleMap, Unwinder, Unwound};
+pub use variable::{Variable, VariableKind};

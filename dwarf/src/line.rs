@@ -1,0 +1,471 @@
+//! Line tables: address → row and (file, line) → addresses (DWARF 5 §6.2).
+
+use crate::addr::{AddrRange, FileAddr};
+use crate::source::{LineRow, SourceFile, SourceLocation};
+use crate::sources::join;
+use crate::unit::{DebugInfo, R, Unit};
+use gimli::{ColumnType, DebugLineOffset};
+use std::path::Path;
+use std::sync::{Arc, OnceLock, PoisonError};
+
+/// One line number program: its file table, and its rows once they are asked for.
+pub(crate) struct Program {
+    program: gimli::IncompleteLineProgram<R>,
+    comp_dir: Option<&'static [u8]>,
+    files: Vec<OnceLock<Option<Arc<SourceFile>>>>,
+    table: OnceLock<LineTable>,
+}
+
+/// The rows of a program, sorted.
+#[derive(Default)]
+pub(crate) struct LineTable {
+    rows: Vec<Row>,
+    /// By start.
+    sequences: Vec<Sequence>,
+}
+
+#[derive(Clone, Copy)]
+struct Row {
+    addr: u64,
+    file: u32,
+    line: u32,
+    column: u16,
+    is_stmt: bool,
+    prologue_end: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Sequence {
+    start: u64,
+    end: u64,
+    /// Into `rows`.
+    first: u32,
+    last: u32,
+}
+
+/// The rows of one address taken together: the last one is where the code comes from, the
+/// earlier ones hold for no instruction (gcc makes such rows for location views).
+#[derive(Clone, Copy)]
+pub(crate) struct Group<'a> {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    rows: &'a [Row],
+}
+
+impl Group<'_> {
+    fn last(&self) -> Option<&Row> {
+        self.rows.last()
+    }
+
+    /// Line of the code, 0 if the compiler made it.
+    pub(crate) fn line(&self) -> u32 {
+        self.last().map_or(0, |row| row.line)
+    }
+
+    /// Number of the code's file.
+    pub(crate) fn file(&self) -> u32 {
+        self.last().map_or(0, |row| row.file)
+    }
+
+    /// Whether any row of the code's own line recommends a breakpoint here.
+    pub(crate) fn is_stmt(&self) -> bool {
+        self.last().is_some_and(|last| self.stmt_for(last.file, last.line).is_some())
+    }
+
+    /// Whether the prologue is over here.
+    pub(crate) fn prologue_end(&self) -> bool {
+        self.rows.iter().any(|row| row.prologue_end)
+    }
+
+    /// The column of an is_stmt row of this file and line, shadowed or not.
+    fn stmt_for(&self, file: u32, line: u32) -> Option<u16> {
+        self.rows
+            .iter()
+            .rev()
+            .find(|row| row.is_stmt && row.file == file && row.line == line)
+            .map(|row| row.column)
+    }
+}
+
+/// Where a line has code in one program.
+#[derive(Default)]
+pub(crate) struct LineHits {
+    /// Starts of runs: address, column.
+    pub(crate) effective: Vec<(u64, u16)>,
+    /// Addresses where the line has a row, but another line's row takes the code.
+    pub(crate) shadowed: Vec<(u64, u16)>,
+}
+
+impl Program {
+    /// Parses a program's header.
+    pub(crate) fn parse(info: &DebugInfo, offset: usize, unit: Option<&Unit>) -> Option<Program> {
+        let comp_dir = unit.and_then(|unit| unit.raw.comp_dir);
+        let name = unit.and_then(|unit| unit.raw.name);
+        let dwarf = &info.dwarf;
+        let program = dwarf
+            .debug_line
+            .program(DebugLineOffset(offset), 8, comp_dir, name)
+            .inspect_err(|error| tracing::debug!(offset, %error, "corrupt line program header"))
+            .ok()?;
+        let files = program.header().file_names().len() + 1;
+        Some(Program {
+            program,
+            comp_dir: comp_dir.map(|dir| dir.slice()),
+            files: std::iter::repeat_with(OnceLock::new).take(files).collect(),
+            table: OnceLock::new(),
+        })
+    }
+
+    /// Numbers of the files whose name ends in `base`, the last component of a path.
+    pub(crate) fn files_named<'a>(
+        &'a self,
+        info: &'a DebugInfo,
+        base: &'a [u8],
+    ) -> impl Iterator<Item = u64> + 'a {
+        (0..self.files.len() as u64).filter(move |index| {
+            self.program
+                .header()
+                .file(*index)
+                .and_then(|file| info.dwarf.attr_line_string(file.path_name()).ok())
+                .is_some_and(|name| {
+                    let name = name.slice();
+                    name.strip_suffix(base)
+                        .is_some_and(|rest| rest.is_empty() || rest.ends_with(b"/"))
+                })
+        })
+    }
+
+    /// Numbers of all files.
+    pub(crate) fn file_numbers(&self) -> impl Iterator<Item = u64> + use<> {
+        0..self.files.len() as u64
+    }
+
+    /// A file by its number in the program's table.
+    pub(crate) fn file(&self, info: &DebugInfo, index: u64) -> Option<Arc<SourceFile>> {
+        let slot = self.files.get(usize::try_from(index).ok()?)?;
+        slot.get_or_init(|| {
+            let header = self.program.header();
+            let file = header.file(index)?;
+            let string = |value| info.dwarf.attr_line_string(value).ok().map(|s| s.slice());
+            let name = string(file.path_name())?;
+            let directory = file.directory(header).and_then(string).unwrap_or(b"");
+            // Directory 0 is the compilation directory; version 5 lists it itself.
+            let zero = if header.version() >= 5 {
+                header.directory(0).and_then(string).unwrap_or(b"")
+            } else {
+                b""
+            };
+            let comp_dir = self.comp_dir.unwrap_or(b"");
+            let path = join(&[comp_dir, zero, directory, name]);
+            let md5 = header.file_has_md5().then(|| *file.md5());
+            Some(info.sources.intern(path, md5))
+        })
+        .clone()
+    }
+
+    /// The rows, read when this is called for the first time.
+    pub(crate) fn table(&self, info: &DebugInfo) -> &LineTable {
+        self.table.get_or_init(|| {
+            let mut table = LineTable::default();
+            if let Err(error) = table.run(info, self.program.clone()) {
+                tracing::debug!(%error, "corrupt line program; its remaining rows are lost");
+            }
+            table.sequences.sort_unstable_by_key(|s| (s.start, s.end));
+            table
+        })
+    }
+
+    fn location(&self, info: &DebugInfo, row: &Row) -> Option<SourceLocation> {
+        if row.line == 0 {
+            return None;
+        }
+        Some(SourceLocation {
+            file: self.file(info, u64::from(row.file))?,
+            line: row.line,
+            column: u32::from(row.column),
+        })
+    }
+
+    /// What a person is told about a group of rows, clipped to `clip`.
+    pub(crate) fn row(
+        &self,
+        info: &DebugInfo,
+        group: Group<'_>,
+        clip: Option<AddrRange<FileAddr>>,
+    ) -> LineRow {
+        let (mut start, mut end) = (group.start, group.end);
+        if let Some(clip) = clip {
+            start = start.max(clip.start.0);
+            end = end.min(clip.end.0);
+        }
+        LineRow {
+            range: AddrRange::new(FileAddr(start), FileAddr(end)),
+            location: group.last().and_then(|row| self.location(info, row)),
+            is_stmt: group.is_stmt(),
+            prologue_end: group.prologue_end(),
+        }
+    }
+}
+
+impl LineTable {
+    fn run(
+        &mut self,
+        info: &DebugInfo,
+        program: gimli::IncompleteLineProgram<R>,
+    ) -> Result<(), gimli::Error> {
+        let mut rows = program.rows();
+        let mut first = 0;
+        while let Some((_, row)) = rows.next_row()? {
+            if row.end_sequence() {
+                self.end_sequence(info, first, row.address());
+                first = self.rows.len();
+                continue;
+            }
+            self.rows.push(Row {
+                addr: row.address(),
+                file: row.file_index() as u32,
+                line: row.line().map_or(0, |line| line.get() as u32),
+                column: match row.column() {
+                    ColumnType::LeftEdge => 0,
+                    ColumnType::Column(column) => u16::try_from(column.get()).unwrap_or(0),
+                },
+                is_stmt: row.is_stmt(),
+                prologue_end: row.prologue_end(),
+            });
+        }
+        // Rows without an end say nothing about where they end.
+        self.rows.truncate(first);
+        self.rows.shrink_to_fit();
+        Ok(())
+    }
+
+    fn end_sequence(&mut self, info: &DebugInfo, first: usize, end: u64) {
+        let Some(rows) = self.rows.get_mut(first..) else {
+            return;
+        };
+        // The standard has addresses grow; a stable sort costs nothing where they do.
+        if !rows.is_sorted_by_key(|row| row.addr) {
+            rows.sort_by_key(|row| row.addr);
+        }
+        let range = rows.first().map(|row| row.addr).zip(rows.last());
+        match range {
+            Some((start, last)) if start < end && last.addr <= end && info.is_code(start) => {
+                self.sequences.push(Sequence {
+                    start,
+                    end,
+                    first: first as u32,
+                    last: self.rows.len() as u32,
+                });
+            }
+            _ => self.rows.truncate(first),
+        }
+    }
+
+    fn rows_of(&self, sequence: &Sequence) -> &[Row] {
+        self.rows
+            .get(sequence.first as usize..sequence.last as usize)
+            .unwrap_or(&[])
+    }
+
+    /// The rows that hold at `addr`.
+    pub(crate) fn group_at(&self, addr: u64) -> Option<Group<'_>> {
+        let sequence = self.sequence_at(addr)?;
+        let rows = self.rows_of(sequence);
+        let end = rows.partition_point(|row| row.addr <= addr);
+        let start_addr = rows.get(end.checked_sub(1)?)?.addr;
+        let start = rows.partition_point(|row| row.addr < start_addr);
+        Some(Group {
+            start: start_addr,
+            end: rows.get(end).map_or(sequence.end, |row| row.addr),
+            rows: rows.get(start..end)?,
+        })
+    }
+
+    fn sequence_at(&self, addr: u64) -> Option<&Sequence> {
+        let end = self.sequences.partition_point(|s| s.start <= addr);
+        self.sequences
+            .get(..end)?
+            .iter()
+            .rev()
+            // Sequences of one table hardly ever overlap; a few steps find those that do.
+            .take(8)
+            .find(|sequence| sequence.end > addr)
+    }
+
+    /// The groups of rows that meet `range`, in order of address.
+    pub(crate) fn groups_in(&self, range: AddrRange<FileAddr>) -> impl Iterator<Item = Group<'_>> {
+        let end = self
+            .sequences
+            .partition_point(|sequence| sequence.start < range.end.0);
+        self.sequences
+            .get(..end)
+            .unwrap_or(&[])
+            .iter()
+            .filter(move |sequence| sequence.end > range.start.0)
+            .flat_map(move |sequence| {
+                let rows = self.rows_of(sequence);
+                let skip = rows
+                    .partition_point(|row| row.addr <= range.start.0)
+                    .checked_sub(1)
+                    .and_then(|index| rows.get(index))
+                    .map_or(0, |row| rows.partition_point(|r| r.addr < row.addr));
+                groups(rows.get(skip..).unwrap_or(&[]), sequence.end)
+                    .take_while(move |group| group.start < range.end.0)
+            })
+            .filter(move |group| group.end > range.start.0)
+    }
+
+    /// Where a line has code. A run of consecutive groups of the line counts once; code of
+    /// line 0 in it does not end it.
+    pub(crate) fn hits(&self, files: &[u32], line: u32) -> LineHits {
+        let mut hits = LineHits::default();
+        for sequence in &self.sequences {
+            let mut in_run = false;
+            let mut found = false;
+            let mut shadowed_before = false;
+            for group in groups(self.rows_of(sequence), sequence.end) {
+                if group.line() == line && files.contains(&group.file()) {
+                    if !in_run {
+                        in_run = true;
+                        found = false;
+                    }
+                    if !found && let Some(column) = group.stmt_for(group.file(), line) {
+                        found = true;
+                        hits.effective.push((group.start, column));
+                    }
+                    shadowed_before = true;
+                    continue;
+                }
+                if group.line() != 0 {
+                    in_run = false;
+                }
+                let shadowed = files
+                    .iter()
+                    .find_map(|file| group.stmt_for(*file, line));
+                if let Some(column) = shadowed
+                    && !shadowed_before
+                {
+                    hits.shadowed.push((group.start, column));
+                }
+                shadowed_before = shadowed.is_some();
+            }
+        }
+        hits
+    }
+
+    /// Lines of these files with is_stmt rows.
+    pub(crate) fn lines(&self, files: &[u32], lines: &mut Vec<u32>) {
+        let mut last = 0;
+        for row in &self.rows {
+            if row.is_stmt && row.line != 0 && row.line != last && files.contains(&row.file) {
+                lines.push(row.line);
+                last = row.line;
+            }
+        }
+    }
+}
+
+/// Rows of one sequence, those of one address together.
+fn groups(rows: &[Row], end: u64) -> impl Iterator<Item = Group<'_>> {
+    let mut rest = rows;
+    std::iter::from_fn(move || {
+        let start = rest.first()?.addr;
+        let count = rest.iter().take_while(|row| row.addr == start).count();
+        let (rows, behind) = rest.split_at_checked(count)?;
+        rest = behind;
+        Some(Group {
+            start,
+            end: behind.first().map_or(end, |row| row.addr),
+            rows,
+        })
+    })
+    .filter(|group| group.start < group.end)
+}
+
+impl DebugInfo {
+    /// The line program at an offset of `.debug_line`, of the unit that refers to it.
+    pub(crate) fn program(&self, offset: usize, unit: Option<&Unit>) -> Option<Arc<Program>> {
+        let cache = &self.sources.programs;
+        if let Some(program) = cache
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&offset)
+        {
+            return program.clone();
+        }
+        let parsed = Program::parse(self, offset, unit).map(Arc::new);
+        cache
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .entry(offset)
+            .or_insert(parsed)
+            .clone()
+    }
+
+    /// The line program of a unit.
+    pub(crate) fn unit_program<'a>(&self, unit: &'a Unit) -> Option<&'a Arc<Program>> {
+        unit.program
+            .get_or_init(|| {
+                // A supplementary file has no code, and its file tables serve declarations,
+                // which repeat what the main file says often enough.
+                if unit.supplementary {
+                    return None;
+                }
+                self.program(unit.stmt_list?, Some(unit))
+            })
+            .as_ref()
+    }
+
+    /// The row that covers `addr`.
+    pub(crate) fn row_at(&self, addr: u64) -> Option<LineRow> {
+        let unit = self.unit(self.unit_at(addr)?)?;
+        let program = self.unit_program(unit)?;
+        let group = program.table(self).group_at(addr)?;
+        Some(program.row(self, group, None))
+    }
+
+    /// All rows in `range`.
+    pub(crate) fn rows_in(&self, range: AddrRange<FileAddr>) -> Vec<LineRow> {
+        let mut rows = Vec::new();
+        for unit in self.units_in(range) {
+            if let Some(unit) = self.unit(unit)
+                && let Some(program) = self.unit_program(unit)
+            {
+                rows.extend(
+                    program
+                        .table(self)
+                        .groups_in(range)
+                        .map(|group| program.row(self, group, Some(range))),
+                );
+            }
+        }
+        rows.sort_by_key(|row| row.range.start);
+        rows.dedup();
+        rows
+    }
+
+    /// A file and line of a declaration, from `DW_AT_decl_file` and its like.
+    pub(crate) fn source_location(
+        &self,
+        unit: &Unit,
+        file: u64,
+        line: u64,
+        column: u64,
+    ) -> Option<SourceLocation> {
+        // Before version 5, file 0 says that there is none.
+        if file == 0 && unit.raw.header.version() < 5 {
+            return None;
+        }
+        Some(SourceLocation {
+            file: self.unit_program(unit)?.file(self, file)?,
+            line: u32::try_from(line).ok().filter(|line| *line > 0)?,
+            column: u32::try_from(column).unwrap_or(0),
+        })
+    }
+}
+
+/// The last component of a path, as bytes.
+pub(crate) fn base_name(path: &Path) -> Option<&[u8]> {
+    use std::os::unix::ffi::OsStrExt;
+    path.file_name().map(OsStrExt::as_bytes)
+}

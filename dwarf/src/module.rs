@@ -1,0 +1,433 @@
+//! [`Module`]: one image, everything lazy behind it, never changed after it was opened.
+
+use crate::addr::{AddrRange, FileAddr, LoadAddr};
+use crate::cfi::Cfi;
+use crate::error::Error;
+use crate::function::Function;
+use crate::index::NameIndex;
+use crate::locate;
+use crate::location::{FrameContext, Location};
+use crate::object::{self, FileIdentity, Image};
+use crate::search;
+use crate::source::{LineLocation, LineRow, SourceFile};
+use crate::symbol::Symbol;
+use crate::symtab::SymbolTable;
+use crate::types::{Member, Type, TypeId};
+use crate::unit::DebugInfo;
+use crate::variable::Variable;
+use rustc_hash::FxHashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, RwLock};
+
+pub use crate::demangle::demangle;
+
+/// A debug info entry of one module: unit and offset. Opaque outside this crate.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct DieRef {
+    pub(crate) unit: u32,
+    pub(crate) offset: u64,
+}
+
+/// The instruction set of an image.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Machine {
+    /// x86-64
+    X86_64,
+    /// AArch64
+    Aarch64,
+    /// Another one, by its ELF `e_machine`.
+    Other(u16),
+}
+
+/// The source language of a unit.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Language {
+    /// C, any year. Also what assembler and unknown languages are shown as.
+    #[default]
+    C,
+    /// C++, any year.
+    Cpp,
+    /// Rust.
+    Rust,
+}
+
+/// How much is known about an image.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SymbolStatus {
+    /// DWARF was found.
+    DebugInfo,
+    /// Only a symbol table.
+    SymbolsOnly,
+    /// Nothing.
+    Stripped,
+}
+
+/// A segment that is loaded into memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// Addresses it covers.
+    pub range: AddrRange<FileAddr>,
+    /// Offset in the file.
+    pub file_offset: u64,
+    /// Bytes of it that come from the file.
+    pub file_size: u64,
+    /// Mapped executable.
+    pub executable: bool,
+    /// Mapped writable.
+    pub writable: bool,
+}
+
+/// An image.
+pub struct Module {
+    /// Tells modules apart, for caches: no two modules of a process have the same.
+    pub(crate) identity: u64,
+    pub(crate) image: Image,
+    debug_image: OnceLock<Option<Image>>,
+    info: OnceLock<Option<DebugInfo>>,
+    symbols: OnceLock<SymbolTable>,
+    pub(crate) cfi: OnceLock<Cfi>,
+    index: OnceLock<NameIndex>,
+    pub(crate) functions: RwLock<FxHashMap<DieRef, Option<Arc<Function>>>>,
+    pub(crate) types: RwLock<FxHashMap<DieRef, Arc<Type>>>,
+}
+
+/// Modules opened so far: an image is mapped once in a session, however often it is loaded.
+static OPENED: LazyLock<Mutex<FxHashMap<FileIdentity, Arc<Module>>>> =
+    LazyLock::new(Mutex::default);
+
+impl Module {
+    /// Opens an image: maps it and reads its headers, nothing more.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or is not an ELF image.
+    pub fn open(path: &Path) -> Result<Arc<Module>, Error> {
+        let (data, identity) = match object::identity(path) {
+            Ok(identity) => {
+                let opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(module) = opened.get(&identity)
+                    && module.path() == path
+                {
+                    return Ok(module.clone());
+                }
+                drop(opened);
+                object::map(path)?
+            }
+            Err(_) => object::map(path)?,
+        };
+        let module = Arc::new(Module::new(Image::parse(path, data)?));
+        OPENED
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(identity, module.clone());
+        Ok(module)
+    }
+
+    /// An image that is no file (the vdso), under a name for people.
+    ///
+    /// # Errors
+    /// The bytes are not an ELF image.
+    pub fn from_bytes(name: &Path, bytes: Vec<u8>) -> Result<Arc<Module>, Error> {
+        let data = Box::leak(bytes.into_boxed_slice());
+        Ok(Arc::new(Module::new(Image::parse(name, data)?)))
+    }
+
+    fn new(image: Image) -> Module {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Module {
+            identity: NEXT.fetch_add(1, Ordering::Relaxed),
+            image,
+            debug_image: OnceLock::new(),
+            info: OnceLock::new(),
+            symbols: OnceLock::new(),
+            cfi: OnceLock::new(),
+            index: OnceLock::new(),
+            functions: RwLock::default(),
+            types: RwLock::default(),
+        }
+    }
+
+    /// The separate debug file, looked for when first needed.
+    pub(crate) fn debug_image(&self) -> Option<&Image> {
+        self.debug_image
+            .get_or_init(|| locate::debug_file(&self.image))
+            .as_ref()
+    }
+
+    /// The debug info; unit headers are walked when first needed.
+    pub(crate) fn info(&self) -> Option<&DebugInfo> {
+        self.info
+            .get_or_init(|| {
+                let holder = self.debug_image().unwrap_or(&self.image);
+                if !holder.has_section(".debug_info") {
+                    return None;
+                }
+                let supplementary = locate::supplementary_file(holder);
+                DebugInfo::open(&self.image, holder, supplementary.as_ref())
+            })
+            .as_ref()
+    }
+
+    pub(crate) fn symbol_table(&self) -> &SymbolTable {
+        self.symbols
+            .get_or_init(|| SymbolTable::read(&self.image, self.debug_image()))
+    }
+
+    /// The name index over all units, built when first needed.
+    pub(crate) fn names(&self) -> Option<(&DebugInfo, &NameIndex)> {
+        let info = self.info()?;
+        Some((info, self.index.get_or_init(|| info.build_index())))
+    }
+
+    // ---- the image
+    /// The file it was opened from.
+    pub fn path(&self) -> &Path {
+        &self.image.path
+    }
+
+    /// GNU build-id.
+    pub fn build_id(&self) -> Option<&[u8]> {
+        self.image.build_id
+    }
+
+    /// Its instruction set.
+    pub fn machine(&self) -> Machine {
+        self.image.machine
+    }
+
+    /// Whether it may be loaded anywhere (PIE, shared library).
+    pub fn is_position_independent(&self) -> bool {
+        self.image.position_independent
+    }
+
+    /// ELF `e_entry`.
+    pub fn entry(&self) -> FileAddr {
+        self.image.entry
+    }
+
+    /// The loadable segments in order of address.
+    pub fn segments(&self) -> &[Segment] {
+        &self.image.segments
+    }
+
+    /// From the first segment's start to the last one's end.
+    pub fn load_range(&self) -> AddrRange<FileAddr> {
+        let segments = &self.image.segments;
+        AddrRange {
+            start: segments
+                .iter()
+                .map(|segment| segment.range.start)
+                .min()
+                .unwrap_or_default(),
+            end: segments
+                .iter()
+                .map(|segment| segment.range.end)
+                .max()
+                .unwrap_or_default(),
+        }
+    }
+
+    /// Where the program headers end up in memory (for AT_PHDR arithmetic), if they are loaded.
+    pub fn program_headers(&self) -> Option<FileAddr> {
+        self.image.program_headers
+    }
+
+    /// `PT_DYNAMIC`.
+    pub fn dynamic(&self) -> Option<FileAddr> {
+        self.image.dynamic
+    }
+
+    /// `PT_INTERP`.
+    pub fn interpreter(&self) -> Option<PathBuf> {
+        self.image.interpreter.clone()
+    }
+
+    /// Bytes of a segment as the file has them; `None` where the file does not.
+    pub fn read_image(&self, addr: FileAddr, buffer: &mut [u8]) -> Option<()> {
+        let bytes = self.image.bytes_at(addr.0)?.get(..buffer.len())?;
+        buffer.copy_from_slice(bytes);
+        Some(())
+    }
+
+    /// What is known about it.
+    pub fn symbol_status(&self) -> SymbolStatus {
+        let holder = self.debug_image().unwrap_or(&self.image);
+        if holder.has_section(".debug_info") {
+            SymbolStatus::DebugInfo
+        } else if self.symbol_table().is_empty() {
+            SymbolStatus::Stripped
+        } else {
+            SymbolStatus::SymbolsOnly
+        }
+    }
+
+    /// The separate file with the debug info, where there is one.
+    pub fn debug_file(&self) -> Option<&Path> {
+        self.debug_image().map(|image| image.path.as_path())
+    }
+
+    /// Bytes of debug sections, as they lie in the file.
+    pub fn debug_size(&self) -> u64 {
+        self.image.debug_size() + self.debug_image().map_or(0, Image::debug_size)
+    }
+
+    // ---- symbols
+    /// The function or object symbol that covers `addr` (nearest below within its section where sizes are missing).
+    pub fn symbol_at(&self, addr: FileAddr) -> Option<Symbol> {
+        self.symbol_table().at(&self.image, addr.0)
+    }
+
+    /// All symbols of exactly this (raw) name.
+    pub fn symbols_named(&self, name: &str) -> Vec<Symbol> {
+        self.symbol_table().named(name).collect()
+    }
+
+    /// All function symbols whose demangled name is `name`, ends in `::name`, or whose raw name is `name`.
+    pub fn function_symbols(&self, name: &str) -> Vec<Symbol> {
+        search::function_symbols(self.symbol_table(), name)
+    }
+
+    // ---- lines
+    /// The row that covers `addr`.
+    pub fn row_at(&self, addr: FileAddr) -> Option<LineRow> {
+        self.info()?.row_at(addr.0)
+    }
+
+    /// All rows of the sequence(s) inside `range`, in order of address, clipped to it.
+    pub fn rows_in(&self, range: AddrRange<FileAddr>) -> Vec<LineRow> {
+        self.info()
+            .map(|info| info.rows_in(range))
+            .unwrap_or_default()
+    }
+
+    /// Source files that `path` may mean. An absolute path matches itself (by spelling or by
+    /// canonical path on this machine); a relative one or a bare name matches every file
+    /// that ends in it, by whole components.
+    pub fn find_sources(&self, path: &Path) -> Vec<Arc<SourceFile>> {
+        self.info()
+            .map(|info| info.find_sources(path))
+            .unwrap_or_default()
+    }
+
+    /// Files of the same base name as `path`: candidates to name when nothing matched.
+    pub fn similar_sources(&self, path: &Path) -> Vec<Arc<SourceFile>> {
+        self.info()
+            .zip(crate::line::base_name(path))
+            .map(|(info, base)| info.files_named(base))
+            .unwrap_or_default()
+    }
+
+    /// The places of exactly `line` in `file`: the first is_stmt address of every run of rows
+    /// of that line, in every unit, function instance and inlined copy. Empty if it has no code.
+    pub fn line_locations(&self, file: &SourceFile, line: u32) -> Vec<LineLocation> {
+        self.info()
+            .map(|info| search::line_locations(self, info, file, line))
+            .unwrap_or_default()
+    }
+
+    /// Lines of `file` that have code (is_stmt), sorted, without doubles.
+    pub fn lines_with_code(&self, file: &SourceFile) -> Vec<u32> {
+        self.info()
+            .map(|info| info.lines_with_code(file))
+            .unwrap_or_default()
+    }
+
+    /// All source files of the image.
+    pub fn source_files(&self) -> Vec<Arc<SourceFile>> {
+        self.info()
+            .map(DebugInfo::source_files)
+            .unwrap_or_default()
+    }
+
+    // ---- functions
+    /// The concrete function that holds `addr`.
+    pub fn function_at(&self, addr: FileAddr) -> Option<Arc<Function>> {
+        let info = self.info()?;
+        search::function(self, info, info.function_die_at(addr.0)?)
+    }
+
+    /// Functions by name: qualified name, or a suffix of it by whole components (`method`,
+    /// `Class::method`), with or without template or generic arguments, with or without parameter list.
+    /// Only concrete ones; inlined copies are in `inlined_named`.
+    pub fn functions_named(&self, name: &str) -> Vec<Arc<Function>> {
+        search::functions_named(self, name)
+    }
+
+    /// Entry addresses of the inlined copies of functions of that name, each in a concrete function.
+    pub fn inlined_named(&self, name: &str) -> Vec<FileAddr> {
+        search::inlined_named(self, name)
+    }
+
+    /// The first address behind the function's prologue, and its row: `prologue_end` where
+    /// the line table has it, else the second line row, else the entry.
+    pub fn body_start(&self, function: &Function) -> FileAddr {
+        self.info()
+            .map_or(function.entry, |info| search::body_start(info, function))
+    }
+
+    /// Language of the unit that holds `addr`.
+    pub fn language_at(&self, addr: FileAddr) -> Option<Language> {
+        let info = self.info()?;
+        Some(info.unit(info.unit_at(addr.0)?)?.language)
+    }
+
+    // ---- variables and types
+    /// Variables of static storage of the unit that holds `addr`.
+    pub fn unit_statics(&self, addr: FileAddr) -> Vec<Variable> {
+        search::unit_statics(self, addr)
+    }
+
+    /// Variables of static storage by name (bare or qualified), those of the unit that holds `near` first.
+    pub fn statics_named(&self, name: &str, near: Option<FileAddr>) -> Vec<Variable> {
+        search::statics_named(self, name, near)
+    }
+
+    /// Where a variable is in a frame.
+    ///
+    /// # Errors
+    /// Its location is corrupt, or needs memory that cannot be read.
+    pub fn locate(
+        &self,
+        variable: &Variable,
+        frame: &FrameContext<'_>,
+    ) -> Result<Location, Error> {
+        crate::eval::locate(self, variable, frame)
+    }
+
+    /// The address of a member or base whose place is an expression
+    /// (`MemberOffset::Expression`), in the object at `object`.
+    ///
+    /// # Errors
+    /// The expression is corrupt, or needs memory that cannot be read.
+    pub fn locate_member(
+        &self,
+        member: DieRef,
+        object: LoadAddr,
+        frame: &FrameContext<'_>,
+    ) -> Result<LoadAddr, Error> {
+        crate::eval::locate_member(self, member, object, frame)
+    }
+
+    /// A static data member's definition, if there is one.
+    pub fn static_member(&self, member: &Member) -> Option<Variable> {
+        search::static_member(self, member)
+    }
+
+    /// A type.
+    ///
+    /// # Errors
+    /// The entry is corrupt.
+    pub fn ty(&self, id: TypeId) -> Result<Arc<Type>, Error> {
+        crate::read_type::ty(self, id)
+    }
+
+    /// The definition of a type that is only declared here; `id` itself if it is complete or nothing better is known.
+    pub fn complete_type(&self, id: TypeId) -> TypeId {
+        search::complete_type(self, id)
+    }
+
+    /// Types by name (`int`, `struct node`, `ns::Class`, `crate::Type`), definitions first, those of the unit that holds `near` first.
+    pub fn types_named(&self, name: &str, near: Option<FileAddr>) -> Vec<TypeId> {
+        search::types_named(self, name, near)
+    }
+}

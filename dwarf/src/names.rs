@@ -1,0 +1,422 @@
+//! Qualified names of entries, and how a name a person typed matches one.
+
+use crate::demangle::rust_path;
+use crate::module::{DieRef, Language};
+use crate::unit::{DebugInfo, Entry, MAX_HOPS, Unit};
+use smallvec::SmallVec;
+
+/// How deep names nest; more is a cycle or a joke.
+const MAX_NESTING: usize = 48;
+
+impl DebugInfo {
+    /// The qualified name of a function, type or variable; empty for unnamed ones.
+    pub(crate) fn qualified_name(&self, die: DieRef) -> String {
+        let Ok((unit, entry)) = self.entry(die) else {
+            return String::new();
+        };
+        self.qualified_name_of(unit, &entry)
+    }
+
+    /// As `qualified_name`, for an entry already read.
+    pub(crate) fn qualified_name_of(&self, unit: &Unit, entry: &Entry) -> String {
+        let mut name = String::new();
+        self.write_name(unit, entry, 0, &mut name);
+        // rustc names the namespace of a trait's implementation `{impl#0}`; its symbol says
+        // of what type and which trait.
+        if unit.language == Language::Rust
+            && name.contains("{impl#")
+            && let Some(symbol) = self.linkage_name(unit, entry)
+            && let Some(path) = rust_path(symbol)
+        {
+            return path;
+        }
+        name
+    }
+
+    /// The symbol's name, where the compiler recorded it.
+    pub(crate) fn linkage_name(&self, unit: &Unit, entry: &Entry) -> Option<&'static str> {
+        let name = self
+            .inherited_string(unit, entry, gimli::DW_AT_linkage_name)
+            .or_else(|| self.inherited_string(unit, entry, gimli::DW_AT_MIPS_linkage_name))?;
+        std::str::from_utf8(name).ok()
+    }
+
+    /// The enclosing namespaces and classes of an entry, empty where there are none.
+    pub(crate) fn enclosing_name(&self, unit: &Unit, entry: &Entry) -> String {
+        let mut name = String::new();
+        if unit.language != Language::C
+            && let Some(parent) = self.parent(self.root_of(unit, entry))
+            && let Ok((unit, entry)) = self.entry(parent)
+            && entry.tag() != gimli::DW_TAG_subprogram
+        {
+            self.write_name(unit, &entry, 0, &mut name);
+        }
+        name
+    }
+
+    fn root_of(&self, unit: &Unit, entry: &Entry) -> DieRef {
+        match self.origin(unit, entry) {
+            Some(origin) => self.root_origin(origin),
+            None => unit.die(entry.offset()),
+        }
+    }
+
+    fn write_name(&self, unit: &Unit, entry: &Entry, depth: usize, out: &mut String) {
+        if depth > MAX_NESTING {
+            return;
+        }
+        // The first name on the way to the declaration; the declaration's own place says
+        // what encloses it.
+        let mut name = self.own_name(unit, entry);
+        let mut place = unit.die(entry.offset());
+        let mut language = unit.language;
+        let tag = entry.tag();
+        let mut next = self.origin(unit, entry);
+        for _ in 0..MAX_HOPS {
+            let Some((unit, entry)) = next.and_then(|next| self.entry(next).ok()) else {
+                break;
+            };
+            name = name.or_else(|| self.own_name(unit, &entry));
+            place = unit.die(entry.offset());
+            language = unit.language;
+            next = self.origin(unit, &entry);
+        }
+        let anonymous = match tag {
+            gimli::DW_TAG_namespace => "(anonymous namespace)",
+            gimli::DW_TAG_structure_type => "(anonymous struct)",
+            gimli::DW_TAG_class_type => "(anonymous class)",
+            gimli::DW_TAG_union_type => "(anonymous union)",
+            gimli::DW_TAG_enumeration_type => "(anonymous enum)",
+            _ => "(anonymous)",
+        };
+        if depth == 0 && name.is_none() && tag != gimli::DW_TAG_namespace {
+            return;
+        }
+        if language != Language::C
+            && let Some(parent) = self.parent(place)
+            && let Ok((unit, entry)) = self.entry(parent)
+        {
+            self.write_name(unit, &entry, depth + 1, out);
+            if !out.is_empty() {
+                out.push_str("::");
+            }
+        }
+        match name {
+            Some(name) => out.push_str(&String::from_utf8_lossy(name)),
+            None => out.push_str(anonymous),
+        }
+    }
+
+    /// `DW_AT_name` of an entry itself.
+    pub(crate) fn own_name(&self, unit: &Unit, entry: &Entry) -> Option<&'static [u8]> {
+        let name = self.string(unit, entry.attr_value(gimli::DW_AT_name)?)?;
+        (!name.is_empty()).then_some(name)
+    }
+}
+
+/// A name that a person typed, taken apart.
+pub(crate) struct NameQuery {
+    components: Vec<String>,
+}
+
+impl NameQuery {
+    /// Takes a name apart: the parameter list goes, `struct` and its like go.
+    pub(crate) fn new(name: &str) -> NameQuery {
+        let mut name = name.trim();
+        for keyword in ["struct ", "class ", "union ", "enum "] {
+            if let Some(rest) = name.strip_prefix(keyword) {
+                name = rest.trim_start();
+            }
+        }
+        let name = strip_parameters(name);
+        let name = name.strip_prefix("::").unwrap_or(name);
+        let mut components: Vec<String> =
+            components(name).into_iter().map(squeeze).collect();
+        // A demangled Rust symbol may come with its hash.
+        if components.len() > 1
+            && components.last().is_some_and(|last| {
+                last.len() == 17
+                    && last.starts_with('h')
+                    && last.bytes().skip(1).all(|byte| byte.is_ascii_hexdigit())
+            })
+        {
+            components.pop();
+        }
+        NameQuery { components }
+    }
+
+    /// The key of the last component, as in the name index.
+    pub(crate) fn key(&self) -> Option<u32> {
+        let last = self.components.last()?;
+        Some(key(last.as_bytes()))
+    }
+
+    /// The last component without template or generic arguments.
+    pub(crate) fn base(&self) -> &str {
+        self.components.last().map_or("", |last| without_arguments(last))
+    }
+
+    /// Whether a qualified name is, or ends by whole components in, what was typed;
+    /// arguments count only where they were typed.
+    pub(crate) fn matches(&self, qualified: &str) -> bool {
+        let qualified = components(strip_parameters(qualified));
+        if self.matches_components(&qualified) {
+            return true;
+        }
+        // `<crate::Type as crate::Trait>::method` answers to `Type::method` and
+        // `Trait::method`.
+        let mut alternatives: SmallVec<[Vec<&str>; 2]> = SmallVec::new();
+        if let Some((first, rest)) = qualified.split_first()
+            && let Some(inner) = first.strip_prefix('<').and_then(|f| f.strip_suffix('>'))
+        {
+            let (ty, implemented) = split_as(inner);
+            for part in [Some(ty), implemented].into_iter().flatten() {
+                let mut all = components(part);
+                all.extend(rest);
+                alternatives.push(all);
+            }
+        }
+        alternatives
+            .iter()
+            .any(|alternative| self.matches_components(alternative))
+    }
+
+    fn matches_components(&self, qualified: &[&str]) -> bool {
+        self.components.len() <= qualified.len()
+            && self
+                .components
+                .iter()
+                .rev()
+                .zip(qualified.iter().rev())
+                .all(|(wanted, found)| {
+                    let found = squeeze(found);
+                    *wanted == found
+                        || (wanted == without_arguments(&found)
+                            && without_arguments(wanted).len() == wanted.len())
+                })
+    }
+}
+
+/// The key by which the name index finds a name: its last component without arguments.
+pub(crate) fn key(name: &[u8]) -> u32 {
+    use std::hash::Hasher;
+    let name = match std::str::from_utf8(name) {
+        // Nearly all names have nothing to take off.
+        Ok(name) if name.bytes().any(|byte| matches!(byte, b'<' | b':' | b'(')) => {
+            let last = components(name).pop().unwrap_or(name);
+            without_arguments(last).as_bytes()
+        }
+        _ => name,
+    };
+    let mut hasher = rustc_hash::FxHasher::default();
+    hasher.write(name);
+    let hash = hasher.finish();
+    (hash ^ (hash >> 32)) as u32
+}
+
+/// Splits `Type as Trait` at the top level.
+fn split_as(inner: &str) -> (&str, Option<&str>) {
+    let mut depth = 0usize;
+    for (index, byte) in inner.bytes().enumerate() {
+        match byte {
+            b'<' | b'(' | b'[' => depth += 1,
+            b'>' | b')' | b']' => depth = depth.saturating_sub(1),
+            b' ' if depth == 0 && inner.get(index..index + 4) == Some(" as ") => {
+                return (
+                    inner.get(..index).unwrap_or(inner),
+                    inner.get(index + 4..),
+                );
+            }
+            _ => {}
+        }
+    }
+    (inner, None)
+}
+
+/// Splits a qualified name at the `::` that are in no brackets.
+fn components(name: &str) -> Vec<&str> {
+    let bytes = name.as_bytes();
+    let mut parts = Vec::new();
+    let mut start = 0;
+    let mut index = 0;
+    let mut depth = 0usize;
+    while let Some(byte) = bytes.get(index) {
+        if depth == 0 && starts_operator(bytes, start, index) {
+            // The symbols of an operator are no brackets: skip to the end of its name.
+            index += operator_length(bytes.get(index..).unwrap_or(b""));
+            continue;
+        }
+        match byte {
+            b'<' | b'(' | b'[' | b'{' => depth += 1,
+            b'-' if bytes.get(index + 1) == Some(&b'>') => index += 1,
+            b'>' | b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b':' if depth == 0 && bytes.get(index + 1) == Some(&b':') => {
+                parts.extend(name.get(start..index));
+                start = index + 2;
+                index += 1;
+            }
+            _ => {}
+        }
+        index += 1;
+    }
+    parts.extend(name.get(start..));
+    parts
+}
+
+/// Whether a component that starts at `start` has the keyword `operator` at `index`.
+fn starts_operator(bytes: &[u8], start: usize, index: usize) -> bool {
+    index == start
+        && bytes.get(index..).is_some_and(|rest| {
+            rest.starts_with(b"operator")
+                && rest
+                    .get(8)
+                    .is_some_and(|next| !next.is_ascii_alphanumeric() && *next != b'_')
+        })
+}
+
+/// Length of `operator` and its symbols (`operator<<`, `operator()`, `operator->*`).
+fn operator_length(name: &[u8]) -> usize {
+    let symbols = name.get(8..).unwrap_or(b"");
+    for long in [&b"<=>"[..], b"->*", b"<<=", b">>=", b"()", b"[]", b"<<", b">>", b"<=", b">=", b"->"] {
+        if symbols.starts_with(long) {
+            return 8 + long.len();
+        }
+    }
+    match symbols.first() {
+        Some(b'<' | b'>') => 9,
+        _ => 8,
+    }
+}
+
+/// A component without its template or generic arguments (`vector<int>`, `f::<T>`).
+fn without_arguments(component: &str) -> &str {
+    let bytes = component.as_bytes();
+    let skip = if starts_operator(bytes, 0, 0) {
+        operator_length(bytes)
+    } else {
+        0
+    };
+    // Names that start with a bracket are types (`<T as U>`, `&[T]`), not a name with
+    // arguments.
+    match bytes
+        .iter()
+        .skip(skip)
+        .position(|byte| *byte == b'<')
+        .map(|at| at + skip)
+    {
+        Some(at) if at > 0 && component.ends_with('>') => {
+            component.get(..at).unwrap_or(component).trim_end()
+        }
+        _ => component,
+    }
+}
+
+/// Takes the parameter list off `f(int) const`; leaves `operator()` and
+/// `(anonymous namespace)` alone.
+fn strip_parameters(name: &str) -> &str {
+    let trimmed = name.trim_end();
+    let bare = trimmed.strip_suffix(" const").unwrap_or(trimmed);
+    if !bare.ends_with(')') {
+        return trimmed;
+    }
+    let bytes = bare.as_bytes();
+    let mut depth = 0usize;
+    for index in (0..bytes.len()).rev() {
+        match bytes.get(index) {
+            Some(b')') => depth += 1,
+            Some(b'(') => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    let head = bare.get(..index).unwrap_or("");
+                    let named = !head.is_empty() && !head.ends_with("::") && !head.ends_with("operator");
+                    return if named { head.trim_end() } else { trimmed };
+                }
+            }
+            _ => {}
+        }
+    }
+    trimmed
+}
+
+/// A component without the spaces that spelling is free to have (`> >`, `a, b`).
+fn squeeze(component: &str) -> String {
+    let component = component.trim();
+    if !component.contains(' ') {
+        // Rust people write `f::<T>`; the components were split there.
+        return component.to_owned();
+    }
+    let mut out = String::with_capacity(component.len());
+    let mut characters = component.chars().peekable();
+    while let Some(character) = characters.next() {
+        if character == ' ' {
+            let word = |c: char| c.is_alphanumeric() || c == '_';
+            let between_words = out.chars().next_back().is_some_and(word)
+                && characters.peek().is_some_and(|next| word(*next));
+            if !between_words {
+                continue;
+            }
+        }
+        out.push(character);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn matches(query: &str, name: &str) -> bool {
+        let found = NameQuery::new(query).matches(name);
+        if found {
+            assert_eq!(
+                NameQuery::new(query).key(),
+                Some(key(components(name).pop().unwrap_or("").as_bytes())),
+                "the index would not find {name} by {query}"
+            );
+        }
+        found
+    }
+
+    #[test]
+    fn suffixes_by_whole_components() {
+        assert!(matches("method", "ns::Class::method"));
+        assert!(matches("Class::method", "ns::Class::method"));
+        assert!(matches("ns::Class::method", "ns::Class::method"));
+        assert!(matches("::ns::Class::method", "ns::Class::method"));
+        assert!(!matches("ass::method", "ns::Class::method"));
+        assert!(!matches("ethod", "ns::Class::method"));
+    }
+
+    #[test]
+    fn arguments_and_parameters_are_optional() {
+        assert!(matches("f", "ns::f<int>"));
+        assert!(matches("f<int>", "ns::f<int>"));
+        assert!(!matches("f<long>", "ns::f<int>"));
+        assert!(matches("vector::push_back", "std::vector<int, std::allocator<int> >::push_back"));
+        assert!(matches("f(int, char const*)", "ns::f"));
+        assert!(matches("f(std::function<void ()>) const", "ns::f"));
+        assert!(matches("g<std::pair<int,int>>", "g<std::pair<int, int> >"));
+    }
+
+    #[test]
+    fn operators() {
+        assert!(matches("operator<", "S::operator<"));
+        assert!(!matches("operator<", "S::operator<<"));
+        assert!(matches("operator<<", "S::operator<< <int>"));
+        assert!(matches("S::operator->", "ns::S::operator->"));
+        assert!(matches("operator()", "S::operator()"));
+        assert!(matches("operator()(int)", "S::operator()"));
+        assert!(matches("operator bool", "S::operator bool"));
+    }
+
+    #[test]
+    fn rust_paths() {
+        assert!(matches("Type::fmt", "<krate::Type as core::fmt::Display>::fmt"));
+        assert!(matches("Display::fmt", "<krate::Type as core::fmt::Display>::fmt"));
+        assert!(matches("{closure#0}", "krate::main::{closure#0}"));
+        assert!(matches("krate::f::h0123456789abcdef", "krate::f"));
+        assert!(matches("f<alloc::vec::Vec<u8>>", "krate::f<alloc::vec::Vec<u8>>"));
+        assert!(matches("(anonymous namespace)::f", "ns::(anonymous namespace)::f"));
+    }
+}

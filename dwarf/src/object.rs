@@ -1,0 +1,440 @@
+//! Image files: mapping, headers, sections. The one `unsafe` of the crate is the mapping.
+//!
+//! An [`Image`]'s bytes are never unmapped: one debugging session is one process, a module
+//! is used until it ends, and readers without a lifetime keep everything else simple. A
+//! cache by file identity keeps re-opening from mapping twice.
+
+use crate::addr::{AddrRange, FileAddr};
+use crate::error::Error;
+use crate::module::{Machine, Segment};
+use object::{CompressedData, CompressionFormat};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+const PT_LOAD: u32 = 1;
+const PT_DYNAMIC: u32 = 2;
+const PT_INTERP: u32 = 3;
+const PT_NOTE: u32 = 4;
+const PT_GNU_EH_FRAME: u32 = 0x6474_e550;
+const SHT_NOBITS: u32 = 8;
+const SHF_ALLOC: u64 = 2;
+const SHF_COMPRESSED: u64 = 0x800;
+const NT_GNU_BUILD_ID: u32 = 3;
+
+/// No section may decompress to more than this.
+const MAX_DECOMPRESSED: u64 = 1 << 36;
+
+/// What makes a file the same file: device, inode, size, modification time.
+pub(crate) type FileIdentity = (u64, u64, u64, i128);
+
+/// A mapped ELF file with its headers read.
+pub(crate) struct Image {
+    pub(crate) path: PathBuf,
+    pub(crate) data: &'static [u8],
+    pub(crate) machine: Machine,
+    pub(crate) position_independent: bool,
+    pub(crate) entry: FileAddr,
+    pub(crate) segments: Vec<Segment>,
+    pub(crate) program_headers: Option<FileAddr>,
+    pub(crate) dynamic: Option<FileAddr>,
+    pub(crate) interpreter: Option<PathBuf>,
+    pub(crate) build_id: Option<&'static [u8]>,
+    /// `PT_GNU_EH_FRAME`: address and file range of `.eh_frame_hdr`.
+    pub(crate) eh_frame_hdr: Option<(u64, &'static [u8])>,
+    pub(crate) sections: Vec<Section>,
+}
+
+/// A section header and, when asked for, its contents.
+pub(crate) struct Section {
+    pub(crate) name: &'static str,
+    pub(crate) kind: u32,
+    pub(crate) flags: u64,
+    pub(crate) addr: u64,
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+    pub(crate) link: u32,
+    decompressed: OnceLock<&'static [u8]>,
+}
+
+/// What tells the file at `path` from others.
+pub(crate) fn identity(path: &Path) -> std::io::Result<FileIdentity> {
+    std::fs::metadata(path).map(|metadata| identity_of(&metadata))
+}
+
+fn identity_of(metadata: &std::fs::Metadata) -> FileIdentity {
+    use std::os::unix::fs::MetadataExt;
+    (
+        metadata.dev(),
+        metadata.ino(),
+        metadata.size(),
+        i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec()),
+    )
+}
+
+/// Maps a file for ever.
+pub(crate) fn map(path: &Path) -> Result<(&'static [u8], FileIdentity), Error> {
+    let io = |error: std::io::Error| Error::Io {
+        path: path.to_owned(),
+        message: error.to_string(),
+    };
+    let file = File::open(path).map_err(io)?;
+    let metadata = file.metadata().map_err(io)?;
+    if !metadata.is_file() {
+        return Err(Error::NotAnImage {
+            path: path.to_owned(),
+            message: "it is not a regular file".into(),
+        });
+    }
+    let identity = identity_of(&metadata);
+    if metadata.len() == 0 {
+        return Ok((&[], identity));
+    }
+    // SAFETY: the mapping is private and read-only, so nothing in this process changes it.
+    // Another process may write to or truncate the file under us; debuggers and profilers
+    // live with that (compilers and linkers write a new file), and a truncated file costs a
+    // SIGBUS, not memory safety of other data.
+    #[allow(unsafe_code)]
+    let mapping = unsafe { memmap2::Mmap::map(&file) }.map_err(io)?;
+    Ok((Box::leak(Box::new(mapping)), identity))
+}
+
+impl Image {
+    /// Reads the headers of an ELF image.
+    pub(crate) fn parse(path: &Path, data: &'static [u8]) -> Result<Image, Error> {
+        let not_an_image = |message: &str| Error::NotAnImage {
+            path: path.to_owned(),
+            message: message.to_owned(),
+        };
+        match data.get(..20) {
+            Some([0x7f, b'E', b'L', b'F', class, order, ..]) => {
+                if *class != 2 {
+                    return Err(not_an_image("it is a 32-bit ELF file"));
+                }
+                if *order != 1 {
+                    return Err(not_an_image("it is a big-endian ELF file"));
+                }
+            }
+            Some(head) if head.starts_with(b"#!") => {
+                return Err(not_an_image("it is a script"));
+            }
+            Some(head) if head.starts_with(b"!<arch>") => {
+                return Err(not_an_image("it is a static library"));
+            }
+            _ => return Err(not_an_image("it is not an ELF file")),
+        }
+        let header = || -> Option<_> {
+            Some((
+                u16_at(data, 16)?,
+                u16_at(data, 18)?,
+                u64_at(data, 24)?,
+                u64_at(data, 32)?,
+                u64_at(data, 40)?,
+                u16_at(data, 54)?,
+                u16_at(data, 56)?,
+                u16_at(data, 58)?,
+                u16_at(data, 60)?,
+                u16_at(data, 62)?,
+            ))
+        };
+        let (kind, machine, entry, phoff, shoff, phentsize, phnum, shentsize, shnum, shstrndx) =
+            header().ok_or_else(|| not_an_image("its ELF header is truncated"))?;
+        let mut image = Image {
+            path: path.to_owned(),
+            data,
+            machine: match machine {
+                62 => Machine::X86_64,
+                183 => Machine::Aarch64,
+                other => Machine::Other(other),
+            },
+            position_independent: kind == 3,
+            entry: FileAddr(entry),
+            segments: Vec::new(),
+            program_headers: None,
+            dynamic: None,
+            interpreter: None,
+            build_id: None,
+            eh_frame_hdr: None,
+            sections: Vec::new(),
+        };
+        image.read_sections(shoff, shentsize, shnum, shstrndx);
+        image.read_segments(phoff, phentsize, phnum);
+        if image.build_id.is_none() {
+            image.build_id = image
+                .section(".note.gnu.build-id")
+                .and_then(|section| build_id(image.contents(section)));
+        }
+        Ok(image)
+    }
+
+    fn read_segments(&mut self, phoff: u64, phentsize: u16, phnum: u16) {
+        for index in 0..u64::from(phnum) {
+            let Some(at) = index
+                .checked_mul(u64::from(phentsize.max(56)))
+                .and_then(|offset| offset.checked_add(phoff))
+                .and_then(|offset| usize::try_from(offset).ok())
+            else {
+                break;
+            };
+            let fields = || -> Option<_> {
+                Some((
+                    u32_at(self.data, at)?,
+                    u32_at(self.data, at + 4)?,
+                    u64_at(self.data, at + 8)?,
+                    u64_at(self.data, at + 16)?,
+                    u64_at(self.data, at + 32)?,
+                    u64_at(self.data, at + 40)?,
+                ))
+            };
+            let Some((kind, flags, offset, vaddr, filesz, memsz)) = fields() else {
+                break;
+            };
+            match kind {
+                PT_LOAD => {
+                    if phoff >= offset && phoff - offset < filesz {
+                        self.program_headers = Some(FileAddr(vaddr.wrapping_add(phoff - offset)));
+                    }
+                    self.segments.push(Segment {
+                        range: AddrRange::new(
+                            FileAddr(vaddr),
+                            FileAddr(vaddr.saturating_add(memsz)),
+                        ),
+                        file_offset: offset,
+                        file_size: filesz.min(memsz),
+                        executable: flags & 1 != 0,
+                        writable: flags & 2 != 0,
+                    });
+                }
+                PT_DYNAMIC => self.dynamic = Some(FileAddr(vaddr)),
+                PT_INTERP => {
+                    use std::os::unix::ffi::OsStrExt;
+                    self.interpreter = slice(self.data, offset, filesz).map(|bytes| {
+                        let end = bytes.iter().position(|byte| *byte == 0);
+                        let name = &bytes[..end.unwrap_or(bytes.len())];
+                        PathBuf::from(std::ffi::OsStr::from_bytes(name))
+                    });
+                }
+                PT_NOTE if self.build_id.is_none() => {
+                    self.build_id = slice(self.data, offset, filesz).and_then(build_id);
+                }
+                PT_GNU_EH_FRAME => {
+                    self.eh_frame_hdr =
+                        slice(self.data, offset, filesz).map(|bytes| (vaddr, bytes));
+                }
+                _ => {}
+            }
+        }
+        self.segments.sort_by_key(|segment| segment.range.start);
+    }
+
+    fn read_sections(&mut self, shoff: u64, shentsize: u16, shnum: u16, shstrndx: u16) {
+        let entry_size = u64::from(shentsize.max(64));
+        let header = |index: u64| -> Option<Section> {
+            let at = index.checked_mul(entry_size)?.checked_add(shoff)?;
+            let at = usize::try_from(at).ok()?;
+            at.checked_add(64)?;
+            Some(Section {
+                name: "",
+                kind: u32_at(self.data, at + 4)?,
+                flags: u64_at(self.data, at + 8)?,
+                addr: u64_at(self.data, at + 16)?,
+                offset: u64_at(self.data, at + 24)?,
+                size: u64_at(self.data, at + 32)?,
+                link: u32_at(self.data, at + 40)?,
+                decompressed: OnceLock::new(),
+            })
+        };
+        if shoff == 0 {
+            return;
+        }
+        // More than 0xff00 sections: the counts are in section 0 (gABI, "ELF Header").
+        let first = header(0);
+        let count = match (&first, shnum) {
+            (Some(first), 0) => first.size,
+            _ => u64::from(shnum),
+        };
+        let strings = match (&first, shstrndx) {
+            (Some(first), 0xffff) => u64::from(first.link),
+            _ => u64::from(shstrndx),
+        };
+        let names = header(strings)
+            .and_then(|section| slice(self.data, section.offset, section.size))
+            .unwrap_or(&[]);
+        let mut sections = Vec::new();
+        for index in 0..count {
+            let Some(mut section) = header(index) else {
+                break;
+            };
+            let name_at = (index * entry_size + shoff) as usize;
+            section.name = u32_at(self.data, name_at)
+                .and_then(|offset| string_at(names, offset as usize))
+                .unwrap_or("");
+            sections.push(section);
+        }
+        self.sections = sections;
+    }
+
+    /// The first section of that name.
+    pub(crate) fn section(&self, name: &str) -> Option<&Section> {
+        self.sections.iter().find(|section| section.name == name)
+    }
+
+    /// Contents of a section, decompressed when this is called for the first time; empty if
+    /// the section takes no room in the file or is corrupt.
+    pub(crate) fn contents(&self, section: &Section) -> &'static [u8] {
+        if section.kind == SHT_NOBITS {
+            return &[];
+        }
+        let Some(raw) = slice(self.data, section.offset, section.size) else {
+            tracing::debug!(path = %self.path.display(), section = section.name, "section outside the file");
+            return &[];
+        };
+        let compressed = if section.flags & SHF_COMPRESSED != 0 {
+            // gABI "Elf64_Chdr": type, reserved, size, alignment.
+            (u32_at(raw, 0), u64_at(raw, 8), raw.get(24..))
+        } else if section.name.starts_with(".zdebug_") && raw.starts_with(b"ZLIB") {
+            let size = raw.get(4..12).and_then(|size| size.try_into().ok());
+            (Some(1), size.map(u64::from_be_bytes), raw.get(12..))
+        } else {
+            return raw;
+        };
+        section.decompressed.get_or_init(|| {
+            let (Some(kind), Some(size), Some(data)) = compressed else {
+                return &[];
+            };
+            let format = match kind {
+                1 => CompressionFormat::Zlib,
+                2 => CompressionFormat::Zstandard,
+                _ => CompressionFormat::Unknown,
+            };
+            // Deflate makes at most 1032 bytes of one; zstd's runs can be longer, but no
+            // debug section is one run.
+            let bound = (data.len() as u64).saturating_mul(1 << 14).min(MAX_DECOMPRESSED);
+            if size > bound {
+                tracing::debug!(section = section.name, size, "implausible size of a compressed section");
+                return &[];
+            }
+            let data = CompressedData {
+                format,
+                data,
+                uncompressed_size: size,
+            };
+            match data.decompress() {
+                Ok(bytes) => Box::leak(bytes.into_owned().into_boxed_slice()),
+                Err(error) => {
+                    tracing::debug!(section = section.name, %error, "cannot decompress");
+                    &[]
+                }
+            }
+        })
+    }
+
+    /// Contents of the section of that name (or its old compressed spelling); empty if missing.
+    pub(crate) fn section_data(&self, name: &str) -> &'static [u8] {
+        if let Some(section) = self.section(name) {
+            return self.contents(section);
+        }
+        if let Some(rest) = name.strip_prefix(".debug_")
+            && let Some(section) = self
+                .sections
+                .iter()
+                .find(|section| section.name.strip_prefix(".zdebug_") == Some(rest))
+        {
+            return self.contents(section);
+        }
+        &[]
+    }
+
+    /// Whether a section of that name has contents in this file.
+    pub(crate) fn has_section(&self, name: &str) -> bool {
+        let compressed = name
+            .strip_prefix(".debug_")
+            .map(|rest| format!(".zdebug_{rest}"));
+        self.sections.iter().any(|section| {
+            (section.name == name || Some(section.name) == compressed.as_deref())
+                && section.kind != SHT_NOBITS
+                && section.size > 0
+        })
+    }
+
+    /// Size of the debug sections as they lie in the file.
+    pub(crate) fn debug_size(&self) -> u64 {
+        self.sections
+            .iter()
+            .filter(|section| {
+                section.kind != SHT_NOBITS
+                    && (section.name.starts_with(".debug_") || section.name.starts_with(".zdebug_"))
+            })
+            .map(|section| section.size)
+            .fold(0, u64::saturating_add)
+    }
+
+    /// Whether `addr` is in a segment that is mapped executable.
+    pub(crate) fn is_code(&self, addr: u64) -> bool {
+        self.segments
+            .iter()
+            .any(|segment| segment.executable && segment.range.contains(FileAddr(addr)))
+    }
+
+    /// The loaded section that covers `addr`, for finding a symbol's neighbours.
+    pub(crate) fn section_at(&self, addr: u64) -> Option<&Section> {
+        self.sections.iter().find(|section| {
+            section.flags & SHF_ALLOC != 0
+                && section.addr <= addr
+                && addr - section.addr < section.size
+        })
+    }
+
+    /// The image's bytes from `addr` to the end of what the file has of its segment.
+    pub(crate) fn bytes_at(&self, addr: u64) -> Option<&'static [u8]> {
+        let segment = self.segments.iter().find(|segment| {
+            segment.range.start.0 <= addr && addr - segment.range.start.0 < segment.file_size
+        })?;
+        let bytes = slice(self.data, segment.file_offset, segment.file_size)?;
+        bytes.get(usize::try_from(addr - segment.range.start.0).ok()?..)
+    }
+}
+
+/// The GNU build-id among notes (gABI "Note Section").
+fn build_id(mut notes: &'static [u8]) -> Option<&'static [u8]> {
+    loop {
+        let name_size = u32_at(notes, 0)? as usize;
+        let desc_size = u32_at(notes, 4)? as usize;
+        let kind = u32_at(notes, 8)?;
+        let desc_at = 12usize.checked_add(name_size.checked_next_multiple_of(4)?)?;
+        let desc = notes.get(desc_at..desc_at.checked_add(desc_size)?)?;
+        if kind == NT_GNU_BUILD_ID && notes.get(12..16) == Some(b"GNU\0") {
+            return Some(desc);
+        }
+        notes = notes.get(desc_at.checked_add(desc_size.checked_next_multiple_of(4)?)?..)?;
+    }
+}
+
+/// `size` bytes at `offset`.
+pub(crate) fn slice(data: &'static [u8], offset: u64, size: u64) -> Option<&'static [u8]> {
+    let start = usize::try_from(offset).ok()?;
+    let end = start.checked_add(usize::try_from(size).ok()?)?;
+    data.get(start..end)
+}
+
+/// The NUL-terminated string at `offset` of a string table.
+pub(crate) fn string_at(strings: &'static [u8], offset: usize) -> Option<&'static str> {
+    let rest = strings.get(offset..)?;
+    let end = rest.iter().position(|byte| *byte == 0)?;
+    std::str::from_utf8(rest.get(..end)?).ok()
+}
+
+pub(crate) fn u16_at(data: &[u8], at: usize) -> Option<u16> {
+    let bytes = data.get(at..at.checked_add(2)?)?;
+    Some(u16::from_le_bytes(bytes.try_into().ok()?))
+}
+
+pub(crate) fn u32_at(data: &[u8], at: usize) -> Option<u32> {
+    let bytes = data.get(at..at.checked_add(4)?)?;
+    Some(u32::from_le_bytes(bytes.try_into().ok()?))
+}
+
+pub(crate) fn u64_at(data: &[u8], at: usize) -> Option<u64> {
+    let bytes = data.get(at..at.checked_add(8)?)?;
+    Some(u64::from_le_bytes(bytes.try_into().ok()?))
+}

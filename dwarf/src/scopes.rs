@@ -1,0 +1,280 @@
+//! Functions with their scopes, from their entries.
+
+use crate::addr::FileAddr;
+use crate::error::Error;
+use crate::function::{Function, InlinedSubroutine, Scope, ScopeKind};
+use crate::module::{DieRef, Language};
+use crate::source::SourceLocation;
+use crate::types::TypeId;
+use crate::unit::{DebugInfo, Entry, R, Ranges, Unit, Value, flag};
+use crate::variable::{Variable, VariableKind};
+use gimli::{EntriesRaw, Operation, UnitOffset};
+
+/// Scopes nested deeper are left out; compilers do not go there.
+const MAX_DEPTH: usize = 256;
+
+impl DebugInfo {
+    /// The entry of the concrete function that holds `addr`.
+    pub(crate) fn function_die_at(&self, addr: u64) -> Option<DieRef> {
+        let unit = self.unit(self.unit_at(addr)?)?;
+        let offset = self.scan(unit).function_at(addr)?;
+        Some(DieRef {
+            unit: unit.index,
+            offset: u64::from(offset),
+        })
+    }
+
+    /// Parses a concrete function.
+    pub(crate) fn read_function(&self, die: DieRef) -> Result<Function, Error> {
+        let (unit, entry) = self.entry(die)?;
+        if entry.tag() != gimli::DW_TAG_subprogram {
+            return Err(Error::Corrupt("not a function".into()));
+        }
+        let ranges = self.die_ranges(unit, &entry);
+        let Some(lowest) = ranges.first().map(|range| range.start) else {
+            return Err(Error::Corrupt("a function without code".into()));
+        };
+        let mut scope = Scope {
+            kind: ScopeKind::Function,
+            id: die,
+            ranges: ranges.to_vec(),
+            variables: Vec::new(),
+            children: Vec::new(),
+        };
+        if entry.has_children() {
+            let mut entries = unit
+                .raw
+                .entries_raw(Some(UnitOffset(die.offset as usize)))?;
+            let mut current = Entry::null();
+            entries.read_entry(&mut current)?;
+            if let Err(error) = self.read_children(unit, &mut entries, 1, &mut scope) {
+                tracing::debug!(unit = unit.index, %error, "the rest of a function's scopes is lost");
+            }
+        }
+        Ok(Function {
+            id: die,
+            name: self.qualified_name_of(unit, &entry),
+            linkage_name: self.linkage_name(unit, &entry).map(str::to_owned),
+            entry: self.entry_pc(unit, &entry, &ranges).unwrap_or(lowest),
+            declaration: self.declaration(unit, &entry),
+            language: unit.language,
+            return_type: self
+                .inherited_reference(unit, &entry, gimli::DW_AT_type)
+                .map(TypeId),
+            noreturn: self
+                .inherited(unit, &entry, gimli::DW_AT_noreturn)
+                .is_some(),
+            optimized: unit.optimized
+                || self
+                    .inherited(unit, &entry, gimli::DW_AT_APPLE_optimized)
+                    .is_some(),
+            ranges: ranges.to_vec(),
+            scope,
+        })
+    }
+
+    /// Reads entries up to the null entry that ends the children of `scope`'s entry.
+    fn read_children(
+        &self,
+        unit: &Unit,
+        entries: &mut EntriesRaw<'_, R>,
+        depth: usize,
+        scope: &mut Scope,
+    ) -> Result<(), gimli::Error> {
+        let level = entries.next_depth();
+        let mut entry = Entry::null();
+        while !entries.is_empty() {
+            let here = entries.next_depth();
+            if here < level {
+                return Ok(());
+            }
+            if !entries.read_entry(&mut entry)? {
+                if here == level {
+                    return Ok(());
+                }
+                continue;
+            }
+            // Below something that was not descended into: types, nested functions, calls.
+            if here > level {
+                continue;
+            }
+            match entry.tag() {
+                gimli::DW_TAG_formal_parameter => {
+                    let variable = self.read_variable(unit, &entry, VariableKind::Parameter);
+                    scope.variables.extend(variable);
+                }
+                gimli::DW_TAG_variable => {
+                    let variable = self.read_variable(unit, &entry, VariableKind::Local);
+                    scope.variables.extend(variable);
+                }
+                gimli::DW_TAG_lexical_block
+                | gimli::DW_TAG_inlined_subroutine
+                | gimli::DW_TAG_try_block
+                | gimli::DW_TAG_catch_block
+                | gimli::DW_TAG_GNU_formal_parameter_pack
+                    if entry.has_children() && depth < MAX_DEPTH =>
+                {
+                    let inlined = entry.tag() == gimli::DW_TAG_inlined_subroutine;
+                    let ranges = self.die_ranges(unit, &entry);
+                    if ranges.is_empty() && !inlined {
+                        // As if the block were not there (gdb does the same).
+                        self.read_children(unit, entries, depth + 1, scope)?;
+                        continue;
+                    }
+                    let mut child = Scope {
+                        kind: self.scope_kind(unit, &entry, &ranges),
+                        id: unit.die(entry.offset()),
+                        ranges: ranges.to_vec(),
+                        variables: Vec::new(),
+                        children: Vec::new(),
+                    };
+                    self.read_children(unit, entries, depth + 1, &mut child)?;
+                    if !child.ranges.is_empty() {
+                        scope.children.push(child);
+                    }
+                }
+                gimli::DW_TAG_inlined_subroutine => {
+                    let ranges = self.die_ranges(unit, &entry);
+                    if !ranges.is_empty() {
+                        scope.children.push(Scope {
+                            kind: self.scope_kind(unit, &entry, &ranges),
+                            id: unit.die(entry.offset()),
+                            ranges: ranges.to_vec(),
+                            variables: Vec::new(),
+                            children: Vec::new(),
+                        });
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn scope_kind(&self, unit: &Unit, entry: &Entry, ranges: &Ranges) -> ScopeKind {
+        if entry.tag() != gimli::DW_TAG_inlined_subroutine {
+            return ScopeKind::Block;
+        }
+        let number = |at| entry.attr_value(at).and_then(|value| udata(&value));
+        let call_site = number(gimli::DW_AT_call_file).and_then(|file| {
+            self.source_location(
+                unit,
+                file,
+                number(gimli::DW_AT_call_line)?,
+                number(gimli::DW_AT_call_column).unwrap_or(0),
+            )
+        });
+        ScopeKind::Inlined(Box::new(InlinedSubroutine {
+            name: self.qualified_name_of(unit, entry),
+            origin: self
+                .origin(unit, entry)
+                .unwrap_or(unit.die(entry.offset())),
+            call_site,
+            declaration: self.declaration(unit, entry),
+            entry: self
+                .entry_pc(unit, entry, ranges)
+                .or_else(|| ranges.iter().map(|range| range.start).min())
+                .unwrap_or_default(),
+        }))
+    }
+
+    /// `DW_AT_entry_pc`: an address, or from version 5 on an offset from the base address.
+    fn entry_pc(&self, unit: &Unit, entry: &Entry, ranges: &Ranges) -> Option<FileAddr> {
+        let value = entry.attr_value(gimli::DW_AT_entry_pc)?;
+        let entry = match self.dwarf_of(unit).attr_address(&unit.raw, value) {
+            Ok(Some(address)) => FileAddr(address),
+            _ => ranges.first()?.start + udata(&value)?,
+        };
+        ranges
+            .iter()
+            .any(|range| range.contains(entry))
+            .then_some(entry)
+    }
+
+    /// Where an entry, or what it is an instance of, was declared.
+    pub(crate) fn declaration(&self, unit: &Unit, entry: &Entry) -> Option<SourceLocation> {
+        let (_, line) = self.inherited(unit, entry, gimli::DW_AT_decl_line)?;
+        let (file_holder, file) = self.inherited(unit, entry, gimli::DW_AT_decl_file)?;
+        // A definition whose file is its declaration's says only the line.
+        let column = self
+            .inherited(unit, entry, gimli::DW_AT_decl_column)
+            .and_then(|(_, value)| udata(&value));
+        self.source_location(
+            self.unit(file_holder)?,
+            udata(&file)?,
+            udata(&line)?,
+            column.unwrap_or(0),
+        )
+    }
+
+    /// A variable as declared; `None` for one that has no name.
+    pub(crate) fn read_variable(
+        &self,
+        unit: &Unit,
+        entry: &Entry,
+        kind: VariableKind,
+    ) -> Option<Variable> {
+        let name = self.inherited_string(unit, entry, gimli::DW_AT_name)?;
+        if name.is_empty() {
+            return None;
+        }
+        let mut kind = kind;
+        let mut namespace = String::new();
+        if kind == VariableKind::Local && self.is_static(unit, entry) {
+            kind = VariableKind::Static;
+        } else if kind == VariableKind::Static && unit.language != Language::C {
+            namespace = self.enclosing_name(unit, entry);
+        }
+        Some(Variable {
+            id: unit.die(entry.offset()),
+            name: String::from_utf8_lossy(name).into_owned(),
+            namespace,
+            ty: self
+                .inherited_reference(unit, entry, gimli::DW_AT_type)
+                .map(TypeId),
+            kind,
+            declaration: self.declaration(unit, entry),
+            artificial: flag(entry, gimli::DW_AT_artificial)
+                || self
+                    .inherited(unit, entry, gimli::DW_AT_artificial)
+                    .is_some(),
+        })
+    }
+
+    /// A variable in a function that outlives its calls: at a fixed or thread-local address,
+    /// or declared `extern`.
+    fn is_static(&self, unit: &Unit, entry: &Entry) -> bool {
+        match self.inherited(unit, entry, gimli::DW_AT_location) {
+            Some((_, Value::Exprloc(expression))) => {
+                let mut operations = expression.operations(unit.raw.encoding());
+                let mut fixed = false;
+                for _ in 0..4 {
+                    match operations.next() {
+                        Ok(Some(
+                            Operation::Address { .. }
+                            | Operation::AddressIndex { .. }
+                            | Operation::TLS,
+                        )) => fixed = true,
+                        // Constants: `DW_OP_addr x; DW_OP_stack_value` has no storage.
+                        Ok(Some(Operation::StackValue)) => return false,
+                        Ok(Some(_)) => {}
+                        _ => break,
+                    }
+                }
+                fixed
+            }
+            Some(_) => false,
+            None => {
+                flag(entry, gimli::DW_AT_external) && flag(entry, gimli::DW_AT_declaration)
+            }
+        }
+    }
+}
+
+/// An unsigned constant attribute; those of files come as an index.
+pub(crate) fn udata(value: &Value) -> Option<u64> {
+    match value {
+        Value::FileIndex(index) => Some(*index),
+        value => value.udata_value(),
+    }
+}

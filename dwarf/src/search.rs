@@ -1,0 +1,437 @@
+//! Answers that take several of the tables: names to functions, lines to places.
+
+use crate::addr::{AddrRange, FileAddr};
+use crate::demangle::{cpp_function_name, demangle};
+use crate::function::{Function, Scope, ScopeKind};
+use crate::module::{DieRef, Module};
+use crate::names::NameQuery;
+use crate::source::{LineLocation, SourceFile};
+use crate::symbol::Symbol;
+use crate::symtab::SymbolTable;
+use crate::types::{Member, TypeId};
+use crate::unit::{DebugInfo, Unit, flag};
+use crate::variable::{Variable, VariableKind};
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::{Arc, PoisonError};
+
+/// A function, parsed when first asked for.
+pub(crate) fn function(module: &Module, info: &DebugInfo, die: DieRef) -> Option<Arc<Function>> {
+    if let Some(known) = module
+        .functions
+        .read()
+        .unwrap_or_else(PoisonError::into_inner)
+        .get(&die)
+    {
+        return known.clone();
+    }
+    let function = info
+        .read_function(die)
+        .inspect_err(|error| tracing::debug!(?die, %error, "cannot read a function"))
+        .ok()
+        .map(Arc::new);
+    module
+        .functions
+        .write()
+        .unwrap_or_else(PoisonError::into_inner)
+        .entry(die)
+        .or_insert(function)
+        .clone()
+}
+
+/// Function symbols by readable name.
+pub(crate) fn function_symbols(table: &SymbolTable, name: &str) -> Vec<Symbol> {
+    let query = NameQuery::new(name);
+    let base = query.base();
+    // Manglings spell identifiers out, so a symbol without the last one is another's;
+    // operators have codes instead.
+    let spelled = base
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && !base.is_empty();
+    table
+        .functions()
+        .filter(|symbol| {
+            if symbol.name == name {
+                return true;
+            }
+            if !symbol.name.starts_with('_') || (spelled && !symbol.name.contains(base)) {
+                return false;
+            }
+            match cpp_or_rust_name(symbol.name) {
+                Some(readable) => query.matches(&readable),
+                None => false,
+            }
+        })
+        .collect()
+}
+
+fn cpp_or_rust_name(symbol: &str) -> Option<String> {
+    let readable = demangle(symbol);
+    if readable == symbol {
+        return None;
+    }
+    // Rust names have no parameters; C++ ones must lose theirs and the return type.
+    match crate::demangle::rust_path(symbol) {
+        Some(path) => Some(path),
+        None => cpp_function_name(symbol).or_else(|| Some(readable.into_owned())),
+    }
+}
+
+/// The places of a line with the function instances they are in.
+pub(crate) fn line_locations(
+    module: &Module,
+    info: &DebugInfo,
+    file: &SourceFile,
+    line: u32,
+) -> Vec<LineLocation> {
+    let places = info.line_hits(file, line);
+    let mut found = places.effective;
+    let mut functions = FxHashSet::default();
+    for place in &mut found {
+        let (function, instance) = instance_at(module, place.addr);
+        place.instance = instance;
+        functions.insert(function);
+    }
+    // A function that has the line only where another line's row takes the code still
+    // starts the line there.
+    for mut place in places.shadowed {
+        let (function, instance) = instance_at(module, place.addr);
+        if functions.contains(&function) {
+            continue;
+        }
+        place.instance = instance;
+        found.push(place);
+    }
+    found.sort_by_key(|place| place.addr);
+    found
+}
+
+/// The function that holds `addr`, and the innermost instance (it or an inlined copy).
+fn instance_at(module: &Module, addr: FileAddr) -> (u64, u64) {
+    let Some(function) = module.function_at(addr) else {
+        let symbol = module.symbol_at(addr).map_or(0, |symbol| symbol.addr.0);
+        // Entries' numbers never reach the top bit.
+        return (symbol | 1 << 63, symbol | 1 << 63);
+    };
+    let mut instance = function.id;
+    let mut scope: &Scope = &function.scope;
+    while let Some(child) = scope
+        .children
+        .iter()
+        .find(|child| child.ranges.iter().any(|range| range.contains(addr)))
+    {
+        if matches!(child.kind, ScopeKind::Inlined(_)) {
+            instance = child.id;
+        }
+        scope = child;
+    }
+    (number(function.id), number(instance))
+}
+
+fn number(die: DieRef) -> u64 {
+    (u64::from(die.unit) << 36) ^ die.offset
+}
+
+/// Concrete functions by name.
+pub(crate) fn functions_named(module: &Module, name: &str) -> Vec<Arc<Function>> {
+    let mut found: Vec<Arc<Function>> = Vec::new();
+    let query = NameQuery::new(name);
+    if let (Some((info, names)), Some(key)) = (module.names(), query.key()) {
+        let dies: Vec<DieRef> = names.functions.get(key).collect();
+        found = dies
+            .into_par_iter()
+            .filter(|die| query.matches(&info.qualified_name(*die)))
+            .filter_map(|die| function(module, info, die))
+            .collect();
+    }
+    if found.is_empty() {
+        // The raw symbol, or a name that only the linker knows (aliases).
+        found = module
+            .symbol_table()
+            .named(name)
+            .filter(|symbol| symbol.kind != crate::symbol::SymbolKind::Object)
+            .filter_map(|symbol| module.function_at(symbol.addr))
+            .collect();
+    }
+    found.sort_by_key(|function| (function.entry, function.id));
+    found.dedup_by_key(|function| function.entry);
+    found
+}
+
+/// Entries of inlined copies by the function's name.
+pub(crate) fn inlined_named(module: &Module, name: &str) -> Vec<FileAddr> {
+    let query = NameQuery::new(name);
+    let (Some((info, names)), Some(key)) = (module.names(), query.key()) else {
+        return Vec::new();
+    };
+    let dies: Vec<DieRef> = names.inlined.get(key).collect();
+    let mut by_unit: FxHashMap<u32, FxHashSet<u64>> = FxHashMap::default();
+    for die in dies {
+        if query.matches(&info.qualified_name(die)) {
+            by_unit.entry(die.unit).or_default().insert(die.offset);
+        }
+    }
+    if by_unit.is_empty() {
+        return Vec::new();
+    }
+    let mut entries: Vec<FileAddr> = (0..info.info_units())
+        .into_par_iter()
+        .filter_map(|index| info.unit(index))
+        .filter(|unit| by_unit.contains_key(&unit.index) || refers_to_other_units(unit))
+        .flat_map_iter(|unit| {
+            let mut found = Vec::new();
+            if let Err(error) = inlined_copies(info, unit, &by_unit, &mut found) {
+                tracing::debug!(unit = unit.index, %error, "corrupt entries");
+            }
+            found
+        })
+        .collect();
+    entries.sort_unstable();
+    entries.dedup();
+    entries
+}
+
+/// Whether a unit has entries whose origin may be in another unit (link-time optimization).
+fn refers_to_other_units(unit: &Unit) -> bool {
+    (1..)
+        .map_while(|code| unit.raw.abbreviations.get(code))
+        .filter(|abbreviation| abbreviation.tag() == gimli::DW_TAG_inlined_subroutine)
+        .flat_map(|abbreviation| abbreviation.attributes())
+        .any(|spec| {
+            spec.name() == gimli::DW_AT_abstract_origin
+                && matches!(
+                    spec.form(),
+                    gimli::DW_FORM_ref_addr | gimli::DW_FORM_GNU_ref_alt
+                )
+        })
+}
+
+fn inlined_copies(
+    info: &DebugInfo,
+    unit: &Unit,
+    wanted: &FxHashMap<u32, FxHashSet<u64>>,
+    found: &mut Vec<FileAddr>,
+) -> Result<(), gimli::Error> {
+    let mut entries = unit.raw.entries_raw(None)?;
+    while !entries.is_empty() {
+        let Some(abbreviation) = entries.read_abbreviation()? else {
+            continue;
+        };
+        if abbreviation.tag() != gimli::DW_TAG_inlined_subroutine {
+            entries.skip_attributes(abbreviation.attributes())?;
+            continue;
+        }
+        let (mut low, mut high, mut ranges) = (None, None, None);
+        let (mut origin, mut entry_pc) = (None, None);
+        for spec in abbreviation.attributes() {
+            let attr = entries.read_attribute(*spec)?;
+            match attr.name() {
+                gimli::DW_AT_low_pc => low = Some(attr.value()),
+                gimli::DW_AT_high_pc => high = Some(attr.value()),
+                gimli::DW_AT_ranges => ranges = Some(attr.value()),
+                gimli::DW_AT_abstract_origin => origin = Some(attr.value()),
+                gimli::DW_AT_entry_pc => entry_pc = Some(attr.value()),
+                _ => {}
+            }
+        }
+        let is_wanted = origin
+            .and_then(|origin| info.reference(unit, origin))
+            .and_then(|origin| Some(wanted.get(&origin.unit)?.contains(&origin.offset)));
+        if is_wanted != Some(true) {
+            continue;
+        }
+        let ranges = info.ranges_of(unit, low, high, ranges);
+        let entry = entry_pc
+            .and_then(|value| info.dwarf_of(unit).attr_address(&unit.raw, value).ok()?)
+            .map(FileAddr)
+            .filter(|entry| ranges.iter().any(|range| range.contains(*entry)))
+            .or_else(|| ranges.iter().map(|range| range.start).min());
+        found.extend(entry);
+    }
+    Ok(())
+}
+
+/// Where a function's body starts.
+pub(crate) fn body_start(info: &DebugInfo, function: &Function) -> FileAddr {
+    let entry = function.entry;
+    let Some(range) = function.ranges.iter().find(|range| range.contains(entry)) else {
+        return entry;
+    };
+    let Some(program) = info
+        .unit(function.id.unit)
+        .and_then(|unit| info.unit_program(unit))
+    else {
+        return entry;
+    };
+    let table = program.table(info);
+    let from = AddrRange::new(entry, range.end);
+    if let Some(group) = table.groups_in(from).find(|group| group.prologue_end()) {
+        return FileAddr(group.start.max(entry.0));
+    }
+    // gcc marks no prologue. Unoptimized, it starts a second row where the prologue is over;
+    // optimized, the second row may be behind a branch and never be reached, and location
+    // lists are right from the entry on.
+    if function.optimized {
+        return entry;
+    }
+    table
+        .groups_in(from)
+        .find(|group| group.start > entry.0 && group.line() != 0)
+        .map_or(entry, |group| FileAddr(group.start))
+}
+
+/// Variables with static storage of the unit that holds `addr`.
+pub(crate) fn unit_statics(module: &Module, addr: FileAddr) -> Vec<Variable> {
+    let Some(info) = module.info() else {
+        return Vec::new();
+    };
+    let Some(unit) = info.unit_at(addr.0).and_then(|unit| info.unit(unit)) else {
+        return Vec::new();
+    };
+    info.scan(unit)
+        .statics
+        .iter()
+        .filter_map(|offset| {
+            let entry = info.entry_in(unit, u64::from(*offset)).ok()?;
+            let defined = info.inherited(unit, &entry, gimli::DW_AT_location).is_some()
+                || info
+                    .inherited(unit, &entry, gimli::DW_AT_const_value)
+                    .is_some();
+            if flag(&entry, gimli::DW_AT_declaration) || !defined {
+                return None;
+            }
+            info.read_variable(unit, &entry, VariableKind::Static)
+        })
+        .collect()
+}
+
+/// Static variables by name.
+pub(crate) fn statics_named(
+    module: &Module,
+    name: &str,
+    near: Option<FileAddr>,
+) -> Vec<Variable> {
+    let query = NameQuery::new(name);
+    let (Some((info, names)), Some(key)) = (module.names(), query.key()) else {
+        return Vec::new();
+    };
+    let near = near.and_then(|addr| info.unit_at(addr.0));
+    let mut dies: Vec<DieRef> = names
+        .statics
+        .get(key)
+        .filter(|die| query.matches(&info.qualified_name(*die)))
+        .collect();
+    dies.sort_by_key(|die| Some(die.unit) != near);
+    dies.into_iter()
+        .filter_map(|die| {
+            let (unit, entry) = info.entry(die).ok()?;
+            info.read_variable(unit, &entry, VariableKind::Static)
+        })
+        .collect()
+}
+
+/// The definition of a static data member.
+pub(crate) fn static_member(module: &Module, member: &Member) -> Option<Variable> {
+    let info = module.info()?;
+    let (unit, entry) = info.entry(member.id).ok()?;
+    // Constants may be complete where they are declared.
+    if entry.has_attr(gimli::DW_AT_const_value) || entry.has_attr(gimli::DW_AT_location) {
+        return info.read_variable(unit, &entry, VariableKind::Static);
+    }
+    let qualified = info.qualified_name_of(unit, &entry);
+    let (info, names) = module.names()?;
+    let key = NameQuery::new(&qualified).key()?;
+    let mut found: Vec<DieRef> = names
+        .statics
+        .get(key)
+        .filter(|die| {
+            info.root_origin(*die) == member.id || info.qualified_name(*die) == qualified
+        })
+        .collect();
+    found.sort_by_key(|die| info.root_origin(*die) != member.id);
+    let (unit, entry) = info.entry(*found.first()?).ok()?;
+    info.read_variable(unit, &entry, VariableKind::Static)
+}
+
+/// The definition of a declared type.
+pub(crate) fn complete_type(module: &Module, id: TypeId) -> TypeId {
+    let Some(info) = module.info() else {
+        return id;
+    };
+    let Ok((unit, entry)) = info.entry(id.0) else {
+        return id;
+    };
+    if !flag(&entry, gimli::DW_AT_declaration) {
+        return id;
+    }
+    if let Some(definition) = entry
+        .attr_value(gimli::DW_AT_signature)
+        .and_then(|value| info.reference(unit, value))
+    {
+        return TypeId(definition);
+    }
+    let qualified = info.qualified_name_of(unit, &entry);
+    if qualified.is_empty() {
+        return id;
+    }
+    let Some((info, names)) = module.names() else {
+        return id;
+    };
+    let Some(key) = NameQuery::new(&qualified).key() else {
+        return id;
+    };
+    // Structs and classes may be declared by either keyword.
+    let class = |tag| matches!(tag, gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type);
+    names
+        .types
+        .get(key)
+        .filter(|die| {
+            info.entry(*die).is_ok_and(|(unit, candidate)| {
+                let (wanted, tag) = (entry.tag(), candidate.tag());
+                (tag == wanted || (class(tag) && class(wanted)))
+                    && !flag(&candidate, gimli::DW_AT_declaration)
+                    && info.qualified_name_of(unit, &candidate) == qualified
+            })
+        })
+        .min_by_key(|die| (die.unit != id.0.unit, *die))
+        .map_or(id, TypeId)
+}
+
+/// Types by name.
+pub(crate) fn types_named(module: &Module, name: &str, near: Option<FileAddr>) -> Vec<TypeId> {
+    let query = NameQuery::new(name);
+    let (Some((info, names)), Some(key)) = (module.names(), query.key()) else {
+        return Vec::new();
+    };
+    let near = near.and_then(|addr| info.unit_at(addr.0));
+    // `struct node` is not the typedef `node`.
+    let tags: &[gimli::DwTag] = match name.trim_start().split(' ').next() {
+        Some("struct" | "class") => &[gimli::DW_TAG_structure_type, gimli::DW_TAG_class_type],
+        Some("union") => &[gimli::DW_TAG_union_type],
+        Some("enum") => &[gimli::DW_TAG_enumeration_type],
+        _ => &[],
+    };
+    let mut found: Vec<(bool, bool, bool, DieRef)> = names
+        .types
+        .get(key)
+        .filter_map(|die| {
+            let (unit, entry) = info.entry(die).ok()?;
+            if !tags.is_empty() && !tags.contains(&entry.tag()) {
+                return None;
+            }
+            let qualified = info.qualified_name_of(unit, &entry);
+            query.matches(&qualified).then(|| {
+                (
+                    flag(&entry, gimli::DW_AT_declaration),
+                    Some(die.unit) != near,
+                    // `node` is the global one before `ns::node`.
+                    qualified.len() != name.len(),
+                    die,
+                )
+            })
+        })
+        .collect();
+    found.sort_unstable();
+    found.into_iter().map(|(.., die)| TypeId(die)).collect()
+}

@@ -1,0 +1,320 @@
+//! The symbol tables of an image, sorted for look-up; built when first asked for.
+
+use crate::addr::FileAddr;
+use crate::module::Machine;
+use crate::object::{Image, Section, string_at, u16_at, u32_at, u64_at};
+use crate::symbol::{Symbol, SymbolKind};
+use rustc_hash::FxHashMap;
+use std::hash::{BuildHasher, BuildHasherDefault};
+use std::sync::OnceLock;
+
+const SHT_SYMTAB: u32 = 2;
+const SHT_DYNSYM: u32 = 11;
+const SHT_RELA: u32 = 4;
+const SYMBOL_SIZE: usize = 24;
+
+/// A symbol with what decides between several of one address.
+#[derive(Clone, Copy)]
+struct Entry {
+    symbol: Symbol,
+    /// Lower is better: global before weak before local, typed before untyped.
+    rank: u8,
+}
+
+/// All symbols of an image.
+pub(crate) struct SymbolTable {
+    /// Symbols with an address, by address; the best of several is last.
+    by_addr: Vec<Entry>,
+    /// Running maximum of the ends of `by_addr`, so that enclosing symbols are found.
+    max_end: Vec<u64>,
+    /// Thread-local symbols, whose `addr` is none.
+    tls: Vec<Symbol>,
+    /// Hash of the raw name → index into `by_addr`, sorted; built when first needed.
+    by_name: OnceLock<Vec<(u32, u32)>>,
+}
+
+impl SymbolTable {
+    /// Reads `.symtab` (of the debug file, if the image has none) and `.dynsym`.
+    pub(crate) fn read(image: &Image, debug: Option<&Image>) -> SymbolTable {
+        let mut entries = Vec::new();
+        let mut tls = Vec::new();
+        let table_of = |image: &Image, kind: u32| {
+            image
+                .sections
+                .iter()
+                .any(|section| section.kind == kind && section.size > 0)
+        };
+        if table_of(image, SHT_SYMTAB) {
+            read_table(image, image, SHT_SYMTAB, &mut entries, &mut tls);
+        } else if let Some(debug) = debug {
+            read_table(debug, image, SHT_SYMTAB, &mut entries, &mut tls);
+        }
+        read_table(image, image, SHT_DYNSYM, &mut entries, &mut tls);
+        if image.machine == Machine::X86_64 {
+            read_plt(image, &mut entries);
+        }
+        entries.sort_unstable_by(|a, b| {
+            (a.symbol.addr, std::cmp::Reverse(a.rank), a.symbol.name).cmp(&(
+                b.symbol.addr,
+                std::cmp::Reverse(b.rank),
+                b.symbol.name,
+            ))
+        });
+        // `.symtab` repeats what `.dynsym` has.
+        entries.dedup_by(|a, b| a.symbol.addr == b.symbol.addr && a.symbol.name == b.symbol.name);
+        tls.sort_unstable_by_key(|symbol| (symbol.name, symbol.addr));
+        tls.dedup();
+        let mut end = 0;
+        let max_end = entries
+            .iter()
+            .map(|entry| {
+                end = end.max(entry.symbol.addr.0.saturating_add(entry.symbol.size));
+                end
+            })
+            .collect();
+        SymbolTable {
+            by_addr: entries,
+            max_end,
+            tls,
+            by_name: OnceLock::new(),
+        }
+    }
+
+    /// Whether there is nothing in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_addr.is_empty() && self.tls.is_empty()
+    }
+
+    /// The symbol that covers `addr`; sizeless ones reach to the next symbol of their section.
+    pub(crate) fn at(&self, image: &Image, addr: u64) -> Option<Symbol> {
+        let end = self
+            .by_addr
+            .partition_point(|entry| entry.symbol.addr.0 <= addr);
+        let mut sizeless: Option<&Entry> = None;
+        let mut best: Option<&Entry> = None;
+        for index in (0..end).rev() {
+            let entry = self.by_addr.get(index)?;
+            let symbol = &entry.symbol;
+            if symbol.size > 0 && addr - symbol.addr.0 < symbol.size {
+                match best {
+                    // Of several that start together the first seen is the best ranked.
+                    Some(found) if found.symbol.addr != symbol.addr => break,
+                    Some(found) if found.rank <= entry.rank => {}
+                    _ => best = Some(entry),
+                }
+            } else if best.is_some() {
+                break;
+            } else if symbol.size == 0 && sizeless.is_none() {
+                sizeless = Some(entry);
+            }
+            if self.max_end.get(index).is_none_or(|end| *end <= addr) {
+                break;
+            }
+        }
+        // A label within a sized function does not take it over.
+        if let Some(best) = best {
+            return Some(best.symbol);
+        }
+        let nearest = self.by_addr.get(end.checked_sub(1)?)?;
+        let entry = sizeless.filter(|entry| entry.symbol.addr == nearest.symbol.addr)?;
+        let section = image.section_at(entry.symbol.addr.0)?;
+        (addr - section.addr < section.size).then_some(entry.symbol)
+    }
+
+    /// All symbols of a raw name.
+    pub(crate) fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = Symbol> + 'a {
+        let by_name = self.by_name.get_or_init(|| {
+            let mut names: Vec<(u32, u32)> = (0u32..)
+                .zip(&self.by_addr)
+                .map(|(index, entry)| (hash(entry.symbol.name), index))
+                .collect();
+            names.sort_unstable();
+            names
+        });
+        let wanted = hash(name);
+        let start = by_name.partition_point(|(hash, _)| *hash < wanted);
+        by_name
+            .iter()
+            .skip(start)
+            .take_while(move |(hash, _)| *hash == wanted)
+            .filter_map(|(_, index)| self.by_addr.get(*index as usize))
+            .map(|entry| entry.symbol)
+            .filter(move |symbol| symbol.name == name)
+            .chain(
+                self.tls
+                    .iter()
+                    .copied()
+                    .filter(move |symbol| symbol.name == name),
+            )
+    }
+
+    /// All symbols of code.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = Symbol> + '_ {
+        self.by_addr
+            .iter()
+            .map(|entry| entry.symbol)
+            .filter(|symbol| symbol.kind != SymbolKind::Object)
+    }
+}
+
+fn hash(name: &str) -> u32 {
+    BuildHasherDefault::<rustc_hash::FxHasher>::default().hash_one(name) as u32
+}
+
+fn read_table(
+    holder: &Image,
+    image: &Image,
+    kind: u32,
+    entries: &mut Vec<Entry>,
+    tls: &mut Vec<Symbol>,
+) {
+    for section in holder.sections.iter().filter(|section| section.kind == kind) {
+        let data = holder.contents(section);
+        let Some(strings) = holder.sections.get(section.link as usize) else {
+            continue;
+        };
+        let strings = holder.contents(strings);
+        entries.reserve(data.len() / SYMBOL_SIZE);
+        for raw in data.chunks_exact(SYMBOL_SIZE) {
+            let Some((name, info, shndx, value, size)) = raw_symbol(raw) else {
+                continue;
+            };
+            // SHN_UNDEF, SHN_ABS
+            if shndx == 0 || shndx == 0xfff1 {
+                continue;
+            }
+            let Some(name) = string_at(strings, name as usize).filter(|name| !name.is_empty())
+            else {
+                continue;
+            };
+            let mut symbol = Symbol {
+                name,
+                addr: FileAddr(value),
+                size,
+                kind: SymbolKind::Object,
+            };
+            let untyped = match info & 0xf {
+                0 => {
+                    // Labels of assembler: code if they point at code. Mapping symbols of
+                    // AArch64 ($x, $d) and local labels mean nothing to people.
+                    if name.starts_with('$') || name.starts_with(".L") {
+                        continue;
+                    }
+                    if image.is_code(value) {
+                        symbol.kind = SymbolKind::Function;
+                    }
+                    true
+                }
+                1 => false,
+                2 => {
+                    symbol.kind = SymbolKind::Function;
+                    false
+                }
+                6 => {
+                    symbol.kind = SymbolKind::ThreadLocal;
+                    tls.push(symbol);
+                    continue;
+                }
+                10 => {
+                    symbol.kind = SymbolKind::IndirectFunction;
+                    false
+                }
+                _ => continue,
+            };
+            let binding = match info >> 4 {
+                1 | 10 => 0,
+                2 => 1,
+                _ => 2,
+            };
+            entries.push(Entry {
+                symbol,
+                rank: binding + if untyped { 4 } else { 0 },
+            });
+        }
+    }
+}
+
+fn raw_symbol(raw: &[u8]) -> Option<(u32, u8, u16, u64, u64)> {
+    Some((
+        u32_at(raw, 0)?,
+        *raw.get(4)?,
+        u16_at(raw, 6)?,
+        u64_at(raw, 8)?,
+        u64_at(raw, 16)?,
+    ))
+}
+
+/// Names the stubs of the procedure linkage table `name@plt`: each jumps through a slot of
+/// the global offset table (`ff 25 rel32`) that a relocation names.
+fn read_plt(image: &Image, entries: &mut Vec<Entry>) {
+    const R_X86_64_GLOB_DAT: u64 = 6;
+    const R_X86_64_JUMP_SLOT: u64 = 7;
+    let is_plt = |section: &&Section| {
+        matches!(section.name, ".plt" | ".plt.sec" | ".plt.got") && section.size < 1 << 24
+    };
+    if !image.sections.iter().any(|section| is_plt(&section)) {
+        return;
+    }
+    let mut slots: FxHashMap<u64, &'static str> = FxHashMap::default();
+    for section in image.sections.iter().filter(|section| section.kind == SHT_RELA) {
+        let Some(symbols) = image
+            .sections
+            .get(section.link as usize)
+            .filter(|symbols| symbols.kind == SHT_DYNSYM)
+        else {
+            continue;
+        };
+        let Some(strings) = image.sections.get(symbols.link as usize) else {
+            continue;
+        };
+        let (symbols, strings) = (image.contents(symbols), image.contents(strings));
+        for raw in image.contents(section).chunks_exact(24) {
+            let (Some(offset), Some(info)) = (u64_at(raw, 0), u64_at(raw, 8)) else {
+                continue;
+            };
+            if !matches!(info & 0xffff_ffff, R_X86_64_GLOB_DAT | R_X86_64_JUMP_SLOT) {
+                continue;
+            }
+            let name = ((info >> 32) as usize)
+                .checked_mul(SYMBOL_SIZE)
+                .and_then(|at| u32_at(symbols, at))
+                .and_then(|name| string_at(strings, name as usize));
+            if let Some(name) = name.filter(|name| !name.is_empty()) {
+                slots.insert(offset, name);
+            }
+        }
+    }
+    for section in image.sections.iter().filter(is_plt) {
+        let stride = if section.name == ".plt.got" { 8 } else { 16 };
+        for (index, code) in image.contents(section).chunks(stride).enumerate() {
+            let start = section.addr.wrapping_add((index * stride) as u64);
+            let jump = match code {
+                [0xff, 0x25, ..] => 2,
+                // bnd jmp
+                [0xf2, 0xff, 0x25, ..] => 3,
+                // endbr64; jmp
+                [0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, ..] => 6,
+                // endbr64; bnd jmp
+                [0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, ..] => 7,
+                _ => continue,
+            };
+            let Some(distance) = u32_at(code, jump) else {
+                continue;
+            };
+            let slot = start
+                .wrapping_add(jump as u64 + 4)
+                .wrapping_add(i64::from(distance as i32) as u64);
+            if let Some(name) = slots.get(&slot) {
+                entries.push(Entry {
+                    symbol: Symbol {
+                        name: Box::leak(format!("{name}@plt").into_boxed_str()),
+                        addr: FileAddr(start),
+                        size: stride as u64,
+                        kind: SymbolKind::Function,
+                    },
+                    rank: 3,
+                });
+            }
+        }
+    }
+}
