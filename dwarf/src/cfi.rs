@@ -1,2 +1,287 @@
-//! stub
-pub(crate) struct Cfi;
+//! Call frame information: which rules hold at an address (DWARF 5 §6.4, LSB ".eh_frame").
+
+use crate::error::Error;
+use crate::module::Module;
+use crate::object::u32_at;
+use crate::register::Register;
+use crate::unit::R;
+use gimli::{
+    BaseAddresses, CieOrFde, DebugFrame, EhFrame, Encoding, LittleEndian, UnwindContext,
+    UnwindSection,
+};
+use smallvec::SmallVec;
+use std::sync::OnceLock;
+
+/// How to get from a frame to its caller.
+pub(crate) struct Rule {
+    pub(crate) cfa: CfaRule,
+    pub(crate) registers: SmallVec<[(Register, RegisterRule); 8]>,
+    pub(crate) return_address: Register,
+    pub(crate) signal_frame: bool,
+    pub(crate) encoding: Encoding,
+}
+
+/// How the canonical frame address is found.
+pub(crate) enum CfaRule {
+    Offset(Register, i64),
+    Expression(R),
+}
+
+/// How a caller's register is found; `Architectural` rules are left out.
+pub(crate) enum RegisterRule {
+    Undefined,
+    Same,
+    Offset(i64),
+    ValOffset(i64),
+    Register(Register),
+    Expression(R),
+    ValExpression(R),
+    Constant(u64),
+}
+
+/// The CFI sections of an image.
+pub(crate) struct Cfi {
+    bases: BaseAddresses,
+    eh_frame: Option<EhFrame<R>>,
+    eh_frame_addr: u64,
+    search_table: Option<SearchTable>,
+    eh_frame_scan: OnceLock<Vec<FdeRange>>,
+    debug_frame: Option<DebugFrame<R>>,
+    debug_frame_scan: OnceLock<Vec<FdeRange>>,
+}
+
+/// The binary search table of `.eh_frame_hdr` in the form all linkers write: pairs of
+/// 4-byte offsets from the section's start.
+struct SearchTable {
+    addr: u64,
+    entries: &'static [u8],
+}
+
+/// An FDE: start, end, offset in its section.
+type FdeRange = (u64, u64, usize);
+
+impl SearchTable {
+    /// The table, and where `.eh_frame` is.
+    fn parse(addr: u64, data: &'static [u8]) -> Option<(SearchTable, u64)> {
+        // Version 1; eh_frame_ptr pcrel|sdata4, fde_count udata4, table datarel|sdata4.
+        if data.get(..4)? != [1, 0x1b, 0x03, 0x3b] {
+            return None;
+        }
+        let eh_frame = relative(addr.wrapping_add(4), u32_at(data, 4)?);
+        let count = u32_at(data, 8)? as usize;
+        let entries = data.get(12..)?;
+        let entries = entries.get(..count.checked_mul(8)?).unwrap_or(entries);
+        Some((SearchTable { addr, entries }, eh_frame))
+    }
+
+    /// Address of the FDE that may cover `addr`.
+    fn find(&self, addr: u64) -> Option<u64> {
+        let start = |index: usize| {
+            Some(relative(self.addr, u32_at(self.entries, index.checked_mul(8)?)?))
+        };
+        let (mut low, mut high) = (0, self.entries.len() / 8);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if start(middle)? <= addr {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let at = low.checked_sub(1)?.checked_mul(8)?.checked_add(4)?;
+        Some(relative(self.addr, u32_at(self.entries, at)?))
+    }
+}
+
+fn relative(base: u64, offset: u32) -> u64 {
+    base.wrapping_add(i64::from(offset as i32) as u64)
+}
+
+impl Cfi {
+    fn read(module: &Module) -> Cfi {
+        let image = &module.image;
+        let hdr = image.eh_frame_hdr.or_else(|| {
+            let section = image.section(".eh_frame_hdr")?;
+            Some((section.addr, image.contents(section)))
+        });
+        let table = hdr.and_then(|(addr, data)| SearchTable::parse(addr, data));
+        let section = image.section(".eh_frame");
+        let (eh_frame_addr, data) = match (section, &table) {
+            (Some(section), _) => (section.addr, image.contents(section)),
+            // Without section headers the table says where it starts.
+            (None, Some((_, addr))) => (*addr, image.bytes_at(*addr).unwrap_or(&[])),
+            (None, None) => (0, &[][..]),
+        };
+        let address_of = |name: &str| image.section(name).map_or(0, |section| section.addr);
+        let bases = BaseAddresses::default()
+            .set_eh_frame_hdr(hdr.map_or(0, |(addr, _)| addr))
+            .set_eh_frame(eh_frame_addr)
+            .set_text(address_of(".text"))
+            .set_got(address_of(".got"));
+        let mut debug_frame = image.section_data(".debug_frame");
+        if debug_frame.is_empty()
+            && let Some(debug) = module.debug_image()
+        {
+            debug_frame = debug.section_data(".debug_frame");
+        }
+        let vendor = match image.machine {
+            crate::module::Machine::Aarch64 => gimli::Vendor::AArch64,
+            _ => gimli::Vendor::Default,
+        };
+        Cfi {
+            bases,
+            eh_frame: (!data.is_empty()).then(|| {
+                let mut section = EhFrame::new(data, LittleEndian);
+                section.set_address_size(8);
+                section.set_vendor(vendor);
+                section
+            }),
+            eh_frame_addr,
+            search_table: table.map(|(table, _)| table),
+            eh_frame_scan: OnceLock::new(),
+            debug_frame: (!debug_frame.is_empty()).then(|| {
+                let mut section = DebugFrame::new(debug_frame, LittleEndian);
+                section.set_address_size(8);
+                section.set_vendor(vendor);
+                section
+            }),
+            debug_frame_scan: OnceLock::new(),
+        }
+    }
+
+    /// The rules that hold at `addr`; `None` if no entry covers it.
+    fn rule(
+        &self,
+        addr: u64,
+        context: &mut UnwindContext<usize>,
+    ) -> Result<Option<Rule>, Error> {
+        if let Some(section) = &self.eh_frame {
+            let offset = match &self.search_table {
+                Some(table) => table
+                    .find(addr)
+                    .and_then(|fde| fde.checked_sub(self.eh_frame_addr))
+                    .map(|offset| offset as usize),
+                None => find(
+                    self.eh_frame_scan
+                        .get_or_init(|| scan(section, &self.bases)),
+                    addr,
+                ),
+            };
+            if let Some(offset) = offset
+                && let Some(rule) =
+                    self.rule_in(section, gimli::EhFrameOffset(offset), addr, context)?
+            {
+                return Ok(Some(rule));
+            }
+        }
+        if let Some(section) = &self.debug_frame {
+            let ranges = self
+                .debug_frame_scan
+                .get_or_init(|| scan(section, &self.bases));
+            if let Some(offset) = find(ranges, addr) {
+                return self.rule_in(section, gimli::DebugFrameOffset(offset), addr, context);
+            }
+        }
+        Ok(None)
+    }
+
+    fn rule_in<S: UnwindSection<R>>(
+        &self,
+        section: &S,
+        offset: S::Offset,
+        addr: u64,
+        context: &mut UnwindContext<usize>,
+    ) -> Result<Option<Rule>, Error> {
+        let fde = section.fde_from_offset(&self.bases, offset, S::cie_from_offset)?;
+        if !fde.contains(addr) {
+            return Ok(None);
+        }
+        let row = match fde.unwind_info_for_address(section, &self.bases, context, addr) {
+            Ok(row) => row,
+            Err(gimli::Error::NoUnwindInfoForAddress) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let bytes = |expression: &gimli::UnwindExpression<usize>| {
+            expression.get(section).map(|expression| expression.0)
+        };
+        let cfa = match row.cfa() {
+            gimli::CfaRule::RegisterAndOffset { register, offset } => {
+                CfaRule::Offset(Register(register.0), *offset)
+            }
+            gimli::CfaRule::Expression(expression) => CfaRule::Expression(bytes(expression)?),
+        };
+        let mut registers = SmallVec::new();
+        for (register, rule) in row.registers() {
+            let rule = match rule {
+                gimli::RegisterRule::Undefined => RegisterRule::Undefined,
+                gimli::RegisterRule::SameValue => RegisterRule::Same,
+                gimli::RegisterRule::Offset(offset) => RegisterRule::Offset(*offset),
+                gimli::RegisterRule::ValOffset(offset) => RegisterRule::ValOffset(*offset),
+                gimli::RegisterRule::Register(other) => {
+                    RegisterRule::Register(Register(other.0))
+                }
+                gimli::RegisterRule::Expression(expression) => {
+                    RegisterRule::Expression(bytes(expression)?)
+                }
+                gimli::RegisterRule::ValExpression(expression) => {
+                    RegisterRule::ValExpression(bytes(expression)?)
+                }
+                gimli::RegisterRule::Constant(value) => RegisterRule::Constant(*value),
+                _ => continue,
+            };
+            registers.push((Register(register.0), rule));
+        }
+        let cie = fde.cie();
+        Ok(Some(Rule {
+            cfa,
+            registers,
+            return_address: Register(cie.return_address_register().0),
+            signal_frame: fde.is_signal_trampoline(),
+            encoding: cie.encoding(),
+        }))
+    }
+}
+
+impl Module {
+    /// The unwind rules at an address of the image.
+    pub(crate) fn unwind_rule(
+        &self,
+        addr: u64,
+        context: &mut UnwindContext<usize>,
+    ) -> Result<Option<Rule>, Error> {
+        self.cfi
+            .get_or_init(|| Cfi::read(self))
+            .rule(addr, context)
+    }
+}
+
+/// All FDEs of a section, by address.
+fn scan<S: UnwindSection<R>>(section: &S, bases: &BaseAddresses) -> Vec<FdeRange> {
+    let mut found = Vec::new();
+    let mut entries = section.entries(bases);
+    // A corrupt entry's length is not to be trusted, so what is behind it is lost.
+    while let Ok(Some(entry)) = entries.next() {
+        if let CieOrFde::Fde(partial) = entry
+            && let Ok(fde) = partial.parse(S::cie_from_offset)
+            // Code that the linker threw away.
+            && fde.initial_address() != 0
+            && fde.len() > 0
+        {
+            found.push((
+                fde.initial_address(),
+                fde.initial_address().saturating_add(fde.len()),
+                fde.offset(),
+            ));
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+fn find(ranges: &[FdeRange], addr: u64) -> Option<usize> {
+    let index = ranges
+        .partition_point(|range| range.0 <= addr)
+        .checked_sub(1)?;
+    let range = ranges.get(index)?;
+    (addr < range.1).then_some(range.2)
+}

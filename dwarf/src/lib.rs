@@ -20,9 +20,11 @@ pub mod types;
 pub mod unwind;
 pub mod variable;
 
+mod call_site;
 mod cfi;
 mod demangle;
 mod eval;
+mod fallback;
 mod index;
 mod line;
 mod locate;

@@ -1,10 +1,16 @@
 //! Pure unwinding: registers of a frame, memory and modules in; the caller's registers out.
 
 use crate::addr::{LoadAddr, LoadBias};
+use crate::cfi::{CfaRule, RegisterRule, Rule};
 use crate::error::Error;
+use crate::eval::evaluate_cfi;
+use crate::fallback;
 use crate::memory::Memory;
-use crate::module::Module;
-use crate::register::Registers;
+use crate::module::{Machine, Module};
+use crate::register::{Register, Registers, x86_64};
+use gimli::UnwindContext;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// The images of a process.
 pub trait ModuleMap {
@@ -53,8 +59,13 @@ pub struct Unwound {
 /// Unwinds and remembers the rules it used.
 #[derive(Default)]
 pub struct Unwinder {
-    _private: (),
+    /// By module and the address in it; `None`: no call frame information covers it.
+    rules: FxHashMap<(u64, u64), Option<Arc<Rule>>>,
+    context: UnwindContext<usize>,
 }
+
+/// More rules than any stack has are a program that jumps about; start over then.
+const MAX_RULES: usize = 1 << 16;
 
 impl Unwinder {
     /// No rule known yet.
@@ -63,7 +74,9 @@ impl Unwinder {
     }
 
     /// Forgets all rules: to be called when an image is unloaded or replaced.
-    pub fn clear(&mut self) {}
+    pub fn clear(&mut self) {
+        self.rules.clear();
+    }
 
     /// Steps from the frame at `address` with `registers` to its caller.
     ///
@@ -71,14 +84,168 @@ impl Unwinder {
     /// The stack cannot be read, or nothing says how to go on: what was found so far stands.
     pub fn unwind(
         &mut self,
-        _modules: &dyn ModuleMap,
-        _memory: &dyn Memory,
-        _address: FrameAddress,
-        _registers: &Registers,
+        modules: &dyn ModuleMap,
+        memory: &dyn Memory,
+        address: FrameAddress,
+        registers: &Registers,
     ) -> Result<Unwound, Error> {
-        todo!()
+        let lookup = address.lookup();
+        let Some((module, bias)) = modules.module_at(lookup) else {
+            return fallback::without_module(modules, memory, address, registers);
+        };
+        let rule = match self.rule(module, bias.file(lookup).0) {
+            Ok(rule) => rule,
+            Err(error) => {
+                // Corrupt rules are as good as none.
+                tracing::debug!(%lookup, %error, "corrupt call frame information");
+                None
+            }
+        };
+        match rule {
+            Some(rule) => apply(&rule, bias, memory, address, registers),
+            None => fallback::without_rules(modules, module, bias, memory, address, registers),
+        }
+    }
+
+    fn rule(&mut self, module: &Module, addr: u64) -> Result<Option<Arc<Rule>>, Error> {
+        let key = (module.identity, addr);
+        if let Some(rule) = self.rules.get(&key) {
+            return Ok(rule.clone());
+        }
+        let rule = module.unwind_rule(addr, &mut self.context)?.map(Arc::new);
+        if self.rules.len() >= MAX_RULES {
+            self.rules.clear();
+        }
+        self.rules.insert(key, rule.clone());
+        Ok(rule)
     }
 }
 
-#[allow(unused)]
-fn _unused(_: &Module) {}
+/// The registers that a caller has before any rule is applied: those that calls preserve.
+pub(crate) fn preserved(registers: &Registers) -> Registers {
+    let machine = registers.machine();
+    let mut caller = Registers::new(machine);
+    for register in machine.callee_saved() {
+        if let Some(value) = registers.get(*register) {
+            caller.set(*register, value);
+        }
+    }
+    if machine == Machine::X86_64 {
+        // The thread's, not the frame's.
+        for register in [x86_64::FS_BASE, x86_64::GS_BASE] {
+            if let Some(value) = registers.get(register) {
+                caller.set(register, value);
+            }
+        }
+    }
+    caller
+}
+
+fn known(registers: &Registers, register: Register) -> Result<u64, Error> {
+    registers
+        .get(register)
+        .ok_or_else(|| Error::RegisterUnavailable(register_name(registers.machine(), register)))
+}
+
+/// A register's name, for messages.
+pub(crate) fn register_name(machine: Machine, register: Register) -> String {
+    machine
+        .register_names()
+        .iter()
+        .find(|(number, _)| *number == register)
+        .map_or_else(|| register.0.to_string(), |(_, name)| (*name).to_owned())
+}
+
+fn apply(
+    rule: &Rule,
+    bias: LoadBias,
+    memory: &dyn Memory,
+    address: FrameAddress,
+    registers: &Registers,
+) -> Result<Unwound, Error> {
+    let cfa = match &rule.cfa {
+        CfaRule::Offset(register, offset) => {
+            known(registers, *register)?.wrapping_add(*offset as u64)
+        }
+        CfaRule::Expression(expression) => {
+            evaluate_cfi(*expression, rule.encoding, None, registers, memory, bias)?
+        }
+    };
+    let machine = registers.machine();
+    // Frames lie below their callers; only a signal may switch stacks. Without this a
+    // corrupt stack could be a loop.
+    if matches!(address, FrameAddress::ReturnAddress(_))
+        && !rule.signal_frame
+        && registers.sp().is_some_and(|sp| cfa <= sp)
+    {
+        return Err(Error::Corrupt(format!(
+            "the stack does not grow at {}: the frame's end {cfa:#x} is not above {:#x}",
+            address.addr(),
+            registers.sp().unwrap_or(0)
+        )));
+    }
+    let mut caller = preserved(registers);
+    caller.set_sp(cfa);
+    let mut return_address = None;
+    let mut outermost = false;
+    let mut ruled = false;
+    for (register, how) in &rule.registers {
+        let saved = |addr: u64| memory.read_uint(LoadAddr(addr), 8);
+        let evaluate = |expression| {
+            evaluate_cfi(expression, rule.encoding, Some(cfa), registers, memory, bias)
+        };
+        let value = match how {
+            RegisterRule::Undefined => None,
+            RegisterRule::Same => registers.get(*register),
+            RegisterRule::Offset(offset) => Some(saved(cfa.wrapping_add(*offset as u64))?),
+            RegisterRule::ValOffset(offset) => Some(cfa.wrapping_add(*offset as u64)),
+            RegisterRule::Register(other) => registers.get(*other),
+            RegisterRule::Expression(expression) => Some(saved(evaluate(*expression)?)?),
+            RegisterRule::ValExpression(expression) => Some(evaluate(*expression)?),
+            RegisterRule::Constant(value) => Some(*value),
+        };
+        if *register == rule.return_address {
+            ruled = true;
+            outermost = matches!(how, RegisterRule::Undefined);
+            return_address = value;
+        }
+        match value {
+            Some(value) => caller.set(*register, value),
+            None => caller.clear(*register),
+        }
+    }
+    if !ruled {
+        // A leaf function of a machine with a link register has not saved it.
+        return_address = registers.get(rule.return_address);
+        outermost = machine == Machine::X86_64;
+    }
+    let mut unwound = Unwound {
+        cfa: LoadAddr(cfa),
+        caller: None,
+        signal_frame: rule.signal_frame,
+    };
+    if outermost {
+        return Ok(unwound);
+    }
+    let mut pc = return_address.ok_or_else(|| {
+        Error::RegisterUnavailable(register_name(machine, rule.return_address))
+    })?;
+    if machine == Machine::Aarch64 {
+        // Pointer authentication keeps its code in the bits that no user address has.
+        pc &= (1 << 48) - 1;
+    }
+    if pc == 0 {
+        return Ok(unwound);
+    }
+    caller.set_pc(pc);
+    let pc = LoadAddr(pc);
+    unwound.caller = Some((
+        if rule.signal_frame {
+            FrameAddress::Pc(pc)
+        } else {
+            FrameAddress::ReturnAddress(pc)
+        },
+        caller,
+    ));
+    Ok(unwound)
+}

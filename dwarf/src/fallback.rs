@@ -1,0 +1,226 @@
+//! Unwinding where no call frame information covers the code.
+
+use crate::addr::{FileAddr, LoadAddr, LoadBias};
+use crate::error::Error;
+use crate::memory::Memory;
+use crate::module::{Machine, Module};
+use crate::register::{Register, Registers};
+use crate::unwind::{FrameAddress, ModuleMap, Unwound, preserved};
+
+/// Code in no image: a call through a bad pointer, or code made at run time.
+pub(crate) fn without_module(
+    modules: &dyn ModuleMap,
+    memory: &dyn Memory,
+    address: FrameAddress,
+    registers: &Registers,
+) -> Result<Unwound, Error> {
+    // After a call through a bad pointer nothing ran, so the return address is still where
+    // the call left it.
+    if let FrameAddress::Pc(_) = address
+        && let Some(caller) = at_entry(memory, registers)?
+        && let Some((FrameAddress::ReturnAddress(pc), _)) = &caller.caller
+        && is_code(modules, *pc)
+    {
+        return Ok(caller);
+    }
+    frame_pointer(modules, memory, address, registers)
+}
+
+/// Code of an image that has no rules for it.
+pub(crate) fn without_rules(
+    modules: &dyn ModuleMap,
+    module: &Module,
+    bias: LoadBias,
+    memory: &dyn Memory,
+    address: FrameAddress,
+    registers: &Registers,
+) -> Result<Unwound, Error> {
+    let machine = registers.machine();
+    if machine == Machine::X86_64 {
+        if let Some(frame) = signal_frame(memory, address, registers)? {
+            return Ok(frame);
+        }
+        if let FrameAddress::Pc(pc) = address {
+            let pc = bias.file(pc);
+            match prologue(module, pc) {
+                Prologue::Entry => {
+                    if let Some(caller) = at_entry(memory, registers)? {
+                        return Ok(caller);
+                    }
+                }
+                Prologue::Pushed => {
+                    return pushed_frame_pointer(memory, registers);
+                }
+                Prologue::Body => {}
+            }
+        }
+    } else if machine == Machine::Aarch64
+        && let FrameAddress::Pc(pc) = address
+        && module
+            .symbol_at(bias.file(pc))
+            .is_some_and(|symbol| symbol.addr == bias.file(pc))
+        && let Some(caller) = at_entry(memory, registers)?
+    {
+        return Ok(caller);
+    }
+    frame_pointer(modules, memory, address, registers)
+}
+
+fn is_code(modules: &dyn ModuleMap, pc: LoadAddr) -> bool {
+    modules.module_at(pc - 1).is_some_and(|(module, bias)| {
+        let addr = bias.file(pc - 1);
+        module
+            .segments()
+            .iter()
+            .any(|segment| segment.executable && segment.range.contains(addr))
+    })
+}
+
+fn step(
+    registers: &Registers,
+    cfa: u64,
+    pc: u64,
+    frame_pointer: Option<u64>,
+) -> Unwound {
+    let mut caller = preserved(registers);
+    caller.set_sp(cfa);
+    caller.set_pc(pc);
+    if let Some(value) = frame_pointer {
+        caller.set(registers.machine().frame_pointer(), value);
+    }
+    Unwound {
+        cfa: LoadAddr(cfa),
+        caller: (pc != 0).then_some((FrameAddress::ReturnAddress(LoadAddr(pc)), caller)),
+        signal_frame: false,
+    }
+}
+
+/// The first instruction of a function: the return address is on top of the stack, or in
+/// the link register.
+fn at_entry(memory: &dyn Memory, registers: &Registers) -> Result<Option<Unwound>, Error> {
+    let Some(sp) = registers.sp() else {
+        return Ok(None);
+    };
+    if registers.machine() == Machine::Aarch64 {
+        let link = registers.get(crate::register::aarch64::X30);
+        return Ok(link.map(|pc| step(registers, sp, pc, None)));
+    }
+    let pc = memory.read_uint(LoadAddr(sp), 8)?;
+    Ok(Some(step(registers, sp.wrapping_add(8), pc, None)))
+}
+
+/// Between `push rbp` and `mov rbp, rsp`.
+fn pushed_frame_pointer(memory: &dyn Memory, registers: &Registers) -> Result<Unwound, Error> {
+    let sp = registers
+        .sp()
+        .ok_or_else(|| Error::RegisterUnavailable("rsp".into()))?;
+    let frame_pointer = memory.read_uint(LoadAddr(sp), 8)?;
+    let pc = memory.read_uint(LoadAddr(sp.wrapping_add(8)), 8)?;
+    Ok(step(registers, sp.wrapping_add(16), pc, Some(frame_pointer)))
+}
+
+enum Prologue {
+    /// At the first instruction, or at the final `ret`.
+    Entry,
+    /// Behind `push rbp`.
+    Pushed,
+    Body,
+}
+
+/// How far a function of x86-64 is in its prologue, by its first bytes.
+fn prologue(module: &Module, pc: FileAddr) -> Prologue {
+    let mut here = [0; 1];
+    if module.read_image(pc, &mut here).is_some() && here == [0xc3] {
+        return Prologue::Entry;
+    }
+    let Some(symbol) = module.symbol_at(pc) else {
+        return Prologue::Body;
+    };
+    let mut code = [0; 8];
+    if module.read_image(symbol.addr, &mut code).is_none() {
+        return Prologue::Body;
+    }
+    let (push, skipped) = match code {
+        // endbr64
+        [0xf3, 0x0f, 0x1e, 0xfa, rest, ..] => (rest, 4),
+        [first, ..] => (first, 0),
+    };
+    let done = pc - symbol.addr;
+    if done <= skipped {
+        Prologue::Entry
+    } else if push == 0x55 && done < skipped + 4 {
+        Prologue::Pushed
+    } else {
+        Prologue::Body
+    }
+}
+
+/// The chain of frame pointers: each points at the caller's, the return address above it.
+fn frame_pointer(
+    modules: &dyn ModuleMap,
+    memory: &dyn Memory,
+    address: FrameAddress,
+    registers: &Registers,
+) -> Result<Unwound, Error> {
+    let machine = registers.machine();
+    let nothing = || {
+        Error::Unsupported(format!(
+            "no unwind information covers {}, and its frame pointer leads nowhere",
+            address.addr()
+        ))
+    };
+    let (Some(sp), Some(frame)) = (registers.sp(), registers.get(machine.frame_pointer())) else {
+        return Err(nothing());
+    };
+    if frame == 0 {
+        // The ABI has process and thread starts clear it.
+        return Ok(Unwound {
+            cfa: LoadAddr(sp),
+            caller: None,
+            signal_frame: false,
+        });
+    }
+    if frame < sp || !frame.is_multiple_of(8) {
+        return Err(nothing());
+    }
+    let saved = memory.read_uint(LoadAddr(frame), 8)?;
+    let mut pc = memory.read_uint(LoadAddr(frame.wrapping_add(8)), 8)?;
+    if machine == Machine::Aarch64 {
+        pc &= (1 << 48) - 1;
+    }
+    if pc != 0 && !is_code(modules, LoadAddr(pc)) && saved <= frame {
+        return Err(nothing());
+    }
+    Ok(step(registers, frame.wrapping_add(16), pc, Some(saved)))
+}
+
+/// The trampoline that returns from a signal handler, in libraries that do not describe it
+/// (musl): `mov rax, 15; syscall` with the kernel's `ucontext` on top of the stack.
+fn signal_frame(
+    memory: &dyn Memory,
+    address: FrameAddress,
+    registers: &Registers,
+) -> Result<Option<Unwound>, Error> {
+    const SIGRETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+    let mut code = [0; 9];
+    if memory.read(address.addr(), &mut code).is_err() || code != SIGRETURN {
+        return Ok(None);
+    }
+    let Some(sp) = registers.sp() else {
+        return Ok(None);
+    };
+    // `struct sigcontext` of the kernel's ABI, in its order, by DWARF number.
+    const SAVED: [u16; 17] = [8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16];
+    let mut caller = preserved(registers);
+    let mut at = sp.wrapping_add(40);
+    for register in SAVED {
+        caller.set(Register(register), memory.read_uint(LoadAddr(at), 8)?);
+        at = at.wrapping_add(8);
+    }
+    let pc = LoadAddr(caller.pc().unwrap_or(0));
+    Ok(Some(Unwound {
+        cfa: LoadAddr(sp),
+        caller: (pc.0 != 0).then_some((FrameAddress::Pc(pc), caller)),
+        signal_frame: true,
+    }))
+}
