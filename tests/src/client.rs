@@ -109,7 +109,11 @@ impl DapClient {
 
     /// Writes bytes as they are, framed by nobody. An adapter that has gone already is no error.
     pub fn write_raw(&mut self, bytes: &[u8]) {
-        self.log(format!("→ {}", String::from_utf8_lossy(bytes)));
+        self.log(format!("→ {:?}", String::from_utf8_lossy(bytes)));
+        self.write(bytes);
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
         if let Some(writer) = &mut self.writer {
             let _ = writer.write_all(bytes).and_then(|()| writer.flush());
         }
@@ -118,7 +122,8 @@ impl DapClient {
     /// Sends any message in a frame.
     pub fn send_message(&mut self, message: &Value) {
         let text = message.to_string();
-        self.write_raw(format!("Content-Length: {}\r\n\r\n{text}", text.len()).as_bytes());
+        self.write(format!("Content-Length: {}\r\n\r\n{text}", text.len()).as_bytes());
+        self.log(format!("→ {text}"));
     }
 
     /// Sends a request without waiting; the number is for [`DapClient::response`]. Arguments of

@@ -87,7 +87,8 @@ impl Fixture {
     ///
     /// A source may say on lines of its own what it needs: `//# flags: -pthread`,
     /// `//# library: other.c` (linked against) and `//# plugin: other.c` (built beside it, as
-    /// `libother.so`, to be opened by name).
+    /// `libother.so`, to be opened by name), `//# bare: other.c` (linked against, and compiled
+    /// without debug info).
     ///
     /// # Panics
     /// Where it does not compile.
@@ -99,7 +100,7 @@ impl Fixture {
 
         let mut hasher = DefaultHasher::new();
         (&path, &text, flags).hash(&mut hasher);
-        for library in directives.libraries.iter().chain(&directives.plugins) {
+        for library in directives.all() {
             let library = path.with_file_name(library);
             fs::read(&library)
                 .unwrap_or_else(|error| panic!("{}: {error}", library.display()))
@@ -173,9 +174,16 @@ struct Directives {
     flags: Vec<String>,
     libraries: Vec<String>,
     plugins: Vec<String>,
+    bare: Vec<String>,
 }
 
 impl Directives {
+    /// All the other sources.
+    fn all(&self) -> impl Iterator<Item = &String> {
+        let linked = self.libraries.iter().chain(&self.bare);
+        linked.chain(&self.plugins)
+    }
+
     fn parse(text: &str) -> Self {
         let mut directives = Self::default();
         for line in text.lines() {
@@ -188,6 +196,7 @@ impl Directives {
                 "flags" => directives.flags.extend(words),
                 "library" => directives.libraries.extend(words),
                 "plugin" => directives.plugins.extend(words),
+                "bare" => directives.bare.extend(words),
                 _ => panic!("no directive `{key}`"),
             }
         }
@@ -210,10 +219,15 @@ fn compile(
         .prefix(".compiling-")
         .tempdir_in(shelf)
         .expect("a temporary folder");
-    for library in directives.libraries.iter().chain(&directives.plugins) {
-        let library = source.with_file_name(library);
+    for file in directives.all() {
+        let library = source.with_file_name(file);
         let name = library.file_stem().and_then(OsStr::to_str).expect("a name");
-        let mut command = compiler(&library, flags)?;
+        let dwarf = if directives.bare.contains(file) {
+            0
+        } else {
+            flags.dwarf
+        };
+        let mut command = compiler(&library, Flags { dwarf, ..flags })?;
         command.args(["-shared", "-fPIC", "-o"]);
         command.arg(workshop.path().join(format!("lib{name}.so")));
         succeed(command.arg(&library))?;
@@ -234,7 +248,7 @@ fn compile(
         });
         command.arg("-Wl,-rpath,$ORIGIN");
         command.arg("-L").arg(workshop.path());
-        for library in &directives.libraries {
+        for library in directives.libraries.iter().chain(&directives.bare) {
             let name = Path::new(library).file_stem().and_then(OsStr::to_str);
             command.arg(format!("-l{}", name.expect("a name")));
         }

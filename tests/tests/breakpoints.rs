@@ -418,9 +418,7 @@ fn optimized_inline_functions() {
 
 /// A line that the compiler split into several ranges stops once a pass.
 fn stops_once_a_pass(source: &str, marker: &str, passes: usize) {
-    let mut all = matrix(source);
-    all.push(Flags::of(source).optimized("1"));
-    for flags in all {
+    for flags in matrix(source) {
         let Some(fixture) = Fixture::build(source, flags) else {
             continue;
         };
