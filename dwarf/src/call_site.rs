@@ -178,7 +178,10 @@ fn calls_this(scope: &Scope<'_>, unit: &Unit, site: &Entry) -> bool {
     let Ok((unit, entry)) = scope.info.entry(called) else {
         return false;
     };
-    match (&function.linkage_name, scope.info.linkage_name(unit, &entry)) {
+    match (
+        &function.linkage_name,
+        scope.info.linkage_name(unit, &entry),
+    ) {
         (Some(ours), Some(theirs)) => ours == theirs,
         _ => scope.info.qualified_name_of(unit, &entry) == function.name,
     }

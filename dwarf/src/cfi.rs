@@ -77,7 +77,10 @@ impl SearchTable {
     /// Address of the FDE that may cover `addr`.
     fn find(&self, addr: u64) -> Option<u64> {
         let start = |index: usize| {
-            Some(relative(self.addr, u32_at(self.entries, index.checked_mul(8)?)?))
+            Some(relative(
+                self.addr,
+                u32_at(self.entries, index.checked_mul(8)?)?,
+            ))
         };
         let (mut low, mut high) = (0, self.entries.len() / 8);
         while low < high {
@@ -150,11 +153,7 @@ impl Cfi {
     }
 
     /// The rules that hold at `addr`; `None` if no entry covers it.
-    fn rule(
-        &self,
-        addr: u64,
-        context: &mut UnwindContext<usize>,
-    ) -> Result<Option<Rule>, Error> {
+    fn rule(&self, addr: u64, context: &mut UnwindContext<usize>) -> Result<Option<Rule>, Error> {
         if let Some(section) = &self.eh_frame {
             let offset = match &self.search_table {
                 Some(table) => table
@@ -217,9 +216,7 @@ impl Cfi {
                 gimli::RegisterRule::SameValue => RegisterRule::Same,
                 gimli::RegisterRule::Offset(offset) => RegisterRule::Offset(*offset),
                 gimli::RegisterRule::ValOffset(offset) => RegisterRule::ValOffset(*offset),
-                gimli::RegisterRule::Register(other) => {
-                    RegisterRule::Register(Register(other.0))
-                }
+                gimli::RegisterRule::Register(other) => RegisterRule::Register(Register(other.0)),
                 gimli::RegisterRule::Expression(expression) => {
                     RegisterRule::Expression(bytes(expression)?)
                 }
@@ -249,9 +246,7 @@ impl Module {
         addr: u64,
         context: &mut UnwindContext<usize>,
     ) -> Result<Option<Rule>, Error> {
-        self.cfi
-            .get_or_init(|| Cfi::read(self))
-            .rule(addr, context)
+        self.cfi.get_or_init(|| Cfi::read(self)).rule(addr, context)
     }
 }
 

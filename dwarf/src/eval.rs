@@ -107,7 +107,9 @@ fn locate_entry(
     }
     if let Some((holder, value)) = info.inherited(unit, &entry, gimli::DW_AT_const_value) {
         let unit = unit_of(info, holder)?;
-        return Ok(constant(info, unit, value, size).map_or(Location::OptimizedOut, Location::Implicit));
+        return Ok(
+            constant(info, unit, value, size).map_or(Location::OptimizedOut, Location::Implicit)
+        );
     }
     if flag(&entry, gimli::DW_AT_declaration) && depth < MAX_DEPTH {
         return locate_declared(module, info, unit, &entry, variable, frame, depth);
@@ -239,7 +241,13 @@ impl<'a> Scope<'a> {
     pub(crate) fn value(&self, expression: Expression<R>, depth: u32) -> Result<Value, Error> {
         let machine = self.machine(depth);
         let pieces = machine.run(Evaluation::new(expression.0, self.unit.raw.encoding()))?;
-        if let [gimli::Piece { location: gimli::Location::Value { value }, .. }] = pieces.as_slice() {
+        if let [
+            gimli::Piece {
+                location: gimli::Location::Value { value },
+                ..
+            },
+        ] = pieces.as_slice()
+        {
             return Ok(*value);
         }
         machine.value(&pieces).map(Value::Generic)
@@ -314,17 +322,16 @@ impl<'a> Scope<'a> {
             return Err(Error::Unsupported("no frame base at this address".into()));
         };
         let machine = scope.machine(depth);
-        let pieces =
-            machine.run(Evaluation::new(expression.0, scope.unit.raw.encoding()))?;
+        let pieces = machine.run(Evaluation::new(expression.0, scope.unit.raw.encoding()))?;
         machine.value(&pieces)
     }
 }
 
 impl Machine<'_> {
     fn scope(&self) -> Result<&Scope<'_>, Error> {
-        self.scope
-            .as_ref()
-            .ok_or_else(|| Error::Corrupt("an operation that call frame information cannot have".into()))
+        self.scope.as_ref().ok_or_else(|| {
+            Error::Corrupt("an operation that call frame information cannot have".into())
+        })
     }
 
     fn register(&self, register: gimli::Register) -> Result<u64, Error> {
@@ -409,8 +416,9 @@ impl Machine<'_> {
                         call_site::parameter_value(scope, scope.unit.die(offset), self.depth + 1)?;
                     evaluation.resume_with_parameter_ref(value.to_u64(!0)?)
                 }
-                EvaluationResult::RequiresRelocatedAddress(address) => evaluation
-                    .resume_with_relocated_address(address.wrapping_add(self.bias.0)),
+                EvaluationResult::RequiresRelocatedAddress(address) => {
+                    evaluation.resume_with_relocated_address(address.wrapping_add(self.bias.0))
+                }
                 EvaluationResult::RequiresIndexedAddress { index, relocate } => {
                     let mut address = self.indexed(index)?;
                     // The index of a constant may be of a thread-local offset.

@@ -76,12 +76,7 @@ fn is_code(modules: &dyn ModuleMap, pc: LoadAddr) -> bool {
     })
 }
 
-fn step(
-    registers: &Registers,
-    cfa: u64,
-    pc: u64,
-    frame_pointer: Option<u64>,
-) -> Unwound {
+fn step(registers: &Registers, cfa: u64, pc: u64, frame_pointer: Option<u64>) -> Unwound {
     let mut caller = preserved(registers);
     caller.set_sp(cfa);
     caller.set_pc(pc);
@@ -116,7 +111,12 @@ fn pushed_frame_pointer(memory: &dyn Memory, registers: &Registers) -> Result<Un
         .ok_or_else(|| Error::RegisterUnavailable("rsp".into()))?;
     let frame_pointer = memory.read_uint(LoadAddr(sp), 8)?;
     let pc = memory.read_uint(LoadAddr(sp.wrapping_add(8)), 8)?;
-    Ok(step(registers, sp.wrapping_add(16), pc, Some(frame_pointer)))
+    Ok(step(
+        registers,
+        sp.wrapping_add(16),
+        pc,
+        Some(frame_pointer),
+    ))
 }
 
 enum Prologue {

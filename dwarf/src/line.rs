@@ -69,7 +69,8 @@ impl Group<'_> {
 
     /// Whether any row of the code's own line recommends a breakpoint here.
     pub(crate) fn is_stmt(&self) -> bool {
-        self.last().is_some_and(|last| self.stmt_for(last.file, last.line).is_some())
+        self.last()
+            .is_some_and(|last| self.stmt_for(last.file, last.line).is_some())
     }
 
     /// Whether the prologue is over here.
@@ -339,9 +340,7 @@ impl LineTable {
                 if group.line() != 0 {
                     in_run = false;
                 }
-                let shadowed = files
-                    .iter()
-                    .find_map(|file| group.stmt_for(*file, line));
+                let shadowed = files.iter().find_map(|file| group.stmt_for(*file, line));
                 if let Some(column) = shadowed
                     && !shadowed_before
                 {

@@ -334,9 +334,7 @@ impl Module {
 
     /// All source files of the image.
     pub fn source_files(&self) -> Vec<Arc<SourceFile>> {
-        self.info()
-            .map(DebugInfo::source_files)
-            .unwrap_or_default()
+        self.info().map(DebugInfo::source_files).unwrap_or_default()
     }
 
     // ---- functions
@@ -386,11 +384,7 @@ impl Module {
     ///
     /// # Errors
     /// Its location is corrupt, or needs memory that cannot be read.
-    pub fn locate(
-        &self,
-        variable: &Variable,
-        frame: &FrameContext<'_>,
-    ) -> Result<Location, Error> {
+    pub fn locate(&self, variable: &Variable, frame: &FrameContext<'_>) -> Result<Location, Error> {
         crate::eval::locate(self, variable, frame)
     }
 

@@ -130,8 +130,7 @@ impl NameQuery {
         }
         let name = strip_parameters(name);
         let name = name.strip_prefix("::").unwrap_or(name);
-        let mut components: Vec<String> =
-            components(name).into_iter().map(squeeze).collect();
+        let mut components: Vec<String> = components(name).into_iter().map(squeeze).collect();
         // A demangled Rust symbol may come with its hash.
         if components.len() > 1
             && components.last().is_some_and(|last| {
@@ -153,7 +152,9 @@ impl NameQuery {
 
     /// The last component without template or generic arguments.
     pub(crate) fn base(&self) -> &str {
-        self.components.last().map_or("", |last| without_arguments(last))
+        self.components
+            .last()
+            .map_or("", |last| without_arguments(last))
     }
 
     /// Whether a qualified name is, or ends by whole components in, what was typed;
@@ -222,10 +223,7 @@ fn split_as(inner: &str) -> (&str, Option<&str>) {
             b'<' | b'(' | b'[' => depth += 1,
             b'>' | b')' | b']' => depth = depth.saturating_sub(1),
             b' ' if depth == 0 && inner.get(index..index + 4) == Some(" as ") => {
-                return (
-                    inner.get(..index).unwrap_or(inner),
-                    inner.get(index + 4..),
-                );
+                return (inner.get(..index).unwrap_or(inner), inner.get(index + 4..));
             }
             _ => {}
         }
@@ -277,7 +275,19 @@ fn starts_operator(bytes: &[u8], start: usize, index: usize) -> bool {
 /// Length of `operator` and its symbols (`operator<<`, `operator()`, `operator->*`).
 fn operator_length(name: &[u8]) -> usize {
     let symbols = name.get(8..).unwrap_or(b"");
-    for long in [&b"<=>"[..], b"->*", b"<<=", b">>=", b"()", b"[]", b"<<", b">>", b"<=", b">=", b"->"] {
+    for long in [
+        &b"<=>"[..],
+        b"->*",
+        b"<<=",
+        b">>=",
+        b"()",
+        b"[]",
+        b"<<",
+        b">>",
+        b"<=",
+        b">=",
+        b"->",
+    ] {
         if symbols.starts_with(long) {
             return 8 + long.len();
         }
@@ -328,7 +338,8 @@ fn strip_parameters(name: &str) -> &str {
                 depth = depth.saturating_sub(1);
                 if depth == 0 {
                     let head = bare.get(..index).unwrap_or("");
-                    let named = !head.is_empty() && !head.ends_with("::") && !head.ends_with("operator");
+                    let named =
+                        !head.is_empty() && !head.ends_with("::") && !head.ends_with("operator");
                     return if named { head.trim_end() } else { trimmed };
                 }
             }
@@ -393,7 +404,10 @@ mod tests {
         assert!(matches("f", "ns::f<int>"));
         assert!(matches("f<int>", "ns::f<int>"));
         assert!(!matches("f<long>", "ns::f<int>"));
-        assert!(matches("vector::push_back", "std::vector<int, std::allocator<int> >::push_back"));
+        assert!(matches(
+            "vector::push_back",
+            "std::vector<int, std::allocator<int> >::push_back"
+        ));
         assert!(matches("f(int, char const*)", "ns::f"));
         assert!(matches("f(std::function<void ()>) const", "ns::f"));
         assert!(matches("g<std::pair<int,int>>", "g<std::pair<int, int> >"));
@@ -412,11 +426,23 @@ mod tests {
 
     #[test]
     fn rust_paths() {
-        assert!(matches("Type::fmt", "<krate::Type as core::fmt::Display>::fmt"));
-        assert!(matches("Display::fmt", "<krate::Type as core::fmt::Display>::fmt"));
+        assert!(matches(
+            "Type::fmt",
+            "<krate::Type as core::fmt::Display>::fmt"
+        ));
+        assert!(matches(
+            "Display::fmt",
+            "<krate::Type as core::fmt::Display>::fmt"
+        ));
         assert!(matches("{closure#0}", "krate::main::{closure#0}"));
         assert!(matches("krate::f::h0123456789abcdef", "krate::f"));
-        assert!(matches("f<alloc::vec::Vec<u8>>", "krate::f<alloc::vec::Vec<u8>>"));
-        assert!(matches("(anonymous namespace)::f", "ns::(anonymous namespace)::f"));
+        assert!(matches(
+            "f<alloc::vec::Vec<u8>>",
+            "krate::f<alloc::vec::Vec<u8>>"
+        ));
+        assert!(matches(
+            "(anonymous namespace)::f",
+            "ns::(anonymous namespace)::f"
+        ));
     }
 }

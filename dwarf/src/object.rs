@@ -309,9 +309,15 @@ impl Image {
             };
             // Deflate makes at most 1032 bytes of one; zstd's runs can be longer, but no
             // debug section is one run.
-            let bound = (data.len() as u64).saturating_mul(1 << 14).min(MAX_DECOMPRESSED);
+            let bound = (data.len() as u64)
+                .saturating_mul(1 << 14)
+                .min(MAX_DECOMPRESSED);
             if size > bound {
-                tracing::debug!(section = section.name, size, "implausible size of a compressed section");
+                tracing::debug!(
+                    section = section.name,
+                    size,
+                    "implausible size of a compressed section"
+                );
                 return &[];
             }
             let data = CompressedData {

@@ -98,9 +98,7 @@ impl DebugInfo {
                 match entries.last_mut() {
                     // Neighbours with alignment between them make one range of their unit.
                     Some(last)
-                        if last.2 == unit
-                            && range.begin >= last.1
-                            && range.begin - last.1 < 16 =>
+                        if last.2 == unit && range.begin >= last.1 && range.begin - last.1 < 16 =>
                     {
                         last.1 = range.end;
                     }

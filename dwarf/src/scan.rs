@@ -60,7 +60,10 @@ impl UnitScan {
             .scopes
             .partition_point(|scope| u64::from(scope.start) < offset);
         // Parents come before their children, so the index shrinks.
-        while let Some(scope) = index.checked_sub(1).and_then(|index| self.scopes.get(index)) {
+        while let Some(scope) = index
+            .checked_sub(1)
+            .and_then(|index| self.scopes.get(index))
+        {
             if u64::from(scope.end) > offset {
                 return Some(u64::from(scope.start));
             }
@@ -191,12 +194,7 @@ impl DebugInfo {
 
     /// The first value of one of `wanted` attributes of the entry at `offset`, without
     /// reading the others' contents.
-    pub(crate) fn peek(
-        &self,
-        unit: &Unit,
-        offset: u64,
-        wanted: gimli::DwAt,
-    ) -> Option<Value> {
+    pub(crate) fn peek(&self, unit: &Unit, offset: u64, wanted: gimli::DwAt) -> Option<Value> {
         let offset = UnitOffset(offset as usize);
         if !offset.is_in_bounds(&unit.raw.header) {
             return None;

@@ -166,9 +166,7 @@ impl DebugInfo {
         });
         ScopeKind::Inlined(Box::new(InlinedSubroutine {
             name: self.qualified_name_of(unit, entry),
-            origin: self
-                .origin(unit, entry)
-                .unwrap_or(unit.die(entry.offset())),
+            origin: self.origin(unit, entry).unwrap_or(unit.die(entry.offset())),
             call_site,
             declaration: self.declaration(unit, entry),
             entry: self
@@ -264,9 +262,7 @@ impl DebugInfo {
                 fixed
             }
             Some(_) => false,
-            None => {
-                flag(entry, gimli::DW_AT_external) && flag(entry, gimli::DW_AT_declaration)
-            }
+            None => flag(entry, gimli::DW_AT_external) && flag(entry, gimli::DW_AT_declaration),
         }
     }
 }

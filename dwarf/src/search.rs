@@ -294,7 +294,9 @@ pub(crate) fn unit_statics(module: &Module, addr: FileAddr) -> Vec<Variable> {
         .iter()
         .filter_map(|offset| {
             let entry = info.entry_in(unit, u64::from(*offset)).ok()?;
-            let defined = info.inherited(unit, &entry, gimli::DW_AT_location).is_some()
+            let defined = info
+                .inherited(unit, &entry, gimli::DW_AT_location)
+                .is_some()
                 || info
                     .inherited(unit, &entry, gimli::DW_AT_const_value)
                     .is_some();
@@ -307,11 +309,7 @@ pub(crate) fn unit_statics(module: &Module, addr: FileAddr) -> Vec<Variable> {
 }
 
 /// Static variables by name.
-pub(crate) fn statics_named(
-    module: &Module,
-    name: &str,
-    near: Option<FileAddr>,
-) -> Vec<Variable> {
+pub(crate) fn statics_named(module: &Module, name: &str, near: Option<FileAddr>) -> Vec<Variable> {
     let query = NameQuery::new(name);
     let (Some((info, names)), Some(key)) = (module.names(), query.key()) else {
         return Vec::new();
@@ -345,9 +343,7 @@ pub(crate) fn static_member(module: &Module, member: &Member) -> Option<Variable
     let mut found: Vec<DieRef> = names
         .statics
         .get(key)
-        .filter(|die| {
-            info.root_origin(*die) == member.id || info.qualified_name(*die) == qualified
-        })
+        .filter(|die| info.root_origin(*die) == member.id || info.qualified_name(*die) == qualified)
         .collect();
     found.sort_by_key(|die| info.root_origin(*die) != member.id);
     let (unit, entry) = info.entry(*found.first()?).ok()?;

@@ -263,8 +263,7 @@ impl DebugInfo {
         self.program_heads()
             .par_iter()
             .filter(|head| {
-                contains(head.tables, base)
-                    || (head.version >= 5 && strings.may_be_in(head.tables))
+                contains(head.tables, base) || (head.version >= 5 && strings.may_be_in(head.tables))
             })
             .filter_map(|head| {
                 // Before version 5 names are relative to the unit's directory; version 5
@@ -334,7 +333,10 @@ impl DebugInfo {
             let mut offset = 0;
             while offset < section.len() {
                 let Some((head, next)) = program_head(section, offset) else {
-                    tracing::debug!(offset, "corrupt line program; asking the units for the others");
+                    tracing::debug!(
+                        offset,
+                        "corrupt line program; asking the units for the others"
+                    );
                     self.heads_by_units(section, offset, &mut heads);
                     break;
                 };
@@ -345,12 +347,7 @@ impl DebugInfo {
         })
     }
 
-    fn heads_by_units(
-        &self,
-        section: &'static [u8],
-        behind: usize,
-        heads: &mut Vec<ProgramHead>,
-    ) {
+    fn heads_by_units(&self, section: &'static [u8], behind: usize, heads: &mut Vec<ProgramHead>) {
         let mut offsets: Vec<usize> = (0..self.info_units())
             .filter_map(|index| self.unit(index)?.stmt_list)
             .filter(|offset| *offset > behind)
@@ -473,15 +470,12 @@ fn contains(haystack: &[u8], needle: &[u8]) -> bool {
     let Some(last) = needle.last() else {
         return false;
     };
-    haystack
-        .windows(2)
-        .enumerate()
-        .any(|(index, pair)| {
-            pair == [*last, 0]
-                && haystack
-                    .get(..=index)
-                    .is_some_and(|head| head.ends_with(needle))
-        })
+    haystack.windows(2).enumerate().any(|(index, pair)| {
+        pair == [*last, 0]
+            && haystack
+                .get(..=index)
+                .is_some_and(|head| head.ends_with(needle))
+    })
 }
 
 /// Joins parts as a shell would (an absolute part restarts) and removes `.` and `..` by
@@ -507,10 +501,7 @@ pub(crate) fn normalize(path: &Path) -> PathBuf {
         match component {
             Component::CurDir => {}
             Component::ParentDir => {
-                if matches!(
-                    out.components().next_back(),
-                    Some(Component::Normal(_))
-                ) {
+                if matches!(out.components().next_back(), Some(Component::Normal(_))) {
                     out.pop();
                 } else if !out.has_root() {
                     out.push("..");

@@ -168,7 +168,11 @@ fn read_table(
     entries: &mut Vec<Entry>,
     tls: &mut Vec<Symbol>,
 ) {
-    for section in holder.sections.iter().filter(|section| section.kind == kind) {
+    for section in holder
+        .sections
+        .iter()
+        .filter(|section| section.kind == kind)
+    {
         let data = holder.contents(section);
         let Some(strings) = holder.sections.get(section.link as usize) else {
             continue;
@@ -256,7 +260,11 @@ fn read_plt(image: &Image, entries: &mut Vec<Entry>) {
         return;
     }
     let mut slots: FxHashMap<u64, &'static str> = FxHashMap::default();
-    for section in image.sections.iter().filter(|section| section.kind == SHT_RELA) {
+    for section in image
+        .sections
+        .iter()
+        .filter(|section| section.kind == SHT_RELA)
+    {
         let Some(symbols) = image
             .sections
             .get(section.link as usize)

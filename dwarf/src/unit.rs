@@ -372,12 +372,10 @@ impl DebugInfo {
             .checked_sub(1)?;
         let header = &slots.get(index)?.header;
         let inside = offset.checked_sub(header.offset().0)?;
-        UnitOffset(inside)
-            .is_in_bounds(header)
-            .then_some(DieRef {
-                unit: (base + index) as u32,
-                offset: inside as u64,
-            })
+        UnitOffset(inside).is_in_bounds(header).then_some(DieRef {
+            unit: (base + index) as u32,
+            offset: inside as u64,
+        })
     }
 
     /// The unit at exactly this offset of `.debug_info`, as `.debug_aranges` names it.
@@ -418,7 +416,12 @@ impl DebugInfo {
     }
 
     /// An attribute of an entry, or of the entries it is an instance or completion of.
-    pub(crate) fn inherited(&self, unit: &Unit, entry: &Entry, at: gimli::DwAt) -> Option<(u32, Value)> {
+    pub(crate) fn inherited(
+        &self,
+        unit: &Unit,
+        entry: &Entry,
+        at: gimli::DwAt,
+    ) -> Option<(u32, Value)> {
         if let Some(value) = entry.attr_value(at) {
             return Some((unit.index, value));
         }
@@ -502,9 +505,7 @@ pub(crate) fn flag(entry: &Entry, at: gimli::DwAt) -> bool {
     matches!(entry.attr_value(at), Some(Value::Flag(true)))
 }
 
-fn next_header(
-    header: Result<Option<UnitHeader<R>>, gimli::Error>,
-) -> Option<UnitHeader<R>> {
+fn next_header(header: Result<Option<UnitHeader<R>>, gimli::Error>) -> Option<UnitHeader<R>> {
     header.unwrap_or_else(|error| {
         tracing::debug!(%error, "corrupt unit header; the units behind it are lost");
         None
@@ -523,9 +524,11 @@ fn load_sections(image: &Image) -> gimli::Dwarf<R> {
         )
     };
     // Compressed sections are independent of each other; plain ones cost nothing here.
-    if image.sections.iter().any(|section| {
-        section.flags & 0x800 != 0 || section.name.starts_with(".zdebug_")
-    }) {
+    if image
+        .sections
+        .iter()
+        .any(|section| section.flags & 0x800 != 0 || section.name.starts_with(".zdebug_"))
+    {
         use rayon::prelude::*;
         image
             .sections

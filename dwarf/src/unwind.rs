@@ -192,7 +192,14 @@ fn apply(
     for (register, how) in &rule.registers {
         let saved = |addr: u64| memory.read_uint(LoadAddr(addr), 8);
         let evaluate = |expression| {
-            evaluate_cfi(expression, rule.encoding, Some(cfa), registers, memory, bias)
+            evaluate_cfi(
+                expression,
+                rule.encoding,
+                Some(cfa),
+                registers,
+                memory,
+                bias,
+            )
         };
         let value = match how {
             RegisterRule::Undefined => None,
@@ -227,9 +234,8 @@ fn apply(
     if outermost {
         return Ok(unwound);
     }
-    let mut pc = return_address.ok_or_else(|| {
-        Error::RegisterUnavailable(register_name(machine, rule.return_address))
-    })?;
+    let mut pc = return_address
+        .ok_or_else(|| Error::RegisterUnavailable(register_name(machine, rule.return_address)))?;
     if machine == Machine::Aarch64 {
         // Pointer authentication keeps its code in the bits that no user address has.
         pc &= (1 << 48) - 1;
