@@ -1,0 +1,694 @@
+//! Tokens → tree: operator precedence parsing.
+
+use super::lex::{self, Token, TokenKind, error};
+use super::tree::{Binary, Kind, Node, Unary};
+use super::types::{Layer, TypeName};
+use crate::error::Error;
+use crate::language::{c, rust};
+use crate::value::Ty;
+use crate::value::scalar::{Float, Scalar, ScalarKind};
+use dwarf::Language;
+use std::ops::Range;
+
+/// The deepest nesting of an expression.
+const DEEPEST: u16 = 256;
+
+/// Parses an expression.
+///
+/// # Errors
+/// [`Error::Eval`] with the place of the mistake.
+pub fn parse(text: &str, language: Language) -> Result<Node, Error> {
+    let tokens = lex::tokens(text)?;
+    let mut parser = Parser {
+        tokens,
+        at: 0,
+        depth: 0,
+        language,
+        text,
+    };
+    if parser.peek() == &TokenKind::End {
+        return Err(error("an expression is expected", 0..text.len()));
+    }
+    let node = parser.expression(0)?;
+    if parser.peek() != &TokenKind::End {
+        return Err(parser.unexpected());
+    }
+    Ok(node)
+}
+
+struct Parser<'a> {
+    tokens: Vec<Token>,
+    at: usize,
+    depth: u16,
+    language: Language,
+    text: &'a str,
+}
+
+/// Binding powers, ISO C §6.5; those of Rust differ only where C has its well-known trap:
+/// `a & b == c`.
+mod power {
+    pub const ASSIGN: u8 = 1;
+    pub const CHOICE: u8 = 3;
+    pub const OR: u8 = 5;
+    pub const AND: u8 = 7;
+    pub const UNARY: u8 = 29;
+}
+
+fn binary(symbol: &str, language: Language) -> Option<(Binary, u8)> {
+    let rust = language == Language::Rust;
+    Some(match symbol {
+        "|" => (Binary::BitOr, if rust { 17 } else { 9 }),
+        "^" => (Binary::BitXor, if rust { 18 } else { 11 }),
+        "&" => (Binary::BitAnd, if rust { 19 } else { 12 }),
+        "==" => (Binary::Eq, 14),
+        "!=" => (Binary::Ne, 14),
+        "<" => (Binary::Lt, if rust { 14 } else { 16 }),
+        "<=" => (Binary::Le, if rust { 14 } else { 16 }),
+        ">" => (Binary::Gt, if rust { 14 } else { 16 }),
+        ">=" => (Binary::Ge, if rust { 14 } else { 16 }),
+        "<<" => (Binary::Shl, 21),
+        ">>" => (Binary::Shr, 21),
+        "+" => (Binary::Add, 23),
+        "-" => (Binary::Sub, 23),
+        "*" => (Binary::Mul, 25),
+        "/" => (Binary::Div, 25),
+        "%" => (Binary::Rem, 25),
+        _ => return None,
+    })
+}
+
+fn assignment(symbol: &str) -> Option<Option<Binary>> {
+    let operator = symbol.strip_suffix('=')?;
+    match operator {
+        "" => Some(None),
+        "+" | "-" | "*" | "/" | "%" | "&" | "|" | "^" | "<<" | ">>" => {
+            Some(binary(operator, Language::C).map(|(operator, _)| operator))
+        }
+        _ => None,
+    }
+}
+
+impl Parser<'_> {
+    fn token(&self, ahead: usize) -> &Token {
+        let last = self.tokens.len() - 1;
+        &self.tokens[(self.at + ahead).min(last)]
+    }
+
+    fn peek(&self) -> &TokenKind {
+        &self.token(0).kind
+    }
+
+    fn symbol(&self) -> &'static str {
+        symbol_of(self.peek())
+    }
+
+    fn advance(&mut self) -> Token {
+        let token = self.token(0).clone();
+        self.at += 1;
+        token
+    }
+
+    fn accept(&mut self, symbol: &str) -> bool {
+        let found = self.symbol() == symbol;
+        if found {
+            self.at += 1;
+        }
+        found
+    }
+
+    fn expect(&mut self, symbol: &str) -> Result<(), Error> {
+        if self.accept(symbol) {
+            return Ok(());
+        }
+        Err(error(
+            format!("`{symbol}` is expected {}", self.before()),
+            self.token(0).span.clone(),
+        ))
+    }
+
+    fn before(&self) -> String {
+        match self.peek() {
+            TokenKind::End => "at the end".into(),
+            _ => format!("before `{}`", &self.text[self.token(0).span.clone()]),
+        }
+    }
+
+    fn unexpected(&self) -> Error {
+        let span = self.token(0).span.clone();
+        match self.peek() {
+            TokenKind::End => error("the expression ends too early", span),
+            _ => error(
+                format!("`{}` is not expected here", &self.text[span.clone()]),
+                span,
+            ),
+        }
+    }
+
+    fn node(&self, kind: Kind, span: Range<usize>, below: &[u16]) -> Result<Node, Error> {
+        let depth = below.iter().copied().max().unwrap_or(0) + 1;
+        if depth > DEEPEST {
+            return Err(error("the expression is nested too deeply", span));
+        }
+        Ok(Node { kind, span, depth })
+    }
+
+    fn unary_node(
+        &self,
+        start: usize,
+        operand: Node,
+        make: impl FnOnce(Box<Node>) -> Kind,
+    ) -> Result<Node, Error> {
+        let (span, depth) = (
+            start.min(operand.span.start)..operand.span.end,
+            operand.depth,
+        );
+        self.node(make(Box::new(operand)), span, &[depth])
+    }
+
+    fn binary_node(
+        &self,
+        left: Node,
+        right: Node,
+        make: impl FnOnce(Box<Node>, Box<Node>) -> Kind,
+    ) -> Result<Node, Error> {
+        let span = left.span.start..right.span.end;
+        let below = [left.depth, right.depth];
+        self.node(make(Box::new(left), Box::new(right)), span, &below)
+    }
+
+    fn expression(&mut self, least: u8) -> Result<Node, Error> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(error(
+                "the expression is nested too deeply",
+                self.token(0).span.clone(),
+            ));
+        }
+        let mut left = self.prefix()?;
+        loop {
+            let symbol = self.symbol();
+            if let Some((operator, power)) = binary(symbol, self.language) {
+                if power < least {
+                    break;
+                }
+                self.at += 1;
+                let right = self.expression(power + 1)?;
+                left = self.binary_node(left, right, |a, b| Kind::Binary(operator, a, b))?;
+                continue;
+            }
+            match symbol {
+                "&&" if power::AND >= least => {
+                    self.at += 1;
+                    let right = self.expression(power::AND + 1)?;
+                    left = self.binary_node(left, right, Kind::And)?;
+                }
+                "||" if power::OR >= least => {
+                    self.at += 1;
+                    let right = self.expression(power::OR + 1)?;
+                    left = self.binary_node(left, right, Kind::Or)?;
+                }
+                "?" if power::CHOICE >= least => {
+                    self.at += 1;
+                    let yes = self.expression(power::CHOICE)?;
+                    self.expect(":")?;
+                    let no = self.expression(power::CHOICE)?;
+                    let span = left.span.start..no.span.end;
+                    let below = [left.depth, yes.depth, no.depth];
+                    let kind = Kind::Choice(Box::new(left), Box::new(yes), Box::new(no));
+                    left = self.node(kind, span, &below)?;
+                }
+                _ => {
+                    let Some(operator) = assignment(symbol).filter(|_| power::ASSIGN >= least)
+                    else {
+                        break;
+                    };
+                    self.at += 1;
+                    let right = self.expression(power::ASSIGN)?;
+                    left = self.binary_node(left, right, |a, b| Kind::Assign(operator, a, b))?;
+                }
+            }
+        }
+        self.depth -= 1;
+        Ok(left)
+    }
+
+    fn operand(&mut self) -> Result<Node, Error> {
+        self.expression(power::UNARY)
+    }
+
+    fn prefix(&mut self) -> Result<Node, Error> {
+        let start = self.token(0).span.start;
+        let symbol = self.symbol();
+        let unary = match symbol {
+            "-" => Some(Unary::Minus),
+            "+" => Some(Unary::Plus),
+            "!" => Some(Unary::Not),
+            "~" => Some(Unary::Complement),
+            _ => None,
+        };
+        if let Some(unary) = unary {
+            self.at += 1;
+            let operand = self.operand()?;
+            return self.unary_node(start, operand, |it| Kind::Unary(unary, it));
+        }
+        match symbol {
+            "*" => {
+                self.at += 1;
+                let operand = self.operand()?;
+                self.unary_node(start, operand, Kind::Deref)
+            }
+            // `&&x` is a reference to a reference in Rust.
+            "&" | "&&" => {
+                self.at += 1;
+                if self.peek() == &TokenKind::Name("mut".into()) {
+                    self.at += 1;
+                }
+                let operand = self.operand()?;
+                self.unary_node(start, operand, Kind::AddressOf)
+            }
+            _ => {
+                if let Some(cast) = self.cast(start)? {
+                    return Ok(cast);
+                }
+                let primary = self.primary()?;
+                self.suffixes(primary)
+            }
+        }
+    }
+
+    /// `(T)x`, where it cannot be anything else.
+    fn cast(&mut self, start: usize) -> Result<Option<Node>, Error> {
+        if self.symbol() != "(" {
+            return Ok(None);
+        }
+        let before = self.at;
+        self.at += 1;
+        let sure = self.begins_type();
+        let ty = self.type_name();
+        if let Ok(ty) = ty
+            && self.accept(")")
+        {
+            let starts_operand = match self.peek() {
+                TokenKind::Name(name) => name != "as",
+                TokenKind::Symbol(symbol) => matches!(*symbol, "(" | "!" | "~"),
+                TokenKind::End => false,
+                _ => true,
+            };
+            let may_start = starts_operand || matches!(self.symbol(), "-" | "+" | "*" | "&");
+            let starred = !ty.layers.is_empty();
+            // `(a)(b)` of a plain name would be a call; there are none, so it is a cast.
+            if sure && may_start || starred && may_start || starts_operand {
+                let operand = self.operand()?;
+                let node = self.unary_node(start, operand, |it| Kind::Cast(ty, it))?;
+                return Ok(Some(node));
+            }
+            if sure || starred {
+                return Err(self.unexpected());
+            }
+        }
+        self.at = before;
+        Ok(None)
+    }
+
+    fn begins_type(&self) -> bool {
+        let rusty = self.language == Language::Rust;
+        match self.peek() {
+            TokenKind::Name(name) if rusty => {
+                rust::builtin(name).is_some() || c::is_type_word(name)
+            }
+            TokenKind::Name(name) => c::is_type_word(name),
+            TokenKind::Symbol("*") => {
+                rusty
+                    && matches!(&self.token(1).kind, TokenKind::Name(name) if name == "const" || name == "mut")
+            }
+            _ => false,
+        }
+    }
+
+    /// A type's name. On failure the caller goes back to where it was.
+    fn type_name(&mut self) -> Result<TypeName, Error> {
+        let start = self.token(0).span.start;
+        if self.language == Language::Rust && matches!(self.symbol(), "*" | "&" | "[") {
+            return self.rust_type();
+        }
+        let mut words: Vec<String> = Vec::new();
+        while let TokenKind::Name(name) = self.peek() {
+            let is_word = c::is_type_word(name);
+            let keyword = words
+                .last()
+                .is_none_or(|last| matches!(&**last, "struct" | "union" | "enum" | "class"));
+            if !is_word && !keyword || name == "as" {
+                break;
+            }
+            if matches!(&**name, "const" | "volatile") {
+                self.at += 1;
+                continue;
+            }
+            let word = if is_word {
+                self.at += 1;
+                self.name_before()
+            } else {
+                self.path(true)?
+            };
+            words.push(word);
+        }
+        if words.is_empty() {
+            return Err(error("a type is expected", self.token(0).span.clone()));
+        }
+        let mut layers = Vec::new();
+        loop {
+            match (self.peek(), self.symbol()) {
+                (_, "*" | "&" | "&&") => {
+                    self.at += 1;
+                    layers.push(Layer::Pointer);
+                }
+                (TokenKind::Name(name), _) if matches!(&**name, "const" | "volatile") => {
+                    self.at += 1;
+                }
+                (_, "[") => {
+                    self.at += 1;
+                    let TokenKind::Int(count, _) = *self.peek() else {
+                        return Err(error("a number is expected", self.token(0).span.clone()));
+                    };
+                    self.at += 1;
+                    self.expect("]")?;
+                    let count = u64::try_from(count).unwrap_or(u64::MAX);
+                    // `int[3][4]`: the first bound is the outermost.
+                    let outermost = layers
+                        .iter()
+                        .position(|layer| matches!(layer, Layer::Array(_)))
+                        .unwrap_or(layers.len());
+                    layers.insert(outermost, Layer::Array(count));
+                }
+                _ => break,
+            }
+        }
+        Ok(TypeName {
+            base: words.join(" "),
+            layers,
+            span: start..self.token(0).span.start,
+        })
+    }
+
+    /// `*const T`, `&mut T`, `[T; 3]`
+    fn rust_type(&mut self) -> Result<TypeName, Error> {
+        let start = self.token(0).span.start;
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(error(
+                "the type is nested too deeply",
+                self.token(0).span.clone(),
+            ));
+        }
+        let array = self.accept("[");
+        if !array {
+            self.at += 1;
+            while matches!(self.peek(), TokenKind::Name(name) if name == "const" || name == "mut") {
+                self.at += 1;
+            }
+        }
+        let mut ty = self.type_name()?;
+        if array {
+            self.expect(";")?;
+            let TokenKind::Int(count, _) = *self.peek() else {
+                return Err(error("a number is expected", self.token(0).span.clone()));
+            };
+            self.at += 1;
+            self.expect("]")?;
+            ty.layers
+                .push(Layer::Array(u64::try_from(count).unwrap_or(u64::MAX)));
+        } else {
+            ty.layers.push(Layer::Pointer);
+        }
+        self.depth -= 1;
+        ty.span.start = start;
+        Ok(ty)
+    }
+
+    fn name_before(&self) -> String {
+        match &self.tokens[self.at - 1].kind {
+            TokenKind::Name(name) => name.clone(),
+            _ => String::new(),
+        }
+    }
+
+    /// `a`, `a::b`, `::a`, with template or generic arguments where they are no comparison.
+    fn path(&mut self, is_type: bool) -> Result<String, Error> {
+        let mut path = String::new();
+        if self.accept("::") {
+            path.push_str("::");
+        }
+        loop {
+            let TokenKind::Name(name) = self.peek() else {
+                return Err(error("a name is expected", self.token(0).span.clone()));
+            };
+            path.push_str(name);
+            self.at += 1;
+            let turbofish = self.symbol() == "::" && symbol_of(&self.token(1).kind) == "<";
+            if turbofish {
+                self.at += 1;
+            }
+            if self.symbol() == "<"
+                && let Some((len, text)) = self.arguments()
+            {
+                let after = symbol_of(&self.token(len).kind);
+                if is_type || turbofish || after == "::" {
+                    path.push_str(&text);
+                    self.at += len;
+                }
+            }
+            if self.symbol() != "::" {
+                return Ok(path.trim_start_matches("::").to_owned());
+            }
+            self.at += 1;
+            path.push_str("::");
+        }
+    }
+
+    /// `<…>` from here on, if that is what it is: how many tokens, and the text.
+    fn arguments(&self) -> Option<(usize, String)> {
+        let mut open = 0i32;
+        let mut text = String::new();
+        for ahead in 0..256 {
+            let token = self.token(ahead);
+            match &token.kind {
+                TokenKind::Symbol("<") => open += 1,
+                TokenKind::Symbol(">") => open -= 1,
+                TokenKind::Symbol(">>") => open -= 2,
+                TokenKind::Symbol("::" | "," | "*" | "&" | "[" | "]" | ";" | "(" | ")")
+                | TokenKind::Name(_)
+                | TokenKind::Int(..) => {}
+                _ => return None,
+            }
+            text.push_str(&self.text[token.span.clone()]);
+            if matches!(&token.kind, TokenKind::Symbol(",")) {
+                text.push(' ');
+            }
+            match (&token.kind, &self.token(ahead + 1).kind) {
+                (TokenKind::Name(_), TokenKind::Name(_) | TokenKind::Symbol("*" | "&")) => {
+                    text.push(' ');
+                }
+                _ => {}
+            }
+            if open <= 0 {
+                return (open == 0).then_some((ahead + 1, text));
+            }
+        }
+        None
+    }
+
+    fn primary(&mut self) -> Result<Node, Error> {
+        let span = self.token(0).span.clone();
+        match self.peek() {
+            TokenKind::Symbol("(") => {
+                self.at += 1;
+                let inner = self.expression(0)?;
+                self.expect(")")?;
+                let end = self.tokens[self.at - 1].span.end;
+                let depth = inner.depth;
+                self.node(Kind::Paren(Box::new(inner)), span.start..end, &[depth])
+            }
+            TokenKind::Symbol("::") => self.name(),
+            TokenKind::Name(_) => self.name(),
+            _ => {
+                let token = self.advance();
+                let kind = match token.kind {
+                    TokenKind::Int(value, suffix) => self.integer(value, &suffix, &span)?,
+                    TokenKind::Float(value, suffix) => self.float(value, &suffix),
+                    TokenKind::Char(value, prefix) => self.character(value, &prefix),
+                    TokenKind::Text(bytes) => Kind::Text(bytes),
+                    TokenKind::Register(name) => Kind::Register(name),
+                    _ => {
+                        self.at -= 1;
+                        return Err(self.unexpected());
+                    }
+                };
+                self.node(kind, span, &[])
+            }
+        }
+    }
+
+    fn name(&mut self) -> Result<Node, Error> {
+        let start = self.token(0).span.start;
+        let path = self.path(false)?;
+        let span = start..self.tokens[self.at - 1].span.end;
+        let boolean = |value| {
+            let ty = Ty::Builtin(Scalar::new(ScalarKind::Bool, 1), "bool");
+            Kind::Literal(ty, value)
+        };
+        let kind = match path.as_str() {
+            "true" => boolean(1),
+            "false" => boolean(0),
+            "nullptr" | "NULL" => Kind::Literal(Ty::Void.pointer(), 0),
+            "sizeof" => return self.size_of(start),
+            _ => Kind::Name(path),
+        };
+        self.node(kind, span, &[])
+    }
+
+    fn size_of(&mut self, start: usize) -> Result<Node, Error> {
+        if self.symbol() == "(" {
+            let before = (self.at, self.depth);
+            self.at += 1;
+            let sure = self.begins_type();
+            if let Ok(ty) = self.type_name()
+                && self.symbol() == ")"
+                && (sure || !ty.layers.is_empty() || ty.base.contains('<'))
+            {
+                self.at += 1;
+                let span = start..self.tokens[self.at - 1].span.end;
+                return self.node(Kind::SizeOfType(ty), span, &[]);
+            }
+            (self.at, self.depth) = before;
+        }
+        let operand = self.operand()?;
+        self.unary_node(start, operand, Kind::SizeOf)
+    }
+
+    fn integer(&self, value: u128, suffix: &str, span: &Range<usize>) -> Result<Kind, Error> {
+        if suffix.is_empty() {
+            return Ok(Kind::Number(value));
+        }
+        if let Some(ty) = rust::builtin(suffix) {
+            let fits = match &ty {
+                Ty::Builtin(scalar, _) => {
+                    let bits = u32::from(scalar.size) * 8 - u32::from(scalar.is_signed());
+                    // `-128i8` is parsed as minus and 128.
+                    value <= if bits >= 128 { u128::MAX } else { 1 << bits }
+                        && (scalar.is_signed() || bits >= 128 || value >> bits == 0)
+                }
+                _ => false,
+            };
+            if !fits {
+                return Err(error(
+                    format!("{value} does not fit `{suffix}`"),
+                    span.clone(),
+                ));
+            }
+            return Ok(Kind::Literal(ty, value));
+        }
+        let unsigned = suffix.contains('u');
+        let long = suffix.contains('l') || suffix.contains('z') || value > u128::from(u32::MAX);
+        let name = match (unsigned, long) {
+            (true, true) => "unsigned long",
+            (true, false) => "unsigned int",
+            (false, true) => "long",
+            (false, false) => "int",
+        };
+        let ty = c::builtin(name).unwrap_or(Ty::Void);
+        if value >> 64 != 0 {
+            return Err(error(
+                format!("{value} does not fit `{name}`"),
+                span.clone(),
+            ));
+        }
+        Ok(Kind::Literal(ty, value))
+    }
+
+    fn float(&self, value: f64, suffix: &str) -> Kind {
+        let rust = self.language == Language::Rust;
+        let (format, size, name) = match (suffix, rust) {
+            ("f", _) => (Float::Single, 4, "float"),
+            ("f32", _) => (Float::Single, 4, "f32"),
+            ("f64", _) | (_, true) => (Float::Double, 8, "f64"),
+            _ => (Float::Double, 8, "double"),
+        };
+        let ty = Ty::Builtin(Scalar::new(ScalarKind::Float(format), size), name);
+        Kind::Literal(ty, format.encode(value).unwrap_or(0))
+    }
+
+    fn character(&self, value: u32, prefix: &str) -> Kind {
+        let rust = self.language == Language::Rust;
+        let (kind, size, name) = match (prefix, rust) {
+            ("b", _) => (ScalarKind::Unsigned, 1, "u8"),
+            ("L", _) => (ScalarKind::Utf, 4, "wchar_t"),
+            ("u", _) => (ScalarKind::Utf, 2, "char16_t"),
+            ("U", _) => (ScalarKind::Utf, 4, "char32_t"),
+            (_, true) => (ScalarKind::Utf, 4, "char"),
+            _ if value > 255 => (ScalarKind::Utf, 4, "char32_t"),
+            _ => (ScalarKind::SignedChar, 1, "char"),
+        };
+        Kind::Literal(
+            Ty::Builtin(Scalar::new(kind, size), name),
+            u128::from(value),
+        )
+    }
+
+    fn suffixes(&mut self, mut node: Node) -> Result<Node, Error> {
+        loop {
+            let start = node.span.start;
+            match (self.peek(), self.symbol()) {
+                (_, "." | "->") => {
+                    self.at += 1;
+                    let token = self.advance();
+                    let TokenKind::Name(mut name) = token.kind else {
+                        self.at -= 1;
+                        return Err(error(
+                            format!("a member's name is expected {}", self.before()),
+                            token.span,
+                        ));
+                    };
+                    let mut end = token.span.end;
+                    // `a.Base::x`
+                    while self.symbol() == "::"
+                        && let TokenKind::Name(next) = &self.token(1).kind
+                    {
+                        name = next.clone();
+                        end = self.token(1).span.end;
+                        self.at += 2;
+                    }
+                    let depth = node.depth;
+                    node = self.node(Kind::Member(Box::new(node), name), start..end, &[depth])?;
+                }
+                (_, "[") => {
+                    self.at += 1;
+                    let index = self.expression(0)?;
+                    self.expect("]")?;
+                    let end = self.tokens[self.at - 1].span.end;
+                    node = self.binary_node(node, index, Kind::Index)?;
+                    node.span.end = end;
+                }
+                (TokenKind::Name(name), _) if name == "as" => {
+                    self.at += 1;
+                    let ty = self.type_name()?;
+                    let (end, depth) = (ty.span.end, node.depth);
+                    node = self.node(Kind::Cast(ty, Box::new(node)), start..end, &[depth])?;
+                }
+                (_, "(") => {
+                    return Err(error(
+                        "functions cannot be called here (yet); only look at values",
+                        self.token(0).span.clone(),
+                    ));
+                }
+                _ => return Ok(node),
+            }
+        }
+    }
+}
+
+fn symbol_of(kind: &TokenKind) -> &'static str {
+    match kind {
+        TokenKind::Symbol(symbol) => symbol,
+        _ => "",
+    }
+}

@@ -1,0 +1,73 @@
+//! Types by name in expressions: casts and `sizeof`.
+
+use super::EvalContext;
+use crate::error::Error;
+use crate::language::{c, rust};
+use crate::value::Ty;
+use dwarf::Language;
+use std::ops::Range;
+
+/// A type as written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TypeName {
+    /// The named type, words separated by one space (`struct node`, `unsigned long`).
+    pub base: String,
+    /// What is made of it, innermost first.
+    pub layers: Vec<Layer>,
+    /// Where it stands.
+    pub span: Range<usize>,
+}
+
+/// What is made of a type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Layer {
+    /// A pointer (or reference) to it.
+    Pointer,
+    /// So many in a row.
+    Array(u64),
+}
+
+impl TypeName {
+    /// The type meant in a frame; `None`: there is none of that name.
+    pub fn find(&self, context: &dyn EvalContext) -> Option<Ty> {
+        let mut ty = named(context, &self.base)?;
+        for layer in &self.layers {
+            ty = match layer {
+                Layer::Pointer => ty.pointer(),
+                Layer::Array(count) => ty.array(*count),
+            };
+        }
+        Some(ty)
+    }
+
+    /// The type meant in a frame.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn resolve(&self, context: &dyn EvalContext) -> Result<Ty, Error> {
+        self.find(context).ok_or_else(|| Error::Eval {
+            message: format!("no type `{}` here", self.base),
+            span: self.span.clone(),
+        })
+    }
+}
+
+/// A type by its name: first those that every program has.
+pub fn named(context: &dyn EvalContext, name: &str) -> Option<Ty> {
+    let known = match context.language() {
+        Language::Rust => rust::builtin(name).or_else(|| c::builtin(name)),
+        _ => c::builtin(name).or_else(|| rust::builtin(name)),
+    };
+    if known.is_some() {
+        return known;
+    }
+    let bare = name
+        .strip_prefix("struct ")
+        .or_else(|| name.strip_prefix("union "))
+        .or_else(|| name.strip_prefix("enum "))
+        .or_else(|| name.strip_prefix("class "));
+    let (module, bias, id) = context
+        .type_named(name)
+        .or_else(|| context.type_named(bare?))?;
+    Some(Ty::dwarf(&module, bias, id))
+}

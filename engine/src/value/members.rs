@@ -1,0 +1,347 @@
+//! What structs, classes, unions and Rust's enums are made of.
+
+use super::place::Bits;
+use super::types::DwarfTy;
+use super::{Place, Shape, Target, Ty, Value};
+use crate::error::Error;
+use dwarf::{
+    Bitfield, Composite, FileAddr, FrameContext, Inheritance, Location, Member, MemberOffset,
+    Registers, Variant,
+};
+use std::sync::Arc;
+
+/// Bases within bases and anonymous structs within such that are looked through.
+const NESTING: usize = 24;
+
+/// Something in a composite that has a name or holds names.
+pub enum Part<'a> {
+    /// A base class.
+    Base(&'a Inheritance),
+    /// A data member with a name.
+    Member(&'a Member),
+    /// A static data member.
+    Static(&'a Member),
+}
+
+/// A data member of `object`, whose type is `ty`.
+///
+/// # Errors
+/// It depends on memory that cannot be read.
+pub fn member(
+    target: &dyn Target,
+    object: &Value,
+    ty: &DwarfTy,
+    member: &Member,
+) -> Result<Value, Error> {
+    let of = ty.related(member.ty);
+    if let Some(Bitfield { offset, size }) = member.bits {
+        let mut value = Value::new(of, object.place.offset(offset / 8));
+        if size == 0 || size > 120 {
+            return Err(Error::Unsupported(format!("a bit field of {size} bits")));
+        }
+        value.bits = Some(Bits {
+            offset: (offset % 8) as u8,
+            size: size as u8,
+        });
+        return Ok(value);
+    }
+    Ok(Value::new(
+        of,
+        place_at(target, object, ty, &member.offset)?,
+    ))
+}
+
+/// The part of `object` that a base class is.
+///
+/// # Errors
+/// The object is needed to find a virtual base, and cannot be read.
+pub fn base(
+    target: &dyn Target,
+    object: &Value,
+    ty: &DwarfTy,
+    base: &Inheritance,
+) -> Result<Value, Error> {
+    Ok(Value::new(
+        ty.related(base.ty),
+        place_at(target, object, ty, &base.offset)?,
+    ))
+}
+
+fn place_at(
+    target: &dyn Target,
+    object: &Value,
+    ty: &DwarfTy,
+    offset: &MemberOffset,
+) -> Result<Place, Error> {
+    match offset {
+        MemberOffset::Bytes(bytes) => Ok(object.place.offset(*bytes)),
+        MemberOffset::Expression(entry) => {
+            let Place::Memory(addr, _) = object.place else {
+                return Err(Error::OptimizedOut);
+            };
+            let addr = with_static_context(target, ty, |context| {
+                ty.module().locate_member(*entry, addr, context)
+            })?;
+            Ok(Place::Memory(addr, None))
+        }
+    }
+}
+
+/// A static data member.
+///
+/// # Errors
+/// It has no definition here, or that has no place.
+pub fn static_member(target: &dyn Target, ty: &DwarfTy, member: &Member) -> Result<Value, Error> {
+    let Some(variable) = ty.module().static_member(member) else {
+        return Err(Error::OptimizedOut);
+    };
+    let registers = Registers::new(ty.module().machine());
+    let location =
+        with_static_context(target, ty, |context| ty.module().locate(&variable, context))?;
+    let place = match location {
+        Location::Memory(addr) => Place::Memory(addr, None),
+        other => Place::of(
+            other,
+            &registers,
+            crate::FrameKey {
+                thread: crate::ThreadId(0),
+                level: usize::MAX,
+            },
+        ),
+    };
+    Ok(Value::new(
+        ty.related(variable.ty.unwrap_or(member.ty)),
+        place,
+    ))
+}
+
+fn with_static_context<T>(
+    target: &dyn Target,
+    ty: &DwarfTy,
+    ask: impl FnOnce(&FrameContext<'_>) -> Result<T, dwarf::Error>,
+) -> Result<T, Error> {
+    let registers = Registers::new(ty.module().machine());
+    Ok(ask(&FrameContext {
+        memory: target.memory(),
+        registers: &registers,
+        cfa: None,
+        pc: FileAddr(0),
+        bias: ty.bias,
+        function: None,
+        tls: &|_| None,
+        caller: &|| None,
+    })?)
+}
+
+/// The parts of a composite in order, anonymous members replaced by what is in them.
+/// `visit` gets the object the part is in and that object's type.
+///
+/// # Errors
+/// Those of `visit`.
+pub fn parts(
+    target: &dyn Target,
+    object: &Value,
+    ty: &Arc<DwarfTy>,
+    visit: &mut dyn FnMut(&Value, &Arc<DwarfTy>, Part<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    parts_within(target, object, ty, 0, visit)
+}
+
+fn parts_within(
+    target: &dyn Target,
+    object: &Value,
+    ty: &Arc<DwarfTy>,
+    depth: usize,
+    visit: &mut dyn FnMut(&Value, &Arc<DwarfTy>, Part<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let Some(composite) = ty.composite() else {
+        return Ok(());
+    };
+    for base in &composite.bases {
+        visit(object, ty, Part::Base(base))?;
+    }
+    for part in &composite.members {
+        if part.name.is_empty() && part.bits.is_none() && depth < NESTING {
+            let inner = member(target, object, ty, part)?;
+            if let Shape::Composite(inner_ty) = inner.ty.shape() {
+                parts_within(target, &inner, &inner_ty, depth + 1, visit)?;
+            }
+            continue;
+        }
+        visit(object, ty, Part::Member(part))?;
+    }
+    for part in &composite.statics {
+        visit(object, ty, Part::Static(part))?;
+    }
+    Ok(())
+}
+
+/// A member of a composite value by name, also in anonymous members and bases, and in the
+/// active variant of a Rust enum. `None`: it has no such member.
+///
+/// # Errors
+/// The member is there but cannot be reached.
+pub fn find(target: &dyn Target, object: &Value, name: &str) -> Result<Option<Value>, Error> {
+    find_within(target, object, name, 0)
+}
+
+fn find_within(
+    target: &dyn Target,
+    object: &Value,
+    name: &str,
+    depth: usize,
+) -> Result<Option<Value>, Error> {
+    let Shape::Composite(ty) = object.ty.shape() else {
+        return Ok(None);
+    };
+    let Some(composite) = ty.composite() else {
+        return Ok(None);
+    };
+    if depth > NESTING {
+        return Ok(None);
+    }
+    for part in &composite.members {
+        if part.name == name || tuple_index(&part.name) == Some(name) {
+            return member(target, object, &ty, part).map(Some);
+        }
+    }
+    for part in &composite.statics {
+        if part.name == name {
+            return static_member(target, &ty, part).map(Some);
+        }
+    }
+    for part in composite.members.iter().filter(|part| part.name.is_empty()) {
+        let inner = member(target, object, &ty, part)?;
+        if let Some(found) = find_within(target, &inner, name, depth + 1)? {
+            return Ok(Some(found));
+        }
+    }
+    for part in &composite.bases {
+        let inner = base(target, object, &ty, part)?;
+        if last_component(&inner.ty.strip().name()) == name {
+            return Ok(Some(inner));
+        }
+        if let Some(found) = find_within(target, &inner, name, depth + 1)? {
+            return Ok(Some(found));
+        }
+    }
+    if composite.variants.is_some()
+        && let Some((_, payload)) = active_variant(target, object, &ty)?
+    {
+        return find_within(target, &payload, name, depth + 1);
+    }
+    Ok(None)
+}
+
+/// Names of the members that [`find`] would find directly.
+pub fn names(target: &dyn Target, object: &Value) -> Vec<String> {
+    let mut names = Vec::new();
+    let Shape::Composite(ty) = object.ty.shape() else {
+        return names;
+    };
+    if let Ok(Some((_, payload))) = active_variant(target, object, &ty) {
+        return self::names(target, &payload);
+    }
+    let _ = parts(target, object, &ty, &mut |_, _, part| {
+        if let Part::Member(member) | Part::Static(member) = part {
+            let name = tuple_index(&member.name).unwrap_or(&member.name);
+            names.push(name.to_owned());
+        }
+        Ok(())
+    });
+    names
+}
+
+/// `0` of rustc's member name `__0`.
+pub fn tuple_index(name: &str) -> Option<&str> {
+    name.strip_prefix("__")
+        .filter(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Whether the members are those of a tuple.
+pub fn is_tuple(composite: &Composite) -> bool {
+    !composite.members.is_empty()
+        && composite
+            .members
+            .iter()
+            .all(|member| tuple_index(&member.name).is_some())
+}
+
+/// The last component of a path, generic arguments taken off: `Vec` of `alloc::vec::Vec<i32>`.
+pub fn last_component(name: &str) -> &str {
+    let end = match name.find('<') {
+        Some(0) | None => name.len(),
+        Some(at) => at,
+    };
+    let head = &name[..end];
+    head.rfind("::").map_or(head, |at| &head[at + 2..])
+}
+
+/// The active variant of a Rust enum: its name and the struct it holds. `None`: the type has
+/// no variants.
+///
+/// # Errors
+/// The discriminant cannot be read, or is that of no variant.
+pub fn active_variant(
+    target: &dyn Target,
+    object: &Value,
+    ty: &Arc<DwarfTy>,
+) -> Result<Option<(String, Value)>, Error> {
+    let Some(part) = ty.composite().and_then(|it| it.variants.as_ref()) else {
+        return Ok(None);
+    };
+    let chosen: Option<&Variant> = match &part.discriminant {
+        None => part.variants.first(),
+        Some(discriminant) => {
+            let value = member(target, object, ty, discriminant)?;
+            let bits = value.raw(target)?;
+            let (size, signed) = match value.ty.shape() {
+                Shape::Scalar(scalar) => (scalar.size, scalar.is_signed()),
+                Shape::Enumeration(it) => (
+                    it.ty.size.unwrap_or(8).min(16) as u8,
+                    it.enumeration().is_some_and(|it| it.signed),
+                ),
+                _ => (value.ty.size().unwrap_or(8).min(16) as u8, false),
+            };
+            let number = super::scalar::Int::new(bits, size, signed).value();
+            let other_sign = super::scalar::Int::new(bits, size, !signed).value();
+            let holds = |variant: &&Variant, number: i128| {
+                variant
+                    .values
+                    .iter()
+                    .any(|(low, high)| *low <= number && number <= *high)
+            };
+            let all = &part.variants;
+            all.iter()
+                .find(|variant| holds(variant, number))
+                .or_else(|| all.iter().find(|variant| holds(variant, other_sign)))
+                .or_else(|| all.iter().find(|variant| variant.values.is_empty()))
+                .map_or_else(
+                    || {
+                        Err(Error::Unsupported(format!(
+                            "<invalid discriminant {number}>"
+                        )))
+                    },
+                    |variant| Ok(Some(variant)),
+                )?
+        }
+    };
+    let Some(holder) = chosen.and_then(|variant| variant.members.first()) else {
+        return Err(Error::Unsupported("<no variant>".into()));
+    };
+    let payload = member(target, object, ty, holder)?;
+    Ok(Some((holder.name.clone(), payload)))
+}
+
+/// The enumerator of a value of an enumeration.
+pub fn enumerator_named(ty: &Ty, name: &str) -> Option<i128> {
+    let Shape::Enumeration(ty) = ty.shape() else {
+        return None;
+    };
+    let name = name.rsplit("::").next().unwrap_or(name);
+    let enumerators = &ty.enumeration()?.enumerators;
+    enumerators
+        .iter()
+        .find(|it| it.name == name)
+        .map(|it| it.value)
+}

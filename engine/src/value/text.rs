@@ -1,0 +1,145 @@
+//! Text out of a debuggee: bounded, and escaped where it is no text.
+
+use crate::error::Error;
+use dwarf::{LoadAddr, Memory};
+use std::fmt::Write;
+
+const PAGE: u64 = 4096;
+
+/// Writes a byte as C would.
+pub fn escape_byte(out: &mut String, byte: u8, quote: char) {
+    if byte.is_ascii() && byte != 0 {
+        escape_char(out, char::from(byte), quote);
+    } else {
+        let _ = write!(out, "\\x{byte:02x}");
+    }
+}
+
+/// Writes a character as C and Rust would.
+pub fn escape_char(out: &mut String, char: char, quote: char) {
+    match char {
+        '\n' => out.push_str("\\n"),
+        '\t' => out.push_str("\\t"),
+        '\r' => out.push_str("\\r"),
+        '\\' => out.push_str("\\\\"),
+        '\0' => out.push_str("\\0"),
+        _ if char == quote => {
+            out.push('\\');
+            out.push(char);
+        }
+        _ if char.is_ascii_control() => {
+            let _ = write!(out, "\\x{:02x}", u32::from(char));
+        }
+        // Controls and marks that would change how the rest of the line looks.
+        _ if char.is_control()
+            || matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}') =>
+        {
+            let _ = write!(out, "\\u{{{:x}}}", u32::from(char));
+        }
+        _ => out.push(char),
+    }
+}
+
+/// Writes bytes as a quoted string; UTF-8 as characters, the rest as `\xNN`.
+pub fn write_quoted(out: &mut String, bytes: &[u8], cut: bool) {
+    out.push('"');
+    let chunks = bytes.utf8_chunks();
+    let mut rest = bytes.len();
+    for chunk in chunks {
+        for char in chunk.valid().chars() {
+            escape_char(out, char, '"');
+        }
+        rest -= chunk.valid().len() + chunk.invalid().len();
+        // A character that the bound cut through is not wrong.
+        if !(cut && rest == 0 && is_torn(chunk.invalid())) {
+            for byte in chunk.invalid() {
+                let _ = write!(out, "\\x{byte:02x}");
+            }
+        }
+    }
+    out.push('"');
+    if cut {
+        out.push_str("...");
+    }
+}
+
+fn is_torn(bytes: &[u8]) -> bool {
+    matches!(std::str::from_utf8(bytes), Err(error) if error.error_len().is_none())
+}
+
+/// Writes units of UTF-16 (`size` 2) or UTF-32 as a quoted string.
+pub fn write_wide(out: &mut String, bytes: &[u8], size: usize, cut: bool) {
+    out.push(if size == 2 { 'u' } else { 'U' });
+    out.push('"');
+    if size == 2 {
+        let units = bytes
+            .chunks_exact(2)
+            .map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
+        for char in char::decode_utf16(units) {
+            match char {
+                Ok(char) => escape_char(out, char, '"'),
+                Err(error) => {
+                    let _ = write!(out, "\\x{:x}", error.unpaired_surrogate());
+                }
+            }
+        }
+    } else {
+        for unit in bytes.chunks_exact(4) {
+            let unit = u32::from_le_bytes([unit[0], unit[1], unit[2], unit[3]]);
+            match char::from_u32(unit) {
+                Some(char) => escape_char(out, char, '"'),
+                None => {
+                    let _ = write!(out, "\\x{unit:x}");
+                }
+            }
+        }
+    }
+    out.push('"');
+    if cut {
+        out.push_str("...");
+    }
+}
+
+/// Reads a string of units of `unit` bytes up to its terminator, or `limit` bytes of it
+/// (then the second part is true: there is more).
+///
+/// # Errors
+/// Not even its first page can be read.
+pub fn read_terminated(
+    memory: &dyn Memory,
+    addr: LoadAddr,
+    unit: usize,
+    limit: usize,
+) -> Result<(Vec<u8>, bool), Error> {
+    let unit = unit.clamp(1, 4);
+    let mut bytes: Vec<u8> = Vec::new();
+    let mut checked = 0;
+    while bytes.len() < limit {
+        let at = addr + bytes.len() as u64;
+        let to_page_end = (PAGE - at.0 % PAGE) as usize;
+        let wanted = to_page_end.min(limit - bytes.len()).min(256);
+        let start = bytes.len();
+        bytes.resize(start + wanted, 0);
+        if let Err(error) = memory.read(at, &mut bytes[start..]) {
+            bytes.truncate(start);
+            if start == 0 {
+                return Err(error.into());
+            }
+            return Ok((bytes, true));
+        }
+        while checked + unit <= bytes.len() {
+            if bytes[checked..checked + unit].iter().all(|byte| *byte == 0) {
+                bytes.truncate(checked);
+                return Ok((bytes, false));
+            }
+            checked += unit;
+        }
+    }
+    // Exactly at the bound there may just be the terminator.
+    let mut next = [0; 4];
+    let ended = memory
+        .read(addr + bytes.len() as u64, &mut next[..unit])
+        .is_ok_and(|()| next[..unit].iter().all(|byte| *byte == 0));
+    bytes.truncate(bytes.len() / unit * unit);
+    Ok((bytes, !ended))
+}

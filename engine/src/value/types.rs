@@ -1,0 +1,439 @@
+//! Types of values: those of the debug info, and those that expressions make.
+
+use super::scalar::{Float, Scalar, ScalarKind};
+use dwarf::{Composite, Encoding, Enumeration, Language, LoadBias, Module, Type, TypeId, TypeKind};
+use std::sync::{Arc, OnceLock};
+
+/// Layers of typedefs, qualifiers and pointers that are followed at most; debug info may lie.
+const LAYERS: usize = 64;
+
+/// A type; cheap to clone.
+#[derive(Clone, Debug)]
+pub enum Ty {
+    /// A type of the debug info.
+    Dwarf(Arc<DwarfTy>),
+    /// A type every program has, by its name in the expression's language.
+    Builtin(Scalar, &'static str),
+    /// A pointer that an expression made (`&x`).
+    Pointer(Arc<Ty>),
+    /// An array that an expression or a view made.
+    Array(Arc<ArrayTy>),
+    /// The text of a string literal.
+    Text,
+    /// Code.
+    Function(Arc<str>),
+    /// Nothing.
+    Void,
+    /// The debug info could not be read; why.
+    Broken(Arc<str>),
+}
+
+/// An array that is not written down as such in the debug info.
+#[derive(Debug)]
+pub struct ArrayTy {
+    /// Type of the elements.
+    pub element: Ty,
+    /// How many; `None` where nobody knows.
+    pub count: Option<u64>,
+    /// Bytes from one to the next.
+    pub stride: u64,
+}
+
+/// A type of the debug info, and what was found out about it so far.
+#[derive(Debug)]
+pub struct DwarfTy {
+    module: ModuleRef,
+    /// Where the module is loaded.
+    pub bias: LoadBias,
+    /// The type.
+    pub ty: Arc<Type>,
+    name: OnceLock<String>,
+    language: OnceLock<Language>,
+    stripped: OnceLock<Ty>,
+    visualizer: OnceLock<Option<&'static dyn crate::visualize::Visualizer>>,
+}
+
+struct ModuleRef(Arc<Module>);
+
+impl std::fmt::Debug for ModuleRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0.path().display())
+    }
+}
+
+/// How a pointer wants to be seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PointerKind {
+    /// As an address.
+    Raw,
+    /// C++ `&` and `&&`: as what it refers to, in every way.
+    Reference,
+    /// Rust's `&`, `&mut`, `Box`: as what it points to; dereferenced by `*` and `.`.
+    Owned,
+}
+
+/// What a type is once names and qualifiers are taken off.
+#[derive(Clone, Debug)]
+pub enum Shape {
+    /// No value.
+    Void,
+    /// Rust's `()`.
+    Unit,
+    /// A number, character or truth value.
+    Scalar(Scalar),
+    /// An address of something.
+    Pointer(Ty, PointerKind),
+    /// Elements in a row.
+    Array(Arc<ArrayTy>),
+    /// Struct, class, union; Rust's enums with data.
+    Composite(Arc<DwarfTy>),
+    /// Names for numbers.
+    Enumeration(Arc<DwarfTy>),
+    /// Code.
+    Function,
+    /// C++ pointer to member; `true`: to a member function.
+    MemberPointer(bool),
+    /// A string literal.
+    Text,
+    /// Not readable; why.
+    Broken(Arc<str>),
+}
+
+impl DwarfTy {
+    /// The module the type is described in.
+    pub fn module(&self) -> &Arc<Module> {
+        &self.module.0
+    }
+
+    /// Another type of the same module.
+    pub fn related(&self, id: TypeId) -> Ty {
+        Ty::dwarf(self.module(), self.bias, id)
+    }
+
+    /// Another type of the same module; none is void.
+    pub fn related_or_void(&self, id: Option<TypeId>) -> Ty {
+        id.map_or(Ty::Void, |id| self.related(id))
+    }
+
+    /// The struct, class or union.
+    pub fn composite(&self) -> Option<&Composite> {
+        match &self.ty.kind {
+            TypeKind::Composite(composite) => Some(composite),
+            _ => None,
+        }
+    }
+
+    /// The enumeration.
+    pub fn enumeration(&self) -> Option<&Enumeration> {
+        match &self.ty.kind {
+            TypeKind::Enumeration(enumeration) => Some(enumeration),
+            _ => None,
+        }
+    }
+
+    /// The language that the type is from.
+    pub fn language(&self) -> Language {
+        *self
+            .language
+            .get_or_init(|| crate::language::of_type(self, 0))
+    }
+
+    /// How the type wants to be seen, where it has a wish.
+    pub fn visualizer(&self) -> Option<&'static dyn crate::visualize::Visualizer> {
+        *self.visualizer.get_or_init(|| crate::visualize::find(self))
+    }
+
+    fn array(&self) -> Option<Ty> {
+        let TypeKind::Array(array) = &self.ty.kind else {
+            return None;
+        };
+        let mut element = self.related(array.element);
+        let mut stride = match array.stride.filter(|stride| *stride != 0) {
+            Some(stride) => stride,
+            None => element.size().unwrap_or(0),
+        };
+        for (dimension, count) in array.counts.iter().enumerate().rev() {
+            element = Ty::Array(Arc::new(ArrayTy {
+                element,
+                count: *count,
+                stride,
+            }));
+            if dimension > 0 {
+                stride = stride.saturating_mul(count.unwrap_or(0));
+            }
+        }
+        if array.counts.is_empty() {
+            element = Ty::Array(Arc::new(ArrayTy {
+                element,
+                count: None,
+                stride,
+            }));
+        }
+        Some(element)
+    }
+}
+
+impl Ty {
+    /// A type of the debug info.
+    pub fn dwarf(module: &Arc<Module>, bias: LoadBias, id: TypeId) -> Ty {
+        match module.ty(id) {
+            Ok(ty) => Ty::Dwarf(Arc::new(DwarfTy {
+                module: ModuleRef(module.clone()),
+                bias,
+                ty,
+                name: OnceLock::new(),
+                language: OnceLock::new(),
+                stripped: OnceLock::new(),
+                visualizer: OnceLock::new(),
+            })),
+            Err(error) => Ty::Broken(error.to_string().into()),
+        }
+    }
+
+    /// A pointer to this type.
+    pub fn pointer(self) -> Ty {
+        Ty::Pointer(Arc::new(self))
+    }
+
+    /// `count` of this type in a row.
+    pub fn array(self, count: u64) -> Ty {
+        let stride = self.size().unwrap_or(0);
+        Ty::Array(Arc::new(ArrayTy {
+            element: self,
+            count: Some(count),
+            stride,
+        }))
+    }
+
+    /// Bytes of a value, where known.
+    pub fn size(&self) -> Option<u64> {
+        match self {
+            Ty::Builtin(scalar, _) => Some(u64::from(scalar.size)),
+            Ty::Pointer(_) => Some(8),
+            Ty::Array(array) => array.count?.checked_mul(array.stride),
+            Ty::Void | Ty::Text | Ty::Function(_) | Ty::Broken(_) => None,
+            Ty::Dwarf(ty) => match (&ty.ty.kind, ty.ty.size) {
+                (TypeKind::Array(_), None) => ty.array()?.size(),
+                (
+                    TypeKind::Pointer(_) | TypeKind::Reference(_) | TypeKind::RvalueReference(_),
+                    None,
+                ) => Some(8),
+                (_, Some(size)) => Some(size),
+                (
+                    TypeKind::Typedef(_)
+                    | TypeKind::Const(_)
+                    | TypeKind::Volatile(_)
+                    | TypeKind::Restrict(_)
+                    | TypeKind::Atomic(_),
+                    None,
+                ) => match self.strip() {
+                    Ty::Dwarf(same) if Arc::ptr_eq(&same, ty) => None,
+                    other => other.size(),
+                },
+                (TypeKind::Composite(composite), None) if composite.declaration => {
+                    match self.strip() {
+                        Ty::Dwarf(other) => other.ty.size,
+                        _ => None,
+                    }
+                }
+                (TypeKind::Enumeration(enumeration), None) => {
+                    enumeration.underlying.and_then(|id| ty.related(id).size())
+                }
+                _ => None,
+            },
+        }
+    }
+
+    /// The type under typedefs and qualifiers; a declaration's definition.
+    pub fn strip(&self) -> Ty {
+        let Ty::Dwarf(ty) = self else {
+            return self.clone();
+        };
+        match &ty.ty.kind {
+            TypeKind::Typedef(_)
+            | TypeKind::Const(_)
+            | TypeKind::Volatile(_)
+            | TypeKind::Restrict(_)
+            | TypeKind::Atomic(_) => ty.stripped.get_or_init(|| strip_slow(ty)).clone(),
+            TypeKind::Composite(composite) if composite.declaration => {
+                ty.stripped.get_or_init(|| strip_slow(ty)).clone()
+            }
+            _ => self.clone(),
+        }
+    }
+
+    /// What the type is.
+    pub fn shape(&self) -> Shape {
+        match self.strip() {
+            Ty::Builtin(scalar, _) => Shape::Scalar(scalar),
+            Ty::Pointer(target) => Shape::Pointer((*target).clone(), PointerKind::Raw),
+            Ty::Array(array) => Shape::Array(array),
+            Ty::Text => Shape::Text,
+            Ty::Function(_) => Shape::Function,
+            Ty::Void => Shape::Void,
+            Ty::Broken(why) => Shape::Broken(why),
+            Ty::Dwarf(ty) => dwarf_shape(ty),
+        }
+    }
+
+    /// Whether values are one number (also an address or an enumerator): nothing to open but
+    /// what an address leads to.
+    pub fn is_simple(&self) -> bool {
+        matches!(
+            self.shape(),
+            Shape::Scalar(_) | Shape::Pointer(..) | Shape::Enumeration(_)
+        )
+    }
+
+    /// The language that the type is from.
+    pub fn language(&self) -> Language {
+        match self {
+            Ty::Dwarf(ty) => ty.language(),
+            Ty::Pointer(target) => target.language(),
+            Ty::Array(array) => array.element.language(),
+            Ty::Builtin(scalar, "char") if scalar.kind == ScalarKind::Utf => Language::Rust,
+            Ty::Builtin(_, "char" | "bool") => Language::C,
+            Ty::Builtin(_, name) if crate::language::rust::is_primitive(name) => Language::Rust,
+            _ => Language::C,
+        }
+    }
+
+    /// The name in the language's spelling.
+    pub fn name(&self) -> String {
+        match self {
+            Ty::Dwarf(ty) => ty.name.get_or_init(|| crate::language::spell(self)).clone(),
+            Ty::Builtin(_, name) => (*name).to_owned(),
+            _ => crate::language::spell(self),
+        }
+    }
+
+    /// Whether both are the same type once names and qualifiers are taken off.
+    pub fn same_as(&self, other: &Ty) -> bool {
+        match (self.strip(), other.strip()) {
+            (Ty::Dwarf(a), Ty::Dwarf(b)) => {
+                Arc::ptr_eq(&a, &b)
+                    || Arc::ptr_eq(a.module(), b.module()) && a.ty.id == b.ty.id
+                    || !a.ty.name.is_empty() && a.ty.name == b.ty.name && a.ty.size == b.ty.size
+            }
+            (Ty::Builtin(a, _), Ty::Builtin(b, _)) => a == b,
+            (Ty::Pointer(a), Ty::Pointer(b)) => a.same_as(&b),
+            _ => false,
+        }
+    }
+}
+
+fn strip_slow(ty: &Arc<DwarfTy>) -> Ty {
+    let mut wide = None;
+    let mut current = ty.clone();
+    for _ in 0..LAYERS {
+        let next = match &current.ty.kind {
+            TypeKind::Typedef(next) => {
+                // C has no character types of its own for these (ISO C §7.19, §7.28).
+                if matches!(&*current.ty.name, "wchar_t" | "char16_t" | "char32_t") {
+                    wide = current.related_or_void(*next).size();
+                }
+                *next
+            }
+            TypeKind::Const(next)
+            | TypeKind::Volatile(next)
+            | TypeKind::Restrict(next)
+            | TypeKind::Atomic(next) => *next,
+            TypeKind::Composite(composite) if composite.declaration => {
+                let complete = current.module().complete_type(current.ty.id);
+                if complete == current.ty.id {
+                    return Ty::Dwarf(current);
+                }
+                Some(complete)
+            }
+            TypeKind::Base(_) => {
+                if let Some(size @ (2 | 4)) = wide {
+                    let name = if size == 2 { "char16_t" } else { "char32_t" };
+                    return Ty::Builtin(Scalar::new(ScalarKind::Utf, size as u8), name);
+                }
+                return Ty::Dwarf(current);
+            }
+            _ => return Ty::Dwarf(current),
+        };
+        match current.related_or_void(next) {
+            Ty::Dwarf(next) => current = next,
+            other => return other,
+        }
+    }
+    Ty::Broken("a type made of itself".into())
+}
+
+fn dwarf_shape(ty: Arc<DwarfTy>) -> Shape {
+    match &ty.ty.kind {
+        TypeKind::Base(base) => {
+            let Some(size) = ty.ty.size else {
+                return Shape::Broken("a base type without a size".into());
+            };
+            if size == 0 {
+                return Shape::Unit;
+            }
+            let name = &*ty.ty.name;
+            let wide = matches!(name, "wchar_t" | "char8_t" | "char16_t" | "char32_t");
+            let kind = match base.encoding {
+                _ if wide => ScalarKind::Utf,
+                Encoding::Boolean => ScalarKind::Bool,
+                Encoding::Signed => ScalarKind::Signed,
+                Encoding::Unsigned => ScalarKind::Unsigned,
+                Encoding::SignedChar if size == 1 => ScalarKind::SignedChar,
+                Encoding::UnsignedChar if size == 1 => ScalarKind::UnsignedChar,
+                Encoding::SignedChar => ScalarKind::Signed,
+                Encoding::UnsignedChar => ScalarKind::Unsigned,
+                Encoding::Utf => ScalarKind::Utf,
+                Encoding::Float => ScalarKind::Float(Float::of(name, size)),
+                Encoding::ComplexFloat => ScalarKind::Complex(Float::of(name, size / 2)),
+                Encoding::Address => ScalarKind::Address,
+                Encoding::Other(_) => ScalarKind::Unsigned,
+            };
+            let limit = if matches!(kind, ScalarKind::Complex(_)) {
+                32
+            } else {
+                16
+            };
+            match u8::try_from(size) {
+                Ok(size) if size <= limit => Shape::Scalar(Scalar::new(kind, size)),
+                _ => Shape::Broken(format!("a base type of {size} bytes").into()),
+            }
+        }
+        TypeKind::Pointer(target) => {
+            let name = &*ty.ty.name;
+            let owned = name.starts_with('&') || is_box(name);
+            let kind = if owned {
+                PointerKind::Owned
+            } else {
+                PointerKind::Raw
+            };
+            Shape::Pointer(ty.related_or_void(*target), kind)
+        }
+        TypeKind::Reference(target) | TypeKind::RvalueReference(target) => {
+            Shape::Pointer(ty.related(*target), PointerKind::Reference)
+        }
+        TypeKind::Array(_) => match ty.array() {
+            Some(Ty::Array(array)) => Shape::Array(array),
+            _ => Shape::Broken("an array without elements' type".into()),
+        },
+        TypeKind::Composite(_) => Shape::Composite(ty),
+        TypeKind::Enumeration(_) => Shape::Enumeration(ty),
+        TypeKind::Subroutine(_) => Shape::Function,
+        TypeKind::PointerToMember { member, .. } => {
+            Shape::MemberPointer(matches!(ty.related(*member).shape(), Shape::Function))
+        }
+        TypeKind::Unspecified if ty.ty.name.contains("nullptr") => {
+            Shape::Pointer(Ty::Void, PointerKind::Raw)
+        }
+        TypeKind::Unspecified => Shape::Void,
+        TypeKind::Typedef(_)
+        | TypeKind::Const(_)
+        | TypeKind::Volatile(_)
+        | TypeKind::Restrict(_)
+        | TypeKind::Atomic(_) => Shape::Broken("a type made of itself".into()),
+    }
+}
+
+/// rustc describes a `Box` with the global allocator as a pointer of that name.
+fn is_box(name: &str) -> bool {
+    name.starts_with("alloc::boxed::Box<") || name.starts_with("Box<")
+}
