@@ -1,0 +1,510 @@
+//! Launch and attach settings: what a `launch.json` may say.
+
+use crate::protocol::{RawSettings, read_arguments};
+use crate::source_map::SourceMap;
+use engine::StdioTarget;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Settings of a `launch` request.
+#[derive(Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LaunchSettings {
+    program: Option<PathBuf>,
+    args: Args,
+    cwd: Option<PathBuf>,
+    env: Env,
+    env_file: Option<PathBuf>,
+    stdio: Stdio,
+    source_map: PathPairs,
+    /// Where the program's input and output go.
+    pub console: Console,
+    /// Stop before the first instruction.
+    pub stop_on_entry: bool,
+    #[serde(rename = "disableASLR", alias = "disableAslr")]
+    disable_aslr: Option<bool>,
+    /// What becomes of the program where `disconnect` does not say.
+    pub terminate_debuggee: Option<bool>,
+    /// Run without breakpoints.
+    pub no_debug: bool,
+}
+
+/// Settings of an `attach` request.
+#[derive(Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AttachSettings {
+    #[serde(alias = "processId")]
+    pid: Option<i64>,
+    source_map: PathPairs,
+    /// Leave the program stopped.
+    pub stop_on_entry: bool,
+    /// What becomes of the program where `disconnect` does not say.
+    pub terminate_debuggee: Option<bool>,
+}
+
+/// Where the program's input and output go.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Console {
+    /// Output comes as events.
+    #[default]
+    #[serde(rename = "internalConsole")]
+    Internal,
+    /// A terminal of the editor.
+    #[serde(rename = "integratedTerminal", alias = "terminal")]
+    Integrated,
+    /// A window of its own.
+    #[serde(rename = "externalTerminal")]
+    External,
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(untagged, expecting = "expected a list of strings, or one string")]
+enum Args {
+    List(Vec<Scalar>),
+    Line(String),
+}
+
+impl Default for Args {
+    fn default() -> Self {
+        Args::List(Vec::new())
+    }
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(
+    untagged,
+    expecting = "expected an object of strings, or a list of \"NAME=VALUE\""
+)]
+enum Env {
+    Object(BTreeMap<String, Option<Scalar>>),
+    List(Vec<String>),
+}
+
+impl Default for Env {
+    fn default() -> Self {
+        Env::List(Vec::new())
+    }
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(
+    untagged,
+    expecting = "expected a list [stdin, stdout, stderr] of paths and nulls, or an object of them"
+)]
+enum Stdio {
+    List(Vec<Option<PathBuf>>),
+    Object(StdioObject),
+}
+
+impl Default for Stdio {
+    fn default() -> Self {
+        Stdio::List(Vec::new())
+    }
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+struct StdioObject {
+    stdin: Option<PathBuf>,
+    stdout: Option<PathBuf>,
+    stderr: Option<PathBuf>,
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(
+    untagged,
+    expecting = "expected an object {\"from\": \"to\"}, or a list of pairs [\"from\", \"to\"]"
+)]
+enum PathPairs {
+    Object(BTreeMap<PathBuf, PathBuf>),
+    List(Vec<(PathBuf, PathBuf)>),
+}
+
+impl Default for PathPairs {
+    fn default() -> Self {
+        PathPairs::List(Vec::new())
+    }
+}
+
+impl PathPairs {
+    fn into_map(self) -> SourceMap {
+        match self {
+            PathPairs::Object(pairs) => SourceMap::new(pairs),
+            PathPairs::List(pairs) => SourceMap::new(pairs),
+        }
+    }
+}
+
+/// A value that people write with or without quotes.
+#[derive(Deserialize, Debug)]
+#[serde(untagged, expecting = "expected a string")]
+enum Scalar {
+    Text(String),
+    Bool(bool),
+    Integer(i64),
+    Float(f64),
+}
+
+impl Scalar {
+    fn into_string(self) -> String {
+        match self {
+            Scalar::Text(text) => text,
+            Scalar::Bool(value) => value.to_string(),
+            Scalar::Integer(value) => value.to_string(),
+            Scalar::Float(value) => value.to_string(),
+        }
+    }
+}
+
+/// What launching comes to.
+#[derive(Debug)]
+pub struct LaunchPlan {
+    /// For the engine.
+    pub launch: engine::Launch,
+    /// Changes to the environment, for a terminal that has its own.
+    pub env_changes: BTreeMap<String, Option<String>>,
+    /// Paths.
+    pub source_map: SourceMap,
+}
+
+/// Reads settings, and gives a remark for each key that nobody knows.
+///
+/// # Errors
+/// A value of the wrong type; the text names the key.
+pub fn read<T: serde::de::DeserializeOwned>(
+    settings: RawSettings,
+    own_keys: &[&'static str],
+) -> Result<(T, Vec<String>), String> {
+    let notes = settings
+        .0
+        .keys()
+        .filter(|key| !own_keys.contains(&key.as_str()) && !is_editors_key(key))
+        .map(|key| unknown_key(key, own_keys))
+        .collect();
+    let read = read_arguments(serde_json::Value::Object(settings.0))?;
+    Ok((read, notes))
+}
+
+/// Keys that editors add, or that other requests of ours have.
+fn is_editors_key(key: &str) -> bool {
+    const KEYS: &[&str] = &[
+        "__configurationTarget",
+        "__restart",
+        "__sessionId",
+        "adapter",
+        "clientID",
+        "cleanUp",
+        "debugServer",
+        "filetype",
+        "internalConsoleOptions",
+        "linux",
+        "mode",
+        "name",
+        "noDebug",
+        "order",
+        "osx",
+        "postDebugTask",
+        "preLaunchTask",
+        "presentation",
+        "request",
+        "restart",
+        "serverReadyAction",
+        "suppressMultipleSessionWarning",
+        "trace",
+        "type",
+        "windows",
+    ];
+    KEYS.contains(&key) || key.starts_with('$') || key.starts_with("__")
+}
+
+fn unknown_key(key: &str, own_keys: &[&str]) -> String {
+    let likeness = |own: &&&str| strsim::jaro_winkler(&key.to_lowercase(), &own.to_lowercase());
+    let nearest = own_keys
+        .iter()
+        .max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    match nearest {
+        Some(nearest) => format!("unknown setting `{key}`; did you mean `{nearest}`?\n"),
+        None => format!("unknown setting `{key}`\n"),
+    }
+}
+
+impl LaunchSettings {
+    /// The keys it has.
+    pub const KEYS: &[&'static str] = &[
+        "program",
+        "args",
+        "cwd",
+        "env",
+        "envFile",
+        "stdio",
+        "sourceMap",
+        "console",
+        "stopOnEntry",
+        "disableASLR",
+        "terminateDebuggee",
+        "noDebug",
+    ];
+
+    /// What is to be done, by what the settings say and, where they say nothing, by
+    /// `directory` and `environment`.
+    ///
+    /// # Errors
+    /// No program; settings that cannot be read; the text names the key.
+    pub fn into_plan(
+        self,
+        directory: &Path,
+        environment: impl Iterator<Item = (OsString, OsString)>,
+    ) -> Result<LaunchPlan, String> {
+        let program = self
+            .program
+            .filter(|program| !program.as_os_str().is_empty())
+            .ok_or("`program` is missing: the path of the program to debug")?;
+        let cwd = directory.join(self.cwd.unwrap_or_default());
+        let program = cwd.join(program);
+        let args = match self.args {
+            Args::List(list) => list.into_iter().map(Scalar::into_string).collect(),
+            Args::Line(line) => {
+                shlex::split(&line).ok_or("`args`: a quote is not closed".to_owned())?
+            }
+        };
+        let mut env_changes = BTreeMap::new();
+        if let Some(file) = self.env_file {
+            let file = cwd.join(file);
+            read_env_file(&file, &mut env_changes)
+                .map_err(|error| format!("`envFile`: {}: {error}", file.display()))?;
+        }
+        match self.env {
+            Env::Object(object) => {
+                env_changes.extend(
+                    object
+                        .into_iter()
+                        .map(|(k, v)| (k, v.map(Scalar::into_string))),
+                );
+            }
+            Env::List(list) => {
+                for item in list {
+                    let (name, value) = item
+                        .split_once('=')
+                        .ok_or_else(|| format!("`env`: `{item}` is not NAME=VALUE"))?;
+                    env_changes.insert(name.to_owned(), Some(value.to_owned()));
+                }
+            }
+        }
+        let mut env: BTreeMap<OsString, OsString> = environment.collect();
+        for (name, value) in &env_changes {
+            match value {
+                Some(value) => env.insert(name.into(), value.into()),
+                None => env.remove(std::ffi::OsStr::new(name)),
+            };
+        }
+        Ok(LaunchPlan {
+            launch: engine::Launch {
+                program,
+                args: args.into_iter().map(OsString::from).collect(),
+                cwd,
+                env: env.into_iter().collect(),
+                stdio: stdio_targets(self.stdio)?,
+                disable_aslr: self.disable_aslr.unwrap_or(true),
+            },
+            env_changes,
+            source_map: self.source_map.into_map(),
+        })
+    }
+}
+
+fn stdio_targets(stdio: Stdio) -> Result<[StdioTarget; 3], String> {
+    let mut paths = match stdio {
+        Stdio::List(list) => list,
+        Stdio::Object(object) => vec![object.stdin, object.stdout, object.stderr],
+    };
+    if paths.len() > 3 {
+        return Err("`stdio` has more than the three entries stdin, stdout, stderr".to_owned());
+    }
+    paths.resize(3, None);
+    let mut paths = paths.into_iter();
+    Ok(std::array::from_fn(|_| match paths.next().flatten() {
+        None => StdioTarget::Captured,
+        Some(path) if path == Path::new("/dev/null") => StdioTarget::Null,
+        Some(path) => StdioTarget::File(path),
+    }))
+}
+
+fn read_env_file(
+    file: &Path,
+    env: &mut BTreeMap<String, Option<String>>,
+) -> Result<(), dotenvy::Error> {
+    for item in dotenvy::from_path_iter(file)? {
+        let (name, value) = item?;
+        env.insert(name, Some(value));
+    }
+    Ok(())
+}
+
+impl AttachSettings {
+    /// The keys it has.
+    pub const KEYS: &[&'static str] = &[
+        "pid",
+        "processId",
+        "program",
+        "sourceMap",
+        "stopOnEntry",
+        "terminateDebuggee",
+    ];
+
+    /// The process.
+    ///
+    /// # Errors
+    /// It is missing, or no process has such a number.
+    pub fn pid(&self) -> Result<i32, String> {
+        let pid = self
+            .pid
+            .ok_or("`pid` is missing: the number of the process to attach to")?;
+        i32::try_from(pid)
+            .ok()
+            .filter(|pid| *pid > 0)
+            .ok_or_else(|| format!("`pid`: {pid} is not the number of a process"))
+    }
+
+    /// Its map of source paths.
+    pub fn into_source_map(self) -> SourceMap {
+        self.source_map.into_map()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn settings(value: Value) -> Result<(LaunchSettings, Vec<String>), String> {
+        let Value::Object(map) = value else {
+            panic!("not an object")
+        };
+        read(RawSettings(map), LaunchSettings::KEYS)
+    }
+
+    fn plan(value: Value) -> Result<LaunchPlan, String> {
+        let base = [("KEEP", "1"), ("GONE", "2")].map(|(k, v)| (k.into(), v.into()));
+        settings(value)?
+            .0
+            .into_plan(Path::new("/base"), base.into_iter())
+    }
+
+    fn env_of(plan: &LaunchPlan, name: &str) -> Option<String> {
+        let env = plan.launch.env.iter();
+        env.filter(|(key, _)| key == name)
+            .map(|(_, value)| value.to_string_lossy().into_owned())
+            .next()
+    }
+
+    #[test]
+    fn defaults() {
+        let plan = plan(json!({"program": "a.out", "args": null, "type": "stillpoint"})).unwrap();
+        assert_eq!(plan.launch.program, Path::new("/base/a.out"));
+        assert_eq!(plan.launch.cwd, Path::new("/base/"));
+        assert!(plan.launch.disable_aslr && plan.launch.args.is_empty());
+        assert_eq!(plan.launch.stdio, [const { StdioTarget::Captured }; 3]);
+        assert_eq!(env_of(&plan, "KEEP").as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn arguments_are_kept_or_split() {
+        let args = |value: Value| {
+            let plan = plan(json!({"program": "p", "cwd": "sub", "args": value})).unwrap();
+            assert_eq!(plan.launch.program, Path::new("/base/sub/p"));
+            plan.launch.args
+        };
+        assert_eq!(
+            args(json!(["a b", "", "\"q\"", 5])),
+            ["a b", "", "\"q\"", "5"]
+        );
+        assert_eq!(args(json!("-x 'a b' \"c\\\"d\"")), ["-x", "a b", "c\"d"]);
+        assert!(plan(json!({"program": "p", "args": "'"})).is_err());
+    }
+
+    #[test]
+    fn the_environment_is_changed() {
+        let env = json!({"GONE": null, "NEW": "x", "N": 3});
+        let changed = plan(json!({"program": "p", "env": env})).unwrap();
+        assert_eq!(env_of(&changed, "GONE"), None);
+        assert_eq!(env_of(&changed, "NEW").as_deref(), Some("x"));
+        assert_eq!(env_of(&changed, "N").as_deref(), Some("3"));
+        assert_eq!(changed.env_changes["GONE"], None);
+        let list = plan(json!({"program": "p", "env": ["A=b=c"]})).unwrap();
+        assert_eq!(env_of(&list, "A").as_deref(), Some("b=c"));
+        assert!(plan(json!({"program": "p", "env": ["A"]})).is_err());
+    }
+
+    #[test]
+    fn an_env_file_comes_before_env() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("vars");
+        std::fs::write(&file, "# remark\nA=1\nB='two words'\n").unwrap();
+        let read = plan(json!({"program": "p", "envFile": file, "env": {"A": "9"}})).unwrap();
+        assert_eq!(env_of(&read, "A").as_deref(), Some("9"));
+        assert_eq!(env_of(&read, "B").as_deref(), Some("two words"));
+        let missing = plan(json!({"program": "p", "envFile": "/none"})).unwrap_err();
+        assert!(missing.contains("envFile"), "{missing}");
+    }
+
+    #[test]
+    fn redirection() {
+        let list = plan(json!({"program": "p", "stdio": [null, "out", "/dev/null"]})).unwrap();
+        let file = StdioTarget::File("out".into());
+        assert_eq!(
+            list.launch.stdio,
+            [StdioTarget::Captured, file, StdioTarget::Null]
+        );
+        let object = plan(json!({"program": "p", "stdio": {"stdin": "in"}})).unwrap();
+        assert_eq!(object.launch.stdio[0], StdioTarget::File("in".into()));
+        assert!(plan(json!({"program": "p", "stdio": ["", "", "", ""]})).is_err());
+    }
+
+    #[test]
+    fn mistakes_name_the_key() {
+        for (key, value) in [
+            ("program", json!({})),
+            ("args", json!({"a": 1})),
+            ("env", json!("A=b")),
+            ("stopOnEntry", json!("perhaps")),
+            ("console", json!("window")),
+            ("sourceMap", json!("x")),
+            ("stdio", json!(5)),
+        ] {
+            let mut all = json!({"program": "p"});
+            all[key] = value;
+            let error = plan(all).unwrap_err();
+            assert!(error.contains(key), "{key}: {error}");
+        }
+        assert!(plan(json!({})).unwrap_err().contains("program"));
+    }
+
+    #[test]
+    fn unknown_keys_name_the_nearest() {
+        let notes = settings(json!({"program": "p", "stopAtEntry": true, "name": "x"}))
+            .unwrap()
+            .1;
+        assert_eq!(
+            notes,
+            ["unknown setting `stopAtEntry`; did you mean `stopOnEntry`?\n"]
+        );
+    }
+
+    #[test]
+    fn attaching() {
+        let pid = |value: Value| {
+            let Value::Object(map) = value else {
+                panic!("not an object")
+            };
+            let (read, _) = read::<AttachSettings>(RawSettings(map), AttachSettings::KEYS)?;
+            read.pid()
+        };
+        assert_eq!(pid(json!({"pid": 12})), Ok(12));
+        assert_eq!(pid(json!({"processId": "12"})), Ok(12));
+        assert!(pid(json!({})).is_err());
+        assert!(pid(json!({"pid": -1})).is_err());
+        assert!(pid(json!({"pid": "x"})).unwrap_err().contains("pid"));
+    }
+}

@@ -1,0 +1,90 @@
+//! Why a request fails, and the one place where that becomes an answer.
+
+use crate::protocol::ErrorMessage;
+
+/// A request that could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// The client cancelled it.
+    #[error("cancelled")]
+    Cancelled,
+    /// It needs a stopped program; the text says what the program does instead.
+    #[error("{0}")]
+    NotStopped(&'static str),
+    /// It needs a program.
+    #[error("{0}")]
+    NoProcess(&'static str),
+    /// No such command.
+    #[error("unknown request `{0}`")]
+    UnknownCommand(String),
+    /// A message that is no request.
+    #[error("{0}")]
+    Malformed(String),
+    /// Arguments that make no sense; the text names the field.
+    #[error("{0}")]
+    Arguments(String),
+    /// An id from an earlier stop, or one that was never given.
+    #[error("{0}")]
+    StaleId(String),
+    /// The program could not be launched or attached to.
+    #[error("{0}")]
+    Start(String),
+    /// A mistake of ours.
+    #[error("internal error in `{command}`: {message}; the session goes on")]
+    Panic {
+        /// The request.
+        command: String,
+        /// What the panic said.
+        message: String,
+    },
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl From<engine::Error> for RequestError {
+    fn from(error: engine::Error) -> Self {
+        match error {
+            engine::Error::Cancelled => RequestError::Cancelled,
+            engine::Error::NotStopped => RequestError::NotStopped(RUNNING),
+            engine::Error::Launch { .. } | engine::Error::Attach { .. } => {
+                RequestError::Start(error.to_string())
+            }
+            other => RequestError::Other(other.to_string()),
+        }
+    }
+}
+
+/// What a request that needs a stopped program is told while it runs.
+pub const RUNNING: &str = "the program is running; pause it first";
+
+impl RequestError {
+    /// The answer's `message`: one of the specification's short names where there is one.
+    pub fn message(&self) -> String {
+        match self {
+            RequestError::NotStopped(_) => "notStopped".to_owned(),
+            other => other.to_string(),
+        }
+    }
+
+    /// The answer's `body.error`.
+    pub fn body(&self) -> ErrorMessage {
+        let id = match self {
+            RequestError::Other(_) => 1,
+            RequestError::Cancelled => 2,
+            RequestError::NotStopped(_) => 3,
+            RequestError::NoProcess(_) => 4,
+            RequestError::UnknownCommand(_) => 5,
+            RequestError::Malformed(_) => 6,
+            RequestError::Arguments(_) => 7,
+            RequestError::StaleId(_) => 8,
+            RequestError::Start(_) => 9,
+            RequestError::Panic { .. } => 10,
+        };
+        ErrorMessage {
+            id,
+            format: self.to_string(),
+            show_user: matches!(self, RequestError::Start(_) | RequestError::Panic { .. }),
+        }
+    }
+}

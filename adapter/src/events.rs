@@ -1,0 +1,315 @@
+//! What the debuggee did, told to the client: the one place where engine events become DAP's.
+
+use crate::protocol::{
+    BreakpointEventBody, ContinuedEventBody, ExitedEventBody, Module, ModuleEventBody,
+    OutputCategory, OutputEventBody, ProcessEventBody, StoppedEventBody, ThreadEventBody,
+    ThreadEventReason,
+};
+use crate::requests::describe_breakpoint;
+use crate::session::Session;
+use crate::startup;
+use engine::{
+    BreakpointId, Event, ExitStatus, ModuleId, ModuleInfo, OutputStream, SignalInfo, Stop,
+    StopReason, SymbolStatus, ThreadId,
+};
+use std::collections::HashSet;
+
+/// What the client was told of the debuggee.
+#[derive(Debug, Default)]
+pub struct Told {
+    announced: bool,
+    threads: HashSet<ThreadId>,
+    modules: HashSet<ModuleId>,
+    stdout: Utf8Carry,
+    stderr: Utf8Carry,
+    ended: bool,
+}
+
+/// Tells the client what happened.
+pub fn on_event(session: &mut Session, event: Event) {
+    let Some(event) = startup::on_event(session, event) else {
+        return;
+    };
+    match event {
+        Event::Launched => {}
+        Event::LaunchFailed(text) => session.important(&format!("{text}\n")),
+        Event::ThreadStarted(id) => thread_started(session, id),
+        Event::ThreadExited(id) => {
+            if session.told.threads.remove(&id) {
+                thread_event(session, ThreadEventReason::Exited, id);
+            }
+        }
+        Event::ModuleLoaded(info) => module_loaded(session, &info),
+        Event::ModuleUnloaded(id) => module_unloaded(session, id),
+        Event::BreakpointChanged(id) => breakpoint_changed(session, id),
+        Event::Output { stream, bytes } => output(session, stream, &bytes),
+        Event::Log { text, .. } | Event::Note(text) => session.console(&text),
+        Event::Stopped(stop) => stopped(session, stop),
+        Event::Exec => {
+            session.handles.clear();
+            process(session);
+        }
+        Event::Exited(status) => exited(session, status),
+    }
+}
+
+impl Session {
+    /// Says something on the client's console.
+    pub fn console(&self, text: &str) {
+        self.output(OutputCategory::Console, text.to_owned());
+    }
+
+    /// Says something that the user should see.
+    pub fn important(&self, text: &str) {
+        self.output(OutputCategory::Important, text.to_owned());
+    }
+
+    fn output(&self, category: OutputCategory, output: String) {
+        self.event("output", &OutputEventBody { category, output });
+    }
+}
+
+/// Tells of the process, its threads and its images, before it is let go.
+pub fn announce(session: &mut Session) {
+    session.told.announced = true;
+    process(session);
+    for thread in session.debugger.threads() {
+        thread_started(session, thread.id);
+    }
+    for module in session.debugger.modules() {
+        module_loaded(session, &module);
+    }
+}
+
+fn process(session: &Session) {
+    let program = session.debugger.program();
+    session.event(
+        "process",
+        &ProcessEventBody {
+            name: program.map_or_else(String::new, |path| path.to_string_lossy().into_owned()),
+            system_process_id: Some(session.debugger.pid().unwrap_or_default().into()),
+            is_local_process: Some(true),
+            start_method: Some(session.startup.method()),
+            pointer_size: Some(i64::from(session.debugger.pointer_size()) * 8),
+        },
+    );
+}
+
+/// Tells that the program runs, where the client did not ask for it.
+pub fn continued(session: &Session) {
+    session.event(
+        "continued",
+        &ContinuedEventBody {
+            thread_id: session.debugger.pid().unwrap_or_default().into(),
+            all_threads_continued: Some(true),
+        },
+    );
+}
+
+fn thread_started(session: &mut Session, id: ThreadId) {
+    if session.told.announced && session.told.threads.insert(id) {
+        thread_event(session, ThreadEventReason::Started, id);
+    }
+}
+
+fn thread_event(session: &Session, reason: ThreadEventReason, id: ThreadId) {
+    let thread_id = id.0.into();
+    session.event("thread", &ThreadEventBody { reason, thread_id });
+}
+
+fn module_loaded(session: &mut Session, info: &ModuleInfo) {
+    if !session.told.announced {
+        return;
+    }
+    let reason = match session.told.modules.insert(info.id) {
+        true => "new",
+        false => "changed",
+    };
+    let module = Module {
+        id: info.id.0,
+        name: info.name.clone(),
+        path: Some(info.path.to_string_lossy().into_owned()),
+        version: info.build_id.clone(),
+        symbol_status: Some(match info.symbols {
+            SymbolStatus::DebugInfo => "Debug info loaded",
+            SymbolStatus::SymbolsOnly => "Symbols only; compile with -g for more",
+            SymbolStatus::Stripped => "No symbols",
+        }),
+        symbol_file_path: info
+            .symbol_file
+            .as_ref()
+            .map(|path| path.to_string_lossy().into_owned()),
+        address_range: Some(format!("{}-{}", info.range.start, info.range.end)),
+    };
+    session.event("module", &ModuleEventBody { reason, module });
+    if info.is_program && info.symbols != SymbolStatus::DebugInfo {
+        session.console(&format!(
+            "{} has no debug info; compile it with -g to see lines and variables\n",
+            info.name
+        ));
+    }
+}
+
+fn module_unloaded(session: &mut Session, id: ModuleId) {
+    if session.told.modules.remove(&id) {
+        let module = Module {
+            id: id.0,
+            ..Module::default()
+        };
+        let reason = "removed";
+        session.event("module", &ModuleEventBody { reason, module });
+    }
+}
+
+fn breakpoint_changed(session: &mut Session, id: BreakpointId) {
+    if let Some(info) = session.debugger.breakpoint(id) {
+        let breakpoint = describe_breakpoint(session, &info);
+        let reason = "changed";
+        session.event("breakpoint", &BreakpointEventBody { reason, breakpoint });
+    }
+}
+
+fn output(session: &mut Session, stream: OutputStream, bytes: &[u8]) {
+    let (carry, category) = match stream {
+        OutputStream::Stdout => (&mut session.told.stdout, OutputCategory::Stdout),
+        OutputStream::Stderr => (&mut session.told.stderr, OutputCategory::Stderr),
+    };
+    let text = carry.push(bytes);
+    if !text.is_empty() {
+        session.output(category, text);
+    }
+}
+
+fn stopped(session: &mut Session, stop: Stop) {
+    let (reason, ids, description, text) = match stop.reason {
+        StopReason::Entry => ("entry", Vec::new(), None, None),
+        StopReason::Step => ("step", Vec::new(), None, None),
+        StopReason::Pause => ("pause", Vec::new(), None, None),
+        StopReason::Breakpoint(ids) => ("breakpoint", ids, None, None),
+        StopReason::BreakpointError(ids, why) => {
+            session.important(&format!("{why}\n"));
+            ("breakpoint", ids, None, Some(why))
+        }
+        StopReason::Signal(info) => {
+            let name = crate::signal::name(info.signal.0);
+            let text = signal_text(&name, &info);
+            (
+                "exception",
+                Vec::new(),
+                Some(format!("signal {name}")),
+                Some(text),
+            )
+        }
+        StopReason::Trap => (
+            "exception",
+            Vec::new(),
+            Some("signal SIGTRAP".to_owned()),
+            Some("the program ran into a trap instruction of its own".to_owned()),
+        ),
+    };
+    session.event(
+        "stopped",
+        &StoppedEventBody {
+            reason,
+            description,
+            thread_id: stop.thread.0.into(),
+            preserve_focus_hint: false,
+            text,
+            all_threads_stopped: true,
+            hit_breakpoint_ids: ids.into_iter().map(|id| id.0).collect(),
+        },
+    );
+}
+
+fn signal_text(name: &str, info: &SignalInfo) -> String {
+    match (info.address, info.sender) {
+        (Some(address), _) => format!("{name} at address {address}"),
+        (None, Some(pid)) => format!("{name} from process {pid}"),
+        (None, None) => name.to_owned(),
+    }
+}
+
+/// Tells of the end, once, after all the program has said.
+pub fn exited(session: &mut Session, status: ExitStatus) {
+    if std::mem::replace(&mut session.told.ended, true) {
+        return;
+    }
+    startup::answer(session);
+    for (category, rest) in [
+        (OutputCategory::Stdout, session.told.stdout.finish()),
+        (OutputCategory::Stderr, session.told.stderr.finish()),
+    ] {
+        if !rest.is_empty() {
+            session.output(category, rest);
+        }
+    }
+    session.handles.clear();
+    if status != ExitStatus::Detached {
+        let exit_code = status.shell_code().into();
+        session.event("exited", &ExitedEventBody { exit_code });
+    }
+    session.event("terminated", &());
+}
+
+/// Text that arrives cut anywhere, also inside a character.
+#[derive(Debug, Default)]
+struct Utf8Carry {
+    rest: Vec<u8>,
+}
+
+impl Utf8Carry {
+    /// The text up to the last whole character; what is no UTF-8 becomes U+FFFD.
+    fn push(&mut self, bytes: &[u8]) -> String {
+        self.rest.extend_from_slice(bytes);
+        let bytes = std::mem::take(&mut self.rest);
+        let mut text = String::with_capacity(bytes.len());
+        let mut chunks = bytes.utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
+            text.push_str(chunk.valid());
+            let cut_off = chunks.peek().is_none() && is_cut_off(chunk.invalid());
+            if cut_off {
+                self.rest = chunk.invalid().to_vec();
+            } else if !chunk.invalid().is_empty() {
+                text.push(char::REPLACEMENT_CHARACTER);
+            }
+        }
+        text
+    }
+
+    /// What remains when nothing more comes.
+    fn finish(&mut self) -> String {
+        String::from_utf8_lossy(&std::mem::take(&mut self.rest)).into_owned()
+    }
+}
+
+/// Whether `bytes` are the beginning of a character.
+fn is_cut_off(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_survive_any_cut() {
+        let text = "aü€😀\u{0}z";
+        for cut in 0..text.len() {
+            let mut carry = Utf8Carry::default();
+            let (first, second) = text.as_bytes().split_at(cut);
+            let mut joined = carry.push(first);
+            joined.push_str(&carry.push(second));
+            assert_eq!(joined, text);
+            assert_eq!(carry.finish(), "");
+        }
+    }
+
+    #[test]
+    fn invalid_bytes_are_replaced() {
+        let mut carry = Utf8Carry::default();
+        assert_eq!(carry.push(b"a\xffb\xe2\x82"), "a\u{fffd}b");
+        assert_eq!(carry.push(b"x"), "\u{fffd}x");
+        assert_eq!(carry.push(b"\xe2"), "");
+        assert_eq!(carry.finish(), "\u{fffd}");
+    }
+}

@@ -1,0 +1,209 @@
+//! The numbers by which a client names frames and things that can be opened. They live until
+//! the program runs on; an old one is an error that says so, never another object.
+
+use crate::error::RequestError;
+use engine::{FrameKey, Value};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Something whose children can be asked for.
+#[derive(Clone, Debug)]
+pub enum Container {
+    /// A frame's variables.
+    Locals(FrameKey),
+    /// A frame's registers.
+    Registers(FrameKey),
+    /// A value's children.
+    Value(Opened),
+    /// Some of a value's indexed children, for clients that cannot page.
+    Bucket {
+        /// The value.
+        of: Opened,
+        /// Which of its indexed children.
+        range: Range<u64>,
+    },
+}
+
+/// A value that can be opened.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// The value.
+    pub value: Value,
+    /// The frame it was found in.
+    pub frame: Option<FrameKey>,
+    /// An expression for it.
+    pub expression: Option<String>,
+    /// Children that have names.
+    pub named: u64,
+    /// Children that have indices.
+    pub indexed: u64,
+}
+
+/// What a frame's scope shows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ScopeKind {
+    /// Arguments and locals.
+    Locals,
+    /// Registers.
+    Registers,
+}
+
+/// Things by number; numbers are not used again after [`Table::clear`].
+#[derive(Debug)]
+struct Table<T> {
+    first: i32,
+    items: Vec<T>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self {
+            first: 1,
+            items: Vec::new(),
+        }
+    }
+}
+
+impl<T> Table<T> {
+    fn next(&self) -> i32 {
+        // At 2^31 things the numbers start over; no client remembers those of so long ago.
+        i32::try_from(self.items.len())
+            .ok()
+            .and_then(|len| self.first.checked_add(len))
+            .unwrap_or(1)
+    }
+
+    fn insert(&mut self, item: T) -> i32 {
+        let id = self.next();
+        if id < self.first {
+            *self = Self::default();
+        }
+        self.items.push(item);
+        id
+    }
+
+    fn get(&self, id: i64, what: &str) -> Result<&T, RequestError> {
+        let index = id.saturating_sub(i64::from(self.first));
+        if (1..i64::from(self.first)).contains(&id) {
+            return Err(RequestError::StaleId(format!(
+                "{what} {id} is from an earlier stop; the program has run since"
+            )));
+        }
+        usize::try_from(index)
+            .ok()
+            .and_then(|index| self.items.get(index))
+            .ok_or_else(|| RequestError::StaleId(format!("there is no {what} {id}")))
+    }
+
+    fn clear(&mut self) {
+        self.first = self.next();
+        self.items.clear();
+    }
+}
+
+/// Everything that was given a number since the last stop.
+#[derive(Debug, Default)]
+pub struct Handles {
+    frames: Table<FrameKey>,
+    frame_ids: HashMap<FrameKey, i32>,
+    containers: Table<Container>,
+    scope_ids: HashMap<(FrameKey, ScopeKind), i32>,
+}
+
+impl Handles {
+    /// Forgets everything: the program runs on.
+    pub fn clear(&mut self) {
+        self.frames.clear();
+        self.frame_ids.clear();
+        self.containers.clear();
+        self.scope_ids.clear();
+    }
+
+    /// A frame's number, the same one each time.
+    pub fn frame_id(&mut self, key: FrameKey) -> i64 {
+        let frames = &mut self.frames;
+        let id = self
+            .frame_ids
+            .entry(key)
+            .or_insert_with(|| frames.insert(key));
+        i64::from(*id)
+    }
+
+    /// The frame of a number.
+    ///
+    /// # Errors
+    /// The number is from an earlier stop, or was never given.
+    pub fn frame(&self, id: i64) -> Result<FrameKey, RequestError> {
+        self.frames.get(id, "frame").copied()
+    }
+
+    /// The number of a frame's scope, the same one each time.
+    pub fn scope_id(&mut self, frame: FrameKey, kind: ScopeKind) -> i64 {
+        let containers = &mut self.containers;
+        let id = self.scope_ids.entry((frame, kind)).or_insert_with(|| {
+            containers.insert(match kind {
+                ScopeKind::Locals => Container::Locals(frame),
+                ScopeKind::Registers => Container::Registers(frame),
+            })
+        });
+        i64::from(*id)
+    }
+
+    /// A new number for something that can be opened.
+    pub fn container_id(&mut self, container: Container) -> i64 {
+        i64::from(self.containers.insert(container))
+    }
+
+    /// What a `variablesReference` stands for.
+    ///
+    /// # Errors
+    /// The number is from an earlier stop, or was never given.
+    pub fn container(&self, id: i64) -> Result<Container, RequestError> {
+        self.containers.get(id, "variables reference").cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::ThreadId;
+
+    fn key(level: usize) -> FrameKey {
+        FrameKey {
+            thread: ThreadId(7),
+            level,
+        }
+    }
+
+    #[test]
+    fn ids_are_stable_within_a_stop_and_stale_after_it() {
+        let mut handles = Handles::default();
+        let first = handles.frame_id(key(0));
+        assert_ne!(first, handles.frame_id(key(1)));
+        assert_eq!(first, handles.frame_id(key(0)));
+        let scope = handles.scope_id(key(0), ScopeKind::Locals);
+        assert_eq!(scope, handles.scope_id(key(0), ScopeKind::Locals));
+        assert_ne!(scope, handles.scope_id(key(1), ScopeKind::Locals));
+        assert!(matches!(handles.container(scope), Ok(Container::Locals(_))));
+        handles.clear();
+        let stale = handles.frame(first).unwrap_err().to_string();
+        assert!(stale.contains("earlier stop"), "{stale}");
+        assert!(handles.container(scope).is_err());
+        assert!(handles.frame_id(key(0)) > first);
+        assert!(handles.frame(0).is_err());
+        assert!(handles.frame(-5).is_err());
+        assert!(handles.frame(i64::MIN).is_err());
+        assert!(handles.frame(i64::MAX).is_err());
+    }
+
+    #[test]
+    fn numbers_fit_i32() {
+        let mut table = Table {
+            first: i32::MAX,
+            items: Vec::new(),
+        };
+        assert_eq!(table.insert('a'), i32::MAX);
+        assert_eq!(table.insert('b'), 1);
+        assert_eq!(*table.get(1, "x").unwrap(), 'b');
+    }
+}

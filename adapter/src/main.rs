@@ -1,0 +1,174 @@
+//! Stillpoint: a native debugger for C, C++ and Rust that is a Debug Adapter Protocol server.
+
+#![forbid(unsafe_code)]
+
+mod client;
+mod codec;
+mod config;
+mod demo;
+mod error;
+mod events;
+mod handles;
+mod protocol;
+mod requests;
+mod routes;
+mod run;
+mod server;
+mod session;
+mod signal;
+mod source_map;
+mod startup;
+mod terminal;
+
+use clap::{Args, Parser, Subcommand};
+use session::SessionError;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use tracing_subscriber::EnvFilter;
+
+/// A native debugger for C, C++ and Rust; without a command it speaks the Debug Adapter
+/// Protocol on stdin and stdout.
+#[derive(Parser)]
+#[command(name = "stillpoint", version, args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(flatten)]
+    dap: Dap,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Speak the Debug Adapter Protocol on stdin and stdout, or on TCP
+    Dap(Dap),
+    /// Run a program and show each stop: place, stack, variables
+    Run(run::Options),
+    /// Build a small program with the system's C compiler and show a stop in it
+    Demo,
+    #[command(hide = true)]
+    LaunchInTerminal(LaunchInTerminal),
+}
+
+#[derive(Args)]
+struct Dap {
+    /// Serve on TCP; port 0 takes a free one. The address taken is printed
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses)]
+    listen: Option<Addresses>,
+    /// Write a log to this file (STILLPOINT_LOG says how much, `info` if unset)
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    #[arg(long, hide = true)]
+    socket_on_stdin: bool,
+}
+
+#[derive(Args)]
+struct LaunchInTerminal {
+    #[arg(long)]
+    connect: PathBuf,
+    #[arg(long, action = clap::ArgAction::Set)]
+    disable_aslr: bool,
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+#[derive(Clone)]
+struct Addresses(Vec<SocketAddr>);
+
+/// An address to listen on; where only a port is given, on the loopback interface.
+fn addresses(text: &str) -> Result<Addresses, String> {
+    let port = text.strip_prefix(':').unwrap_or(text);
+    let text = match port.parse::<u16>() {
+        Ok(port) => format!("127.0.0.1:{port}"),
+        Err(_) => text.to_owned(),
+    };
+    match text.to_socket_addrs() {
+        Ok(addresses) => Ok(Addresses(addresses.collect())),
+        Err(error) => Err(format!("not ADDRESS:PORT ({error})")),
+    }
+}
+
+fn main() -> ExitCode {
+    engine::os::prepare();
+    let cli = Cli::parse();
+    match cli.command {
+        None => dap(cli.dap),
+        Some(Command::Dap(options)) => dap(options),
+        Some(Command::Run(options)) => {
+            start_log(None);
+            run::run(options)
+        }
+        Some(Command::Demo) => {
+            start_log(None);
+            demo::demo()
+        }
+        Some(Command::LaunchInTerminal(LaunchInTerminal {
+            connect,
+            disable_aslr,
+            command,
+        })) => {
+            let mut command = command.into_iter();
+            let program = command.next().unwrap_or_default().into();
+            terminal::launch_in_terminal(&connect, disable_aslr, program, command.collect())
+        }
+    }
+}
+
+fn dap(options: Dap) -> ExitCode {
+    start_log(options.log.as_deref());
+    let end = match options.listen {
+        Some(Addresses(addresses)) => {
+            let log = options
+                .log
+                .iter()
+                .map(|log| format!("--log={}", log.display()));
+            let hand_on: Vec<String> = log.collect();
+            server::listen(&addresses, &hand_on).map_err(SessionError::from)
+        }
+        None if options.socket_on_stdin => server::serve_socket(),
+        None => server::serve_stdio(),
+    };
+    match end {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!(%error, "session ended");
+            eprintln!("stillpoint: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Logs to `file`, else to stderr what `STILLPOINT_LOG` asks for; never to stdout, which is the
+/// protocol's.
+fn start_log(file: Option<&Path>) {
+    let filter = |default: &str| {
+        EnvFilter::try_from_env("STILLPOINT_LOG").unwrap_or_else(|_| EnvFilter::new(default))
+    };
+    let log = || tracing_subscriber::fmt().with_ansi(false);
+    let to_stderr = |default| {
+        log()
+            .with_env_filter(filter(default))
+            .with_writer(io::stderr)
+            .init();
+    };
+    match file.map(|file| (file, File::options().create(true).append(true).open(file))) {
+        None => to_stderr("off"),
+        Some((_, Ok(opened))) => log()
+            .with_env_filter(filter("info"))
+            .with_writer(Mutex::new(opened))
+            .init(),
+        Some((file, Err(error))) => {
+            to_stderr("info");
+            eprintln!("stillpoint: cannot write {}: {error}", file.display());
+        }
+    }
+    std::panic::set_hook(Box::new(|panic| {
+        let backtrace = std::backtrace::Backtrace::capture();
+        tracing::error!(%panic, %backtrace, "panic");
+        eprintln!("stillpoint: {panic}");
+    }));
+}

@@ -1,0 +1,23 @@
+//! What the adapter says it can do.
+
+use serde::Serialize;
+
+/// The body of the `initialize` answer; each request adds what it brings (`Request::advertise`).
+#[derive(Serialize, Debug, Default, Clone)]
+#[serde(rename_all = "camelCase")]
+pub struct Capabilities {
+    pub supports_configuration_done_request: bool,
+    pub supports_function_breakpoints: bool,
+    pub supports_conditional_breakpoints: bool,
+    pub supports_hit_conditional_breakpoints: bool,
+    pub supports_evaluate_for_hovers: bool,
+    pub supports_set_variable: bool,
+    pub supports_value_formatting_options: bool,
+    pub support_terminate_debuggee: bool,
+    pub supports_delayed_stack_trace_loading: bool,
+    pub supports_log_points: bool,
+    pub supports_terminate_request: bool,
+    pub supports_cancel_request: bool,
+    pub supports_clipboard_context: bool,
+    pub supports_stepping_granularity: bool,
+}

@@ -1,0 +1,27 @@
+//! The wire. The `dap` crate's structs where they are right, our own (with the specification's
+//! names) where they are not; nothing outside this folder can tell, or imports `dap`.
+
+mod arguments;
+mod capabilities;
+mod envelope;
+#[cfg(test)]
+mod schema;
+mod types;
+
+pub use arguments::*;
+pub use capabilities::Capabilities;
+pub use envelope::{Incoming, Malformed, Outgoing, Request, Response, body_of, read_message};
+pub use types::*;
+
+pub use dap::events::{ContinuedEventBody, ExitedEventBody, ProcessEventBody, ThreadEventBody};
+pub use dap::requests::{
+    CancelArguments, DisconnectArguments, NextArguments, ScopesArguments,
+    SetFunctionBreakpointsArguments, SetVariableArguments, StackTraceArguments, StepInArguments,
+    StepOutArguments, TerminateArguments, VariablesArguments,
+};
+pub use dap::responses::{SetVariableResponse, SourceResponse, ThreadsResponse, VariablesResponse};
+pub use dap::types::{
+    ProcessEventStartMethod, SteppingGranularity, Thread, ThreadEventReason, ValueFormat, Variable,
+    VariablePresentationHint, VariablePresentationHintAttributes, VariablePresentationHintKind,
+    VariablesArgumentsFilter,
+};

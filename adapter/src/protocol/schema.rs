@@ -1,0 +1,323 @@
+//! Samples of what we send, held against the official schema where it is at hand.
+
+use super::*;
+use crate::error::RequestError;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// The schema: `$STILLPOINT_DAP_SCHEMA`, or beside the work tree.
+fn schema() -> Option<Value> {
+    let beside = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../shared/dap/debugAdapterProtocol.json"
+    );
+    let named = std::env::var_os("STILLPOINT_DAP_SCHEMA");
+    let path = named.as_deref().map_or(Path::new(beside), Path::new);
+    let Ok(text) = std::fs::read(path) else {
+        println!("skipped: there is no {}", path.display());
+        return None;
+    };
+    Some(serde_json::from_slice(&text).expect("the schema is JSON"))
+}
+
+/// Holds a message against one definition of the schema, and against our own rule: no nulls.
+fn check(schema: &Value, definition: &str, message: &Outgoing<'_>) {
+    let text = serde_json::to_string(message).expect("JSON");
+    let mut message: Value = serde_json::from_str(&text).expect("JSON");
+    message["seq"] = json!(1);
+    assert!(!text.contains("null"), "{definition}: {text}");
+    let mut root = schema.clone();
+    root["$ref"] = json!(format!("#/definitions/{definition}"));
+    let validator = jsonschema::validator_for(&root).expect("a schema");
+    let errors: Vec<String> = validator
+        .iter_errors(&message)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{definition}: {errors:#?}\n{text}");
+    known_fields(schema, definition, &message, definition);
+}
+
+/// Every field we send is one that the schema has: a misspelled one would validate too.
+fn known_fields(schema: &Value, definition: &str, value: &Value, at: &str) {
+    let properties = properties(schema, &schema["definitions"][definition]);
+    fields(schema, &properties, value, at);
+}
+
+fn fields(schema: &Value, properties: &Value, value: &Value, at: &str) {
+    let (Some(properties), Some(object)) = (properties.as_object(), value.as_object()) else {
+        return;
+    };
+    for (key, value) in object {
+        let at = format!("{at}.{key}");
+        let property = properties.get(key);
+        let property = property.unwrap_or_else(|| panic!("{at} is not in the schema"));
+        let (property, values) = match value.as_array() {
+            Some(values) => (&property["items"], values.iter().collect()),
+            None => (property, vec![value]),
+        };
+        for value in values {
+            match property["$ref"].as_str() {
+                Some(name) => {
+                    let name = name.trim_start_matches("#/definitions/");
+                    known_fields(schema, name, value, &at);
+                }
+                None => fields(schema, &property["properties"], value, &at),
+            }
+        }
+    }
+}
+
+/// The properties of a definition, those it inherits (`allOf`) included.
+fn properties(schema: &Value, definition: &Value) -> Value {
+    let mut all = definition["properties"].clone();
+    for part in definition["allOf"].as_array().into_iter().flatten() {
+        let part = match part["$ref"].as_str() {
+            Some(name) => &schema["definitions"][name.trim_start_matches("#/definitions/")],
+            None => part,
+        };
+        if let Value::Object(more) = properties(schema, part) {
+            match &mut all {
+                Value::Object(all) => all.extend(more),
+                _ => all = Value::Object(more),
+            }
+        }
+    }
+    all
+}
+
+fn response(schema: &Value, definition: &str, body: &impl Serialize) {
+    let message = Outgoing::Response {
+        request_seq: 1,
+        success: true,
+        command: "x",
+        message: None,
+        body: body_of(body).expect("JSON"),
+    };
+    check(schema, definition, &message);
+}
+
+fn event(schema: &Value, definition: &str, event: &'static str, body: &impl Serialize) {
+    let body = body_of(body).expect("JSON");
+    check(schema, definition, &Outgoing::Event { event, body });
+}
+
+fn source() -> Source {
+    Source {
+        name: Some("a.c".to_owned()),
+        path: Some("/a.c".to_owned()),
+        source_reference: None,
+        presentation_hint: Some(SourceHint::Deemphasize),
+    }
+}
+
+fn breakpoint() -> Breakpoint {
+    Breakpoint {
+        id: Some(1),
+        verified: false,
+        message: Some("why".to_owned()),
+        source: Some(source()),
+        line: Some(3),
+        column: Some(1),
+        instruction_reference: Some("0x401000".to_owned()),
+        reason: Some(BreakpointReason::Pending),
+    }
+}
+
+#[test]
+fn responses() {
+    let Some(schema) = schema() else { return };
+    response(
+        &schema,
+        "InitializeResponse",
+        &crate::routes::capabilities(),
+    );
+    response(&schema, "LaunchResponse", &());
+    let breakpoints = vec![breakpoint(), Breakpoint::default()];
+    response(
+        &schema,
+        "SetBreakpointsResponse",
+        &BreakpointsResponse { breakpoints },
+    );
+    let all_threads_continued = true;
+    response(
+        &schema,
+        "ContinueResponse",
+        &ContinueResponse {
+            all_threads_continued,
+        },
+    );
+    let frame = StackFrame {
+        id: 1,
+        name: "main".to_owned(),
+        source: Some(source()),
+        line: 1,
+        column: 0,
+        instruction_pointer_reference: "0x1".to_owned(),
+        module_id: Some(1),
+        presentation_hint: Some(FrameHint::Subtle),
+    };
+    let stack = StackTraceResponse {
+        stack_frames: vec![frame],
+        total_frames: 1,
+    };
+    response(&schema, "StackTraceResponse", &stack);
+    let scope = Scope {
+        name: "Locals",
+        presentation_hint: "locals",
+        variables_reference: 1,
+        expensive: false,
+    };
+    response(
+        &schema,
+        "ScopesResponse",
+        &ScopesResponse {
+            scopes: vec![scope],
+        },
+    );
+    let hint = VariablePresentationHint {
+        kind: Some(VariablePresentationHintKind::Virtual),
+        attributes: Some(vec![VariablePresentationHintAttributes::ReadOnly]),
+        ..VariablePresentationHint::default()
+    };
+    let variable = Variable {
+        name: "x".to_owned(),
+        type_field: Some("int".to_owned()),
+        presentation_hint: Some(hint.clone()),
+        indexed_variables: Some(1),
+        ..Variable::default()
+    };
+    let variables = vec![variable, Variable::default()];
+    response(
+        &schema,
+        "VariablesResponse",
+        &VariablesResponse { variables },
+    );
+    let value = EvaluateResponse {
+        result: "1".to_owned(),
+        type_name: Some("int".to_owned()),
+        presentation_hint: Some(hint),
+        variables_reference: 0,
+        named_variables: None,
+        indexed_variables: Some(5),
+    };
+    response(&schema, "EvaluateResponse", &value);
+    response(
+        &schema,
+        "SetVariableResponse",
+        &SetVariableResponse::default(),
+    );
+    response(&schema, "SourceResponse", &SourceResponse::default());
+    let thread = Thread {
+        id: 1,
+        name: "main".to_owned(),
+    };
+    response(
+        &schema,
+        "ThreadsResponse",
+        &ThreadsResponse {
+            threads: vec![thread],
+        },
+    );
+}
+
+#[test]
+fn failures() {
+    let Some(schema) = schema() else { return };
+    for error in [
+        RequestError::Cancelled,
+        RequestError::NotStopped("running"),
+        RequestError::Start("no such file".to_owned()),
+    ] {
+        let failure = Outgoing::failure(1, "next", error.message(), error.body());
+        check(&schema, "ErrorResponse", &failure);
+    }
+    assert_eq!(RequestError::NotStopped("running").message(), "notStopped");
+    assert_eq!(RequestError::Cancelled.message(), "cancelled");
+}
+
+#[test]
+fn events() {
+    let Some(schema) = schema() else { return };
+    event(&schema, "InitializedEvent", "initialized", &());
+    event(&schema, "TerminatedEvent", "terminated", &());
+    event(
+        &schema,
+        "ExitedEvent",
+        "exited",
+        &ExitedEventBody { exit_code: 139 },
+    );
+    let process = ProcessEventBody {
+        name: "/a.out".to_owned(),
+        system_process_id: Some(1),
+        is_local_process: Some(true),
+        start_method: Some(ProcessEventStartMethod::Launch),
+        pointer_size: Some(64),
+    };
+    event(&schema, "ProcessEvent", "process", &process);
+    let thread = ThreadEventBody {
+        reason: ThreadEventReason::Started,
+        thread_id: 1,
+    };
+    event(&schema, "ThreadEvent", "thread", &thread);
+    let continued = ContinuedEventBody {
+        thread_id: 1,
+        all_threads_continued: Some(true),
+    };
+    event(&schema, "ContinuedEvent", "continued", &continued);
+    let stopped = StoppedEventBody {
+        reason: "exception",
+        description: Some("signal SIGSEGV".to_owned()),
+        thread_id: 1,
+        preserve_focus_hint: false,
+        text: Some("SIGSEGV at address 0x0".to_owned()),
+        all_threads_stopped: true,
+        hit_breakpoint_ids: vec![1],
+    };
+    event(&schema, "StoppedEvent", "stopped", &stopped);
+    let output = OutputEventBody {
+        category: OutputCategory::Important,
+        output: "\u{0}".to_owned(),
+    };
+    event(&schema, "OutputEvent", "output", &output);
+    let changed = BreakpointEventBody {
+        reason: "changed",
+        breakpoint: breakpoint(),
+    };
+    event(&schema, "BreakpointEvent", "breakpoint", &changed);
+    let module = Module {
+        id: 1,
+        name: "libc.so.6".to_owned(),
+        path: Some("/libc.so.6".to_owned()),
+        version: Some("abcd".to_owned()),
+        symbol_status: Some("Symbols only"),
+        symbol_file_path: Some("/usr/lib/debug/x".to_owned()),
+        address_range: Some("0x1-0x2".to_owned()),
+    };
+    let reason = "new";
+    event(
+        &schema,
+        "ModuleEvent",
+        "module",
+        &ModuleEventBody { reason, module },
+    );
+}
+
+#[test]
+fn requests() {
+    let Some(schema) = schema() else { return };
+    let arguments = RunInTerminalRequestArguments {
+        kind: "integrated",
+        title: "a.out".to_owned(),
+        cwd: "/".to_owned(),
+        args: vec!["x".to_owned()],
+        env: [("A".to_owned(), Some("1".to_owned()))].into(),
+    };
+    let arguments = body_of(&arguments).expect("JSON");
+    let command = "runInTerminal";
+    check(
+        &schema,
+        "RunInTerminalRequest",
+        &Outgoing::Request { command, arguments },
+    );
+}

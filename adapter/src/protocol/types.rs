@@ -1,0 +1,295 @@
+//! Types of the wire that the `dap` crate has wrong (0.4.1-alpha1 loses fields that are not
+//! camelCase, lacks newer ones, and prints nulls).
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A source file.
+#[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct Source {
+    /// For people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Greater than 0: its text is to be had by the `source` request only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_reference: Option<i64>,
+    /// How to show it; only ever sent.
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
+    pub presentation_hint: Option<SourceHint>,
+}
+
+/// How to show a source.
+#[derive(Serialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum SourceHint {
+    /// It is not there, or of no interest.
+    Deemphasize,
+}
+
+/// A breakpoint as it stands.
+#[derive(Serialize, Debug, Default, Clone)]
+#[serde(rename_all = "camelCase")]
+pub struct Breakpoint {
+    /// Its number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<u32>,
+    /// Whether it can be hit.
+    pub verified: bool,
+    /// What there is to know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    /// Its line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<i64>,
+    /// Its column.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<i64>,
+    /// Its address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instruction_reference: Option<String>,
+    /// Why it is not verified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<BreakpointReason>,
+}
+
+/// Why a breakpoint is not verified.
+#[derive(Serialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum BreakpointReason {
+    /// It may be, when more code is loaded.
+    Pending,
+    /// It never will be.
+    Failed,
+}
+
+/// The result of all requests that set breakpoints.
+#[derive(Serialize, Debug)]
+pub struct BreakpointsResponse {
+    /// In the order of the request.
+    pub breakpoints: Vec<Breakpoint>,
+}
+
+/// The `breakpoint` event.
+#[derive(Serialize, Debug)]
+pub struct BreakpointEventBody {
+    /// `changed`, `new` or `removed`.
+    pub reason: &'static str,
+    /// The breakpoint.
+    pub breakpoint: Breakpoint,
+}
+
+/// The `stopped` event.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct StoppedEventBody {
+    /// Why, in the specification's words.
+    pub reason: &'static str,
+    /// Why, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The thread that caused it.
+    pub thread_id: i64,
+    /// Whether the client should stay where it looks.
+    pub preserve_focus_hint: bool,
+    /// More about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Whether all threads stand.
+    pub all_threads_stopped: bool,
+    /// The breakpoints that caused it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hit_breakpoint_ids: Vec<u32>,
+}
+
+/// The `output` event.
+#[derive(Serialize, Debug)]
+pub struct OutputEventBody {
+    /// Whose words these are.
+    pub category: OutputCategory,
+    /// The words.
+    pub output: String,
+}
+
+/// Whose words an output is.
+#[derive(Serialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum OutputCategory {
+    /// The debugger's.
+    Console,
+    /// The debugger's, to be seen.
+    Important,
+    /// The program's.
+    Stdout,
+    /// The program's complaints.
+    Stderr,
+}
+
+/// The `module` event.
+#[derive(Serialize, Debug)]
+pub struct ModuleEventBody {
+    /// `new`, `changed` or `removed`.
+    pub reason: &'static str,
+    /// The module.
+    pub module: Module,
+}
+
+/// An image of the process.
+#[derive(Serialize, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct Module {
+    /// Its number.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// Its file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Its build-id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// How much is known of it, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub symbol_status: Option<&'static str>,
+    /// The separate file with its debug info.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub symbol_file_path: Option<String>,
+    /// Where it is loaded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address_range: Option<String>,
+}
+
+/// A frame of a stack.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct StackFrame {
+    /// Its number.
+    pub id: i64,
+    /// The function.
+    pub name: String,
+    /// The file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    /// The line; 0 without a source.
+    pub line: i64,
+    /// The column; 0 without a source.
+    pub column: i64,
+    /// The address.
+    pub instruction_pointer_reference: String,
+    /// The image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub module_id: Option<u32>,
+    /// How to show it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub presentation_hint: Option<FrameHint>,
+}
+
+/// How to show a frame.
+#[derive(Serialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum FrameHint {
+    /// It is of no interest.
+    Subtle,
+}
+
+/// The result of `stackTrace`.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct StackTraceResponse {
+    /// The frames asked for.
+    pub stack_frames: Vec<StackFrame>,
+    /// Frames in all, or more than were seen yet.
+    pub total_frames: usize,
+}
+
+/// A group of a frame's variables.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct Scope {
+    /// For people.
+    pub name: &'static str,
+    /// What it is.
+    pub presentation_hint: &'static str,
+    /// Its number.
+    pub variables_reference: i64,
+    /// Whether it takes time to show.
+    pub expensive: bool,
+}
+
+/// The result of `scopes`.
+#[derive(Serialize, Debug)]
+pub struct ScopesResponse {
+    /// The scopes.
+    pub scopes: Vec<Scope>,
+}
+
+/// The result of `evaluate`.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct EvaluateResponse {
+    /// The value.
+    pub result: String,
+    /// Its type.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub type_name: Option<String>,
+    /// How to show it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub presentation_hint: Option<super::VariablePresentationHint>,
+    /// Its number, 0 where there is nothing to open.
+    pub variables_reference: i64,
+    /// Children that have names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub named_variables: Option<i64>,
+    /// Children that have indices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub indexed_variables: Option<i64>,
+}
+
+/// The result of `continue`.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct ContinueResponse {
+    /// Whether all threads run now.
+    pub all_threads_continued: bool,
+}
+
+/// Arguments of the `runInTerminal` request to the client.
+#[derive(Serialize, Debug)]
+pub struct RunInTerminalRequestArguments {
+    /// `integrated` or `external`.
+    pub kind: &'static str,
+    /// The terminal's title.
+    pub title: String,
+    /// The working directory.
+    pub cwd: String,
+    /// The program and its arguments.
+    pub args: Vec<String>,
+    /// Changes to the environment; null removes.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, Option<String>>,
+}
+
+/// The body of an answer that says no.
+#[derive(Serialize, Debug)]
+pub struct ErrorBody {
+    /// Why.
+    pub error: ErrorMessage,
+}
+
+/// Why a request failed.
+#[derive(Serialize, Debug, Clone)]
+#[serde(rename_all = "camelCase")]
+pub struct ErrorMessage {
+    /// What kind of error.
+    pub id: u32,
+    /// For people.
+    pub format: String,
+    /// Whether people should see it.
+    pub show_user: bool,
+}

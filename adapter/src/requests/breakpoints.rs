@@ -1,0 +1,271 @@
+//! Breakpoints: the client's sets, and how breakpoints stand.
+
+use crate::error::RequestError;
+use crate::protocol::{
+    Breakpoint, BreakpointReason, BreakpointsResponse, Capabilities, SetBreakpointsArguments,
+    SetExceptionBreakpointsArguments, SetFunctionBreakpointsArguments, Source, SourceBreakpoint,
+};
+use crate::routes::{Request, When};
+use crate::session::Session;
+use engine::{BreakpointId, BreakpointInfo, BreakpointOptions, BreakpointPlace};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// What the client set. Sets are kept by path exactly as it was spelled: debugger-cli has two
+/// spellings of one file, and each `setBreakpoints` replaces its own set only.
+#[derive(Debug, Default)]
+pub struct Breakpoints {
+    sources: HashMap<String, Vec<engine::SourceBreakpoint>>,
+    asked: HashMap<BreakpointId, Asked>,
+}
+
+/// Where the client wanted a breakpoint.
+#[derive(Clone, Debug)]
+struct Asked {
+    path: String,
+    line: u32,
+}
+
+/// Replaces the breakpoints of one source.
+pub enum SetBreakpoints {}
+
+impl Request for SetBreakpoints {
+    const COMMAND: &'static str = "setBreakpoints";
+    const WHEN: When = When::Always;
+    type Arguments = SetBreakpointsArguments;
+    type Body = BreakpointsResponse;
+
+    fn advertise(capabilities: &mut Capabilities) {
+        capabilities.supports_conditional_breakpoints = true;
+        capabilities.supports_hit_conditional_breakpoints = true;
+        capabilities.supports_log_points = true;
+    }
+
+    fn handle(
+        session: &mut Session,
+        arguments: SetBreakpointsArguments,
+    ) -> Result<BreakpointsResponse, RequestError> {
+        let source = arguments.source;
+        let key = source.path.or(source.name).ok_or_else(|| {
+            RequestError::Arguments("setBreakpoints: `source.path` is missing".to_owned())
+        })?;
+        let wanted: Vec<_> = match (arguments.breakpoints, arguments.lines) {
+            (Some(breakpoints), _) => breakpoints
+                .into_iter()
+                .map(|breakpoint| wanted(session, breakpoint))
+                .collect(),
+            (None, lines) => lines
+                .unwrap_or_default()
+                .into_iter()
+                .map(|line| engine::SourceBreakpoint {
+                    line: session.client.line_in(line),
+                    column: None,
+                    options: BreakpointOptions::default(),
+                })
+                .collect(),
+        };
+        if session.startup.no_debug {
+            return Ok(switched_off(wanted.len()));
+        }
+        let infos = set_source(session, &key, &wanted);
+        let breakpoints = &mut session.breakpoints;
+        for (info, wanted) in infos.iter().zip(&wanted) {
+            let asked = Asked {
+                path: key.clone(),
+                line: wanted.line,
+            };
+            breakpoints.asked.insert(info.id, asked);
+        }
+        breakpoints.sources.insert(key, wanted);
+        Ok(described(session, &infos))
+    }
+}
+
+fn wanted(session: &Session, breakpoint: SourceBreakpoint) -> engine::SourceBreakpoint {
+    engine::SourceBreakpoint {
+        line: session.client.line_in(breakpoint.line),
+        column: breakpoint
+            .column
+            .map(|column| session.client.column_in(column)),
+        options: BreakpointOptions {
+            condition: given(breakpoint.condition),
+            hit_condition: given(breakpoint.hit_condition),
+            log_message: given(breakpoint.log_message),
+        },
+    }
+}
+
+/// Editors send empty texts for fields left empty.
+fn given(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.trim().is_empty())
+}
+
+fn set_source(
+    session: &mut Session,
+    key: &str,
+    wanted: &[engine::SourceBreakpoint],
+) -> Vec<BreakpointInfo> {
+    let local = session.client.path_in(key);
+    let source = session.sources.map().to_debug_info(&local);
+    session
+        .debugger
+        .set_source_breakpoints(key, &source, wanted)
+}
+
+/// Sets everything once more: the launch settings have come, and may move or forbid it.
+pub fn set_again(session: &mut Session) {
+    let off = session.startup.no_debug;
+    if off {
+        session.debugger.set_function_breakpoints(&[]);
+    }
+    if off || !session.sources.map().is_empty() {
+        let sets = std::mem::take(&mut session.breakpoints.sources);
+        for (key, wanted) in &sets {
+            set_source(session, key, if off { &[] } else { wanted });
+        }
+        session.breakpoints.sources = sets;
+    }
+}
+
+fn switched_off(count: usize) -> BreakpointsResponse {
+    let breakpoint = Breakpoint {
+        message: Some("the program runs without debugging (noDebug)".to_owned()),
+        reason: Some(BreakpointReason::Failed),
+        ..Breakpoint::default()
+    };
+    BreakpointsResponse {
+        breakpoints: vec![breakpoint; count],
+    }
+}
+
+/// Replaces the breakpoints on functions.
+pub enum SetFunctionBreakpoints {}
+
+impl Request for SetFunctionBreakpoints {
+    const COMMAND: &'static str = "setFunctionBreakpoints";
+    const WHEN: When = When::Always;
+    type Arguments = SetFunctionBreakpointsArguments;
+    type Body = BreakpointsResponse;
+
+    fn advertise(capabilities: &mut Capabilities) {
+        capabilities.supports_function_breakpoints = true;
+    }
+
+    fn handle(
+        session: &mut Session,
+        arguments: SetFunctionBreakpointsArguments,
+    ) -> Result<BreakpointsResponse, RequestError> {
+        let wanted: Vec<_> = arguments
+            .breakpoints
+            .into_iter()
+            .map(|breakpoint| engine::FunctionBreakpoint {
+                name: breakpoint.name,
+                options: BreakpointOptions {
+                    condition: given(breakpoint.condition),
+                    hit_condition: given(breakpoint.hit_condition),
+                    log_message: None,
+                },
+            })
+            .collect();
+        if session.startup.no_debug {
+            return Ok(switched_off(wanted.len()));
+        }
+        let infos = session.debugger.set_function_breakpoints(&wanted);
+        Ok(described(session, &infos))
+    }
+}
+
+/// Accepts any exception filters, and says of each that it does nothing.
+pub enum SetExceptionBreakpoints {}
+
+impl Request for SetExceptionBreakpoints {
+    const COMMAND: &'static str = "setExceptionBreakpoints";
+    const WHEN: When = When::Always;
+    type Arguments = SetExceptionBreakpointsArguments;
+    type Body = BreakpointsResponse;
+
+    fn handle(
+        _: &mut Session,
+        arguments: SetExceptionBreakpointsArguments,
+    ) -> Result<BreakpointsResponse, RequestError> {
+        let options = arguments.filter_options.into_iter();
+        let filters = arguments.filters.into_iter();
+        let breakpoints = filters
+            .chain(options.map(|option| option.filter_id))
+            .map(|filter| Breakpoint {
+                message: Some(format!("there is no exception filter `{filter}`")),
+                reason: Some(BreakpointReason::Failed),
+                ..Breakpoint::default()
+            })
+            .collect();
+        Ok(BreakpointsResponse { breakpoints })
+    }
+}
+
+fn described(session: &mut Session, infos: &[BreakpointInfo]) -> BreakpointsResponse {
+    let breakpoints = infos
+        .iter()
+        .map(|info| describe_breakpoint(session, info))
+        .collect();
+    BreakpointsResponse { breakpoints }
+}
+
+/// A breakpoint as the client sees it.
+pub fn describe_breakpoint(session: &mut Session, info: &BreakpointInfo) -> Breakpoint {
+    let asked = session.breakpoints.asked.get(&info.id).cloned();
+    let mut breakpoint = Breakpoint {
+        id: Some(info.id.0),
+        verified: info.verified,
+        message: info.message.clone(),
+        ..Breakpoint::default()
+    };
+    if !info.verified {
+        breakpoint.reason = Some(match info.failed {
+            true => BreakpointReason::Failed,
+            false => BreakpointReason::Pending,
+        });
+    }
+    match &info.place {
+        Some(place) => at_place(session, &mut breakpoint, place, asked.as_ref()),
+        None => {
+            if let Some(asked) = asked {
+                breakpoint.source = Some(as_spelled(&asked.path));
+                breakpoint.line = Some(session.client.line_out(asked.line));
+            }
+        }
+    }
+    breakpoint
+}
+
+fn at_place(
+    session: &mut Session,
+    breakpoint: &mut Breakpoint,
+    place: &BreakpointPlace,
+    asked: Option<&Asked>,
+) {
+    breakpoint.instruction_reference = Some(place.address.to_string());
+    let Some((path, line, column)) = &place.source else {
+        return;
+    };
+    // Where the client's own spelling leads to the same file, it knows the file by that.
+    let own = asked.filter(|asked| {
+        let wanted = session.client.path_in(&asked.path);
+        wanted.is_absolute() && wanted.file_name() == path.file_name()
+    });
+    breakpoint.source = Some(match own {
+        Some(asked) => as_spelled(&asked.path),
+        None => session.sources.of(path, &session.client),
+    });
+    breakpoint.line = Some(session.client.line_out(*line));
+    breakpoint.column = (*column > 0).then(|| session.client.column_out(*column));
+}
+
+fn as_spelled(path: &str) -> Source {
+    Source {
+        name: Path::new(path)
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned()),
+        path: Some(path.to_owned()),
+        ..Source::default()
+    }
+}

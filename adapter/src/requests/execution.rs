@@ -1,0 +1,132 @@
+//! Going on, and stopping.
+
+use crate::error::RequestError;
+use crate::protocol::{
+    Capabilities, ContinueResponse, NextArguments, NoArguments, StepInArguments, StepOutArguments,
+    SteppingGranularity,
+};
+use crate::routes::{Request, When};
+use crate::session::Session;
+use engine::{Granularity, State, StepKind, ThreadId};
+
+/// Lets everything run, whichever thread was named.
+pub enum Continue {}
+
+impl Request for Continue {
+    const COMMAND: &'static str = "continue";
+    type Arguments = NoArguments;
+    type Body = ContinueResponse;
+
+    fn handle(session: &mut Session, _: NoArguments) -> Result<ContinueResponse, RequestError> {
+        session.debugger.resume()?;
+        session.handles.clear();
+        Ok(ContinueResponse {
+            all_threads_continued: true,
+        })
+    }
+}
+
+/// Stops everything, whichever thread was named.
+pub enum Pause {}
+
+impl Request for Pause {
+    const COMMAND: &'static str = "pause";
+    const WHEN: When = When::Process;
+    type Arguments = NoArguments;
+    type Body = ();
+
+    fn handle(session: &mut Session, _: NoArguments) -> Result<(), RequestError> {
+        match session.state() {
+            State::Held => session.startup.stop_on_entry = true,
+            _ => session.debugger.interrupt()?,
+        }
+        Ok(())
+    }
+}
+
+fn step(
+    session: &mut Session,
+    thread: i64,
+    kind: StepKind,
+    granularity: Option<SteppingGranularity>,
+) -> Result<(), RequestError> {
+    let granularity = match granularity {
+        Some(SteppingGranularity::Instruction) => Granularity::Instruction,
+        Some(SteppingGranularity::Line | SteppingGranularity::Statement) | None => {
+            Granularity::Line
+        }
+    };
+    session
+        .debugger
+        .step(thread_id(thread)?, kind, granularity)?;
+    session.handles.clear();
+    Ok(())
+}
+
+/// The engine's id of a thread.
+///
+/// # Errors
+/// No thread can have it.
+pub fn thread_id(id: i64) -> Result<ThreadId, RequestError> {
+    i32::try_from(id)
+        .map(ThreadId)
+        .map_err(|_| RequestError::StaleId(format!("there is no thread {id}")))
+}
+
+/// Steps over calls.
+pub enum Next {}
+
+impl Request for Next {
+    const COMMAND: &'static str = "next";
+    type Arguments = NextArguments;
+    type Body = ();
+
+    fn advertise(capabilities: &mut Capabilities) {
+        capabilities.supports_stepping_granularity = true;
+    }
+
+    fn handle(session: &mut Session, arguments: NextArguments) -> Result<(), RequestError> {
+        let NextArguments {
+            thread_id,
+            granularity,
+            ..
+        } = arguments;
+        step(session, thread_id, StepKind::Over, granularity)
+    }
+}
+
+/// Steps into calls.
+pub enum StepIn {}
+
+impl Request for StepIn {
+    const COMMAND: &'static str = "stepIn";
+    type Arguments = StepInArguments;
+    type Body = ();
+
+    fn handle(session: &mut Session, arguments: StepInArguments) -> Result<(), RequestError> {
+        let StepInArguments {
+            thread_id,
+            granularity,
+            ..
+        } = arguments;
+        step(session, thread_id, StepKind::Into, granularity)
+    }
+}
+
+/// Steps out to the caller.
+pub enum StepOut {}
+
+impl Request for StepOut {
+    const COMMAND: &'static str = "stepOut";
+    type Arguments = StepOutArguments;
+    type Body = ();
+
+    fn handle(session: &mut Session, arguments: StepOutArguments) -> Result<(), RequestError> {
+        let StepOutArguments {
+            thread_id,
+            granularity,
+            ..
+        } = arguments;
+        step(session, thread_id, StepKind::Out, granularity)
+    }
+}

@@ -1,0 +1,66 @@
+//! Getting acquainted, and changing one's mind.
+
+use crate::client::{Client, PathFormat};
+use crate::error::RequestError;
+use crate::protocol::{CancelArguments, Capabilities, InitializeArguments};
+use crate::routes::{self, Request, When};
+use crate::session::Session;
+use crate::startup;
+
+/// The client says how it counts and spells, and learns what we can do.
+pub enum Initialize {}
+
+impl Request for Initialize {
+    const COMMAND: &'static str = "initialize";
+    const WHEN: When = When::Always;
+    type Arguments = InitializeArguments;
+    type Body = Capabilities;
+
+    fn handle(
+        session: &mut Session,
+        arguments: InitializeArguments,
+    ) -> Result<Capabilities, RequestError> {
+        let path_format = match arguments.path_format.as_deref() {
+            None | Some("path") => PathFormat::Path,
+            Some("uri") => PathFormat::Uri,
+            Some(other) => {
+                return Err(RequestError::Arguments(format!(
+                    "initialize: `pathFormat`: `{other}` is neither `path` nor `uri`"
+                )));
+            }
+        };
+        tracing::info!(client = arguments.client_id, "initialize");
+        session.client = Client {
+            first_line: u32::from(arguments.lines_start_at1.unwrap_or(true)),
+            first_column: u32::from(arguments.columns_start_at1.unwrap_or(true)),
+            path_format,
+            variable_type: arguments.supports_variable_type.unwrap_or(false),
+            variable_paging: arguments.supports_variable_paging.unwrap_or(false),
+            run_in_terminal: arguments.supports_run_in_terminal_request.unwrap_or(false),
+        };
+        Ok(routes::capabilities())
+    }
+}
+
+/// The client does not want an answer any more. The reader has set the flag of the request
+/// already (see `server`); what waits for its answer is seen to here.
+pub enum Cancel {}
+
+impl Request for Cancel {
+    const COMMAND: &'static str = "cancel";
+    const WHEN: When = When::Always;
+    type Arguments = CancelArguments;
+    type Body = ();
+
+    fn advertise(capabilities: &mut Capabilities) {
+        capabilities.supports_cancel_request = true;
+    }
+
+    fn handle(session: &mut Session, arguments: CancelArguments) -> Result<(), RequestError> {
+        if arguments.request_id.is_some() && arguments.request_id == session.startup.awaited() {
+            session.let_go(None);
+            startup::fail(session, RequestError::Cancelled);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,208 @@
+//! The beginning and the end of the debuggee.
+
+use crate::config::{self, AttachSettings, Console, LaunchPlan, LaunchSettings};
+use crate::error::RequestError;
+use crate::events;
+use crate::protocol::{
+    Capabilities, DisconnectArguments, NoArguments, RawSettings, RunInTerminalRequestArguments,
+    TerminateArguments,
+};
+use crate::requests::breakpoints;
+use crate::routes::{Answer, Request, When};
+use crate::session::Session;
+use crate::source_map::SourceMap;
+use crate::terminal::{Rendezvous, command_line};
+use engine::{ExitStatus, Signal, State};
+
+/// Starts a program and holds it.
+pub enum Launch {}
+
+impl Request for Launch {
+    const COMMAND: &'static str = "launch";
+    const WHEN: When = When::Always;
+    const ANSWER: Answer = Answer::AfterConfiguration;
+    type Arguments = RawSettings;
+    type Body = ();
+
+    fn handle(session: &mut Session, settings: RawSettings) -> Result<(), RequestError> {
+        only_once(session)?;
+        let (settings, notes) =
+            config::read::<LaunchSettings>(settings, LaunchSettings::KEYS).map_err(in_launch)?;
+        let console = settings.console;
+        session.startup.stop_on_entry = settings.stop_on_entry;
+        session.startup.no_debug = settings.no_debug;
+        session.startup.terminate_debuggee = settings.terminate_debuggee;
+        let directory = std::env::current_dir()
+            .map_err(|error| RequestError::Start(format!("no working directory: {error}")))?;
+        let plan = settings
+            .into_plan(&directory, std::env::vars_os())
+            .map_err(in_launch)?;
+        match terminal_kind(session, console) {
+            Some(kind) => launch_in_terminal(session, &plan, kind)?,
+            None => {
+                session.debugger.launch(&plan.launch)?;
+                session.startup.held(false);
+            }
+        }
+        use_settings(session, plan.source_map, notes);
+        Ok(())
+    }
+}
+
+fn in_launch(mistake: String) -> RequestError {
+    RequestError::Start(format!("launch: {mistake}"))
+}
+
+fn only_once(session: &Session) -> Result<(), RequestError> {
+    match session.startup.has_begun() {
+        true => Err(engine::Error::AlreadyStarted.into()),
+        false => Ok(()),
+    }
+}
+
+fn use_settings(session: &mut Session, map: SourceMap, notes: Vec<String>) {
+    for note in notes {
+        session.startup.note(note);
+    }
+    session.sources.set_map(map);
+    breakpoints::set_again(session);
+}
+
+/// The kind of terminal to ask the client for.
+fn terminal_kind(session: &mut Session, console: Console) -> Option<&'static str> {
+    let kind = match console {
+        Console::Internal => return None,
+        Console::Integrated => "integrated",
+        Console::External => "external",
+    };
+    if !session.client.run_in_terminal {
+        let note = "This editor offers no terminal; the program's output comes here.\n";
+        session.startup.note(note.to_owned());
+        return None;
+    }
+    Some(kind)
+}
+
+fn launch_in_terminal(
+    session: &mut Session,
+    plan: &LaunchPlan,
+    kind: &'static str,
+) -> Result<(), RequestError> {
+    let failed = |error| RequestError::Start(format!("no way into a terminal: {error}"));
+    let launch = &plan.launch;
+    // The terminal could only say so to itself.
+    if !launch.program.exists() {
+        let program = launch.program.clone();
+        let message = "there is no such file".to_owned();
+        return Err(engine::Error::Launch { program, message }.into());
+    }
+    let rendezvous = Rendezvous::open(session.inbox.clone()).map_err(failed)?;
+    let program = launch.program.file_name().unwrap_or_default();
+    let arguments = RunInTerminalRequestArguments {
+        kind,
+        title: program.to_string_lossy().into_owned(),
+        cwd: launch.cwd.to_string_lossy().into_owned(),
+        args: command_line(&rendezvous.path(), launch).map_err(failed)?,
+        env: plan.env_changes.clone(),
+    };
+    session.ask("runInTerminal", &arguments);
+    session.startup.in_terminal(rendezvous);
+    Ok(())
+}
+
+/// Takes hold of a running process.
+pub enum Attach {}
+
+impl Request for Attach {
+    const COMMAND: &'static str = "attach";
+    const WHEN: When = When::Always;
+    const ANSWER: Answer = Answer::AfterConfiguration;
+    type Arguments = RawSettings;
+    type Body = ();
+
+    fn handle(session: &mut Session, settings: RawSettings) -> Result<(), RequestError> {
+        only_once(session)?;
+        let in_attach = |mistake| RequestError::Start(format!("attach: {mistake}"));
+        let (settings, notes) =
+            config::read::<AttachSettings>(settings, AttachSettings::KEYS).map_err(in_attach)?;
+        session
+            .debugger
+            .attach(settings.pid().map_err(in_attach)?)?;
+        session.startup.held(true);
+        session.startup.stop_on_entry = settings.stop_on_entry;
+        session.startup.terminate_debuggee = settings.terminate_debuggee;
+        use_settings(session, settings.into_source_map(), notes);
+        Ok(())
+    }
+}
+
+/// The client has set its breakpoints: the program may go.
+pub enum ConfigurationDone {}
+
+impl Request for ConfigurationDone {
+    const COMMAND: &'static str = "configurationDone";
+    const WHEN: When = When::Always;
+    type Arguments = NoArguments;
+    type Body = ();
+
+    fn advertise(capabilities: &mut Capabilities) {
+        capabilities.supports_configuration_done_request = true;
+    }
+
+    fn handle(session: &mut Session, _: NoArguments) -> Result<(), RequestError> {
+        // `startup::advance` does the rest, after the answer.
+        session.startup.configured = true;
+        Ok(())
+    }
+}
+
+/// The session's end. The debuggee's fate is settled before the answer.
+pub enum Disconnect {}
+
+impl Request for Disconnect {
+    const COMMAND: &'static str = "disconnect";
+    const WHEN: When = When::Always;
+    type Arguments = DisconnectArguments;
+    type Body = ();
+
+    fn advertise(capabilities: &mut Capabilities) {
+        capabilities.support_terminate_debuggee = true;
+    }
+
+    fn handle(session: &mut Session, arguments: DisconnectArguments) -> Result<(), RequestError> {
+        session.let_go(arguments.terminate_debuggee);
+        session.end();
+        Ok(())
+    }
+}
+
+/// Asks the program to end; asked again, ends it.
+pub enum Terminate {}
+
+impl Request for Terminate {
+    const COMMAND: &'static str = "terminate";
+    const WHEN: When = When::Always;
+    type Arguments = TerminateArguments;
+    type Body = ();
+
+    fn advertise(capabilities: &mut Capabilities) {
+        capabilities.supports_terminate_request = true;
+    }
+
+    fn handle(session: &mut Session, _: TerminateArguments) -> Result<(), RequestError> {
+        let asked_before = std::mem::replace(&mut session.startup.terminate_sent, true);
+        match session.state() {
+            State::NoProcess | State::Ended => return Ok(()),
+            State::Running | State::Stopped if !asked_before => {
+                session.debugger.terminate()?;
+                session.handles.clear();
+            }
+            State::Held | State::Running | State::Stopped => {
+                session.debugger.kill();
+                // `kill` leaves no event behind. 9 is SIGKILL wherever there are signals.
+                events::exited(session, ExitStatus::Signal(Signal(9)));
+            }
+        }
+        Ok(())
+    }
+}

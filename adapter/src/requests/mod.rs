@@ -1,0 +1,21 @@
+//! The requests, by what they are about.
+
+mod breakpoints;
+mod evaluate;
+mod execution;
+mod initialize;
+mod launch;
+mod sources;
+mod stack;
+mod threads;
+mod variables;
+
+pub use breakpoints::*;
+pub use evaluate::*;
+pub use execution::*;
+pub use initialize::*;
+pub use launch::*;
+pub use sources::*;
+pub use stack::*;
+pub use threads::*;
+pub use variables::*;

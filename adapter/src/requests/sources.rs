@@ -1,0 +1,51 @@
+//! Texts of sources.
+
+use crate::error::RequestError;
+use crate::protocol::{SourceArguments, SourceResponse};
+use crate::routes::{Request, When};
+use crate::session::Session;
+use std::fs::File;
+use std::io::Read;
+
+/// The longest text that is sent.
+const MOST: u64 = 32 << 20;
+
+/// A source's text, which a client usually reads itself.
+pub enum Source {}
+
+impl Request for Source {
+    const COMMAND: &'static str = "source";
+    const WHEN: When = When::Always;
+    type Arguments = SourceArguments;
+    type Body = SourceResponse;
+
+    fn handle(
+        session: &mut Session,
+        arguments: SourceArguments,
+    ) -> Result<SourceResponse, RequestError> {
+        let source = arguments.source.unwrap_or_default();
+        let reference = source.source_reference.or(arguments.source_reference);
+        if let Some(reference @ 1..) = reference {
+            return Err(RequestError::StaleId(format!(
+                "unknown source reference {reference}"
+            )));
+        }
+        let path = source.path.ok_or_else(|| {
+            RequestError::Arguments("source: `source.path` is missing".to_owned())
+        })?;
+        let path = session.client.path_in(&path);
+        let failed =
+            |why: String| RequestError::Other(format!("cannot read {}: {why}", path.display()));
+        if !path.is_file() {
+            return Err(failed("there is no such file".to_owned()));
+        }
+        let mut text = Vec::new();
+        File::open(&path)
+            .and_then(|file| file.take(MOST).read_to_end(&mut text))
+            .map_err(|error| failed(error.to_string()))?;
+        Ok(SourceResponse {
+            content: String::from_utf8_lossy(&text).into_owned(),
+            mime_type: None,
+        })
+    }
+}

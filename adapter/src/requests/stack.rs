@@ -1,0 +1,95 @@
+//! Stacks and scopes.
+
+use crate::error::RequestError;
+use crate::handles::ScopeKind;
+use crate::protocol::{
+    Capabilities, FrameHint, Scope, ScopesArguments, ScopesResponse, StackFrame,
+    StackTraceArguments, StackTraceResponse,
+};
+use crate::requests::execution::thread_id;
+use crate::routes::Request;
+use crate::session::Session;
+use engine::Frame;
+
+/// How many more frames a client is told of while the stack's end has not been seen.
+const UNSEEN: usize = 20;
+
+/// A part of a thread's stack.
+pub enum StackTrace {}
+
+impl Request for StackTrace {
+    const COMMAND: &'static str = "stackTrace";
+    type Arguments = StackTraceArguments;
+    type Body = StackTraceResponse;
+
+    fn advertise(capabilities: &mut Capabilities) {
+        capabilities.supports_delayed_stack_trace_loading = true;
+    }
+
+    fn handle(
+        session: &mut Session,
+        arguments: StackTraceArguments,
+    ) -> Result<StackTraceResponse, RequestError> {
+        let size = |number: Option<i64>| usize::try_from(number.unwrap_or(0)).unwrap_or(0);
+        let start = size(arguments.start_frame);
+        let levels = Some(size(arguments.levels)).filter(|levels| *levels > 0);
+        let thread = thread_id(arguments.thread_id)?;
+        let stack = session.debugger.stack(thread, start, levels)?;
+        let seen = start.saturating_add(stack.frames.len());
+        let frames = stack.frames.into_iter();
+        Ok(StackTraceResponse {
+            stack_frames: frames.map(|frame| describe(session, frame)).collect(),
+            total_frames: stack.total.unwrap_or(seen.saturating_add(UNSEEN)),
+        })
+    }
+}
+
+fn describe(session: &mut Session, frame: Frame) -> StackFrame {
+    let id = session.handles.frame_id(frame.key);
+    let (source, line, column) = match &frame.location {
+        Some(location) => (
+            Some(session.sources.of(&location.file.path, &session.client)),
+            session.client.line_out(location.line),
+            session.client.column_out(location.column),
+        ),
+        None => (None, 0, 0),
+    };
+    StackFrame {
+        id,
+        name: frame.name,
+        presentation_hint: source.is_none().then_some(FrameHint::Subtle),
+        source,
+        line,
+        column,
+        instruction_pointer_reference: frame.pc.to_string(),
+        module_id: frame.module.map(|module| module.0),
+    }
+}
+
+/// A frame's scopes, with numbers of their own.
+pub enum Scopes {}
+
+impl Request for Scopes {
+    const COMMAND: &'static str = "scopes";
+    type Arguments = ScopesArguments;
+    type Body = ScopesResponse;
+
+    fn handle(
+        session: &mut Session,
+        arguments: ScopesArguments,
+    ) -> Result<ScopesResponse, RequestError> {
+        let frame = session.handles.frame(arguments.frame_id)?;
+        let mut scope = |name, presentation_hint, kind| Scope {
+            name,
+            presentation_hint,
+            variables_reference: session.handles.scope_id(frame, kind),
+            expensive: kind == ScopeKind::Registers,
+        };
+        Ok(ScopesResponse {
+            scopes: vec![
+                scope("Locals", "locals", ScopeKind::Locals),
+                scope("Registers", "registers", ScopeKind::Registers),
+            ],
+        })
+    }
+}

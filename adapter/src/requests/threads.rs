@@ -1,0 +1,27 @@
+//! Threads.
+
+use crate::error::RequestError;
+use crate::protocol::{NoArguments, Thread, ThreadsResponse};
+use crate::routes::{Request, When};
+use crate::session::Session;
+
+/// Lists the threads, also while they run.
+pub enum Threads {}
+
+impl Request for Threads {
+    const COMMAND: &'static str = "threads";
+    const WHEN: When = When::Always;
+    type Arguments = NoArguments;
+    type Body = ThreadsResponse;
+
+    fn handle(session: &mut Session, _: NoArguments) -> Result<ThreadsResponse, RequestError> {
+        let threads = session.debugger.threads().into_iter();
+        let threads = threads
+            .map(|thread| Thread {
+                id: thread.id.0.into(),
+                name: thread.name,
+            })
+            .collect();
+        Ok(ThreadsResponse { threads })
+    }
+}

@@ -1,0 +1,443 @@
+//! Variables: what is in a scope or a value, and changing it.
+
+use crate::error::RequestError;
+use crate::handles::{Container, Opened};
+use crate::protocol::{
+    Capabilities, SetVariableArguments, SetVariableResponse, ValueFormat, Variable,
+    VariablePresentationHint, VariablePresentationHintAttributes, VariablePresentationHintKind,
+    VariablesArguments, VariablesArgumentsFilter, VariablesResponse,
+};
+use crate::routes::Request;
+use crate::session::Session;
+use engine::value::ChildPath;
+use engine::{Child, FrameKey, Limits, Named, Presentation, Value};
+use std::ops::Range;
+
+/// Indexed children that a client which cannot page gets at once, and the parts into which
+/// more of them are divided.
+const BUCKET: u64 = 100;
+/// The most children one answer has.
+const MOST: u64 = 1 << 18;
+
+/// The variables of a scope, the children of a value.
+pub enum Variables {}
+
+impl Request for Variables {
+    const COMMAND: &'static str = "variables";
+    type Arguments = VariablesArguments;
+    type Body = VariablesResponse;
+
+    fn advertise(capabilities: &mut Capabilities) {
+        capabilities.supports_value_formatting_options = true;
+    }
+
+    fn handle(
+        session: &mut Session,
+        arguments: VariablesArguments,
+    ) -> Result<VariablesResponse, RequestError> {
+        let container = session.handles.container(arguments.variables_reference)?;
+        let limits = limits(arguments.format.as_ref());
+        let variables = match container {
+            Container::Locals(frame) => {
+                let locals = session.debugger.locals(frame)?;
+                scope(session, frame, locals, &arguments, &limits)?
+            }
+            Container::Registers(frame) => {
+                let registers = session.debugger.registers(frame)?;
+                scope(session, frame, registers, &arguments, &limits)?
+            }
+            Container::Value(of) => {
+                let all_of_it = arguments.count.unwrap_or(0) <= 0 && arguments.filter.is_none();
+                if !session.client.variable_paging && all_of_it && of.indexed > BUCKET {
+                    let mut variables = children(session, &of, 0..of.named, &limits)?;
+                    variables.extend(buckets(session, &of, 0..of.indexed));
+                    variables
+                } else {
+                    let range = asked_range(&arguments, of.named, of.indexed);
+                    children(session, &of, range, &limits)?
+                }
+            }
+            Container::Bucket { of, range } if range.end - range.start > BUCKET => {
+                buckets(session, &of, range)
+            }
+            Container::Bucket { of, range } => {
+                let range = of.named + range.start..of.named + range.end;
+                children(session, &of, range, &limits)?
+            }
+        };
+        Ok(VariablesResponse { variables })
+    }
+}
+
+/// How values are to be shown.
+pub fn limits(format: Option<&ValueFormat>) -> Limits {
+    Limits {
+        hex: format.and_then(|format| format.hex).unwrap_or(false),
+        ..Limits::default()
+    }
+}
+
+/// Which children are asked for, named ones counted first.
+fn asked_range(arguments: &VariablesArguments, named: u64, indexed: u64) -> Range<u64> {
+    let all = match arguments.filter {
+        None => 0..named + indexed,
+        Some(VariablesArgumentsFilter::Named) => 0..named,
+        Some(VariablesArgumentsFilter::Indexed) => named..named + indexed,
+    };
+    let number = |number: Option<i64>| u64::try_from(number.unwrap_or(0)).unwrap_or(0);
+    let start = all
+        .start
+        .saturating_add(number(arguments.start))
+        .min(all.end);
+    let count = match number(arguments.count) {
+        0 => MOST,
+        count => count.min(MOST),
+    };
+    start..start.saturating_add(count).min(all.end)
+}
+
+fn scope(
+    session: &mut Session,
+    frame: FrameKey,
+    variables: Vec<Named>,
+    arguments: &VariablesArguments,
+    limits: &Limits,
+) -> Result<Vec<Variable>, RequestError> {
+    let range = asked_range(arguments, variables.len() as u64, 0);
+    let first = usize::try_from(range.start).unwrap_or(usize::MAX);
+    let count = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+    let variables = variables.into_iter().skip(first).take(count);
+    variables
+        .map(
+            |Named {
+                 name,
+                 expression,
+                 value,
+                 ..
+             }| { variable(session, Some(frame), name, expression, value, limits) },
+        )
+        .collect()
+}
+
+fn children(
+    session: &mut Session,
+    of: &Opened,
+    range: Range<u64>,
+    limits: &Limits,
+) -> Result<Vec<Variable>, RequestError> {
+    let children = session.debugger.children(&of.value, range)?.into_iter();
+    children
+        .map(|Child { name, value, path }| {
+            let expression = child_expression(of.expression.as_deref(), path);
+            variable(session, of.frame, name, expression, value, limits)
+        })
+        .collect()
+}
+
+/// The indexed children of `range` in at most [`BUCKET`] parts of a round size.
+fn buckets(session: &mut Session, of: &Opened, range: Range<u64>) -> Vec<Variable> {
+    let mut size = BUCKET;
+    while (range.end - range.start).div_ceil(size) > BUCKET {
+        size *= BUCKET;
+    }
+    let mut variables = Vec::new();
+    let mut start = range.start;
+    while start < range.end {
+        let end = start.saturating_add(size).min(range.end);
+        let bucket = Container::Bucket {
+            of: of.clone(),
+            range: start..end,
+        };
+        variables.push(Variable {
+            name: format!("[{start}..{}]", end - 1),
+            variables_reference: session.handles.container_id(bucket),
+            presentation_hint: Some(VariablePresentationHint {
+                kind: Some(VariablePresentationHintKind::Virtual),
+                ..read_only()
+            }),
+            ..Variable::default()
+        });
+        start = end;
+    }
+    variables
+}
+
+fn read_only() -> VariablePresentationHint {
+    VariablePresentationHint {
+        attributes: Some(vec![VariablePresentationHintAttributes::ReadOnly]),
+        ..VariablePresentationHint::default()
+    }
+}
+
+/// A value in the client's form; where there is none, the reason is its text.
+fn variable(
+    session: &mut Session,
+    frame: Option<FrameKey>,
+    name: String,
+    expression: Option<String>,
+    value: Result<Value, engine::Error>,
+    limits: &Limits,
+) -> Result<Variable, RequestError> {
+    if session.is_cancelled() {
+        return Err(RequestError::Cancelled);
+    }
+    let value = match value {
+        Ok(value) => value,
+        Err(engine::Error::Cancelled) => return Err(RequestError::Cancelled),
+        Err(error) => {
+            return Ok(Variable {
+                name,
+                value: bracketed(&error),
+                presentation_hint: Some(read_only()),
+                evaluate_name: expression,
+                ..Variable::default()
+            });
+        }
+    };
+    let shown = Shown::new(session, frame, expression.clone(), value, limits);
+    Ok(Variable {
+        name,
+        value: shown.text,
+        type_field: shown.type_name,
+        presentation_hint: shown.presentation_hint,
+        evaluate_name: expression,
+        variables_reference: shown.variables_reference,
+        named_variables: shown.named_variables,
+        indexed_variables: shown.indexed_variables,
+        memory_reference: None,
+    })
+}
+
+/// `<reason>`, as in `<optimized out>`.
+fn bracketed(error: &engine::Error) -> String {
+    let text = error.to_string();
+    match text.starts_with('<') {
+        true => text,
+        false => format!("<{text}>"),
+    }
+}
+
+/// A value as answers have it.
+pub struct Shown {
+    /// One line.
+    pub text: String,
+    /// The text is an error.
+    pub is_error: bool,
+    /// The type, for clients that show it.
+    pub type_name: Option<String>,
+    /// How to show it.
+    pub presentation_hint: Option<VariablePresentationHint>,
+    /// Its number, 0 where there is nothing to open.
+    pub variables_reference: i64,
+    /// Children that have names.
+    pub named_variables: Option<i64>,
+    /// Children that have indices.
+    pub indexed_variables: Option<i64>,
+}
+
+impl Shown {
+    /// Presents a value, and gives it a number if it can be opened.
+    pub fn new(
+        session: &mut Session,
+        frame: Option<FrameKey>,
+        expression: Option<String>,
+        value: Value,
+        limits: &Limits,
+    ) -> Self {
+        let Presentation {
+            text,
+            type_name,
+            named,
+            indexed,
+            writable,
+            is_error,
+            ..
+        } = session.debugger.present(&value, limits);
+        let variables_reference = match named.saturating_add(indexed) {
+            0 => 0,
+            _ => session.handles.container_id(Container::Value(Opened {
+                value,
+                frame,
+                expression,
+                named,
+                indexed,
+            })),
+        };
+        // In buckets, indexed children are named ones.
+        let counted = session.client.variable_paging || indexed <= BUCKET;
+        let count = |count: u64| (counted && count > 0).then(|| count.min(i32::MAX as u64) as i64);
+        Self {
+            text,
+            is_error,
+            type_name: session.client.variable_type.then_some(type_name),
+            presentation_hint: (!writable).then(read_only),
+            variables_reference,
+            named_variables: count(named),
+            indexed_variables: count(indexed),
+        }
+    }
+}
+
+/// An expression for a child, given its parent's.
+fn child_expression(parent: Option<&str>, path: Option<ChildPath>) -> Option<String> {
+    let parent = parent?;
+    let atom = || match is_postfix(parent) {
+        true => parent.to_owned(),
+        false => format!("({parent})"),
+    };
+    Some(match path? {
+        ChildPath::Suffix(suffix) => format!("{}{suffix}", atom()),
+        ChildPath::Prefix(prefix) => format!("{prefix}{}", atom()),
+        ChildPath::Same => parent.to_owned(),
+    })
+}
+
+/// Whether suffixes bind to all of an expression: a name with members and indices behind it,
+/// or something in parentheses with them.
+fn is_postfix(expression: &str) -> bool {
+    let mut depth = 0_u32;
+    let mut rest = expression.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth = depth.saturating_sub(1),
+            '-' if rest.peek() == Some(&'>') => drop(rest.next()),
+            _ if depth > 0 || c.is_alphanumeric() || matches!(c, '_' | '.' | ':' | '$') => {}
+            _ => return false,
+        }
+    }
+    // `(T)x` begins with parentheses, but is a cast.
+    !expression.starts_with('(') || !cast_like(expression)
+}
+
+fn cast_like(expression: &str) -> bool {
+    let mut depth = 0_u32;
+    for (at, c) in expression.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            let next = expression[at + 1..].chars().next();
+            return next.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '('));
+        }
+    }
+    true
+}
+
+/// Assigns to a variable.
+pub enum SetVariable {}
+
+impl Request for SetVariable {
+    const COMMAND: &'static str = "setVariable";
+    type Arguments = SetVariableArguments;
+    type Body = SetVariableResponse;
+
+    fn advertise(capabilities: &mut Capabilities) {
+        capabilities.supports_set_variable = true;
+    }
+
+    fn handle(
+        session: &mut Session,
+        arguments: SetVariableArguments,
+    ) -> Result<SetVariableResponse, RequestError> {
+        let container = session.handles.container(arguments.variables_reference)?;
+        let name = arguments.name.as_str();
+        let (frame, expression, target) = match container {
+            Container::Locals(frame) => in_scope(frame, session.debugger.locals(frame)?, name)?,
+            Container::Registers(frame) => {
+                in_scope(frame, session.debugger.registers(frame)?, name)?
+            }
+            Container::Value(of) | Container::Bucket { of, .. } => in_value(session, of, name)?,
+        };
+        let value = session.debugger.assign(frame, &target, &arguments.value)?;
+        let limits = limits(arguments.format.as_ref());
+        let shown = Shown::new(session, frame, expression, value, &limits);
+        let small = |count: Option<i64>| count.and_then(|count| i32::try_from(count).ok());
+        Ok(SetVariableResponse {
+            value: shown.text,
+            type_field: shown.type_name,
+            variables_reference: Some(shown.variables_reference),
+            named_variables: small(shown.named_variables),
+            indexed_variables: small(shown.indexed_variables),
+        })
+    }
+}
+
+/// A place to assign to: its frame, its expression, itself.
+type Target = (Option<FrameKey>, Option<String>, Value);
+
+fn no_variable(name: &str) -> RequestError {
+    RequestError::Other(format!("there is no variable `{name}` here"))
+}
+
+fn in_scope(frame: FrameKey, variables: Vec<Named>, name: &str) -> Result<Target, RequestError> {
+    // Of two equal names the inner one is the last.
+    let found = variables.into_iter().rev().find(|named| named.name == name);
+    let Named {
+        expression, value, ..
+    } = found.ok_or_else(|| no_variable(name))?;
+    Ok((Some(frame), expression, value?))
+}
+
+fn in_value(session: &mut Session, of: Opened, name: &str) -> Result<Target, RequestError> {
+    let index = name
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .and_then(|index| index.parse::<u64>().ok())
+        .filter(|index| *index < of.indexed);
+    let range = match index {
+        Some(index) => of.named + index..of.named + index + 1,
+        None => 0..of.named,
+    };
+    let children = session.debugger.children(&of.value, range)?;
+    let found = children.into_iter().find(|child| child.name == name);
+    let Child { value, path, .. } = found.ok_or_else(|| no_variable(name))?;
+    let expression = child_expression(of.expression.as_deref(), path);
+    Ok((of.frame, expression, value?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expressions_of_children() {
+        let child = |parent: &str, path| child_expression(Some(parent), Some(path)).unwrap();
+        let suffix = |parent, text: &str| child(parent, ChildPath::Suffix(text.to_owned()));
+        assert_eq!(suffix("a.b[3]->c", ".x"), "a.b[3]->c.x");
+        assert_eq!(suffix("*p", "->x"), "(*p)->x");
+        assert_eq!(suffix("(*p).y", "[1]"), "(*p).y[1]");
+        assert_eq!(suffix("(int*)p", "[1]"), "((int*)p)[1]");
+        assert_eq!(suffix("a - b", "[1]"), "(a - b)[1]");
+        assert_eq!(child("p->q", ChildPath::Prefix("*".to_owned())), "*p->q");
+        assert_eq!(child("x", ChildPath::Same), "x");
+    }
+
+    #[test]
+    fn ranges() {
+        let range = |filter, start, count| {
+            let arguments = VariablesArguments {
+                filter,
+                start,
+                count,
+                ..VariablesArguments::default()
+            };
+            asked_range(&arguments, 2, 10)
+        };
+        let indexed = || Some(VariablesArgumentsFilter::Indexed);
+        assert_eq!(range(None, None, None), 0..12);
+        assert_eq!(range(indexed(), Some(3), Some(4)), 5..9);
+        assert_eq!(range(indexed(), Some(3), Some(0)), 5..12);
+        assert_eq!(range(indexed(), Some(99), Some(1)), 12..12);
+        assert_eq!(
+            range(
+                Some(VariablesArgumentsFilter::Named),
+                Some(-1),
+                Some(i64::MAX)
+            ),
+            0..2
+        );
+    }
+}

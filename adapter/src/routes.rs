@@ -1,0 +1,128 @@
+//! Which request is done by which code. A request is an `impl Request` in `requests/` and a
+//! line in [`ROUTES`]; what the adapter says it can do is the sum over them.
+
+use crate::error::RequestError;
+use crate::protocol::{Capabilities, body_of, read_arguments};
+use crate::requests::*;
+use crate::session::Session;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// In which state of the program a request makes sense.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum When {
+    /// In any.
+    Always,
+    /// While there is a process.
+    Process,
+    /// While it is stopped.
+    Stopped,
+}
+
+/// When a request that succeeded is answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// At once.
+    AtOnce,
+    /// When the client has configured its breakpoints (see `requests::launch`).
+    AfterConfiguration,
+}
+
+/// A request of the protocol: one uninhabited type each.
+pub trait Request {
+    /// Its name.
+    const COMMAND: &'static str;
+    /// When it makes sense.
+    const WHEN: When = When::Stopped;
+    /// When it is answered.
+    const ANSWER: Answer = Answer::AtOnce;
+    /// What it is given.
+    type Arguments: DeserializeOwned;
+    /// What it gives; `()` is no body.
+    type Body: Serialize;
+
+    /// Adds what the adapter can do by it.
+    fn advertise(_: &mut Capabilities) {}
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// It becomes an answer that says why not.
+    fn handle(
+        session: &mut Session,
+        arguments: Self::Arguments,
+    ) -> Result<Self::Body, RequestError>;
+}
+
+/// What a request's handler gives: the answer's body.
+pub type Handled = Result<Option<Box<RawValue>>, RequestError>;
+
+/// A request without its types.
+pub struct Route {
+    /// Its name.
+    pub command: &'static str,
+    /// When it makes sense.
+    pub when: When,
+    /// When it is answered.
+    pub answer: Answer,
+    advertise: fn(&mut Capabilities),
+    /// Reads the arguments and does it.
+    pub handle: fn(&mut Session, Value) -> Handled,
+}
+
+const fn route<R: Request>() -> Route {
+    Route {
+        command: R::COMMAND,
+        when: R::WHEN,
+        answer: R::ANSWER,
+        advertise: R::advertise,
+        handle: |session, arguments| {
+            let arguments = read_arguments(arguments)
+                .map_err(|mistake| RequestError::Arguments(format!("{}: {mistake}", R::COMMAND)))?;
+            let body = R::handle(session, arguments)?;
+            body_of(&body).map_err(|error| RequestError::Other(error.to_string()))
+        },
+    }
+}
+
+/// All requests.
+pub static ROUTES: &[Route] = &[
+    route::<Initialize>(),
+    route::<Launch>(),
+    route::<Attach>(),
+    route::<ConfigurationDone>(),
+    route::<Disconnect>(),
+    route::<Terminate>(),
+    route::<Cancel>(),
+    route::<SetBreakpoints>(),
+    route::<SetFunctionBreakpoints>(),
+    route::<SetExceptionBreakpoints>(),
+    route::<Threads>(),
+    route::<Pause>(),
+    route::<Continue>(),
+    route::<Next>(),
+    route::<StepIn>(),
+    route::<StepOut>(),
+    route::<StackTrace>(),
+    route::<Scopes>(),
+    route::<Variables>(),
+    route::<SetVariable>(),
+    route::<Evaluate>(),
+    route::<Source>(),
+];
+
+/// The route of a command.
+pub fn find(command: &str) -> Option<&'static Route> {
+    ROUTES.iter().find(|route| route.command == command)
+}
+
+/// What the adapter can do.
+pub fn capabilities() -> Capabilities {
+    let mut capabilities = Capabilities::default();
+    for route in ROUTES {
+        (route.advertise)(&mut capabilities);
+    }
+    capabilities
+}

@@ -1,0 +1,162 @@
+//! A small client of the protocol: sends, waits for answers, keeps events for later.
+
+use crate::codec::{Codec, FrameError};
+use crate::server::Frames;
+use serde_json::{Value, json};
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::io;
+use tokio::io::{AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf};
+use tokio::runtime::Runtime;
+use tokio_util::bytes::BytesMut;
+use tokio_util::codec::Encoder;
+
+/// Why the client cannot go on, for people.
+#[derive(Debug)]
+pub struct Failure(String);
+
+impl Failure {
+    /// A failure of this reason.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<FrameError> for Failure {
+    fn from(error: FrameError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// A client.
+pub struct Client {
+    runtime: Runtime,
+    reader: Frames<ReadHalf<DuplexStream>>,
+    writer: WriteHalf<DuplexStream>,
+    seq: i64,
+    answers: HashMap<i64, Value>,
+    events: VecDeque<Value>,
+}
+
+impl Client {
+    /// A client of the server at the other end of `stream`.
+    ///
+    /// # Errors
+    /// The system has no descriptors left.
+    pub fn new(stream: DuplexStream) -> Result<Self, Failure> {
+        let (reader, writer) = tokio::io::split(stream);
+        Ok(Self {
+            runtime: tokio::runtime::Builder::new_current_thread().build()?,
+            reader: Frames::new(reader),
+            writer,
+            seq: 0,
+            answers: HashMap::new(),
+            events: VecDeque::new(),
+        })
+    }
+
+    /// Sends a request; gives its number.
+    ///
+    /// # Errors
+    /// The server is gone.
+    pub fn send(&mut self, command: &str, arguments: &Value) -> Result<i64, Failure> {
+        self.seq += 1;
+        let message = json!({
+            "seq": self.seq, "type": "request", "command": command, "arguments": arguments
+        });
+        let mut frame = BytesMut::new();
+        Codec::default().encode(message.to_string().as_bytes(), &mut frame)?;
+        self.runtime.block_on(self.writer.write_all(&frame))?;
+        Ok(self.seq)
+    }
+
+    /// Reads one message and puts it where it belongs.
+    fn receive(&mut self) -> Result<(), Failure> {
+        let message = self.runtime.block_on(self.reader.next())?;
+        let message = message.ok_or_else(|| Failure::new("the session ended by itself"))?;
+        let message: Value = serde_json::from_slice(&message)?;
+        match message["request_seq"].as_i64() {
+            Some(seq) => drop(self.answers.insert(seq, message)),
+            None => self.events.push_back(message),
+        }
+        Ok(())
+    }
+
+    /// The body of the answer to a request that was sent.
+    ///
+    /// # Errors
+    /// The request failed, or the server is gone.
+    pub fn answer(&mut self, seq: i64) -> Result<Value, Failure> {
+        loop {
+            if let Some(mut answer) = self.answers.remove(&seq) {
+                if answer["success"] == true {
+                    return Ok(answer["body"].take());
+                }
+                let format = &answer["body"]["error"]["format"];
+                let message = format.as_str().or(answer["message"].as_str());
+                return Err(Failure::new(message.unwrap_or("a request failed")));
+            }
+            self.receive()?;
+        }
+    }
+
+    /// Sends a request and waits for its answer's body.
+    ///
+    /// # Errors
+    /// As [`Client::answer`].
+    pub fn request(&mut self, command: &str, arguments: &Value) -> Result<Value, Failure> {
+        let seq = self.send(command, arguments)?;
+        self.answer(seq)
+    }
+
+    /// The next event.
+    ///
+    /// # Errors
+    /// The server is gone.
+    pub fn event(&mut self) -> Result<Value, Failure> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Ok(event);
+            }
+            self.receive()?;
+        }
+    }
+
+    /// Waits for `initialized`, which does not come if the launch of number `launch` fails.
+    ///
+    /// # Errors
+    /// The launch failed.
+    pub fn await_initialized(&mut self, launch: i64) -> Result<(), Failure> {
+        loop {
+            if self
+                .events
+                .iter()
+                .any(|event| event["event"] == "initialized")
+            {
+                return Ok(());
+            }
+            if self.answers.contains_key(&launch) {
+                return self.answer(launch).map(drop);
+            }
+            self.receive()?;
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! One client and one debuggee. The session's thread owns everything that changes, carries out
+//! requests in their order, and sleeps in one place, `Debugger::wait`.
+
+use crate::client::Client;
+use crate::codec::FrameError;
+use crate::error::{RUNNING, RequestError};
+use crate::events::{self, Told};
+use crate::handles::Handles;
+use crate::protocol::{Malformed, Outgoing, Request, body_of};
+use crate::requests::Breakpoints;
+use crate::routes::{self, Answer, Handled, Route, When};
+use crate::server::{CancelFlag, Inbound, Inbox, Outbox};
+use crate::source_map::Sources;
+use crate::startup::{self, Startup};
+use engine::{Debugger, State, Wait};
+use serde::Serialize;
+use serde_json::Value;
+use std::any::Any;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::Duration;
+
+/// Why a session ended badly.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The client sent what is no DAP.
+    #[error("{0}")]
+    Frame(#[from] FrameError),
+    /// The system refuses what a debugger needs.
+    #[error("{0}")]
+    Engine(#[from] engine::Error),
+    /// No thread or runtime to be had.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// Everything that changes.
+pub struct Session {
+    /// The debuggee.
+    pub debugger: Debugger,
+    /// How the client counts and spells.
+    pub client: Client,
+    /// Numbers of this stop.
+    pub handles: Handles,
+    /// Paths.
+    pub sources: Sources,
+    /// What the client set.
+    pub breakpoints: Breakpoints,
+    /// How far launching or attaching has come.
+    pub startup: Startup,
+    /// What the client was told of the debuggee.
+    pub told: Told,
+    /// The way in, for those who report from other threads.
+    pub inbox: Inbox,
+    outbox: Outbox,
+    current: CancelFlag,
+    over: bool,
+}
+
+impl Session {
+    /// A session that has heard nothing yet.
+    pub fn new(debugger: Debugger, inbox: Inbox, outbox: Outbox) -> Self {
+        Self {
+            debugger,
+            client: Client::default(),
+            handles: Handles::default(),
+            sources: Sources::default(),
+            breakpoints: Breakpoints::default(),
+            startup: Startup::default(),
+            told: Told::default(),
+            inbox,
+            outbox,
+            current: CancelFlag::default(),
+            over: false,
+        }
+    }
+
+    /// Runs to the end: the client disconnects or vanishes.
+    ///
+    /// # Errors
+    /// The client sent garbage, or the debuggee cannot be waited for.
+    pub fn run(mut self, inbox: &Receiver<Inbound>) -> Result<(), SessionError> {
+        while !self.over {
+            match inbox.try_recv() {
+                Ok(Inbound::Ended(end)) => {
+                    self.let_go(None);
+                    return Ok(end?);
+                }
+                Ok(inbound) => self.receive(inbound),
+                // We hold a sender ourselves: it is only ever empty.
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => self.sleep()?,
+            }
+        }
+        // Some clients disconnect twice in a row; both get their answer.
+        while let Ok(inbound) = inbox.recv_timeout(Duration::from_millis(10)) {
+            match inbound {
+                Inbound::Ended(_) => break,
+                inbound => self.receive(inbound),
+            }
+        }
+        Ok(())
+    }
+
+    fn sleep(&mut self) -> Result<(), SessionError> {
+        self.debugger.hold_output(self.outbox.is_full());
+        match self.debugger.wait(startup::deadline(self)) {
+            Ok(Wait::Woken) => {}
+            Ok(Wait::Deadline) => startup::on_deadline(self),
+            Ok(Wait::Event(event)) => {
+                let handled = catch_unwind(AssertUnwindSafe(|| events::on_event(self, event)));
+                if let Err(panic) = handled {
+                    tracing::error!(message = panic_text(&*panic), "an event was lost");
+                }
+            }
+            Err(error) => {
+                self.important(&format!("The session cannot go on: {error}\n"));
+                self.let_go(None);
+                return Err(error.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, inbound: Inbound) {
+        match inbound {
+            Inbound::Request(request, flag) => self.request(request, flag),
+            Inbound::Response(response) => startup::on_response(self, &response),
+            Inbound::Terminal(report) => startup::on_report(self, report),
+            Inbound::Malformed(malformed) => self.malformed(malformed),
+            Inbound::Ended(_) => {}
+        }
+    }
+
+    fn malformed(&mut self, malformed: Malformed) {
+        tracing::warn!(?malformed, "a message that cannot be understood");
+        if let Some(seq) = malformed.seq {
+            let error = RequestError::Malformed(malformed.message);
+            self.respond(seq, &malformed.command, Err(error));
+        }
+    }
+
+    fn request(&mut self, request: Request, flag: CancelFlag) {
+        let Request {
+            seq,
+            command,
+            arguments,
+        } = request;
+        self.startup.heard();
+        self.current = flag;
+        self.debugger
+            .set_cancel_flag(CancelFlag::clone(&self.current));
+        let route = routes::find(&command);
+        let handled = match route {
+            None => Err(RequestError::UnknownCommand(command.clone())),
+            Some(_) if self.is_cancelled() => Err(RequestError::Cancelled),
+            Some(route) => self.carry_out(route, arguments),
+        };
+        match route {
+            Some(route) if route.answer == Answer::AfterConfiguration && handled.is_ok() => {
+                self.startup.answer_later(seq, route.command);
+            }
+            _ => self.respond(seq, &command, handled),
+        }
+        startup::advance(self);
+    }
+
+    fn carry_out(&mut self, route: &Route, arguments: Value) -> Handled {
+        self.check(route.when)?;
+        catch_unwind(AssertUnwindSafe(|| (route.handle)(self, arguments))).unwrap_or_else(|panic| {
+            Err(RequestError::Panic {
+                command: route.command.to_owned(),
+                message: panic_text(&*panic),
+            })
+        })
+    }
+
+    /// Whether a request makes sense in the present state.
+    fn check(&self, when: When) -> Result<(), RequestError> {
+        match (when, self.state()) {
+            (When::Always, _) | (When::Process, State::Held | State::Running | State::Stopped) => {
+                Ok(())
+            }
+            (When::Stopped, State::Stopped) => Ok(()),
+            (_, State::NoProcess) => Err(RequestError::NoProcess(
+                "there is no program yet; send launch or attach first",
+            )),
+            (_, State::Ended) => Err(RequestError::NoProcess("the program has ended")),
+            (_, State::Held) => Err(RequestError::NotStopped(
+                "the program is held at its start until configurationDone",
+            )),
+            (_, State::Running) => Err(RequestError::NotStopped(RUNNING)),
+        }
+    }
+
+    /// Where the session stands, for the client.
+    pub fn state(&self) -> State {
+        self.startup.state_before().unwrap_or(self.debugger.state())
+    }
+
+    /// Whether the client has cancelled the request that is being carried out.
+    pub fn is_cancelled(&self) -> bool {
+        self.current.load(Ordering::Relaxed)
+    }
+
+    /// Answers a request.
+    pub fn respond(&self, request_seq: i64, command: &str, handled: Handled) {
+        self.outbox.send(&match handled {
+            Ok(body) => Outgoing::Response {
+                request_seq,
+                success: true,
+                command,
+                message: None,
+                body,
+            },
+            Err(error) => {
+                tracing::info!(command, %error, "request failed");
+                Outgoing::failure(request_seq, command, error.message(), error.body())
+            }
+        });
+    }
+
+    /// Sends an event; `()` is no body.
+    pub fn event(&self, event: &'static str, body: &impl Serialize) {
+        match body_of(body) {
+            Ok(body) => self.outbox.send(&Outgoing::Event { event, body }),
+            Err(error) => tracing::error!(event, %error, "an event cannot be written"),
+        }
+    }
+
+    /// Asks the client for something.
+    pub fn ask(&self, command: &'static str, arguments: &impl Serialize) {
+        match body_of(arguments) {
+            Ok(arguments) => self.outbox.send(&Outgoing::Request { command, arguments }),
+            Err(error) => tracing::error!(command, %error, "a request cannot be written"),
+        }
+    }
+
+    /// Ends the debuggee, or lets it run on without us; `None`: as it began.
+    pub fn let_go(&mut self, terminate: Option<bool>) {
+        let terminate = terminate.unwrap_or(self.startup.ends_with_us());
+        startup::fail(self, RequestError::Cancelled);
+        if terminate {
+            self.debugger.kill();
+        } else if let Err(error) = self.debugger.detach() {
+            tracing::debug!(%error, "nothing to detach from");
+        }
+        self.handles.clear();
+    }
+
+    /// No request will follow.
+    pub fn end(&mut self) {
+        self.over = true;
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "panic".to_owned())
+}

@@ -1,0 +1,142 @@
+//! A debuggee in a terminal. The client's terminal runs our own program, which says over a
+//! socket who it is, waits until it is held, and then becomes the debuggee: nothing is lost.
+
+use crate::server::{Inbound, Inbox};
+use engine::os::Launcher;
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tempfile::TempDir;
+
+/// What the terminal's side says.
+#[derive(Debug)]
+pub enum Report {
+    /// It waits for us to take hold of it.
+    Waiting {
+        /// Its process.
+        pid: i32,
+        /// Where to tell it to go on.
+        socket: UnixStream,
+    },
+    /// It became the program, or ended.
+    Gone {
+        /// Why it could not become the program.
+        failure: Option<String>,
+    },
+}
+
+/// A socket at which a launcher is awaited; gone when dropped.
+#[derive(Debug)]
+pub struct Rendezvous {
+    directory: TempDir,
+}
+
+impl Rendezvous {
+    /// Waits for one launcher, on a thread of its own.
+    ///
+    /// # Errors
+    /// There is no room for a socket.
+    pub fn open(inbox: Inbox) -> io::Result<Self> {
+        let directory = tempfile::Builder::new().prefix("stillpoint-").tempdir()?;
+        let rendezvous = Self { directory };
+        let listener = UnixListener::bind(rendezvous.path())?;
+        std::thread::Builder::new()
+            .name("terminal".to_owned())
+            .spawn(move || {
+                let failure = await_launcher(&listener, &inbox)
+                    .unwrap_or_else(|error| Some(format!("the terminal's launcher: {error}")));
+                inbox.put(Inbound::Terminal(Report::Gone { failure }));
+            })?;
+        Ok(rendezvous)
+    }
+
+    /// The socket.
+    pub fn path(&self) -> PathBuf {
+        self.directory.path().join("launcher")
+    }
+}
+
+impl Drop for Rendezvous {
+    fn drop(&mut self) {
+        // Ends the thread if no launcher ever came.
+        let _ = UnixStream::connect(self.path());
+    }
+}
+
+/// Reports a launcher, then waits for its end and gives its last words.
+fn await_launcher(listener: &UnixListener, inbox: &Inbox) -> io::Result<Option<String>> {
+    let (socket, _) = listener.accept()?;
+    let mut lines = BufReader::new(socket.try_clone()?);
+    let mut line = String::new();
+    lines.read_line(&mut line)?;
+    let pid = line
+        .trim()
+        .parse()
+        .map_err(|_| io::Error::other("it did not say who it is"))?;
+    inbox.put(Inbound::Terminal(Report::Waiting { pid, socket }));
+    let mut failure = String::new();
+    lines.read_to_string(&mut failure)?;
+    Ok(Some(failure).filter(|failure| !failure.is_empty()))
+}
+
+/// The command line by which a terminal runs `program`.
+///
+/// # Errors
+/// Our own program is not to be found.
+pub fn command_line(socket: &Path, launch: &engine::Launch) -> io::Result<Vec<String>> {
+    let ourselves = std::env::current_exe()?;
+    let mut line = vec![
+        ourselves.to_string_lossy().into_owned(),
+        "launch-in-terminal".to_owned(),
+        "--connect".to_owned(),
+        socket.to_string_lossy().into_owned(),
+        format!("--disable-aslr={}", launch.disable_aslr),
+        "--".to_owned(),
+        launch.program.to_string_lossy().into_owned(),
+    ];
+    line.extend(
+        launch
+            .args
+            .iter()
+            .map(|arg| arg.to_string_lossy().into_owned()),
+    );
+    Ok(line)
+}
+
+/// The terminal's side: says who we are, waits, becomes the program.
+pub fn launch_in_terminal(
+    socket: &Path,
+    disable_aslr: bool,
+    program: PathBuf,
+    args: Vec<OsString>,
+) -> ExitCode {
+    let failed = |error: io::Error| {
+        eprintln!("stillpoint: cannot reach the debugger: {error}");
+        ExitCode::FAILURE
+    };
+    let mut socket = match UnixStream::connect(socket) {
+        Ok(socket) => socket,
+        Err(error) => return failed(error),
+    };
+    Launcher::allow_tracing();
+    if let Err(error) = writeln!(socket, "{}", std::process::id()) {
+        return failed(error);
+    }
+    // At the end of the stream the debugger has thought better of it.
+    if let Err(error) = socket.read_exact(&mut [0]) {
+        return failed(error);
+    }
+    let name = program.display().to_string();
+    let launcher = Launcher {
+        program,
+        args,
+        disable_aslr,
+    };
+    let message = format!("cannot run {name}: {}", launcher.exec());
+    eprintln!("stillpoint: {message}");
+    // The debugger has our word, or is gone.
+    let _ = socket.write_all(message.as_bytes());
+    ExitCode::from(127)
+}
