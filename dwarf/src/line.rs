@@ -91,8 +91,9 @@ impl Group<'_> {
 /// Where a line has code in one program.
 #[derive(Default)]
 pub(crate) struct LineHits {
-    /// Starts of runs: address, column.
-    pub(crate) effective: Vec<(u64, u16)>,
+    /// Recommended addresses: address, column, number of the run they are in.
+    pub(crate) effective: Vec<(u64, u16, u32)>,
+    runs: u32,
     /// Addresses where the line has a row, but another line's row takes the code.
     pub(crate) shadowed: Vec<(u64, u16)>,
 }
@@ -322,17 +323,15 @@ impl LineTable {
         let mut hits = LineHits::default();
         for sequence in &self.sequences {
             let mut in_run = false;
-            let mut found = false;
             let mut shadowed_before = false;
             for group in groups(self.rows_of(sequence), sequence.end) {
                 if group.line() == line && files.contains(&group.file()) {
                     if !in_run {
                         in_run = true;
-                        found = false;
+                        hits.runs += 1;
                     }
-                    if !found && let Some(column) = group.stmt_for(group.file(), line) {
-                        found = true;
-                        hits.effective.push((group.start, column));
+                    if let Some(column) = group.stmt_for(group.file(), line) {
+                        hits.effective.push((group.start, column, hits.runs));
                     }
                     shadowed_before = true;
                     continue;

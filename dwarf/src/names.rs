@@ -1,9 +1,10 @@
 //! Qualified names of entries, and how a name a person typed matches one.
 
-use crate::demangle::rust_path;
+use crate::demangle::{cpp_function_name, rust_path};
 use crate::module::{DieRef, Language};
 use crate::unit::{DebugInfo, Entry, MAX_HOPS, Unit};
 use smallvec::SmallVec;
+use std::borrow::Cow;
 
 /// How deep names nest; more is a cycle or a joke.
 const MAX_NESTING: usize = 48;
@@ -27,6 +28,14 @@ impl DebugInfo {
             && name.contains("{impl#")
             && let Some(symbol) = self.linkage_name(unit, entry)
             && let Some(path) = rust_path(symbol)
+        {
+            return path;
+        }
+        // The class of a lambda has no name; its symbol numbers it.
+        if unit.language == Language::Cpp
+            && (name.contains("(anonymous struct)::") || name.contains("(anonymous class)::"))
+            && let Some(symbol) = self.linkage_name(unit, entry)
+            && let Some(path) = cpp_function_name(symbol)
         {
             return path;
         }
@@ -201,18 +210,22 @@ impl NameQuery {
 /// The key by which the name index finds a name: its last component without arguments.
 pub(crate) fn key(name: &[u8]) -> u32 {
     use std::hash::Hasher;
-    let name = match std::str::from_utf8(name) {
-        // Nearly all names have nothing to take off.
-        Ok(name) if name.bytes().any(|byte| matches!(byte, b'<' | b':' | b'(')) => {
-            let last = components(name).pop().unwrap_or(name);
-            without_arguments(last).as_bytes()
-        }
-        _ => name,
+    let hash = |name: &[u8]| {
+        let mut hasher = rustc_hash::FxHasher::default();
+        hasher.write(name);
+        let hash = hasher.finish();
+        (hash ^ (hash >> 32)) as u32
     };
-    let mut hasher = rustc_hash::FxHasher::default();
-    hasher.write(name);
-    let hash = hasher.finish();
-    (hash ^ (hash >> 32)) as u32
+    // Nearly all names have nothing to take off.
+    let plain = |byte: &u8| !matches!(byte, b'<' | b':' | b'(' | b' ');
+    if name.iter().all(plain) {
+        return hash(name);
+    }
+    let Ok(name) = std::str::from_utf8(name) else {
+        return hash(name);
+    };
+    let last = components(name).pop().unwrap_or(name);
+    hash(squeeze(without_arguments(last)).as_bytes())
 }
 
 /// Splits `Type as Trait` at the top level.
@@ -349,13 +362,37 @@ fn strip_parameters(name: &str) -> &str {
     trimmed
 }
 
+/// C's integer types in one spelling: gcc writes `long unsigned int` where people (and
+/// clang) write `unsigned long`.
+fn plain_integers(name: &str) -> Cow<'_, str> {
+    const SPELLINGS: [(&str, &str); 10] = [
+        ("long long unsigned int", "unsigned long long"),
+        ("unsigned long long int", "unsigned long long"),
+        ("long unsigned int", "unsigned long"),
+        ("unsigned long int", "unsigned long"),
+        ("short unsigned int", "unsigned short"),
+        ("unsigned short int", "unsigned short"),
+        ("long long int", "long long"),
+        ("long int", "long"),
+        ("short int", "short"),
+        ("unsigned int", "unsigned"),
+    ];
+    let mut name = Cow::Borrowed(name);
+    for (long, short) in SPELLINGS {
+        if name.contains(long) {
+            name = Cow::Owned(name.replace(long, short));
+        }
+    }
+    name
+}
+
 /// A component without the spaces that spelling is free to have (`> >`, `a, b`).
 fn squeeze(component: &str) -> String {
     let component = component.trim();
     if !component.contains(' ') {
-        // Rust people write `f::<T>`; the components were split there.
         return component.to_owned();
     }
+    let component = &*plain_integers(component);
     let mut out = String::with_capacity(component.len());
     let mut characters = component.chars().peekable();
     while let Some(character) = characters.next() {
@@ -411,6 +448,15 @@ mod tests {
         assert!(matches("f(int, char const*)", "ns::f"));
         assert!(matches("f(std::function<void ()>) const", "ns::f"));
         assert!(matches("g<std::pair<int,int>>", "g<std::pair<int, int> >"));
+    }
+
+    #[test]
+    fn integers_have_many_spellings() {
+        assert!(matches("unsigned long", "long unsigned int"));
+        assert!(matches("unsigned", "unsigned int"));
+        assert!(matches("f<long>", "f<long int>"));
+        assert!(matches("short", "short int"));
+        assert!(!matches("long", "long unsigned int"));
     }
 
     #[test]

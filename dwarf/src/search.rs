@@ -86,12 +86,18 @@ pub(crate) fn line_locations(
     line: u32,
 ) -> Vec<LineLocation> {
     let places = info.line_hits(file, line);
-    let mut found = places.effective;
+    let mut found: Vec<LineLocation> = Vec::new();
     let mut functions = FxHashSet::default();
-    for place in &mut found {
+    // A run counts once for each instance in it: inlined copies may follow each other
+    // without a row of another line between.
+    let mut seen = FxHashSet::default();
+    for (mut place, run) in places.effective {
         let (function, instance) = instance_at(module, place.addr);
-        place.instance = instance;
         functions.insert(function);
+        if seen.insert((run, instance)) {
+            place.instance = instance;
+            found.push(place);
+        }
     }
     // A function that has the line only where another line's row takes the code still
     // starts the line there.

@@ -168,7 +168,7 @@ impl DebugInfo {
             .par_iter()
             .map(|mention| mention.program.table(self).hits(&mention.files, line))
             .collect();
-        for (mention, hits) in mentions.iter().zip(hits) {
+        for (number, (mention, hits)) in (0u32..).zip(mentions.iter().zip(hits)) {
             let Some(source) = mention
                 .files
                 .first()
@@ -176,7 +176,7 @@ impl DebugInfo {
             else {
                 continue;
             };
-            let location = |(addr, column): (u64, u16)| LineLocation {
+            let location = |addr: u64, column: u16| LineLocation {
                 addr: FileAddr(addr),
                 location: SourceLocation {
                     file: source.clone(),
@@ -185,17 +185,21 @@ impl DebugInfo {
                 },
                 instance: 0,
             };
-            places
-                .effective
-                .extend(hits.effective.into_iter().map(location));
-            places
-                .shadowed
-                .extend(hits.shadowed.into_iter().map(location));
+            places.effective.extend(
+                hits.effective
+                    .into_iter()
+                    .map(|(addr, column, run)| (location(addr, column), (number, run))),
+            );
+            places.shadowed.extend(
+                hits.shadowed
+                    .into_iter()
+                    .map(|(addr, column)| location(addr, column)),
+            );
         }
-        for places in [&mut places.effective, &mut places.shadowed] {
-            places.sort_by_key(|place| place.addr);
-            places.dedup_by_key(|place| place.addr);
-        }
+        places.effective.sort_by_key(|(place, _)| place.addr);
+        places.effective.dedup_by_key(|(place, _)| place.addr);
+        places.shadowed.sort_by_key(|place| place.addr);
+        places.shadowed.dedup_by_key(|place| place.addr);
         places
     }
 
@@ -365,8 +369,8 @@ impl DebugInfo {
 /// What `DebugInfo::line_hits` finds.
 #[derive(Default)]
 pub(crate) struct LinePlaces {
-    /// Places whose code is of the line.
-    pub(crate) effective: Vec<LineLocation>,
+    /// Recommended places whose code is of the line, with the run of rows they are in.
+    pub(crate) effective: Vec<(LineLocation, (u32, u32))>,
     /// Places where the line starts, but the code counts as another line's.
     pub(crate) shadowed: Vec<LineLocation>,
 }

@@ -1,0 +1,273 @@
+//! Unwinding over made-up stacks, and rules of every function of real libraries.
+
+mod common;
+
+use common::{FakeMemory, compile};
+use dwarf::{
+    FileAddr, FrameAddress, LoadAddr, LoadBias, Machine, Module, ModuleMap, Register, Registers,
+    Unwinder,
+};
+use std::path::Path;
+use std::sync::Arc;
+
+struct One {
+    module: Arc<Module>,
+    bias: LoadBias,
+}
+
+impl ModuleMap for One {
+    fn module_at(&self, addr: LoadAddr) -> Option<(&Module, LoadBias)> {
+        self.module
+            .load_range()
+            .contains(self.bias.file(addr))
+            .then_some((&*self.module, self.bias))
+    }
+}
+
+const RBP: Register = Register(6);
+const STACK: u64 = 0x7ffd_0000_0000;
+
+fn registers(pc: u64, sp: u64) -> Registers {
+    let mut registers = Registers::new(Machine::X86_64);
+    for number in 0..16 {
+        registers.set(Register(number), 0x1111 * u64::from(number));
+    }
+    registers.set_sp(sp);
+    registers.set_pc(pc);
+    registers
+}
+
+fn stack(words: &[u64]) -> FakeMemory {
+    FakeMemory {
+        base: STACK,
+        bytes: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+    }
+}
+
+/// A stack whose words all are an address in the module, so that any CFA finds a return
+/// address.
+fn full_stack(word: u64) -> FakeMemory {
+    stack(&vec![word; 1 << 16])
+}
+
+#[test]
+fn every_function_of_libc_and_of_this_test() {
+    let own = std::env::current_exe().expect("this executable");
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("maps");
+    let libc = maps
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(5))
+        .find(|path| path.contains("libc.so"))
+        .expect("libc is loaded")
+        .to_owned();
+    for (path, stride) in [(Path::new(&libc), 64), (own.as_path(), 1024)] {
+        let module = Module::open(path).expect("open");
+        let bias = LoadBias(0x5555_0000_0000);
+        let map = One {
+            module: module.clone(),
+            bias,
+        };
+        let memory = full_stack(bias.load(module.entry()).0);
+        let mut unwinder = Unwinder::new();
+        let mut found = 0;
+        for segment in module
+            .segments()
+            .iter()
+            .filter(|segment| segment.executable)
+        {
+            let mut addr = segment.range.start;
+            while addr < segment.range.end {
+                // Every 16th byte of libc starts a function or is in one.
+                let in_function = module.symbol_at(addr).is_some();
+                addr = addr + stride;
+                if !in_function {
+                    continue;
+                }
+                let pc = bias.load(addr);
+                let mut frame = registers(pc.0, STACK + 0x1000);
+                frame.set(RBP, STACK + 0x4000);
+                let unwound = unwinder.unwind(&map, &memory, FrameAddress::Pc(pc), &frame);
+                match unwound {
+                    Ok(unwound) => {
+                        assert!(unwound.cfa.0 > 0);
+                        if let Some((_, caller)) = unwound.caller {
+                            found += 1;
+                            assert!(unwound.signal_frame || caller.sp() == Some(unwound.cfa.0));
+                            assert!(caller.get(Register(0)).is_none() || unwound.signal_frame);
+                        }
+                    }
+                    // Frames that keep the CFA in another register read where nothing is.
+                    Err(dwarf::Error::Unreadable(_)) => {}
+                    Err(error) => panic!("{addr}: {error}"),
+                }
+            }
+        }
+        assert!(found > 1000, "{}: {found}", path.display());
+    }
+}
+
+const CODE: &str = r#"
+int leaf(int x) { return x * 2; }
+int caller(int x) { return leaf(x) + 1; }
+int main(int argc, char **argv) { return caller(argc); }
+"#;
+
+#[test]
+fn a_frame_in_all_its_states() {
+    for flags in ["gcc -g -O0", "gcc -g -O0 -fno-asynchronous-unwind-tables"] {
+        let fixture = compile(flags, "frames.c", CODE);
+        let bias = LoadBias(0x5555_5555_4000);
+        let map = One {
+            module: fixture.module.clone(),
+            bias,
+        };
+        let mut unwinder = Unwinder::new();
+        let leaf = fixture.function("leaf");
+        let caller = fixture.function("caller");
+        let body = fixture.module.body_start(&leaf);
+        let back = bias.load(caller.entry + 20).0;
+        // At the entry: the return address is on top.
+        let memory = stack(&[0, back, 7]);
+        let frame = registers(bias.load(leaf.entry).0, STACK + 8);
+        let unwound = unwinder
+            .unwind(
+                &map,
+                &memory,
+                FrameAddress::Pc(bias.load(leaf.entry)),
+                &frame,
+            )
+            .expect("unwind at entry");
+        let (address, above) = unwound.caller.expect("a caller");
+        assert_eq!(
+            address,
+            FrameAddress::ReturnAddress(LoadAddr(back)),
+            "{flags}"
+        );
+        assert_eq!(above.sp(), Some(STACK + 16));
+        assert_eq!(above.get(RBP), Some(0x6666));
+        assert_eq!(above.get(Register(5)), None, "rdi is the callee's");
+        assert_eq!(above.get(Register(12)), Some(0xcccc));
+        // In the body: rbp is saved below the return address.
+        let memory = stack(&[0, 0, STACK + 0x100, back, 7]);
+        let mut frame = registers(bias.load(body).0, STACK + 16);
+        frame.set(RBP, STACK + 16);
+        let unwound = unwinder
+            .unwind(&map, &memory, FrameAddress::Pc(bias.load(body)), &frame)
+            .expect("unwind in the body");
+        assert_eq!(unwound.cfa, LoadAddr(STACK + 32), "{flags}");
+        let (address, above) = unwound.caller.expect("a caller");
+        assert_eq!(address, FrameAddress::ReturnAddress(LoadAddr(back)));
+        assert_eq!(above.get(RBP), Some(STACK + 0x100));
+        // A stack that does not grow ends the walk.
+        let mut frame = registers(back, STACK + 64);
+        frame.set(RBP, STACK);
+        assert!(
+            unwinder
+                .unwind(
+                    &map,
+                    &full_stack(back),
+                    FrameAddress::ReturnAddress(LoadAddr(back)),
+                    &frame
+                )
+                .is_err()
+        );
+    }
+}
+
+#[test]
+fn calls_through_null_and_the_end_of_the_stack() {
+    let fixture = compile("gcc -g -O0", "frames.c", CODE);
+    let bias = LoadBias(0x5555_5555_4000);
+    let map = One {
+        module: fixture.module.clone(),
+        bias,
+    };
+    let mut unwinder = Unwinder::new();
+    let back = bias.load(fixture.function("caller").entry + 20).0;
+    let unwound = unwinder
+        .unwind(
+            &map,
+            &stack(&[back, 0]),
+            FrameAddress::Pc(LoadAddr(0)),
+            &registers(0, STACK),
+        )
+        .expect("unwind");
+    assert_eq!(
+        unwound.caller.map(|caller| caller.0),
+        Some(FrameAddress::ReturnAddress(LoadAddr(back)))
+    );
+    // `_start` says that its return address is undefined.
+    let start = bias.load(fixture.module.entry()) + 4;
+    let unwound = unwinder
+        .unwind(
+            &map,
+            &full_stack(back),
+            FrameAddress::ReturnAddress(start),
+            &registers(start.0, STACK),
+        )
+        .expect("unwind");
+    assert!(unwound.caller.is_none());
+    // Garbage leads nowhere, and says so.
+    let garbage = LoadAddr(0x1234_5678);
+    assert!(
+        unwinder
+            .unwind(
+                &map,
+                &stack(&[1, 2, 3]),
+                FrameAddress::Pc(garbage),
+                &registers(garbage.0, STACK)
+            )
+            .is_err()
+    );
+}
+
+#[test]
+fn a_signal_trampoline() {
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("maps");
+    let path = maps
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(5))
+        .find(|path| path.contains("libc.so"))
+        .expect("libc is loaded")
+        .to_owned();
+    let module = Module::open(Path::new(&path)).expect("open libc");
+    // mov $15, %rax; syscall
+    const RESTORE: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+    let code = module
+        .segments()
+        .iter()
+        .find(|segment| segment.executable)
+        .expect("code");
+    let mut bytes = vec![0; code.file_size as usize];
+    module
+        .read_image(code.range.start, &mut bytes)
+        .expect("its bytes");
+    let offset = bytes
+        .windows(9)
+        .position(|window| window == RESTORE)
+        .expect("the trampoline");
+    let trampoline: FileAddr = code.range.start + offset as u64;
+    let bias = LoadBias(0x7f00_0000_0000);
+    let map = One { module, bias };
+    // The context's general registers start at 40: r8 … r15, rdi, rsi, rbp, rbx, rdx, rax,
+    // rcx, rsp, rip.
+    let mut words = vec![0; 64];
+    for (index, word) in words.iter_mut().enumerate().skip(5) {
+        *word = 0x1000 + index as u64;
+    }
+    let address = FrameAddress::ReturnAddress(bias.load(trampoline));
+    let unwound = Unwinder::new()
+        .unwind(
+            &map,
+            &stack(&words),
+            address,
+            &registers(address.addr().0, STACK),
+        )
+        .expect("unwind");
+    assert!(unwound.signal_frame);
+    let (address, interrupted) = unwound.caller.expect("the interrupted frame");
+    assert_eq!(address, FrameAddress::Pc(LoadAddr(0x1000 + 21)));
+    assert_eq!(interrupted.sp(), Some(0x1000 + 20));
+    assert_eq!(interrupted.get(Register(8)), Some(0x1005));
+    assert_eq!(interrupted.get(Register(5)), Some(0x100d));
+}
