@@ -1,0 +1,3 @@
+//! What the engine must know of instructions: data and pure functions, chosen at run time.
+
+pub(crate) mod x86_64;

@@ -1,0 +1,275 @@
+//! x86-64 instructions: what a step must know of one, how one runs elsewhere, and which
+//! addresses of a line are entered first.
+
+use crate::os::RegisterSet;
+use dwarf::{FileAddr, LoadAddr, Memory, Register};
+use iced_x86::{
+    BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, FlowControl, Instruction,
+    InstructionBlock, OpKind,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The breakpoint instruction (`int3`).
+pub const BREAKPOINT: u8 = 0xcc;
+/// No instruction is longer.
+pub const LONGEST: usize = 15;
+/// Room for a relocated instruction and the jump back behind it.
+pub const SLOT_SIZE: usize = 64;
+
+/// Decodes the instruction at `addr`.
+pub fn decode(bytes: &[u8], addr: LoadAddr) -> Instruction {
+    Decoder::with_ip(64, bytes, addr.0, DecoderOptions::NONE).decode()
+}
+
+/// Reads and decodes the instruction at `addr` as the program has it.
+pub fn read(memory: &dyn Memory, addr: LoadAddr) -> Option<Instruction> {
+    let mut bytes = [0; LONGEST];
+    // Near the end of a mapping fewer bytes are there.
+    let len = (1..=LONGEST)
+        .rev()
+        .find(|len| memory.read(addr, &mut bytes[..*len]).is_ok())?;
+    let instruction = decode(&bytes[..len], addr);
+    (!instruction.is_invalid()).then_some(instruction)
+}
+
+/// Whether it calls (and pushes a return address).
+pub fn is_call(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.flow_control(),
+        FlowControl::Call | FlowControl::IndirectCall
+    ) && !matches!(instruction.code(), Code::Syscall | Code::Sysenter)
+}
+
+/// Whether it returns.
+pub fn is_return(instruction: &Instruction) -> bool {
+    instruction.flow_control() == FlowControl::Return
+}
+
+/// Where a call goes, and the address it will return to.
+pub struct Call {
+    pub target: LoadAddr,
+    pub return_address: LoadAddr,
+}
+
+/// Resolves a call (direct or through register or memory) from the registers before it.
+pub fn call(
+    instruction: &Instruction,
+    registers: &RegisterSet,
+    memory: &dyn Memory,
+) -> Option<Call> {
+    if !is_call(instruction) {
+        return None;
+    }
+    target(instruction, registers, memory).map(|target| Call {
+        target,
+        return_address: LoadAddr(instruction.next_ip()),
+    })
+}
+
+/// Where a near branch or call goes.
+pub fn target(
+    instruction: &Instruction,
+    registers: &RegisterSet,
+    memory: &dyn Memory,
+) -> Option<LoadAddr> {
+    let target = match instruction.op0_kind() {
+        OpKind::NearBranch64 => instruction.near_branch64(),
+        OpKind::Register => register_value(instruction.op0_register(), registers)?,
+        OpKind::Memory => {
+            let addr = instruction.virtual_address(0, 0, |register, _, _| {
+                if register.is_segment_register() {
+                    return match register {
+                        iced_x86::Register::FS => registers.get(dwarf::register::x86_64::FS_BASE),
+                        iced_x86::Register::GS => registers.get(dwarf::register::x86_64::GS_BASE),
+                        _ => Some(0),
+                    };
+                }
+                register_value(register, registers)
+            })?;
+            memory.read_uint(LoadAddr(addr), 8).ok()?
+        }
+        _ => return None,
+    };
+    Some(LoadAddr(target))
+}
+
+/// A general-purpose register's value by iced's name.
+fn register_value(register: iced_x86::Register, registers: &RegisterSet) -> Option<u64> {
+    use iced_x86::Register as R;
+    let number = match register.full_register() {
+        R::RAX => 0,
+        R::RDX => 1,
+        R::RCX => 2,
+        R::RBX => 3,
+        R::RSI => 4,
+        R::RDI => 5,
+        R::RBP => 6,
+        R::RSP => 7,
+        R::R8 => 8,
+        R::R9 => 9,
+        R::R10 => 10,
+        R::R11 => 11,
+        R::R12 => 12,
+        R::R13 => 13,
+        R::R14 => 14,
+        R::R15 => 15,
+        R::RIP => 16,
+        _ => return None,
+    };
+    let value = registers.get(Register(number))?;
+    Some(match register.size() {
+        4 => value & 0xffff_ffff,
+        2 => value & 0xffff,
+        _ => value,
+    })
+}
+
+/// An instruction made to run at another address: its bytes, then a jump to `next`.
+pub struct Relocated {
+    /// All bytes.
+    pub bytes: Vec<u8>,
+    /// Where in them the jump back begins.
+    pub jump: usize,
+}
+
+/// Makes `instruction` run at `slot`; `None` if it cannot be done there (too far away).
+///
+/// Calls must be emulated instead: they would push an address of the slot.
+pub fn relocate(instruction: &Instruction, slot: LoadAddr) -> Option<Relocated> {
+    if is_call(instruction) {
+        return None;
+    }
+    let instructions = [*instruction];
+    let block = InstructionBlock::new(&instructions, slot.0);
+    let mut bytes = BlockEncoder::encode(64, block, BlockEncoderOptions::NONE)
+        .ok()?
+        .code_buffer;
+    let jump = bytes.len();
+    // jmp [rip+0]; the address follows.
+    bytes.extend([0xff, 0x25, 0, 0, 0, 0]);
+    bytes.extend(instruction.next_ip().to_le_bytes());
+    (bytes.len() <= SLOT_SIZE).then_some(Relocated { bytes, jump })
+}
+
+/// Of the addresses `candidates` (all in one function, whose code `code` is), those that
+/// execution can come to without passing another one first. A line that was split into
+/// several ranges is so stopped at once a pass; copies of it that really are alternatives
+/// (two arms of a branch) all stay.
+pub fn first_reached(
+    code: &[(FileAddr, Vec<u8>)],
+    entry: FileAddr,
+    candidates: &[FileAddr],
+) -> Vec<FileAddr> {
+    let graph = Graph::new(code);
+    let mut kept: Vec<FileAddr> = candidates.to_vec();
+    kept.sort_unstable();
+    kept.dedup();
+    for candidate in kept.clone().into_iter().rev() {
+        if kept.len() == 1 {
+            break;
+        }
+        let others: FxHashSet<u64> = kept
+            .iter()
+            .filter(|other| **other != candidate)
+            .map(|other| other.0)
+            .collect();
+        if !graph.reaches(entry.0, candidate.0, &others) {
+            kept.retain(|other| *other != candidate);
+        }
+    }
+    kept
+}
+
+/// The flow between the instructions of a function: straight runs and where they go.
+struct Graph {
+    /// By instruction address: the next ones.
+    next: FxHashMap<u64, [Option<u64>; 2]>,
+}
+
+impl Graph {
+    fn new(code: &[(FileAddr, Vec<u8>)]) -> Self {
+        let mut next = FxHashMap::default();
+        let mut instruction = Instruction::default();
+        for (start, bytes) in code {
+            let mut decoder = Decoder::with_ip(64, bytes, start.0, DecoderOptions::NONE);
+            while decoder.can_decode() {
+                decoder.decode_out(&mut instruction);
+                let behind = Some(instruction.next_ip());
+                let target = (instruction.op0_kind() == OpKind::NearBranch64)
+                    .then(|| instruction.near_branch64());
+                let successors = match instruction.flow_control() {
+                    FlowControl::UnconditionalBranch => [target, None],
+                    FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend => {
+                        [behind, target]
+                    }
+                    FlowControl::Return | FlowControl::IndirectBranch | FlowControl::Exception => {
+                        [None, None]
+                    }
+                    _ => [behind, None],
+                };
+                next.insert(instruction.ip(), successors);
+            }
+        }
+        Self { next }
+    }
+
+    fn reaches(&self, from: u64, to: u64, walls: &FxHashSet<u64>) -> bool {
+        let mut seen = FxHashSet::default();
+        let mut todo = vec![from];
+        while let Some(addr) = todo.pop() {
+            if addr == to {
+                return true;
+            }
+            if walls.contains(&addr) || !seen.insert(addr) {
+                continue;
+            }
+            if let Some(successors) = self.next.get(&addr) {
+                todo.extend(successors.iter().flatten());
+            }
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_header_is_entered_once() {
+        // 0: jmp 4; 2: nop; 3: nop (increment); 4: jne 2; 6: ret
+        let code = vec![(FileAddr(0), vec![0xeb, 2, 0x90, 0x90, 0x75, 0xfc, 0xc3])];
+        let header = [FileAddr(0), FileAddr(3), FileAddr(4)];
+        assert_eq!(first_reached(&code, FileAddr(0), &header), [FileAddr(0)]);
+    }
+
+    #[test]
+    fn both_arms_of_a_branch_stay() {
+        // 0: jne 4; 2: nop; 3: ret; 4: nop; 5: ret
+        let code = vec![(FileAddr(0), vec![0x75, 2, 0x90, 0xc3, 0x90, 0xc3])];
+        let arms = [FileAddr(2), FileAddr(4)];
+        assert_eq!(first_reached(&code, FileAddr(0), &arms), arms);
+    }
+
+    #[test]
+    fn landing_pads_are_dropped() {
+        // 0: nop; 1: ret; 2: nop (nothing leads here); 3: ret
+        let code = vec![(FileAddr(0), vec![0x90, 0xc3, 0x90, 0xc3])];
+        let places = [FileAddr(0), FileAddr(2)];
+        assert_eq!(first_reached(&code, FileAddr(0), &places), [FileAddr(0)]);
+    }
+
+    #[test]
+    fn a_rip_relative_load_keeps_its_operand() {
+        // mov rax, [rip+0x10] at 0x5555_0000_1000 reads 0x5555_0000_1017
+        let bytes = [0x48, 0x8b, 0x05, 0x10, 0, 0, 0];
+        let original = decode(&bytes, LoadAddr(0x5555_0000_1000));
+        let slot = LoadAddr(0x5555_1000_0000);
+        let relocated = relocate(&original, slot).unwrap();
+        assert_eq!(relocated.jump, 7);
+        let moved = decode(&relocated.bytes, slot);
+        assert_eq!(moved.ip_rel_memory_address(), 0x5555_0000_1017);
+        assert_eq!(relocated.bytes[13..21], 0x5555_0000_1007_u64.to_le_bytes());
+        assert!(relocate(&original, LoadAddr(0x7f00_0000_0000)).is_none());
+    }
+}

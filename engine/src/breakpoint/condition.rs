@@ -1,0 +1,156 @@
+//! Hit conditions and log messages, read once.
+
+use crate::error::Error;
+use crate::eval::Expression;
+use dwarf::Language;
+
+/// At which hits to stop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HitCondition {
+    /// `N`, `== N`, `= N`: the N-th only.
+    Exactly(u64),
+    /// `>= N`.
+    AtLeast(u64),
+    /// `> N`.
+    MoreThan(u64),
+    /// `<= N`.
+    AtMost(u64),
+    /// `< N`.
+    LessThan(u64),
+    /// `% N`: every N-th.
+    Every(u64),
+}
+
+impl HitCondition {
+    /// Reads the texts that VS Code's users type.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let trimmed = text.trim();
+        let digits = trimmed
+            .find(|character: char| character.is_ascii_digit())
+            .unwrap_or(trimmed.len());
+        let (operator, number) = trimmed.split_at(digits);
+        let wrong = || {
+            format!(
+                "hit condition `{text}` is none of: N, == N, >= N, > N, <= N, < N, % N (N a whole number)"
+            )
+        };
+        let number: u64 = number.trim().parse().map_err(|_| wrong())?;
+        Ok(match operator.trim() {
+            "" | "==" | "=" => Self::Exactly(number),
+            ">=" => Self::AtLeast(number),
+            ">" => Self::MoreThan(number),
+            "<=" => Self::AtMost(number),
+            "<" => Self::LessThan(number),
+            "%" if number > 0 => Self::Every(number),
+            _ => return Err(wrong()),
+        })
+    }
+
+    /// Whether to stop at the `hits`-th hit, counted from 1.
+    pub fn holds(self, hits: u64) -> bool {
+        match self {
+            Self::Exactly(number) => hits == number,
+            Self::AtLeast(number) => hits >= number,
+            Self::MoreThan(number) => hits > number,
+            Self::AtMost(number) => hits <= number,
+            Self::LessThan(number) => hits < number,
+            Self::Every(number) => hits.is_multiple_of(number),
+        }
+    }
+}
+
+/// A part of a log message.
+#[derive(Clone, Debug)]
+pub enum Segment {
+    /// Said as it is.
+    Text(String),
+    /// `{expression}`.
+    Value(Expression),
+}
+
+/// Reads a log message: `{expression}` is filled in, `\{` and `\}` are braces.
+pub fn parse_message(message: &str, language: Language) -> Result<Vec<Segment>, Error> {
+    let mut segments = Vec::new();
+    let mut text = String::new();
+    let mut characters = message.char_indices();
+    while let Some((index, character)) = characters.next() {
+        match character {
+            '\\' => match characters.clone().next() {
+                Some((_, brace @ ('{' | '}'))) => {
+                    characters.next();
+                    text.push(brace);
+                }
+                _ => text.push('\\'),
+            },
+            '{' => {
+                let rest = &message[index + 1..];
+                let Some(length) = closing_brace(rest) else {
+                    return Err(Error::eval(format!(
+                        "`{{` at character {} is never closed; write \\{{ for a brace",
+                        index + 1
+                    )));
+                };
+                if !text.is_empty() {
+                    segments.push(Segment::Text(std::mem::take(&mut text)));
+                }
+                segments.push(Segment::Value(Expression::parse(
+                    &rest[..length],
+                    language,
+                )?));
+                // On behind the closing brace.
+                while characters.offset() < index + length + 2 {
+                    characters.next();
+                }
+            }
+            other => text.push(other),
+        }
+    }
+    if !text.is_empty() {
+        segments.push(Segment::Text(text));
+    }
+    Ok(segments)
+}
+
+/// Where the brace closes that was opened just before `text`, nested ones skipped.
+fn closing_brace(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (index, character) in text.char_indices() {
+        match character {
+            '{' => depth += 1,
+            '}' if depth == 0 => return Some(index),
+            '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hit_conditions_read_as_people_type_them() {
+        let stops = |text: &str| -> Vec<u64> {
+            let condition = HitCondition::parse(text).unwrap();
+            (1..=6).filter(|hits| condition.holds(*hits)).collect()
+        };
+        assert_eq!(stops("3"), [3]);
+        assert_eq!(stops(" == 3"), [3]);
+        assert_eq!(stops(">=5"), [5, 6]);
+        assert_eq!(stops("> 5"), [6]);
+        assert_eq!(stops("<= 2"), [1, 2]);
+        assert_eq!(stops("< 2"), [1]);
+        assert_eq!(stops("% 2"), [2, 4, 6]);
+        for wrong in ["", "x", "% 0", "3 4", "!= 3", "-1", "99999999999999999999"] {
+            assert!(HitCondition::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn braces_are_found() {
+        assert_eq!(closing_brace("a}"), Some(1));
+        assert_eq!(closing_brace("P { x: 1 }} rest"), Some(10));
+        assert_eq!(closing_brace("never"), None);
+    }
+}

@@ -1,0 +1,484 @@
+//! Breakpoints as the client sees them, the places they bind to, and the sites in the code.
+
+mod condition;
+mod resolve;
+pub(crate) mod site;
+
+use crate::debugger::{Debugger, ModuleId, State};
+use crate::error::Error;
+use crate::eval::{EvalContext, Expression, Purpose};
+use crate::event::{Event, StopReason, ThreadId};
+use crate::modules::Loaded;
+use crate::stack::FrameKey;
+use crate::value::Limits;
+use condition::{HitCondition, Segment};
+use dwarf::{Language, LoadAddr};
+use rustc_hash::FxHashMap;
+use site::Owner;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// A breakpoint's number, good for the session.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct BreakpointId(pub u32);
+
+impl fmt::Display for BreakpointId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What makes a breakpoint more than a stop.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct BreakpointOptions {
+    /// Stop only where this expression is true.
+    pub condition: Option<String>,
+    /// Stop only at these hits: `N`, `== N`, `>= N`, `> N`, `<= N`, `< N`, `% N`.
+    pub hit_condition: Option<String>,
+    /// Do not stop, say this; `{expression}` is filled in.
+    pub log_message: Option<String>,
+}
+
+/// A breakpoint on a line, as asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SourceBreakpoint {
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1.
+    pub column: Option<u32>,
+    /// Its options.
+    pub options: BreakpointOptions,
+}
+
+/// A breakpoint on a function, as asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FunctionBreakpoint {
+    /// The name.
+    pub name: String,
+    /// Its options.
+    pub options: BreakpointOptions,
+}
+
+/// Where a breakpoint landed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BreakpointPlace {
+    /// Source file as the debug info names it, line and column (0: unknown).
+    pub source: Option<(PathBuf, u32, u32)>,
+    /// Its first address.
+    pub address: LoadAddr,
+}
+
+/// A breakpoint as it stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BreakpointInfo {
+    /// Its number.
+    pub id: BreakpointId,
+    /// Whether it can be hit.
+    pub verified: bool,
+    /// It cannot be hit and never will be (a bad condition), as opposed to: a library that
+    /// is loaded later may bind it.
+    pub failed: bool,
+    /// Why not, or what else there is to know.
+    pub message: Option<String>,
+    /// Where it landed (the first of its places).
+    pub place: Option<BreakpointPlace>,
+    /// How many places it has.
+    pub places: usize,
+}
+
+/// What a breakpoint is on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Spec {
+    Line {
+        source: PathBuf,
+        line: u32,
+        column: Option<u32>,
+    },
+    Function(String),
+}
+
+/// An address a breakpoint is bound to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Bound {
+    addr: LoadAddr,
+    module: ModuleId,
+    source: Option<(PathBuf, u32, u32)>,
+    language: Language,
+}
+
+/// A condition or message, parsed in the language of the place; parsed anew when bound.
+#[derive(Default)]
+struct Program {
+    condition: Option<Rc<Expression>>,
+    message: Option<Rc<[Segment]>>,
+}
+
+struct Breakpoint {
+    spec: Spec,
+    options: BreakpointOptions,
+    hit: Option<HitCondition>,
+    program: Program,
+    hits: u64,
+    bound: Vec<Bound>,
+    /// Why it can never be hit.
+    failure: Option<String>,
+    /// Why it is not bound yet.
+    pending: Option<String>,
+}
+
+impl Breakpoint {
+    fn new(spec: Spec, options: BreakpointOptions) -> Self {
+        let mut breakpoint = Self {
+            spec,
+            options: BreakpointOptions::default(),
+            hit: None,
+            program: Program::default(),
+            hits: 0,
+            bound: Vec::new(),
+            failure: None,
+            pending: None,
+        };
+        breakpoint.set_options(options);
+        breakpoint
+    }
+
+    fn set_options(&mut self, options: BreakpointOptions) {
+        self.options = options;
+        self.hits = 0;
+        self.parse(self.bound.first().map(|bound| bound.language));
+    }
+
+    /// Reads condition, hit condition and message; a mistake makes the breakpoint fail with it.
+    fn parse(&mut self, language: Option<Language>) {
+        let language = language.unwrap_or_default();
+        self.failure = None;
+        self.program = Program::default();
+        self.hit = None;
+        let text = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+        if let Some(condition) = text(&self.options.condition) {
+            match Expression::parse(&condition, language) {
+                Ok(expression) => self.program.condition = Some(Rc::new(expression)),
+                Err(error) => self.failure = Some(format!("condition `{condition}`: {error}")),
+            }
+        }
+        if let Some(hit) = text(&self.options.hit_condition) {
+            match HitCondition::parse(&hit) {
+                Ok(hit) => self.hit = Some(hit),
+                Err(message) => self.failure = Some(message),
+            }
+        }
+        if let Some(message) = &self.options.log_message {
+            match condition::parse_message(message, language) {
+                Ok(segments) => self.program.message = Some(segments.into()),
+                Err(error) => self.failure = Some(format!("log message: {error}")),
+            }
+        }
+    }
+
+    fn info(&self, id: BreakpointId) -> BreakpointInfo {
+        let verified = self.failure.is_none() && !self.bound.is_empty();
+        BreakpointInfo {
+            id,
+            verified,
+            failed: self.failure.is_some(),
+            message: self
+                .failure
+                .clone()
+                .or_else(|| self.pending.clone().filter(|_| !verified)),
+            place: self.bound.first().map(|bound| BreakpointPlace {
+                source: bound.source.clone(),
+                address: bound.addr,
+            }),
+            places: self.bound.len(),
+        }
+    }
+}
+
+/// All breakpoints of the client's.
+#[derive(Default)]
+pub struct Breakpoints {
+    last: u32,
+    all: BTreeMap<BreakpointId, Breakpoint>,
+    by_source: FxHashMap<String, Vec<BreakpointId>>,
+    functions: Vec<BreakpointId>,
+}
+
+impl Breakpoints {
+    /// Forgets where breakpoints are bound: the process is another one now.
+    pub fn unbind_all(&mut self) {
+        for breakpoint in self.all.values_mut() {
+            breakpoint.bound.clear();
+            breakpoint.pending = Some(PENDING.into());
+        }
+    }
+
+    /// Makes the wanted set out of an old one; what stays keeps its id.
+    fn replace(
+        &mut self,
+        old: Vec<BreakpointId>,
+        wanted: Vec<(Spec, BreakpointOptions)>,
+    ) -> (Vec<BreakpointId>, Vec<BreakpointId>) {
+        let mut old = old;
+        let mut ids = Vec::with_capacity(wanted.len());
+        for (spec, options) in wanted {
+            let same = old.iter().position(|id| {
+                self.all
+                    .get(id)
+                    .is_some_and(|breakpoint| breakpoint.spec == spec)
+            });
+            let id = match same {
+                Some(index) => {
+                    let id = old.remove(index);
+                    if let Some(breakpoint) = self.all.get_mut(&id)
+                        && breakpoint.options != options
+                    {
+                        breakpoint.set_options(options);
+                    }
+                    id
+                }
+                None => {
+                    self.last += 1;
+                    let id = BreakpointId(self.last);
+                    self.all.insert(id, Breakpoint::new(spec, options));
+                    id
+                }
+            };
+            ids.push(id);
+        }
+        (ids, old)
+    }
+}
+
+const PENDING: &str = "no image that is loaded has it yet; it binds when one is loaded that does";
+
+impl Debugger {
+    pub(crate) fn replace_source_breakpoints(
+        &mut self,
+        key: &str,
+        source: &Path,
+        wanted: &[SourceBreakpoint],
+    ) -> Vec<BreakpointInfo> {
+        let old = self.breakpoints.by_source.remove(key).unwrap_or_default();
+        let wanted = wanted
+            .iter()
+            .map(|wanted| {
+                let spec = Spec::Line {
+                    source: source.to_path_buf(),
+                    line: wanted.line,
+                    column: wanted.column,
+                };
+                (spec, wanted.options.clone())
+            })
+            .collect();
+        let (ids, gone) = self.breakpoints.replace(old, wanted);
+        self.breakpoints
+            .by_source
+            .insert(key.to_owned(), ids.clone());
+        self.change_breakpoints(ids, gone)
+    }
+
+    pub(crate) fn replace_function_breakpoints(
+        &mut self,
+        wanted: &[FunctionBreakpoint],
+    ) -> Vec<BreakpointInfo> {
+        let old = std::mem::take(&mut self.breakpoints.functions);
+        let wanted = wanted
+            .iter()
+            .map(|wanted| {
+                (
+                    Spec::Function(wanted.name.trim().to_owned()),
+                    wanted.options.clone(),
+                )
+            })
+            .collect();
+        let (ids, gone) = self.breakpoints.replace(old, wanted);
+        self.breakpoints.functions.clone_from(&ids);
+        self.change_breakpoints(ids, gone)
+    }
+
+    fn change_breakpoints(
+        &mut self,
+        ids: Vec<BreakpointId>,
+        gone: Vec<BreakpointId>,
+    ) -> Vec<BreakpointInfo> {
+        for id in gone {
+            self.breakpoints.all.remove(&id);
+            self.sites.remove_owner(Owner::User(id), &*self.os);
+        }
+        for id in &ids {
+            let unbound = self
+                .breakpoints
+                .all
+                .get(id)
+                .is_some_and(|breakpoint| breakpoint.bound.is_empty());
+            if unbound {
+                self.bind(*id);
+            }
+        }
+        ids.iter()
+            .filter_map(|id| self.breakpoint_info(*id))
+            .collect()
+    }
+
+    pub(crate) fn breakpoint_info(&self, id: BreakpointId) -> Option<BreakpointInfo> {
+        self.breakpoints
+            .all
+            .get(&id)
+            .map(|breakpoint| breakpoint.info(id))
+    }
+
+    /// Binds a breakpoint in all images. True if that changed anything.
+    fn bind(&mut self, id: BreakpointId) -> bool {
+        let Some(breakpoint) = self.breakpoints.all.get_mut(&id) else {
+            return false;
+        };
+        let before = breakpoint.bound.len();
+        let (bound, pending) = resolve::resolve(&breakpoint.spec, &self.modules);
+        let has_process = self.process.is_some();
+        breakpoint.pending = if has_process {
+            pending
+        } else {
+            Some("the program is not loaded yet".into())
+        };
+        let language = bound.first().map(|bound| bound.language);
+        for place in bound {
+            if breakpoint.bound.contains(&place) {
+                continue;
+            }
+            if self.sites.add(place.addr, Owner::User(id), &*self.os) {
+                breakpoint.bound.push(place);
+            } else {
+                breakpoint.pending =
+                    Some(format!("the code at {} cannot be written to", place.addr));
+            }
+        }
+        let changed = breakpoint.bound.len() != before;
+        if before == 0 && changed {
+            breakpoint.parse(language);
+        }
+        changed
+    }
+
+    /// An image is new: breakpoints may bind in it. Tells of those that do.
+    pub(crate) fn bind_all(&mut self) {
+        let ids: Vec<BreakpointId> = self.breakpoints.all.keys().copied().collect();
+        for id in ids {
+            if self.bind(id) {
+                self.events.push_back(Event::BreakpointChanged(id));
+            }
+        }
+    }
+
+    /// An image is gone, and the places in it.
+    pub(crate) fn unbind_module(&mut self, gone: &Loaded) {
+        for (id, breakpoint) in &mut self.breakpoints.all {
+            let before = breakpoint.bound.len();
+            breakpoint.bound.retain(|bound| bound.module != gone.id);
+            if breakpoint.bound.is_empty() && before > 0 {
+                breakpoint.pending = Some(PENDING.into());
+                self.events.push_back(Event::BreakpointChanged(*id));
+            }
+        }
+    }
+
+    /// A thread hit a site: do its owners say stop? Their side effects (counts, messages)
+    /// happen here.
+    pub(crate) fn ask_breakpoints(
+        &mut self,
+        thread: ThreadId,
+        addr: LoadAddr,
+        owners: &[Owner],
+    ) -> Option<StopReason> {
+        let mut ids = Vec::new();
+        let mut problem = None;
+        for owner in owners {
+            let Owner::User(id) = *owner else {
+                continue;
+            };
+            match self.ask_breakpoint(id, thread) {
+                Ok(true) => ids.push(id),
+                Ok(false) => {}
+                Err(error) => {
+                    ids.push(id);
+                    problem = Some(format!("breakpoint {id} at {addr}: {error}"));
+                }
+            }
+        }
+        match problem {
+            Some(message) => Some(StopReason::BreakpointError(ids, message)),
+            None => (!ids.is_empty()).then_some(StopReason::Breakpoint(ids)),
+        }
+    }
+
+    fn ask_breakpoint(&mut self, id: BreakpointId, thread: ThreadId) -> Result<bool, Error> {
+        let Some(breakpoint) = self.breakpoints.all.get(&id) else {
+            return Ok(false);
+        };
+        if breakpoint.failure.is_some() {
+            return Ok(false);
+        }
+        let condition = breakpoint.program.condition.clone();
+        let message = breakpoint.program.message.clone();
+        let frame = FrameKey { thread, level: 0 };
+        if let Some(condition) = condition {
+            let holds = self
+                .in_frame(frame, |context| condition.is_true(context))
+                .map_err(|error| {
+                    let text = self
+                        .breakpoints
+                        .all
+                        .get(&id)
+                        .and_then(|breakpoint| breakpoint.options.condition.clone())
+                        .unwrap_or_default();
+                    Error::eval(format!("condition `{text}`: {error}"))
+                })?;
+            if !holds {
+                return Ok(false);
+            }
+        }
+        if let Some(breakpoint) = self.breakpoints.all.get_mut(&id) {
+            breakpoint.hits += 1;
+            if let Some(hit) = breakpoint.hit
+                && !hit.holds(breakpoint.hits)
+            {
+                return Ok(false);
+            }
+        }
+        let Some(message) = message else {
+            return Ok(true);
+        };
+        let mut text = String::new();
+        for segment in message.iter() {
+            match segment {
+                Segment::Text(part) => text.push_str(part),
+                Segment::Value(expression) => {
+                    let shown = self.in_frame(frame, |context| {
+                        let value = expression.evaluate(context, Purpose::Look)?;
+                        let shown =
+                            crate::value::present(context.as_target(), &value, &Limits::default());
+                        Ok(shown.text)
+                    });
+                    match shown {
+                        Ok(shown) => text.push_str(&shown),
+                        Err(error) => text.push_str(&format!("<{error}>")),
+                    }
+                }
+            }
+        }
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        self.events.push_back(Event::Log {
+            breakpoint: id,
+            text,
+        });
+        Ok(false)
+    }
+
+    /// Whether breakpoints can be planted now.
+    pub(crate) fn has_code(&self) -> bool {
+        !matches!(self.state(), State::NoProcess | State::Ended)
+    }
+}

@@ -1,0 +1,230 @@
+//! From what was asked for to addresses: lines to every instance of their code, functions to
+//! the place behind their prologue.
+
+use super::{Bound, PENDING, Spec};
+use crate::arch::x86_64;
+use crate::modules::{Loaded, Modules};
+use dwarf::{FileAddr, LineLocation, Machine, Module, SourceFile, SymbolKind};
+use rustc_hash::FxHashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A line without code moves down to the next one that has some, at most so far outside the
+/// function that follows.
+const SLIDE: u32 = 8;
+
+/// Where a breakpoint is to be planted, or why nowhere.
+pub fn resolve(spec: &Spec, modules: &Modules) -> (Vec<Bound>, Option<String>) {
+    match spec {
+        Spec::Line {
+            source,
+            line,
+            column,
+        } => resolve_line(source, *line, *column, modules),
+        Spec::Function(name) => resolve_function(name, modules),
+    }
+}
+
+fn resolve_line(
+    source: &Path,
+    line: u32,
+    column: Option<u32>,
+    modules: &Modules,
+) -> (Vec<Bound>, Option<String>) {
+    let mut files: Vec<(&Loaded, Arc<SourceFile>)> = Vec::new();
+    for loaded in &modules.loaded {
+        for file in loaded.module.find_sources(source) {
+            files.push((loaded, file));
+        }
+    }
+    if files.is_empty() {
+        return (Vec::new(), Some(no_such_source(source, modules)));
+    }
+    // The nearest line with code, the same one for all files and images.
+    let target = files
+        .iter()
+        .filter_map(|(loaded, file)| nearest_line(&loaded.module, file, line))
+        .min();
+    let Some(target) = target else {
+        return (Vec::new(), Some(no_code(&files, line)));
+    };
+    let mut bound = Vec::new();
+    for (loaded, file) in &files {
+        let mut locations = loaded.module.line_locations(file, target);
+        if let Some(column) = column
+            && target == line
+        {
+            keep_column(&mut locations, column);
+        }
+        for location in first_of_each_instance(&loaded.module, locations) {
+            bound.push(bind(loaded, location.addr));
+        }
+    }
+    bound.sort_by_key(|bound| bound.addr);
+    bound.dedup_by_key(|bound| bound.addr);
+    if bound.is_empty() {
+        return (bound, Some(no_code(&files, line)));
+    }
+    (bound, None)
+}
+
+/// Of several places on a line, those of the column asked for, or the next one behind it.
+fn keep_column(locations: &mut Vec<LineLocation>, column: u32) {
+    let best = locations
+        .iter()
+        .map(|location| location.location.column)
+        .filter(|have| *have >= column)
+        .min();
+    if let Some(best) = best {
+        locations.retain(|location| location.location.column == best);
+    }
+}
+
+/// The line itself, or the next one below that has code: inside the same function, or near.
+fn nearest_line(module: &Module, file: &SourceFile, line: u32) -> Option<u32> {
+    let lines = module.lines_with_code(file);
+    let next = lines
+        .get(lines.partition_point(|have| *have < line))
+        .copied()?;
+    if next == line || next - line <= SLIDE {
+        return Some(next);
+    }
+    let addr = module.line_locations(file, next).first()?.addr;
+    let declared = module.function_at(addr)?.declaration.clone()?;
+    (declared.line <= line && declared.file.path == file.path).then_some(next)
+}
+
+/// One place for each function instance: the ones that are entered first (see
+/// [`x86_64::first_reached`]).
+fn first_of_each_instance(module: &Module, locations: Vec<LineLocation>) -> Vec<LineLocation> {
+    let mut instances: FxHashMap<u64, Vec<LineLocation>> = FxHashMap::default();
+    for location in locations {
+        instances
+            .entry(location.instance)
+            .or_default()
+            .push(location);
+    }
+    let mut kept = Vec::new();
+    for mut group in instances.into_values() {
+        if group.len() > 1
+            && module.machine() == Machine::X86_64
+            && let Some(function) = group
+                .first()
+                .and_then(|location| module.function_at(location.addr))
+        {
+            let code: Vec<(FileAddr, Vec<u8>)> = function
+                .ranges
+                .iter()
+                .filter_map(|range| {
+                    let len = usize::try_from(range.end - range.start).ok()?;
+                    let mut bytes = vec![0; len.min(1 << 24)];
+                    module.read_image(range.start, &mut bytes)?;
+                    Some((range.start, bytes))
+                })
+                .collect();
+            let candidates: Vec<FileAddr> = group.iter().map(|location| location.addr).collect();
+            let first = x86_64::first_reached(&code, function.entry, &candidates);
+            group.retain(|location| first.contains(&location.addr));
+        }
+        kept.append(&mut group);
+    }
+    kept
+}
+
+fn bind(loaded: &Loaded, addr: FileAddr) -> Bound {
+    let source = loaded
+        .module
+        .row_at(addr)
+        .and_then(|row| row.location)
+        .map(|location| (location.file.path.clone(), location.line, location.column));
+    Bound {
+        addr: loaded.bias.load(addr),
+        module: loaded.id,
+        source,
+        language: loaded.module.language_at(addr).unwrap_or_default(),
+    }
+}
+
+fn no_such_source(source: &Path, modules: &Modules) -> String {
+    let mut similar: Vec<String> = modules
+        .loaded
+        .iter()
+        .flat_map(|loaded| loaded.module.similar_sources(source))
+        .map(|file| file.path.display().to_string())
+        .collect();
+    similar.sort_unstable();
+    similar.dedup();
+    if let [first, ..] = similar.as_slice() {
+        let more = match similar.len() {
+            1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        return format!(
+            "no loaded image was compiled from {}; the debug info has {first}{more} (if that is the same file, map it with `sourceMap`)",
+            source.display()
+        );
+    }
+    match modules.program() {
+        Some(program) if program.module.symbol_status() != dwarf::SymbolStatus::DebugInfo => {
+            format!(
+                "{} has no debug info: compile with -g",
+                program.module.path().display()
+            )
+        }
+        _ => PENDING.to_owned(),
+    }
+}
+
+fn no_code(files: &[(&Loaded, Arc<SourceFile>)], line: u32) -> String {
+    let mut lines: Vec<u32> = files
+        .iter()
+        .flat_map(|(loaded, file)| loaded.module.lines_with_code(file))
+        .collect();
+    lines.sort_unstable();
+    lines.dedup();
+    let below = lines.partition_point(|have| *have < line);
+    let near: Vec<String> = lines
+        .iter()
+        .skip(below.saturating_sub(2))
+        .take(4)
+        .map(u32::to_string)
+        .collect();
+    format!(
+        "no code at line {line}; the nearest lines with code are {}",
+        near.join(", ")
+    )
+}
+
+fn resolve_function(name: &str, modules: &Modules) -> (Vec<Bound>, Option<String>) {
+    let mut bound = Vec::new();
+    for loaded in &modules.loaded {
+        let module = &loaded.module;
+        let functions = module.functions_named(name);
+        for function in &functions {
+            bound.push(bind(loaded, module.body_start(function)));
+        }
+        for entry in module.inlined_named(name) {
+            bound.push(bind(loaded, entry));
+        }
+        if !functions.is_empty() {
+            continue;
+        }
+        for symbol in module.function_symbols(name) {
+            if symbol.kind != SymbolKind::Function || symbol.addr.0 == 0 {
+                continue;
+            }
+            // A symbol of a function with debug info under another name (an alias).
+            let addr = match module.function_at(symbol.addr) {
+                Some(function) if function.entry == symbol.addr => module.body_start(&function),
+                _ => symbol.addr,
+            };
+            bound.push(bind(loaded, addr));
+        }
+    }
+    bound.sort_by_key(|bound| bound.addr);
+    bound.dedup_by_key(|bound| bound.addr);
+    let why = bound.is_empty().then(|| {
+        format!("no loaded image has a function `{name}`; the breakpoint binds when one is loaded that does")
+    });
+    (bound, why)
+}

@@ -1,0 +1,167 @@
+//! Breakpoint sites: the addresses that hold our trap instruction, each with its owners.
+
+use super::BreakpointId;
+use crate::arch::x86_64::BREAKPOINT;
+use crate::os::Backend;
+use dwarf::LoadAddr;
+use smallvec::SmallVec;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+/// Who wants a trap at a site. Several may; the site goes when the last one does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Owner {
+    /// A breakpoint of the client's.
+    User(BreakpointId),
+    /// The dynamic loader tells of a changed list of images here.
+    Loader,
+    /// A step is waiting for its thread here.
+    Step,
+}
+
+/// One address that holds a trap instruction.
+#[derive(Debug)]
+pub struct Site {
+    /// What the program has there. Changes when somebody writes over the trap.
+    original: Cell<u8>,
+    owners: SmallVec<[Owner; 1]>,
+}
+
+impl Site {
+    /// Who wants it.
+    pub fn owners(&self) -> &[Owner] {
+        &self.owners
+    }
+}
+
+/// All sites of the process.
+#[derive(Default)]
+pub struct Sites {
+    sites: BTreeMap<LoadAddr, Site>,
+}
+
+impl Sites {
+    /// The site at an address.
+    pub fn get(&self, addr: LoadAddr) -> Option<&Site> {
+        self.sites.get(&addr)
+    }
+
+    /// Adds an owner; plants the trap if it is the first one. False if the memory is not there.
+    pub fn add(&mut self, addr: LoadAddr, owner: Owner, os: &dyn Backend) -> bool {
+        if let Some(site) = self.sites.get_mut(&addr) {
+            if !site.owners.contains(&owner) {
+                site.owners.push(owner);
+            }
+            return true;
+        }
+        let mut original = [0];
+        if os.read_memory(addr, &mut original) != 1 || !os.write_memory(addr, &[BREAKPOINT]) {
+            return false;
+        }
+        self.sites.insert(
+            addr,
+            Site {
+                original: Cell::new(original[0]),
+                owners: SmallVec::from_elem(owner, 1),
+            },
+        );
+        true
+    }
+
+    /// Removes an owner; the original byte comes back with the last one.
+    pub fn remove(&mut self, addr: LoadAddr, owner: Owner, os: &dyn Backend) {
+        let Some(site) = self.sites.get_mut(&addr) else {
+            return;
+        };
+        site.owners.retain(|other| *other != owner);
+        if site.owners.is_empty() {
+            // Memory that is gone needs no byte back.
+            os.write_memory(addr, &[site.original.get()]);
+            self.sites.remove(&addr);
+        }
+    }
+
+    /// Removes an owner from all sites.
+    pub fn remove_owner(&mut self, owner: Owner, os: &dyn Backend) {
+        let addresses: Vec<LoadAddr> = self
+            .sites
+            .iter()
+            .filter(|(_, site)| site.owners.contains(&owner))
+            .map(|(addr, _)| *addr)
+            .collect();
+        for addr in addresses {
+            self.remove(addr, owner, os);
+        }
+    }
+
+    /// Gives all original bytes back and forgets all sites.
+    pub fn remove_all(&mut self, os: &dyn Backend) {
+        for (addr, site) in std::mem::take(&mut self.sites) {
+            os.write_memory(addr, &[site.original.get()]);
+        }
+    }
+
+    /// Forgets all sites without writing: the memory they were in is gone.
+    pub fn forget_all(&mut self) {
+        self.sites.clear();
+    }
+
+    /// Forgets sites in unmapped memory.
+    pub fn forget_in(&mut self, start: LoadAddr, end: LoadAddr) {
+        self.sites.retain(|addr, _| *addr < start || *addr >= end);
+    }
+
+    /// Lifts the trap for an in-place step, without changing who owns it.
+    pub fn lift(&self, addr: LoadAddr, os: &dyn Backend) {
+        if let Some(site) = self.sites.get(&addr) {
+            os.write_memory(addr, &[site.original.get()]);
+        }
+    }
+
+    /// Plants a lifted trap again.
+    pub fn plant(&self, addr: LoadAddr, os: &dyn Backend) {
+        if self.sites.contains_key(&addr) {
+            os.write_memory(addr, &[BREAKPOINT]);
+        }
+    }
+
+    /// All original bytes, for cleaning a copy of the memory.
+    pub fn originals(&self) -> Vec<(LoadAddr, u8)> {
+        self.sites
+            .iter()
+            .map(|(addr, site)| (*addr, site.original.get()))
+            .collect()
+    }
+
+    /// Replaces our traps in bytes read from `addr` by what the program has there.
+    pub fn hide(&self, addr: LoadAddr, buffer: &mut [u8]) {
+        if self.sites.is_empty() || buffer.is_empty() {
+            return;
+        }
+        let end = LoadAddr(addr.0.saturating_add(buffer.len() as u64));
+        if end <= addr {
+            return;
+        }
+        for (at, site) in self.sites.range(addr..end) {
+            if let Some(byte) = buffer.get_mut((*at - addr) as usize) {
+                *byte = site.original.get();
+            }
+        }
+    }
+
+    /// Keeps our traps under bytes that are about to be written at `addr`: the new bytes
+    /// become the originals, the traps stay. Gives the bytes to really write.
+    pub fn write_under(&self, addr: LoadAddr, bytes: &[u8]) -> Vec<u8> {
+        let mut real = bytes.to_vec();
+        let end = LoadAddr(addr.0.saturating_add(bytes.len() as u64));
+        if addr < end {
+            for (at, site) in self.sites.range(addr..end) {
+                if let Some(byte) = real.get_mut((*at - addr) as usize) {
+                    site.original.set(*byte);
+                    *byte = BREAKPOINT;
+                }
+            }
+        }
+        real
+    }
+}

@@ -1,0 +1,862 @@
+//! [`Debugger`]: the whole public face of the engine.
+
+use crate::breakpoint::site::{Owner, Sites};
+use crate::breakpoint::{
+    BreakpointId, BreakpointInfo, Breakpoints, FunctionBreakpoint, SourceBreakpoint,
+};
+use crate::displaced::Slots;
+use crate::error::Error;
+use crate::eval::{EvalContext, Expression, Purpose};
+use crate::event::{Event, Signal, StopReason, ThreadId};
+use crate::memory::PageCache;
+use crate::modules::Modules;
+use crate::os::{Backend, Ready, Waker};
+use crate::plan::{Start, StepInstruction, StepOut, StepRange, View};
+use crate::process::Process;
+use crate::stack::{FrameKey, Stack, ThreadStack};
+use crate::value::{Child, Limits, Named, Presentation, Value};
+use dwarf::{AddrRange, LoadAddr, SymbolStatus, Unwinder};
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How a program is to be started.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The file to run; absolute, or relative to `cwd`.
+    pub program: PathBuf,
+    /// Its arguments, the program's name not among them.
+    pub args: Vec<OsString>,
+    /// Its working directory.
+    pub cwd: PathBuf,
+    /// Its whole environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// stdin, stdout, stderr.
+    pub stdio: [StdioTarget; 3],
+    /// Load it at the same addresses each time.
+    pub disable_aslr: bool,
+}
+
+/// Where one of the debuggee's standard descriptors leads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum StdioTarget {
+    /// stdout and stderr: to us, as [`Event::Output`]; stdin: at its end from the start.
+    #[default]
+    Captured,
+    /// `/dev/null`.
+    Null,
+    /// A file, relative to the working directory; written ones are created and truncated.
+    File(PathBuf),
+    /// The adapter's own descriptor.
+    Inherited,
+}
+
+/// What a step moves over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StepKind {
+    /// Over calls.
+    Over,
+    /// Into calls of functions with line information.
+    Into,
+    /// To the caller.
+    Out,
+}
+
+/// How far a step goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Granularity {
+    /// To another line or statement.
+    Line,
+    /// One instruction.
+    Instruction,
+}
+
+/// Where the session stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Nothing launched or attached.
+    NoProcess,
+    /// Launched or attached, held until [`Debugger::release`].
+    Held,
+    /// At least one thread runs.
+    Running,
+    /// All threads stopped.
+    Stopped,
+    /// The process is gone, or was let go.
+    Ended,
+}
+
+/// A thread for people.
+#[derive(Clone, Debug)]
+pub struct ThreadInfo {
+    /// Its id.
+    pub id: ThreadId,
+    /// Its name, never empty.
+    pub name: String,
+}
+
+/// An image of the process; the number is not used again in the session.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ModuleId(pub u32);
+
+/// An image for people.
+#[derive(Clone, Debug)]
+pub struct ModuleInfo {
+    /// Its id.
+    pub id: ModuleId,
+    /// Base name.
+    pub name: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// Where it is loaded.
+    pub range: AddrRange<LoadAddr>,
+    /// How much is known of it.
+    pub symbols: SymbolStatus,
+    /// The separate file with its debug info.
+    pub symbol_file: Option<PathBuf>,
+    /// GNU build-id in hex.
+    pub build_id: Option<String>,
+    /// Bytes of debug info.
+    pub debug_size: u64,
+    /// Whether it is the program itself.
+    pub is_program: bool,
+}
+
+/// Why [`Debugger::wait`] came back.
+#[derive(Debug)]
+pub enum Wait {
+    /// The [`Waker`] was used.
+    Woken,
+    /// Something happened. Further events may be ready: call again.
+    Event(Event),
+    /// The deadline has passed.
+    Deadline,
+    /// The system asks us to end (SIGTERM, SIGINT, SIGHUP): clean up and go.
+    End(Signal),
+}
+
+/// A debugger of one process. It belongs to the thread that made it (ptrace does), and that
+/// thread sleeps nowhere but in [`Debugger::wait`].
+pub struct Debugger {
+    pub(crate) os: Box<dyn Backend>,
+    pub(crate) process: Option<Process>,
+    pub(crate) modules: Modules,
+    pub(crate) breakpoints: Breakpoints,
+    pub(crate) sites: Sites,
+    pub(crate) slots: Slots,
+    pub(crate) unwinder: RefCell<Unwinder>,
+    pub(crate) events: VecDeque<Event>,
+    pub(crate) pages: PageCache,
+    pub(crate) stacks: FxHashMap<ThreadId, ThreadStack>,
+    pub(crate) cancel: Option<Arc<AtomicBool>>,
+    pub(crate) output_held: bool,
+    /// Stops may be ready that no signal tells of any more.
+    pub(crate) more_stops: bool,
+    /// SIGTERM was sent by us: it is no reason to stop.
+    pub(crate) terminating: bool,
+    /// The session's process is gone.
+    pub(crate) over: bool,
+    pub(crate) system_call_at: Option<LoadAddr>,
+    /// What a wait inside another operation has learnt and not yet told.
+    woken: bool,
+    end: Option<Signal>,
+    launch: Option<Launch>,
+    launched: bool,
+    pid: Option<i32>,
+}
+
+/// Output is handed on in portions of this many bytes, so that requests come in between.
+const OUTPUT_PORTION: usize = 1 << 16;
+
+impl Debugger {
+    /// A debugger with no process yet. `os::prepare` must have run before the first thread.
+    ///
+    /// # Errors
+    /// The system has no descriptors left.
+    pub fn new() -> Result<Self, Error> {
+        Ok(Self {
+            os: crate::os::native()?,
+            process: None,
+            modules: Modules::default(),
+            breakpoints: Breakpoints::default(),
+            sites: Sites::default(),
+            slots: Slots::default(),
+            unwinder: RefCell::new(Unwinder::new()),
+            events: VecDeque::new(),
+            pages: PageCache::default(),
+            stacks: FxHashMap::default(),
+            cancel: None,
+            output_held: false,
+            more_stops: false,
+            terminating: false,
+            over: false,
+            system_call_at: None,
+            woken: false,
+            end: None,
+            launch: None,
+            launched: false,
+            pid: None,
+        })
+    }
+
+    /// Wakes [`Debugger::wait`] from another thread.
+    pub fn waker(&self) -> Waker {
+        self.os.waker()
+    }
+
+    /// Polled between the parts of long operations (stacks, children, expressions), which then
+    /// end with [`Error::Cancelled`].
+    pub fn set_cancel_flag(&mut self, flag: Arc<AtomicBool>) {
+        self.cancel = Some(flag);
+    }
+
+    pub(crate) fn cancelled(&self) -> bool {
+        self.cancel
+            .as_ref()
+            .is_some_and(|cancel| cancel.load(Ordering::Relaxed))
+    }
+
+    // ---- life and death
+
+    /// Starts a program and holds it before its first instruction; takes milliseconds.
+    ///
+    /// # Errors
+    /// It does not exist, is not executable, is for another machine.
+    pub fn launch(&mut self, launch: &Launch) -> Result<(), Error> {
+        self.no_process_yet()?;
+        let pid = self.os.launch(launch)?;
+        self.begin(Process::new(pid, true));
+        self.launch = Some(launch.clone());
+        self.thread_is_there(ThreadId(pid));
+        self.load_initial_modules();
+        Ok(())
+    }
+
+    /// Takes hold of a launcher ([`crate::os::Launcher`]) waiting in a terminal. When it has
+    /// been told to go and has become the program, [`Event::Launched`] follows.
+    ///
+    /// # Errors
+    /// As for [`Debugger::attach`].
+    pub fn seize_launcher(&mut self, pid: i32) -> Result<(), Error> {
+        self.no_process_yet()?;
+        self.os.seize_launcher(pid)?;
+        let mut process = Process::new(pid, true);
+        process.launcher = true;
+        process.state = State::Running;
+        self.begin(process);
+        if let Some(process) = &mut self.process {
+            let thread = process.threads.entry(ThreadId(pid)).or_default();
+            thread.announced = true;
+        }
+        Ok(())
+    }
+
+    /// Takes hold of a running process and stops it.
+    ///
+    /// # Errors
+    /// It is gone or not ours; the message says why (uid, ptrace_scope, traced by whom).
+    pub fn attach(&mut self, pid: i32) -> Result<(), Error> {
+        self.no_process_yet()?;
+        let threads = self.os.attach(pid)?;
+        self.begin(Process::new(pid, false));
+        if let Some(process) = &mut self.process {
+            for thread in threads {
+                process.threads.entry(thread).or_default().announced = true;
+            }
+        }
+        self.stop_all();
+        let alive = self
+            .process
+            .as_ref()
+            .is_some_and(|process| process.state != State::Ended);
+        if !alive {
+            self.process = None;
+            self.events.clear();
+            return Err(Error::Attach {
+                pid,
+                message: "it ended while we attached".into(),
+            });
+        }
+        // What was announced so far is told by `threads`, not by events.
+        self.events
+            .retain(|event| !matches!(event, Event::ThreadStarted(_) | Event::ThreadExited(_)));
+        self.load_initial_modules();
+        Ok(())
+    }
+
+    fn no_process_yet(&self) -> Result<(), Error> {
+        if self.process.is_some() {
+            return Err(Error::AlreadyStarted);
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, process: Process) {
+        self.launched = process.launched;
+        self.pid = Some(process.pid);
+        self.over = false;
+        self.terminating = false;
+        self.system_call_at = None;
+        self.process = Some(process);
+    }
+
+    fn thread_is_there(&mut self, thread: ThreadId) {
+        if let Some(process) = &mut self.process {
+            let state = process.threads.entry(thread).or_default();
+            state.stopped = true;
+            state.announced = true;
+        }
+    }
+
+    /// Learns of the images the process has, binds breakpoints in them, and follows the loader.
+    pub(crate) fn load_initial_modules(&mut self) {
+        let Some((pid, launched)) = self
+            .process
+            .as_ref()
+            .map(|process| (process.pid, process.launched))
+        else {
+            return;
+        };
+        self.system_call_at = None;
+        self.modules.load_initial(pid, &*self.os);
+        let change = {
+            let memory = crate::memory::ProcessMemory {
+                os: &*self.os,
+                sites: &self.sites,
+                cache: None,
+            };
+            self.modules.refresh(&memory)
+        };
+        debug_assert!(change.removed.is_empty());
+        let infos: Vec<ModuleInfo> = self.modules.loaded.iter().map(|it| it.info()).collect();
+        if infos
+            .first()
+            .is_some_and(|program| program.symbols != SymbolStatus::DebugInfo)
+            && let Some(program) = infos.first()
+        {
+            self.events.push_back(Event::Note(format!(
+                "{} has no debug info: functions are known by name at best, lines and variables are not. Compile with -g.\n",
+                program.path.display()
+            )));
+        }
+        for info in infos {
+            self.events.push_back(Event::ModuleLoaded(info));
+        }
+        self.watch_loader();
+        if launched && let Some(entry) = self.modules.entry() {
+            // There the loader says where it wants to be watched; static programs have none.
+            self.sites.add(entry, Owner::Loader, &*self.os);
+        }
+        self.flush_module_notes();
+        self.bind_all();
+    }
+
+    pub(crate) fn announce_module(&mut self, id: ModuleId) {
+        if let Some(loaded) = self.modules.get(id) {
+            self.events.push_back(Event::ModuleLoaded(loaded.info()));
+            self.bind_all();
+        }
+    }
+
+    pub(crate) fn flush_module_notes(&mut self) {
+        for note in std::mem::take(&mut self.modules.notes) {
+            self.events.push_back(Event::Note(note));
+        }
+    }
+
+    /// Ends the time in [`State::Held`]: lets the program run, or reports a stop
+    /// ([`StopReason::Entry`]) where it is.
+    ///
+    /// # Errors
+    /// It is not held.
+    pub fn release(&mut self, stop: bool) -> Result<(), Error> {
+        match self.state() {
+            State::Held => {}
+            State::NoProcess | State::Ended => return Err(Error::NoProcess),
+            State::Running | State::Stopped => return Err(Error::AlreadyStarted),
+        }
+        if stop {
+            let thread = self.current_thread().ok_or(Error::NoProcess)?;
+            self.report(thread, StopReason::Entry);
+        } else {
+            self.go_on_all();
+        }
+        Ok(())
+    }
+
+    /// Kills the process and collects it; no events follow. Nothing happens without one.
+    pub fn kill(&mut self) {
+        let Some(process) = self.process.take() else {
+            return;
+        };
+        self.os.signal(process.pid, Signal(libc::SIGKILL));
+        // The leader is told of last; a stopped thread dies all the same.
+        let patience = Instant::now() + Duration::from_secs(2);
+        loop {
+            match self.os.next_stop() {
+                Some((thread, status)) => {
+                    use crate::os::WaitStatus::{Exited, Killed};
+                    let gone = matches!(status, Exited(_) | Killed(_));
+                    if gone && thread.0 == process.pid {
+                        break;
+                    }
+                    if !gone {
+                        self.os
+                            .resume(thread, crate::os::Resume::Continue, Signal(0));
+                    }
+                }
+                None if Instant::now() >= patience => break,
+                None => match self.os.wait(Some(patience), false) {
+                    Ok(ready) => self.remember(ready),
+                    Err(_) => break,
+                },
+            }
+        }
+        self.sites.forget_all();
+        self.slots = Slots::default();
+        self.forget_stop();
+        self.events.clear();
+        self.over = true;
+    }
+
+    /// Sends SIGTERM and lets the program run to deal with it.
+    ///
+    /// # Errors
+    /// There is no process.
+    pub fn terminate(&mut self) -> Result<(), Error> {
+        let pid = self.process.as_ref().ok_or(Error::NoProcess)?.pid;
+        self.terminating = true;
+        self.os.signal(pid, Signal(libc::SIGTERM));
+        if matches!(self.state(), State::Stopped | State::Held) {
+            self.go_on_all();
+        }
+        Ok(())
+    }
+
+    /// Takes everything of ours out of the process and lets it run on without us.
+    ///
+    /// # Errors
+    /// There is no process.
+    pub fn detach(&mut self) -> Result<(), Error> {
+        if self.process.is_none() {
+            return Err(Error::NoProcess);
+        }
+        self.detach_all()?;
+        self.events.clear();
+        Ok(())
+    }
+
+    /// Whether the process was launched by us (else attached to).
+    pub fn was_launched(&self) -> bool {
+        self.launched
+    }
+
+    /// Sleeps until the debuggee did something, the waker was used, or `deadline` passed.
+    ///
+    /// # Errors
+    /// The operating system refuses to wait; the session cannot go on.
+    pub fn wait(&mut self, deadline: Option<Instant>) -> Result<Wait, Error> {
+        loop {
+            self.more_stops = false;
+            if let Some(event) = self.events.pop_front() {
+                return Ok(Wait::Event(event));
+            }
+            if std::mem::take(&mut self.woken) {
+                return Ok(Wait::Woken);
+            }
+            if let Some(signal) = self.end.take() {
+                return Ok(Wait::End(signal));
+            }
+            self.collect_stops();
+            self.finish_if_ended();
+            if !self.events.is_empty() {
+                continue;
+            }
+            let ended = self
+                .process
+                .as_ref()
+                .and_then(|process| process.ended)
+                .map(|(_, patience)| patience);
+            let until = if self.more_stops {
+                Some(Instant::now())
+            } else {
+                [deadline, ended].into_iter().flatten().min()
+            };
+            let wants_output = !self.output_held && self.os.output_open();
+            let ready = self.os.wait(until, wants_output)?;
+            self.remember(ready);
+            if ready.output {
+                self.pump_output(OUTPUT_PORTION);
+            }
+            let idle = !ready.woken && !ready.stops && !ready.output && self.events.is_empty();
+            if idle && deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Ok(Wait::Deadline);
+            }
+        }
+    }
+
+    /// Keeps what a wait has learnt for [`Debugger::wait`] to tell.
+    pub(crate) fn remember(&mut self, ready: Ready) {
+        self.woken |= ready.woken;
+        self.end = self.end.or(ready.end);
+    }
+
+    /// While on, the debuggee's output is left in its pipe (the client reads too slowly).
+    pub fn hold_output(&mut self, hold: bool) {
+        self.output_held = hold;
+    }
+
+    /// Where the session stands.
+    pub fn state(&self) -> State {
+        match &self.process {
+            Some(process) => process.state,
+            None if self.over => State::Ended,
+            None => State::NoProcess,
+        }
+    }
+
+    /// Process id, once there is one.
+    pub fn pid(&self) -> Option<i32> {
+        self.pid
+    }
+
+    /// The program's file.
+    pub fn program(&self) -> Option<PathBuf> {
+        let process = self.process.as_ref()?;
+        self.modules
+            .program()
+            .map(|program| program.module.path().to_path_buf())
+            .or_else(|| self.os.executable(process.pid))
+    }
+
+    /// Bytes of an address.
+    pub fn pointer_size(&self) -> u32 {
+        8
+    }
+
+    // ---- running
+
+    fn stopped(&self) -> Result<&Process, Error> {
+        let process = self.process.as_ref().ok_or(Error::NoProcess)?;
+        match process.state {
+            State::Stopped => Ok(process),
+            State::Ended | State::NoProcess => Err(Error::NoProcess),
+            State::Held | State::Running => Err(Error::NotStopped),
+        }
+    }
+
+    fn stopped_thread(&self, thread: ThreadId) -> Result<(), Error> {
+        match self.stopped()?.threads.get(&thread) {
+            Some(state) if state.stopped => Ok(()),
+            _ => Err(Error::NoSuchThread(thread.0)),
+        }
+    }
+
+    /// What is only true for one stop.
+    pub(crate) fn forget_stop(&mut self) {
+        self.pages.clear();
+        self.stacks.clear();
+    }
+
+    /// The thread of the last stop, or one that is there.
+    fn current_thread(&self) -> Option<ThreadId> {
+        let process = self.process.as_ref()?;
+        let is_stopped = |thread: &ThreadId| {
+            process
+                .threads
+                .get(thread)
+                .is_some_and(|state| state.stopped)
+        };
+        Some(process.current)
+            .filter(is_stopped)
+            .or_else(|| process.threads.keys().copied().find(is_stopped))
+    }
+
+    /// Lets all threads run.
+    ///
+    /// # Errors
+    /// The program is not stopped.
+    pub fn resume(&mut self) -> Result<(), Error> {
+        self.stopped()?;
+        self.go_on_all();
+        Ok(())
+    }
+
+    /// Starts a step; [`StopReason::Step`] follows, or another stop that comes first.
+    ///
+    /// # Errors
+    /// Not stopped, no such thread, no caller to step out to.
+    pub fn step(
+        &mut self,
+        thread: ThreadId,
+        kind: StepKind,
+        granularity: Granularity,
+    ) -> Result<(), Error> {
+        self.stopped_thread(thread)?;
+        let registers = self
+            .registers_of(thread)
+            .ok_or(Error::NoSuchThread(thread.0))?;
+        let out = self.way_out(thread)?;
+        let memory = self.memory();
+        let view = View {
+            registers: &registers,
+            modules: &self.modules,
+            memory: &memory,
+        };
+        let start = Start::at(&self.modules, registers.pc());
+        let (plan, verdict): (Box<dyn crate::plan::Plan>, _) = match (kind, granularity) {
+            (StepKind::Out, _) => match (start, &out) {
+                (Some(mut start), _) if !start.inlined.is_empty() => {
+                    // Out of an inlined call: until its code is left.
+                    start.line = None;
+                    let (plan, verdict) = StepRange::begin(start, false, &view);
+                    (Box::new(plan), verdict)
+                }
+                (_, Some((back, cfa))) => {
+                    let (plan, verdict) = StepOut::begin(*back, *cfa);
+                    (Box::new(plan), verdict)
+                }
+                (_, None) => return Err(Error::OutermostFrame),
+            },
+            (kind, Granularity::Instruction) => {
+                let (plan, verdict) = StepInstruction::begin(&view, kind == StepKind::Over);
+                (Box::new(plan), verdict)
+            }
+            (kind, Granularity::Line) => match (start.filter(|it| it.line.is_some()), &out) {
+                (Some(start), _) => {
+                    let (plan, verdict) = StepRange::begin(start, kind == StepKind::Into, &view);
+                    (Box::new(plan), verdict)
+                }
+                // Without lines here, the next line is the caller's.
+                (None, Some((back, cfa))) => {
+                    let (plan, verdict) = StepOut::begin(*back, *cfa);
+                    (Box::new(plan), verdict)
+                }
+                (None, None) => {
+                    let (plan, verdict) = StepInstruction::begin(&view, true);
+                    (Box::new(plan), verdict)
+                }
+            },
+        };
+        self.begin_step(thread, plan, verdict);
+        Ok(())
+    }
+
+    /// Return address and canonical frame address of a thread's innermost machine frame.
+    fn way_out(&mut self, thread: ThreadId) -> Result<Option<(LoadAddr, LoadAddr)>, Error> {
+        self.unwound(thread, 1)?;
+        let levels = self
+            .stacks
+            .get(&thread)
+            .and_then(|stack| stack.physical.first())
+            .map_or(1, |frame| frame.levels);
+        let stack = self.unwound(thread, levels + 1)?;
+        Ok(match stack.physical.as_slice() {
+            [inner, outer, ..] => inner.cfa.map(|cfa| (outer.address.addr(), cfa)),
+            _ => None,
+        })
+    }
+
+    /// Asks the program to stop; [`StopReason::Pause`] follows unless it is stopped already.
+    ///
+    /// # Errors
+    /// There is no process.
+    pub fn interrupt(&mut self) -> Result<(), Error> {
+        match self.state() {
+            State::NoProcess | State::Ended => return Err(Error::NoProcess),
+            State::Stopped | State::Held => return Ok(()),
+            State::Running => {}
+        }
+        if self
+            .process
+            .as_ref()
+            .is_some_and(|process| process.launcher)
+        {
+            return Ok(());
+        }
+        self.cancel_step();
+        self.set_state(State::Stopped);
+        self.stop_all();
+        match self.current_thread() {
+            Some(thread) => self.report(thread, StopReason::Pause),
+            // None could be stopped, or the process has just ended.
+            None => self.set_state(State::Running),
+        }
+        Ok(())
+    }
+
+    /// The threads, also while they run; the leader first.
+    pub fn threads(&self) -> Vec<ThreadInfo> {
+        let Some(process) = &self.process else {
+            return Vec::new();
+        };
+        process
+            .threads
+            .keys()
+            .map(|thread| {
+                let name = self.os.thread_name(process.pid, *thread);
+                ThreadInfo {
+                    id: *thread,
+                    name: if name.is_empty() {
+                        format!("thread {thread}")
+                    } else {
+                        name
+                    },
+                }
+            })
+            .collect()
+    }
+
+    /// The images.
+    pub fn modules(&self) -> Vec<ModuleInfo> {
+        self.modules.loaded.iter().map(|it| it.info()).collect()
+    }
+
+    // ---- breakpoints (any time, also before there is a process and while it runs)
+
+    /// Replaces the breakpoints of one source. `key` is the client's own spelling of the
+    /// path, by which sets are kept apart; `source` is the path to look for in the debug info.
+    /// Unchanged places keep their ids.
+    pub fn set_source_breakpoints(
+        &mut self,
+        key: &str,
+        source: &Path,
+        breakpoints: &[SourceBreakpoint],
+    ) -> Vec<BreakpointInfo> {
+        self.replace_source_breakpoints(key, source, breakpoints)
+    }
+
+    /// Replaces the function breakpoints.
+    pub fn set_function_breakpoints(
+        &mut self,
+        breakpoints: &[FunctionBreakpoint],
+    ) -> Vec<BreakpointInfo> {
+        self.replace_function_breakpoints(breakpoints)
+    }
+
+    /// A breakpoint as it stands.
+    pub fn breakpoint(&self, id: BreakpointId) -> Option<BreakpointInfo> {
+        self.breakpoint_info(id)
+    }
+
+    // ---- looking (stopped only)
+
+    /// A part of a thread's stack; `levels` `None`: all there is from `start` on. Beyond the
+    /// end is an empty list.
+    ///
+    /// # Errors
+    /// Not stopped, no such thread. A stack that cannot be unwound further just ends.
+    pub fn stack(
+        &mut self,
+        thread: ThreadId,
+        start: usize,
+        levels: Option<usize>,
+    ) -> Result<Stack, Error> {
+        self.stopped_thread(thread)?;
+        self.stack_page(thread, start, levels)
+    }
+
+    /// Arguments and locals visible in a frame, innermost scope last; a shadowed variable's
+    /// name says so.
+    ///
+    /// # Errors
+    /// Not stopped, no such frame.
+    pub fn locals(&mut self, frame: FrameKey) -> Result<Vec<Named>, Error> {
+        self.stopped_thread(frame.thread)?;
+        self.in_frame(frame, |scope| scope.locals())
+    }
+
+    /// The registers of a frame, as far as they are known.
+    ///
+    /// # Errors
+    /// Not stopped, no such frame.
+    pub fn registers(&mut self, frame: FrameKey) -> Result<Vec<Named>, Error> {
+        self.stopped_thread(frame.thread)?;
+        self.in_frame(frame, |scope| Ok(scope.registers()))
+    }
+
+    /// Evaluates an expression in a frame; `None` is the stopped thread's innermost one.
+    ///
+    /// # Errors
+    /// Not stopped; the expression's own errors.
+    pub fn evaluate(
+        &mut self,
+        frame: Option<FrameKey>,
+        expression: &str,
+        purpose: Purpose,
+    ) -> Result<Value, Error> {
+        self.stopped()?;
+        self.in_some_frame(frame, |scope| {
+            Expression::parse(expression, scope.language())?.evaluate(scope, purpose)
+        })
+    }
+
+    /// Assigns the value of an expression (in `frame`) to a value that has a place; gives the new value.
+    ///
+    /// # Errors
+    /// Not stopped, no place, the text is no value of the type.
+    pub fn assign(
+        &mut self,
+        frame: Option<FrameKey>,
+        target: &Value,
+        expression: &str,
+    ) -> Result<Value, Error> {
+        self.stopped()?;
+        self.in_some_frame(frame, |scope| {
+            crate::eval::assign(scope, target, expression)
+        })
+    }
+
+    fn in_some_frame<T>(
+        &mut self,
+        frame: Option<FrameKey>,
+        use_it: impl FnOnce(&mut crate::frame::FrameScope<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let frame = frame.or_else(|| {
+            self.current_thread()
+                .map(|thread| FrameKey { thread, level: 0 })
+        });
+        match frame {
+            Some(frame) => {
+                self.stopped_thread(frame.thread)?;
+                self.in_frame(frame, use_it)
+            }
+            None => self.in_process(use_it),
+        }
+    }
+
+    /// A value for people: one line and what can be opened.
+    pub fn present(&mut self, value: &Value, limits: &Limits) -> Presentation {
+        self.in_process(|scope| Ok(crate::value::present(scope, value, limits)))
+            .unwrap_or_default()
+    }
+
+    /// The children of a value: `range` counts named ones first, then indexed ones, as
+    /// [`Presentation`] counts them.
+    ///
+    /// # Errors
+    /// Not stopped, cancelled. An unreadable child is a child that says so.
+    pub fn children(&mut self, value: &Value, range: Range<u64>) -> Result<Vec<Child>, Error> {
+        self.stopped()?;
+        self.in_process(|scope| crate::value::children(scope, value, range))
+    }
+}
+
+impl Drop for Debugger {
+    /// Nothing of ours stays in a process, whatever ended the session.
+    fn drop(&mut self) {
+        if let Some(process) = &self.process {
+            if process.launched {
+                self.kill();
+            } else if let Err(error) = self.detach_all() {
+                tracing::warn!(%error, "cannot detach");
+            }
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Stepping off a breakpoint without lifting it: the covered instruction has a copy elsewhere
+//! (a slot), with a jump back behind it, so that no other thread ever runs past the site and
+//! the thread needs no second stop. Calls are emulated: from a slot they would push its address.
+
+use crate::arch::x86_64::{self, SLOT_SIZE};
+use crate::os::{Backend, Mapping, RegisterSet};
+use dwarf::{LoadAddr, Memory};
+use std::collections::BTreeMap;
+
+/// Bytes of one region of slots.
+pub const REGION: u64 = 1 << 16;
+/// A region serves code this near to it: RIP-relative operands reach 2 GiB.
+const REACH: u64 = 1 << 30;
+
+/// Memory in the debuggee that holds slots.
+struct Region {
+    start: LoadAddr,
+    used: u64,
+}
+
+/// A copy of a covered instruction.
+#[derive(Clone, Copy)]
+struct Slot {
+    start: LoadAddr,
+    /// Where the jump back begins.
+    jump: LoadAddr,
+    /// Where it goes: behind the original.
+    next: LoadAddr,
+}
+
+/// Where a thread found in a slot really is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// Before the covered instruction, whose breakpoint has been dealt with.
+    Before(LoadAddr),
+    /// Behind it.
+    Behind(LoadAddr),
+    /// In the middle of an instruction that took several to copy.
+    Inside,
+}
+
+/// How a thread gets over the covered instruction.
+pub enum Over {
+    /// Set these registers and let it run.
+    Go(RegisterSet),
+    /// First map a region here.
+    NeedsRegion(LoadAddr),
+    /// It cannot be done without lifting the breakpoint.
+    Impossible,
+}
+
+/// All slots of the process.
+#[derive(Default)]
+pub struct Slots {
+    regions: Vec<Region>,
+    slots: BTreeMap<LoadAddr, Slot>,
+    /// Slot starts → covered address.
+    origins: BTreeMap<LoadAddr, LoadAddr>,
+    /// Mapping failed once: not tried again.
+    refused: bool,
+}
+
+impl Slots {
+    /// How a thread with `registers` gets over the instruction at `site`.
+    pub fn over(
+        &mut self,
+        site: LoadAddr,
+        registers: &RegisterSet,
+        memory: &dyn Memory,
+        os: &dyn Backend,
+        mappings: impl FnOnce() -> Vec<Mapping>,
+    ) -> Over {
+        let mut registers = *registers;
+        if let Some(slot) = self.slots.get(&site) {
+            registers.set_pc(slot.start);
+            return Over::Go(registers);
+        }
+        let Some(instruction) = x86_64::read(memory, site) else {
+            return Over::Impossible;
+        };
+        if x86_64::is_call(&instruction) {
+            let Some(call) = x86_64::call(&instruction, &registers, memory) else {
+                return Over::Impossible;
+            };
+            let sp = registers.sp().wrapping_sub(8);
+            if !os.write_memory(LoadAddr(sp), &call.return_address.0.to_le_bytes()) {
+                return Over::Impossible;
+            }
+            registers.set_sp(sp);
+            registers.set_pc(call.target);
+            return Over::Go(registers);
+        }
+        if self.refused {
+            return Over::Impossible;
+        }
+        let near = |region: &&mut Region| {
+            region.start.0.abs_diff(site.0) < REACH && region.used + SLOT_SIZE as u64 <= REGION
+        };
+        let Some(region) = self.regions.iter_mut().find(near) else {
+            return match free_place(site, &mappings()) {
+                Some(place) => Over::NeedsRegion(place),
+                None => Over::Impossible,
+            };
+        };
+        let start = region.start + region.used;
+        let Some(relocated) = x86_64::relocate(&instruction, start) else {
+            return Over::Impossible;
+        };
+        if !os.write_memory(start, &relocated.bytes) {
+            return Over::Impossible;
+        }
+        region.used += SLOT_SIZE as u64;
+        self.slots.insert(
+            site,
+            Slot {
+                start,
+                jump: start + relocated.jump as u64,
+                next: LoadAddr(instruction.next_ip()),
+            },
+        );
+        self.origins.insert(start, site);
+        registers.set_pc(start);
+        Over::Go(registers)
+    }
+
+    /// A region was mapped.
+    pub fn add_region(&mut self, start: LoadAddr) {
+        self.regions.push(Region { start, used: 0 });
+    }
+
+    /// Regions cannot be mapped in this process.
+    pub fn refuse(&mut self) {
+        self.refused = true;
+    }
+
+    /// Where a thread at `pc` really is, if that is in a slot.
+    pub fn origin(&self, pc: LoadAddr) -> Option<Origin> {
+        if !self.holds(pc) {
+            return None;
+        }
+        let (start, site) = self.origins.range(..=pc).next_back()?;
+        let slot = self.slots.get(site)?;
+        Some(if pc == *start {
+            Origin::Before(*site)
+        } else if pc == slot.jump {
+            Origin::Behind(slot.next)
+        } else {
+            Origin::Inside
+        })
+    }
+
+    /// Whether `pc` is in one of our regions.
+    pub fn holds(&self, pc: LoadAddr) -> bool {
+        self.regions.iter().any(|region| pc - region.start < REGION)
+    }
+
+    /// The regions, for unmapping.
+    pub fn regions(&self) -> Vec<LoadAddr> {
+        self.regions.iter().map(|region| region.start).collect()
+    }
+
+    /// Forgets copies of code in unmapped memory; their room is not used again.
+    pub fn forget_in(&mut self, start: LoadAddr, end: LoadAddr) {
+        self.slots.retain(|addr, _| *addr < start || *addr >= end);
+    }
+}
+
+/// A free place for a region near `site`, as far below or above as need be.
+fn free_place(site: LoadAddr, mappings: &[Mapping]) -> Option<LoadAddr> {
+    const LOWEST: u64 = 0x1_0000;
+    const HIGHEST: u64 = 0x7fff_ffff_0000;
+    let mut best: Option<u64> = None;
+    let mut consider = |place: u64| {
+        if (LOWEST..HIGHEST).contains(&place)
+            && place.abs_diff(site.0) < REACH
+            && best.is_none_or(|best| place.abs_diff(site.0) < best.abs_diff(site.0))
+        {
+            best = Some(place);
+        }
+    };
+    // A distance from what is mapped, so that the heap and stacks may grow.
+    const GAP: u64 = 1 << 20;
+    let mut end_before = LOWEST;
+    for mapping in mappings {
+        if mapping.start.0 >= end_before + REGION + 2 * GAP {
+            consider((mapping.start.0 - GAP - REGION) & !0xffff);
+            consider((end_before + GAP + 0xffff) & !0xffff);
+        }
+        end_before = end_before.max(mapping.end.0);
+    }
+    consider((end_before + GAP + 0xffff) & !0xffff);
+    best.map(LoadAddr)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mapping(start: u64, end: u64) -> Mapping {
+        Mapping {
+            start: LoadAddr(start),
+            end: LoadAddr(end),
+            executable: true,
+            path: Default::default(),
+            offset: 0,
+        }
+    }
+
+    #[test]
+    fn the_nearest_gap_is_taken() {
+        let maps = [
+            mapping(0x5555_5555_0000, 0x5555_5556_0000),
+            mapping(0x7fff_f000_0000, 0x7fff_f800_0000),
+        ];
+        let place = free_place(LoadAddr(0x5555_5555_1000), &maps).unwrap();
+        assert!(place.0.abs_diff(0x5555_5555_1000) < 0x40_0000);
+        assert!(
+            maps.iter()
+                .all(|map| place.0 + REGION <= map.start.0 || place.0 >= map.end.0)
+        );
+    }
+}

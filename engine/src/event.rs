@@ -1,0 +1,134 @@
+//! What the debuggee did, in the engine's own words.
+
+use crate::breakpoint::BreakpointId;
+use crate::debugger::{ModuleId, ModuleInfo};
+use dwarf::LoadAddr;
+use std::fmt;
+
+/// A thread of the debuggee, by the operating system's number (Linux: tid).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ThreadId(pub i32);
+
+impl fmt::Display for ThreadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Something that a client may want to know.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The program that was started in a terminal has reached its first instruction and is
+    /// held there (see `Debugger::seize_launcher`).
+    Launched,
+    /// The program that was to be started in a terminal ended before it was started.
+    LaunchFailed(String),
+    /// A thread exists now.
+    ThreadStarted(ThreadId),
+    /// A thread has ended.
+    ThreadExited(ThreadId),
+    /// An image was loaded.
+    ModuleLoaded(ModuleInfo),
+    /// An image was unloaded.
+    ModuleUnloaded(ModuleId),
+    /// A breakpoint was bound, or lost its last location.
+    BreakpointChanged(BreakpointId),
+    /// The debuggee wrote to its console.
+    Output {
+        /// Which descriptor.
+        stream: OutputStream,
+        /// What it wrote; cut anywhere, also inside a character.
+        bytes: Vec<u8>,
+    },
+    /// A logpoint was hit; the text ends with a newline.
+    Log {
+        /// The logpoint.
+        breakpoint: BreakpointId,
+        /// The text, values filled in.
+        text: String,
+    },
+    /// A remark for the user's console; ends with a newline.
+    Note(String),
+    /// All threads are stopped.
+    Stopped(Stop),
+    /// The process replaced its program (`execve`); modules and threads were announced anew.
+    Exec,
+    /// The process is gone; the last event of a session.
+    Exited(ExitStatus),
+}
+
+/// Which of the debuggee's descriptors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OutputStream {
+    /// 1
+    Stdout,
+    /// 2
+    Stderr,
+}
+
+/// Why all threads are stopped.
+#[derive(Clone, Debug)]
+pub struct Stop {
+    /// The thread that caused it.
+    pub thread: ThreadId,
+    /// Why.
+    pub reason: StopReason,
+}
+
+/// Why a thread stopped.
+#[derive(Clone, Debug)]
+pub enum StopReason {
+    /// Before its first instruction, or right after attaching.
+    Entry,
+    /// At breakpoints that all say stop.
+    Breakpoint(Vec<BreakpointId>),
+    /// At breakpoints one of which could not decide; the text says why.
+    BreakpointError(Vec<BreakpointId>, String),
+    /// A step is done.
+    Step,
+    /// The client asked.
+    Pause,
+    /// A signal is about to be delivered.
+    Signal(SignalInfo),
+    /// A trap instruction of the program itself.
+    Trap,
+}
+
+/// A signal number; real-time signals too.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Signal(pub i32);
+
+/// A signal with what the kernel says of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SignalInfo {
+    /// Which.
+    pub signal: Signal,
+    /// `si_code`.
+    pub code: i32,
+    /// `si_addr` of faults.
+    pub address: Option<LoadAddr>,
+    /// `si_pid` of signals that a process sent.
+    pub sender: Option<i32>,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ExitStatus {
+    /// By `exit`, with this status (0 to 255).
+    Code(i32),
+    /// By a signal.
+    Signal(Signal),
+    /// It lives on without us.
+    Detached,
+}
+
+impl ExitStatus {
+    /// The number a shell would report: the status, or 128 and the signal.
+    pub fn shell_code(self) -> i32 {
+        match self {
+            ExitStatus::Code(code) => code,
+            ExitStatus::Signal(signal) => 128 + signal.0,
+            ExitStatus::Detached => 0,
+        }
+    }
+}

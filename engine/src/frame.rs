@@ -1,0 +1,466 @@
+//! One frame as the evaluator sees it: its variables, its registers, the process's memory.
+
+use crate::debugger::Debugger;
+use crate::error::Error;
+use crate::eval::EvalContext;
+use crate::memory::{PageCache, ProcessMemory};
+use crate::modules::{Loaded, Modules};
+use crate::os::Backend;
+use crate::stack::{FrameKey, PhysicalFrame};
+use crate::value::{Named, RegisterPlace, Target, Value};
+use dwarf::{
+    CallerFrame, FrameContext, Function, Language, LoadAddr, LoadBias, Memory, Module, ModuleMap,
+    Scope, TypeId, Unwinder, Variable, VariableKind,
+};
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A frame, or none: then only what is global is known.
+pub(crate) struct FrameScope<'a> {
+    os: &'a dyn Backend,
+    memory: ProcessMemory<'a>,
+    pages: &'a PageCache,
+    modules: &'a Modules,
+    unwinder: &'a RefCell<Unwinder>,
+    cancel: Option<&'a AtomicBool>,
+    frame: Option<Place<'a>>,
+    register_writes: Vec<(RegisterPlace, Vec<u8>)>,
+}
+
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    key: FrameKey,
+    physical: &'a PhysicalFrame,
+    /// The machine frame's number.
+    index: usize,
+    /// The level inside it: 0 is the innermost inlined call.
+    inner: usize,
+}
+
+impl Debugger {
+    /// Runs `use_it` in a frame. A thread that is stopped while others run (at a breakpoint
+    /// that is being asked) has its innermost frame only.
+    pub(crate) fn in_frame<T>(
+        &mut self,
+        key: FrameKey,
+        use_it: impl FnOnce(&mut FrameScope<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        if self.state() == crate::debugger::State::Running {
+            let (address, registers) = self.innermost(key.thread)?;
+            let mut frame = self.physical_frame(address, registers, 0);
+            frame.cfa = self.caller_of(&frame).map(|unwound| unwound.cfa);
+            return self.with_scope(Some((key, &frame, 0, 0)), use_it).0;
+        }
+        self.unwound(key.thread, key.level + 1)?;
+        let Some(stack) = self.stacks.remove(&key.thread) else {
+            return Err(Error::NoSuchThread(key.thread.0));
+        };
+        let (result, writes) = match stack.at(key.level) {
+            Some((index, inner)) => match stack.physical.get(index) {
+                Some(physical) => self.with_scope(Some((key, physical, index, inner)), use_it),
+                None => (Err(Error::NoSuchFrame(key.level)), Vec::new()),
+            },
+            None => (Err(Error::NoSuchFrame(key.level)), Vec::new()),
+        };
+        if writes.is_empty() {
+            self.stacks.insert(key.thread, stack);
+        }
+        for (place, bytes) in writes {
+            self.write_register(place, &bytes)?;
+        }
+        result
+    }
+
+    /// Runs `use_it` without a frame.
+    pub(crate) fn in_process<T>(
+        &mut self,
+        use_it: impl FnOnce(&mut FrameScope<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.with_scope(None, use_it).0
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn with_scope<T>(
+        &self,
+        frame: Option<(FrameKey, &PhysicalFrame, usize, usize)>,
+        use_it: impl FnOnce(&mut FrameScope<'_>) -> Result<T, Error>,
+    ) -> (Result<T, Error>, Vec<(RegisterPlace, Vec<u8>)>) {
+        let mut scope = FrameScope {
+            os: &*self.os,
+            memory: self.memory(),
+            pages: &self.pages,
+            modules: &self.modules,
+            unwinder: &self.unwinder,
+            cancel: self.cancel.as_deref(),
+            frame: frame.map(|(key, physical, index, inner)| Place {
+                key,
+                physical,
+                index,
+                inner,
+            }),
+            register_writes: Vec::new(),
+        };
+        let result = use_it(&mut scope);
+        (result, scope.register_writes)
+    }
+
+    fn write_register(&mut self, place: RegisterPlace, bytes: &[u8]) -> Result<(), Error> {
+        let mut set = self
+            .registers_of(place.thread)
+            .ok_or(Error::NoSuchThread(place.thread.0))?;
+        let old = set.get(place.register).unwrap_or(0);
+        let mut value = old.to_le_bytes();
+        for (to, from) in value.iter_mut().zip(bytes) {
+            *to = *from;
+        }
+        // Writing the low four bytes of a register clears the rest, as the machine does it.
+        if bytes.len() == 4 {
+            value[4..].fill(0);
+        }
+        if bytes.len() > 8 || !set.set(place.register, u64::from_le_bytes(value)) {
+            return Err(Error::Unsupported("this register cannot be written".into()));
+        }
+        if !self.set_registers_of(place.thread, set) {
+            return Err(Error::NoSuchThread(place.thread.0));
+        }
+        Ok(())
+    }
+}
+
+impl FrameScope<'_> {
+    fn loaded(&self) -> Option<&Loaded> {
+        self.modules.at(self.frame?.physical.address.lookup())
+    }
+
+    fn function(&self) -> Option<&Arc<Function>> {
+        Some(&self.frame.as_ref()?.physical.function.as_ref()?.0)
+    }
+
+    /// The scopes of this frame at its address, outermost first.
+    fn scopes(&self) -> Vec<&Scope> {
+        let (Some(place), Some(loaded), Some(function)) =
+            (self.frame, self.loaded(), self.function())
+        else {
+            return Vec::new();
+        };
+        let addr = loaded.bias.file(place.physical.address.lookup());
+        let mut frames = function.frames_at(addr);
+        if place.inner < frames.len() {
+            frames.swap_remove(place.inner).scopes
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// The value of a variable of `module`, seen from this frame.
+    fn value_of(
+        &self,
+        module: &Arc<Module>,
+        bias: LoadBias,
+        variable: &Variable,
+    ) -> Result<Value, Error> {
+        let no_registers;
+        let (registers, cfa, pc, key, function) = match (self.frame, variable.kind) {
+            (Some(place), VariableKind::Parameter | VariableKind::Local) => (
+                &place.physical.registers,
+                place.physical.cfa,
+                bias.file(place.physical.address.lookup()),
+                FrameKey {
+                    thread: place.key.thread,
+                    level: place.index,
+                },
+                self.function().map(|function| &**function),
+            ),
+            _ => {
+                no_registers = dwarf::Registers::new(module.machine());
+                (
+                    &no_registers,
+                    None,
+                    dwarf::FileAddr(0),
+                    FrameKey {
+                        thread: crate::ThreadId(0),
+                        level: 0,
+                    },
+                    None,
+                )
+            }
+        };
+        let caller = || self.caller();
+        let location = module.locate(
+            variable,
+            &FrameContext {
+                memory: &self.memory,
+                registers,
+                cfa,
+                pc,
+                bias,
+                function,
+                tls: &|_| None,
+                caller: &caller,
+            },
+        )?;
+        Ok(Value::from_location(
+            module,
+            bias,
+            variable.ty,
+            location,
+            registers,
+            key,
+        ))
+    }
+
+    fn caller(&self) -> Option<CallerFrame> {
+        let frame = self.frame?.physical;
+        // The unwinder is not in use here: it never evaluates variables.
+        let (address, registers) = self
+            .unwinder
+            .try_borrow_mut()
+            .ok()?
+            .unwind(self.modules, &self.memory, frame.address, &frame.registers)
+            .ok()?
+            .caller?;
+        let cfa = self
+            .unwinder
+            .try_borrow_mut()
+            .ok()?
+            .unwind(self.modules, &self.memory, address, &registers)
+            .ok()
+            .map(|unwound| unwound.cfa);
+        Some(CallerFrame {
+            return_address: address.addr(),
+            registers,
+            cfa,
+        })
+    }
+
+    /// Arguments and locals, innermost scope last; a shadowed one says where it is from.
+    pub fn locals(&self) -> Result<Vec<Named>, Error> {
+        let Some(loaded) = self.loaded() else {
+            return Ok(Vec::new());
+        };
+        let mut named: Vec<Named> = Vec::new();
+        let mut names: Vec<&Variable> = Vec::new();
+        for scope in self.scopes() {
+            for variable in &scope.variables {
+                let hidden = variable.artificial && variable.name != "this";
+                if variable.name.is_empty() || hidden {
+                    continue;
+                }
+                if self.cancelled() {
+                    return Err(Error::Cancelled);
+                }
+                for (shadowed, outer) in named.iter_mut().zip(&names) {
+                    if outer.name == variable.name && shadowed.expression.is_some() {
+                        shadowed.expression = None;
+                        if let Some(place) = &outer.declaration {
+                            shadowed.name = format!("{} (line {})", outer.name, place.line);
+                        }
+                    }
+                }
+                names.push(variable);
+                named.push(Named {
+                    name: variable.name.clone(),
+                    expression: Some(variable.name.clone()),
+                    value: self.value_of(&loaded.module, loaded.bias, variable),
+                    is_parameter: variable.kind == VariableKind::Parameter,
+                });
+            }
+        }
+        Ok(named)
+    }
+
+    /// The registers, as far as they are known.
+    pub fn registers(&self) -> Vec<Named> {
+        let Some(place) = self.frame else {
+            return Vec::new();
+        };
+        let registers = &place.physical.registers;
+        registers
+            .machine()
+            .register_names()
+            .iter()
+            .filter_map(|(register, name)| {
+                let value = registers.get(*register)?;
+                Some(Named {
+                    name: (*name).to_owned(),
+                    expression: Some(format!("${name}")),
+                    value: Ok(self.register_value(place, *register, name, value)),
+                    is_parameter: false,
+                })
+            })
+            .collect()
+    }
+
+    fn register_value(
+        &self,
+        place: Place<'_>,
+        register: dwarf::Register,
+        name: &str,
+        value: u64,
+    ) -> Value {
+        let place = RegisterPlace {
+            thread: place.key.thread,
+            level: place.index,
+            register,
+        };
+        Value::from_register(place, name, value)
+    }
+
+    /// The frame's image first, then all others.
+    fn images_from_here(&self) -> impl Iterator<Item = &Loaded> {
+        let here = self.loaded().map(|loaded| loaded.id);
+        let first = self.loaded();
+        first.into_iter().chain(
+            self.modules
+                .loaded
+                .iter()
+                .filter(move |loaded| Some(loaded.id) != here),
+        )
+    }
+}
+
+impl Target for FrameScope<'_> {
+    fn memory(&self) -> &dyn Memory {
+        &self.memory
+    }
+
+    fn modules(&self) -> &dyn ModuleMap {
+        self.modules
+    }
+
+    fn module_at(&self, addr: LoadAddr) -> Option<(Arc<Module>, LoadBias)> {
+        self.modules
+            .at(addr)
+            .map(|loaded| (loaded.module.clone(), loaded.bias))
+    }
+
+    fn images(&self) -> Vec<(Arc<Module>, LoadBias)> {
+        self.modules
+            .loaded
+            .iter()
+            .map(|loaded| (loaded.module.clone(), loaded.bias))
+            .collect()
+    }
+
+    fn write_memory(&mut self, addr: LoadAddr, bytes: &[u8]) -> Result<(), Error> {
+        let real = self.memory.sites.write_under(addr, bytes);
+        self.pages.clear();
+        if self.os.write_memory(addr, &real) {
+            Ok(())
+        } else {
+            Err(Error::Unwritable {
+                addr,
+                len: bytes.len(),
+            })
+        }
+    }
+
+    fn write_register(&mut self, place: RegisterPlace, bytes: &[u8]) -> Result<(), Error> {
+        if place.level != 0 {
+            return Err(Error::Unsupported(
+                "a caller's register cannot be changed: only the innermost frame's can".into(),
+            ));
+        }
+        self.register_writes.push((place, bytes.to_vec()));
+        Ok(())
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancel
+            .is_some_and(|cancel| cancel.load(Ordering::Relaxed))
+    }
+}
+
+impl EvalContext for FrameScope<'_> {
+    fn language(&self) -> Language {
+        match self.function() {
+            Some(function) => function.language,
+            None => self
+                .modules
+                .program()
+                .and_then(|program| program.module.language_at(program.module.entry()))
+                .unwrap_or_default(),
+        }
+    }
+
+    fn variable(&self, name: &str) -> Result<Option<Value>, Error> {
+        if let Some(loaded) = self.loaded() {
+            for scope in self.scopes().into_iter().rev() {
+                let local = scope
+                    .variables
+                    .iter()
+                    .rev()
+                    .find(|variable| variable.name == name);
+                if let Some(variable) = local {
+                    return self
+                        .value_of(&loaded.module, loaded.bias, variable)
+                        .map(Some);
+                }
+            }
+        }
+        let near = self
+            .frame
+            .map(|place| place.physical.address.lookup())
+            .zip(self.loaded())
+            .map(|(pc, loaded)| loaded.bias.file(pc));
+        let here = self.loaded().map(|loaded| loaded.id);
+        for loaded in self.images_from_here() {
+            let near = near.filter(|_| Some(loaded.id) == here);
+            if let Some(variable) = loaded.module.statics_named(name, near).first() {
+                return self
+                    .value_of(&loaded.module, loaded.bias, variable)
+                    .map(Some);
+            }
+        }
+        for loaded in self.images_from_here() {
+            let module = &loaded.module;
+            let entry = match module.functions_named(name).first() {
+                Some(function) => Some(function.entry),
+                None => module
+                    .function_symbols(name)
+                    .first()
+                    .map(|symbol| symbol.addr),
+            };
+            if let Some(entry) = entry {
+                let entry = loaded.bias.load(entry);
+                return Ok(Some(Value::from_function(module, loaded.bias, name, entry)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn register(&self, name: &str) -> Option<Value> {
+        let place = self.frame?;
+        let registers = &place.physical.registers;
+        let alias = match name {
+            "pc" => Some(registers.machine().pc()),
+            "sp" => Some(registers.machine().sp()),
+            "fp" => Some(registers.machine().frame_pointer()),
+            _ => None,
+        };
+        let (register, name) = registers
+            .machine()
+            .register_names()
+            .iter()
+            .find(|(register, known)| *known == name || alias == Some(*register))?;
+        let value = registers.get(*register)?;
+        Some(self.register_value(place, *register, name, value))
+    }
+
+    fn type_named(&self, name: &str) -> Option<(Arc<Module>, LoadBias, TypeId)> {
+        let here = self.loaded().map(|loaded| loaded.id);
+        self.images_from_here().find_map(|loaded| {
+            let near = self
+                .frame
+                .filter(|_| Some(loaded.id) == here)
+                .map(|place| loaded.bias.file(place.physical.address.lookup()));
+            let id = loaded.module.types_named(name, near).into_iter().next()?;
+            Some((loaded.module.clone(), loaded.bias, id))
+        })
+    }
+
+    fn as_target(&self) -> &dyn Target {
+        self
+    }
+}

@@ -1,0 +1,40 @@
+//! The engine owns the debuggee: processes and threads, breakpoints, stepping, stacks, values
+//! and expressions. It knows neither DAP nor JSON; [`Debugger`] is its whole public face.
+//!
+//! Everything that changes has one owner, the thread that made the [`Debugger`]. Only
+//! `os` talks to the operating system.
+
+mod arch;
+pub mod breakpoint;
+pub mod debugger;
+mod displaced;
+pub mod error;
+pub mod eval;
+pub mod event;
+mod frame;
+pub mod language;
+mod memory;
+mod modules;
+pub mod os;
+mod plan;
+mod process;
+pub mod stack;
+mod thread;
+pub mod value;
+pub mod visualize;
+
+pub use breakpoint::{
+    BreakpointId, BreakpointInfo, BreakpointOptions, BreakpointPlace, FunctionBreakpoint,
+    SourceBreakpoint,
+};
+pub use debugger::{
+    Debugger, Granularity, Launch, ModuleId, ModuleInfo, State, StdioTarget, StepKind, ThreadInfo,
+    Wait,
+};
+pub use dwarf::{Language, LoadAddr, SourceFile, SourceLocation, SymbolStatus};
+pub use error::Error;
+pub use eval::Purpose;
+pub use event::{Event, ExitStatus, OutputStream, Signal, SignalInfo, Stop, StopReason, ThreadId};
+pub use os::Waker;
+pub use stack::{Frame, FrameKey, FrameKind, Stack};
+pub use value::{Child, Limits, Named, Presentation, Value};

@@ -1,0 +1,93 @@
+//! The debuggee's memory as the program itself would see it: breakpoint bytes hidden; while
+//! everything is stopped each page is read once.
+
+use crate::breakpoint::site::Sites;
+use crate::os::Backend;
+use dwarf::{LoadAddr, Memory, Unreadable};
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+
+const PAGE: usize = 4096;
+/// Pages kept for one stop: 64 MiB, then it starts over.
+const MOST_PAGES: usize = 1 << 14;
+/// Reads of more than this go past the cache.
+const LARGE: usize = 16 * PAGE;
+
+/// Pages that were read since the last resume. `None`: the page cannot be read whole.
+#[derive(Default)]
+pub struct PageCache {
+    pages: RefCell<FxHashMap<u64, Option<Box<[u8; PAGE]>>>>,
+}
+
+impl PageCache {
+    /// Forgets everything: the program ran, or was written to.
+    pub fn clear(&self) {
+        self.pages.borrow_mut().clear();
+    }
+}
+
+/// Memory of the process.
+pub struct ProcessMemory<'a> {
+    pub os: &'a dyn Backend,
+    pub sites: &'a Sites,
+    /// Only while all threads are stopped.
+    pub cache: Option<&'a PageCache>,
+}
+
+impl ProcessMemory<'_> {
+    fn read_raw(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), Unreadable> {
+        if self.os.read_memory(addr, buffer) < buffer.len() {
+            return Err(Unreadable {
+                addr,
+                len: buffer.len(),
+            });
+        }
+        Ok(())
+    }
+
+    fn read_cached(
+        &self,
+        cache: &PageCache,
+        addr: LoadAddr,
+        buffer: &mut [u8],
+    ) -> Result<(), Unreadable> {
+        let mut pages = cache.pages.borrow_mut();
+        let mut done = 0;
+        while done < buffer.len() {
+            let here = addr.0.wrapping_add(done as u64);
+            let base = here & !(PAGE as u64 - 1);
+            let offset = (here - base) as usize;
+            let count = (PAGE - offset).min(buffer.len() - done);
+            if pages.len() >= MOST_PAGES {
+                pages.clear();
+            }
+            let page = pages.entry(base).or_insert_with(|| {
+                let mut page = Box::new([0; PAGE]);
+                (self.os.read_memory(LoadAddr(base), page.as_mut_slice()) == PAGE).then_some(page)
+            });
+            match page {
+                Some(page) => {
+                    buffer[done..done + count].copy_from_slice(&page[offset..offset + count]);
+                }
+                None => self.read_raw(LoadAddr(here), &mut buffer[done..done + count])?,
+            }
+            done += count;
+        }
+        Ok(())
+    }
+}
+
+impl Memory for ProcessMemory<'_> {
+    fn read(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), Unreadable> {
+        let result = match self.cache {
+            Some(cache) if buffer.len() <= LARGE => self.read_cached(cache, addr, buffer),
+            _ => self.read_raw(addr, buffer),
+        };
+        result.map_err(|_| Unreadable {
+            addr,
+            len: buffer.len(),
+        })?;
+        self.sites.hide(addr, buffer);
+        Ok(())
+    }
+}

@@ -1,0 +1,270 @@
+//! The images of the process, and what its dynamic loader says of them.
+
+use crate::debugger::{ModuleId, ModuleInfo};
+use crate::os::Backend;
+use dwarf::{AddrRange, LoadAddr, LoadBias, Memory, Module, ModuleMap};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const AT_BASE: u64 = 7;
+const AT_ENTRY: u64 = 9;
+const AT_SYSINFO_EHDR: u64 = 33;
+const DT_DEBUG: u64 = 21;
+/// The list of images is a linked list in the debuggee: it may be garbage.
+const MOST_IMAGES: usize = 1 << 16;
+
+/// An image in the process.
+pub struct Loaded {
+    pub id: ModuleId,
+    pub module: Arc<Module>,
+    pub bias: LoadBias,
+    pub range: AddrRange<LoadAddr>,
+    pub is_program: bool,
+    /// Told of by the loader's list (the program, the loader and the vdso stay without it).
+    listed: bool,
+}
+
+impl Loaded {
+    /// For people.
+    pub fn info(&self) -> ModuleInfo {
+        let path = self.module.path().to_path_buf();
+        ModuleInfo {
+            id: self.id,
+            name: path
+                .file_name()
+                .unwrap_or(path.as_os_str())
+                .to_string_lossy()
+                .into_owned(),
+            path,
+            range: self.range,
+            symbols: self.module.symbol_status(),
+            symbol_file: self.module.debug_file().map(Path::to_path_buf),
+            build_id: self
+                .module
+                .build_id()
+                .map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
+            debug_size: self.module.debug_size(),
+            is_program: self.is_program,
+        }
+    }
+}
+
+/// All images, the program first.
+#[derive(Default)]
+pub struct Modules {
+    pub loaded: Vec<Loaded>,
+    next_id: u32,
+    /// What went wrong with images, for the console.
+    pub notes: Vec<String>,
+}
+
+/// What changed.
+#[derive(Default)]
+pub struct Change {
+    pub added: Vec<ModuleId>,
+    pub removed: Vec<Loaded>,
+}
+
+impl Modules {
+    /// The image that holds an address.
+    pub fn at(&self, addr: LoadAddr) -> Option<&Loaded> {
+        self.loaded
+            .iter()
+            .find(|loaded| loaded.range.contains(addr))
+    }
+
+    /// An image by id.
+    pub fn get(&self, id: ModuleId) -> Option<&Loaded> {
+        self.loaded.iter().find(|loaded| loaded.id == id)
+    }
+
+    /// The program itself.
+    pub fn program(&self) -> Option<&Loaded> {
+        self.loaded.iter().find(|loaded| loaded.is_program)
+    }
+
+    /// Forgets all images (the process replaced its program, or is gone).
+    pub fn clear(&mut self) -> Vec<Loaded> {
+        std::mem::take(&mut self.loaded)
+    }
+
+    fn add(
+        &mut self,
+        module: Arc<Module>,
+        bias: LoadBias,
+        is_program: bool,
+        listed: bool,
+    ) -> ModuleId {
+        let id = ModuleId(self.next_id);
+        self.next_id += 1;
+        let range = module.load_range();
+        self.loaded.push(Loaded {
+            id,
+            range: AddrRange::new(bias.load(range.start), bias.load(range.end)),
+            module,
+            bias,
+            is_program,
+            listed,
+        });
+        id
+    }
+
+    fn open(&mut self, path: &Path) -> Option<Arc<Module>> {
+        match Module::open(path) {
+            Ok(module) => Some(module),
+            Err(error) => {
+                self.notes.push(format!("{error}\n"));
+                None
+            }
+        }
+    }
+
+    /// Finds the program, its loader and the vdso by the auxiliary vector.
+    pub fn load_initial(&mut self, pid: i32, os: &dyn Backend) {
+        let program = os.executable(pid).map(|path| {
+            // A deleted or replaced file is still there under its old name for the kernel.
+            if path.exists() {
+                path
+            } else {
+                PathBuf::from(format!("/proc/{pid}/exe"))
+            }
+        });
+        if let Some(module) = program.and_then(|path| self.open(&path)) {
+            let bias = match os.auxiliary(pid, AT_ENTRY) {
+                Some(entry) => LoadBias(entry.wrapping_sub(module.entry().0)),
+                None => LoadBias(0),
+            };
+            let interpreter = module.interpreter();
+            self.add(module, bias, true, false);
+            let base = os.auxiliary(pid, AT_BASE).filter(|base| *base != 0);
+            if let (Some(base), Some(path)) = (base, interpreter)
+                && let Some(module) = self.open(&path)
+            {
+                let bias = LoadBias(base.wrapping_sub(module.load_range().start.0));
+                self.add(module, bias, false, false);
+            }
+        }
+        if let Some(addr) = os.auxiliary(pid, AT_SYSINFO_EHDR) {
+            let mut bytes = vec![0; 4 * 4096];
+            let len = os.read_memory(LoadAddr(addr), &mut bytes);
+            bytes.truncate(len);
+            if let Ok(module) = Module::from_bytes(Path::new("linux-vdso.so.1"), bytes) {
+                let bias = LoadBias(addr.wrapping_sub(module.load_range().start.0));
+                self.add(module, bias, false, false);
+            }
+        }
+    }
+
+    /// Where the program begins.
+    pub fn entry(&self) -> Option<LoadAddr> {
+        let program = self.program()?;
+        Some(program.bias.load(program.module.entry()))
+    }
+
+    /// Where the dynamic loader can be watched: the function it calls when its list changes,
+    /// by name, or as it says itself (`r_debug.r_brk`) once it is initialised.
+    pub fn loader_breakpoint(&self, memory: &dyn Memory) -> Option<LoadAddr> {
+        let said = self
+            .debug_structure(memory)
+            .and_then(|debug| memory.read_uint(debug + 16, 8).ok())
+            .filter(|addr| *addr != 0)
+            .map(LoadAddr);
+        said.or_else(|| {
+            self.loaded.iter().find_map(|loaded| {
+                let symbol = loaded
+                    .module
+                    .symbols_named("_dl_debug_state")
+                    .into_iter()
+                    .next()?;
+                Some(loaded.bias.load(symbol.addr))
+            })
+        })
+    }
+
+    /// `r_debug` of link.h, by the program's DT_DEBUG.
+    fn debug_structure(&self, memory: &dyn Memory) -> Option<LoadAddr> {
+        let program = self.program()?;
+        let dynamic = program.bias.load(program.module.dynamic()?);
+        for index in 0..1024 {
+            let tag = memory.read_uint(dynamic + index * 16, 8).ok()?;
+            let value = memory.read_uint(dynamic + index * 16 + 8, 8).ok()?;
+            match tag {
+                0 => return None,
+                DT_DEBUG if value != 0 => return Some(LoadAddr(value)),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Reads the loader's list and follows it. Nothing changes while the list is in flux.
+    pub fn refresh(&mut self, memory: &dyn Memory) -> Change {
+        let mut change = Change::default();
+        let Some(debug) = self.debug_structure(memory) else {
+            return change;
+        };
+        // struct r_debug { int version; link_map *map; ElfW(Addr) brk; enum state; … }
+        if memory.read_uint(debug + 24, 4) != Ok(0) {
+            return change;
+        }
+        let mut listed: Vec<(LoadBias, PathBuf)> = Vec::new();
+        let mut entry = memory.read_uint(debug + 8, 8).unwrap_or(0);
+        while entry != 0 && listed.len() < MOST_IMAGES {
+            // struct link_map { ElfW(Addr) addr; char *name; ElfW(Dyn) *ld; link_map *next, *prev; }
+            let map = LoadAddr(entry);
+            let (Ok(bias), Ok(name), Ok(next)) = (
+                memory.read_uint(map, 8),
+                memory.read_uint(map + 8, 8),
+                memory.read_uint(map + 24, 8),
+            ) else {
+                break;
+            };
+            let name = read_path(memory, LoadAddr(name));
+            if !name.as_os_str().is_empty() {
+                listed.push((LoadBias(bias), name));
+            }
+            entry = next;
+        }
+        let (stay, gone) = std::mem::take(&mut self.loaded)
+            .into_iter()
+            .partition(|loaded| {
+                !loaded.listed || listed.iter().any(|(bias, _)| *bias == loaded.bias)
+            });
+        self.loaded = stay;
+        change.removed = gone;
+        for (bias, path) in listed {
+            let known = self
+                .loaded
+                .iter()
+                .any(|loaded| loaded.bias == bias && !loaded.is_program);
+            if !known
+                && path.is_absolute()
+                && let Some(module) = self.open(&path)
+            {
+                change.added.push(self.add(module, bias, false, true));
+            }
+        }
+        change
+    }
+}
+
+impl ModuleMap for Modules {
+    fn module_at(&self, addr: LoadAddr) -> Option<(&Module, LoadBias)> {
+        self.at(addr).map(|loaded| (&*loaded.module, loaded.bias))
+    }
+}
+
+/// A path in the debuggee; empty if it cannot be read.
+fn read_path(memory: &dyn Memory, addr: LoadAddr) -> PathBuf {
+    let mut path = Vec::new();
+    while path.len() < 4096 {
+        let mut byte = [0];
+        if memory.read(addr + path.len() as u64, &mut byte).is_err() || byte[0] == 0 {
+            break;
+        }
+        path.push(byte[0]);
+    }
+    PathBuf::from(OsString::from_vec(path))
+}

@@ -1,0 +1,438 @@
+//! Starting a program: fork, arrange, exec; and the launcher that does it in a terminal.
+
+use super::ptrace;
+use crate::debugger::{Launch, StdioTarget};
+use crate::error::Error;
+use nix::pty::openpty;
+use nix::sys::termios::{SetArg, cfmakeraw, tcgetattr, tcsetattr};
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// The signal mask this process was started with; every debuggee gets it back.
+static ORIGINAL_MASK: OnceLock<libc::sigset_t> = OnceLock::new();
+
+/// To be called at the start of `main` of a process that debugs, before any thread exists.
+///
+/// SIGCHLD, and the signals that ask us to end, must be blocked in all threads so that the
+/// session thread alone collects them from its signalfd.
+pub fn prepare() {
+    let mut original = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: the sets are live and initialised by sigemptyset before use; the calls only
+    // change this thread's mask.
+    let original = unsafe {
+        let blocked = handled_signals();
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const blocked, original.as_mut_ptr());
+        original.assume_init()
+    };
+    let _ = ORIGINAL_MASK.set(original);
+}
+
+/// What the session thread's signalfd takes.
+pub fn handled_signals() -> libc::sigset_t {
+    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: sigemptyset initialises the set.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for signal in [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+            libc::sigaddset(set.as_mut_ptr(), signal);
+        }
+        set.assume_init()
+    }
+}
+
+fn original_mask() -> libc::sigset_t {
+    *ORIGINAL_MASK.get_or_init(|| {
+        let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+        // SAFETY: sigemptyset initialises the set.
+        unsafe {
+            libc::sigemptyset(set.as_mut_ptr());
+            set.assume_init()
+        }
+    })
+}
+
+fn set_personality(disable_aslr: bool) {
+    if disable_aslr {
+        // SAFETY: personality takes and gives integers only. Failure (a seccomp filter, as in
+        // containers) leaves address randomisation on, which we can live with.
+        unsafe {
+            let current = libc::personality(0xffff_ffff);
+            if current != -1 {
+                libc::personality((current | libc::ADDR_NO_RANDOMIZE) as libc::c_ulong);
+            }
+        }
+    }
+}
+
+fn c_string(text: &OsStr) -> io::Result<CString> {
+    CString::new(text.as_bytes())
+        .map_err(|_| io::Error::other(format!("{text:?} contains a NUL character")))
+}
+
+/// Pointers to strings, NULL at the end, as execve(2) wants them.
+struct StringArray {
+    strings: Vec<CString>,
+    pointers: Vec<*const libc::c_char>,
+}
+
+impl StringArray {
+    fn new(strings: Vec<CString>) -> Self {
+        let pointers = strings
+            .iter()
+            .map(|string| string.as_ptr())
+            .chain([std::ptr::null()])
+            .collect();
+        Self { strings, pointers }
+    }
+}
+
+/// A program that was started and is stopped behind its `execve`.
+pub struct Started {
+    pub pid: i32,
+    /// Our ends of what it writes to stdout and stderr.
+    pub outputs: [Option<OwnedFd>; 2],
+}
+
+enum Stage {
+    Directory = 1,
+    Exec = 2,
+}
+
+/// Starts `launch`; it is seized, dies with us, and is stopped behind its `execve`.
+pub fn start(launch: &Launch) -> Result<Started, Error> {
+    let fail = |message: String| Error::Launch {
+        program: launch.program.clone(),
+        message,
+    };
+    let system = |what: &str| {
+        let what = what.to_owned();
+        move |error: io::Error| fail(format!("{what}: {error}"))
+    };
+    let path = launch.cwd.join(&launch.program);
+    check_program(&path).map_err(fail)?;
+
+    let program = c_string(path.as_os_str()).map_err(system("program"))?;
+    let mut arguments = vec![program.clone()];
+    for argument in &launch.args {
+        arguments.push(c_string(argument).map_err(system("args"))?);
+    }
+    let arguments = StringArray::new(arguments);
+    let mut environment = Vec::with_capacity(launch.env.len());
+    for (name, value) in &launch.env {
+        let mut entry = name.clone();
+        entry.push("=");
+        entry.push(value);
+        environment.push(c_string(&entry).map_err(system("env"))?);
+    }
+    let environment = StringArray::new(environment);
+    let cwd = c_string(launch.cwd.as_os_str()).map_err(system("cwd"))?;
+
+    let mut stdio = Stdio::open(launch).map_err(fail)?;
+    let (go_read, go_write) = io::pipe().map_err(system("pipe"))?;
+    let (mut error_read, error_write) = io::pipe().map_err(system("pipe"))?;
+    let mask = original_mask();
+    debug_assert_eq!(arguments.strings.len(), launch.args.len() + 1);
+    debug_assert_eq!(environment.strings.len(), launch.env.len());
+
+    // SAFETY: the child calls only async-signal-safe functions (signal-safety(7)) on data
+    // made ready above, and ends in execve or _exit.
+    let pid = unsafe { libc::fork() };
+    if pid < 0 {
+        return Err(system("fork")(io::Error::last_os_error()));
+    }
+    if pid == 0 {
+        let report = error_write.as_raw_fd();
+        // SAFETY: see above.
+        unsafe {
+            libc::close(go_write.as_raw_fd());
+            // Wait until we are seized; end of file means that the debugger died first.
+            let mut byte = 0_u8;
+            loop {
+                let count = libc::read(go_read.as_raw_fd(), (&raw mut byte).cast(), 1);
+                if count == 1 {
+                    break;
+                }
+                if count == 0 || *libc::__errno_location() != libc::EINTR {
+                    libc::_exit(127);
+                }
+            }
+            libc::setsid();
+            for (index, descriptor) in stdio.child.iter().enumerate() {
+                if let Some(descriptor) = descriptor {
+                    // dup2 onto itself would keep close-on-exec; the files are opened above 2.
+                    libc::dup2(descriptor.as_raw_fd(), index as i32);
+                }
+            }
+            if libc::chdir(cwd.as_ptr()) != 0 {
+                child_failed(report, Stage::Directory);
+            }
+            set_personality(launch.disable_aslr);
+            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut());
+            libc::execve(
+                program.as_ptr(),
+                arguments.pointers.as_ptr(),
+                environment.pointers.as_ptr(),
+            );
+            child_failed(report, Stage::Exec);
+        }
+    }
+    drop(error_write);
+    drop(go_read);
+    stdio.child = [None, None, None];
+    let give_up = |message: String| {
+        // SAFETY: integers only.
+        unsafe { libc::kill(pid, libc::SIGKILL) };
+        while !matches!(
+            ptrace::wait(pid, true),
+            None | Some((
+                _,
+                super::super::WaitStatus::Exited(_) | super::super::WaitStatus::Killed(_)
+            ))
+        ) {}
+        fail(message)
+    };
+    if let Err(error) = ptrace::seize(pid, true) {
+        return Err(give_up(format!(
+            "tracing is not permitted ({error}); in a container, allow CAP_SYS_PTRACE"
+        )));
+    }
+    if let Err(error) = io::Write::write_all(&mut &go_write, b"g") {
+        return Err(give_up(error.to_string()));
+    }
+    drop(go_write);
+    // The pipe closes when execve succeeds; else the child says what failed.
+    let mut report = [0; 5];
+    if error_read.read_exact(&mut report).is_ok() {
+        let [stage, code @ ..] = report;
+        let error = io::Error::from_raw_os_error(i32::from_le_bytes(code));
+        let message = if stage == Stage::Directory as u8 {
+            format!(
+                "cannot enter the working directory {}: {error}",
+                launch.cwd.display()
+            )
+        } else {
+            exec_message(&path, &error)
+        };
+        return Err(give_up(message));
+    }
+    loop {
+        match ptrace::wait(pid, true) {
+            Some((_, super::super::WaitStatus::Execed(_))) => break,
+            Some((
+                _,
+                super::super::WaitStatus::Exited(_) | super::super::WaitStatus::Killed(_),
+            ))
+            | None => return Err(fail("it ended before its first instruction".into())),
+            Some((thread, _)) => {
+                let _ = ptrace::resume(thread, false, crate::event::Signal(0));
+            }
+        }
+    }
+    Ok(Started {
+        pid,
+        outputs: stdio.ours,
+    })
+}
+
+/// # Safety
+/// To be called in the forked child only.
+unsafe fn child_failed(report: i32, stage: Stage) -> ! {
+    // SAFETY: write and _exit are async-signal-safe; the buffer is live.
+    unsafe {
+        let code = (*libc::__errno_location()).to_le_bytes();
+        let message = [stage as u8, code[0], code[1], code[2], code[3]];
+        libc::write(report, message.as_ptr().cast(), message.len());
+        libc::_exit(127)
+    }
+}
+
+/// What can be said before trying.
+fn check_program(path: &Path) -> Result<(), String> {
+    let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            "there is no such file; check `program` (has it been built?)".to_owned()
+        }
+        _ => error.to_string(),
+    })?;
+    if metadata.is_dir() {
+        return Err("it is a directory; `program` must name the executable in it".into());
+    }
+    Ok(())
+}
+
+fn exec_message(path: &Path, error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EACCES) => {
+            "it is not executable (permission denied); `chmod +x` it, or point `program` at the built executable".into()
+        }
+        Some(libc::ENOEXEC) => match elf_machine(path) {
+            Some(machine) => format!(
+                "it is built for another machine ({machine}), this one is {}",
+                std::env::consts::ARCH
+            ),
+            None => "it is not an executable this system can run (no ELF file, no `#!` line)".into(),
+        },
+        Some(libc::ENOENT) => {
+            "its interpreter (dynamic loader or `#!` line) does not exist on this system".into()
+        }
+        _ => error.to_string(),
+    }
+}
+
+fn elf_machine(path: &Path) -> Option<String> {
+    let mut header = [0; 20];
+    File::open(path).ok()?.read_exact(&mut header).ok()?;
+    if header[..4] != *b"\x7fELF" {
+        return None;
+    }
+    let machine = u16::from_le_bytes([header[18], header[19]]);
+    Some(match machine {
+        3 => "x86".into(),
+        40 => "arm".into(),
+        62 => "x86_64".into(),
+        183 => "aarch64".into(),
+        243 => "riscv".into(),
+        other => format!("ELF machine {other}"),
+    })
+}
+
+/// The child's descriptors 0 to 2 and our ends of them.
+struct Stdio {
+    child: [Option<OwnedFd>; 3],
+    ours: [Option<OwnedFd>; 2],
+}
+
+impl Stdio {
+    fn open(launch: &Launch) -> Result<Stdio, String> {
+        let mut stdio = Stdio {
+            child: [None, None, None],
+            ours: [None, None],
+        };
+        for (index, target) in launch.stdio.iter().enumerate() {
+            let descriptor: OwnedFd = match target {
+                StdioTarget::Inherited => continue,
+                StdioTarget::File(path) => open_file(&launch.cwd.join(path), index)?,
+                StdioTarget::Null => open_file(Path::new("/dev/null"), index)?,
+                StdioTarget::Captured => match index {
+                    0 => open_file(Path::new("/dev/null"), 0)?,
+                    // A terminal, so that the C library writes out every line at once.
+                    1 => {
+                        let (ours, theirs) = terminal().map_err(|error| error.to_string())?;
+                        stdio.ours[0] = Some(ours);
+                        theirs
+                    }
+                    _ => {
+                        let (ours, theirs) = io::pipe().map_err(|error| error.to_string())?;
+                        stdio.ours[1] = Some(ours.into());
+                        theirs.into()
+                    }
+                },
+            };
+            stdio.child[index] = Some(above_stdio(descriptor)?);
+        }
+        for ours in stdio.ours.iter().flatten() {
+            set_nonblocking(ours).map_err(|error| error.to_string())?;
+        }
+        Ok(stdio)
+    }
+}
+
+/// Moves a descriptor out of 0 to 2, where it could be overwritten before it is used.
+fn above_stdio(descriptor: OwnedFd) -> Result<OwnedFd, String> {
+    if descriptor.as_raw_fd() > 2 {
+        return Ok(descriptor);
+    }
+    // SAFETY: fcntl gives a new descriptor that nobody else owns.
+    unsafe {
+        let copy = libc::fcntl(descriptor.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 3);
+        if copy < 0 {
+            return Err(io::Error::last_os_error().to_string());
+        }
+        Ok(OwnedFd::from_raw_fd(copy))
+    }
+}
+
+fn open_file(path: &Path, index: usize) -> Result<OwnedFd, String> {
+    let mut options = OpenOptions::new();
+    if index == 0 {
+        options.read(true);
+    } else {
+        options.write(true).create(true).truncate(true);
+    }
+    options
+        .custom_flags(libc::O_NOCTTY)
+        .open(path)
+        .map(OwnedFd::from)
+        .map_err(|error| format!("cannot open {} for `stdio`: {error}", path.display()))
+}
+
+/// A pseudo-terminal that passes bytes through as they are: ours, theirs.
+fn terminal() -> io::Result<(OwnedFd, OwnedFd)> {
+    let pair = openpty(None, None)?;
+    let mut settings = tcgetattr(&pair.slave)?;
+    cfmakeraw(&mut settings);
+    tcsetattr(&pair.slave, SetArg::TCSANOW, &settings)?;
+    for descriptor in [&pair.master, &pair.slave] {
+        // SAFETY: integers only; openpty knows no close-on-exec.
+        unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+    Ok((pair.master, pair.slave))
+}
+
+fn set_nonblocking(descriptor: &OwnedFd) -> io::Result<()> {
+    // SAFETY: integers only.
+    let result = unsafe {
+        let flags = libc::fcntl(descriptor.as_raw_fd(), libc::F_GETFL);
+        libc::fcntl(
+            descriptor.as_raw_fd(),
+            libc::F_SETFL,
+            flags | libc::O_NONBLOCK,
+        )
+    };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// What the terminal's side of `runInTerminal` does: become the program once it is told to.
+pub struct Launcher {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments, the program's name not among them.
+    pub args: Vec<OsString>,
+    /// Load it at the same addresses each time.
+    pub disable_aslr: bool,
+}
+
+impl Launcher {
+    /// Lets any process of this user trace this one (yama), until it execs.
+    pub fn allow_tracing() {
+        // SAFETY: integers only. Fails where yama is absent, and is not needed there.
+        unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
+    }
+
+    /// Replaces this process by the program, signal mask restored; returns only if that failed.
+    pub fn exec(self) -> io::Error {
+        use std::os::unix::process::CommandExt;
+        set_personality(self.disable_aslr);
+        let mask = original_mask();
+        // SAFETY: the set is live; only this thread's mask changes.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut());
+            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        }
+        let error = std::process::Command::new(&self.program)
+            .args(&self.args)
+            .exec();
+        io::Error::new(error.kind(), exec_message(&self.program, &error))
+    }
+}

@@ -1,0 +1,414 @@
+//! Linux: ptrace(2) by PTRACE_SEIZE, one thread, one place to sleep.
+
+mod launch;
+mod procfs;
+mod ptrace;
+#[cfg(target_arch = "x86_64")]
+#[path = "registers_x86_64.rs"]
+mod registers;
+
+pub use launch::{Launcher, prepare};
+pub use registers::RawRegisters;
+
+use super::{Backend, Mapping, Ready, RegisterSet, Resume, WaitStatus};
+use crate::debugger::Launch;
+use crate::error::Error;
+use crate::event::{OutputStream, Signal, SignalInfo, ThreadId};
+use dwarf::LoadAddr;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Wakes the session thread out of its wait; cheap to clone, usable from any thread.
+#[derive(Clone)]
+pub struct Waker {
+    event: Arc<File>,
+}
+
+impl Waker {
+    /// Makes the next (or current) wait return.
+    pub fn wake(&self) {
+        // The counter is full only if nobody has read 2^64 wake-ups: one of them suffices.
+        let _ = io::Write::write(&mut &*self.event, &1_u64.to_ne_bytes());
+    }
+}
+
+/// Live processes of this machine. Not `Send`: ptrace belongs to the thread that seized.
+pub struct LinuxBackend {
+    event: Arc<File>,
+    signals: File,
+    memory: Option<File>,
+    outputs: [Option<File>; 2],
+    thread_bound: std::marker::PhantomData<*const ()>,
+}
+
+fn owned_file(descriptor: i32, call: &'static str) -> Result<File, Error> {
+    if descriptor < 0 {
+        return Err(os_error(call, &io::Error::last_os_error()));
+    }
+    // SAFETY: the descriptor has just been made and nobody else owns it.
+    Ok(File::from(unsafe { OwnedFd::from_raw_fd(descriptor) }))
+}
+
+fn os_error(call: &'static str, error: &io::Error) -> Error {
+    Error::Os {
+        call,
+        errno: error.raw_os_error().unwrap_or(0),
+        message: error.to_string(),
+    }
+}
+
+impl LinuxBackend {
+    pub fn new() -> Result<Self, Error> {
+        // SAFETY: integers, and a live signal set.
+        let (event, signals) = unsafe {
+            let set = launch::handled_signals();
+            (
+                libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK),
+                libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK),
+            )
+        };
+        Ok(Self {
+            event: Arc::new(owned_file(event, "eventfd")?),
+            signals: owned_file(signals, "signalfd")?,
+            memory: None,
+            outputs: [None, None],
+            thread_bound: std::marker::PhantomData,
+        })
+    }
+
+    /// Reads the signalfd empty; the signal that asks us to end, if one came.
+    fn drain_signals(&self) -> Option<Signal> {
+        let mut end = None;
+        let mut buffer = [0; size_of::<libc::signalfd_siginfo>() * 8];
+        while let Ok(count) = (&self.signals).read(&mut buffer) {
+            if count == 0 {
+                break;
+            }
+            for record in buffer[..count].chunks_exact(size_of::<libc::signalfd_siginfo>()) {
+                // signalfd(2): ssi_signo is the first field of the record.
+                let number = i32::from_ne_bytes([record[0], record[1], record[2], record[3]]);
+                if number != libc::SIGCHLD {
+                    end = Some(Signal(number));
+                }
+            }
+        }
+        end
+    }
+}
+
+fn attach_message(pid: i32, error: &io::Error) -> String {
+    let me = std::process::id() as i32;
+    match error.raw_os_error() {
+        Some(libc::ESRCH) => "there is no such process".into(),
+        Some(libc::EPERM) => {
+            if procfs::status(pid, "State").is_some_and(|state| state.starts_with('Z')) {
+                return "it has ended (it is a zombie)".into();
+            }
+            if let Some(tracer) =
+                procfs::status_number(pid, "TracerPid").filter(|tracer| *tracer != 0)
+            {
+                let name = procfs::thread_name(tracer, tracer);
+                return format!(
+                    "it is already traced by process {tracer} ({name}); detach that debugger first"
+                );
+            }
+            let (ours, theirs) = (
+                procfs::status_number(me, "Uid"),
+                procfs::status_number(pid, "Uid"),
+            );
+            if ours != theirs && ours != Some(0) {
+                return format!(
+                    "it belongs to user {}, we are user {}; run the debugger as that user or as root",
+                    theirs.unwrap_or(-1),
+                    ours.unwrap_or(-1)
+                );
+            }
+            match std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope") {
+                Ok(scope) if scope.trim() != "0" => format!(
+                    "the system forbids it (kernel.yama.ptrace_scope is {}); `sysctl kernel.yama.ptrace_scope=0` as root allows it",
+                    scope.trim()
+                ),
+                _ => "the system forbids it (kernel thread, other container, or missing CAP_SYS_PTRACE)".into(),
+            }
+        }
+        _ => error.to_string(),
+    }
+}
+
+impl Backend for LinuxBackend {
+    fn waker(&self) -> Waker {
+        Waker {
+            event: self.event.clone(),
+        }
+    }
+
+    fn launch(&mut self, launch: &Launch) -> Result<i32, Error> {
+        let started = launch::start(launch)?;
+        self.outputs = started.outputs.map(|output| output.map(File::from));
+        self.open_memory(started.pid)?;
+        Ok(started.pid)
+    }
+
+    fn seize_launcher(&mut self, pid: i32) -> Result<(), Error> {
+        ptrace::seize(pid, true).map_err(|error| Error::Attach {
+            pid,
+            message: attach_message(pid, &error),
+        })
+    }
+
+    fn attach(&mut self, pid: i32) -> Result<Vec<ThreadId>, Error> {
+        let fail = |error: &io::Error| Error::Attach {
+            pid,
+            message: attach_message(pid, error),
+        };
+        // A tid that is no leader would make us trace one thread of a process.
+        if procfs::status_number(pid, "Tgid").is_some_and(|leader| leader != pid) {
+            return Err(Error::Attach {
+                pid,
+                message: format!(
+                    "it is a thread of process {}; attach to that",
+                    procfs::status_number(pid, "Tgid").unwrap_or(0)
+                ),
+            });
+        }
+        if pid == std::process::id() as i32 {
+            return Err(Error::Attach {
+                pid,
+                message: "it is this debugger itself".into(),
+            });
+        }
+        ptrace::seize(pid, false).map_err(|error| fail(&error))?;
+        let mut seized = vec![ThreadId(pid)];
+        // Threads come to life while we look; those of seized parents come to us by themselves.
+        loop {
+            let mut news = false;
+            for tid in procfs::threads(pid) {
+                let thread = ThreadId(tid);
+                if !seized.contains(&thread) && ptrace::seize(tid, false).is_ok() {
+                    seized.push(thread);
+                    news = true;
+                }
+            }
+            if !news {
+                break;
+            }
+        }
+        if let Err(error) = self.open_memory(pid) {
+            for thread in seized {
+                ptrace::interrupt(thread).ok();
+                if self.await_stop(thread).is_some() {
+                    self.detach(thread, Signal(0));
+                }
+            }
+            return Err(error);
+        }
+        Ok(seized)
+    }
+
+    fn wait(&mut self, deadline: Option<Instant>, output: bool) -> Result<Ready, Error> {
+        let mut descriptors = [libc::pollfd {
+            fd: -1,
+            events: libc::POLLIN,
+            revents: 0,
+        }; 4];
+        descriptors[0].fd = self.signals.as_raw_fd();
+        descriptors[1].fd = self.event.as_raw_fd();
+        if output {
+            for (slot, file) in descriptors[2..].iter_mut().zip(&self.outputs) {
+                slot.fd = file.as_ref().map_or(-1, AsRawFd::as_raw_fd);
+            }
+        }
+        let timeout = deadline.map(|deadline| {
+            let left = deadline.saturating_duration_since(Instant::now());
+            libc::timespec {
+                tv_sec: left.as_secs().min(86_400) as libc::time_t,
+                tv_nsec: libc::c_long::from(left.subsec_nanos()),
+            }
+        });
+        let timeout = timeout
+            .as_ref()
+            .map_or(std::ptr::null(), std::ptr::from_ref);
+        // SAFETY: the array and the time are live; no signal mask is given.
+        let count = unsafe {
+            libc::ppoll(
+                descriptors.as_mut_ptr(),
+                descriptors.len() as libc::nfds_t,
+                timeout,
+                std::ptr::null(),
+            )
+        };
+        if count < 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() == io::ErrorKind::Interrupted {
+                return Ok(Ready::default());
+            }
+            return Err(os_error("poll", &error));
+        }
+        let mut ready = Ready::default();
+        if descriptors[0].revents != 0 {
+            ready.stops = true;
+            ready.end = self.drain_signals();
+        }
+        if descriptors[1].revents != 0 {
+            let mut counter = [0; 8];
+            ready.woken = (&*self.event).read(&mut counter).is_ok();
+        }
+        ready.output = descriptors[2..].iter().any(|slot| slot.revents != 0);
+        Ok(ready)
+    }
+
+    fn next_stop(&mut self) -> Option<(ThreadId, WaitStatus)> {
+        ptrace::wait(-1, false)
+    }
+
+    fn await_stop(&mut self, thread: ThreadId) -> Option<WaitStatus> {
+        ptrace::wait(thread.0, true).map(|(_, status)| status)
+    }
+
+    fn resume(&mut self, thread: ThreadId, how: Resume, signal: Signal) {
+        if let Err(error) = ptrace::resume(thread, how == Resume::Step, signal) {
+            // ESRCH: killed meanwhile; its end is on the way.
+            tracing::debug!(%thread, %error, "cannot resume");
+        }
+    }
+
+    fn listen(&mut self, thread: ThreadId) {
+        if let Err(error) = ptrace::listen(thread) {
+            tracing::debug!(%thread, %error, "cannot listen");
+        }
+    }
+
+    fn interrupt(&mut self, thread: ThreadId) {
+        if let Err(error) = ptrace::interrupt(thread) {
+            tracing::debug!(%thread, %error, "cannot interrupt");
+        }
+    }
+
+    fn detach(&mut self, thread: ThreadId, signal: Signal) {
+        if let Err(error) = ptrace::detach(thread, signal) {
+            tracing::debug!(%thread, %error, "cannot detach");
+        }
+    }
+
+    fn signal(&mut self, pid: i32, signal: Signal) {
+        // SAFETY: integers only.
+        unsafe { libc::kill(pid, signal.0) };
+    }
+
+    fn signal_info(&self, thread: ThreadId) -> Option<SignalInfo> {
+        ptrace::signal_info(thread)
+    }
+
+    fn registers(&self, thread: ThreadId) -> Option<RegisterSet> {
+        registers::read(thread).map(|raw| RegisterSet { raw })
+    }
+
+    fn set_registers(&mut self, thread: ThreadId, registers: &RegisterSet) -> bool {
+        registers::write(thread, &registers.raw)
+    }
+
+    fn vector_registers(&self, thread: ThreadId) -> Option<Vec<u128>> {
+        registers::read_vectors(thread)
+    }
+
+    fn open_memory(&mut self, pid: i32) -> Result<(), Error> {
+        self.memory = Some(
+            OpenOptions::new()
+                .read(true)
+                .write(true)
+                .open(format!("/proc/{pid}/mem"))
+                .map_err(|error| os_error("open(/proc/PID/mem)", &error))?,
+        );
+        Ok(())
+    }
+
+    fn read_memory(&self, addr: LoadAddr, buffer: &mut [u8]) -> usize {
+        let Some(memory) = &self.memory else {
+            return 0;
+        };
+        let mut done = 0;
+        while done < buffer.len() {
+            match memory.read_at(&mut buffer[done..], addr.0.wrapping_add(done as u64)) {
+                Ok(0) => break,
+                Ok(count) => done += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        done
+    }
+
+    fn write_memory(&self, addr: LoadAddr, bytes: &[u8]) -> bool {
+        self.memory
+            .as_ref()
+            .is_some_and(|memory| memory.write_all_at(bytes, addr.0).is_ok())
+    }
+
+    fn write_memory_of(&self, pid: i32, writes: &[(LoadAddr, u8)]) {
+        match OpenOptions::new()
+            .write(true)
+            .open(format!("/proc/{pid}/mem"))
+        {
+            Ok(memory) => {
+                for (addr, byte) in writes {
+                    if let Err(error) = memory.write_all_at(&[*byte], addr.0) {
+                        tracing::warn!(pid, %addr, %error, "cannot clean a forked child");
+                    }
+                }
+            }
+            Err(error) => tracing::warn!(pid, %error, "cannot open a forked child's memory"),
+        }
+    }
+
+    fn auxiliary(&self, pid: i32, key: u64) -> Option<u64> {
+        procfs::auxiliary(pid, key)
+    }
+
+    fn mappings(&self, pid: i32) -> Vec<Mapping> {
+        procfs::mappings(pid)
+    }
+
+    fn executable(&self, pid: i32) -> Option<PathBuf> {
+        procfs::executable(pid)
+    }
+
+    fn thread_name(&self, pid: i32, thread: ThreadId) -> String {
+        procfs::thread_name(pid, thread.0)
+    }
+
+    fn process_of(&self, thread: ThreadId) -> Option<i32> {
+        procfs::status_number(thread.0, "Tgid")
+    }
+
+    fn read_output(&mut self) -> Option<(OutputStream, Vec<u8>)> {
+        let mut buffer = [0; 1 << 16];
+        for (index, stream) in [OutputStream::Stdout, OutputStream::Stderr]
+            .into_iter()
+            .enumerate()
+        {
+            let Some(file) = &self.outputs[index] else {
+                continue;
+            };
+            match (&*file).read(&mut buffer) {
+                Ok(count) if count > 0 => return Some((stream, buffer[..count].to_vec())),
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                    ) => {}
+                // End of file; EIO is a terminal's way to say that all writers are gone.
+                Ok(_) | Err(_) => self.outputs[index] = None,
+            }
+        }
+        None
+    }
+
+    fn output_open(&self) -> bool {
+        self.outputs.iter().any(Option::is_some)
+    }
+}

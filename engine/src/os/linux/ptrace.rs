@@ -1,0 +1,148 @@
+//! ptrace(2) and waitpid(2), raw: nix's closed enums lose real-time signals, and an unknown
+//! one makes its `waitpid` eat the stop.
+
+use super::super::WaitStatus;
+use crate::event::{Signal, SignalInfo, ThreadId};
+use dwarf::LoadAddr;
+use std::io;
+
+/// Options for everything we seize: new threads and processes come to us stopped, `execve`
+/// tells of itself.
+const OPTIONS: libc::c_int = libc::PTRACE_O_TRACECLONE
+    | libc::PTRACE_O_TRACEFORK
+    | libc::PTRACE_O_TRACEVFORK
+    | libc::PTRACE_O_TRACEEXEC
+    | libc::PTRACE_O_TRACESYSGOOD;
+
+fn call(request: libc::c_uint, tid: i32, addr: usize, data: usize) -> io::Result<i64> {
+    // SAFETY: every request used here takes integers, or a pointer to a live, large enough
+    // object that the caller borrows for the time of the call.
+    let result = unsafe { libc::ptrace(request, tid, addr, data) };
+    if result == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(result)
+}
+
+/// PTRACE_SEIZE. With `exit_kill` the thread's process dies with us.
+pub fn seize(tid: i32, exit_kill: bool) -> io::Result<()> {
+    let kill = if exit_kill {
+        libc::PTRACE_O_EXITKILL
+    } else {
+        0
+    };
+    call(libc::PTRACE_SEIZE, tid, 0, (OPTIONS | kill) as usize).map(drop)
+}
+
+/// PTRACE_CONT or PTRACE_SINGLESTEP.
+pub fn resume(tid: ThreadId, step: bool, signal: Signal) -> io::Result<()> {
+    let request = if step {
+        libc::PTRACE_SINGLESTEP
+    } else {
+        libc::PTRACE_CONT
+    };
+    call(request, tid.0, 0, signal.0 as usize).map(drop)
+}
+
+/// PTRACE_LISTEN: stay in the group-stop, but tell when it ends.
+pub fn listen(tid: ThreadId) -> io::Result<()> {
+    call(libc::PTRACE_LISTEN, tid.0, 0, 0).map(drop)
+}
+
+/// PTRACE_INTERRUPT.
+pub fn interrupt(tid: ThreadId) -> io::Result<()> {
+    call(libc::PTRACE_INTERRUPT, tid.0, 0, 0).map(drop)
+}
+
+/// PTRACE_DETACH.
+pub fn detach(tid: ThreadId, signal: Signal) -> io::Result<()> {
+    call(libc::PTRACE_DETACH, tid.0, 0, signal.0 as usize).map(drop)
+}
+
+fn event_message(tid: i32) -> u64 {
+    let mut message: libc::c_ulong = 0;
+    let _ = call(libc::PTRACE_GETEVENTMSG, tid, 0, &raw mut message as usize);
+    message
+}
+
+/// PTRACE_GETSIGINFO.
+pub fn signal_info(tid: ThreadId) -> Option<SignalInfo> {
+    // SAFETY: siginfo_t is plain data; all zeroes is a valid value.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    call(libc::PTRACE_GETSIGINFO, tid.0, 0, &raw mut info as usize).ok()?;
+    let fault = matches!(
+        info.si_signo,
+        libc::SIGSEGV | libc::SIGBUS | libc::SIGILL | libc::SIGFPE | libc::SIGTRAP
+    ) && info.si_code > 0;
+    // SAFETY: the kernel filled the union; si_addr is what it holds for these signals with a
+    // positive code, si_pid for codes of SI_USER and below.
+    let address = fault.then(|| LoadAddr(unsafe { info.si_addr() } as u64));
+    let sender = (info.si_code <= 0).then(|| {
+        // SAFETY: as above.
+        unsafe { info.si_pid() }
+    });
+    Some(SignalInfo {
+        signal: Signal(info.si_signo),
+        code: info.si_code,
+        address,
+        sender,
+    })
+}
+
+/// PTRACE_GETREGSET and PTRACE_SETREGSET on a register set of plain data; gives the bytes moved.
+pub fn register_set<T: Copy>(tid: ThreadId, set: i32, write: bool, data: &mut T) -> Option<usize> {
+    let mut vector = libc::iovec {
+        iov_base: std::ptr::from_mut(data).cast(),
+        iov_len: size_of::<T>(),
+    };
+    let request = if write {
+        libc::PTRACE_SETREGSET
+    } else {
+        libc::PTRACE_GETREGSET
+    };
+    call(request, tid.0, set as usize, &raw mut vector as usize).ok()?;
+    Some(vector.iov_len)
+}
+
+/// waitpid(2) with `__WALL | __WNOTHREAD`; `None`: nothing to tell (or nobody to wait for).
+pub fn wait(tid: i32, block: bool) -> Option<(ThreadId, WaitStatus)> {
+    let flags = libc::__WALL | libc::__WNOTHREAD | if block { 0 } else { libc::WNOHANG };
+    let mut status = 0;
+    loop {
+        // SAFETY: status is a live integer.
+        let pid = unsafe { libc::waitpid(tid, &raw mut status, flags) };
+        if pid > 0 {
+            return Some((ThreadId(pid), decode(pid, status)));
+        }
+        if pid == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::EINTR) {
+            return None;
+        }
+    }
+}
+
+fn decode(pid: i32, status: i32) -> WaitStatus {
+    if libc::WIFEXITED(status) {
+        return WaitStatus::Exited(libc::WEXITSTATUS(status));
+    }
+    if libc::WIFSIGNALED(status) {
+        return WaitStatus::Killed(Signal(libc::WTERMSIG(status)));
+    }
+    if !libc::WIFSTOPPED(status) {
+        return WaitStatus::Other;
+    }
+    let signal = libc::WSTOPSIG(status);
+    match status >> 16 {
+        0 => WaitStatus::Signal(Signal(signal)),
+        libc::PTRACE_EVENT_STOP => match signal {
+            libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU => {
+                WaitStatus::GroupStop(Signal(signal))
+            }
+            _ => WaitStatus::Interrupted,
+        },
+        libc::PTRACE_EVENT_CLONE => WaitStatus::Cloned(ThreadId(event_message(pid) as i32)),
+        libc::PTRACE_EVENT_FORK => WaitStatus::Forked(event_message(pid) as i32),
+        libc::PTRACE_EVENT_VFORK => WaitStatus::Vforked(event_message(pid) as i32),
+        libc::PTRACE_EVENT_EXEC => WaitStatus::Execed(ThreadId(event_message(pid) as i32)),
+        _ => WaitStatus::Other,
+    }
+}

@@ -1,0 +1,149 @@
+//! `user_regs_struct` of x86-64, by DWARF number.
+
+use super::super::SystemCall;
+use super::ptrace;
+use crate::event::ThreadId;
+use dwarf::{Machine, Register, Registers};
+
+/// The kernel's register set.
+#[derive(Clone, Copy)]
+pub struct RawRegisters(libc::user_regs_struct);
+
+const NT_PRSTATUS: i32 = 1;
+const NT_PRFPREG: i32 = 2;
+
+/// Reads the set of a stopped thread.
+pub fn read(tid: ThreadId) -> Option<RawRegisters> {
+    // SAFETY: integers only; all zeroes is a valid value.
+    let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+    ptrace::register_set(tid, NT_PRSTATUS, false, &mut registers)?;
+    Some(RawRegisters(registers))
+}
+
+/// Writes the set of a stopped thread.
+pub fn write(tid: ThreadId, registers: &RawRegisters) -> bool {
+    ptrace::register_set(tid, NT_PRSTATUS, true, &mut registers.0.clone()).is_some()
+}
+
+/// xmm0 to xmm15.
+pub fn read_vectors(tid: ThreadId) -> Option<Vec<u128>> {
+    // SAFETY: integers only; all zeroes is a valid value.
+    let mut fxsave: libc::user_fpregs_struct = unsafe { std::mem::zeroed() };
+    ptrace::register_set(tid, NT_PRFPREG, false, &mut fxsave)?;
+    let words = fxsave.xmm_space;
+    Some(
+        words
+            .chunks_exact(4)
+            .map(|four| {
+                four.iter()
+                    .rev()
+                    .fold(0, |value, word| value << 32 | u128::from(*word))
+            })
+            .collect(),
+    )
+}
+
+impl RawRegisters {
+    fn slot(&mut self, register: Register) -> Option<&mut u64> {
+        let raw = &mut self.0;
+        Some(match register.0 {
+            0 => &mut raw.rax,
+            1 => &mut raw.rdx,
+            2 => &mut raw.rcx,
+            3 => &mut raw.rbx,
+            4 => &mut raw.rsi,
+            5 => &mut raw.rdi,
+            6 => &mut raw.rbp,
+            7 => &mut raw.rsp,
+            8 => &mut raw.r8,
+            9 => &mut raw.r9,
+            10 => &mut raw.r10,
+            11 => &mut raw.r11,
+            12 => &mut raw.r12,
+            13 => &mut raw.r13,
+            14 => &mut raw.r14,
+            15 => &mut raw.r15,
+            16 => &mut raw.rip,
+            49 => &mut raw.eflags,
+            50 => &mut raw.es,
+            51 => &mut raw.cs,
+            52 => &mut raw.ss,
+            53 => &mut raw.ds,
+            54 => &mut raw.fs,
+            55 => &mut raw.gs,
+            58 => &mut raw.fs_base,
+            59 => &mut raw.gs_base,
+            _ => return None,
+        })
+    }
+
+    pub fn get(&self, register: Register) -> Option<u64> {
+        let mut copy = *self;
+        copy.slot(register).map(|slot| *slot)
+    }
+
+    pub fn set(&mut self, register: Register, value: u64) -> bool {
+        match self.slot(register) {
+            Some(slot) => {
+                *slot = value;
+                true
+            }
+            None => false,
+        }
+    }
+
+    pub fn to_registers(self) -> Registers {
+        let mut registers = Registers::new(Machine::X86_64);
+        let mut copy = self;
+        for number in (0..=16).chain(49..=55).chain(58..=59) {
+            if let Some(value) = copy.slot(Register(number)) {
+                registers.set(Register(number), *value);
+            }
+        }
+        registers
+    }
+
+    pub fn pc(&self) -> u64 {
+        self.0.rip
+    }
+
+    pub fn set_pc(&mut self, pc: u64) {
+        self.0.rip = pc;
+    }
+
+    pub fn sp(&self) -> u64 {
+        self.0.rsp
+    }
+
+    pub fn set_sp(&mut self, sp: u64) {
+        self.0.rsp = sp;
+    }
+
+    pub fn for_system_call(&self, call: SystemCall, instruction: u64) -> RawRegisters {
+        let (number, arguments) = match call {
+            SystemCall::MapCode { addr, len } => (
+                libc::SYS_mmap,
+                [
+                    addr.0,
+                    len,
+                    (libc::PROT_READ | libc::PROT_EXEC) as u64,
+                    (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE) as u64,
+                    u64::MAX,
+                    0,
+                ],
+            ),
+            SystemCall::Unmap { addr, len } => (libc::SYS_munmap, [addr.0, len, 0, 0, 0, 0]),
+        };
+        let mut raw = self.0;
+        raw.rax = number as u64;
+        // Not −1 would make the kernel restart the call that the thread may be in.
+        raw.orig_rax = u64::MAX;
+        [raw.rdi, raw.rsi, raw.rdx, raw.r10, raw.r8, raw.r9] = arguments;
+        raw.rip = instruction;
+        RawRegisters(raw)
+    }
+
+    pub fn system_call_result(&self) -> i64 {
+        self.0.rax as i64
+    }
+}

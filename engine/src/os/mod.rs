@@ -1,0 +1,237 @@
+//! The operating system: everything behind [`Backend`]. Beyond this module no `cfg(target_os)`.
+
+use crate::debugger::Launch;
+use crate::error::Error;
+use crate::event::{OutputStream, Signal, SignalInfo, ThreadId};
+use dwarf::{LoadAddr, Register, Registers};
+use std::path::PathBuf;
+use std::time::Instant;
+
+#[cfg(target_os = "linux")]
+mod linux;
+
+#[cfg(target_os = "linux")]
+pub use linux::{Launcher, Waker, prepare};
+
+/// The backend for live processes of this machine.
+///
+/// # Errors
+/// The system has no descriptors left.
+pub(crate) fn native() -> Result<Box<dyn Backend>, Error> {
+    #[cfg(target_os = "linux")]
+    return Ok(Box::new(linux::LinuxBackend::new()?));
+    #[cfg(not(target_os = "linux"))]
+    return Err(Error::Unsupported(
+        "live processes cannot be debugged on this system yet".into(),
+    ));
+}
+
+/// What a thread did, as `waitpid(2)` tells it. Real-time signals survive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WaitStatus {
+    /// It ended by `exit`.
+    Exited(i32),
+    /// A signal ended it.
+    Killed(Signal),
+    /// A signal is about to be delivered (signal-delivery-stop).
+    Signal(Signal),
+    /// It stopped because it was interrupted, or because it has just been seized at birth.
+    Interrupted,
+    /// The whole process was stopped by this signal (group-stop).
+    GroupStop(Signal),
+    /// It made a thread.
+    Cloned(ThreadId),
+    /// It made a process, which has a copy of the memory.
+    Forked(i32),
+    /// It made a process that shares its memory until that execs or exits.
+    Vforked(i32),
+    /// It is past an `execve`; the number is the tid it had before.
+    Execed(ThreadId),
+    /// Another stop that needs nothing but going on.
+    Other,
+}
+
+/// How a thread is set going.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Resume {
+    /// Until something happens.
+    Continue,
+    /// One instruction.
+    Step,
+}
+
+/// Why [`Backend::wait`] came back; several may be true at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ready {
+    /// The waker was used.
+    pub woken: bool,
+    /// There may be stops to collect.
+    pub stops: bool,
+    /// There may be output to read.
+    pub output: bool,
+    /// We were asked to end by this signal (SIGTERM, SIGINT, SIGHUP).
+    pub end: Option<Signal>,
+}
+
+/// One segment of a process's address space.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mapping {
+    /// First address.
+    pub start: LoadAddr,
+    /// First address behind it.
+    pub end: LoadAddr,
+    /// May be executed.
+    pub executable: bool,
+    /// The mapped file, or `[stack]` and the like; empty for anonymous memory.
+    pub path: PathBuf,
+    /// Offset in the file.
+    pub offset: u64,
+}
+
+/// A whole general-purpose register set, including what only the system understands.
+#[derive(Clone, Copy)]
+pub struct RegisterSet {
+    #[cfg(target_os = "linux")]
+    raw: linux::RawRegisters,
+}
+
+/// Control of live processes. All calls belong to the thread that made the backend.
+/// Calls about a thread that vanished in the meantime give `Ok` or a plain "gone" answer:
+/// its end is told by [`Backend::next_stop`].
+pub trait Backend {
+    /// Wakes [`Backend::wait`].
+    fn waker(&self) -> Waker;
+    /// Starts a program; returns its pid when it is stopped behind its `execve`.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    fn launch(&mut self, launch: &Launch) -> Result<i32, Error>;
+    /// Seizes a process that will exec (a launcher); it dies with us.
+    ///
+    /// # Errors
+    /// It is gone or not ours.
+    fn seize_launcher(&mut self, pid: i32) -> Result<(), Error>;
+    /// Seizes all threads of a process; they keep running.
+    ///
+    /// # Errors
+    /// It is gone or not ours.
+    fn attach(&mut self, pid: i32) -> Result<Vec<ThreadId>, Error>;
+    /// Sleeps until something is ready. Output is only waited for where `output` is true.
+    ///
+    /// # Errors
+    /// The system refuses to wait.
+    fn wait(&mut self, deadline: Option<Instant>, output: bool) -> Result<Ready, Error>;
+    /// The next stop of any thread, if one is ready.
+    fn next_stop(&mut self) -> Option<(ThreadId, WaitStatus)>;
+    /// Waits for a stop of one thread that is bound to come at once.
+    fn await_stop(&mut self, thread: ThreadId) -> Option<WaitStatus>;
+    /// Lets a stopped thread go on, delivering a signal (0: none).
+    fn resume(&mut self, thread: ThreadId, how: Resume, signal: Signal);
+    /// Lets a thread stay in its group-stop.
+    fn listen(&mut self, thread: ThreadId);
+    /// Asks a running thread to stop; [`WaitStatus::Interrupted`] follows.
+    fn interrupt(&mut self, thread: ThreadId);
+    /// Lets a stopped thread go on without us, delivering a signal (0: none).
+    fn detach(&mut self, thread: ThreadId, signal: Signal);
+    /// Sends a signal to the process.
+    fn signal(&mut self, pid: i32, signal: Signal);
+    /// Says what the kernel knows of the signal a thread is stopped with.
+    fn signal_info(&self, thread: ThreadId) -> Option<SignalInfo>;
+    /// The general-purpose registers of a stopped thread; `None` if it is gone.
+    fn registers(&self, thread: ThreadId) -> Option<RegisterSet>;
+    /// Sets them; false if the thread is gone.
+    fn set_registers(&mut self, thread: ThreadId, registers: &RegisterSet) -> bool;
+    /// The low 16 bytes of the vector registers of a stopped thread.
+    fn vector_registers(&self, thread: ThreadId) -> Option<Vec<u128>>;
+    /// Opens the memory of a process; to be called again after an `execve`.
+    fn open_memory(&mut self, pid: i32) -> Result<(), Error>;
+    /// Reads as many bytes as there are at `addr`, up to the buffer's length.
+    fn read_memory(&self, addr: LoadAddr, buffer: &mut [u8]) -> usize;
+    /// Writes memory past its protection; false if not all of it could be written.
+    fn write_memory(&self, addr: LoadAddr, bytes: &[u8]) -> bool;
+    /// Writes memory of a process that is not the one whose memory is open (a fork's child).
+    fn write_memory_of(&self, pid: i32, writes: &[(LoadAddr, u8)]);
+    /// A value of the auxiliary vector.
+    fn auxiliary(&self, pid: i32, key: u64) -> Option<u64>;
+    /// The address space.
+    fn mappings(&self, pid: i32) -> Vec<Mapping>;
+    /// The program's file.
+    fn executable(&self, pid: i32) -> Option<PathBuf>;
+    /// A thread's name, empty if it is gone.
+    fn thread_name(&self, pid: i32, thread: ThreadId) -> String;
+    /// The process a thread belongs to.
+    fn process_of(&self, thread: ThreadId) -> Option<i32>;
+    /// Reads what the debuggee wrote, if anything: never waits.
+    fn read_output(&mut self) -> Option<(OutputStream, Vec<u8>)>;
+    /// Whether output may still come (a descriptor is open).
+    fn output_open(&self) -> bool;
+}
+
+impl RegisterSet {
+    /// By DWARF number, as the unwinder wants them.
+    pub fn to_registers(&self) -> Registers {
+        self.raw.to_registers()
+    }
+
+    /// Changes one; false if it cannot be written.
+    pub fn set(&mut self, register: Register, value: u64) -> bool {
+        self.raw.set(register, value)
+    }
+
+    /// The program counter.
+    pub fn pc(&self) -> LoadAddr {
+        LoadAddr(self.raw.pc())
+    }
+
+    /// Sets the program counter.
+    pub fn set_pc(&mut self, pc: LoadAddr) {
+        self.raw.set_pc(pc.0);
+    }
+
+    /// The stack pointer.
+    pub fn sp(&self) -> u64 {
+        self.raw.sp()
+    }
+
+    /// Sets the stack pointer.
+    pub fn set_sp(&mut self, sp: u64) {
+        self.raw.set_sp(sp);
+    }
+
+    /// A register by its DWARF number.
+    pub fn get(&self, register: Register) -> Option<u64> {
+        self.raw.get(register)
+    }
+
+    /// The set that makes the thread do a system call by the instruction at `instruction`,
+    /// forgetting a system call it may be in.
+    pub fn for_system_call(&self, call: SystemCall, instruction: LoadAddr) -> RegisterSet {
+        RegisterSet {
+            raw: self.raw.for_system_call(call, instruction.0),
+        }
+    }
+
+    /// What a system call returned.
+    pub fn system_call_result(&self) -> i64 {
+        self.raw.system_call_result()
+    }
+}
+
+/// System calls that we make the debuggee do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SystemCall {
+    /// Maps readable, executable memory at exactly this place, which must be free.
+    MapCode {
+        /// Where.
+        addr: LoadAddr,
+        /// Bytes.
+        len: u64,
+    },
+    /// Unmaps memory.
+    Unmap {
+        /// Where.
+        addr: LoadAddr,
+        /// Bytes.
+        len: u64,
+    },
+}

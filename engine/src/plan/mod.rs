@@ -1,0 +1,232 @@
+//! Steps: what a thread does between two stops that a person sees. A [`Plan`] is asked at each
+//! stop of its thread and votes what is to happen next; any other stop wins over it.
+
+mod step_instruction;
+mod step_out;
+mod step_range;
+
+pub use step_instruction::StepInstruction;
+pub use step_out::StepOut;
+pub use step_range::{Start, StepRange};
+
+use crate::breakpoint::site::Owner;
+use crate::debugger::Debugger;
+use crate::event::{StopReason, ThreadId};
+use crate::modules::Modules;
+use crate::os::{RegisterSet, Resume};
+use dwarf::{LoadAddr, Memory};
+
+/// What a plan wants.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// One more instruction.
+    Step,
+    /// Run until one of these is reached.
+    RunTo(Vec<Target>),
+    /// The step is done here.
+    Done,
+    /// Nothing more to stop for: the program runs on.
+    Abandon,
+}
+
+/// A place to run to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Target {
+    /// The address.
+    pub addr: LoadAddr,
+    /// Counts only where the stack pointer is at least this: deeper recursions pass by.
+    pub sp: u64,
+}
+
+/// What a plan sees of its thread.
+pub struct View<'a> {
+    pub registers: &'a RegisterSet,
+    pub modules: &'a Modules,
+    pub memory: &'a dyn Memory,
+}
+
+/// A step in progress.
+pub trait Plan {
+    /// The thread stopped after a single instruction, or at a target.
+    fn on_stop(&mut self, view: &View<'_>) -> Verdict;
+}
+
+/// The step under way: the thread, the plan, and where it runs to.
+pub struct Stepping {
+    pub thread: ThreadId,
+    plan: Box<dyn Plan>,
+    targets: Vec<Target>,
+    /// Where a signal interrupted a single step: the handler returns here.
+    interrupted_at: Option<Target>,
+}
+
+impl Debugger {
+    /// Begins a step with its first verdict.
+    pub(crate) fn begin_step(&mut self, thread: ThreadId, plan: Box<dyn Plan>, first: Verdict) {
+        let Some(process) = &mut self.process else {
+            return;
+        };
+        process.stepping = Some(Stepping {
+            thread,
+            plan,
+            targets: Vec::new(),
+            interrupted_at: None,
+        });
+        match first {
+            Verdict::RunTo(targets) => self.set_targets(targets),
+            Verdict::Abandon => self.cancel_step(),
+            Verdict::Step | Verdict::Done => {}
+        }
+        self.go_on_all();
+    }
+
+    /// Ends the step, if there is one, and takes its traps away.
+    pub(crate) fn cancel_step(&mut self) {
+        if let Some(process) = &mut self.process
+            && process.stepping.take().is_some()
+        {
+            self.sites.remove_owner(Owner::Step, &*self.os);
+        }
+    }
+
+    fn set_targets(&mut self, targets: Vec<Target>) {
+        self.sites.remove_owner(Owner::Step, &*self.os);
+        for target in &targets {
+            self.sites.add(target.addr, Owner::Step, &*self.os);
+        }
+        if let Some(step) = self.stepping() {
+            step.targets = targets;
+        }
+    }
+
+    fn stepping(&mut self) -> Option<&mut Stepping> {
+        self.process.as_mut()?.stepping.as_mut()
+    }
+
+    /// How the stepping thread goes on; all others just run.
+    pub(crate) fn go_on_stepping(&mut self, thread: ThreadId) {
+        let how = match self.stepping() {
+            Some(step)
+                if step.thread == thread
+                    && step.targets.is_empty()
+                    && step.interrupted_at.is_none() =>
+            {
+                Resume::Step
+            }
+            _ => Resume::Continue,
+        };
+        self.go_on(thread, how);
+    }
+
+    /// A signal that does not stop the program arrived: its handler is no part of the step.
+    pub(crate) fn signal_while_stepping(&mut self, thread: ThreadId) {
+        let registers = self.registers_of(thread);
+        if let (Some(registers), Some(step)) = (registers, self.stepping())
+            && step.thread == thread
+            && step.targets.is_empty()
+        {
+            let target = Target {
+                addr: registers.pc(),
+                sp: registers.sp(),
+            };
+            step.interrupted_at = Some(target);
+            self.sites.add(target.addr, Owner::Step, &*self.os);
+            // The trap is to be hit when the handler returns here, not passed now.
+            if let Some(state) = self.thread_mut(thread) {
+                state.passed = None;
+            }
+        }
+        self.go_on_stepping(thread);
+    }
+
+    /// The stepping thread's single step is done.
+    pub(crate) fn on_single_step(&mut self, thread: ThreadId) {
+        if self.stepping().is_none_or(|step| step.thread != thread) {
+            // A step that was given up while it ran.
+            self.go_on(thread, Resume::Continue);
+            return;
+        }
+        self.ask_plan(thread);
+    }
+
+    /// The thread is at a trap of a step. True: dealt with; the thread has been set going or
+    /// its stop was reported.
+    pub(crate) fn on_step_site(&mut self, thread: ThreadId, addr: LoadAddr) -> bool {
+        let Some(sp) = self.registers_of(thread).map(|registers| registers.sp()) else {
+            return false;
+        };
+        let Some(step) = self.stepping() else {
+            return false;
+        };
+        if step.thread != thread {
+            return false;
+        }
+        let reached = |target: &Target| target.addr == addr && sp >= target.sp;
+        if step.interrupted_at.as_ref().is_some_and(reached) {
+            step.interrupted_at = None;
+            self.sites.remove(addr, Owner::Step, &*self.os);
+            self.go_on_stepping(thread);
+            return true;
+        }
+        if step.targets.iter().any(reached) {
+            self.set_targets(Vec::new());
+            self.ask_plan(thread);
+            return true;
+        }
+        false
+    }
+
+    fn ask_plan(&mut self, thread: ThreadId) {
+        let Some(registers) = self.registers_of(thread) else {
+            return;
+        };
+        let Some(mut step) = self
+            .process
+            .as_mut()
+            .and_then(|process| process.stepping.take())
+        else {
+            return;
+        };
+        let verdict = {
+            let memory = self.memory();
+            step.plan.on_stop(&View {
+                registers: &registers,
+                modules: &self.modules,
+                memory: &memory,
+            })
+        };
+        if let Some(process) = &mut self.process {
+            process.stepping = Some(step);
+        }
+        match verdict {
+            Verdict::Step => self.go_on_stepping(thread),
+            Verdict::RunTo(targets) => {
+                self.set_targets(targets);
+                self.go_on_stepping(thread);
+            }
+            Verdict::Abandon => {
+                self.cancel_step();
+                self.go_on(thread, Resume::Continue);
+            }
+            Verdict::Done => self.step_done(thread, registers.pc()),
+        }
+    }
+
+    /// The step is done; a breakpoint at its end is hit as well.
+    fn step_done(&mut self, thread: ThreadId, pc: LoadAddr) {
+        let owners: Vec<Owner> = self
+            .sites
+            .get(pc)
+            .map(|site| site.owners().to_vec())
+            .unwrap_or_default();
+        let passed = self
+            .thread_mut(thread)
+            .is_some_and(|state| state.passed == Some(pc));
+        let reason = if passed {
+            None
+        } else {
+            self.ask_breakpoints(thread, pc, &owners)
+        };
+        self.report(thread, reason.unwrap_or(StopReason::Step));
+    }
+}

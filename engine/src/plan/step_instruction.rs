@@ -1,0 +1,31 @@
+//! One instruction; over a call if asked so.
+
+use super::{Plan, Target, Verdict, View};
+use crate::arch::x86_64;
+
+/// Done after one instruction.
+pub struct StepInstruction;
+
+impl StepInstruction {
+    /// The plan and its first verdict for an instruction about to run.
+    pub fn begin(view: &View<'_>, over_calls: bool) -> (Self, Verdict) {
+        let call = over_calls
+            .then(|| x86_64::read(view.memory, view.registers.pc()))
+            .flatten()
+            .filter(x86_64::is_call);
+        let verdict = match call {
+            Some(call) => Verdict::RunTo(vec![Target {
+                addr: dwarf::LoadAddr(call.next_ip()),
+                sp: view.registers.sp(),
+            }]),
+            None => Verdict::Step,
+        };
+        (Self, verdict)
+    }
+}
+
+impl Plan for StepInstruction {
+    fn on_stop(&mut self, _: &View<'_>) -> Verdict {
+        Verdict::Done
+    }
+}

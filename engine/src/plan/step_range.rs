@@ -1,0 +1,330 @@
+//! Over or into, by lines: instruction by instruction through the ranges of the line, at full
+//! speed through calls, until another line begins in the same frame, or the frame is left.
+
+use super::{Plan, Target, Verdict, View};
+use crate::arch::x86_64;
+use crate::modules::Modules;
+use dwarf::{AddrRange, Function, LoadAddr, LoadBias, ScopeKind, SourceLocation};
+use iced_x86::Instruction;
+use std::sync::Arc;
+
+/// The line, or the inlined call, that a step is to leave.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// The line; `None`: only leaving the scope counts.
+    pub line: Option<SourceLocation>,
+    /// The concrete function.
+    pub function: Arc<Function>,
+    /// Where it is loaded.
+    pub bias: LoadBias,
+    /// The inlined calls the step begins in, by their entries' ids, outermost first.
+    pub inlined: Vec<dwarf::DieRef>,
+}
+
+impl Start {
+    /// Where a thread is at `pc`; `None` without a function known there.
+    pub fn at(modules: &Modules, pc: LoadAddr) -> Option<Start> {
+        let loaded = modules.at(pc)?;
+        let addr = loaded.bias.file(pc);
+        let function = loaded.module.function_at(addr)?;
+        let inlined = inlined_at(&function, addr);
+        Some(Start {
+            line: loaded.module.row_at(addr)?.location,
+            function,
+            bias: loaded.bias,
+            inlined,
+        })
+    }
+}
+
+/// The inlined calls at an address, outermost first.
+fn inlined_at(function: &Function, addr: dwarf::FileAddr) -> Vec<dwarf::DieRef> {
+    let mut chain: Vec<dwarf::DieRef> = function
+        .frames_at(addr)
+        .iter()
+        .filter(|frame| frame.inlined.is_some())
+        .filter_map(|frame| frame.scopes.first())
+        .filter(|scope| matches!(scope.kind, ScopeKind::Inlined(_)))
+        .map(|scope| scope.id)
+        .collect();
+    chain.reverse();
+    chain
+}
+
+/// What a person calls `next` and `step in`.
+pub struct StepRange {
+    start: Start,
+    into: bool,
+    /// Addresses known to belong to what is being left.
+    ranges: Vec<AddrRange<LoadAddr>>,
+    /// The instruction that the thread is about to execute.
+    about: Option<(Instruction, u64)>,
+    /// On the way through a call.
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Instruction by instruction.
+    Stepping,
+    /// Until a call returns.
+    InCall,
+    /// To the body of a function that was stepped into; or back, if it is never entered.
+    Entering(LoadAddr),
+    /// Until the function that replaced ours by a jump returns.
+    InTailCall,
+}
+
+impl StepRange {
+    /// The plan and its first verdict.
+    pub fn begin(start: Start, into: bool, view: &View<'_>) -> (Self, Verdict) {
+        let mut plan = Self {
+            start,
+            into,
+            ranges: Vec::new(),
+            about: None,
+            phase: Phase::Stepping,
+        };
+        let pc = view.registers.pc();
+        if let Some(loaded) = view.modules.at(pc)
+            && plan.start.line.is_some()
+            && let Some(row) = loaded.module.row_at(loaded.bias.file(pc))
+        {
+            plan.add(row.range);
+        }
+        plan.look(view);
+        let verdict = plan.before_instruction(view);
+        (plan, verdict)
+    }
+
+    fn add(&mut self, range: AddrRange<dwarf::FileAddr>) {
+        let bias = self.start.bias;
+        self.ranges
+            .push(AddrRange::new(bias.load(range.start), bias.load(range.end)));
+    }
+
+    /// Remembers the instruction that comes next.
+    fn look(&mut self, view: &View<'_>) {
+        self.about =
+            x86_64::read(view.memory, view.registers.pc()).map(|it| (it, view.registers.sp()));
+    }
+
+    /// Steps, or runs over a call without stepping into it first.
+    fn before_instruction(&mut self, view: &View<'_>) -> Verdict {
+        let Some((instruction, sp)) = &self.about else {
+            return Verdict::Step;
+        };
+        let Some(call) = x86_64::call(instruction, view.registers, view.memory) else {
+            return Verdict::Step;
+        };
+        let back = Target {
+            addr: call.return_address,
+            sp: *sp,
+        };
+        if self.into
+            && let Some(body) = body_of(view, call.target)
+        {
+            self.phase = Phase::Entering(body);
+            return Verdict::RunTo(vec![Target { addr: body, sp: 0 }, back]);
+        }
+        self.phase = Phase::InCall;
+        Verdict::RunTo(vec![back])
+    }
+
+    fn step_on(&mut self, view: &View<'_>) -> Verdict {
+        self.look(view);
+        self.before_instruction(view)
+    }
+
+    /// The thread is at `pc`, in our frame or one that it returned to.
+    fn arrived(&mut self, view: &View<'_>, returned: bool) -> Verdict {
+        let pc = view.registers.pc();
+        if self.ranges.iter().any(|range| range.contains(pc)) {
+            return self.step_on(view);
+        }
+        let addr = self.start.bias.file(pc);
+        let ours = view
+            .modules
+            .at(pc)
+            .is_some_and(|loaded| loaded.bias == self.start.bias)
+            && self.start.function.contains(addr);
+        if !ours {
+            return if returned {
+                self.left(view)
+            } else {
+                self.jumped_away(view)
+            };
+        }
+        if returned {
+            // A recursion came back into an older frame of the same function.
+            return Verdict::Done;
+        }
+        let Some(row) = view
+            .modules
+            .at(pc)
+            .and_then(|loaded| loaded.module.row_at(addr))
+        else {
+            return self.step_on(view);
+        };
+        let inlined = inlined_at(&self.start.function, addr);
+        let deeper =
+            inlined.len() > self.start.inlined.len() && inlined.starts_with(&self.start.inlined);
+        let outside = !inlined.starts_with(&self.start.inlined);
+        let at_start = row.is_stmt && row.range.start == addr;
+        let Some(line) = &row.location else {
+            // Compiler-made code belongs to what surrounds it.
+            self.add(row.range);
+            return self.step_on(view);
+        };
+        let Some(start_line) = &self.start.line else {
+            // Stepping out of an inlined call.
+            return if outside {
+                Verdict::Done
+            } else {
+                self.step_on(view)
+            };
+        };
+        if deeper {
+            if self.into && at_start {
+                return Verdict::Done;
+            }
+            if !self.into {
+                self.add(row.range);
+            }
+            return self.step_on(view);
+        }
+        if !outside && line.line == start_line.line && line.file == start_line.file {
+            self.add(row.range);
+            return self.step_on(view);
+        }
+        if at_start || outside {
+            return Verdict::Done;
+        }
+        self.step_on(view)
+    }
+
+    /// The frame returned to its caller.
+    fn left(&self, view: &View<'_>) -> Verdict {
+        let pc = view.registers.pc();
+        let has_lines = view.modules.at(pc).is_some_and(|loaded| {
+            loaded
+                .module
+                .row_at(loaded.bias.file(pc) - 1)
+                .is_some_and(|row| row.location.is_some())
+        });
+        if has_lines {
+            Verdict::Done
+        } else {
+            // main returned to the C library: there is nothing more to see.
+            Verdict::Abandon
+        }
+    }
+
+    /// A jump left the function: a tail call, or a jump through a procedure linkage table.
+    fn jumped_away(&mut self, view: &View<'_>) -> Verdict {
+        let sp = view.registers.sp();
+        let Ok(back) = view.memory.read_uint(LoadAddr(sp), 8) else {
+            return Verdict::Done;
+        };
+        let back = Target {
+            addr: LoadAddr(back),
+            sp: sp.wrapping_add(8),
+        };
+        if self.into
+            && let Some(body) = body_of(view, view.registers.pc())
+        {
+            if body == view.registers.pc() {
+                return Verdict::Done;
+            }
+            self.phase = Phase::Entering(body);
+            return Verdict::RunTo(vec![Target { addr: body, sp: 0 }, back]);
+        }
+        self.phase = Phase::InTailCall;
+        Verdict::RunTo(vec![back])
+    }
+}
+
+impl Plan for StepRange {
+    fn on_stop(&mut self, view: &View<'_>) -> Verdict {
+        let pc = view.registers.pc();
+        match std::mem::replace(&mut self.phase, Phase::Stepping) {
+            Phase::Entering(body) if body == pc => return Verdict::Done,
+            Phase::InTailCall => return self.left(view),
+            // Back from a call: an older frame only if the call was the last one's.
+            Phase::Entering(_) | Phase::InCall => return self.arrived(view, false),
+            Phase::Stepping => {}
+        }
+        let returned = self.about.as_ref().is_some_and(|(instruction, sp)| {
+            x86_64::is_return(instruction) && view.registers.sp() > *sp
+        });
+        self.arrived(view, returned)
+    }
+}
+
+/// Where a function that is called at `target` is stepped into: its body, if it has lines,
+/// also behind procedure linkage tables.
+fn body_of(view: &View<'_>, target: LoadAddr) -> Option<LoadAddr> {
+    let mut target = target;
+    for _ in 0..4 {
+        let loaded = view.modules.at(target)?;
+        let addr = loaded.bias.file(target);
+        if let Some(function) = loaded.module.function_at(addr) {
+            if addr != function.entry {
+                return None;
+            }
+            let body = loaded.module.body_start(&function);
+            return loaded
+                .module
+                .row_at(body)
+                .is_some_and(|row| row.location.is_some())
+                .then(|| loaded.bias.load(body));
+        }
+        target = behind_stub(view, target)?;
+    }
+    None
+}
+
+/// Where a stub (PLT entry, thunk) jumps to in the end.
+fn behind_stub(view: &View<'_>, stub: LoadAddr) -> Option<LoadAddr> {
+    let mut at = stub;
+    for _ in 0..4 {
+        let instruction = x86_64::read(view.memory, at)?;
+        match instruction.flow_control() {
+            iced_x86::FlowControl::UnconditionalBranch | iced_x86::FlowControl::IndirectBranch => {
+                // Only jumps that do not depend on registers can be foreseen.
+                let target = x86_64::target(&instruction, view.registers, view.memory)?;
+                let loaded = view.modules.at(stub)?;
+                if view
+                    .modules
+                    .at(target)
+                    .is_some_and(|other| other.id == loaded.id)
+                    && loaded
+                        .module
+                        .function_at(loaded.bias.file(target))
+                        .is_none()
+                {
+                    // Not bound yet: the jump goes back into the table. By name, then.
+                    return by_name(view, stub);
+                }
+                return Some(target);
+            }
+            iced_x86::FlowControl::Next => at = LoadAddr(instruction.next_ip()),
+            _ => return None,
+        }
+    }
+    None
+}
+
+fn by_name(view: &View<'_>, stub: LoadAddr) -> Option<LoadAddr> {
+    let loaded = view.modules.at(stub)?;
+    let symbol = loaded.module.symbol_at(loaded.bias.file(stub))?;
+    let name = symbol.name.strip_suffix("@plt")?;
+    view.modules.loaded.iter().find_map(|loaded| {
+        let symbol = loaded
+            .module
+            .symbols_named(name)
+            .into_iter()
+            .find(|symbol| symbol.kind == dwarf::SymbolKind::Function && symbol.addr.0 != 0)?;
+        Some(loaded.bias.load(symbol.addr))
+    })
+}

@@ -1,0 +1,277 @@
+//! Frames as people see them: unwound as deep as asked, inlined calls as frames of their own.
+
+use crate::debugger::{Debugger, ModuleId};
+use crate::error::Error;
+use crate::event::ThreadId;
+use dwarf::{
+    FrameAddress, Function, Language, LoadAddr, LoadBias, Registers, SourceLocation, Unwound,
+};
+use std::sync::Arc;
+
+/// A frame of a stopped thread: 0 is the innermost. Good until the next resume.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct FrameKey {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The level, inlined calls counted.
+    pub level: usize,
+}
+
+/// What kind of frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FrameKind {
+    /// A function with debug info.
+    Function,
+    /// A call that was inlined into the frame below.
+    Inlined,
+    /// A function known by symbol only, or not at all.
+    NoDebugInfo,
+    /// Where the kernel put a signal handler's return.
+    Signal,
+}
+
+/// One frame.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// Which one.
+    pub key: FrameKey,
+    /// Function name; the address in hex where nothing is known.
+    pub name: String,
+    /// Where execution is, or will return to.
+    pub pc: LoadAddr,
+    /// The source line; for callers that of the call.
+    pub location: Option<SourceLocation>,
+    /// The image.
+    pub module: Option<ModuleId>,
+    /// What kind of frame.
+    pub kind: FrameKind,
+    /// The source language.
+    pub language: Option<Language>,
+    /// Compiled with optimization.
+    pub optimized: bool,
+}
+
+/// A part of a thread's stack.
+#[derive(Clone, Debug)]
+pub struct Stack {
+    /// The frames asked for.
+    pub frames: Vec<Frame>,
+    /// Frames in all, once the end was seen.
+    pub total: Option<usize>,
+}
+
+/// No stack is deeper; one that seems so is a loop that the unwinder did not notice.
+const DEEPEST: usize = 1 << 20;
+
+/// A frame as the machine has it.
+pub(crate) struct PhysicalFrame {
+    pub address: FrameAddress,
+    pub registers: Registers,
+    pub function: Option<(Arc<Function>, LoadBias)>,
+    /// Its first level, and how many levels it has.
+    pub level: usize,
+    pub levels: usize,
+    /// The canonical frame address, known once its caller was looked for.
+    pub cfa: Option<LoadAddr>,
+    pub is_signal: bool,
+}
+
+/// A thread's stack as far as it was unwound.
+#[derive(Default)]
+pub(crate) struct ThreadStack {
+    pub physical: Vec<PhysicalFrame>,
+    pub levels: usize,
+    pub complete: bool,
+    /// The caller of the last frame.
+    next: Option<(FrameAddress, Registers)>,
+}
+
+impl ThreadStack {
+    /// The machine frame that a level belongs to, and the level's place in it (0: innermost
+    /// inlined call).
+    pub fn at(&self, level: usize) -> Option<(usize, usize)> {
+        if level >= self.levels {
+            return None;
+        }
+        let index = self
+            .physical
+            .partition_point(|frame| frame.level <= level)
+            .checked_sub(1)?;
+        Some((index, level - self.physical.get(index)?.level))
+    }
+}
+
+impl Debugger {
+    /// The stack of a stopped thread, unwound at least to hold `levels` levels.
+    pub(crate) fn unwound(
+        &mut self,
+        thread: ThreadId,
+        levels: usize,
+    ) -> Result<&ThreadStack, Error> {
+        let mut stack = self.stacks.remove(&thread).unwrap_or_default();
+        if stack.physical.is_empty() {
+            match self.innermost(thread) {
+                Ok(start) => stack.next = Some(start),
+                Err(error) => {
+                    return Err(error);
+                }
+            }
+        }
+        let mut result = Ok(());
+        while stack.levels < levels && !stack.complete {
+            if stack.physical.len() % 64 == 63 && self.cancelled() {
+                result = Err(Error::Cancelled);
+                break;
+            }
+            self.unwind_one(&mut stack);
+        }
+        let stack = self.stacks.entry(thread).or_insert(stack);
+        result.map(|()| &*stack)
+    }
+
+    /// Where a thread is, with all registers of its innermost frame.
+    pub(crate) fn innermost(
+        &mut self,
+        thread: ThreadId,
+    ) -> Result<(FrameAddress, Registers), Error> {
+        let set = self
+            .registers_of(thread)
+            .ok_or(Error::NoSuchThread(thread.0))?;
+        let mut registers = set.to_registers();
+        registers.set_vectors(self.os.vector_registers(thread).map(Into::into));
+        Ok((FrameAddress::Pc(set.pc()), registers))
+    }
+
+    /// Turns an address with registers into a frame, not yet knowing its caller.
+    pub(crate) fn physical_frame(
+        &self,
+        address: FrameAddress,
+        registers: Registers,
+        level: usize,
+    ) -> PhysicalFrame {
+        let function = self.modules.at(address.lookup()).and_then(|loaded| {
+            let addr = loaded.bias.file(address.lookup());
+            Some((loaded.module.function_at(addr)?, loaded.bias))
+        });
+        let levels = function.as_ref().map_or(1, |(function, bias)| {
+            function.frames_at(bias.file(address.lookup())).len()
+        });
+        PhysicalFrame {
+            address,
+            registers,
+            function,
+            level,
+            levels,
+            cfa: None,
+            is_signal: false,
+        }
+    }
+
+    /// Looks for the caller of a frame.
+    pub(crate) fn caller_of(&self, frame: &PhysicalFrame) -> Option<Unwound> {
+        self.unwinder
+            .borrow_mut()
+            .unwind(
+                &self.modules,
+                &self.memory(),
+                frame.address,
+                &frame.registers,
+            )
+            .inspect_err(
+                |error| tracing::debug!(pc = %frame.address.addr(), %error, "unwinding ends"),
+            )
+            .ok()
+    }
+
+    fn unwind_one(&self, stack: &mut ThreadStack) {
+        let Some((address, registers)) = stack.next.take() else {
+            stack.complete = true;
+            return;
+        };
+        let mut frame = self.physical_frame(address, registers, stack.levels);
+        stack.levels += frame.levels;
+        match self.caller_of(&frame) {
+            Some(unwound) => {
+                frame.cfa = Some(unwound.cfa);
+                frame.is_signal = unwound.signal_frame;
+                stack.next = unwound.caller;
+            }
+            None => stack.next = None,
+        }
+        stack.physical.push(frame);
+        stack.complete = stack.next.is_none() || stack.physical.len() >= DEEPEST;
+    }
+
+    pub(crate) fn stack_page(
+        &mut self,
+        thread: ThreadId,
+        start: usize,
+        levels: Option<usize>,
+    ) -> Result<Stack, Error> {
+        let end = levels.map_or(usize::MAX, |levels| start.saturating_add(levels));
+        // One more, so that the end of the stack is known when it is reached.
+        self.unwound(thread, end.saturating_add(1))?;
+        let Some(stack) = self.stacks.get(&thread) else {
+            return Err(Error::NoSuchThread(thread.0));
+        };
+        let end = end.min(stack.levels);
+        let mut frames = Vec::with_capacity(end.saturating_sub(start));
+        for level in start..end {
+            if let Some((index, inner)) = stack.at(level)
+                && let Some(frame) = stack.physical.get(index)
+            {
+                frames.push(self.frame(FrameKey { thread, level }, frame, inner));
+            }
+        }
+        Ok(Stack {
+            frames,
+            total: stack.complete.then_some(stack.levels),
+        })
+    }
+
+    fn frame(&self, key: FrameKey, physical: &PhysicalFrame, inner: usize) -> Frame {
+        let pc = physical.address.addr();
+        let lookup = physical.address.lookup();
+        let loaded = self.modules.at(lookup);
+        let mut frame = Frame {
+            key,
+            name: format!("{pc}"),
+            pc,
+            location: None,
+            module: loaded.map(|loaded| loaded.id),
+            kind: FrameKind::NoDebugInfo,
+            language: None,
+            optimized: false,
+        };
+        let Some(loaded) = loaded else {
+            return frame;
+        };
+        let addr = loaded.bias.file(lookup);
+        if let Some((function, _)) = &physical.function {
+            let frames = function.frames_at(addr);
+            if let Some(this) = frames.get(inner) {
+                frame.name = this.name.to_owned();
+                frame.kind = if this.inlined.is_some() {
+                    FrameKind::Inlined
+                } else {
+                    FrameKind::Function
+                };
+            }
+            // An outer frame is where the inlined call stands.
+            frame.location = match inner.checked_sub(1).and_then(|inner| frames.get(inner)) {
+                Some(callee) => callee.inlined.and_then(|call| call.call_site.clone()),
+                None => loaded.module.row_at(addr).and_then(|row| row.location),
+            };
+            frame.language = Some(function.language);
+            frame.optimized = function.optimized;
+        } else if let Some(symbol) = loaded.module.symbol_at(addr) {
+            frame.name = dwarf::demangle(symbol.name).into_owned();
+            frame.location = loaded.module.row_at(addr).and_then(|row| row.location);
+        }
+        if physical.is_signal {
+            frame.kind = FrameKind::Signal;
+            frame.name = "<signal handler called>".into();
+        }
+        frame
+    }
+}

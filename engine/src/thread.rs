@@ -1,0 +1,32 @@
+//! A thread of the debuggee, as far as ptrace is concerned.
+
+use crate::event::Signal;
+use crate::os::{RegisterSet, WaitStatus};
+use dwarf::LoadAddr;
+
+/// A thread.
+#[derive(Default)]
+pub struct Thread {
+    /// It waits for us to let it go on.
+    pub stopped: bool,
+    /// We asked it to stop and have not seen it do so.
+    pub interrupted: bool,
+    /// What it is to be told when it goes on (0: nothing).
+    pub signal: Signal,
+    /// A stop that has not been looked at, because another one came first.
+    pub deferred: Option<WaitStatus>,
+    /// The breakpoint at this address has been dealt with: going on from here does not hit it.
+    pub passed: Option<LoadAddr>,
+    /// Registers of the stopped thread, once read.
+    pub registers: Option<RegisterSet>,
+    /// They were changed and the kernel does not know it yet.
+    pub unwritten: bool,
+    /// Its birth was announced.
+    pub announced: bool,
+}
+
+impl Default for Signal {
+    fn default() -> Self {
+        Signal(0)
+    }
+}

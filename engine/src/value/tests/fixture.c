@@ -1,0 +1,44 @@
+#include <stdio.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <wchar.h>
+#include <complex.h>
+struct node { int v; struct node *l, *r; };
+struct inner { int x; double y; };
+struct all { int a; long b; struct inner in; int arr[8]; char name[16]; struct node *next; };
+union number { int i; float f; };
+struct fields { unsigned a : 3; int b : 5; unsigned long c : 40; bool d : 1; };
+enum color { RED, GREEN = 5, BLUE };
+enum flags { F_A = 1, F_B = 2, F_C = 4 };
+typedef enum color color_t;
+struct anonymous { int k; union { int u; float f; }; struct { int p, q; } named; };
+struct flexible { int n; int data[]; };
+static int add(int a, int b) { return a + b; }
+int i = 42, negative = -7;
+unsigned char uc = 'A'; signed char sc = -1; char c = 'z', newline = '\n';
+short s16 = -300; unsigned short u16 = 65000; long l = -5000000000L; unsigned long ul = 18446744073709551615UL;
+__int128 big = ((__int128)1 << 100); unsigned __int128 ubig = ~(unsigned __int128)0;
+float f = 1.1f; double d = 0.1, whole = 2.0, huge = 1e300, not_a_number = 0.0 / 0.0; long double ld = 1.5L;
+_Float16 h = 0.5; double complex z = 1.0 + 2.0 * I;
+bool yes = true, no = false;
+wchar_t wide = L'w'; wchar_t wides[] = L"wide"; 
+struct node leaf = {3, 0, 0}; struct node root = {1, &leaf, 0}; struct node *root_pointer = &root, *null_node = 0, *bad_node = (struct node *)16;
+struct all all = {7, 1000000007, {13, 2.5}, {1, 2, 3, 4, 5, 6, 7, 8}, "hello", &root};
+struct all *all_pointer = &all;
+union number number = {0x3f800000}; struct fields fields = {5, -3, 0xabcdef0123, 1};
+enum color color = GREEN, odd = 77; color_t color2 = BLUE; enum flags both = F_A | F_C; enum flags weird = 9;
+struct anonymous anonymous = {1, {2}, {3, 4}};
+const char *text = "say \"hi\"\n\x01"; char *bad = (char *)1; char *empty = ""; char *nothing = 0; char longer[600];
+const char *const names[] = {"one", "two", 0}; unsigned char bytes[4] = {1, 2, 255, 0};
+int matrix[3][4] = {{1, 2, 3, 4}, {5, 6, 7, 8}, {9, 10, 11, 12}}; int (*row)[4] = matrix;
+int (*function)(int, int) = add; void *anything = &i; int *pointer = &i; int **pointers = &pointer;
+int many[100000]; struct flexible *flex; struct inner inners[3] = {{1, 1.5}, {2, 2.5}, {3, 3.5}};
+volatile const int qualified = 9; float vec __attribute__((vector_size(16))) = {1, 2, 3, 4};
+int (*table[2])(int, int) = {add, add};
+struct ring { struct ring *self; int v; } ring = {&ring, 1};
+int main(void) {
+  for (int n = 0; n < 100000; n++) many[n] = n * 3;
+  for (int n = 0; n < 599; n++) longer[n] = 'a' + n % 26;
+  puts("ready"); fflush(stdout); getchar();
+  return add(i, h) + (int)creal(z);
+}
