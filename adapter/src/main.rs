@@ -93,8 +93,15 @@ fn addresses(text: &str) -> Result<Addresses, String> {
 }
 
 fn main() -> ExitCode {
-    engine::os::prepare();
     let cli = Cli::parse();
+    // The listener and the terminal's launcher debug nothing: signals end them as usual.
+    let listens = |options: &Dap| options.listen.is_some();
+    match &cli.command {
+        Some(Command::LaunchInTerminal(_)) => {}
+        Some(Command::Dap(options)) if listens(options) => {}
+        None if listens(&cli.dap) => {}
+        _ => engine::os::prepare(),
+    }
     match cli.command {
         None => dap(cli.dap),
         Some(Command::Dap(options)) => dap(options),

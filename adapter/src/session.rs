@@ -114,6 +114,11 @@ impl Session {
                     tracing::error!(message = panic_text(&*panic), "an event was lost");
                 }
             }
+            Ok(Wait::End(signal)) => {
+                tracing::info!(?signal, "asked to end by the system");
+                self.let_go(None);
+                self.over = true;
+            }
             Err(error) => {
                 self.important(&format!("The session cannot go on: {error}\n"));
                 self.let_go(None);
