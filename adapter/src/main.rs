@@ -54,6 +54,18 @@ enum Command {
     LaunchInTerminal(LaunchInTerminal),
 }
 
+impl Command {
+    /// Whether this process will have a debuggee: the listener's children do, and a launcher
+    /// becomes one.
+    fn debugs(&self) -> bool {
+        match self {
+            Command::Dap(options) => options.listen.is_none(),
+            Command::Run(_) | Command::Demo => true,
+            Command::LaunchInTerminal(_) => false,
+        }
+    }
+}
+
 #[derive(Args)]
 struct Dap {
     /// Serve on TCP; port 0 takes a free one. The address taken is printed
@@ -94,30 +106,26 @@ fn addresses(text: &str) -> Result<Addresses, String> {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    // The listener and the terminal's launcher debug nothing: signals end them as usual.
-    let listens = |options: &Dap| options.listen.is_some();
-    match &cli.command {
-        Some(Command::LaunchInTerminal(_)) => {}
-        Some(Command::Dap(options)) if listens(options) => {}
-        None if listens(&cli.dap) => {}
-        _ => engine::os::prepare(),
+    let command = cli.command.unwrap_or(Command::Dap(cli.dap));
+    if command.debugs() {
+        // Before the first thread.
+        engine::os::prepare();
     }
-    match cli.command {
-        None => dap(cli.dap),
-        Some(Command::Dap(options)) => dap(options),
-        Some(Command::Run(options)) => {
+    match command {
+        Command::Dap(options) => dap(options),
+        Command::Run(options) => {
             start_log(None);
             run::run(options)
         }
-        Some(Command::Demo) => {
+        Command::Demo => {
             start_log(None);
             demo::demo()
         }
-        Some(Command::LaunchInTerminal(LaunchInTerminal {
+        Command::LaunchInTerminal(LaunchInTerminal {
             connect,
             disable_aslr,
             command,
-        })) => {
+        }) => {
             let mut command = command.into_iter();
             let program = command.next().unwrap_or_default().into();
             terminal::launch_in_terminal(&connect, disable_aslr, program, command.collect())

@@ -12,7 +12,7 @@ use crate::routes::{self, Answer, Handled, Route, When};
 use crate::server::{CancelFlag, Inbound, Inbox, Outbox};
 use crate::source_map::Sources;
 use crate::startup::{self, Startup};
-use engine::{Debugger, State, Wait};
+use engine::{Debugger, ExitStatus, State, Wait};
 use serde::Serialize;
 use serde_json::Value;
 use std::any::Any;
@@ -117,6 +117,7 @@ impl Session {
             Ok(Wait::End(signal)) => {
                 tracing::info!(?signal, "asked to end by the system");
                 self.let_go(None);
+                events::exited(self, ExitStatus::Detached);
                 self.over = true;
             }
             Err(error) => {
