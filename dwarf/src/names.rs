@@ -21,7 +21,7 @@ impl DebugInfo {
     /// As `qualified_name`, for an entry already read.
     pub(crate) fn qualified_name_of(&self, unit: &Unit, entry: &Entry) -> String {
         let mut name = String::new();
-        self.write_name(unit, entry, 0, &mut name);
+        self.write_name(unit, entry, None, 0, &mut name);
         // rustc names the namespace of a trait's implementation `{impl#0}`; its symbol says
         // of what type and which trait.
         if unit.language == Language::Rust
@@ -31,7 +31,7 @@ impl DebugInfo {
         {
             return path;
         }
-        // The class of a lambda has no name; its symbol numbers it.
+        // A class without a name may have one in the symbol.
         if unit.language == Language::Cpp
             && (name.contains("(anonymous struct)::") || name.contains("(anonymous class)::"))
             && let Some(symbol) = self.linkage_name(unit, entry)
@@ -58,7 +58,7 @@ impl DebugInfo {
             && let Ok((unit, entry)) = self.entry(parent)
             && entry.tag() != gimli::DW_TAG_subprogram
         {
-            self.write_name(unit, &entry, 0, &mut name);
+            self.write_name(unit, &entry, None, 0, &mut name);
         }
         name
     }
@@ -70,7 +70,15 @@ impl DebugInfo {
         }
     }
 
-    fn write_name(&self, unit: &Unit, entry: &Entry, depth: usize, out: &mut String) {
+    /// `member` is the name of what is qualified.
+    fn write_name(
+        &self,
+        unit: &Unit,
+        entry: &Entry,
+        member: Option<&[u8]>,
+        depth: usize,
+        out: &mut String,
+    ) {
         if depth > MAX_NESTING {
             return;
         }
@@ -91,6 +99,12 @@ impl DebugInfo {
             next = self.origin(unit, &entry);
         }
         let anonymous = match tag {
+            // The class that a lambda makes.
+            gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type
+                if member == Some(b"operator()") =>
+            {
+                "{lambda}"
+            }
             gimli::DW_TAG_namespace => "(anonymous namespace)",
             gimli::DW_TAG_structure_type => "(anonymous struct)",
             gimli::DW_TAG_class_type => "(anonymous class)",
@@ -105,7 +119,7 @@ impl DebugInfo {
             && let Some(parent) = self.parent(place)
             && let Ok((unit, entry)) = self.entry(parent)
         {
-            self.write_name(unit, &entry, depth + 1, out);
+            self.write_name(unit, &entry, name, depth + 1, out);
             if !out.is_empty() {
                 out.push_str("::");
             }

@@ -323,21 +323,12 @@ fn rust() {
             RUST,
         );
         let module = &fixture.module;
-        let work = module.functions_named("types::work");
-        let name = if work.is_empty() {
-            "work"
-        } else {
-            "types::work"
-        };
-        if flags != "-O" {
-            assert_eq!(fixture.function(name).name, "fixture::work", "{flags}");
-        }
         assert_eq!(
-            module.language_at(fixture.function("fixture::main").entry),
+            module.language_at(fixture.function("types::main").entry),
             Some(dwarf::Language::Rust)
         );
-        let shape = named(module, "fixture::Shape");
-        assert_eq!(shape.name, "fixture::Shape");
+        let shape = named(module, "types::Shape");
+        assert_eq!(shape.name, "types::Shape");
         let variants = composite(&shape).variants.as_ref().expect("variants");
         assert!(variants.discriminant.is_some());
         let names: Vec<&str> = variants
@@ -356,7 +347,7 @@ fn rust() {
             continue;
         }
         let ty = |variable: &str| -> Arc<Type> {
-            let variable = fixture.variable("fixture::work", variable);
+            let variable = fixture.variable("types::work", variable);
             module.ty(variable.ty.expect("a type")).expect("a type")
         };
         // The niche of a box: null is None, anything else the default variant.
@@ -385,7 +376,7 @@ fn rust() {
         assert_eq!(ok.values, [(1 << 63, 1 << 63)]);
         assert_eq!(ty("text").name, "core::option::Option<&str>");
         let pair = ty("pair");
-        assert_eq!(pair.name, "fixture::Pair<u8>");
+        assert_eq!(pair.name, "types::Pair<u8>");
         assert_eq!(composite(&pair).template_types.len(), 1);
         let b = composite(&pair)
             .members
@@ -408,7 +399,7 @@ fn rust() {
         let speak = module.functions_named("Shape::speak");
         assert_eq!(speak.len(), 1, "{flags}");
         assert!(
-            speak[0].name.contains("as fixture::Speak>::speak"),
+            speak[0].name.contains("as types::Speak>::speak"),
             "{}",
             speak[0].name
         );
@@ -417,13 +408,8 @@ fn rust() {
         assert_eq!(module.functions_named("Pair::show").len(), 1);
         let closures = module.functions_named("work::{closure#0}");
         assert_eq!(closures.len(), 1);
-        let start = module.body_start(
-            &work[..]
-                .first()
-                .cloned()
-                .unwrap_or_else(|| fixture.function("fixture::work")),
-        );
-        assert!(start > fixture.function("fixture::work").entry);
+        let work = fixture.function("types::work");
+        assert!(module.body_start(&work) > work.entry);
     }
 }
 

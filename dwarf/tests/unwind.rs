@@ -70,6 +70,7 @@ fn every_function_of_libc_and_of_this_test() {
         let memory = full_stack(bias.load(module.entry()).0);
         let mut unwinder = Unwinder::new();
         let mut found = 0;
+        let mut bare = 0;
         for segment in module
             .segments()
             .iter()
@@ -93,16 +94,18 @@ fn every_function_of_libc_and_of_this_test() {
                         if let Some((_, caller)) = unwound.caller {
                             found += 1;
                             assert!(unwound.signal_frame || caller.sp() == Some(unwound.cfa.0));
-                            assert!(caller.get(Register(0)).is_none() || unwound.signal_frame);
                         }
                     }
                     // Frames that keep the CFA in another register read where nothing is.
                     Err(dwarf::Error::Unreadable(_)) => {}
+                    // Start-up code of the C library's crt files has no rules.
+                    Err(dwarf::Error::Unsupported(_)) => bare += 1,
                     Err(error) => panic!("{addr}: {error}"),
                 }
             }
         }
         assert!(found > 1000, "{}: {found}", path.display());
+        assert!(bare < 20, "{}: {bare}", path.display());
     }
 }
 

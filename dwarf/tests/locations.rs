@@ -1,0 +1,253 @@
+//! Where variables are: expressions, lists, constants, entry values.
+
+mod common;
+
+use common::{FakeMemory, compile, frame};
+use dwarf::{
+    CallerFrame, FileAddr, FrameContext, LoadAddr, LoadBias, Location, Machine, Register, Registers,
+};
+
+const STACK: u64 = 0x7fff_0000;
+
+fn registers() -> Registers {
+    let mut registers = Registers::new(Machine::X86_64);
+    for number in 0..16 {
+        registers.set(Register(number), 0x100 + u64::from(number));
+    }
+    registers
+}
+
+static MEMORY: FakeMemory = FakeMemory {
+    base: STACK,
+    bytes: Vec::new(),
+};
+
+#[test]
+fn unoptimized_variables_lie_in_the_frame() {
+    for flags in ["gcc -g -O0", "gcc -g -O0 -gdwarf-4", "gcc -g -O0 -gdwarf-2"] {
+        let fixture = compile(
+            flags,
+            "frame.c",
+            r#"
+#include <stdio.h>
+int global = 5;
+static int hidden = 6;
+_Thread_local int local = 7;
+extern char **environ;
+int work(int a, long b) {
+    static int calls;
+    int sum = a + b + global + hidden + local + calls;
+    { int inner = sum; sum += inner; }
+    return sum + (environ != 0);
+}
+int main(int argc, char **argv) { return work(argc, 2); }
+"#,
+        );
+        let module = &fixture.module;
+        let work = fixture.function("work");
+        let registers = registers();
+        let context = frame(&MEMORY, &registers, module.body_start(&work), Some(&work));
+        let place = |name: &str| {
+            module
+                .locate(&fixture.variable("work", name), &context)
+                .unwrap_or_else(|error| panic!("{flags} {name}: {error}"))
+        };
+        for name in ["a", "b", "sum", "inner"] {
+            let Location::Memory(addr) = place(name) else {
+                panic!("{name}: {:?}", place(name))
+            };
+            // gcc's frame base is the CFA, version 2's is rbp-relative by a list.
+            assert!(addr.0 < STACK || flags.ends_with('2'), "{name} {addr}");
+        }
+        assert_eq!(work.scope.children.len(), 1);
+        let calls = fixture.variable("work", "calls");
+        assert_eq!(calls.kind, dwarf::VariableKind::Static);
+        assert!(matches!(place("calls"), Location::Memory(_)));
+        let global = &module.statics_named("global", None)[0];
+        let symbol = module.symbols_named("global")[0];
+        assert_eq!(
+            module.locate(global, &context).expect("global"),
+            Location::Memory(LoadAddr(symbol.addr.0))
+        );
+        let biased = FrameContext {
+            bias: LoadBias(0x1000),
+            ..frame(&MEMORY, &registers, FileAddr(0), None)
+        };
+        assert_eq!(
+            module.locate(global, &biased).expect("global"),
+            Location::Memory(LoadAddr(symbol.addr.0 + 0x1000))
+        );
+        let local = &module.statics_named("local", None)[0];
+        assert_eq!(
+            module.locate(local, &context).expect("local"),
+            Location::Memory(LoadAddr(0x7000_0000))
+        );
+        let hidden = &module.statics_named("hidden", Some(work.entry))[0];
+        assert!(module.locate(hidden, &context).is_ok());
+    }
+}
+
+#[test]
+fn optimized_variables() {
+    for flags in ["gcc -g -O2", "gcc -g -O2 -gdwarf-4"] {
+        let fixture = compile(
+            flags,
+            "optimized.c",
+            r#"
+#include <stdio.h>
+__attribute__((noipa)) int callee(int first, int second) {
+    int constant = 42;
+    int unused = first * 7;
+    puts("x"); //@ after
+    return second + constant;
+}
+__attribute__((noinline)) int caller(int n) {
+    return callee(17, n) + 1; //@ call
+}
+int main(int argc, char **argv) { return caller(argc); }
+"#,
+        );
+        let module = &fixture.module;
+        let callee = fixture.function("callee");
+        let registers = registers();
+        let at = |pc: FileAddr, name: &str| {
+            let context = frame(&MEMORY, &registers, pc, Some(&callee));
+            module
+                .locate(&fixture.variable("callee", name), &context)
+                .unwrap_or_else(|error| panic!("{flags} {name}: {error}"))
+        };
+        // Parameters come in registers, and a constant is where nothing is.
+        assert_eq!(at(callee.entry, "first"), Location::Register(Register(5)));
+        assert_eq!(at(callee.entry, "second"), Location::Register(Register(4)));
+        assert_eq!(
+            at(callee.entry, "constant"),
+            Location::Implicit(vec![42, 0, 0, 0]),
+            "{flags}"
+        );
+        // After the call rdi is gone; the call site in the caller knows what it was.
+        let call_end = module
+            .rows_in(callee.ranges[0])
+            .last()
+            .expect("rows")
+            .range
+            .end
+            - 1;
+        let caller = fixture.function("caller");
+        let mut offset = 0;
+        let mut found = None;
+        while caller.contains(caller.entry + offset) {
+            let mut code = [0; 1];
+            module.read_image(caller.entry + offset, &mut code);
+            // call rel32, to the callee
+            let mut rel = [0; 4];
+            module.read_image(caller.entry + offset + 1, &mut rel);
+            let back = caller.entry + offset + 5;
+            let target = back + i64::from(i32::from_le_bytes(rel)) as u64;
+            if code == [0xe8] && target == callee.entry {
+                found = Some(back);
+                break;
+            }
+            offset += 1;
+        }
+        let back = found.expect("the call");
+        let tell = |known: bool| {
+            let caller_of = || {
+                known.then(|| CallerFrame {
+                    registers: registers.clone(),
+                    return_address: LoadAddr(back.0),
+                    cfa: None,
+                })
+            };
+            let context = FrameContext {
+                caller: &caller_of,
+                ..frame(&MEMORY, &registers, call_end, Some(&callee))
+            };
+            module.locate(&fixture.variable("callee", "first"), &context)
+        };
+        match tell(true) {
+            Ok(Location::Implicit(bytes)) => assert_eq!(bytes, [17, 0, 0, 0], "{flags}"),
+            other => panic!("{flags}: {other:?}"),
+        }
+        assert!(matches!(
+            tell(false),
+            Err(dwarf::Error::RegisterUnavailable(_))
+        ));
+    }
+}
+
+#[test]
+fn pieces_and_implicit_pointers() {
+    let fixture = compile(
+        "gcc -g -O2",
+        "pieces.c",
+        r#"
+#include <stdio.h>
+struct pair { long a, b; };
+__attribute__((noinline)) long f(struct pair p) { puts("x"); return p.a + p.b; }
+static inline long deref(const int *p) { puts("y"); return *p; }
+__attribute__((noinline)) long g(int n) { int local = n + 3; return deref(&local); }
+int main(int argc, char **argv) { struct pair p = { argc, 2 }; return f(p) + g(argc); }
+"#,
+    );
+    let module = &fixture.module;
+    let f = fixture.function("f");
+    let registers = registers();
+    let context = frame(&MEMORY, &registers, f.entry, Some(&f));
+    let Location::Pieces(pieces) = module
+        .locate(&fixture.variable("f", "p"), &context)
+        .expect("pieces")
+    else {
+        panic!()
+    };
+    assert_eq!(pieces.len(), 2);
+    assert_eq!((pieces[0].bits, pieces[1].bits), (64, 64));
+    assert_eq!(pieces[1].location, Location::Register(Register(4)));
+    let g = fixture.function("g");
+    let pointer = fixture.variable("g", "p");
+    let implicit = g.ranges.iter().any(|range| {
+        (range.start.0..range.end.0).any(|pc| {
+            let context = frame(&MEMORY, &registers, FileAddr(pc), Some(&g));
+            matches!(
+                module.locate(&pointer, &context),
+                Ok(Location::ImplicitPointer { offset: 0, .. })
+            )
+        })
+    });
+    assert!(implicit);
+}
+
+#[test]
+fn virtual_bases_are_found_through_the_object() {
+    let fixture = compile(
+        "g++ -g -O0",
+        "virtual.cpp",
+        r#"
+struct Base { int id = 1; };
+struct Left : virtual Base { int l = 2; };
+int main() { Left left; return left.id; }
+"#,
+    );
+    let module = &fixture.module;
+    let id = module.types_named("Left", None)[0];
+    let ty = module.ty(id).expect("Left");
+    let dwarf::TypeKind::Composite(class) = &ty.kind else {
+        panic!()
+    };
+    let dwarf::MemberOffset::Expression(place) = class.bases[0].offset else {
+        panic!()
+    };
+    // The object's first word points at its virtual table; the base's distance is 24 bytes
+    // before it (Itanium C++ ABI §2.5).
+    let words = [STACK + 32, (-16i64) as u64, 0, 0, 0];
+    let memory = FakeMemory {
+        base: STACK,
+        bytes: words
+            .iter()
+            .flat_map(|word: &u64| word.to_le_bytes())
+            .collect(),
+    };
+    let registers = registers();
+    let context = frame(&memory, &registers, FileAddr(0), None);
+    let found = module.locate_member(place, LoadAddr(STACK), &context);
+    assert_eq!(found.expect("a place"), LoadAddr(STACK - 16));
+}
