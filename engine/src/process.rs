@@ -256,13 +256,13 @@ impl Debugger {
 
     /// What a SIGTRAP means; `None` if the thread is gone.
     fn trap_kind(&mut self, thread: ThreadId) -> Option<Trap> {
-        // siginfo.h
-        const TRAP_BRKPT: i32 = 1;
+        // x86-64 reports int3 with SI_KERNEL; a single step with TRAP_TRACE, but one that went
+        // past a system call with TRAP_BRKPT (`user_single_step_report`).
         const SI_KERNEL: i32 = 0x80;
         let info = self.os.signal_info(thread)?;
         let pc = self.registers_of(thread)?.pc();
         Some(match info.code {
-            TRAP_BRKPT | SI_KERNEL => {
+            SI_KERNEL => {
                 let trap = pc - 1;
                 let mut byte = [0];
                 if self.sites.get(trap).is_some() {
@@ -564,7 +564,7 @@ impl Debugger {
         if !state.stopped {
             return;
         }
-        let signal = std::mem::take(&mut state.signal);
+        let mut signal = std::mem::take(&mut state.signal);
         let passed = state.passed.take();
         let registers = state.registers.take();
         let unwritten = std::mem::take(&mut state.unwritten);
@@ -577,6 +577,12 @@ impl Debugger {
                 Some(over) => {
                     // Gone if this fails; its end is on the way.
                     self.os.set_registers(thread, &over);
+                    // A signal may have come while the way was prepared.
+                    if let Some(state) = self.thread_mut(thread)
+                        && signal.0 == 0
+                    {
+                        signal = std::mem::take(&mut state.signal);
+                    }
                     if how == Resume::Step && !self.slots.holds(over.pc()) {
                         // An emulated call is the whole step.
                         if let Some(state) = self.thread_mut(thread) {

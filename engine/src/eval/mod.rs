@@ -3,10 +3,16 @@
 mod arith;
 mod convert;
 mod lex;
+mod literal;
+mod operators;
 mod parse;
+mod parse_type;
 mod run;
 mod tree;
 mod types;
+
+#[cfg(test)]
+mod tests;
 
 use crate::error::Error;
 use crate::value::{Target, Value};

@@ -2,16 +2,14 @@
 
 use super::lex::{self, Token, TokenKind, error};
 use super::tree::{Binary, Kind, Node, Unary};
-use super::types::{Layer, TypeName};
 use crate::error::Error;
-use crate::language::{c, rust};
 use crate::value::Ty;
-use crate::value::scalar::{Float, Scalar, ScalarKind};
+use crate::value::scalar::{Scalar, ScalarKind};
 use dwarf::Language;
 use std::ops::Range;
 
 /// The deepest nesting of an expression.
-const DEEPEST: u16 = 256;
+pub(super) const DEEPEST: u16 = 256;
 
 /// Parses an expression.
 ///
@@ -36,12 +34,12 @@ pub fn parse(text: &str, language: Language) -> Result<Node, Error> {
     Ok(node)
 }
 
-struct Parser<'a> {
-    tokens: Vec<Token>,
-    at: usize,
-    depth: u16,
-    language: Language,
-    text: &'a str,
+pub(super) struct Parser<'a> {
+    pub(super) tokens: Vec<Token>,
+    pub(super) at: usize,
+    pub(super) depth: u16,
+    pub(super) language: Language,
+    pub(super) text: &'a str,
 }
 
 /// Binding powers, ISO C §6.5; those of Rust differ only where C has its well-known trap:
@@ -89,16 +87,16 @@ fn assignment(symbol: &str) -> Option<Option<Binary>> {
 }
 
 impl Parser<'_> {
-    fn token(&self, ahead: usize) -> &Token {
+    pub(super) fn token(&self, ahead: usize) -> &Token {
         let last = self.tokens.len() - 1;
         &self.tokens[(self.at + ahead).min(last)]
     }
 
-    fn peek(&self) -> &TokenKind {
+    pub(super) fn peek(&self) -> &TokenKind {
         &self.token(0).kind
     }
 
-    fn symbol(&self) -> &'static str {
+    pub(super) fn symbol(&self) -> &'static str {
         symbol_of(self.peek())
     }
 
@@ -108,7 +106,7 @@ impl Parser<'_> {
         token
     }
 
-    fn accept(&mut self, symbol: &str) -> bool {
+    pub(super) fn accept(&mut self, symbol: &str) -> bool {
         let found = self.symbol() == symbol;
         if found {
             self.at += 1;
@@ -116,7 +114,7 @@ impl Parser<'_> {
         found
     }
 
-    fn expect(&mut self, symbol: &str) -> Result<(), Error> {
+    pub(super) fn expect(&mut self, symbol: &str) -> Result<(), Error> {
         if self.accept(symbol) {
             return Ok(());
         }
@@ -295,7 +293,9 @@ impl Parser<'_> {
                 _ => true,
             };
             let may_start = starts_operand || matches!(self.symbol(), "-" | "+" | "*" | "&");
-            let starred = !ty.layers.is_empty();
+            let rust = self.language == Language::Rust;
+            let starts_operand = starts_operand && !rust;
+            let starred = !ty.layers.is_empty() && !rust;
             // `(a)(b)` of a plain name would be a call; there are none, so it is a cast.
             if sure && may_start || starred && may_start || starts_operand {
                 let operand = self.operand()?;
@@ -308,193 +308,6 @@ impl Parser<'_> {
         }
         self.at = before;
         Ok(None)
-    }
-
-    fn begins_type(&self) -> bool {
-        let rusty = self.language == Language::Rust;
-        match self.peek() {
-            TokenKind::Name(name) if rusty => {
-                rust::builtin(name).is_some() || c::is_type_word(name)
-            }
-            TokenKind::Name(name) => c::is_type_word(name),
-            TokenKind::Symbol("*") => {
-                rusty
-                    && matches!(&self.token(1).kind, TokenKind::Name(name) if name == "const" || name == "mut")
-            }
-            _ => false,
-        }
-    }
-
-    /// A type's name. On failure the caller goes back to where it was.
-    fn type_name(&mut self) -> Result<TypeName, Error> {
-        let start = self.token(0).span.start;
-        if self.language == Language::Rust && matches!(self.symbol(), "*" | "&" | "[") {
-            return self.rust_type();
-        }
-        let mut words: Vec<String> = Vec::new();
-        while let TokenKind::Name(name) = self.peek() {
-            let is_word = c::is_type_word(name);
-            let keyword = words
-                .last()
-                .is_none_or(|last| matches!(&**last, "struct" | "union" | "enum" | "class"));
-            if !is_word && !keyword || name == "as" {
-                break;
-            }
-            if matches!(&**name, "const" | "volatile") {
-                self.at += 1;
-                continue;
-            }
-            let word = if is_word {
-                self.at += 1;
-                self.name_before()
-            } else {
-                self.path(true)?
-            };
-            words.push(word);
-        }
-        if words.is_empty() {
-            return Err(error("a type is expected", self.token(0).span.clone()));
-        }
-        let mut layers = Vec::new();
-        loop {
-            match (self.peek(), self.symbol()) {
-                (_, "*" | "&" | "&&") => {
-                    self.at += 1;
-                    layers.push(Layer::Pointer);
-                }
-                (TokenKind::Name(name), _) if matches!(&**name, "const" | "volatile") => {
-                    self.at += 1;
-                }
-                (_, "[") => {
-                    self.at += 1;
-                    let TokenKind::Int(count, _) = *self.peek() else {
-                        return Err(error("a number is expected", self.token(0).span.clone()));
-                    };
-                    self.at += 1;
-                    self.expect("]")?;
-                    let count = u64::try_from(count).unwrap_or(u64::MAX);
-                    // `int[3][4]`: the first bound is the outermost.
-                    let outermost = layers
-                        .iter()
-                        .position(|layer| matches!(layer, Layer::Array(_)))
-                        .unwrap_or(layers.len());
-                    layers.insert(outermost, Layer::Array(count));
-                }
-                _ => break,
-            }
-        }
-        Ok(TypeName {
-            base: words.join(" "),
-            layers,
-            span: start..self.token(0).span.start,
-        })
-    }
-
-    /// `*const T`, `&mut T`, `[T; 3]`
-    fn rust_type(&mut self) -> Result<TypeName, Error> {
-        let start = self.token(0).span.start;
-        self.depth += 1;
-        if self.depth > DEEPEST {
-            return Err(error(
-                "the type is nested too deeply",
-                self.token(0).span.clone(),
-            ));
-        }
-        let array = self.accept("[");
-        if !array {
-            self.at += 1;
-            while matches!(self.peek(), TokenKind::Name(name) if name == "const" || name == "mut") {
-                self.at += 1;
-            }
-        }
-        let mut ty = self.type_name()?;
-        if array {
-            self.expect(";")?;
-            let TokenKind::Int(count, _) = *self.peek() else {
-                return Err(error("a number is expected", self.token(0).span.clone()));
-            };
-            self.at += 1;
-            self.expect("]")?;
-            ty.layers
-                .push(Layer::Array(u64::try_from(count).unwrap_or(u64::MAX)));
-        } else {
-            ty.layers.push(Layer::Pointer);
-        }
-        self.depth -= 1;
-        ty.span.start = start;
-        Ok(ty)
-    }
-
-    fn name_before(&self) -> String {
-        match &self.tokens[self.at - 1].kind {
-            TokenKind::Name(name) => name.clone(),
-            _ => String::new(),
-        }
-    }
-
-    /// `a`, `a::b`, `::a`, with template or generic arguments where they are no comparison.
-    fn path(&mut self, is_type: bool) -> Result<String, Error> {
-        let mut path = String::new();
-        if self.accept("::") {
-            path.push_str("::");
-        }
-        loop {
-            let TokenKind::Name(name) = self.peek() else {
-                return Err(error("a name is expected", self.token(0).span.clone()));
-            };
-            path.push_str(name);
-            self.at += 1;
-            let turbofish = self.symbol() == "::" && symbol_of(&self.token(1).kind) == "<";
-            if turbofish {
-                self.at += 1;
-            }
-            if self.symbol() == "<"
-                && let Some((len, text)) = self.arguments()
-            {
-                let after = symbol_of(&self.token(len).kind);
-                if is_type || turbofish || after == "::" {
-                    path.push_str(&text);
-                    self.at += len;
-                }
-            }
-            if self.symbol() != "::" {
-                return Ok(path.trim_start_matches("::").to_owned());
-            }
-            self.at += 1;
-            path.push_str("::");
-        }
-    }
-
-    /// `<…>` from here on, if that is what it is: how many tokens, and the text.
-    fn arguments(&self) -> Option<(usize, String)> {
-        let mut open = 0i32;
-        let mut text = String::new();
-        for ahead in 0..256 {
-            let token = self.token(ahead);
-            match &token.kind {
-                TokenKind::Symbol("<") => open += 1,
-                TokenKind::Symbol(">") => open -= 1,
-                TokenKind::Symbol(">>") => open -= 2,
-                TokenKind::Symbol("::" | "," | "*" | "&" | "[" | "]" | ";" | "(" | ")")
-                | TokenKind::Name(_)
-                | TokenKind::Int(..) => {}
-                _ => return None,
-            }
-            text.push_str(&self.text[token.span.clone()]);
-            if matches!(&token.kind, TokenKind::Symbol(",")) {
-                text.push(' ');
-            }
-            match (&token.kind, &self.token(ahead + 1).kind) {
-                (TokenKind::Name(_), TokenKind::Name(_) | TokenKind::Symbol("*" | "&")) => {
-                    text.push(' ');
-                }
-                _ => {}
-            }
-            if open <= 0 {
-                return (open == 0).then_some((ahead + 1, text));
-            }
-        }
-        None
     }
 
     fn primary(&mut self) -> Result<Node, Error> {
@@ -565,75 +378,6 @@ impl Parser<'_> {
         self.unary_node(start, operand, Kind::SizeOf)
     }
 
-    fn integer(&self, value: u128, suffix: &str, span: &Range<usize>) -> Result<Kind, Error> {
-        if suffix.is_empty() {
-            return Ok(Kind::Number(value));
-        }
-        if let Some(ty) = rust::builtin(suffix) {
-            let fits = match &ty {
-                Ty::Builtin(scalar, _) => {
-                    let bits = u32::from(scalar.size) * 8 - u32::from(scalar.is_signed());
-                    // `-128i8` is parsed as minus and 128.
-                    value <= if bits >= 128 { u128::MAX } else { 1 << bits }
-                        && (scalar.is_signed() || bits >= 128 || value >> bits == 0)
-                }
-                _ => false,
-            };
-            if !fits {
-                return Err(error(
-                    format!("{value} does not fit `{suffix}`"),
-                    span.clone(),
-                ));
-            }
-            return Ok(Kind::Literal(ty, value));
-        }
-        let unsigned = suffix.contains('u');
-        let long = suffix.contains('l') || suffix.contains('z') || value > u128::from(u32::MAX);
-        let name = match (unsigned, long) {
-            (true, true) => "unsigned long",
-            (true, false) => "unsigned int",
-            (false, true) => "long",
-            (false, false) => "int",
-        };
-        let ty = c::builtin(name).unwrap_or(Ty::Void);
-        if value >> 64 != 0 {
-            return Err(error(
-                format!("{value} does not fit `{name}`"),
-                span.clone(),
-            ));
-        }
-        Ok(Kind::Literal(ty, value))
-    }
-
-    fn float(&self, value: f64, suffix: &str) -> Kind {
-        let rust = self.language == Language::Rust;
-        let (format, size, name) = match (suffix, rust) {
-            ("f", _) => (Float::Single, 4, "float"),
-            ("f32", _) => (Float::Single, 4, "f32"),
-            ("f64", _) | (_, true) => (Float::Double, 8, "f64"),
-            _ => (Float::Double, 8, "double"),
-        };
-        let ty = Ty::Builtin(Scalar::new(ScalarKind::Float(format), size), name);
-        Kind::Literal(ty, format.encode(value).unwrap_or(0))
-    }
-
-    fn character(&self, value: u32, prefix: &str) -> Kind {
-        let rust = self.language == Language::Rust;
-        let (kind, size, name) = match (prefix, rust) {
-            ("b", _) => (ScalarKind::Unsigned, 1, "u8"),
-            ("L", _) => (ScalarKind::Utf, 4, "wchar_t"),
-            ("u", _) => (ScalarKind::Utf, 2, "char16_t"),
-            ("U", _) => (ScalarKind::Utf, 4, "char32_t"),
-            (_, true) => (ScalarKind::Utf, 4, "char"),
-            _ if value > 255 => (ScalarKind::Utf, 4, "char32_t"),
-            _ => (ScalarKind::SignedChar, 1, "char"),
-        };
-        Kind::Literal(
-            Ty::Builtin(Scalar::new(kind, size), name),
-            u128::from(value),
-        )
-    }
-
     fn suffixes(&mut self, mut node: Node) -> Result<Node, Error> {
         loop {
             let start = node.span.start;
@@ -686,7 +430,7 @@ impl Parser<'_> {
     }
 }
 
-fn symbol_of(kind: &TokenKind) -> &'static str {
+pub(super) fn symbol_of(kind: &TokenKind) -> &'static str {
     match kind {
         TokenKind::Symbol(symbol) => symbol,
         _ => "",

@@ -3,10 +3,11 @@
 use super::arith::{self, Operand};
 use super::convert;
 use super::tree::{Binary, Kind, Node, Unary};
+use super::types::TypeName;
 use super::{EvalContext, Purpose, types};
 use crate::error::Error;
 use crate::value::place::Bytes;
-use crate::value::scalar::{Int, Number, Scalar, ScalarKind};
+use crate::value::scalar::{Scalar, ScalarKind};
 use crate::value::types::ArrayTy;
 use crate::value::{Place, PointerKind, Shape, Ty, Value, members};
 use crate::visualize::{self, View};
@@ -18,14 +19,14 @@ const DEREFERENCES: usize = 16;
 
 /// One evaluation.
 pub struct Run<'a> {
-    context: &'a mut dyn EvalContext,
+    pub(super) context: &'a mut dyn EvalContext,
     purpose: Purpose,
-    language: Language,
+    pub(super) language: Language,
     text: &'a str,
 }
 
 /// Gives an error the place that is to blame, unless it has one.
-trait At<T> {
+pub(super) trait At<T> {
     fn at(self, node: &Node) -> Result<T, Error>;
 }
 
@@ -78,7 +79,32 @@ impl<'a> Run<'a> {
     ///
     /// # Errors
     /// As [`super::Expression::evaluate`].
+    // Recursion goes through here: its frame is kept small, a debug build's too.
     pub fn evaluate(&mut self, node: &Node) -> Result<Value, Error> {
+        match &node.kind {
+            Kind::Literal(..)
+            | Kind::Number(_)
+            | Kind::Text(_)
+            | Kind::Name(_)
+            | Kind::Register(_)
+            | Kind::SizeOfType(_) => self.leaf(node),
+            Kind::Paren(inner) => self.evaluate(inner),
+            Kind::Unary(operator, inner) => self.unary(*operator, inner, node),
+            Kind::Deref(inner) => self.deref(inner, node),
+            Kind::AddressOf(inner) => self.address_of(inner, node),
+            Kind::Binary(operator, left, right) => self.binary(*operator, left, right, node),
+            Kind::And(left, right) => self.both(left, right, false),
+            Kind::Or(left, right) => self.both(left, right, true),
+            Kind::Choice(condition, yes, no) => self.choice(condition, yes, no),
+            Kind::Member(object, name) => self.member(object, name, node),
+            Kind::Index(object, index) => self.index(object, index, node),
+            Kind::Cast(ty, inner) => self.cast(ty, inner, node),
+            Kind::SizeOf(inner) => self.size_of_node(inner, node),
+            Kind::Assign(operator, left, right) => self.assignment(*operator, left, right, node),
+        }
+    }
+
+    fn leaf(&mut self, node: &Node) -> Result<Value, Error> {
         match &node.kind {
             Kind::Literal(ty, bits) => {
                 let size = ty.size().unwrap_or(8).min(16) as usize;
@@ -87,62 +113,62 @@ impl<'a> Run<'a> {
             }
             Kind::Number(value) => Ok(arith::literal(*value, self.language)),
             Kind::Text(bytes) => Ok(Value::new(Ty::Text, Place::Bytes(Bytes::new(bytes)))),
-            Kind::Name(name) => self.name(name).at(node)?.ok_or_else(|| no_variable(node)),
             Kind::Register(name) => self
                 .context
                 .register(name)
                 .ok_or_else(|| error(format!("no register `${name}` here"), &node.span)),
-            Kind::Paren(inner) => self.evaluate(inner),
-            Kind::Unary(operator, inner) => {
-                let operand = self.operand(inner)?;
-                arith::unary(*operator, operand, self.language).at(node)
-            }
-            Kind::Deref(inner) => self.deref(inner).at(node),
-            Kind::AddressOf(inner) => self.address_of(inner).at(node),
-            Kind::Binary(operator, left, right) => self.binary(*operator, left, right, node),
-            Kind::And(left, right) => {
-                let value = self.truth(left)? && self.truth(right)?;
-                Ok(arith::boolean(value, self.language))
-            }
-            Kind::Or(left, right) => {
-                let value = self.truth(left)? || self.truth(right)?;
-                Ok(arith::boolean(value, self.language))
-            }
-            Kind::Choice(condition, yes, no) => {
-                if self.truth(condition)? {
-                    self.evaluate(yes)
-                } else {
-                    self.evaluate(no)
-                }
-            }
-            Kind::Member(object, name) => self.member(object, name, node),
-            Kind::Index(object, index) => self.index(object, index).at(node),
-            Kind::Cast(ty, inner) => {
-                let ty = ty.resolve(self.context)?;
-                let value = self.evaluate_as(inner, &ty)?;
-                convert::cast(self.context, &ty, &value).at(node)
-            }
-            Kind::SizeOfType(ty) => {
-                // `sizeof(x)` of a variable whose name is that of no type is parsed as one.
-                let ty = ty.resolve(self.context)?;
-                self.size_of(&ty).at(node)
-            }
-            Kind::SizeOf(inner) => self.size_of_node(inner).at(node),
-            Kind::Assign(operator, left, right) => {
-                if self.purpose == Purpose::Look {
-                    return Err(error(
-                        "an assignment is not possible here, where values are only looked at",
-                        &node.span,
-                    ));
-                }
-                let to = self.evaluate(left)?;
-                match operator {
-                    None => self.assign(&to, right),
-                    Some(operator) => {
-                        let value = self.binary(*operator, left, right, node)?;
-                        self.store(&to, &value).at(node)
-                    }
-                }
+            Kind::SizeOfType(ty) => self.size_of(&ty.resolve(self.context)?).at(node),
+            Kind::Name(name) => self.name(name).at(node)?.ok_or_else(|| no_variable(node)),
+            _ => Err(error("this is no value", &node.span)),
+        }
+    }
+
+    fn unary(&mut self, operator: Unary, inner: &Node, node: &Node) -> Result<Value, Error> {
+        let value = self.evaluate(inner)?;
+        let operand = self.operand_of(&value, inner)?;
+        arith::unary(operator, operand, self.language).at(node)
+    }
+
+    /// `&&` and `||`: the right side counts unless the left one is `decided`.
+    fn both(&mut self, left: &Node, right: &Node, decided: bool) -> Result<Value, Error> {
+        let value = if self.truth(left)? == decided {
+            decided
+        } else {
+            self.truth(right)?
+        };
+        Ok(arith::boolean(value, self.language))
+    }
+
+    fn choice(&mut self, condition: &Node, yes: &Node, no: &Node) -> Result<Value, Error> {
+        let chosen = if self.truth(condition)? { yes } else { no };
+        self.evaluate(chosen)
+    }
+
+    fn cast(&mut self, ty: &TypeName, inner: &Node, node: &Node) -> Result<Value, Error> {
+        let ty = ty.resolve(self.context)?;
+        let value = self.evaluate_as(inner, &ty)?;
+        convert::cast(self.context, &ty, &value).at(node)
+    }
+
+    fn assignment(
+        &mut self,
+        operator: Option<Binary>,
+        left: &Node,
+        right: &Node,
+        node: &Node,
+    ) -> Result<Value, Error> {
+        if self.purpose == Purpose::Look {
+            return Err(error(
+                "an assignment is not possible here, where values are only looked at",
+                &node.span,
+            ));
+        }
+        let to = self.evaluate(left)?;
+        match operator {
+            None => self.assign(&to, right),
+            Some(operator) => {
+                let value = self.binary(operator, left, right, node)?;
+                self.store(&to, &value).at(node)
             }
         }
     }
@@ -202,7 +228,7 @@ impl<'a> Run<'a> {
         self.evaluate(node)
     }
 
-    fn name(&mut self, name: &str) -> Result<Option<Value>, Error> {
+    pub(super) fn name(&mut self, name: &str) -> Result<Option<Value>, Error> {
         if let Some(value) = self.context.variable(name)? {
             return Ok(Some(value));
         }
@@ -251,7 +277,17 @@ impl<'a> Run<'a> {
 
     fn member(&mut self, object: &Node, name: &str, node: &Node) -> Result<Value, Error> {
         let value = self.evaluate(object)?;
-        if let Some(found) = self.find_member(&value, name).at(node)? {
+        self.member_of(&value, name, object, node)
+    }
+
+    fn member_of(
+        &self,
+        value: &Value,
+        name: &str,
+        object: &Node,
+        node: &Node,
+    ) -> Result<Value, Error> {
+        if let Some(found) = self.find_member(value, name).at(node)? {
             return Ok(found);
         }
         let target = self.context.as_target();
@@ -279,8 +315,12 @@ impl<'a> Run<'a> {
         Err(error(message, &node.span))
     }
 
-    fn deref(&mut self, inner: &Node) -> Result<Value, Error> {
+    fn deref(&mut self, inner: &Node, node: &Node) -> Result<Value, Error> {
         let value = self.evaluate(inner)?;
+        self.deref_value(value, inner).at(node)
+    }
+
+    fn deref_value(&self, value: Value, inner: &Node) -> Result<Value, Error> {
         let target = self.context.as_target();
         let value = value.referent(target)?;
         match value.ty.shape() {
@@ -309,8 +349,12 @@ impl<'a> Run<'a> {
         ))
     }
 
-    fn address_of(&mut self, inner: &Node) -> Result<Value, Error> {
+    fn address_of(&mut self, inner: &Node, node: &Node) -> Result<Value, Error> {
         let value = self.evaluate(inner)?;
+        self.address_of_value(value, inner).at(node)
+    }
+
+    fn address_of_value(&self, value: Value, inner: &Node) -> Result<Value, Error> {
         let value = value.referent(self.context.as_target())?;
         if value.bits.is_some() {
             return Err(Error::eval("a bit field has no address"));
@@ -329,9 +373,14 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn index(&mut self, object: &Node, index: &Node) -> Result<Value, Error> {
+    fn index(&mut self, object: &Node, index: &Node, node: &Node) -> Result<Value, Error> {
         let value = self.evaluate(object)?;
-        let index = convert::index(self.operand(index)?)?;
+        let by = self.evaluate(index)?;
+        let by = convert::index(self.operand_of(&by, index)?).at(index)?;
+        self.element_of(value, by, object).at(node)
+    }
+
+    fn element_of(&self, value: Value, index: i64, object: &Node) -> Result<Value, Error> {
         let target = self.context.as_target();
         let mut value = value;
         for _ in 0..DEREFERENCES {
@@ -410,14 +459,18 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn size_of_node(&mut self, node: &Node) -> Result<Value, Error> {
-        if let Kind::Name(name) = &inner(node).kind
+    fn size_of_node(&mut self, operand: &Node, node: &Node) -> Result<Value, Error> {
+        if let Kind::Name(name) = &inner(operand).kind
             && self.context.variable(name)?.is_none()
             && let Some(ty) = types::named(self.context, name)
         {
-            return self.size_of(&ty);
+            return self.size_of(&ty).at(node);
         }
-        let value = self.evaluate(node)?;
+        let value = self.evaluate(operand)?;
+        self.size_of_value(value).at(node)
+    }
+
+    fn size_of_value(&self, value: Value) -> Result<Value, Error> {
         if let Shape::Text = value.ty.shape() {
             let len = value.place.literal()?.len() as u64;
             return Ok(arith::size(len + 1, self.language));
@@ -429,254 +482,14 @@ impl<'a> Run<'a> {
         self.size_of(&ty)
     }
 
-    fn operand(&mut self, node: &Node) -> Result<Operand, Error> {
-        let value = self.evaluate(node)?;
-        self.operand_of(&value, node)
-    }
-
-    fn operand_of(&self, value: &Value, node: &Node) -> Result<Operand, Error> {
+    pub(super) fn operand_of(&self, value: &Value, node: &Node) -> Result<Operand, Error> {
         let mut operand = convert::operand(self.context.as_target(), value).at(node)?;
         operand.flexible = self.language == Language::Rust && is_flexible(node);
         Ok(operand)
     }
-
-    fn binary(
-        &mut self,
-        operator: Binary,
-        left: &Node,
-        right: &Node,
-        node: &Node,
-    ) -> Result<Value, Error> {
-        let mut a = self.evaluate_or_unknown(left)?;
-        let mut b = self.evaluate_or_unknown(right)?;
-        match (&a, &b) {
-            (Some(known), None) => {
-                if let Some(value) = self.variant_test(operator, known, right)? {
-                    return Ok(value);
-                }
-                b = named_by(known, right);
-            }
-            (None, Some(known)) => {
-                if let Some(value) = self.variant_test(operator, known, left)? {
-                    return Ok(value);
-                }
-                a = named_by(known, left);
-                if a.is_none()
-                    && let Some(value) = self.cast_after_all(operator, left, known)?
-                {
-                    return Ok(value);
-                }
-            }
-            _ => {}
-        }
-        let a = a.ok_or_else(|| no_variable(inner(left)))?;
-        let b = b.ok_or_else(|| no_variable(inner(right)))?;
-        if operator.is_comparison()
-            && let Some(value) = self.compare_strings(operator, &a, &b).at(node)?
-        {
-            return Ok(value);
-        }
-        if let Some(value) = self.pointers(operator, &a, &b).at(node)? {
-            return Ok(value);
-        }
-        let (a, b) = (self.operand_of(&a, left)?, self.operand_of(&b, right)?);
-        arith::binary(operator, a, b, self.language).at(node)
-    }
-
-    /// A bare name that means nothing by itself may still be an enumerator of the other side.
-    fn evaluate_or_unknown(&mut self, node: &Node) -> Result<Option<Value>, Error> {
-        match &inner(node).kind {
-            Kind::Name(name) => self.name(name).at(node),
-            _ => self.evaluate(node).map(Some),
-        }
-    }
-
-    /// `option == None`: whether a Rust enum is at a variant.
-    fn variant_test(
-        &self,
-        operator: Binary,
-        value: &Value,
-        name: &Node,
-    ) -> Result<Option<Value>, Error> {
-        let (Kind::Name(name), Binary::Eq | Binary::Ne) = (&inner(name).kind, operator) else {
-            return Ok(None);
-        };
-        let target = self.context.as_target();
-        let mut value = value.clone();
-        while let Shape::Pointer(of, PointerKind::Owned) = value.ty.shape() {
-            value = value.pointee(target, of)?;
-        }
-        let Shape::Composite(ty) = value.ty.shape() else {
-            return Ok(None);
-        };
-        let name = members::last_component(name);
-        let variants = ty.composite().and_then(|it| it.variants.as_ref());
-        let known = variants.is_some_and(|part| {
-            let mut members = part.variants.iter().filter_map(|it| it.members.first());
-            members.any(|member| member.name == name)
-        });
-        if !known {
-            return Ok(None);
-        }
-        let active = members::active_variant(target, &value, &ty)?;
-        let is = active.is_some_and(|(active, _)| active == name);
-        Ok(Some(arith::boolean(
-            is == (operator == Binary::Eq),
-            self.language,
-        )))
-    }
-
-    /// `(T) - x`, once it has turned out that `T` is a type and no variable.
-    fn cast_after_all(
-        &mut self,
-        operator: Binary,
-        left: &Node,
-        operand: &Value,
-    ) -> Result<Option<Value>, Error> {
-        let (Kind::Paren(_), Kind::Name(name)) = (&left.kind, &inner(left).kind) else {
-            return Ok(None);
-        };
-        let Some(ty) = types::named(self.context, name) else {
-            return Ok(None);
-        };
-        let target = self.context.as_target();
-        let value = match operator {
-            Binary::Sub | Binary::Add => {
-                let unary = if operator == Binary::Sub {
-                    Unary::Minus
-                } else {
-                    Unary::Plus
-                };
-                let number = convert::operand(target, operand)?;
-                arith::unary(unary, number, self.language).map_err(Error::eval)?
-            }
-            Binary::Mul => match operand.ty.shape() {
-                Shape::Pointer(of, _) => operand.pointee(target, of)?,
-                _ => return Ok(None),
-            },
-            Binary::BitAnd => match operand.address() {
-                Some(addr) => Value::pointer_to(operand.ty.clone(), addr),
-                None => return Ok(None),
-            },
-            _ => return Ok(None),
-        };
-        convert::cast(self.context, &ty, &value).map(Some)
-    }
-
-    fn compare_strings(
-        &self,
-        operator: Binary,
-        a: &Value,
-        b: &Value,
-    ) -> Result<Option<Value>, Error> {
-        let is_literal = |value: &Value| matches!(value.ty, Ty::Text);
-        // Two `char *` are compared as addresses, as C does.
-        let may_be_text = |value: &Value| {
-            matches!(
-                value.ty.shape(),
-                Shape::Composite(_)
-                    | Shape::Pointer(_, PointerKind::Owned | PointerKind::Reference)
-            )
-        };
-        let any_literal = is_literal(a) || is_literal(b);
-        if !any_literal && !(may_be_text(a) && may_be_text(b)) {
-            return Ok(None);
-        }
-        let target = self.context.as_target();
-        match (convert::string(target, a)?, convert::string(target, b)?) {
-            (Some(a), Some(b)) => Ok(Some(arith::boolean(
-                arith::holds(operator, Some(a.cmp(&b))),
-                self.language,
-            ))),
-            _ if any_literal => {
-                let other = if is_literal(a) { b } else { a };
-                Err(Error::eval(format!(
-                    "a `{}` cannot be compared with a string",
-                    other.ty.name()
-                )))
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// Arithmetic and comparison of addresses; `None`: none is involved.
-    fn pointers(&self, operator: Binary, a: &Value, b: &Value) -> Result<Option<Value>, Error> {
-        let target = self.context.as_target();
-        let pointer = |value: &Value| -> Result<Option<(u64, Ty)>, Error> {
-            let value = value.referent(target)?;
-            match value.ty.shape() {
-                Shape::Pointer(of, PointerKind::Raw) => Ok(Some((value.raw(target)? as u64, of))),
-                Shape::Array(array) => match value.address() {
-                    Some(addr) => Ok(Some((addr.0, array.element.clone()))),
-                    None => Ok(None),
-                },
-                Shape::Function => match value.address() {
-                    Some(addr) => Ok(Some((addr.0, value.ty.clone()))),
-                    None => Ok(None),
-                },
-                _ => Ok(None),
-            }
-        };
-        let (left, right) = (pointer(a)?, pointer(b)?);
-        if left.is_none() && right.is_none() {
-            return Ok(None);
-        }
-        let address = |side: &Option<(u64, Ty)>, value: &Value| -> Result<u64, Error> {
-            match (side, value.ty.shape()) {
-                (Some((addr, _)), _) => Ok(*addr),
-                // A Rust reference next to a raw pointer is meant as an address.
-                (None, Shape::Pointer(..)) => Ok(value.raw(target)? as u64),
-                (None, _) => match convert::operand(target, value)?.number {
-                    Number::Int(int) => Ok(int.value() as u64),
-                    Number::Float(_) => Err(Error::eval("a float is no address")),
-                },
-            }
-        };
-        if operator.is_comparison() {
-            let ordering = address(&left, a)?.cmp(&address(&right, b)?);
-            let value = arith::holds(operator, Some(ordering));
-            return Ok(Some(arith::boolean(value, self.language)));
-        }
-        let size = |of: &Ty| of.size().unwrap_or(1).max(1);
-        match (operator, &left, &right) {
-            (Binary::Sub, Some((x, of)), Some((y, _))) => {
-                let distance = x.wrapping_sub(*y) as i64 / size(of) as i64;
-                let int = Int::new(distance as u128, 8, true);
-                Ok(Some(arith::integer(int, self.language)))
-            }
-            (Binary::Add | Binary::Sub, Some((addr, of)), None) => {
-                let by = convert::index(convert::operand(target, b)?)?;
-                let by = if operator == Binary::Sub {
-                    by.wrapping_neg()
-                } else {
-                    by
-                };
-                let offset = (by as u64).wrapping_mul(size(of));
-                Ok(Some(Value::pointer_to(
-                    of.clone(),
-                    LoadAddr(*addr) + offset,
-                )))
-            }
-            (Binary::Add, None, Some((addr, of))) => {
-                let by = convert::index(convert::operand(target, a)?)?;
-                let offset = (by as u64).wrapping_mul(size(of));
-                Ok(Some(Value::pointer_to(
-                    of.clone(),
-                    LoadAddr(*addr) + offset,
-                )))
-            }
-            // Bits of an address: as of an integer of its width.
-            (Binary::BitAnd | Binary::BitOr | Binary::BitXor | Binary::Shl | Binary::Shr, ..)
-            | (Binary::Rem, Some(_), None) => Ok(None),
-            _ => Err(Error::eval(format!(
-                "`{}` is not possible with pointers",
-                operator.symbol()
-            ))),
-        }
-    }
 }
 
-fn no_variable(node: &Node) -> Error {
+pub(super) fn no_variable(node: &Node) -> Error {
     let name = match &node.kind {
         Kind::Name(name) => name,
         _ => "",
@@ -685,7 +498,7 @@ fn no_variable(node: &Node) -> Error {
 }
 
 /// What is in parentheses.
-fn inner(mut node: &Node) -> &Node {
+pub(super) fn inner(mut node: &Node) -> &Node {
     while let Kind::Paren(inner) = &node.kind {
         node = inner;
     }
@@ -704,26 +517,13 @@ fn is_flexible(node: &Node) -> bool {
 }
 
 /// A value of an enumeration by its enumerator's name.
-fn enumerator(ty: &Ty, name: &str) -> Option<Value> {
+pub(super) fn enumerator(ty: &Ty, name: &str) -> Option<Value> {
     let number = members::enumerator_named(ty, name)?;
     let size = ty.size()?.min(16) as usize;
     Some(Value::new(
         ty.clone(),
         Place::Bytes(Bytes::new(&number.to_le_bytes()[..size])),
     ))
-}
-
-fn named_by(known: &Value, node: &Node) -> Option<Value> {
-    match &inner(node).kind {
-        Kind::Name(name) => {
-            let ty = match known.ty.shape() {
-                Shape::Pointer(of, PointerKind::Reference | PointerKind::Owned) => of,
-                _ => known.ty.clone(),
-            };
-            enumerator(&ty, name)
-        }
-        _ => None,
-    }
 }
 
 fn element(value: &Value, array: &ArrayTy, index: i64) -> Value {

@@ -114,15 +114,10 @@ fn wrap(star: &str, inner: &str, target: &Ty) -> String {
         Ty::Dwarf(dwarf) => matches!(dwarf.ty.kind, TypeKind::Array(_) | TypeKind::Subroutine(_)),
         _ => false,
     };
-    let space = if inner.starts_with(|char: char| char.is_alphabetic() || char == '_') {
-        " "
-    } else {
-        ""
-    };
     if composed {
-        format!("({star}{space}{inner})")
+        format!("({star}{inner})")
     } else {
-        format!("{star}{space}{inner}")
+        format!("{star}{inner}")
     }
 }
 
@@ -132,6 +127,18 @@ fn qualify(
     inner: String,
     deeper: &dyn Fn(&Ty, String) -> String,
 ) -> String {
+    // The elements of an array are qualified, and say so themselves (ISO C §6.7.3).
+    let says_itself = match target {
+        Ty::Dwarf(dwarf) => match dwarf.ty.kind {
+            TypeKind::Array(_) => true,
+            TypeKind::Const(_) => word == "const",
+            _ => false,
+        },
+        _ => false,
+    };
+    if says_itself {
+        return deeper(target, inner);
+    }
     let is_pointer = match target {
         Ty::Pointer(_) => true,
         Ty::Dwarf(dwarf) => matches!(

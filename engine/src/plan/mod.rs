@@ -198,6 +198,7 @@ impl Debugger {
         if let Some(process) = &mut self.process {
             process.stepping = Some(step);
         }
+        tracing::trace!(%thread, pc = %registers.pc(), sp = registers.sp(), ?verdict, "plan");
         match verdict {
             Verdict::Step => self.go_on_stepping(thread),
             Verdict::RunTo(targets) => {

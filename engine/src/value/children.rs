@@ -236,6 +236,8 @@ fn is_member_name(name: &str) -> bool {
 pub(super) struct Whole {
     start: LoadAddr,
     bytes: Vec<u8>,
+    /// Why it could not be read.
+    pub(super) error: Option<Error>,
 }
 
 impl Whole {
@@ -243,14 +245,16 @@ impl Whole {
         let mut whole = Whole {
             start: LoadAddr(0),
             bytes: Vec::new(),
+            error: None,
         };
         if let (Place::Memory(addr, None), Some(size @ 1..=WHOLE)) =
             (&object.place, object.ty.size())
         {
             whole.start = *addr;
             whole.bytes.resize(size as usize, 0);
-            if target.memory().read(*addr, &mut whole.bytes).is_err() {
+            if let Err(error) = target.memory().read(*addr, &mut whole.bytes) {
                 whole.bytes.clear();
+                whole.error = Some(error.into());
             }
         }
         whole

@@ -442,8 +442,9 @@ impl Writer<'_> {
             self.folded(language);
             return Ok(());
         }
+        let whole = self.whole(value)?;
         self.out.push('{');
-        self.members(value, ty, depth, &|part| match part {
+        self.members(value, &whole, ty, depth, &|part| match part {
             Part::Member(member) => format!("{} = ", member.name),
             Part::Base(base) => format!("<{}> = ", ty.related(base.ty).name()),
             Part::Static(_) => String::new(),
@@ -477,6 +478,7 @@ impl Writer<'_> {
             return Ok(());
         }
         let tuple = members::is_tuple(composite);
+        let whole = self.whole(value)?;
         if depth >= self.limits.depth {
             self.out.push_str(if tuple { "(…)" } else { " {…}" });
             return Ok(());
@@ -488,7 +490,7 @@ impl Writer<'_> {
         } else {
             " {"
         });
-        self.members(value, ty, depth, &|part| match part {
+        self.members(value, &whole, ty, depth, &|part| match part {
             Part::Member(member) if !tuple => format!("{}: ", member.name),
             _ => String::new(),
         });
@@ -496,15 +498,23 @@ impl Writer<'_> {
         Ok(())
     }
 
+    fn whole(&self, object: &Value) -> Result<Whole, Error> {
+        let mut whole = Whole::read(self.target, object);
+        match whole.error.take() {
+            Some(error) => Err(error),
+            None => Ok(whole),
+        }
+    }
+
     /// Bases and members with commas between them.
     fn members(
         &mut self,
         object: &Value,
+        whole: &Whole,
         ty: &Arc<DwarfTy>,
         depth: usize,
         label: &dyn Fn(&Part<'_>) -> String,
     ) {
-        let whole = Whole::read(self.target, object);
         let target = self.target;
         let mut written = 0;
         let outcome = members::parts(target, object, ty, &mut |object, ty, part| {

@@ -8,6 +8,9 @@ pub mod scalar;
 pub mod text;
 pub mod types;
 
+#[cfg(test)]
+mod tests;
+
 pub use children::{children, elements};
 pub use format::present;
 pub use place::Place;

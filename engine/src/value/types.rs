@@ -133,9 +133,7 @@ impl DwarfTy {
 
     /// The language that the type is from.
     pub fn language(&self) -> Language {
-        *self
-            .language
-            .get_or_init(|| crate::language::of_type(self, 0))
+        *self.language.get_or_init(|| crate::language::of_type(self))
     }
 
     /// How the type wants to be seen, where it has a wish.
@@ -219,6 +217,7 @@ impl Ty {
                     None,
                 ) => Some(8),
                 (_, Some(size)) => Some(size),
+                (TypeKind::Unspecified, None) if ty.ty.name.contains("nullptr") => Some(8),
                 (
                     TypeKind::Typedef(_)
                     | TypeKind::Const(_)

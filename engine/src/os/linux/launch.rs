@@ -1,8 +1,10 @@
 //! Starting a program: fork, arrange, exec; and the launcher that does it in a terminal.
 
+use super::super::WaitStatus;
 use super::ptrace;
 use crate::debugger::{Launch, StdioTarget};
 use crate::error::Error;
+use crate::event::Signal;
 use nix::pty::openpty;
 use nix::sys::termios::{SetArg, cfmakeraw, tcgetattr, tcsetattr};
 use std::ffi::{CString, OsStr, OsString};
@@ -192,10 +194,7 @@ pub fn start(launch: &Launch) -> Result<Started, Error> {
         unsafe { libc::kill(pid, libc::SIGKILL) };
         while !matches!(
             ptrace::wait(pid, true),
-            None | Some((
-                _,
-                super::super::WaitStatus::Exited(_) | super::super::WaitStatus::Killed(_)
-            ))
+            None | Some((_, WaitStatus::Exited(_) | WaitStatus::Killed(_)))
         ) {}
         fail(message)
     };
@@ -225,14 +224,18 @@ pub fn start(launch: &Launch) -> Result<Started, Error> {
     }
     loop {
         match ptrace::wait(pid, true) {
-            Some((_, super::super::WaitStatus::Execed(_))) => break,
-            Some((
-                _,
-                super::super::WaitStatus::Exited(_) | super::super::WaitStatus::Killed(_),
-            ))
-            | None => return Err(fail("it ended before its first instruction".into())),
+            Some((_, WaitStatus::Execed(_))) => break,
+            Some((_, WaitStatus::Exited(_) | WaitStatus::Killed(_))) | None => {
+                return Err(fail(
+                    "the kernel could not load it (a damaged or truncated file?)".into(),
+                ));
+            }
+            // A signal: the kernel kills what it cannot load.
+            Some((thread, WaitStatus::Signal(signal))) => {
+                let _ = ptrace::resume(thread, false, signal);
+            }
             Some((thread, _)) => {
-                let _ = ptrace::resume(thread, false, crate::event::Signal(0));
+                let _ = ptrace::resume(thread, false, Signal(0));
             }
         }
     }

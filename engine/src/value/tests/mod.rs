@@ -1,0 +1,6 @@
+//! Values of compiled programs, against the texts people should see.
+
+mod c;
+mod cpp;
+mod harness;
+mod rust;
