@@ -118,13 +118,13 @@ fn call_value<'a>(
             continue;
         }
         match entry.tag() {
-            gimli::DW_TAG_call_site | gimli::DW_TAG_GNU_call_site => {
-                if returns_to(scope, unit, &entry, return_address) {
-                    if !entry.has_children() || !calls_this(scope, unit, &entry) {
-                        return Ok(None);
-                    }
-                    site = Some(depth);
+            gimli::DW_TAG_call_site | gimli::DW_TAG_GNU_call_site
+                if returns_to(scope, unit, &entry, return_address) =>
+            {
+                if !entry.has_children() || !calls_this(scope, unit, &entry) {
+                    return Ok(None);
                 }
+                site = Some(depth);
             }
             gimli::DW_TAG_call_site_parameter | gimli::DW_TAG_GNU_call_site_parameter
                 if site == Some(depth - 1) && is_wanted(unit, &entry) =>

@@ -125,7 +125,7 @@ impl DebugInfo {
                 }
             };
             let (mut name, mut origin) = (None, None);
-            let (mut code, mut inline, mut declaration) = (false, false, false);
+            let (mut code, mut declaration) = (false, false);
             for spec in abbreviation.attributes() {
                 let attr = entries.read_attribute(*spec)?;
                 match attr.name() {
@@ -140,12 +140,6 @@ impl DebugInfo {
                         );
                     }
                     gimli::DW_AT_ranges => code = true,
-                    gimli::DW_AT_inline => {
-                        inline = matches!(
-                            attr.value(),
-                            Value::Inline(gimli::DW_INL_inlined | gimli::DW_INL_declared_inlined)
-                        );
-                    }
                     gimli::DW_AT_declaration => {
                         declaration = matches!(attr.value(), Value::Flag(true));
                     }
@@ -160,7 +154,8 @@ impl DebugInfo {
                 Some(_) if declaration && !is_type => continue,
                 Some(names) => names,
                 None if code => &mut found.functions,
-                None if inline => &mut found.inlined,
+                // Abstract instances; link-time optimization of gcc leaves DW_AT_inline out.
+                None if !declaration => &mut found.inlined,
                 None => continue,
             };
             let name = name

@@ -4,6 +4,22 @@
 //! An image is opened as an immutable, lazily read [`Module`]; addresses of the image are
 //! [`FileAddr`]s, addresses of a process are [`LoadAddr`]s, and a [`LoadBias`] is the only
 //! way from one to the other. Whatever needs a process's memory asks a [`Memory`].
+//!
+//! ```
+//! // This test itself is a program with debug info.
+//! let module = dwarf::Module::open(&std::env::current_exe()?)?;
+//!
+//! // A name to functions, a function to its first statement, an address to its line.
+//! for function in module.functions_named("main") {
+//!     let row = module.row_at(module.body_start(&function));
+//!     if let Some(location) = row.and_then(|row| row.location) {
+//!         // A line to the addresses of its code.
+//!         let places = module.line_locations(&location.file, location.line);
+//!         assert!(!places.is_empty());
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![deny(unsafe_code)]
 

@@ -19,6 +19,7 @@ const PT_NOTE: u32 = 4;
 const PT_GNU_EH_FRAME: u32 = 0x6474_e550;
 const SHT_NOBITS: u32 = 8;
 const SHF_ALLOC: u64 = 2;
+const SHF_EXECINSTR: u64 = 4;
 const SHF_COMPRESSED: u64 = 0x800;
 const NT_GNU_BUILD_ID: u32 = 3;
 
@@ -373,6 +374,27 @@ impl Image {
             })
             .map(|section| section.size)
             .fold(0, u64::saturating_add)
+    }
+
+    /// Executable segments from their first executable section on: some linkers map the
+    /// headers with the code, and address 0 is then where thrown-away code seems to be.
+    pub(crate) fn code_ranges(&self) -> Vec<AddrRange<FileAddr>> {
+        self.segments
+            .iter()
+            .filter(|segment| segment.executable)
+            .map(|segment| {
+                let start = self
+                    .sections
+                    .iter()
+                    .filter(|section| {
+                        section.flags & (SHF_ALLOC | SHF_EXECINSTR) == SHF_ALLOC | SHF_EXECINSTR
+                    })
+                    .map(|section| FileAddr(section.addr))
+                    .filter(|addr| segment.range.contains(*addr))
+                    .min();
+                AddrRange::new(start.unwrap_or(segment.range.start), segment.range.end)
+            })
+            .collect()
     }
 
     /// Whether `addr` is in a segment that is mapped executable.

@@ -129,6 +129,12 @@ impl DebugInfo {
                         children: Vec::new(),
                     };
                     self.read_children(unit, entries, depth + 1, &mut child)?;
+                    if child.ranges.is_empty() {
+                        // gcc's link-time optimization leaves calls without code of their
+                        // own around inlined calls that have some.
+                        let inner = child.children.iter().flat_map(|scope| &scope.ranges);
+                        child.ranges = inner.copied().collect();
+                    }
                     if !child.ranges.is_empty() {
                         scope.children.push(child);
                     }

@@ -322,8 +322,9 @@ impl DebugInfo {
             }
         }
         let owners = self.sources.owners.get_or_init(|| {
+            // Not in parallel: this runs inside parallel walks, whose threads would take each
+            // other's work while they wait here, and meet this cell again.
             (0..self.info_units())
-                .into_par_iter()
                 .filter_map(|index| Some((self.unit(index)?.stmt_list?, index)))
                 .collect()
         });

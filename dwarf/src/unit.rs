@@ -37,12 +37,15 @@ pub(crate) struct DebugInfo {
     /// the supplementary file.
     info_end: usize,
     types_end: usize,
-    abbreviations: RwLock<FxHashMap<(bool, usize), Option<Arc<Abbreviations>>>>,
+    abbreviations: RwLock<FxHashMap<AbbreviationsKey, Option<Arc<Abbreviations>>>>,
     signatures: OnceLock<FxHashMap<u64, DieRef>>,
     pub(crate) ranges: RangeTables,
     pub(crate) sources: Sources,
     code: Vec<AddrRange<FileAddr>>,
 }
+
+/// Of the supplementary file or not, and the offset in `.debug_abbrev`.
+type AbbreviationsKey = (bool, usize);
 
 struct Slot {
     header: UnitHeader<R>,
@@ -112,12 +115,7 @@ impl DebugInfo {
             signatures: OnceLock::new(),
             ranges: RangeTables::default(),
             sources: Sources::default(),
-            code: image
-                .segments
-                .iter()
-                .filter(|segment| segment.executable)
-                .map(|segment| segment.range)
-                .collect(),
+            code: image.code_ranges(),
         })
     }
 

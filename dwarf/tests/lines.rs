@@ -6,6 +6,16 @@ use common::{compile, have};
 use dwarf::{AddrRange, FileAddr, Module, SymbolStatus};
 use std::path::Path;
 
+const COPIES: &str = r#"
+volatile int sink;
+static inline __attribute__((always_inline)) void put(int x) {
+    sink = x * 3; //@ put
+}
+__attribute__((noinline)) void one(int x) { put(x); }
+__attribute__((noinline)) void two(int x) { put(x + 1); put(x - 1); }
+int main(int argc, char **argv) { one(argc); two(argc); return 0; }
+"#;
+
 const LOOP: &str = r#"
 #include <stdio.h>
 struct node { int value; struct node *next; };
@@ -90,19 +100,7 @@ fn lines_of_c() {
 
 #[test]
 fn inlined_copies_are_instances() {
-    let fixture = compile(
-        "gcc -g -O2 -fno-toplevel-reorder",
-        "copies.c",
-        r#"
-volatile int sink;
-static inline __attribute__((always_inline)) void put(int x) {
-    sink = x * 3; //@ put
-}
-__attribute__((noinline)) void one(int x) { put(x); }
-__attribute__((noinline)) void two(int x) { put(x + 1); put(x - 1); }
-int main(int argc, char **argv) { one(argc); two(argc); return 0; }
-"#,
-    );
+    let fixture = compile("gcc -g -O2 -fno-toplevel-reorder", "copies.c", COPIES);
     let places = fixture.locations("put");
     let mut instances: Vec<u64> = places.iter().map(|place| place.instance).collect();
     instances.sort_unstable();
@@ -233,6 +231,44 @@ fn a_library_without_debug_info() {
 }
 
 #[test]
+fn split_dwarf_has_lines_at_least() {
+    let fixture = compile("gcc -g -O0 -gsplit-dwarf", "loop.c", LOOP);
+    assert_eq!(fixture.locations("body").len(), 1);
+    let addr = fixture.locations("body")[0].addr;
+    assert!(fixture.module.row_at(addr).is_some());
+    let symbol = fixture.module.symbol_at(addr).expect("a symbol");
+    assert_eq!(symbol.name, "sum");
+}
+
+#[test]
+fn link_time_optimization() {
+    // The abstract instances are in units of their own.
+    let fixture = compile("gcc -g -O2 -flto", "copies.c", COPIES);
+    assert_eq!(fixture.module.functions_named("two").len(), 1);
+    let copies = fixture.module.inlined_named("put");
+    assert_eq!(copies.len(), 3);
+    for addr in copies {
+        let function = fixture.module.function_at(addr).expect("a function");
+        assert_eq!(function.frames_at(addr)[0].name, "put");
+    }
+}
+
+#[test]
+fn thrown_away_functions_are_nowhere() {
+    for flags in ["", "-Wl,-z,noseparate-code", "-no-pie"] {
+        let fixture = compile(
+            &format!("gcc -g -O0 -ffunction-sections -Wl,--gc-sections {flags}"),
+            "dead.c",
+            "int dead(int x) {\n    return x; //@ dead\n}\nint main(void) { return 0; }\n",
+        );
+        assert!(fixture.module.functions_named("dead").is_empty(), "{flags}");
+        assert!(fixture.locations("dead").is_empty(), "{flags}");
+        assert_eq!(fixture.module.functions_named("main").len(), 1);
+        assert!(fixture.module.row_at(FileAddr(0)).is_none());
+    }
+}
+
+#[test]
 fn separate_and_compressed_debug_info() {
     let fixture = compile("gcc -g", "loop.c", LOOP);
     let run = |command: &str| {
@@ -298,6 +334,29 @@ fn rows_agree_with_addr2line() {
                     let base = Path::new(&file).file_name();
                     assert_eq!(ours.file.path.file_name(), base);
                 }
+                // Inlined calls are frames of their own.
+                let mut theirs = loader
+                    .find_frames(row.range.start.0)
+                    .skip_all_loads()
+                    .expect("addr2line finds");
+                let mut lines = Vec::new();
+                while let Ok(Some(frame)) = theirs.next() {
+                    lines.push(
+                        frame
+                            .location
+                            .and_then(|location| location.line)
+                            .unwrap_or(0),
+                    );
+                }
+                let frames = function.frames_at(row.range.start);
+                let mut ours = vec![ours.map_or(0, |location| location.line)];
+                ours.extend(
+                    frames
+                        .iter()
+                        .filter_map(|frame| frame.inlined)
+                        .map(|call| call.call_site.as_ref().map_or(0, |site| site.line)),
+                );
+                assert_eq!(ours, lines, "{row:?} in {}", function.name);
                 compared += 1;
             }
             if let Some(symbol) = module.symbol_at(addr) {
