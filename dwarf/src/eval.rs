@@ -2,6 +2,7 @@
 
 use crate::addr::{LoadAddr, LoadBias};
 use crate::call_site;
+use crate::constant::{constant, fit};
 use crate::error::Error;
 use crate::location::{FrameContext, Location, Piece};
 use crate::memory::Memory;
@@ -534,50 +535,4 @@ fn value_bytes(value: Value) -> Vec<u8> {
         #[allow(unreachable_patterns)]
         _ => Vec::new(),
     }
-}
-
-/// No honest value that is nowhere is bigger.
-const MAX_IMPLICIT: u64 = 1 << 16;
-
-fn fit(mut bytes: Vec<u8>, size: Option<u64>) -> Vec<u8> {
-    if let Some(size) = size.filter(|size| *size <= MAX_IMPLICIT) {
-        bytes.resize(size as usize, 0);
-    }
-    bytes
-}
-
-/// The bytes of `DW_AT_const_value` (DWARF 5 §4.1.10), of the type's size.
-pub(crate) fn constant(
-    info: &DebugInfo,
-    unit: &Unit,
-    value: Attribute,
-    size: Option<u64>,
-) -> Option<Vec<u8>> {
-    let signed = |value: i64| {
-        let mut bytes = i128::from(value).to_le_bytes().to_vec();
-        match size {
-            Some(size) => bytes = fit(bytes, Some(size)),
-            None => bytes.truncate(8),
-        }
-        bytes
-    };
-    Some(match value {
-        // The form's own width says nothing of the sign: a value that fits is extended by
-        // zeros, as it was cut.
-        Attribute::Data1(value) => fit(vec![value], size),
-        Attribute::Data2(value) => fit(value.to_le_bytes().to_vec(), size),
-        Attribute::Data4(value) => fit(value.to_le_bytes().to_vec(), size),
-        Attribute::Data8(value) | Attribute::Udata(value) | Attribute::Addr(value) => {
-            fit(value.to_le_bytes().to_vec(), size)
-        }
-        Attribute::Data16(value) => fit(value.to_le_bytes().to_vec(), size),
-        Attribute::Sdata(value) => signed(value),
-        Attribute::Block(block) => block.slice().to_vec(),
-        Attribute::Exprloc(expression) => expression.0.slice().to_vec(),
-        value => {
-            let mut bytes = info.string(unit, value)?.to_vec();
-            bytes.push(0);
-            bytes
-        }
-    })
 }

@@ -38,6 +38,7 @@ pub mod variable;
 
 mod call_site;
 mod cfi;
+mod constant;
 mod demangle;
 mod eval;
 mod fallback;

@@ -1,14 +1,15 @@
 //! Types, from their entries.
 
+use crate::constant::{discriminant_list, integer, subrange_count, udata};
 use crate::error::Error;
 use crate::module::{DieRef, Language, Module};
-use crate::scopes::udata;
+
 use crate::types::{
     ArrayType, BaseType, Bitfield, Composite, CompositeKind, Encoding, Enumeration, Enumerator,
     Inheritance, Member, MemberOffset, Subroutine, Type, TypeId, TypeKind, Variant, VariantPart,
 };
 use crate::unit::{DebugInfo, Entry, MAX_HOPS, R, Unit, Value, flag};
-use gimli::{EntriesRaw, Operation, Reader as _, UnitOffset};
+use gimli::{EntriesRaw, Operation, UnitOffset};
 use std::sync::{Arc, PoisonError};
 
 /// How many types are gone through for a size; more is a cycle.
@@ -436,7 +437,7 @@ impl DebugInfo {
             .inherited_string(unit, entry, gimli::DW_AT_name)
             .unwrap_or(b"");
         let offset = member_offset(unit, entry);
-        let bits = self.bit_field(unit, entry, &offset, ty);
+        let bits = self.bit_field(entry, &offset, ty);
         Some(Member {
             name: String::from_utf8_lossy(name).into_owned(),
             ty,
@@ -451,13 +452,7 @@ impl DebugInfo {
     }
 
     /// The place of a bit field, in whichever of the three ways it is told.
-    fn bit_field(
-        &self,
-        unit: &Unit,
-        entry: &Entry,
-        offset: &MemberOffset,
-        ty: TypeId,
-    ) -> Option<Bitfield> {
+    fn bit_field(&self, entry: &Entry, offset: &MemberOffset, ty: TypeId) -> Option<Bitfield> {
         let size = udata(&entry.attr_value(gimli::DW_AT_bit_size)?)?;
         let byte = match offset {
             MemberOffset::Bytes(bytes) => bytes.checked_mul(8)?,
@@ -495,7 +490,6 @@ impl DebugInfo {
                 size,
             });
         }
-        let _ = unit;
         Some(Bitfield { offset: byte, size })
     }
 
@@ -560,51 +554,6 @@ impl DebugInfo {
     }
 }
 
-/// Values of a variant, `DW_DSC_label` and `DW_DSC_range` (DWARF 5 §5.7.10).
-fn discriminant_list(mut block: R, signed: bool) -> Option<Vec<(i128, i128)>> {
-    let mut values = Vec::new();
-    let number = |block: &mut R| -> Option<i128> {
-        if signed {
-            block.read_sleb128().ok().map(i128::from)
-        } else {
-            block.read_uleb128().ok().map(i128::from)
-        }
-    };
-    while !block.is_empty() {
-        match block.read_u8().ok()? {
-            0 => {
-                let value = number(&mut block)?;
-                values.push((value, value));
-            }
-            1 => values.push((number(&mut block)?, number(&mut block)?)),
-            _ => return None,
-        }
-    }
-    Some(values)
-}
-
-fn subrange_count(entry: &Entry) -> Option<u64> {
-    if let Some(count) = entry.attr_value(gimli::DW_AT_count) {
-        return udata(&count);
-    }
-    let upper = entry.attr_value(gimli::DW_AT_upper_bound)?;
-    // −1 in as many bits as the form has: no elements are known of (`int a[0]`, `int a[]`).
-    let upper = match upper {
-        Value::Data4(u32::MAX) | Value::Data8(u64::MAX) | Value::Udata(u64::MAX) => return None,
-        upper => upper
-            .udata_value()
-            .and_then(|upper| i64::try_from(upper).ok())
-            .or_else(|| upper.sdata_value())?,
-    };
-    let lower = match entry.attr_value(gimli::DW_AT_lower_bound) {
-        Some(lower) => lower.sdata_value()?,
-        None => 0,
-    };
-    let count = upper.checked_sub(lower)?.checked_add(1)?;
-    // gcc says −1 for `int a[0]` too; with it, no elements is what is known.
-    u64::try_from(count).ok().filter(|count| *count > 0)
-}
-
 fn encoding(entry: &Entry) -> Encoding {
     let Some(Value::Encoding(encoding)) = entry.attr_value(gimli::DW_AT_encoding) else {
         return Encoding::Other(0);
@@ -629,46 +578,6 @@ fn entry_signedness(entry: &Entry) -> Option<bool> {
         encoding(entry),
         Encoding::Signed | Encoding::SignedChar
     ))
-}
-
-/// An integer constant of a type of `size` bytes: a form as wide as the type has its bit
-/// pattern, a narrower one its value.
-fn integer(value: &Value, size: Option<u64>, signed: bool) -> Option<i128> {
-    let (bits, width) = match value {
-        Value::Sdata(value) if signed || *value >= 0 => return Some(i128::from(*value)),
-        // LLVM writes unsigned values of 64 bits so.
-        Value::Sdata(value) => (u128::from(*value as u64), 8),
-        Value::Udata(value) => (u128::from(*value), 8),
-        Value::Data1(value) => (u128::from(*value), 1),
-        Value::Data2(value) => (u128::from(*value), 2),
-        Value::Data4(value) => (u128::from(*value), 4),
-        Value::Data8(value) => (u128::from(*value), 8),
-        Value::Data16(value) => (*value, 16),
-        Value::Block(block) => (block_bits(block.slice())?, block.len() as u64),
-        Value::Exprloc(expression) => {
-            let bytes = expression.0.slice();
-            (block_bits(bytes)?, bytes.len() as u64)
-        }
-        _ => return None,
-    };
-    let width = match size {
-        Some(size @ 1..=16) if width >= size => size,
-        _ if width == 16 => 16,
-        _ => return i128::try_from(bits).ok(),
-    };
-    let shift = 128 - 8 * width as u32;
-    let top = bits.checked_shl(shift)?;
-    Some(if signed {
-        (top as i128) >> shift
-    } else {
-        (top >> shift) as i128
-    })
-}
-
-fn block_bits(bytes: &[u8]) -> Option<u128> {
-    let mut bits = [0; 16];
-    bits.get_mut(..bytes.len())?.copy_from_slice(bytes);
-    Some(u128::from_le_bytes(bits))
 }
 
 fn member_offset(unit: &Unit, entry: &Entry) -> MemberOffset {

@@ -1,6 +1,7 @@
 //! Functions with their scopes, from their entries.
 
 use crate::addr::FileAddr;
+use crate::constant::udata;
 use crate::error::Error;
 use crate::function::{Function, InlinedSubroutine, Scope, ScopeKind};
 use crate::module::{DieRef, Language};
@@ -270,13 +271,5 @@ impl DebugInfo {
             Some(_) => false,
             None => flag(entry, gimli::DW_AT_external) && flag(entry, gimli::DW_AT_declaration),
         }
-    }
-}
-
-/// An unsigned constant attribute; those of files come as an index.
-pub(crate) fn udata(value: &Value) -> Option<u64> {
-    match value {
-        Value::FileIndex(index) => Some(*index),
-        value => value.udata_value(),
     }
 }
