@@ -92,7 +92,7 @@ impl Decoder for Codec {
                 self.header_line(line)?;
             } else if self.length.is_some() {
                 self.in_body = true;
-            } else if self.header > 0 {
+            } else {
                 return Err(FrameError::NoLength);
             }
         }
@@ -207,6 +207,7 @@ mod tests {
             Err(FrameError::Ended)
         ));
         assert!(matches!(whole("Content-Length: 9"), Err(FrameError::Ended)));
+        assert!(matches!(whole("\r\n\r\n"), Err(FrameError::NoLength)));
         assert!(matches!(
             whole("Other: 9\r\n\r\n{}"),
             Err(FrameError::NoLength)

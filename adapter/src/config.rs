@@ -261,7 +261,10 @@ impl LaunchSettings {
             .program
             .filter(|program| !program.as_os_str().is_empty())
             .ok_or("`program` is missing: the path of the program to debug")?;
-        let cwd = directory.join(self.cwd.unwrap_or_default());
+        let cwd = match self.cwd {
+            Some(cwd) => directory.join(cwd),
+            None => directory.to_owned(),
+        };
         let program = cwd.join(program);
         let args = match self.args {
             Args::List(list) => list.into_iter().map(Scalar::into_string).collect(),
@@ -331,15 +334,37 @@ fn stdio_targets(stdio: Stdio) -> Result<[StdioTarget; 3], String> {
     }))
 }
 
+/// Reads lines `NAME=VALUE`; `export` before and quotes around are taken off, `#` begins a
+/// remark, nothing is expanded.
 fn read_env_file(
     file: &Path,
     env: &mut BTreeMap<String, Option<String>>,
-) -> Result<(), dotenvy::Error> {
-    for item in dotenvy::from_path_iter(file)? {
-        let (name, value) = item?;
-        env.insert(name, Some(value));
+) -> Result<(), Box<dyn std::error::Error>> {
+    for (index, line) in std::fs::read_to_string(file)?.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let line = line.strip_prefix("export ").unwrap_or(line);
+        let (name, value) = line
+            .split_once('=')
+            .ok_or_else(|| format!("line {} is not NAME=VALUE", index + 1))?;
+        env.insert(name.trim().to_owned(), Some(env_value(value.trim())));
     }
     Ok(())
+}
+
+fn env_value(text: &str) -> String {
+    for quote in ['"', '\''] {
+        let inside = text
+            .strip_prefix(quote)
+            .and_then(|text| text.split_once(quote));
+        if let Some((value, _)) = inside {
+            return value.to_owned();
+        }
+    }
+    let remark = text.find(" #").unwrap_or(text.len());
+    text[..remark].trim_end().to_owned()
 }
 
 impl AttachSettings {
@@ -403,7 +428,7 @@ mod tests {
     fn defaults() {
         let plan = plan(json!({"program": "a.out", "args": null, "type": "stillpoint"})).unwrap();
         assert_eq!(plan.launch.program, Path::new("/base/a.out"));
-        assert_eq!(plan.launch.cwd, Path::new("/base/"));
+        assert_eq!(plan.launch.cwd, Path::new("/base"));
         assert!(plan.launch.disable_aslr && plan.launch.args.is_empty());
         assert_eq!(plan.launch.stdio, [const { StdioTarget::Captured }; 3]);
         assert_eq!(env_of(&plan, "KEEP").as_deref(), Some("1"));
@@ -441,10 +466,17 @@ mod tests {
     fn an_env_file_comes_before_env() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("vars");
-        std::fs::write(&file, "# remark\nA=1\nB='two words'\n").unwrap();
+        std::fs::write(
+            &file,
+            "# remark\nA=1\nB='two words' # x\nexport C = x y # z\n\nD=\"a # b\"\nE=\n",
+        )
+        .unwrap();
         let read = plan(json!({"program": "p", "envFile": file, "env": {"A": "9"}})).unwrap();
         assert_eq!(env_of(&read, "A").as_deref(), Some("9"));
         assert_eq!(env_of(&read, "B").as_deref(), Some("two words"));
+        assert_eq!(env_of(&read, "C").as_deref(), Some("x y"));
+        assert_eq!(env_of(&read, "D").as_deref(), Some("a # b"));
+        assert_eq!(env_of(&read, "E").as_deref(), Some(""));
         let missing = plan(json!({"program": "p", "envFile": "/none"})).unwrap_err();
         assert!(missing.contains("envFile"), "{missing}");
     }

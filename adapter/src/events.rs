@@ -132,7 +132,7 @@ fn module_loaded(session: &mut Session, info: &ModuleInfo) {
         version: info.build_id.clone(),
         symbol_status: Some(match info.symbols {
             SymbolStatus::DebugInfo => "Debug info loaded",
-            SymbolStatus::SymbolsOnly => "Symbols only; compile with -g for more",
+            SymbolStatus::SymbolsOnly => "Symbols only",
             SymbolStatus::Stripped => "No symbols",
         }),
         symbol_file_path: info

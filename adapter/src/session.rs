@@ -154,9 +154,7 @@ impl Session {
             arguments,
         } = request;
         self.startup.heard();
-        self.current = flag;
-        self.debugger
-            .set_cancel_flag(CancelFlag::clone(&self.current));
+        self.use_flag(flag);
         let route = routes::find(&command);
         let handled = match route {
             None => Err(RequestError::UnknownCommand(command.clone())),
@@ -169,7 +167,14 @@ impl Session {
             }
             _ => self.respond(seq, &command, handled),
         }
+        // A cancel that comes too late must not reach what the debugger does by itself.
+        self.use_flag(CancelFlag::default());
         startup::advance(self);
+    }
+
+    fn use_flag(&mut self, flag: CancelFlag) {
+        self.debugger.set_cancel_flag(CancelFlag::clone(&flag));
+        self.current = flag;
     }
 
     fn carry_out(&mut self, route: &Route, arguments: Value) -> Handled {

@@ -82,7 +82,7 @@ fn mend(root: &mut Value, path: &Path, how: impl Fn(&str, &Value) -> Mended) -> 
 }
 
 /// Another spelling of the same thing.
-fn coerce(_key: &str, value: &Value) -> Mended {
+fn coerce(key: &str, value: &Value) -> Mended {
     match value {
         Value::Null => Mended::Dropped,
         Value::String(text) => match text.trim() {
@@ -96,7 +96,8 @@ fn coerce(_key: &str, value: &Value) -> Mended {
             Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 1e15 => {
                 Mended::As((float as i64).into())
             }
-            _ => Mended::As(Value::String(number.to_string())),
+            _ if key == "hitCondition" => Mended::As(Value::String(number.to_string())),
+            _ => Mended::No,
         },
         _ => Mended::No,
     }

@@ -68,6 +68,14 @@ struct Envelope {
 /// # Errors
 /// It is no JSON, or no message of the protocol.
 pub fn read_message(bytes: &[u8]) -> Result<Incoming, Malformed> {
+    // serde would read an array as the fields in their order.
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        return Err(Malformed {
+            seq: None,
+            command: String::new(),
+            message: "the message is no JSON object".to_owned(),
+        });
+    }
     let envelope: Envelope =
         serde_json::from_slice(bytes).map_err(|error| salvage(bytes, &error))?;
     let command = envelope.command.as_str().unwrap_or_default().to_owned();
@@ -225,7 +233,7 @@ mod tests {
         let utf8 = read_message(b"{\"seq\":3,\"command\":\"\xff\"}").unwrap_err();
         assert_eq!(utf8.seq, Some(3));
         assert!(utf8.message.contains("UTF-8"));
-        assert_eq!(read_message(b"[]").unwrap_err().seq, None);
+        assert_eq!(read_message(b"[1,2,3]").unwrap_err().seq, None);
         assert_eq!(read_message(b"").unwrap_err().seq, None);
         let no_type = read_message(br#"{"seq":4,"command":"next"}"#).unwrap_err();
         assert_eq!(no_type.seq, Some(4));

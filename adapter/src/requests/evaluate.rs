@@ -52,7 +52,8 @@ impl Request for Evaluate {
         let value = session.debugger.evaluate(frame, expression, purpose)?;
         let shown = Shown::new(session, frame, Some(expression.to_owned()), value, &limits);
         if shown.is_error {
-            return Err(RequestError::Other(shown.text));
+            let text = shown.text.trim_start_matches('<').trim_end_matches('>');
+            return Err(RequestError::Other(text.to_owned()));
         }
         Ok(EvaluateResponse {
             result: shown.text,

@@ -180,7 +180,7 @@ impl fmt::Display for Report {
             let (name, value) = (text(&variable["name"]), text(&variable["value"]));
             match text(&variable["type"]) {
                 "" => writeln!(f, "  {name} = {value}")?,
-                type_name => writeln!(f, "  {name}: {type_name} = {value}")?,
+                type_name => writeln!(f, "  {name} = {value}  ({type_name})")?,
             }
         }
         if !self.prints.is_empty() {
