@@ -11,7 +11,12 @@ use dwarf::Language;
 use std::ops::Range;
 
 impl Parser<'_> {
-    pub(super) fn integer(&self, value: u128, suffix: &str, span: &Range<usize>) -> Result<Kind, Error> {
+    pub(super) fn integer(
+        &self,
+        value: u128,
+        suffix: &str,
+        span: &Range<usize>,
+    ) -> Result<Kind, Error> {
         if suffix.is_empty() {
             return Ok(Kind::Number(value));
         }

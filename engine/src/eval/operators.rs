@@ -160,7 +160,7 @@ impl Run<'_> {
             )
         };
         let any_literal = is_literal(a) || is_literal(b);
-        if !any_literal && !(may_be_text(a) && may_be_text(b)) {
+        if !(any_literal || may_be_text(a) && may_be_text(b)) {
             return Ok(None);
         }
         let target = self.context.as_target();
@@ -269,4 +269,3 @@ fn named_by(known: &Value, node: &Node) -> Option<Value> {
         _ => None,
     }
 }
-

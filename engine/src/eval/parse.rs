@@ -27,7 +27,7 @@ pub fn parse(text: &str, language: Language) -> Result<Node, Error> {
     if parser.peek() == &TokenKind::End {
         return Err(error("an expression is expected", 0..text.len()));
     }
-    let node = parser.expression(0)?;
+    let node = *parser.expression(0)?;
     if parser.peek() != &TokenKind::End {
         return Err(parser.unexpected());
     }
@@ -142,39 +142,39 @@ impl Parser<'_> {
         }
     }
 
-    fn node(&self, kind: Kind, span: Range<usize>, below: &[u16]) -> Result<Node, Error> {
+    fn node(&self, kind: Kind, span: Range<usize>, below: &[u16]) -> Result<Box<Node>, Error> {
         let depth = below.iter().copied().max().unwrap_or(0) + 1;
         if depth > DEEPEST {
             return Err(error("the expression is nested too deeply", span));
         }
-        Ok(Node { kind, span, depth })
+        Ok(Box::new(Node { kind, span, depth }))
     }
 
     fn unary_node(
         &self,
         start: usize,
-        operand: Node,
+        operand: Box<Node>,
         make: impl FnOnce(Box<Node>) -> Kind,
-    ) -> Result<Node, Error> {
+    ) -> Result<Box<Node>, Error> {
         let (span, depth) = (
             start.min(operand.span.start)..operand.span.end,
             operand.depth,
         );
-        self.node(make(Box::new(operand)), span, &[depth])
+        self.node(make(operand), span, &[depth])
     }
 
     fn binary_node(
         &self,
-        left: Node,
-        right: Node,
+        left: Box<Node>,
+        right: Box<Node>,
         make: impl FnOnce(Box<Node>, Box<Node>) -> Kind,
-    ) -> Result<Node, Error> {
+    ) -> Result<Box<Node>, Error> {
         let span = left.span.start..right.span.end;
         let below = [left.depth, right.depth];
-        self.node(make(Box::new(left), Box::new(right)), span, &below)
+        self.node(make(left, right), span, &below)
     }
 
-    fn expression(&mut self, least: u8) -> Result<Node, Error> {
+    fn expression(&mut self, least: u8) -> Result<Box<Node>, Error> {
         self.depth += 1;
         if self.depth > DEEPEST {
             return Err(error(
@@ -184,57 +184,66 @@ impl Parser<'_> {
         }
         let mut left = self.prefix()?;
         loop {
-            let symbol = self.symbol();
-            if let Some((operator, power)) = binary(symbol, self.language) {
-                if power < least {
-                    break;
-                }
-                self.at += 1;
-                let right = self.expression(power + 1)?;
-                left = self.binary_node(left, right, |a, b| Kind::Binary(operator, a, b))?;
-                continue;
-            }
-            match symbol {
-                "&&" if power::AND >= least => {
-                    self.at += 1;
-                    let right = self.expression(power::AND + 1)?;
-                    left = self.binary_node(left, right, Kind::And)?;
-                }
-                "||" if power::OR >= least => {
-                    self.at += 1;
-                    let right = self.expression(power::OR + 1)?;
-                    left = self.binary_node(left, right, Kind::Or)?;
-                }
-                "?" if power::CHOICE >= least => {
-                    self.at += 1;
-                    let yes = self.expression(power::CHOICE)?;
-                    self.expect(":")?;
-                    let no = self.expression(power::CHOICE)?;
-                    let span = left.span.start..no.span.end;
-                    let below = [left.depth, yes.depth, no.depth];
-                    let kind = Kind::Choice(Box::new(left), Box::new(yes), Box::new(no));
-                    left = self.node(kind, span, &below)?;
-                }
-                _ => {
-                    let Some(operator) = assignment(symbol).filter(|_| power::ASSIGN >= least)
-                    else {
-                        break;
-                    };
-                    self.at += 1;
-                    let right = self.expression(power::ASSIGN)?;
-                    left = self.binary_node(left, right, |a, b| Kind::Assign(operator, a, b))?;
-                }
+            let before = self.at;
+            left = self.infix(left, least)?;
+            if self.at == before {
+                break;
             }
         }
         self.depth -= 1;
         Ok(left)
     }
 
-    fn operand(&mut self) -> Result<Node, Error> {
+    /// One operator and its right side, if it binds at least as strongly as `least`. Apart
+    /// from [`Self::expression`], whose frame stays small so.
+    fn infix(&mut self, left: Box<Node>, least: u8) -> Result<Box<Node>, Error> {
+        let symbol = self.symbol();
+        if let Some((operator, power)) = binary(symbol, self.language) {
+            if power < least {
+                return Ok(left);
+            }
+            self.at += 1;
+            let right = self.expression(power + 1)?;
+            return self.binary_node(left, right, |a, b| Kind::Binary(operator, a, b));
+        }
+        match symbol {
+            "&&" if power::AND >= least => {
+                self.at += 1;
+                let right = self.expression(power::AND + 1)?;
+                self.binary_node(left, right, Kind::And)
+            }
+            "||" if power::OR >= least => {
+                self.at += 1;
+                let right = self.expression(power::OR + 1)?;
+                self.binary_node(left, right, Kind::Or)
+            }
+            "?" if power::CHOICE >= least => self.choice(left),
+            _ => {
+                let Some(operator) = assignment(symbol).filter(|_| power::ASSIGN >= least) else {
+                    return Ok(left);
+                };
+                self.at += 1;
+                let right = self.expression(power::ASSIGN)?;
+                self.binary_node(left, right, |a, b| Kind::Assign(operator, a, b))
+            }
+        }
+    }
+
+    fn choice(&mut self, condition: Box<Node>) -> Result<Box<Node>, Error> {
+        self.at += 1;
+        let yes = self.expression(power::CHOICE)?;
+        self.expect(":")?;
+        let no = self.expression(power::CHOICE)?;
+        let span = condition.span.start..no.span.end;
+        let below = [condition.depth, yes.depth, no.depth];
+        self.node(Kind::Choice(condition, yes, no), span, &below)
+    }
+
+    fn operand(&mut self) -> Result<Box<Node>, Error> {
         self.expression(power::UNARY)
     }
 
-    fn prefix(&mut self) -> Result<Node, Error> {
+    fn prefix(&mut self) -> Result<Box<Node>, Error> {
         let start = self.token(0).span.start;
         let symbol = self.symbol();
         let unary = match symbol {
@@ -275,7 +284,7 @@ impl Parser<'_> {
     }
 
     /// `(T)x`, where it cannot be anything else.
-    fn cast(&mut self, start: usize) -> Result<Option<Node>, Error> {
+    fn cast(&mut self, start: usize) -> Result<Option<Box<Node>>, Error> {
         if self.symbol() != "(" {
             return Ok(None);
         }
@@ -297,7 +306,7 @@ impl Parser<'_> {
             let starts_operand = starts_operand && !rust;
             let starred = !ty.layers.is_empty() && !rust;
             // `(a)(b)` of a plain name would be a call; there are none, so it is a cast.
-            if sure && may_start || starred && may_start || starts_operand {
+            if starts_operand || may_start && (sure || starred) {
                 let operand = self.operand()?;
                 let node = self.unary_node(start, operand, |it| Kind::Cast(ty, it))?;
                 return Ok(Some(node));
@@ -310,38 +319,39 @@ impl Parser<'_> {
         Ok(None)
     }
 
-    fn primary(&mut self) -> Result<Node, Error> {
-        let span = self.token(0).span.clone();
+    fn primary(&mut self) -> Result<Box<Node>, Error> {
         match self.peek() {
             TokenKind::Symbol("(") => {
+                let start = self.token(0).span.start;
                 self.at += 1;
                 let inner = self.expression(0)?;
                 self.expect(")")?;
                 let end = self.tokens[self.at - 1].span.end;
                 let depth = inner.depth;
-                self.node(Kind::Paren(Box::new(inner)), span.start..end, &[depth])
+                self.node(Kind::Paren(inner), start..end, &[depth])
             }
-            TokenKind::Symbol("::") => self.name(),
-            TokenKind::Name(_) => self.name(),
-            _ => {
-                let token = self.advance();
-                let kind = match token.kind {
-                    TokenKind::Int(value, suffix) => self.integer(value, &suffix, &span)?,
-                    TokenKind::Float(value, suffix) => self.float(value, &suffix),
-                    TokenKind::Char(value, prefix) => self.character(value, &prefix),
-                    TokenKind::Text(bytes) => Kind::Text(bytes),
-                    TokenKind::Register(name) => Kind::Register(name),
-                    _ => {
-                        self.at -= 1;
-                        return Err(self.unexpected());
-                    }
-                };
-                self.node(kind, span, &[])
-            }
+            TokenKind::Symbol("::") | TokenKind::Name(_) => self.name(),
+            _ => self.literal(),
         }
     }
 
-    fn name(&mut self) -> Result<Node, Error> {
+    fn literal(&mut self) -> Result<Box<Node>, Error> {
+        let Token { kind, span } = self.advance();
+        let kind = match kind {
+            TokenKind::Int(value, suffix) => self.integer(value, &suffix, &span)?,
+            TokenKind::Float(value, suffix) => self.float(value, &suffix),
+            TokenKind::Char(value, prefix) => self.character(value, &prefix),
+            TokenKind::Text(bytes) => Kind::Text(bytes),
+            TokenKind::Register(name) => Kind::Register(name),
+            _ => {
+                self.at -= 1;
+                return Err(self.unexpected());
+            }
+        };
+        self.node(kind, span, &[])
+    }
+
+    fn name(&mut self) -> Result<Box<Node>, Error> {
         let start = self.token(0).span.start;
         let path = self.path(false)?;
         let span = start..self.tokens[self.at - 1].span.end;
@@ -359,7 +369,7 @@ impl Parser<'_> {
         self.node(kind, span, &[])
     }
 
-    fn size_of(&mut self, start: usize) -> Result<Node, Error> {
+    fn size_of(&mut self, start: usize) -> Result<Box<Node>, Error> {
         if self.symbol() == "(" {
             let before = (self.at, self.depth);
             self.at += 1;
@@ -378,7 +388,7 @@ impl Parser<'_> {
         self.unary_node(start, operand, Kind::SizeOf)
     }
 
-    fn suffixes(&mut self, mut node: Node) -> Result<Node, Error> {
+    fn suffixes(&mut self, mut node: Box<Node>) -> Result<Box<Node>, Error> {
         loop {
             let start = node.span.start;
             match (self.peek(), self.symbol()) {
@@ -402,7 +412,7 @@ impl Parser<'_> {
                         self.at += 2;
                     }
                     let depth = node.depth;
-                    node = self.node(Kind::Member(Box::new(node), name), start..end, &[depth])?;
+                    node = self.node(Kind::Member(node, name), start..end, &[depth])?;
                 }
                 (_, "[") => {
                     self.at += 1;
@@ -416,7 +426,7 @@ impl Parser<'_> {
                     self.at += 1;
                     let ty = self.type_name()?;
                     let (end, depth) = (ty.span.end, node.depth);
-                    node = self.node(Kind::Cast(ty, Box::new(node)), start..end, &[depth])?;
+                    node = self.node(Kind::Cast(ty, node), start..end, &[depth])?;
                 }
                 (_, "(") => {
                     return Err(error(

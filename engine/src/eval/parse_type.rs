@@ -180,11 +180,11 @@ impl Parser<'_> {
             if matches!(&token.kind, TokenKind::Symbol(",")) {
                 text.push(' ');
             }
-            match (&token.kind, &self.token(ahead + 1).kind) {
-                (TokenKind::Name(_), TokenKind::Name(_) | TokenKind::Symbol("*" | "&")) => {
-                    text.push(' ');
-                }
-                _ => {}
+            let next = &self.token(ahead + 1).kind;
+            if matches!(token.kind, TokenKind::Name(_))
+                && matches!(next, TokenKind::Name(_) | TokenKind::Symbol("*" | "&"))
+            {
+                text.push(' ');
             }
             if open <= 0 {
                 return (open == 0).then_some((ahead + 1, text));

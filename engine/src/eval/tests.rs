@@ -64,8 +64,8 @@ impl EvalContext for Nowhere {
 
 fn show(text: &str, language: Language) -> String {
     let mut nowhere = Nowhere(language);
-    let value = Expression::parse(text, language)
-        .and_then(|it| it.evaluate(&mut nowhere, Purpose::Look));
+    let value =
+        Expression::parse(text, language).and_then(|it| it.evaluate(&mut nowhere, Purpose::Look));
     match value {
         Ok(value) => {
             let shown = present(&nowhere, &value, &Limits::default());
@@ -122,7 +122,10 @@ fn c() {
             ("*(int *)16", "int <cannot read 4 bytes of memory at 0x10>"),
             ("NULL == 0", "int 1"),
             ("true + true", "int 2"),
-            ("1 = 2", "error: an assignment is not possible here, where values are only looked at"),
+            (
+                "1 = 2",
+                "error: an assignment is not possible here, where values are only looked at",
+            ),
             ("x", "error: no variable `x` here"),
             ("1 +", "error: the expression ends too early"),
             ("(1", "error: `)` is expected at the end"),
@@ -133,7 +136,10 @@ fn c() {
             ("\"abc", "error: this string has no closing `\"`"),
             ("0x", "error: digits are missing in this number"),
             ("12abc", "error: `abc` is no suffix of a number"),
-            ("f(1)", "error: functions cannot be called here (yet); only look at values"),
+            (
+                "f(1)",
+                "error: functions cannot be called here (yet); only look at values",
+            ),
         ],
     );
 }
@@ -162,8 +168,14 @@ fn rust() {
             ("5usize % 3", "usize 2".replace("usize", "u64").leak()),
             ("1 << 3 == 8", "bool true"),
             ("\"a\" == \"a\"", "bool true"),
-            ("340282366920938463463374607431768211455u128", "u128 340282366920938463463374607431768211455"),
-            ("340282366920938463463374607431768211456", "error: this number does not fit 128 bits"),
+            (
+                "340282366920938463463374607431768211455u128",
+                "u128 340282366920938463463374607431768211455",
+            ),
+            (
+                "340282366920938463463374607431768211456",
+                "error: this number does not fit 128 bits",
+            ),
             ("300u8", "error: 300 does not fit `u8`"),
             ("i128::MIN", "error: no variable `i128::MIN` here"),
         ],
@@ -221,7 +233,10 @@ fn hostile_input() {
         texts.push("-".repeat(depth) + "1");
     }
     // Every symbol next to every other.
-    let parts = ["1", "x", "'", "\"", "\\", "(", ")", "[", "]", ".", "->", "::", "<", ">", "*", "&", "-", "as", "int", "sizeof", "$", "\u{0}", "\u{301}", "é", "🦀", "0x", "1e", "_", "?", ":", "="];
+    let parts = [
+        "1", "x", "'", "\"", "\\", "(", ")", "[", "]", ".", "->", "::", "<", ">", "*", "&", "-",
+        "as", "int", "sizeof", "$", "\u{0}", "\u{301}", "é", "🦀", "0x", "1e", "_", "?", ":", "=",
+    ];
     for a in parts {
         for b in parts {
             for c in parts {

@@ -213,13 +213,14 @@ impl Writer<'_> {
 
     fn address(&mut self, addr: LoadAddr, of: &Ty) {
         let _ = write!(self.out, "{:#x}", addr.0);
-        if addr.0 != 0 && matches!(of.shape(), Shape::Function) {
-            if let Some((name, offset)) = symbol(self.target, addr) {
-                let _ = match offset {
-                    0 => write!(self.out, " <{name}>"),
-                    _ => write!(self.out, " <{name}+{offset}>"),
-                };
-            }
+        if addr.0 != 0
+            && matches!(of.shape(), Shape::Function)
+            && let Some((name, offset)) = symbol(self.target, addr)
+        {
+            let _ = match offset {
+                0 => write!(self.out, " <{name}>"),
+                _ => write!(self.out, " <{name}+{offset}>"),
+            };
         }
     }
 

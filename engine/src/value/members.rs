@@ -23,6 +23,9 @@ pub enum Part<'a> {
     Static(&'a Member),
 }
 
+/// What is done with each part: the object it is in, that object's type, the part.
+pub type Visit<'a> = dyn FnMut(&Value, &Arc<DwarfTy>, Part<'_>) -> Result<(), Error> + 'a;
+
 /// A data member of `object`, whose type is `ty`.
 ///
 /// # Errors
@@ -142,7 +145,7 @@ pub fn parts(
     target: &dyn Target,
     object: &Value,
     ty: &Arc<DwarfTy>,
-    visit: &mut dyn FnMut(&Value, &Arc<DwarfTy>, Part<'_>) -> Result<(), Error>,
+    visit: &mut Visit<'_>,
 ) -> Result<(), Error> {
     parts_within(target, object, ty, 0, visit)
 }
@@ -152,7 +155,7 @@ fn parts_within(
     object: &Value,
     ty: &Arc<DwarfTy>,
     depth: usize,
-    visit: &mut dyn FnMut(&Value, &Arc<DwarfTy>, Part<'_>) -> Result<(), Error>,
+    visit: &mut Visit<'_>,
 ) -> Result<(), Error> {
     let Some(composite) = ty.composite() else {
         return Ok(());

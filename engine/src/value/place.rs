@@ -251,7 +251,7 @@ fn read_parts(
 }
 
 fn copy_bits(from: &[u8], skip: u64, to: &mut [u8], at: u64, count: u64) {
-    if skip == 0 && at % 8 == 0 && count % 8 == 0 {
+    if skip == 0 && at.is_multiple_of(8) && count.is_multiple_of(8) {
         let (at, count) = (at as usize / 8, count as usize / 8);
         if let (Some(to), Some(from)) = (to.get_mut(at..at + count), from.get(..count)) {
             to.copy_from_slice(from);

@@ -13,7 +13,7 @@ use dwarf::{
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child as Process, Command, Stdio};
 use std::sync::Arc;
 
@@ -282,7 +282,7 @@ impl Program {
     }
 }
 
-fn first_mapping(pid: u32, path: &PathBuf) -> u64 {
+fn first_mapping(pid: u32, path: &Path) -> u64 {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
     let line = maps
         .lines()
