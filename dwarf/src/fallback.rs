@@ -44,7 +44,11 @@ pub(crate) fn without_rules(
             let pc = bias.file(pc);
             match prologue(module, pc) {
                 Prologue::Entry => {
-                    if let Some(caller) = at_entry(memory, registers)? {
+                    // A program's first instruction has no caller, and its arguments on the stack.
+                    if let Some(caller) = at_entry(memory, registers)?
+                        && let Some((FrameAddress::ReturnAddress(back), _)) = &caller.caller
+                        && is_code(modules, *back)
+                    {
                         return Ok(caller);
                     }
                 }

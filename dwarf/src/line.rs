@@ -53,8 +53,15 @@ pub(crate) struct Group<'a> {
 }
 
 impl Group<'_> {
+    /// The row that says where the code comes from: the last one, but a recommended
+    /// breakpoint place wins over one that is none (gcc's view numbers put several rows at one
+    /// address, and a person who stops there set the breakpoint on the recommended one).
     fn last(&self) -> Option<&Row> {
-        self.rows.last()
+        self.rows
+            .iter()
+            .rev()
+            .find(|row| row.is_stmt)
+            .or(self.rows.last())
     }
 
     /// Line of the code, 0 if the compiler made it.
@@ -65,6 +72,11 @@ impl Group<'_> {
     /// Number of the code's file.
     pub(crate) fn file(&self) -> u32 {
         self.last().map_or(0, |row| row.file)
+    }
+
+    /// Column of the code.
+    fn column(&self) -> u16 {
+        self.last().map_or(0, |row| row.column)
     }
 
     /// Whether any row of the code's own line recommends a breakpoint here.
@@ -96,6 +108,8 @@ pub(crate) struct LineHits {
     runs: u32,
     /// Addresses where the line has a row, but another line's row takes the code.
     pub(crate) shadowed: Vec<(u64, u16)>,
+    /// Addresses of the line's code that no row recommends.
+    pub(crate) continued: Vec<(u64, u16)>,
 }
 
 impl Program {
@@ -330,8 +344,9 @@ impl LineTable {
                         in_run = true;
                         hits.runs += 1;
                     }
-                    if let Some(column) = group.stmt_for(group.file(), line) {
-                        hits.effective.push((group.start, column, hits.runs));
+                    match group.stmt_for(group.file(), line) {
+                        Some(column) => hits.effective.push((group.start, column, hits.runs)),
+                        None => hits.continued.push((group.start, group.column())),
                     }
                     shadowed_before = true;
                     continue;

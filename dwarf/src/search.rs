@@ -109,6 +109,16 @@ pub(crate) fn line_locations(
         place.instance = instance;
         found.push(place);
     }
+    // clang recommends only the first of several inlined copies that follow each other; the
+    // others begin the line all the same, where the code of theirs does.
+    let mut begun: FxHashSet<u64> = found.iter().map(|place| place.instance).collect();
+    for mut place in places.continued {
+        let (function, instance) = instance_at(module, place.addr);
+        if instance != function && begun.insert(instance) {
+            place.instance = instance;
+            found.push(place);
+        }
+    }
     found.sort_by_key(|place| place.addr);
     found
 }

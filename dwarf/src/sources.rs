@@ -190,16 +190,19 @@ impl DebugInfo {
                     .into_iter()
                     .map(|(addr, column, run)| (location(addr, column), (number, run))),
             );
-            places.shadowed.extend(
-                hits.shadowed
-                    .into_iter()
-                    .map(|(addr, column)| location(addr, column)),
-            );
+            let unranked = |hits: Vec<(u64, u16)>| {
+                hits.into_iter()
+                    .map(|(addr, column)| location(addr, column))
+            };
+            places.shadowed.extend(unranked(hits.shadowed));
+            places.continued.extend(unranked(hits.continued));
         }
         places.effective.sort_by_key(|(place, _)| place.addr);
         places.effective.dedup_by_key(|(place, _)| place.addr);
-        places.shadowed.sort_by_key(|place| place.addr);
-        places.shadowed.dedup_by_key(|place| place.addr);
+        for rest in [&mut places.shadowed, &mut places.continued] {
+            rest.sort_by_key(|place| place.addr);
+            rest.dedup_by_key(|place| place.addr);
+        }
         places
     }
 
@@ -374,6 +377,8 @@ pub(crate) struct LinePlaces {
     pub(crate) effective: Vec<(LineLocation, (u32, u32))>,
     /// Places where the line starts, but the code counts as another line's.
     pub(crate) shadowed: Vec<LineLocation>,
+    /// Places whose code is of the line, but that no row recommends.
+    pub(crate) continued: Vec<LineLocation>,
 }
 
 /// The program at `offset` (unless its version is unknown), and where the next one starts.

@@ -619,7 +619,7 @@ impl Debugger {
                     (Box::new(plan), verdict)
                 }
                 (_, Some((back, cfa))) => {
-                    let (plan, verdict) = StepOut::begin(*back, *cfa);
+                    let (plan, verdict) = StepOut::begin(*back, *cfa, &view);
                     (Box::new(plan), verdict)
                 }
                 (_, None) => return Err(Error::OutermostFrame),
@@ -635,7 +635,7 @@ impl Debugger {
                 }
                 // Without lines here, the next line is the caller's.
                 (None, Some((back, cfa))) => {
-                    let (plan, verdict) = StepOut::begin(*back, *cfa);
+                    let (plan, verdict) = StepOut::begin(*back, *cfa, &view);
                     (Box::new(plan), verdict)
                 }
                 (None, None) => {

@@ -3,6 +3,7 @@
 use crate::debugger::{ModuleId, ModuleInfo};
 use crate::os::Backend;
 use dwarf::{AddrRange, LoadAddr, LoadBias, Memory, Module, ModuleMap};
+use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -58,6 +59,8 @@ pub struct Modules {
     next_id: u32,
     /// What went wrong with images, for the console.
     pub notes: Vec<String>,
+    /// Where C++ handlers begin (`__cxa_begin_catch`), once somebody asked.
+    catch_entries: OnceCell<Vec<LoadAddr>>,
 }
 
 /// What changed.
@@ -87,6 +90,7 @@ impl Modules {
 
     /// Forgets all images (the process replaced its program, or is gone).
     pub fn clear(&mut self) -> Vec<Loaded> {
+        self.catch_entries.take();
         std::mem::take(&mut self.loaded)
     }
 
@@ -97,6 +101,7 @@ impl Modules {
         is_program: bool,
         listed: bool,
     ) -> ModuleId {
+        self.catch_entries.take();
         let id = ModuleId(self.next_id);
         self.next_id += 1;
         let range = module.load_range();
@@ -109,6 +114,24 @@ impl Modules {
             listed,
         });
         id
+    }
+
+    /// What every C++ handler calls first: there an exception has arrived (Itanium C++ ABI
+    /// "Exception Handling" §2.5.3).
+    pub fn catch_entries(&self) -> &[LoadAddr] {
+        self.catch_entries.get_or_init(|| {
+            self.loaded
+                .iter()
+                .flat_map(|loaded| {
+                    let symbols = loaded.module.symbols_named("__cxa_begin_catch");
+                    let code = symbols
+                        .into_iter()
+                        .filter(|symbol| symbol.kind == dwarf::SymbolKind::Function);
+                    code.map(|symbol| loaded.bias.load(symbol.addr))
+                        .collect::<Vec<_>>()
+                })
+                .collect()
+        })
     }
 
     fn open(&mut self, path: &Path) -> Option<Arc<Module>> {
@@ -233,6 +256,9 @@ impl Modules {
                 !loaded.listed || listed.iter().any(|(bias, _)| *bias == loaded.bias)
             });
         self.loaded = stay;
+        if !gone.is_empty() {
+            self.catch_entries.take();
+        }
         change.removed = gone;
         for (bias, path) in listed {
             let known = self

@@ -75,10 +75,11 @@ pub fn run_with(source: &str, flags: Flags, breakpoints: &[&str], steps: &[(Step
             client.expect_exit();
             continue;
         }
-        client.expect_stopped(match step {
-            Step::Continue => "breakpoint",
-            _ => "step",
-        });
+        match step {
+            Step::Continue => client.expect_stopped("breakpoint"),
+            // A step that ends at a breakpoint has hit it.
+            _ => client.expect_stopped_by(&["step", "breakpoint"]),
+        };
         client.expect_line(&fixture, place);
     }
     client.disconnect();

@@ -558,7 +558,6 @@ fn bad_expressions() {
     for expression in [
         "no_such_name",
         "whole.member",
-        "point->x",
         "*whole",
         "*nothing",
         "nothing[0]",

@@ -287,7 +287,10 @@ fn pause_and_go_on() {
     let fixture = Fixture::of("c/spin.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
+    client.set_function_breakpoints(&["main"]);
     client.configure();
+    client.expect_stopped("function breakpoint");
+    client.continue_();
     for _ in 0..10 {
         client.pause();
         let names = client.function_names();

@@ -439,7 +439,7 @@ fn rust_values() {
             ("boxed.y", "6"),
             ("reference.x", "-1"),
             ("tuple.0", "1"),
-            ("tuple.2", "3"),
+            ("tuple.2", "3.0"),
             ("pair.0", "7"),
             ("array[1] + 1", "21"),
             ("wrapped.inner", "31"),

@@ -26,6 +26,13 @@ struct Asked {
     line: u32,
 }
 
+impl Breakpoints {
+    /// Whether the client set it on a line (and not on a function).
+    pub fn is_on_line(&self, id: BreakpointId) -> bool {
+        self.asked.contains_key(&id)
+    }
+}
+
 /// Replaces the breakpoints of one source.
 pub enum SetBreakpoints {}
 

@@ -4,7 +4,7 @@ mod condition;
 mod resolve;
 pub(crate) mod site;
 
-use crate::debugger::{Debugger, ModuleId, State};
+use crate::debugger::{Debugger, ModuleId};
 use crate::error::Error;
 use crate::eval::{EvalContext, Expression, Purpose};
 use crate::event::{Event, StopReason, ThreadId};
@@ -475,10 +475,5 @@ impl Debugger {
             text,
         });
         Ok(false)
-    }
-
-    /// Whether breakpoints can be planted now.
-    pub(crate) fn has_code(&self) -> bool {
-        !matches!(self.state(), State::NoProcess | State::Ended)
     }
 }

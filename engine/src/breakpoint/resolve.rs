@@ -57,7 +57,7 @@ fn resolve_line(
             keep_column(&mut locations, column);
         }
         for location in first_of_each_instance(&loaded.module, locations) {
-            bound.push(bind(loaded, location.addr));
+            bound.push(bind(loaded, behind_prologue(&loaded.module, location.addr)));
         }
     }
     bound.sort_by_key(|bound| bound.addr);
@@ -129,6 +129,14 @@ fn first_of_each_instance(module: &Module, locations: Vec<LineLocation>) -> Vec<
         kept.append(&mut group);
     }
     kept
+}
+
+/// A place at a function's very entry moves behind its prologue, where arguments can be read.
+fn behind_prologue(module: &Module, addr: FileAddr) -> FileAddr {
+    match module.function_at(addr) {
+        Some(function) if function.entry == addr => module.body_start(&function),
+        _ => addr,
+    }
 }
 
 fn bind(loaded: &Loaded, addr: FileAddr) -> Bound {

@@ -45,6 +45,34 @@ pub struct View<'a> {
     pub memory: &'a dyn Memory,
 }
 
+impl View<'_> {
+    /// What to run to for `targets`, if an exception may come instead.
+    fn run_to(&self, targets: impl IntoIterator<Item = Target>) -> Verdict {
+        let catches = self.modules.catch_entries().iter();
+        let catches = catches.map(|addr| Target { addr: *addr, sp: 0 });
+        Verdict::RunTo(targets.into_iter().chain(catches).collect())
+    }
+
+    /// Whether a C++ handler is beginning.
+    fn is_catching(&self) -> bool {
+        self.modules
+            .catch_entries()
+            .contains(&self.registers.pc())
+    }
+
+    /// The handler that is beginning, if its frame is the one whose stack pointer was `sp`, or
+    /// an older one.
+    fn handler(&self, sp: u64) -> Option<Target> {
+        let here = self.registers.sp();
+        let back = self.memory.read_uint(LoadAddr(here), 8).ok()?;
+        let handler = Target {
+            addr: LoadAddr(back),
+            sp: here.wrapping_add(8),
+        };
+        (handler.sp >= sp).then_some(handler)
+    }
+}
+
 /// A step in progress.
 pub trait Plan {
     /// The thread stopped after a single instruction, or at a target.

@@ -61,6 +61,8 @@ pub struct StepRange {
     about: Option<(Instruction, u64)>,
     /// On the way through a call.
     phase: Phase,
+    /// Where the call comes back to.
+    back: Option<Target>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -73,6 +75,8 @@ enum Phase {
     Entering(LoadAddr),
     /// Until the function that replaced ours by a jump returns.
     InTailCall,
+    /// To where the handler of an exception goes on.
+    Catching,
 }
 
 impl StepRange {
@@ -84,6 +88,7 @@ impl StepRange {
             ranges: Vec::new(),
             about: None,
             phase: Phase::Stepping,
+            back: None,
         };
         let pc = view.registers.pc();
         if let Some(loaded) = view.modules.at(pc)
@@ -121,14 +126,15 @@ impl StepRange {
             addr: call.return_address,
             sp: *sp,
         };
+        self.back = Some(back);
         if self.into
             && let Some(body) = body_of(view, call.target)
         {
             self.phase = Phase::Entering(body);
-            return Verdict::RunTo(vec![Target { addr: body, sp: 0 }, back]);
+            return view.run_to([Target { addr: body, sp: 0 }, back]);
         }
         self.phase = Phase::InCall;
-        Verdict::RunTo(vec![back])
+        view.run_to([back])
     }
 
     fn step_on(&mut self, view: &View<'_>) -> Verdict {
@@ -203,6 +209,21 @@ impl StepRange {
         self.step_on(view)
     }
 
+    /// The handler of an exception has begun, in our frame or an older one.
+    fn caught(&mut self, view: &View<'_>) -> Verdict {
+        let pc = view.registers.pc();
+        let has_lines = view.modules.at(pc).is_some_and(|loaded| {
+            let row = loaded.module.row_at(loaded.bias.file(pc - 1));
+            row.is_some_and(|row| row.location.is_some())
+        });
+        if has_lines {
+            Verdict::Done
+        } else {
+            self.phase = Phase::Stepping;
+            Verdict::Abandon
+        }
+    }
+
     /// The frame returned to its caller.
     fn left(&self, view: &View<'_>) -> Verdict {
         let pc = view.registers.pc();
@@ -230,6 +251,7 @@ impl StepRange {
             addr: LoadAddr(back),
             sp: sp.wrapping_add(8),
         };
+        self.back = Some(back);
         if self.into
             && let Some(body) = body_of(view, view.registers.pc())
         {
@@ -237,17 +259,31 @@ impl StepRange {
                 return Verdict::Done;
             }
             self.phase = Phase::Entering(body);
-            return Verdict::RunTo(vec![Target { addr: body, sp: 0 }, back]);
+            return view.run_to([Target { addr: body, sp: 0 }, back]);
         }
         self.phase = Phase::InTailCall;
-        Verdict::RunTo(vec![back])
+        view.run_to([back])
     }
 }
 
 impl Plan for StepRange {
     fn on_stop(&mut self, view: &View<'_>) -> Verdict {
         let pc = view.registers.pc();
+        if self.phase != Phase::Stepping
+            && let Some(back) = self.back
+            && view.is_catching()
+        {
+            return match view.handler(back.sp) {
+                Some(handler) => {
+                    self.phase = Phase::Catching;
+                    Verdict::RunTo(vec![handler])
+                }
+                // Caught below us: the call goes on.
+                None => view.run_to([back]),
+            };
+        }
         match std::mem::replace(&mut self.phase, Phase::Stepping) {
+            Phase::Catching => return self.caught(view),
             Phase::Entering(body) if body == pc => return Verdict::Done,
             Phase::InTailCall => return self.left(view),
             // Back from a call: an older frame only if the call was the last one's.
