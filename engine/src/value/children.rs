@@ -18,6 +18,9 @@ const BLOCK: u64 = 1 << 20;
 /// A struct no larger is read in one go for all its members.
 const WHOLE: u64 = 4096;
 
+/// Elements of one answer; a length that nobody can check may be anything.
+const MOST: u64 = 1 << 20;
+
 /// Elements between two looks at the cancel flag.
 const CHECK_EVERY: u64 = 4096;
 
@@ -145,7 +148,7 @@ pub(super) fn count(target: &dyn Target, value: &Value) -> (u64, u64) {
     }
 }
 
-/// The children of a value in `range`, named ones counted first.
+/// The children of a value in `range`, named ones counted first; at most 2^20 elements.
 ///
 /// # Errors
 /// Cancelled.
@@ -292,7 +295,10 @@ fn element_children(
     range: Range<u64>,
 ) -> Result<Vec<Child>, Error> {
     let start = range.start.min(row.count);
-    let end = range.end.clamp(start, row.count);
+    let end = range
+        .end
+        .clamp(start, row.count)
+        .min(start.saturating_add(MOST));
     let values = row.values(target, start..end)?;
     Ok((start..)
         .zip(values)
@@ -357,12 +363,12 @@ impl Row {
                 }
             }
             for nth in 0..count {
-                let skip = nth * self.stride;
+                let skip = nth.wrapping_mul(self.stride);
                 let mut place = match &first {
                     Place::Memory(addr, _) => Place::Memory(*addr + skip, None),
                     other => other.offset(skip),
                 };
-                let bytes = block.get(skip as usize..(skip + size) as usize);
+                let bytes = block.get(skip as usize..skip.wrapping_add(size) as usize);
                 if let (Place::Memory(_, bytes_read), Some(bytes)) = (&mut place, bytes)
                     && !block.is_empty()
                 {

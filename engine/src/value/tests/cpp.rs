@@ -1,127 +1,135 @@
 use super::harness::Program;
 use dwarf::Language;
 
-fn program() -> Option<Program> {
-    Program::start(
-        &["g++", "-std=c++20", "-g", "-w"],
-        "fixture.cpp",
-        Language::Cpp,
-    )
-}
-
-#[test]
-fn texts() {
-    let Some(mut program) = program() else { return };
-    program.check(&[
-        (
-            "derived",
-            "~{<ns::Base> = {a = 1}, <ns::Other> = {o = 2}, x = 3, u = 4, f = ",
-        ),
-        (
-            "reference",
-            "~{<ns::Base> = {a = 1}, <ns::Other> = {o = 2}, x = 3, u = 4, f = ",
-        ),
-        ("box", "{value = 11}"),
-        ("text_box", "{value = \"boxed\"}"),
-        ("mode", "On"),
-        ("alias", "8"),
-        ("moved", "12"),
-        ("small", "\"small\""),
-        ("large", "\"a text that is too long for the small buffer\""),
-        ("none", "\"\""),
-        ("view", "\"seen\""),
-        (
-            "numbers",
-            "{0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 75, ...}",
-        ),
-        ("strings", "{\"one\", \"two\"}"),
-        ("triple", "{1, 2, 3}"),
-        ("nothing", "{}"),
-        ("boxes", "{{value = 1}, {value = 2}}"),
-        ("c16", "120 u'x'"),
-        ("c32", "121 U'y'"),
-        ("text16", "~u\"wide\""),
-        ("wc", "87 U'W'"),
-        ("null", "0x0"),
-        ("flag", "true"),
-        (
-            "bottom",
-            "~<Left> = {<Top> = {t = 1}, l = 2}, <Right> = {<Top> = {t = 1}, r = 3}, b = 4}",
-        ),
-        ("method", "~<ns::Derived::get"),
-        ("member", "16"),
-    ]);
-}
-
-#[test]
-fn children() {
-    let Some(mut program) = program() else { return };
-    let lines = program.opened("derived");
-    assert_eq!(lines[0], "ns::Base = {a = 1}");
-    assert!(lines.contains(&"x = 3".to_owned()), "{lines:?}");
-    assert!(lines.contains(&"u = 4".to_owned()), "{lines:?}");
-    assert!(lines.contains(&"count = 5".to_owned()), "{lines:?}");
-    assert_eq!(program.opened("constant"), lines);
-    assert_eq!(program.opened("numbers").len(), 100_000);
-    assert_eq!(program.opened("numbers")[777], "[777] = 3885");
-    assert_eq!(
-        program.opened("strings"),
-        ["[0] = \"one\"", "[1] = \"two\""]
-    );
-    assert_eq!(program.opened("triple")[2], "[2] = 3");
-}
-
-#[test]
-fn type_names() {
-    let Some(mut program) = program() else { return };
-    for (text, expected) in [
-        ("p", "plain"),
-        ("&p", "plain *"),
-        ("base", "ns::Base *"),
-        ("reference", "ns::Derived &"),
-        ("constant", "const ns::Derived *"),
-        ("alias", "int &"),
-        ("moved", "int &&"),
-        ("member", "int ns::Derived::*"),
-        ("box", "ns::Box<int>"),
+fn each(test: impl Fn(&mut Program)) {
+    for compiler in [
+        &["g++", "-std=c++20", "-g", "-w"][..],
+        &["g++", "-std=c++20", "-gdwarf-4", "-w"],
+        &["clang++", "-std=c++20", "-g", "-w"],
     ] {
-        assert_eq!(program.type_of(text), expected, "{text}");
+        if let Some(mut program) = Program::start(compiler, "fixture.cpp", Language::Cpp) {
+            test(&mut program);
+        }
     }
 }
 
 #[test]
+fn texts() {
+    each(|program| {
+        program.check(&[
+            (
+                "derived",
+                "~{<ns::Base> = {a = 1}, <ns::Other> = {o = 2}, x = 3, u = 4, f = ",
+            ),
+            (
+                "reference",
+                "~{<ns::Base> = {a = 1}, <ns::Other> = {o = 2}, x = 3, u = 4, f = ",
+            ),
+            ("box", "{value = 11}"),
+            ("text_box", "{value = \"boxed\"}"),
+            ("mode", "On"),
+            ("alias", "8"),
+            ("moved", "12"),
+            ("small", "\"small\""),
+            ("large", "\"a text that is too long for the small buffer\""),
+            ("none", "\"\""),
+            ("view", "\"seen\""),
+            (
+                "numbers",
+                "{0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 75, ...}",
+            ),
+            ("strings", "{\"one\", \"two\"}"),
+            ("triple", "{1, 2, 3}"),
+            ("nothing", "{}"),
+            ("boxes", "{{value = 1}, {value = 2}}"),
+            ("c16", "120 u'x'"),
+            ("c32", "121 U'y'"),
+            ("text16", "~u\"wide\""),
+            ("wc", "87 U'W'"),
+            ("null", "0x0"),
+            ("flag", "true"),
+            (
+                "bottom",
+                "~<Left> = {<Top> = {t = 1}, l = 2}, <Right> = {<Top> = {t = 1}, r = 3}, b = 4}",
+            ),
+            ("method", "~<ns::Derived::get"),
+            ("member", "16"),
+        ]);
+    });
+}
+
+#[test]
+fn children() {
+    each(|program| {
+        let lines = program.opened("derived");
+        assert_eq!(lines[0], "ns::Base = {a = 1}");
+        assert!(lines.contains(&"x = 3".to_owned()), "{lines:?}");
+        assert!(lines.contains(&"u = 4".to_owned()), "{lines:?}");
+        assert!(lines.contains(&"count = 5".to_owned()), "{lines:?}");
+        assert_eq!(program.opened("constant"), lines);
+        assert_eq!(program.opened("numbers").len(), 100_000);
+        assert_eq!(program.opened("numbers")[777], "[777] = 3885");
+        assert_eq!(
+            program.opened("strings"),
+            ["[0] = \"one\"", "[1] = \"two\""]
+        );
+        assert_eq!(program.opened("triple")[2], "[2] = 3");
+    });
+}
+
+#[test]
+fn type_names() {
+    each(|program| {
+        for (text, expected) in [
+            ("p", "plain"),
+            ("&p", "plain *"),
+            ("base", "ns::Base *"),
+            ("reference", "ns::Derived &"),
+            ("constant", "const ns::Derived *"),
+            ("alias", "int &"),
+            ("moved", "int &&"),
+            ("member", "int ns::Derived::*"),
+            ("box", "ns::Box<int>"),
+        ] {
+            assert_eq!(program.type_of(text), expected, "{text}");
+        }
+    });
+}
+
+#[test]
 fn expressions() {
-    let Some(mut program) = program() else { return };
-    program.check(&[
-        ("alias + 1", "9"),
-        ("derived.a", "1"),
-        ("derived.o + derived.u", "6"),
-        ("constant->x", "3"),
-        ("ns::Derived::count", "5"),
-        ("derived.count", "5"),
-        ("mode == ns::Mode::On", "true"),
-        ("mode == On", "true"),
-        ("(ns::Mode)0", "Off"),
-        ("numbers[99999]", "499995"),
-        ("numbers[100000]", "~error: there are 100000 elements"),
-        ("strings[1]", "\"two\""),
-        ("strings[1] == \"two\"", "true"),
-        ("small == \"small\"", "true"),
-        ("small < \"t\"", "true"),
-        ("small == large", "false"),
-        ("small[1]", "109 'm'"),
-        ("view == \"seen\"", "true"),
-        ("triple[1] * 2", "4"),
-        ("bottom.t", "1"),
-        ("box.value > 10", "true"),
-        ("base->a", "1"),
-        ("sizeof(ns::Box<int>)", "4"),
-        ("((ns::Derived *)base)->x", "3"),
-        ("alias = 9", "9"),
-        ("number", "9"),
-        ("mode = Off", "Off"),
-        ("boxes[1].value", "2"),
-        ("null == nullptr", "true"),
-        ("!flag", "false"),
-    ]);
+    each(|program| {
+        program.check(&[
+            ("alias + 1", "9"),
+            ("derived.a", "1"),
+            ("derived.o + derived.u", "6"),
+            ("constant->x", "3"),
+            ("ns::Derived::count", "5"),
+            ("derived.count", "5"),
+            ("mode == ns::Mode::On", "true"),
+            ("mode == On", "true"),
+            ("(ns::Mode)0", "Off"),
+            ("numbers[99999]", "499995"),
+            ("numbers[100000]", "~error: there are 100000 elements"),
+            ("strings[1]", "\"two\""),
+            ("strings[1] == \"two\"", "true"),
+            ("small == \"small\"", "true"),
+            ("small < \"t\"", "true"),
+            ("small == large", "false"),
+            ("small[1]", "109 'm'"),
+            ("view == \"seen\"", "true"),
+            ("triple[1] * 2", "4"),
+            ("bottom.t", "1"),
+            ("box.value > 10", "true"),
+            ("base->a", "1"),
+            ("sizeof(ns::Box<int>)", "4"),
+            ("((ns::Derived *)base)->x", "3"),
+            ("alias = 9", "9"),
+            ("number", "9"),
+            ("mode = Off", "Off"),
+            ("boxes[1].value", "2"),
+            ("null == nullptr", "true"),
+            ("!flag", "false"),
+        ]);
+    });
 }

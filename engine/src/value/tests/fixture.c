@@ -19,7 +19,12 @@ unsigned char uc = 'A'; signed char sc = -1; char c = 'z', newline = '\n';
 short s16 = -300; unsigned short u16 = 65000; long l = -5000000000L; unsigned long ul = 18446744073709551615UL;
 __int128 big = ((__int128)1 << 100); unsigned __int128 ubig = ~(unsigned __int128)0;
 float f = 1.1f; double d = 0.1, whole = 2.0, huge = 1e300, not_a_number = 0.0 / 0.0; long double ld = 1.5L;
-_Float16 h = 0.5; double complex z = 1.0 + 2.0 * I;
+#ifdef __clang__
+float h = 0.5;
+#else
+_Float16 h = 0.5;
+#endif
+ double complex z = 1.0 + 2.0 * I;
 bool yes = true, no = false;
 wchar_t wide = L'w'; wchar_t wides[] = L"wide"; 
 struct node leaf = {3, 0, 0}; struct node root = {1, &leaf, 0}; struct node *root_pointer = &root, *null_node = 0, *bad_node = (struct node *)16;

@@ -5,7 +5,7 @@
 #include <vector>
 #include <memory>
 namespace ns {
-struct Base { int a = 1; virtual ~Base() {} };
+struct Base { int a = 1; virtual ~Base(); }; Base::~Base() {}
 struct Other { int o = 2; };
 class Derived : public Base, public Other { public: static int count; int x = 3; union { int u = 4; float f; }; int get() const { return x; } };
 int Derived::count = 5;

@@ -3,4 +3,5 @@
 mod c;
 mod cpp;
 mod harness;
+mod noise;
 mod rust;

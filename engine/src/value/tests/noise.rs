@@ -1,0 +1,139 @@
+//! Types of real programs over memory that means nothing: bounded, and without panics.
+
+use super::harness::Program;
+use crate::error::Error;
+use crate::value::{Limits, Place, RegisterPlace, Target, Value, children, present};
+use dwarf::{Language, LoadAddr, LoadBias, Memory, Module, ModuleMap, Unreadable};
+use std::sync::Arc;
+
+struct Noise<'a> {
+    program: &'a Program,
+    seed: u64,
+}
+
+impl Memory for Noise<'_> {
+    fn read(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), Unreadable> {
+        let word = |index: u64| {
+            let mut mixed = (index ^ self.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            mixed ^= mixed >> 29;
+            match mixed % 7 {
+                0 => 0,
+                1 => mixed >> 8 & 0xff,
+                2 => u64::MAX,
+                3 => mixed >> 20 & 0xffff_ffff,
+                4 => addr.0 & !7,
+                5 => 1 << 62,
+                _ => mixed,
+            }
+        };
+        if addr.0 % 4096 == 16 {
+            let len = buffer.len();
+            return Err(Unreadable { addr, len });
+        }
+        for (offset, byte) in buffer.iter_mut().enumerate() {
+            let at = addr.0.wrapping_add(offset as u64);
+            *byte = word(at / 8).to_le_bytes()[(at % 8) as usize];
+        }
+        Ok(())
+    }
+}
+
+impl Target for Noise<'_> {
+    fn memory(&self) -> &dyn Memory {
+        self
+    }
+    fn modules(&self) -> &dyn ModuleMap {
+        self.program
+    }
+    fn module_at(&self, addr: LoadAddr) -> Option<(Arc<Module>, LoadBias)> {
+        Target::module_at(self.program, addr)
+    }
+    fn images(&self) -> Vec<(Arc<Module>, LoadBias)> {
+        self.program.images()
+    }
+    fn write_memory(&mut self, addr: LoadAddr, bytes: &[u8]) -> Result<(), Error> {
+        let len = bytes.len();
+        Err(Error::Unwritable { addr, len })
+    }
+    fn write_register(&mut self, _: RegisterPlace, _: &[u8]) -> Result<(), Error> {
+        Err(Error::OptimizedOut)
+    }
+}
+
+fn walk(target: &Noise<'_>, value: &Value, depth: usize) {
+    let limits = Limits::default();
+    let shown = present(target, value, &limits);
+    // The bound is kept up to one string and its escapes.
+    assert!(shown.text.len() <= limits.text + 3, "{}", shown.text.len());
+    if depth > 3 {
+        return;
+    }
+    for child in children(target, value, 0..12).unwrap() {
+        if let Ok(value) = &child.value {
+            walk(target, value, depth + 1);
+        }
+    }
+    let far = shown.indexed.saturating_sub(2);
+    for child in children(target, value, far..u64::MAX).unwrap() {
+        if let Ok(value) = &child.value {
+            walk(target, value, 4);
+        }
+    }
+}
+
+fn all(mut program: Program, names: &[&str]) {
+    let values: Vec<Value> = names.iter().map(|name| program.eval(name)).collect();
+    for seed in 0..60 {
+        let noise = Noise {
+            program: &program,
+            seed,
+        };
+        for value in &values {
+            let addr = LoadAddr(seed * 8 + 0x1000);
+            let moved = Value::new(value.ty.clone(), Place::Memory(addr, None));
+            walk(&noise, &moved, 0);
+        }
+    }
+}
+
+#[test]
+fn rust() {
+    let compiler = ["rustc", "-g", "--edition", "2021", "-A", "warnings"];
+    if let Some(program) = Program::start(&compiler, "fixture.rs", Language::Rust) {
+        all(program, &["*POINTER", "ALL", "list", "vec", "strings"]);
+    }
+}
+
+#[test]
+fn cpp() {
+    let compiler = ["g++", "-std=c++20", "-g", "-w"];
+    if let Some(program) = Program::start(&compiler, "fixture.cpp", Language::Cpp) {
+        let names = [
+            "derived", "base", "small", "numbers", "strings", "boxes", "triple", "bottom", "view",
+            "text16", "method", "text_box",
+        ];
+        all(program, &names);
+    }
+}
+
+#[test]
+fn c() {
+    if let Some(program) = Program::start(&["gcc", "-g", "-w"], "fixture.c", Language::C) {
+        let names = [
+            "all",
+            "root",
+            "fields",
+            "anonymous",
+            "names",
+            "matrix",
+            "flex",
+            "text",
+            "ld",
+            "z",
+            "both",
+            "function",
+            "ring",
+        ];
+        all(program, &names);
+    }
+}
