@@ -124,6 +124,8 @@ fn the_adapter_killed_leaves_what_it_attached_to() {
     let mut client = DapClient::spawn();
     client.attach(debuggee.pid(), json!({}));
     client.configure();
+    // All it has to say is said.
+    client.ask("threads", json!({}));
     process::send_signal(client.adapter_pid(), Signal::SIGKILL);
     client.wait_exit();
     debuggee.expect_running();
