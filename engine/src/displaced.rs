@@ -1,6 +1,7 @@
 //! Stepping off a breakpoint without lifting it: the covered instruction has a copy elsewhere
 //! (a slot), with a jump back behind it, so that no other thread ever runs past the site and
-//! the thread needs no second stop. Calls are emulated: from a slot they would push its address.
+//! the thread needs no second stop. Indirect calls are emulated: from a slot they would push
+//! its address.
 
 use crate::arch::x86_64::{self, SLOT_SIZE};
 use crate::os::{Backend, Mapping, RegisterSet};
@@ -24,7 +25,7 @@ struct Slot {
     start: LoadAddr,
     /// Where the jump back begins.
     jump: LoadAddr,
-    /// Where it goes: behind the original.
+    /// Where it goes: behind the original, or to what it calls.
     next: LoadAddr,
 }
 
@@ -39,7 +40,9 @@ pub enum Origin {
     Inside,
 }
 
-/// How a thread gets over the covered instruction.
+/// How a thread gets over the covered instruction. Made once a hit and used at once: boxing
+/// the registers would cost more than moving them.
+#[allow(clippy::large_enum_variant)]
 pub enum Over {
     /// Set these registers and let it run.
     Go(RegisterSet),
@@ -78,7 +81,8 @@ impl Slots {
         let Some(instruction) = x86_64::read(memory, site) else {
             return Over::Impossible;
         };
-        if x86_64::is_call(&instruction) {
+        if x86_64::is_call(&instruction) && instruction.op0_kind() != iced_x86::OpKind::NearBranch64
+        {
             let Some(call) = x86_64::call(&instruction, &registers, memory) else {
                 return Over::Impossible;
             };
@@ -115,12 +119,20 @@ impl Slots {
             Slot {
                 start,
                 jump: start + relocated.jump as u64,
-                next: LoadAddr(instruction.next_ip()),
+                next: relocated.next,
             },
         );
         self.origins.insert(start, site);
         registers.set_pc(start);
         Over::Go(registers)
+    }
+
+    /// Registers with which a thread at `site` would be well off without us: in the copy of
+    /// what the trap covers.
+    pub fn refuge(&self, site: LoadAddr, registers: &RegisterSet) -> Option<RegisterSet> {
+        let mut registers = *registers;
+        registers.set_pc(self.slots.get(&site)?.start);
+        Some(registers)
     }
 
     /// A region was mapped.

@@ -94,8 +94,8 @@ pub enum StopReason {
     Trap,
 }
 
-/// A signal number; real-time signals too.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+/// A signal number; real-time signals too. 0 is none.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Signal(pub i32);
 
 /// A signal with what the kernel says of it.

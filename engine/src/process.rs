@@ -139,13 +139,13 @@ impl Debugger {
                 return true;
             }
             WaitStatus::Execed(former) => {
-                self.mark_stopped(thread);
+                self.mark_stopped(thread, status);
                 self.on_exec(thread, former);
                 return true;
             }
             _ => {}
         }
-        self.mark_stopped(thread);
+        self.mark_stopped(thread, status);
         match status {
             WaitStatus::Cloned(new) => {
                 self.adopt(new);
@@ -175,11 +175,12 @@ impl Debugger {
         }
     }
 
-    fn mark_stopped(&mut self, thread: ThreadId) {
+    fn mark_stopped(&mut self, thread: ThreadId, status: WaitStatus) {
         if let Some(state) = self.thread_mut(thread) {
             state.stopped = true;
             state.interrupted = false;
             state.registers = None;
+            state.trapped = status == WaitStatus::Signal(Signal(libc::SIGTRAP));
         }
     }
 
@@ -655,6 +656,9 @@ impl Debugger {
             self.os.resume(thread, Resume::Step, Signal(0));
             match self.os.await_stop(thread)? {
                 WaitStatus::Signal(Signal(libc::SIGTRAP)) => {
+                    if let Some(state) = self.thread_mut(thread) {
+                        state.trapped = true;
+                    }
                     result = self
                         .os
                         .registers(thread)
@@ -778,6 +782,13 @@ impl Debugger {
         if let Some(state) = self.thread_mut(thread) {
             state.passed = pc;
         }
+        if self
+            .process
+            .as_ref()
+            .is_some_and(|process| !process.launched)
+        {
+            self.park_all();
+        }
         if let Some(process) = &mut self.process
             && process.state == State::Stopped
         {
@@ -785,6 +796,74 @@ impl Debugger {
             self.events
                 .push_back(Event::Stopped(Stop { thread, reason }));
         }
+    }
+
+    /// Makes the stopped threads of a process that outlives us fit to go on should we be killed
+    /// now: none is about to be told of a SIGTRAP of ours, none stands before (or inside) one
+    /// of our traps.
+    fn park_all(&mut self) {
+        let threads: Vec<ThreadId> = match &self.process {
+            Some(process) => process.threads.keys().copied().collect(),
+            None => return,
+        };
+        for thread in threads {
+            let Some(state) = self.thread_mut(thread) else {
+                continue;
+            };
+            if !state.stopped || state.deferred.is_some() || state.signal.0 != 0 {
+                continue;
+            }
+            let Some(registers) = self.registers_of(thread) else {
+                continue;
+            };
+            let site = registers.pc();
+            let mut refuge = None;
+            if self.sites.get(site).is_some() && self.make_slot(thread, site, &registers) {
+                // An indirect call has no copy: there the guardian must be quick.
+                refuge = self.slots.refuge(site, &registers);
+            }
+            self.end_trap_stop(thread);
+            match refuge {
+                Some(refuge) => {
+                    self.os.set_registers(thread, &refuge);
+                    if let Some(state) = self.thread_mut(thread) {
+                        state.unwritten = true;
+                    }
+                }
+                None => self.write_registers(thread),
+            }
+        }
+    }
+
+    /// Takes a thread out of the stop in which it is about to be told of a SIGTRAP.
+    fn end_trap_stop(&mut self, thread: ThreadId) {
+        let trapped = self
+            .thread_mut(thread)
+            .is_some_and(|state| std::mem::take(&mut state.trapped));
+        if !trapped {
+            return;
+        }
+        self.write_registers(thread);
+        // An interrupt that is pending ends the signal's stop before any instruction.
+        self.os.interrupt(thread);
+        self.os.resume(thread, Resume::Continue, Signal(0));
+        match self.os.await_stop(thread) {
+            Some(WaitStatus::Interrupted) | None => {}
+            Some(status @ (WaitStatus::Exited(_) | WaitStatus::Killed(_))) => {
+                self.thread_ended(thread, status);
+            }
+            Some(status) => self.defer(thread, status),
+        }
+    }
+
+    /// Makes a copy of what the trap at `site` covers, if that can be done without side effects.
+    fn make_slot(&mut self, thread: ThreadId, site: LoadAddr, registers: &RegisterSet) -> bool {
+        let memory = self.memory();
+        let indirect = crate::arch::x86_64::read(&memory, site).is_none_or(|instruction| {
+            crate::arch::x86_64::is_call(&instruction)
+                && crate::arch::x86_64::relocate(&instruction, site).is_none()
+        });
+        !indirect && self.way_over(thread, site, registers).is_some()
     }
 
     fn running_threads(&self) -> Vec<ThreadId> {

@@ -9,6 +9,8 @@ use dwarf::LoadAddr;
 pub struct Thread {
     /// It waits for us to let it go on.
     pub stopped: bool,
+    /// It is stopped with a SIGTRAP, which it would be told of if we let go of it.
+    pub trapped: bool,
     /// We asked it to stop and have not seen it do so.
     pub interrupted: bool,
     /// What it is to be told when it goes on (0: nothing).
@@ -23,10 +25,4 @@ pub struct Thread {
     pub unwritten: bool,
     /// Its birth was announced.
     pub announced: bool,
-}
-
-impl Default for Signal {
-    fn default() -> Self {
-        Signal(0)
-    }
 }

@@ -73,7 +73,7 @@ expect "" await --timeout 15
 expect "main" context
 expect "" continue
 expect "" await --timeout 15
-expect "11" print "total"
+expect "total = 1" print "total"
 expect "1" print "i"
 expect "" stop
 

@@ -132,6 +132,24 @@ fn the_adapter_killed_leaves_what_it_attached_to() {
 }
 
 #[test]
+fn breakpoints_of_a_killed_adapter_harm_nobody() {
+    let fixture = Fixture::of("c/spin.c");
+    let debuggee = Debuggee::start(&fixture, &[]);
+    debuggee.read_line();
+    let before = process::text_bytes(debuggee.pid(), &fixture.program);
+    let mut client = DapClient::spawn();
+    client.attach(debuggee.pid(), json!({}));
+    client.set_breakpoints(&fixture, &["beat"]);
+    client.configure();
+    client.expect_stopped("breakpoint");
+    assert!(process::text_bytes(debuggee.pid(), &fixture.program) != before);
+    process::send_signal(client.adapter_pid(), Signal::SIGKILL);
+    client.wait_exit();
+    debuggee.expect_running();
+    assert!(process::text_bytes(debuggee.pid(), &fixture.program) == before);
+}
+
+#[test]
 fn the_end_of_input_detaches() {
     let fixture = Fixture::of("c/spin.c");
     let debuggee = Debuggee::start(&fixture, &[]);

@@ -124,31 +124,52 @@ fn register_value(register: iced_x86::Register, registers: &RegisterSet) -> Opti
     })
 }
 
-/// An instruction made to run at another address: its bytes, then a jump to `next`.
+/// An instruction made to run at another address: its bytes, then a jump to where it leads.
 pub struct Relocated {
     /// All bytes.
     pub bytes: Vec<u8>,
-    /// Where in them the jump back begins.
+    /// Where in them the jump begins: the instruction is over there.
     pub jump: usize,
+    /// Where the jump goes.
+    pub next: LoadAddr,
 }
 
 /// Makes `instruction` run at `slot`; `None` if it cannot be done there (too far away).
 ///
-/// Calls must be emulated instead: they would push an address of the slot.
+/// A direct call pushes the original's return address and jumps; an indirect one must be
+/// emulated (see [`call`]): its operand may depend on the stack pointer that a push changes.
 pub fn relocate(instruction: &Instruction, slot: LoadAddr) -> Option<Relocated> {
-    if is_call(instruction) {
-        return None;
-    }
-    let instructions = [*instruction];
-    let block = InstructionBlock::new(&instructions, slot.0);
-    let mut bytes = BlockEncoder::encode(64, block, BlockEncoderOptions::NONE)
-        .ok()?
-        .code_buffer;
+    let (mut bytes, next) = if is_call(instruction) {
+        if instruction.op0_kind() != OpKind::NearBranch64 {
+            return None;
+        }
+        let [low, high] = halves(instruction.next_ip());
+        // push low (sign-extended); mov dword [rsp+4], high
+        let mut bytes = vec![0x68];
+        bytes.extend(low);
+        bytes.extend([0xc7, 0x44, 0x24, 0x04]);
+        bytes.extend(high);
+        (bytes, instruction.near_branch64())
+    } else {
+        let instructions = [*instruction];
+        let block = InstructionBlock::new(&instructions, slot.0);
+        let encoded = BlockEncoder::encode(64, block, BlockEncoderOptions::NONE).ok()?;
+        (encoded.code_buffer, instruction.next_ip())
+    };
     let jump = bytes.len();
     // jmp [rip+0]; the address follows.
     bytes.extend([0xff, 0x25, 0, 0, 0, 0]);
-    bytes.extend(instruction.next_ip().to_le_bytes());
-    (bytes.len() <= SLOT_SIZE).then_some(Relocated { bytes, jump })
+    bytes.extend(next.to_le_bytes());
+    (bytes.len() <= SLOT_SIZE).then_some(Relocated {
+        bytes,
+        jump,
+        next: LoadAddr(next),
+    })
+}
+
+fn halves(value: u64) -> [[u8; 4]; 2] {
+    let [a, b, c, d, e, f, g, h] = value.to_le_bytes();
+    [[a, b, c, d], [e, f, g, h]]
 }
 
 /// Of the addresses `candidates` (all in one function, whose code `code` is), those that
@@ -257,6 +278,28 @@ mod tests {
         let code = vec![(FileAddr(0), vec![0x90, 0xc3, 0x90, 0xc3])];
         let places = [FileAddr(0), FileAddr(2)];
         assert_eq!(first_reached(&code, FileAddr(0), &places), [FileAddr(0)]);
+    }
+
+    #[test]
+    fn a_direct_call_returns_to_the_original() {
+        // call +0x10 at 0x5555_0000_1000
+        let original = decode(&[0xe8, 0x10, 0, 0, 0], LoadAddr(0x5555_0000_1000));
+        let slot = LoadAddr(0x5555_1000_0000);
+        let relocated = relocate(&original, slot).unwrap();
+        assert_eq!(relocated.next, LoadAddr(0x5555_0000_1015));
+        let push = decode(&relocated.bytes, slot);
+        assert_eq!(
+            (push.code(), push.immediate(0)),
+            (Code::Pushq_imm32, 0x1005)
+        );
+        let high = decode(&relocated.bytes[5..], slot + 5);
+        assert_eq!(
+            (high.code(), high.immediate(1)),
+            (Code::Mov_rm32_imm32, 0x5555)
+        );
+        // call [rsp+8] depends on the stack pointer.
+        let indirect = decode(&[0xff, 0x54, 0x24, 0x08], LoadAddr(0x5555_0000_1000));
+        assert!(relocate(&indirect, slot).is_none());
     }
 
     #[test]

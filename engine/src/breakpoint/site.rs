@@ -55,7 +55,12 @@ impl Sites {
             return true;
         }
         let mut original = [0];
-        if os.read_memory(addr, &mut original) != 1 || !os.write_memory(addr, &[BREAKPOINT]) {
+        if os.read_memory(addr, &mut original) != 1 {
+            return false;
+        }
+        os.guard(addr, Some(original[0]));
+        if !os.write_memory(addr, &[BREAKPOINT]) {
+            os.guard(addr, None);
             return false;
         }
         self.sites.insert(
@@ -77,6 +82,7 @@ impl Sites {
         if site.owners.is_empty() {
             // Memory that is gone needs no byte back.
             os.write_memory(addr, &[site.original.get()]);
+            os.guard(addr, None);
             self.sites.remove(&addr);
         }
     }
@@ -98,6 +104,7 @@ impl Sites {
     pub fn remove_all(&mut self, os: &dyn Backend) {
         for (addr, site) in std::mem::take(&mut self.sites) {
             os.write_memory(addr, &[site.original.get()]);
+            os.guard(addr, None);
         }
     }
 

@@ -149,6 +149,9 @@ pub trait Backend {
     fn read_memory(&self, addr: LoadAddr, buffer: &mut [u8]) -> usize;
     /// Writes memory past its protection; false if not all of it could be written.
     fn write_memory(&self, addr: LoadAddr, bytes: &[u8]) -> bool;
+    /// Tells of a trap that was planted over `original`, or taken away (`None`), so that the
+    /// byte is given back should we be killed.
+    fn guard(&self, addr: LoadAddr, original: Option<u8>);
     /// Writes memory of a process that is not the one whose memory is open (a fork's child).
     fn write_memory_of(&self, pid: i32, writes: &[(LoadAddr, u8)]);
     /// A value of the auxiliary vector.

@@ -55,9 +55,7 @@ impl View<'_> {
 
     /// Whether a C++ handler is beginning.
     fn is_catching(&self) -> bool {
-        self.modules
-            .catch_entries()
-            .contains(&self.registers.pc())
+        self.modules.catch_entries().contains(&self.registers.pc())
     }
 
     /// The handler that is beginning, if its frame is the one whose stack pointer was `sp`, or

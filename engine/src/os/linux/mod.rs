@@ -1,5 +1,6 @@
 //! Linux: ptrace(2) by PTRACE_SEIZE, one thread, one place to sleep.
 
+mod guardian;
 mod launch;
 mod procfs;
 mod ptrace;
@@ -15,6 +16,7 @@ use crate::debugger::Launch;
 use crate::error::Error;
 use crate::event::{OutputStream, Signal, SignalInfo, ThreadId};
 use dwarf::LoadAddr;
+use guardian::Guardian;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -42,6 +44,9 @@ pub struct LinuxBackend {
     event: Arc<File>,
     signals: File,
     memory: Option<File>,
+    /// Only for processes that outlive us.
+    guardian: Option<Guardian>,
+    guarded: bool,
     outputs: [Option<File>; 2],
     thread_bound: std::marker::PhantomData<*const ()>,
 }
@@ -76,6 +81,8 @@ impl LinuxBackend {
             event: Arc::new(owned_file(event, "eventfd")?),
             signals: owned_file(signals, "signalfd")?,
             memory: None,
+            guardian: None,
+            guarded: false,
             outputs: [None, None],
             thread_bound: std::marker::PhantomData,
         })
@@ -149,12 +156,14 @@ impl Backend for LinuxBackend {
 
     fn launch(&mut self, launch: &Launch) -> Result<i32, Error> {
         let started = launch::start(launch)?;
+        self.guarded = false;
         self.outputs = started.outputs.map(|output| output.map(File::from));
         self.open_memory(started.pid)?;
         Ok(started.pid)
     }
 
     fn seize_launcher(&mut self, pid: i32) -> Result<(), Error> {
+        self.guarded = false;
         ptrace::seize(pid, true).map_err(|error| Error::Attach {
             pid,
             message: attach_message(pid, &error),
@@ -198,6 +207,7 @@ impl Backend for LinuxBackend {
                 break;
             }
         }
+        self.guarded = true;
         if let Err(error) = self.open_memory(pid) {
             for thread in seized {
                 ptrace::interrupt(thread).ok();
@@ -263,7 +273,13 @@ impl Backend for LinuxBackend {
     }
 
     fn next_stop(&mut self) -> Option<(ThreadId, WaitStatus)> {
-        ptrace::wait(-1, false)
+        loop {
+            let (thread, status) = ptrace::wait(-1, false)?;
+            // The guardian is our child, but none of the debuggee's threads.
+            if self.guardian.as_ref().map(|guardian| guardian.pid) != Some(thread.0) {
+                return Some((thread, status));
+            }
+        }
     }
 
     fn await_stop(&mut self, thread: ThreadId) -> Option<WaitStatus> {
@@ -317,14 +333,31 @@ impl Backend for LinuxBackend {
     }
 
     fn open_memory(&mut self, pid: i32) -> Result<(), Error> {
-        self.memory = Some(
-            OpenOptions::new()
-                .read(true)
-                .write(true)
-                .open(format!("/proc/{pid}/mem"))
-                .map_err(|error| os_error("open(/proc/PID/mem)", &error))?,
-        );
+        self.guardian = None;
+        let memory = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(format!("/proc/{pid}/mem"))
+            .map_err(|error| os_error("open(/proc/PID/mem)", &error))?;
+        if self.guarded {
+            match Guardian::start(&memory) {
+                Ok(guardian) => self.guardian = Some(guardian),
+                Err(error) => {
+                    tracing::warn!(%error, "no guardian: our death would be the debuggee's")
+                }
+            }
+        }
+        self.memory = Some(memory);
         Ok(())
+    }
+
+    fn guard(&self, addr: LoadAddr, original: Option<u8>) {
+        if let Some(guardian) = &self.guardian {
+            match original {
+                Some(original) => guardian.add(addr, original),
+                None => guardian.remove(addr),
+            }
+        }
     }
 
     fn read_memory(&self, addr: LoadAddr, buffer: &mut [u8]) -> usize {

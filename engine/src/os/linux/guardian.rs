@@ -1,0 +1,154 @@
+//! Our own death must not be the debuggee's: a process we attached to lives on when we are
+//! killed, and would die of the first trap of ours that it runs into. A guardian, forked when
+//! we attach, holds the debuggee's memory open and a table of the original bytes, and gives
+//! them back as soon as the tracing thread is no more.
+//!
+//! It learns of that by a robust mutex which that thread holds: the kernel gives up a dying
+//! thread's futexes (`exit_mm`) before it lets go of what the thread traces (`exit_notify`).
+//! A pipe would not do: it closes with the last thread of the process.
+
+use dwarf::LoadAddr;
+use std::cell::UnsafeCell;
+use std::fs::File;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Sites that can be guarded at once.
+const ENTRIES: usize = 1 << 13;
+/// Set in an entry's second word while the first one counts.
+const VALID: u64 = 1 << 8;
+
+/// What parent and child share.
+struct Shared {
+    /// Held by the tracing thread as long as it lives.
+    life: UnsafeCell<libc::pthread_mutex_t>,
+    /// Not 0: all is well, the guardian may go.
+    dismissed: AtomicU64,
+    /// Address, and original byte with [`VALID`].
+    entries: [[AtomicU64; 2]; ENTRIES],
+}
+
+/// The process that guards, as its parent sees it. Belongs to the tracing thread.
+pub struct Guardian {
+    pub pid: i32,
+    shared: *mut Shared,
+}
+
+impl Guardian {
+    /// Starts a guardian for the process whose memory is open.
+    pub fn start(memory: &File) -> io::Result<Guardian> {
+        let memory = memory.as_raw_fd();
+        // SAFETY: the mapping is fresh, zeroed (which atomics may be), large enough, and lives
+        // until the guardian is dropped; the mutex is initialised before it is used; the child
+        // calls only system calls and pthread_mutex_lock on memory made ready here.
+        unsafe {
+            let shared: *mut Shared = libc::mmap(
+                std::ptr::null_mut(),
+                size_of::<Shared>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+            .cast();
+            if shared.cast() == libc::MAP_FAILED {
+                return Err(io::Error::last_os_error());
+            }
+            let life = (*shared).life.get();
+            let mut attributes = MaybeUninit::uninit();
+            libc::pthread_mutexattr_init(attributes.as_mut_ptr());
+            libc::pthread_mutexattr_setpshared(
+                attributes.as_mut_ptr(),
+                libc::PTHREAD_PROCESS_SHARED,
+            );
+            libc::pthread_mutexattr_setrobust(attributes.as_mut_ptr(), libc::PTHREAD_MUTEX_ROBUST);
+            libc::pthread_mutex_init(life, attributes.as_ptr());
+            libc::pthread_mutexattr_destroy(attributes.as_mut_ptr());
+            libc::pthread_mutex_lock(life);
+            match libc::fork() {
+                -1 => {
+                    let error = io::Error::last_os_error();
+                    libc::munmap(shared.cast(), size_of::<Shared>());
+                    Err(error)
+                }
+                0 => watch(memory, &*shared),
+                pid => Ok(Guardian { pid, shared }),
+            }
+        }
+    }
+
+    fn shared(&self) -> &Shared {
+        // SAFETY: mapped until we are dropped; what changes in it is atomic or the mutex's.
+        unsafe { &*self.shared }
+    }
+
+    /// Puts a site under guard.
+    pub fn add(&self, addr: LoadAddr, original: u8) {
+        let mut entries = self.shared().entries.iter();
+        match entries.find(|entry| entry[1].load(Ordering::Relaxed) & VALID == 0) {
+            Some([place, byte]) => {
+                place.store(addr.0, Ordering::Release);
+                byte.store(u64::from(original) | VALID, Ordering::Release);
+            }
+            None => {
+                tracing::warn!(%addr, "too many breakpoints to guard this one against our death");
+            }
+        }
+    }
+
+    /// Takes a site out of guard.
+    pub fn remove(&self, addr: LoadAddr) {
+        for [place, byte] in &self.shared().entries {
+            if byte.load(Ordering::Relaxed) & VALID != 0 && place.load(Ordering::Relaxed) == addr.0
+            {
+                byte.store(0, Ordering::Release);
+            }
+        }
+    }
+}
+
+impl Drop for Guardian {
+    fn drop(&mut self) {
+        self.shared().dismissed.store(1, Ordering::Release);
+        let mut status = 0;
+        // SAFETY: we hold the mutex; afterwards nobody uses the mapping any more.
+        unsafe {
+            libc::pthread_mutex_unlock(self.shared().life.get());
+            libc::waitpid(self.pid, &raw mut status, libc::__WALL);
+            libc::munmap(self.shared.cast(), size_of::<Shared>());
+        }
+    }
+}
+
+/// The guardian's life.
+///
+/// # Safety
+/// To be called in the forked child only.
+unsafe fn watch(memory: i32, shared: &Shared) -> ! {
+    // SAFETY: system calls and a robust, shared mutex on live memory.
+    unsafe {
+        libc::setsid();
+        // It will have to be quick. Without the right to it this fails, and it mostly is.
+        libc::setpriority(libc::PRIO_PROCESS, 0, -20);
+        libc::prctl(libc::PR_SET_NAME, c"stillpoint-guard".as_ptr());
+        // Whoever waits for the end of our pipes and sockets must not wait for the guardian.
+        if memory > 0 {
+            libc::syscall(libc::SYS_close_range, 0, memory - 1, 0);
+        }
+        libc::syscall(libc::SYS_close_range, memory + 1, u32::MAX, 0);
+        libc::pthread_mutex_lock(shared.life.get());
+        if shared.dismissed.load(Ordering::Acquire) == 0 {
+            for [place, byte] in &shared.entries {
+                let byte = byte.load(Ordering::Acquire);
+                if byte & VALID != 0 {
+                    let byte = byte as u8;
+                    let place = place.load(Ordering::Acquire) as libc::off_t;
+                    libc::pwrite(memory, (&raw const byte).cast(), 1, place);
+                }
+            }
+        }
+        libc::_exit(0)
+    }
+}
