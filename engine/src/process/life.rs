@@ -1,0 +1,266 @@
+//! Threads and processes that come and go: clone, fork, vfork, exec, exit; and the output
+//! that a process leaves behind.
+
+use super::{Child, OUTPUT_PATIENCE};
+use crate::debugger::{Debugger, State};
+use crate::event::{Event, ExitStatus, Signal, ThreadId};
+use crate::os::{RegisterSet, Resume, WaitStatus};
+use dwarf::LoadAddr;
+use std::time::Instant;
+
+impl Debugger {
+    pub(crate) fn adopt(&mut self, new: ThreadId) {
+        let Some(process) = &mut self.process else {
+            return;
+        };
+        let early = process.early.remove(&new);
+        let running = process.state == State::Running;
+        let thread = process.threads.entry(new).or_default();
+        if !thread.announced {
+            thread.announced = true;
+            self.events.push_back(Event::ThreadStarted(new));
+        }
+        if let Some(status) = early {
+            if running {
+                self.on_stop(new, status);
+            } else {
+                self.settle(new, status);
+            }
+        }
+    }
+
+    /// A stop of a thread that we do not know: its parent's word of it is still to come.
+    pub(crate) fn on_stranger(&mut self, thread: ThreadId, status: WaitStatus) {
+        let Some(process) = &mut self.process else {
+            return;
+        };
+        if let Some(kind) = process.children.get(&thread.0).copied() {
+            self.on_child(thread, kind, status);
+            return;
+        }
+        if matches!(status, WaitStatus::Exited(_) | WaitStatus::Killed(_)) {
+            process.early.remove(&thread);
+            return;
+        }
+        if self.os.process_of(thread) == Some(process.pid) {
+            self.adopt(thread);
+            self.on_stop(thread, status);
+            return;
+        }
+        process.early.insert(thread, status);
+    }
+
+    pub(crate) fn expect_child(&mut self, child: i32, kind: Child) {
+        let Some(process) = &mut self.process else {
+            return;
+        };
+        process.children.insert(child, kind);
+        if let Some(status) = process.early.remove(&ThreadId(child)) {
+            self.on_child(ThreadId(child), kind, status);
+        }
+    }
+
+    /// A child process is let go as soon as none of our traps can harm it.
+    pub(crate) fn on_child(&mut self, child: ThreadId, kind: Child, status: WaitStatus) {
+        let forget = |debugger: &mut Debugger| {
+            if let Some(process) = &mut debugger.process {
+                process.children.remove(&child.0);
+            }
+        };
+        match (kind, status) {
+            (_, WaitStatus::Exited(_) | WaitStatus::Killed(_)) => forget(self),
+            (Child::Fork, _) => {
+                self.os.write_memory_of(child.0, &self.sites.originals());
+                let signal = match status {
+                    WaitStatus::Signal(signal) => signal,
+                    _ => Signal(0),
+                };
+                self.os.detach(child, signal);
+                forget(self);
+            }
+            (Child::Vfork, WaitStatus::Execed(_)) => {
+                self.os.detach(child, Signal(0));
+                forget(self);
+            }
+            (Child::Vfork, WaitStatus::Signal(signal)) => {
+                // It runs on our program's memory: past our traps, like a thread.
+                let registers = self.os.registers(child);
+                let site = registers.map(|registers| registers.pc() - 1);
+                match (
+                    registers,
+                    site.filter(|site| self.sites.get(*site).is_some()),
+                ) {
+                    (Some(mut registers), Some(site)) if signal.0 == libc::SIGTRAP => {
+                        registers.set_pc(site);
+                        self.over_in_child(child, site, registers);
+                    }
+                    _ => self.os.resume(child, Resume::Continue, signal),
+                }
+            }
+            (Child::Vfork, WaitStatus::Forked(grandchild)) => {
+                self.expect_child(grandchild, Child::Fork);
+                self.os.resume(child, Resume::Continue, Signal(0));
+            }
+            (Child::Vfork, WaitStatus::Vforked(grandchild)) => {
+                self.expect_child(grandchild, Child::Vfork);
+                self.os.resume(child, Resume::Continue, Signal(0));
+            }
+            (Child::Vfork, _) => self.os.resume(child, Resume::Continue, Signal(0)),
+        }
+    }
+
+    pub(crate) fn over_in_child(
+        &mut self,
+        child: ThreadId,
+        site: LoadAddr,
+        registers: RegisterSet,
+    ) {
+        match self.way_over(child, site, &registers) {
+            Some(registers) => {
+                self.os.set_registers(child, &registers);
+                self.os.resume(child, Resume::Continue, Signal(0));
+            }
+            None => {
+                self.os.set_registers(child, &registers);
+                self.sites.lift(site, &*self.os);
+                self.os.resume(child, Resume::Step, Signal(0));
+                self.os.await_stop(child);
+                self.sites.plant(site, &*self.os);
+                self.os.resume(child, Resume::Continue, Signal(0));
+            }
+        }
+    }
+
+    pub(crate) fn thread_ended(&mut self, thread: ThreadId, status: WaitStatus) {
+        let Some(process) = &mut self.process else {
+            return;
+        };
+        process.threads.remove(&thread);
+        if process
+            .stepping
+            .as_ref()
+            .is_some_and(|step| step.thread == thread)
+        {
+            self.cancel_step();
+        }
+        let Some(process) = &mut self.process else {
+            return;
+        };
+        self.events.push_back(Event::ThreadExited(thread));
+        if thread.0 == process.pid {
+            let status = match status {
+                WaitStatus::Killed(signal) => ExitStatus::Signal(signal),
+                WaitStatus::Exited(code) => ExitStatus::Code(code),
+                _ => return,
+            };
+            process.threads.clear();
+            process.state = State::Ended;
+            process.ended = Some((status, Instant::now() + OUTPUT_PATIENCE));
+            self.sites.forget_all();
+        }
+    }
+
+    /// Once the output of a process that has ended is complete, its end is reported.
+    pub(crate) fn finish_if_ended(&mut self) {
+        let open = self.os.output_open();
+        let Some(process) = &mut self.process else {
+            return;
+        };
+        if let Some((status, patience)) = process.ended
+            && (!open || Instant::now() >= patience)
+        {
+            process.ended = None;
+            self.events.push_back(Event::Exited(status));
+            self.process = None;
+            self.forget_stop();
+            self.over = true;
+        }
+    }
+
+    /// Hands on what the debuggee wrote.
+    pub(crate) fn pump_output(&mut self, most: usize) {
+        let mut total = 0;
+        while total < most
+            && let Some((stream, bytes)) = self.os.read_output()
+        {
+            total += bytes.len();
+            if let Some(process) = &mut self.process
+                && let Some((_, patience)) = &mut process.ended
+            {
+                *patience = Instant::now() + OUTPUT_PATIENCE;
+            }
+            self.events.push_back(Event::Output { stream, bytes });
+        }
+    }
+
+    /// The process replaced its program: all other threads are gone, all addresses are new.
+    pub(crate) fn on_exec(&mut self, thread: ThreadId, former: ThreadId) {
+        let Some(process) = &mut self.process else {
+            return;
+        };
+        let was_launcher = std::mem::take(&mut process.launcher);
+        process.stepping = None;
+        process.loader_sites.clear();
+        let gone: Vec<ThreadId> = process
+            .threads
+            .keys()
+            .copied()
+            .filter(|other| *other != thread)
+            .collect();
+        for other in gone {
+            process.threads.remove(&other);
+            if other != former {
+                self.events.push_back(Event::ThreadExited(other));
+            }
+        }
+        if former != thread && !was_launcher {
+            self.events.push_back(Event::ThreadExited(former));
+        }
+        let pid = process.pid;
+        if was_launcher {
+            process.state = State::Held;
+        }
+        self.sites.forget_all();
+        self.slots = Default::default();
+        self.forget_stop();
+        if let Err(error) = self.os.open_memory(pid) {
+            self.events.push_back(Event::Note(format!("{error}\n")));
+        }
+        for loaded in self.modules.clear() {
+            self.events.push_back(Event::ModuleUnloaded(loaded.id));
+        }
+        self.breakpoints.unbind_all();
+        if was_launcher {
+            self.load_initial_modules();
+            self.events.push_back(Event::Launched);
+        } else {
+            self.events.push_back(Event::Exec);
+            self.load_initial_modules();
+        }
+    }
+
+    pub(crate) fn on_launcher(&mut self, thread: ThreadId, status: WaitStatus) {
+        match status {
+            WaitStatus::Exited(_) | WaitStatus::Killed(_) => {
+                self.process = None;
+                self.events.push_back(Event::LaunchFailed(
+                    "the terminal's launcher ended before it became the program".into(),
+                ));
+            }
+            WaitStatus::Cloned(new) | WaitStatus::Execed(new) => {
+                self.adopt(new);
+                self.os.resume(thread, Resume::Continue, Signal(0));
+            }
+            WaitStatus::Forked(child) => {
+                self.expect_child(child, Child::Fork);
+                self.os.resume(thread, Resume::Continue, Signal(0));
+            }
+            WaitStatus::Vforked(child) => {
+                self.expect_child(child, Child::Vfork);
+                self.os.resume(thread, Resume::Continue, Signal(0));
+            }
+            WaitStatus::Signal(signal) => self.os.resume(thread, Resume::Continue, signal),
+            _ => self.os.resume(thread, Resume::Continue, Signal(0)),
+        }
+    }
+}

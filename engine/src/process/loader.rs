@@ -1,0 +1,55 @@
+//! Following the dynamic loader.
+
+use crate::breakpoint::site::Owner;
+use crate::debugger::Debugger;
+use crate::event::Event;
+use dwarf::LoadAddr;
+
+impl Debugger {
+    /// Reads the loader's list anew and follows it.
+    pub(crate) fn on_loader(&mut self, addr: LoadAddr) {
+        let change = {
+            let memory = crate::memory::ProcessMemory {
+                os: &*self.os,
+                sites: &self.sites,
+                cache: None,
+            };
+            self.modules.refresh(&memory)
+        };
+        for loaded in change.removed {
+            self.sites.forget_in(loaded.range.start, loaded.range.end);
+            self.slots.forget_in(loaded.range.start, loaded.range.end);
+            self.events.push_back(Event::ModuleUnloaded(loaded.id));
+            self.unwinder.borrow_mut().clear();
+            self.unbind_module(&loaded);
+        }
+        for id in change.added {
+            self.announce_module(id);
+        }
+        self.flush_module_notes();
+        // At the program's entry the loader itself can say where it wants to be watched.
+        if self.modules.entry() == Some(addr) {
+            self.watch_loader();
+            self.sites.remove(addr, Owner::Loader, &*self.os);
+        }
+    }
+
+    /// Plants the traps by which we follow the loader.
+    pub(crate) fn watch_loader(&mut self) {
+        let memory = crate::memory::ProcessMemory {
+            os: &*self.os,
+            sites: &self.sites,
+            cache: None,
+        };
+        let addr = self.modules.loader_breakpoint(&memory);
+        let Some(process) = &mut self.process else {
+            return;
+        };
+        if let Some(addr) = addr
+            && !process.loader_sites.contains(&addr)
+            && self.sites.add(addr, Owner::Loader, &*self.os)
+        {
+            process.loader_sites.push(addr);
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! The process: what its threads did, what that means, and letting them go on. Here is where a
+//! stop comes in; the rooms below have what may follow from it.
+
+mod life;
+mod loader;
+mod registers;
+mod resume;
+mod stop;
+mod trap;
+
+use crate::debugger::{Debugger, State};
+use crate::event::{ExitStatus, Signal, StopReason, ThreadId};
+use crate::os::{Resume, WaitStatus};
+use crate::plan::Stepping;
+use crate::thread::Thread;
+use dwarf::LoadAddr;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use trap::Trap;
+
+/// How long threads may take to stop before the others are reported without them.
+const STOP_PATIENCE: Duration = Duration::from_secs(2);
+/// How long output of a process that has ended may stay away before that is reported.
+const OUTPUT_PATIENCE: Duration = Duration::from_millis(300);
+/// Output handed on before a stop is reported, at most.
+const OUTPUT_BURST: usize = 1 << 20;
+
+/// A process that shares the debuggee's memory or has a copy of it, until we let it go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Child {
+    /// It has a copy.
+    Fork,
+    /// It shares the memory until it execs.
+    Vfork,
+}
+
+/// The debuggee.
+pub struct Process {
+    pub pid: i32,
+    pub launched: bool,
+    pub state: State,
+    pub threads: BTreeMap<ThreadId, Thread>,
+    /// Children on their way out of our hands.
+    pub children: BTreeMap<i32, Child>,
+    /// Stops of threads and children that nobody has announced yet.
+    pub early: BTreeMap<ThreadId, WaitStatus>,
+    /// The step under way.
+    pub stepping: Option<Stepping>,
+    /// The thread of the last stop.
+    pub current: ThreadId,
+    /// A launcher that has not become the program yet.
+    pub launcher: bool,
+    /// It has ended; its output may still come.
+    pub ended: Option<(ExitStatus, Instant)>,
+    /// Where the dynamic loader is watched.
+    pub loader_sites: Vec<LoadAddr>,
+}
+
+impl Process {
+    pub fn new(pid: i32, launched: bool) -> Self {
+        Self {
+            pid,
+            launched,
+            state: State::Held,
+            threads: BTreeMap::new(),
+            children: BTreeMap::new(),
+            early: BTreeMap::new(),
+            stepping: None,
+            current: ThreadId(pid),
+            launcher: false,
+            ended: None,
+            loader_sites: Vec::new(),
+        }
+    }
+}
+
+/// Signals that stop the program by themselves: it is about to die of them, or would be.
+fn stops(signal: Signal) -> bool {
+    matches!(
+        signal.0,
+        libc::SIGSEGV
+            | libc::SIGBUS
+            | libc::SIGILL
+            | libc::SIGFPE
+            | libc::SIGABRT
+            | libc::SIGSYS
+            | libc::SIGTRAP
+    )
+}
+
+impl Debugger {
+    /// Collects what is ready, up to a bound, so that the inbox is never starved.
+    pub(crate) fn collect_stops(&mut self) {
+        for _ in 0..256 {
+            if !self.events.is_empty() {
+                return;
+            }
+            match self.os.next_stop() {
+                Some((thread, status)) => self.on_stop(thread, status),
+                None => return,
+            }
+        }
+        // More may be ready, and no SIGCHLD will tell of it again.
+        self.more_stops = true;
+    }
+
+    /// Deals with one stop; lets the thread go on unless there is something to report.
+    fn on_stop(&mut self, thread: ThreadId, status: WaitStatus) {
+        tracing::trace!(%thread, ?status, "stop");
+        let Some(process) = &mut self.process else {
+            self.os.resume(thread, Resume::Continue, Signal(0));
+            return;
+        };
+        if !process.threads.contains_key(&thread) {
+            self.on_stranger(thread, status);
+            return;
+        }
+        if process.launcher && !matches!(status, WaitStatus::Execed(_)) {
+            self.on_launcher(thread, status);
+            return;
+        }
+        if self.settle(thread, status) {
+            // Settled without a need to report.
+            if self.state() == State::Running {
+                self.go_on(thread, Resume::Continue);
+            }
+            return;
+        }
+        if self.state() != State::Running {
+            // A straggler of the last stop: kept for the next resume.
+            self.defer(thread, status);
+            return;
+        }
+        self.judge(thread, status);
+    }
+
+    /// The bookkeeping kinds of stops, in any state. True: the thread has nothing to report
+    /// and is stopped; false: it did something that needs judging, or is gone.
+    fn settle(&mut self, thread: ThreadId, status: WaitStatus) -> bool {
+        match status {
+            WaitStatus::Exited(_) | WaitStatus::Killed(_) => {
+                self.thread_ended(thread, status);
+                // Gone: nothing to resume, nothing to judge.
+                return true;
+            }
+            WaitStatus::Execed(former) => {
+                self.mark_stopped(thread, status);
+                self.on_exec(thread, former);
+                return true;
+            }
+            _ => {}
+        }
+        self.mark_stopped(thread, status);
+        match status {
+            WaitStatus::Cloned(new) => {
+                self.adopt(new);
+                true
+            }
+            WaitStatus::Forked(child) => {
+                self.expect_child(child, Child::Fork);
+                true
+            }
+            WaitStatus::Vforked(child) => {
+                self.expect_child(child, Child::Vfork);
+                true
+            }
+            WaitStatus::Interrupted | WaitStatus::Other => true,
+            WaitStatus::GroupStop(_) => {
+                // A stopped process stays stopped (SIGCONT ends it); only our own stops
+                // take it out of that.
+                if self.state() == State::Running {
+                    if let Some(state) = self.thread_mut(thread) {
+                        state.stopped = false;
+                    }
+                    self.os.listen(thread);
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn mark_stopped(&mut self, thread: ThreadId, status: WaitStatus) {
+        if let Some(state) = self.thread_mut(thread) {
+            state.stopped = true;
+            state.interrupted = false;
+            state.registers = None;
+            state.trapped = status == WaitStatus::Signal(Signal(libc::SIGTRAP));
+        }
+    }
+
+    /// Keeps a stop for the next resume; a breakpoint that was hit will simply be hit again.
+    fn defer(&mut self, thread: ThreadId, status: WaitStatus) {
+        if status == WaitStatus::Signal(Signal(libc::SIGTRAP))
+            && let Some(trap) = self.trap_kind(thread)
+        {
+            match trap {
+                Trap::Site(addr) | Trap::Stale(addr) => {
+                    self.set_pc(thread, addr);
+                    return;
+                }
+                Trap::Step => return,
+                Trap::Own | Trap::Sent => {}
+            }
+        }
+        if let Some(state) = self.thread_mut(thread) {
+            state.deferred = Some(status);
+        }
+    }
+
+    /// A stop that may have to be reported; the program is running.
+    fn judge(&mut self, thread: ThreadId, status: WaitStatus) {
+        let WaitStatus::Signal(signal) = status else {
+            self.go_on(thread, Resume::Continue);
+            return;
+        };
+        if signal.0 == libc::SIGTRAP {
+            match self.trap_kind(thread) {
+                Some(Trap::Site(addr)) => {
+                    self.set_pc(thread, addr);
+                    self.on_site(thread, addr);
+                    return;
+                }
+                Some(Trap::Stale(addr)) => {
+                    self.set_pc(thread, addr);
+                    self.go_on(thread, Resume::Continue);
+                    return;
+                }
+                Some(Trap::Step) => {
+                    self.on_single_step(thread);
+                    return;
+                }
+                Some(Trap::Own) => {
+                    self.report(thread, StopReason::Trap);
+                    return;
+                }
+                Some(Trap::Sent) => {}
+                None => return,
+            }
+        }
+        if let Some(state) = self.thread_mut(thread) {
+            state.signal = signal;
+        }
+        let sent_by_us = self.terminating && signal.0 == libc::SIGTERM;
+        if stops(signal) && !sent_by_us {
+            let info = self
+                .os
+                .signal_info(thread)
+                .unwrap_or(crate::event::SignalInfo {
+                    signal,
+                    code: 0,
+                    address: None,
+                    sender: None,
+                });
+            self.report(thread, StopReason::Signal(info));
+        } else {
+            self.signal_while_stepping(thread);
+        }
+    }
+
+    pub(crate) fn thread_mut(&mut self, thread: ThreadId) -> Option<&mut Thread> {
+        self.process.as_mut()?.threads.get_mut(&thread)
+    }
+
+    pub(crate) fn set_state(&mut self, state: State) {
+        if let Some(process) = &mut self.process
+            && process.state != State::Ended
+        {
+            process.state = state;
+        }
+    }
+
+    /// The process's memory; cached while everything is stopped.
+    pub(crate) fn memory(&self) -> crate::memory::ProcessMemory<'_> {
+        let stopped = matches!(self.state(), State::Stopped);
+        crate::memory::ProcessMemory {
+            os: &*self.os,
+            sites: &self.sites,
+            cache: stopped.then_some(&self.pages),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Registers of stopped threads, and system calls that we make them do.
+
+use crate::debugger::Debugger;
+use crate::displaced::Origin;
+use crate::event::{Signal, ThreadId};
+use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
+use dwarf::LoadAddr;
+
+impl Debugger {
+    /// The registers of a stopped thread as the program sees them: never in one of our slots.
+    pub(crate) fn registers_of(&mut self, thread: ThreadId) -> Option<RegisterSet> {
+        let state = self.process.as_ref()?.threads.get(&thread)?;
+        if !state.stopped {
+            return None;
+        }
+        if let Some(registers) = state.registers {
+            return Some(registers);
+        }
+        let mut registers = self.os.registers(thread)?;
+        let mut passed = None;
+        // At most a handful of instructions are in a slot.
+        for _ in 0..8 {
+            match self.slots.origin(registers.pc()) {
+                None => break,
+                Some(Origin::Before(site)) => {
+                    registers.set_pc(site);
+                    self.os.set_registers(thread, &registers);
+                    passed = Some(site);
+                    break;
+                }
+                Some(Origin::Behind(next)) => {
+                    registers.set_pc(next);
+                    self.os.set_registers(thread, &registers);
+                    break;
+                }
+                Some(Origin::Inside) => {
+                    self.os.resume(thread, Resume::Step, Signal(0));
+                    match self.os.await_stop(thread)? {
+                        WaitStatus::Signal(Signal(libc::SIGTRAP)) => {}
+                        status => self.defer(thread, status),
+                    }
+                    registers = self.os.registers(thread)?;
+                }
+            }
+        }
+        let state = self.thread_mut(thread)?;
+        if passed.is_some() {
+            state.passed = passed;
+        }
+        state.registers = Some(registers);
+        Some(registers)
+    }
+
+    /// Changes the registers of a stopped thread.
+    pub(crate) fn set_registers_of(&mut self, thread: ThreadId, registers: RegisterSet) -> bool {
+        if !self.os.set_registers(thread, &registers) {
+            return false;
+        }
+        if let Some(state) = self.thread_mut(thread) {
+            state.registers = Some(registers);
+            state.unwritten = false;
+        }
+        true
+    }
+
+    /// Moves a stopped thread; told to the kernel no earlier than it must be.
+    pub(crate) fn set_pc(&mut self, thread: ThreadId, pc: LoadAddr) {
+        if let Some(mut registers) = self.registers_of(thread) {
+            registers.set_pc(pc);
+            if let Some(state) = self.thread_mut(thread) {
+                state.registers = Some(registers);
+                state.unwritten = true;
+            }
+        }
+    }
+
+    /// Tells the kernel of registers that it does not know yet.
+    pub(crate) fn write_registers(&mut self, thread: ThreadId) {
+        if let Some(state) = self.thread_mut(thread)
+            && std::mem::take(&mut state.unwritten)
+            && let Some(registers) = state.registers
+        {
+            self.os.set_registers(thread, &registers);
+        }
+    }
+
+    /// Makes a stopped thread do a system call; its registers are as before afterwards.
+    pub(crate) fn system_call(&mut self, thread: ThreadId, call: SystemCall) -> Option<i64> {
+        self.write_registers(thread);
+        let instruction = self.system_call_instruction()?;
+        let before = self.os.registers(thread)?;
+        let set = before.for_system_call(call, instruction);
+        let mut result = None;
+        // A signal may come first: it is kept for later, and the call tried again.
+        for _ in 0..8 {
+            if !self.os.set_registers(thread, &set) {
+                break;
+            }
+            self.os.resume(thread, Resume::Step, Signal(0));
+            match self.os.await_stop(thread)? {
+                WaitStatus::Signal(Signal(libc::SIGTRAP)) => {
+                    if let Some(state) = self.thread_mut(thread) {
+                        state.trapped = true;
+                    }
+                    result = self
+                        .os
+                        .registers(thread)
+                        .map(|set| set.system_call_result());
+                    break;
+                }
+                WaitStatus::Signal(signal) => {
+                    if let Some(state) = self.thread_mut(thread) {
+                        state.signal = signal;
+                    }
+                }
+                status @ (WaitStatus::Exited(_) | WaitStatus::Killed(_)) => {
+                    self.thread_ended(thread, status);
+                    return None;
+                }
+                _ => {}
+            }
+        }
+        self.os.set_registers(thread, &before);
+        result
+    }
+
+    /// A `syscall` instruction of the program's own: the vdso always has one.
+    pub(crate) fn system_call_instruction(&mut self) -> Option<LoadAddr> {
+        if self.system_call_at.is_none() {
+            let vdso = self
+                .modules
+                .loaded
+                .iter()
+                .find(|loaded| loaded.module.path().as_os_str() == "linux-vdso.so.1")?;
+            let (start, len) = (vdso.range.start, vdso.range.end - vdso.range.start);
+            let mut bytes = vec![0; len.min(1 << 16) as usize];
+            let read = self.os.read_memory(start, &mut bytes);
+            bytes.truncate(read);
+            let offset = bytes.windows(2).position(|pair| pair == [0x0f, 0x05])?;
+            self.system_call_at = Some(start + offset as u64);
+        }
+        self.system_call_at
+    }
+}

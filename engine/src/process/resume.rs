@@ -1,0 +1,166 @@
+//! Letting threads go on: past the breakpoint they stand at, with the signal they are to get.
+
+use crate::debugger::{Debugger, State};
+use crate::displaced::{Over, REGION};
+use crate::event::{Signal, ThreadId};
+use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
+use dwarf::LoadAddr;
+
+impl Debugger {
+    /// Lets one stopped thread go on: over the breakpoint it has passed, with its signal.
+    pub(crate) fn go_on(&mut self, thread: ThreadId, how: Resume) {
+        let Some(state) = self.thread_mut(thread) else {
+            return;
+        };
+        if !state.stopped {
+            return;
+        }
+        let mut signal = std::mem::take(&mut state.signal);
+        let passed = state.passed.take();
+        let registers = state.registers.take();
+        let unwritten = std::mem::take(&mut state.unwritten);
+        state.stopped = false;
+        if let (Some(addr), Some(registers)) = (passed, registers)
+            && registers.pc() == addr
+            && self.sites.get(addr).is_some()
+        {
+            match self.way_over(thread, addr, &registers) {
+                Some(over) => {
+                    // Gone if this fails; its end is on the way.
+                    self.os.set_registers(thread, &over);
+                    // A signal may have come while the way was prepared.
+                    if let Some(state) = self.thread_mut(thread)
+                        && signal.0 == 0
+                    {
+                        signal = std::mem::take(&mut state.signal);
+                    }
+                    if how == Resume::Step && !self.slots.holds(over.pc()) {
+                        // An emulated call is the whole step.
+                        if let Some(state) = self.thread_mut(thread) {
+                            state.stopped = true;
+                        }
+                        self.on_single_step(thread);
+                        return;
+                    }
+                }
+                None => {
+                    self.os.set_registers(thread, &registers);
+                    self.step_in_place(thread, addr, how, signal);
+                    return;
+                }
+            }
+        } else if let (true, Some(registers)) = (unwritten, registers) {
+            self.os.set_registers(thread, &registers);
+        }
+        self.os.resume(thread, how, signal);
+    }
+
+    /// The registers that take a thread over the instruction under a site without lifting it.
+    pub(crate) fn way_over(
+        &mut self,
+        thread: ThreadId,
+        site: LoadAddr,
+        registers: &RegisterSet,
+    ) -> Option<RegisterSet> {
+        let pid = self.process.as_ref()?.pid;
+        for _ in 0..2 {
+            let os = &*self.os;
+            let memory = crate::memory::ProcessMemory {
+                os,
+                sites: &self.sites,
+                cache: None,
+            };
+            match self
+                .slots
+                .over(site, registers, &memory, os, || os.mappings(pid))
+            {
+                Over::Go(registers) => return Some(registers),
+                Over::Impossible => return None,
+                Over::NeedsRegion(addr) => {
+                    let call = SystemCall::MapCode { addr, len: REGION };
+                    match self.system_call(thread, call) {
+                        Some(result) if result as u64 == addr.0 => self.slots.add_region(addr),
+                        result => {
+                            tracing::info!(?result, "no memory for displaced stepping");
+                            self.slots.refuse();
+                        }
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// The slow way over a breakpoint: everybody else is stopped while it is lifted.
+    pub(crate) fn step_in_place(
+        &mut self,
+        thread: ThreadId,
+        addr: LoadAddr,
+        how: Resume,
+        signal: Signal,
+    ) {
+        let running: Vec<ThreadId> = self.running_threads();
+        if let Some(state) = self.thread_mut(thread) {
+            state.stopped = true;
+        }
+        let state_before = self.state();
+        self.set_state(State::Stopped);
+        self.stop_all();
+        self.sites.lift(addr, &*self.os);
+        self.os.resume(thread, Resume::Step, signal);
+        let status = self.os.await_stop(thread);
+        self.sites.plant(addr, &*self.os);
+        self.set_state(state_before);
+        if let Some(state) = self.thread_mut(thread) {
+            state.registers = None;
+        }
+        for other in running {
+            if other != thread {
+                match self
+                    .thread_mut(other)
+                    .and_then(|state| state.deferred.take())
+                {
+                    Some(status) => self.judge(other, status),
+                    None => self.go_on(other, Resume::Continue),
+                }
+            }
+        }
+        match status {
+            Some(WaitStatus::Signal(Signal(libc::SIGTRAP))) if how == Resume::Step => {
+                self.on_single_step(thread);
+            }
+            Some(WaitStatus::Signal(Signal(libc::SIGTRAP))) => self.go_on(thread, how),
+            Some(status) => self.on_stop(thread, status),
+            None => {}
+        }
+    }
+
+    /// Lets all stopped threads go on; deferred stops are judged first, and may stop
+    /// everything again at once.
+    pub(crate) fn go_on_all(&mut self) {
+        self.forget_stop();
+        self.set_state(State::Running);
+        let threads: Vec<ThreadId> = match &self.process {
+            Some(process) => process.threads.keys().copied().collect(),
+            None => return,
+        };
+        for thread in &threads {
+            let deferred = self
+                .thread_mut(*thread)
+                .filter(|state| state.stopped)
+                .and_then(|state| state.deferred.take());
+            if let Some(status) = deferred {
+                self.judge(*thread, status);
+                if self.state() != State::Running {
+                    return;
+                }
+            }
+        }
+        for thread in threads {
+            self.go_on_stepping(thread);
+            if self.state() != State::Running {
+                return;
+            }
+        }
+    }
+}

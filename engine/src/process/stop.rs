@@ -1,0 +1,222 @@
+//! Stopping everything, saying why, and letting go of a process without a trace.
+
+use super::{OUTPUT_BURST, STOP_PATIENCE};
+use crate::debugger::{Debugger, State};
+use crate::displaced::REGION;
+use crate::error::Error;
+use crate::event::{Event, Signal, Stop, StopReason, ThreadId};
+use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
+use dwarf::LoadAddr;
+use std::time::Instant;
+
+impl Debugger {
+    /// Stops all threads and reports why.
+    pub(crate) fn report(&mut self, thread: ThreadId, reason: StopReason) {
+        self.set_state(State::Stopped);
+        self.cancel_step();
+        self.stop_all();
+        self.forget_stop();
+        if !self.output_held {
+            self.pump_output(OUTPUT_BURST);
+        }
+        // Going on from here does not hit a breakpoint that is here.
+        let pc = self.registers_of(thread).map(|registers| registers.pc());
+        if let Some(state) = self.thread_mut(thread) {
+            state.passed = pc;
+        }
+        if self
+            .process
+            .as_ref()
+            .is_some_and(|process| !process.launched)
+        {
+            self.park_all();
+        }
+        if let Some(process) = &mut self.process
+            && process.state == State::Stopped
+        {
+            process.current = thread;
+            self.events
+                .push_back(Event::Stopped(Stop { thread, reason }));
+        }
+    }
+
+    /// Makes the stopped threads of a process that outlives us fit to go on should we be killed
+    /// now: none is about to be told of a SIGTRAP of ours, none stands before (or inside) one
+    /// of our traps.
+    pub(crate) fn park_all(&mut self) {
+        let threads: Vec<ThreadId> = match &self.process {
+            Some(process) => process.threads.keys().copied().collect(),
+            None => return,
+        };
+        for thread in threads {
+            let Some(state) = self.thread_mut(thread) else {
+                continue;
+            };
+            if !state.stopped || state.deferred.is_some() || state.signal.0 != 0 {
+                continue;
+            }
+            let Some(registers) = self.registers_of(thread) else {
+                continue;
+            };
+            let site = registers.pc();
+            let mut refuge = None;
+            if self.sites.get(site).is_some() && self.make_slot(thread, site, &registers) {
+                // An indirect call has no copy: there the guardian must be quick.
+                refuge = self.slots.refuge(site, &registers);
+            }
+            self.end_trap_stop(thread);
+            match refuge {
+                Some(refuge) => {
+                    self.os.set_registers(thread, &refuge);
+                    if let Some(state) = self.thread_mut(thread) {
+                        state.unwritten = true;
+                    }
+                }
+                None => self.write_registers(thread),
+            }
+        }
+    }
+
+    /// Takes a thread out of the stop in which it is about to be told of a SIGTRAP.
+    pub(crate) fn end_trap_stop(&mut self, thread: ThreadId) {
+        let trapped = self
+            .thread_mut(thread)
+            .is_some_and(|state| std::mem::take(&mut state.trapped));
+        if !trapped {
+            return;
+        }
+        self.write_registers(thread);
+        // An interrupt that is pending ends the signal's stop before any instruction.
+        self.os.interrupt(thread);
+        self.os.resume(thread, Resume::Continue, Signal(0));
+        match self.os.await_stop(thread) {
+            Some(WaitStatus::Interrupted) | None => {}
+            Some(status @ (WaitStatus::Exited(_) | WaitStatus::Killed(_))) => {
+                self.thread_ended(thread, status);
+            }
+            Some(status) => self.defer(thread, status),
+        }
+    }
+
+    /// Makes a copy of what the trap at `site` covers, if that can be done without side effects.
+    pub(crate) fn make_slot(
+        &mut self,
+        thread: ThreadId,
+        site: LoadAddr,
+        registers: &RegisterSet,
+    ) -> bool {
+        let memory = self.memory();
+        let indirect = crate::arch::x86_64::read(&memory, site).is_none_or(|instruction| {
+            crate::arch::x86_64::is_call(&instruction)
+                && crate::arch::x86_64::relocate(&instruction, site).is_none()
+        });
+        !indirect && self.way_over(thread, site, registers).is_some()
+    }
+
+    pub(crate) fn running_threads(&self) -> Vec<ThreadId> {
+        self.process.as_ref().map_or_else(Vec::new, |process| {
+            process
+                .threads
+                .iter()
+                .filter(|(_, state)| !state.stopped)
+                .map(|(thread, _)| *thread)
+                .collect()
+        })
+    }
+
+    /// Interrupts all running threads and collects them. What they did meanwhile is kept.
+    pub(crate) fn stop_all(&mut self) {
+        let patience = Instant::now() + STOP_PATIENCE;
+        loop {
+            let running = self.running_threads();
+            if running.is_empty() {
+                return;
+            }
+            for thread in running {
+                if let Some(state) = self.thread_mut(thread)
+                    && !state.interrupted
+                {
+                    state.interrupted = true;
+                    self.os.interrupt(thread);
+                }
+            }
+            match self.os.next_stop() {
+                Some((thread, status)) => self.on_stop(thread, status),
+                None if Instant::now() >= patience => {
+                    tracing::warn!("some threads cannot be stopped (they wait in the kernel)");
+                    return;
+                }
+                None => match self.os.wait(Some(patience), false) {
+                    Ok(ready) => self.remember(ready),
+                    Err(error) => {
+                        tracing::error!(%error, "cannot wait for threads to stop");
+                        return;
+                    }
+                },
+            }
+        }
+    }
+
+    /// Takes everything of ours out of the stopped process.
+    pub(crate) fn clean_process(&mut self) {
+        self.cancel_step();
+        self.sites.remove_all(&*self.os);
+        let threads: Vec<ThreadId> = match &self.process {
+            Some(process) => process.threads.keys().copied().collect(),
+            None => return,
+        };
+        let mut in_slot = false;
+        for thread in &threads {
+            // Reading the registers takes a thread out of its slot.
+            in_slot |= self
+                .registers_of(*thread)
+                .is_none_or(|registers| self.slots.holds(registers.pc()));
+        }
+        if in_slot {
+            // Somebody may still need the slots: they stay, harmless, in the process.
+            return;
+        }
+        for region in self.slots.regions() {
+            if let Some(thread) = threads.first() {
+                let call = SystemCall::Unmap {
+                    addr: region,
+                    len: REGION,
+                };
+                self.system_call(*thread, call);
+            }
+        }
+        self.slots = Default::default();
+    }
+
+    /// Lets all threads go on without us.
+    pub(crate) fn detach_all(&mut self) -> Result<(), Error> {
+        self.set_state(State::Stopped);
+        self.stop_all();
+        self.clean_process();
+        let threads: Vec<ThreadId> = match &self.process {
+            Some(process) => process.threads.keys().copied().collect(),
+            None => return Err(Error::NoProcess),
+        };
+        for thread in threads {
+            self.write_registers(thread);
+        }
+        let Some(process) = self.process.take() else {
+            return Err(Error::NoProcess);
+        };
+        for (thread, state) in process.threads {
+            let mut signal = state.signal;
+            if let Some(WaitStatus::Signal(deferred)) = state.deferred
+                && deferred.0 != libc::SIGTRAP
+            {
+                signal = deferred;
+            }
+            self.os.detach(thread, signal);
+        }
+        for (child, _) in process.children {
+            self.os.detach(ThreadId(child), Signal(0));
+        }
+        self.forget_stop();
+        self.over = true;
+        Ok(())
+    }
+}
