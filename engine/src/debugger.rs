@@ -180,8 +180,13 @@ impl Debugger {
     /// # Errors
     /// The system has no descriptors left.
     pub fn new() -> Result<Self, Error> {
-        Ok(Self {
-            os: crate::os::native()?,
+        Ok(Self::with_backend(crate::os::native()?))
+    }
+
+    /// A debugger on a backend, live or not.
+    pub(crate) fn with_backend(os: Box<dyn Backend>) -> Self {
+        Self {
+            os,
             process: None,
             modules: Modules::default(),
             breakpoints: Breakpoints::default(),
@@ -202,7 +207,7 @@ impl Debugger {
             launch: None,
             launched: false,
             pid: None,
-        })
+        }
     }
 
     /// Wakes [`Debugger::wait`] from another thread.

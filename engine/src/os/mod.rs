@@ -7,6 +7,8 @@ use dwarf::{LoadAddr, Register, Registers};
 use std::path::PathBuf;
 use std::time::Instant;
 
+#[cfg(test)]
+pub(crate) mod fake;
 #[cfg(target_os = "linux")]
 mod linux;
 
@@ -171,6 +173,14 @@ pub trait Backend {
 }
 
 impl RegisterSet {
+    /// All registers zero.
+    #[cfg(test)]
+    pub(crate) fn zeroed() -> Self {
+        RegisterSet {
+            raw: linux::RawRegisters::zeroed(),
+        }
+    }
+
     /// By DWARF number, as the unwinder wants them.
     pub fn to_registers(&self) -> Registers {
         self.raw.to_registers()

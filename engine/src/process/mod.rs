@@ -6,6 +6,8 @@ mod loader;
 mod registers;
 mod resume;
 mod stop;
+#[cfg(test)]
+mod tests;
 mod trap;
 
 use crate::debugger::{Debugger, State};

@@ -277,6 +277,9 @@ fn exec_message(path: &Path, error: &io::Error) -> String {
             "it is not executable (permission denied); `chmod +x` it, or point `program` at the built executable".into()
         }
         Some(libc::ENOEXEC) => match elf_machine(path) {
+            Some(machine) if machine == std::env::consts::ARCH => {
+                "the kernel could not load it (a damaged or truncated file?)".into()
+            }
             Some(machine) => format!(
                 "it is built for another machine ({machine}), this one is {}",
                 std::env::consts::ARCH

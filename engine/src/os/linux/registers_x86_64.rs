@@ -14,10 +14,9 @@ const NT_PRFPREG: i32 = 2;
 
 /// Reads the set of a stopped thread.
 pub fn read(tid: ThreadId) -> Option<RawRegisters> {
-    // SAFETY: integers only; all zeroes is a valid value.
-    let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
-    ptrace::register_set(tid, NT_PRSTATUS, false, &mut registers)?;
-    Some(RawRegisters(registers))
+    let mut registers = RawRegisters::zeroed();
+    ptrace::register_set(tid, NT_PRSTATUS, false, &mut registers.0)?;
+    Some(registers)
 }
 
 /// Writes the set of a stopped thread.
@@ -44,6 +43,12 @@ pub fn read_vectors(tid: ThreadId) -> Option<Vec<u128>> {
 }
 
 impl RawRegisters {
+    /// All registers zero.
+    pub fn zeroed() -> Self {
+        // SAFETY: integers only; all zeroes is a valid value.
+        RawRegisters(unsafe { std::mem::zeroed() })
+    }
+
     fn slot(&mut self, register: Register) -> Option<&mut u64> {
         let raw = &mut self.0;
         Some(match register.0 {

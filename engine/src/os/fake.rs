@@ -1,0 +1,216 @@
+//! A backend that does what a test says: threads are registers, memory is bytes, stops are a
+//! script; what the engine asked for is written down.
+
+use super::{Backend, Mapping, Ready, RegisterSet, Resume, WaitStatus, Waker};
+use crate::debugger::Launch;
+use crate::error::Error;
+use crate::event::{OutputStream, Signal, SignalInfo, ThreadId};
+use dwarf::LoadAddr;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Instant;
+
+/// Where the fake's memory begins.
+pub const BASE: u64 = 0x1000;
+
+/// What a test prepares, and looks at afterwards.
+#[derive(Default)]
+pub struct Script {
+    /// Stops in the order in which they will be collected.
+    pub stops: VecDeque<(ThreadId, WaitStatus)>,
+    pub registers: BTreeMap<ThreadId, RegisterSet>,
+    /// What the kernel says of the signal a thread is stopped with (`si_code`).
+    pub codes: BTreeMap<ThreadId, i32>,
+    /// Memory from [`BASE`] on.
+    pub memory: Vec<u8>,
+    /// Threads of other processes, by process.
+    pub strangers: BTreeMap<ThreadId, i32>,
+    /// What was asked for: `continue 7`, `interrupt 8`, `detach 7 signal 10`.
+    pub log: Vec<String>,
+}
+
+/// The backend; the test keeps the other handle.
+#[derive(Clone, Default)]
+pub struct Fake(pub Rc<RefCell<Script>>);
+
+/// The process that attaching gives.
+pub const PID: i32 = 7;
+
+impl Backend for Fake {
+    fn waker(&self) -> Waker {
+        unreachable!("nobody wakes a fake")
+    }
+
+    fn launch(&mut self, _: &Launch) -> Result<i32, Error> {
+        Ok(PID)
+    }
+
+    fn seize_launcher(&mut self, _: i32) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn attach(&mut self, pid: i32) -> Result<Vec<ThreadId>, Error> {
+        let script = self.0.borrow();
+        let threads = script.registers.keys().copied();
+        assert_eq!(pid, PID);
+        Ok(threads
+            .filter(|thread| !script.strangers.contains_key(thread))
+            .collect())
+    }
+
+    fn wait(&mut self, _: Option<Instant>, _: bool) -> Result<Ready, Error> {
+        // A test that waits for more than it scripted is told so by the deadline.
+        Ok(Ready::default())
+    }
+
+    fn next_stop(&mut self) -> Option<(ThreadId, WaitStatus)> {
+        self.0.borrow_mut().stops.pop_front()
+    }
+
+    fn await_stop(&mut self, thread: ThreadId) -> Option<WaitStatus> {
+        let mut script = self.0.borrow_mut();
+        let index = script
+            .stops
+            .iter()
+            .position(|(other, _)| *other == thread)?;
+        script.stops.remove(index).map(|(_, status)| status)
+    }
+
+    fn resume(&mut self, thread: ThreadId, how: Resume, signal: Signal) {
+        let how = match how {
+            Resume::Continue => "continue",
+            Resume::Step => "step",
+        };
+        let signal = match signal.0 {
+            0 => String::new(),
+            number => format!(" signal {number}"),
+        };
+        self.0
+            .borrow_mut()
+            .log
+            .push(format!("{how} {thread}{signal}"));
+    }
+
+    fn listen(&mut self, thread: ThreadId) {
+        self.0.borrow_mut().log.push(format!("listen {thread}"));
+    }
+
+    fn interrupt(&mut self, thread: ThreadId) {
+        let mut script = self.0.borrow_mut();
+        script.log.push(format!("interrupt {thread}"));
+        if !script.stops.iter().any(|(other, _)| *other == thread) {
+            script.stops.push_back((thread, WaitStatus::Interrupted));
+        }
+    }
+
+    fn detach(&mut self, thread: ThreadId, signal: Signal) {
+        let text = format!("detach {thread} signal {}", signal.0);
+        self.0.borrow_mut().log.push(text);
+    }
+
+    fn signal(&mut self, _: i32, signal: Signal) {
+        let mut script = self.0.borrow_mut();
+        script.log.push(format!("kill {}", signal.0));
+        if signal.0 == libc::SIGKILL {
+            // The kernel tells of the leader last.
+            let threads: Vec<ThreadId> = script.registers.keys().rev().copied().collect();
+            for thread in threads {
+                script.stops.push_back((thread, WaitStatus::Killed(signal)));
+            }
+        }
+    }
+
+    fn signal_info(&self, thread: ThreadId) -> Option<SignalInfo> {
+        Some(SignalInfo {
+            signal: Signal(libc::SIGTRAP),
+            code: *self.0.borrow().codes.get(&thread)?,
+            address: None,
+            sender: None,
+        })
+    }
+
+    fn registers(&self, thread: ThreadId) -> Option<RegisterSet> {
+        self.0.borrow().registers.get(&thread).copied()
+    }
+
+    fn set_registers(&mut self, thread: ThreadId, registers: &RegisterSet) -> bool {
+        self.0.borrow_mut().registers.insert(thread, *registers);
+        true
+    }
+
+    fn vector_registers(&self, _: ThreadId) -> Option<Vec<u128>> {
+        None
+    }
+
+    fn open_memory(&mut self, _: i32) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn read_memory(&self, addr: LoadAddr, buffer: &mut [u8]) -> usize {
+        let script = self.0.borrow();
+        let Some(bytes) = addr
+            .0
+            .checked_sub(BASE)
+            .and_then(|offset| script.memory.get(offset as usize..))
+        else {
+            return 0;
+        };
+        let count = bytes.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&bytes[..count]);
+        count
+    }
+
+    fn write_memory(&self, addr: LoadAddr, bytes: &[u8]) -> bool {
+        let mut script = self.0.borrow_mut();
+        let Some(offset) = addr.0.checked_sub(BASE) else {
+            return false;
+        };
+        let range = offset as usize..offset as usize + bytes.len();
+        match script.memory.get_mut(range) {
+            Some(place) => {
+                place.copy_from_slice(bytes);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn guard(&self, _: LoadAddr, _: Option<u8>) {}
+
+    fn write_memory_of(&self, pid: i32, writes: &[(LoadAddr, u8)]) {
+        for (addr, byte) in writes {
+            let text = format!("clean {pid} {addr} {byte:#x}");
+            self.0.borrow_mut().log.push(text);
+        }
+    }
+
+    fn auxiliary(&self, _: i32, _: u64) -> Option<u64> {
+        None
+    }
+
+    fn mappings(&self, _: i32) -> Vec<Mapping> {
+        Vec::new()
+    }
+
+    fn executable(&self, _: i32) -> Option<PathBuf> {
+        None
+    }
+
+    fn thread_name(&self, _: i32, _: ThreadId) -> String {
+        String::new()
+    }
+
+    fn process_of(&self, thread: ThreadId) -> Option<i32> {
+        Some(*self.0.borrow().strangers.get(&thread).unwrap_or(&PID))
+    }
+
+    fn read_output(&mut self) -> Option<(OutputStream, Vec<u8>)> {
+        None
+    }
+
+    fn output_open(&self) -> bool {
+        false
+    }
+}

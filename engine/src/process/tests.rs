@@ -1,0 +1,265 @@
+//! What threads do, in orders that a live kernel shows once in a thousand runs.
+
+use crate::breakpoint::site::Owner;
+use crate::debugger::{Debugger, State, Wait};
+use crate::event::{Event, ExitStatus, Signal, StopReason, ThreadId};
+use crate::os::fake::{BASE, Fake, PID};
+use crate::os::{RegisterSet, WaitStatus};
+use dwarf::LoadAddr;
+use std::time::Instant;
+
+const LEADER: ThreadId = ThreadId(PID);
+const OTHER: ThreadId = ThreadId(8);
+const SITE: LoadAddr = LoadAddr(BASE + 4);
+const TRAP: WaitStatus = WaitStatus::Signal(Signal(libc::SIGTRAP));
+/// `si_code` of a breakpoint instruction.
+const SI_KERNEL: i32 = 0x80;
+
+/// A running process of `nop`s with two threads.
+fn running() -> (Debugger, Fake) {
+    let fake = Fake::default();
+    {
+        let mut script = fake.0.borrow_mut();
+        script.memory = vec![0x90; 64];
+        for thread in [LEADER, OTHER] {
+            script.registers.insert(thread, at(LoadAddr(BASE)));
+        }
+    }
+    let mut debugger = Debugger::with_backend(Box::new(fake.clone()));
+    debugger.attach(PID).unwrap();
+    debugger.release(false).unwrap();
+    while next(&mut debugger).is_some() {}
+    fake.0.borrow_mut().log.clear();
+    (debugger, fake)
+}
+
+fn at(pc: LoadAddr) -> RegisterSet {
+    let mut registers = RegisterSet::zeroed();
+    registers.set_pc(pc);
+    registers
+}
+
+/// The next event, if there is one now.
+fn next(debugger: &mut Debugger) -> Option<Event> {
+    match debugger.wait(Some(Instant::now())).unwrap() {
+        Wait::Event(event) => Some(event),
+        _ => None,
+    }
+}
+
+fn next_stop(debugger: &mut Debugger) -> Option<(ThreadId, StopReason)> {
+    while let Some(event) = next(debugger) {
+        if let Event::Stopped(stop) = event {
+            return Some((stop.thread, stop.reason));
+        }
+    }
+    None
+}
+
+/// The thread ran into a trap at `addr`.
+fn trap(fake: &Fake, thread: ThreadId, addr: LoadAddr) {
+    let mut script = fake.0.borrow_mut();
+    script.registers.insert(thread, at(addr + 1));
+    script.codes.insert(thread, SI_KERNEL);
+    script.stops.push_back((thread, TRAP));
+}
+
+fn pc(fake: &Fake, thread: ThreadId) -> LoadAddr {
+    fake.0.borrow().registers[&thread].pc()
+}
+
+#[test]
+fn a_trap_that_was_taken_away_meanwhile_is_executed_again_as_what_it_was() {
+    let (mut debugger, fake) = running();
+    debugger.sites.add(SITE, Owner::Step, &fake);
+    trap(&fake, OTHER, SITE);
+    debugger.sites.remove(SITE, Owner::Step, &fake);
+    assert!(next(&mut debugger).is_none());
+    assert_eq!(pc(&fake, OTHER), SITE);
+    assert_eq!(fake.0.borrow().log, ["continue 8"]);
+}
+
+#[test]
+fn a_trap_of_the_programs_own_stops_behind_it() {
+    let (mut debugger, fake) = running();
+    fake.0.borrow_mut().memory[4] = 0xcc;
+    trap(&fake, OTHER, SITE);
+    let (thread, reason) = next_stop(&mut debugger).unwrap();
+    assert_eq!(thread, OTHER);
+    assert!(matches!(reason, StopReason::Trap));
+    assert_eq!(pc(&fake, OTHER), SITE + 1);
+}
+
+#[test]
+fn a_hit_during_a_stop_is_hit_again_after_it() {
+    let (mut debugger, fake) = running();
+    debugger.sites.add(SITE, Owner::Loader, &fake);
+    fake.0
+        .borrow_mut()
+        .stops
+        .push_back((LEADER, WaitStatus::Signal(Signal(libc::SIGSEGV))));
+    trap(&fake, OTHER, SITE);
+    let (thread, reason) = next_stop(&mut debugger).unwrap();
+    assert_eq!(thread, LEADER);
+    assert!(matches!(reason, StopReason::Signal(info) if info.code == 0));
+    // Resumed, it goes on before the trap, which is still there.
+    debugger.resume().unwrap();
+    assert_eq!(pc(&fake, OTHER), SITE);
+    assert_eq!(fake.0.borrow().memory[4], 0xcc);
+    let log = fake.0.borrow().log.clone();
+    assert!(log.contains(&"continue 8".to_owned()), "{log:?}");
+    assert!(log.contains(&"continue 7 signal 11".to_owned()), "{log:?}");
+}
+
+#[test]
+fn a_signal_during_a_stop_is_reported_after_it() {
+    let (mut debugger, fake) = running();
+    let fault = WaitStatus::Signal(Signal(libc::SIGSEGV));
+    fake.0
+        .borrow_mut()
+        .stops
+        .extend([(LEADER, fault), (OTHER, fault)]);
+    assert_eq!(next_stop(&mut debugger).unwrap().0, LEADER);
+    debugger.resume().unwrap();
+    assert_eq!(next_stop(&mut debugger).unwrap().0, OTHER);
+    // Nobody ran in between.
+    let log = fake.0.borrow().log.clone();
+    assert!(
+        !log.iter().any(|entry| entry.starts_with("continue")),
+        "{log:?}"
+    );
+    debugger.resume().unwrap();
+    let log = fake.0.borrow().log.clone();
+    assert!(log.contains(&"continue 7 signal 11".to_owned()), "{log:?}");
+    assert!(log.contains(&"continue 8 signal 11".to_owned()), "{log:?}");
+}
+
+#[test]
+fn a_real_time_signal_passes() {
+    let (mut debugger, fake) = running();
+    let status = WaitStatus::Signal(Signal(37));
+    fake.0.borrow_mut().stops.push_back((OTHER, status));
+    assert!(next_stop(&mut debugger).is_none());
+    assert_eq!(fake.0.borrow().log, ["continue 8 signal 37"]);
+}
+
+#[test]
+fn a_thread_may_stop_before_its_parent_tells_of_it() {
+    let (mut debugger, fake) = running();
+    let new = ThreadId(9);
+    {
+        let mut script = fake.0.borrow_mut();
+        script.registers.insert(new, at(LoadAddr(BASE)));
+        script.stops.push_back((new, WaitStatus::Interrupted));
+        script.stops.push_back((LEADER, WaitStatus::Cloned(new)));
+    }
+    let mut started = 0;
+    while let Some(event) = next(&mut debugger) {
+        started += u32::from(matches!(event, Event::ThreadStarted(thread) if thread == new));
+    }
+    assert_eq!(started, 1);
+    assert_eq!(fake.0.borrow().log, ["continue 9", "continue 7"]);
+}
+
+#[test]
+fn a_forked_child_is_cleaned_and_let_go_whoever_tells_first() {
+    for child_first in [true, false] {
+        let (mut debugger, fake) = running();
+        debugger.sites.add(SITE, Owner::Loader, &fake);
+        let child = ThreadId(20);
+        {
+            let mut script = fake.0.borrow_mut();
+            script.strangers.insert(child, 20);
+            let told = (LEADER, WaitStatus::Forked(20));
+            let born = (child, WaitStatus::Interrupted);
+            script.stops.extend(if child_first {
+                [born, told]
+            } else {
+                [told, born]
+            });
+        }
+        assert!(next_stop(&mut debugger).is_none());
+        let log = fake.0.borrow().log.clone();
+        assert!(log.contains(&format!("clean 20 {SITE} 0x90")), "{log:?}");
+        assert!(log.contains(&"detach 20 signal 0".to_owned()), "{log:?}");
+        assert!(log.contains(&"continue 7".to_owned()), "{log:?}");
+    }
+}
+
+#[test]
+fn the_leaders_end_is_the_end() {
+    let (mut debugger, fake) = running();
+    {
+        let mut script = fake.0.borrow_mut();
+        script.stops.push_back((OTHER, WaitStatus::Exited(3)));
+        script.stops.push_back((LEADER, WaitStatus::Exited(3)));
+    }
+    let mut events = Vec::new();
+    while let Some(event) = next(&mut debugger) {
+        events.push(event);
+    }
+    assert!(matches!(
+        events.as_slice(),
+        [
+            Event::ThreadExited(OTHER),
+            Event::ThreadExited(LEADER),
+            Event::Exited(ExitStatus::Code(3))
+        ]
+    ));
+    assert_eq!(debugger.state(), State::Ended);
+}
+
+#[test]
+fn killed_while_everything_is_being_stopped() {
+    let (mut debugger, fake) = running();
+    {
+        let mut script = fake.0.borrow_mut();
+        let killed = WaitStatus::Killed(Signal(libc::SIGKILL));
+        script
+            .stops
+            .push_back((LEADER, WaitStatus::Signal(Signal(libc::SIGSEGV))));
+        script.stops.push_back((OTHER, killed));
+        script.stops.push_back((LEADER, killed));
+    }
+    let mut last = None;
+    while let Some(event) = next(&mut debugger) {
+        last = Some(event);
+    }
+    assert!(
+        matches!(last, Some(Event::Exited(ExitStatus::Signal(Signal(9))))),
+        "{last:?}"
+    );
+}
+
+#[test]
+fn detaching_gives_the_code_back_and_the_signal_on() {
+    let (mut debugger, fake) = running();
+    debugger.sites.add(SITE, Owner::Loader, &fake);
+    fake.0
+        .borrow_mut()
+        .stops
+        .push_back((OTHER, WaitStatus::Signal(Signal(libc::SIGBUS))));
+    assert!(next_stop(&mut debugger).is_some());
+    debugger.detach().unwrap();
+    let script = fake.0.borrow();
+    assert_eq!(script.memory[4], 0x90);
+    assert!(script.log.contains(&"detach 7 signal 0".to_owned()));
+    assert!(
+        script
+            .log
+            .contains(&format!("detach 8 signal {}", libc::SIGBUS))
+    );
+}
+
+#[test]
+fn a_pause_reports_once_and_keeps_nothing_running() {
+    let (mut debugger, fake) = running();
+    debugger.interrupt().unwrap();
+    let (_, reason) = next_stop(&mut debugger).unwrap();
+    assert!(matches!(reason, StopReason::Pause));
+    debugger.interrupt().unwrap();
+    assert!(next_stop(&mut debugger).is_none());
+    assert_eq!(debugger.state(), State::Stopped);
+    let log = fake.0.borrow().log.clone();
+    assert!(log.contains(&"interrupt 7".to_owned()) && log.contains(&"interrupt 8".to_owned()));
+}
