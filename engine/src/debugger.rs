@@ -478,7 +478,11 @@ impl Debugger {
             if let Some(signal) = self.end.take() {
                 return Ok(Wait::End(signal));
             }
-            self.collect_stops();
+            // A client that reads too slowly slows the program down: its output and its
+            // logpoints wait.
+            if !self.output_held {
+                self.collect_stops();
+            }
             self.finish_if_ended();
             if !self.events.is_empty() {
                 continue;
@@ -487,7 +491,8 @@ impl Debugger {
                 .process
                 .as_ref()
                 .and_then(|process| process.ended)
-                .map(|(_, patience)| patience);
+                .map(|(_, patience)| patience)
+                .filter(|_| !self.output_held);
             let until = if self.more_stops {
                 Some(Instant::now())
             } else {
@@ -570,7 +575,7 @@ impl Debugger {
     }
 
     /// The thread of the last stop, or one that is there.
-    fn current_thread(&self) -> Option<ThreadId> {
+    pub(crate) fn current_thread(&self) -> Option<ThreadId> {
         let process = self.process.as_ref()?;
         let is_stopped = |thread: &ThreadId| {
             process

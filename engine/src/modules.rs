@@ -4,6 +4,7 @@ use crate::debugger::{ModuleId, ModuleInfo};
 use crate::os::Backend;
 use dwarf::{AddrRange, LoadAddr, LoadBias, Memory, Module, ModuleMap};
 use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -59,6 +60,8 @@ pub struct Modules {
     next_id: u32,
     /// What went wrong with images, for the console.
     pub notes: Vec<String>,
+    /// Images that could not be opened.
+    unreadable: HashSet<PathBuf>,
     /// Where C++ handlers begin (`__cxa_begin_catch`), once somebody asked.
     catch_entries: OnceCell<Vec<LoadAddr>>,
 }
@@ -138,7 +141,10 @@ impl Modules {
         match Module::open(path) {
             Ok(module) => Some(module),
             Err(error) => {
-                self.notes.push(format!("{error}\n"));
+                // The loader's list is read often; one word is enough.
+                if self.unreadable.insert(path.to_path_buf()) {
+                    self.notes.push(format!("{error}\n"));
+                }
                 None
             }
         }

@@ -163,9 +163,14 @@ impl Debugger {
     /// Once the output of a process that has ended is complete, its end is reported.
     pub(crate) fn finish_if_ended(&mut self) {
         let open = self.os.output_open();
+        let held = self.output_held && open;
         let Some(process) = &mut self.process else {
             return;
         };
+        if held && let Some((_, patience)) = &mut process.ended {
+            *patience = Instant::now() + OUTPUT_PATIENCE;
+            return;
+        }
         if let Some((status, patience)) = process.ended
             && (!open || Instant::now() >= patience)
         {

@@ -1,6 +1,6 @@
 //! Stopping everything, saying why, and letting go of a process without a trace.
 
-use super::{OUTPUT_BURST, STOP_PATIENCE};
+use super::{OUTPUT_BURST, Process, STOP_PATIENCE};
 use crate::debugger::{Debugger, State};
 use crate::displaced::REGION;
 use crate::error::Error;
@@ -16,6 +16,12 @@ impl Debugger {
         self.cancel_step();
         self.stop_all();
         self.forget_stop();
+        // Another thread's execve may have ended this one meanwhile.
+        let gone = |process: &Process| !process.threads.contains_key(&thread);
+        let thread = match &self.process {
+            Some(process) if gone(process) => self.current_thread().unwrap_or(thread),
+            _ => thread,
+        };
         if !self.output_held {
             self.pump_output(OUTPUT_BURST);
         }
