@@ -369,6 +369,11 @@ impl Module {
         Some(info.unit(info.unit_at(addr.0)?)?.language)
     }
 
+    /// Language of the unit that describes a type.
+    pub fn language_of(&self, id: TypeId) -> Option<Language> {
+        Some(self.info()?.unit(id.0.unit)?.language)
+    }
+
     // ---- variables and types
     /// Variables of static storage of the unit that holds `addr`.
     pub fn unit_statics(&self, addr: FileAddr) -> Vec<Variable> {

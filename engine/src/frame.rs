@@ -186,7 +186,7 @@ impl FrameScope<'_> {
                 )
             }
         };
-        let caller = || self.caller();
+        let caller = |level| self.caller(level);
         let location = module.locate(
             variable,
             &FrameContext {
@@ -210,23 +210,21 @@ impl FrameScope<'_> {
         ))
     }
 
-    fn caller(&self) -> Option<CallerFrame> {
+    /// The frame's caller at level 0, that one's caller at level 1, and so on.
+    fn caller(&self, level: u32) -> Option<CallerFrame> {
         let frame = self.frame?.physical;
         // The unwinder is not in use here: it never evaluates variables.
-        let (address, registers) = self
-            .unwinder
-            .try_borrow_mut()
-            .ok()?
-            .unwind(self.modules, &self.memory, frame.address, &frame.registers)
-            .ok()?
-            .caller?;
-        let cfa = self
-            .unwinder
-            .try_borrow_mut()
-            .ok()?
-            .unwind(self.modules, &self.memory, address, &registers)
-            .ok()
-            .map(|unwound| unwound.cfa);
+        let mut unwinder = self.unwinder.try_borrow_mut().ok()?;
+        let mut unwind = |address, registers: &dwarf::Registers| {
+            unwinder
+                .unwind(self.modules, &self.memory, address, registers)
+                .ok()
+        };
+        let (mut address, mut registers) = unwind(frame.address, &frame.registers)?.caller?;
+        for _ in 0..level {
+            (address, registers) = unwind(address, &registers)?.caller?;
+        }
+        let cfa = unwind(address, &registers).map(|unwound| unwound.cfa);
         Some(CallerFrame {
             return_address: address.addr(),
             registers,
@@ -305,6 +303,26 @@ impl FrameScope<'_> {
             register,
         };
         Value::from_register(place, name, value)
+    }
+
+    /// Whether `name` alone says which function is meant: a whole path always does; a bare
+    /// name does not where the function is in a module, class or namespace that this frame's
+    /// function is not in.
+    fn sees(&self, name: &str, function: &Function) -> bool {
+        if name.contains("::") || function.linkage_name.as_deref() == Some(name) {
+            return true;
+        }
+        let path = match function.name.find('<') {
+            Some(0) => return false,
+            Some(at) => &function.name[..at],
+            None => &function.name,
+        };
+        let Some(scope) = path.strip_suffix(name) else {
+            return false;
+        };
+        let here = self.function().map_or("", |function| &*function.name);
+        // The methods of a trait: `<crate::Type as crate::Trait>::method`.
+        here.trim_start_matches('<').starts_with(scope)
     }
 
     /// The frame's image first, then all others.
@@ -415,8 +433,11 @@ impl EvalContext for FrameScope<'_> {
         }
         for loaded in self.images_from_here() {
             let module = &loaded.module;
-            let entry = match module.functions_named(name).first() {
+            let functions = module.functions_named(name);
+            let seen = functions.iter().find(|it| self.sees(name, it));
+            let entry = match seen {
                 Some(function) => Some(function.entry),
+                None if !functions.is_empty() => None,
                 None => module
                     .function_symbols(name)
                     .first()

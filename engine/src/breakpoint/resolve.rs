@@ -6,7 +6,7 @@ use crate::arch::x86_64;
 use crate::modules::{Loaded, Modules};
 use dwarf::{FileAddr, LineLocation, Machine, Module, SourceFile, SymbolKind};
 use rustc_hash::FxHashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A line without code moves down to the next one that has some, at most so far outside the
@@ -57,7 +57,14 @@ fn resolve_line(
             keep_column(&mut locations, column);
         }
         for location in first_of_each_instance(&loaded.module, locations) {
-            bound.push(bind(loaded, behind_prologue(&loaded.module, location.addr)));
+            let mut place = bind(loaded, behind_prologue(&loaded.module, location.addr));
+            // Behind the prologue an inlined call's code may begin, with rows of another file:
+            // the breakpoint stays on its line.
+            let elsewhere = |(path, ..): &(PathBuf, u32, u32)| *path != file.path;
+            if place.source.as_ref().is_some_and(elsewhere) {
+                place.source = Some((file.path.clone(), target, location.location.column));
+            }
+            bound.push(place);
         }
     }
     bound.sort_by_key(|bound| bound.addr);

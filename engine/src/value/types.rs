@@ -48,7 +48,6 @@ pub struct DwarfTy {
     /// The type.
     pub ty: Arc<Type>,
     name: OnceLock<String>,
-    language: OnceLock<Language>,
     stripped: OnceLock<Ty>,
     visualizer: OnceLock<Option<&'static dyn crate::visualize::Visualizer>>,
 }
@@ -133,7 +132,7 @@ impl DwarfTy {
 
     /// The language that the type is from.
     pub fn language(&self) -> Language {
-        *self.language.get_or_init(|| crate::language::of_type(self))
+        self.module().language_of(self.ty.id).unwrap_or_default()
     }
 
     /// How the type wants to be seen, where it has a wish.
@@ -180,7 +179,6 @@ impl Ty {
                 bias,
                 ty,
                 name: OnceLock::new(),
-                language: OnceLock::new(),
                 stripped: OnceLock::new(),
                 visualizer: OnceLock::new(),
             })),

@@ -1,0 +1,220 @@
+//! Programs as people write them in Rust: where breakpoints bind and steps go, and what is seen.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, Step, run};
+
+const TOUR: &str = "rust/tour.rs";
+
+#[test]
+fn steps_go_where_the_eye_goes() {
+    use Step::{Continue, Next, StepIn, StepOut};
+    run(
+        TOUR,
+        &["vec", "rank", "good", "better"],
+        &[
+            (Continue, "vec"),
+            (Next, "assert"),
+            (Next, "assert_eq"),
+            (Next, "chain"),
+            (Continue, "rank"),
+            (StepIn, "match"),
+            (Next, "arm_print"),
+            (Next, "arm_value"),
+            (StepOut, "rank"),
+            (Next, "good"),
+            (StepIn, "parse"),
+            (Next, "question"),
+            (Next, "parsed"),
+            (Next, "parse_end"),
+            (Next, "good"),
+            (Next, "bad"),
+            (Next, "macro"),
+            (Continue, "better"),
+            (Continue, "exit"),
+        ],
+    );
+}
+
+/// Each of these lines has code in several places; a pass through it is one stop.
+#[test]
+fn one_stop_a_pass() {
+    let stops: [(&str, &[&str]); 10] = [
+        ("vec", &["tour::main"]),
+        ("assert", &["tour::main"]),
+        ("assert_eq", &["tour::main"]),
+        ("twice", &["tour::Area::twice<tour::Square>"]),
+        ("area", &["<tour::Square as tour::Area>::area"]),
+        ("largest", &["tour::largest<i32>", "tour::largest<f64>"]),
+        ("question", &["tour::parse", "tour::parse"]),
+        ("fetch", &["tour::fetch::{async_fn#0}"]),
+        ("fetched", &["tour::fetch::{async_fn#0}"]),
+        ("print", &["tour::main"]),
+    ];
+    let fixture = Fixture::of(TOUR);
+    for (marker, functions) in stops {
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({}));
+        let answer = client.set_breakpoints(&fixture, &[marker]);
+        assert_eq!(answer[0]["line"], fixture.line(marker), "{marker}");
+        client.configure();
+        for function in functions {
+            client.expect_stopped("breakpoint");
+            client.expect_line(&fixture, marker);
+            assert_eq!(client.top_frame()["name"], *function, "{marker}");
+            client.continue_();
+        }
+        assert_eq!(client.expect_exit(), 0, "{marker}");
+        client.disconnect();
+    }
+}
+
+fn expect(client: &mut DapClient, expected: &[(&str, Result<&str, &str>)]) {
+    for (expression, value) in expected {
+        let got = client.try_evaluate(expression);
+        match (value, &got) {
+            (Ok(value), Ok(got)) => assert_eq!(got, value, "{expression}"),
+            (Err(part), Err(got)) if got.contains(part) => {}
+            _ => client.fail(&format!("`{expression}`: {got:?}, not {value:?}")),
+        }
+    }
+}
+
+#[test]
+fn values_in_rusts_own_notation() {
+    let fixture = Fixture::of(TOUR);
+    let mut client = DapClient::stopped_at(&fixture, "print");
+    let locals = client.locals();
+    // Not the C-like `{shape = {pointer = …}}`, whatever the members' types look like.
+    let keeper = &locals["keeper"];
+    assert!(
+        keeper.starts_with("Keeper {shape: Box {pointer: 0x"),
+        "{keeper}"
+    );
+    assert!(
+        keeper.contains(r#"name: Some("keeper"), cells: RefCell {"#),
+        "{keeper}"
+    );
+    for (name, value) in [
+        ("list", "[3, 1, 2]"),
+        ("doubled", "[6, 2, 4]"),
+        ("sum", "30"),
+        ("area", "8.0"),
+        ("level", "High"),
+        ("ranked", "\"mid\""),
+        ("good", "42"),
+        ("bad", "true"),
+        ("squared", "1849"),
+        ("fetched", "13"),
+        ("taken", "\"moved\""),
+        ("letter", "'x'"),
+    ] {
+        assert_eq!(locals[name], value, "{name}");
+    }
+    expect(
+        &mut client,
+        &[
+            ("list[1] + doubled[0]", Ok("7")),
+            ("keeper.cells.value.value[0].value.value", Ok("4")),
+            ("level == Level::High && !flag", Ok("true")),
+            ("level as u8 + 1", Ok("11")),
+            ("good << 1_u8", Ok("84")),
+            ("list[7]", Err("3 elements")),
+            // A function beside this one, but none of somebody else's: `len` is not a variable.
+            ("len", Err("no variable `len`")),
+            ("as_mut", Err("no variable `as_mut`")),
+            ("nowhere", Err("no variable `nowhere`")),
+        ],
+    );
+    for function in ["parse", "tour::parse", "rank"] {
+        let name = function.trim_start_matches("tour::");
+        let value = client.evaluate(function);
+        assert!(value.ends_with(&format!("<tour::{name}>")), "{value}");
+    }
+    client.disconnect();
+}
+
+#[test]
+fn variables_can_be_set() {
+    let fixture = Fixture::of(TOUR);
+    let mut client = DapClient::stopped_at(&fixture, "print");
+    let frame = client.top_frame()["id"].as_i64().expect("an id");
+    let locals = client.locals_reference(frame);
+    let mut set = |name: &str, value: &str| {
+        let arguments = json!({"variablesReference": locals, "name": name, "value": value});
+        client
+            .request("setVariable", arguments)
+            .map(|body| body["value"].as_str().expect("a text").to_owned())
+            .map_err(|response| response["body"]["error"]["format"].to_string())
+    };
+    for (name, value, shown) in [
+        ("good", "-7", "-7"),
+        ("good", "0x10", "16"),
+        ("good", "sum * 2", "60"),
+        ("flag", "true", "true"),
+        ("letter", "'ß'", "'ß'"),
+        ("letter", r"'\n'", r"'\n'"),
+        ("level", "Low", "Low"),
+        ("level", "Level::Mid", "Mid"),
+        ("area", "2.5", "2.5"),
+    ] {
+        assert_eq!(set(name, value).as_deref(), Ok(shown), "{name} = {value}");
+    }
+    for (name, value) in [
+        ("good", "99999999999"),
+        ("flag", "7"),
+        ("letter", "'ab'"),
+        ("level", "3"),
+        ("level", "Higher"),
+        ("taken", "\"text\""),
+    ] {
+        assert!(set(name, value).is_err(), "{name} = {value}");
+    }
+    client.continue_();
+    client.expect_exit();
+    let output = client.output("stdout");
+    let end = "2.5 Mid \n Some(\"keeper\") RefCell { value: [Cell { value: 4 }] }\n";
+    assert!(output.ends_with(end), "{output}");
+    client.disconnect();
+}
+
+/// Before their `let` variables are not there: what the stack held before would be shown.
+#[test]
+fn variables_appear_with_their_let() {
+    let fixture = Fixture::of(TOUR);
+    let mut client = DapClient::stopped_at(&fixture, "level");
+    let locals: BTreeMap<String, String> = client.locals();
+    let names: Vec<&str> = locals.keys().map(String::as_str).collect();
+    assert_eq!(names, ["area", "doubled", "keeper", "list", "sum"]);
+    client.disconnect();
+}
+
+/// Optimized: the line told stays the one asked for, also where an inlined call begins there.
+#[test]
+fn optimized_breakpoints_stay_on_their_lines() {
+    let flags = Flags::new(Compiler::Rustc).optimized("2");
+    let Some(fixture) = Fixture::build(TOUR, flags) else {
+        return;
+    };
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    let source = fixture.source.to_str().expect("a path");
+    let lines = std::fs::read_to_string(source)
+        .expect("the source")
+        .lines()
+        .count();
+    let all: Vec<Value> = (1..=lines).map(|line| json!({"line": line})).collect();
+    let answer = client.set_source_breakpoints(source, all);
+    for (breakpoint, line) in answer.iter().zip(1..) {
+        if breakpoint["verified"] == true {
+            let told = breakpoint["line"].as_u64().expect("a line");
+            assert!(
+                told >= line && told <= lines as u64,
+                "line {line}: {breakpoint}"
+            );
+            assert_eq!(breakpoint["source"]["path"], source, "line {line}");
+        }
+    }
+    client.disconnect();
+}
