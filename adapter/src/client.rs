@@ -27,6 +27,8 @@ pub struct Client {
     pub variable_paging: bool,
     /// It can run programs in a terminal.
     pub run_in_terminal: bool,
+    /// It asks again for what it is told is stale.
+    pub invalidated: bool,
 }
 
 impl Default for Client {
@@ -38,6 +40,7 @@ impl Default for Client {
             variable_type: false,
             variable_paging: false,
             run_in_terminal: false,
+            invalidated: false,
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::codec::FrameError;
 use crate::error::{RUNNING, RequestError};
 use crate::events::{self, Told};
 use crate::handles::Handles;
-use crate::protocol::{Malformed, Outgoing, Request, body_of};
+use crate::protocol::{InvalidatedEventBody, Malformed, Outgoing, Request, body_of};
 use crate::requests::Breakpoints;
 use crate::routes::{self, Answer, Handled, Route, When};
 use crate::server::{CancelFlag, Inbound, Inbox, Outbox};
@@ -52,6 +52,8 @@ pub struct Session {
     pub startup: Startup,
     /// What the client was told of the debuggee.
     pub told: Told,
+    /// A request has changed a variable: others may show the same memory.
+    pub variables_changed: bool,
     /// The way in, for those who report from other threads.
     pub inbox: Inbox,
     outbox: Outbox,
@@ -70,6 +72,7 @@ impl Session {
             breakpoints: Breakpoints::default(),
             startup: Startup::default(),
             told: Told::default(),
+            variables_changed: false,
             inbox,
             outbox,
             current: CancelFlag::default(),
@@ -166,6 +169,10 @@ impl Session {
                 self.startup.answer_later(seq, route.command);
             }
             _ => self.respond(seq, &command, handled),
+        }
+        if std::mem::take(&mut self.variables_changed) && self.client.invalidated {
+            let areas = &["variables"];
+            self.event("invalidated", &InvalidatedEventBody { areas });
         }
         // A cancel that comes too late must not reach what the debugger does by itself.
         self.use_flag(CancelFlag::default());

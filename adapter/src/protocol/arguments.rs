@@ -160,6 +160,8 @@ pub struct InitializeArguments {
     pub supports_variable_paging: Option<bool>,
     /// It can run programs in a terminal.
     pub supports_run_in_terminal_request: Option<bool>,
+    /// It understands `invalidated` events.
+    pub supports_invalidated_event: Option<bool>,
 }
 
 /// Arguments of `setBreakpoints`.

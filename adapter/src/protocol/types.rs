@@ -85,6 +85,13 @@ pub struct BreakpointEventBody {
     pub breakpoint: Breakpoint,
 }
 
+/// The `invalidated` event.
+#[derive(Serialize, Debug)]
+pub struct InvalidatedEventBody {
+    /// What the client should ask for again, in the specification's words.
+    pub areas: &'static [&'static str],
+}
+
 /// The `stopped` event.
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]

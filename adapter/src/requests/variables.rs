@@ -352,6 +352,7 @@ impl Request for SetVariable {
             Container::Value(of) | Container::Bucket { of, .. } => in_value(session, of, name)?,
         };
         let value = session.debugger.assign(frame, &target, &arguments.value)?;
+        session.variables_changed = true;
         let limits = limits(arguments.format.as_ref());
         let shown = Shown::new(session, frame, expression, value, &limits);
         let small = |count: Option<i64>| count.and_then(|count| i32::try_from(count).ok());
