@@ -4,7 +4,7 @@ use crate::addr::{AddrRange, FileAddr, LoadAddr};
 use crate::cfi::Cfi;
 use crate::error::Error;
 use crate::function::Function;
-use crate::index::NameIndex;
+use crate::index::{self, NameIndex};
 use crate::locate;
 use crate::location::{FrameContext, Location};
 use crate::object::{self, FileIdentity, Image};
@@ -77,6 +77,9 @@ pub struct Segment {
     /// Mapped writable.
     pub writable: bool,
 }
+
+/// Bytes of debug info from which on the name index is worth a file.
+const WORTH_KEEPING: u64 = 4 << 20;
 
 /// An image.
 pub struct Module {
@@ -177,6 +180,38 @@ impl Module {
     pub(crate) fn names(&self) -> Option<(&DebugInfo, &NameIndex)> {
         let info = self.info()?;
         Some((info, self.index.get_or_init(|| info.build_index())))
+    }
+
+    /// Whether names can be looked up without reading all units first. Until then
+    /// [`Module::functions_named`], [`Module::inlined_named`], [`Module::statics_named`],
+    /// [`Module::types_named`] and [`Module::complete_type`] wait for that.
+    pub fn has_names(&self) -> bool {
+        self.index.get().is_some() || self.info().is_none()
+    }
+
+    /// Makes names ready, from the index kept in `cache` where there is one, else by reading
+    /// all units, in parallel; then the index is kept there. To be called from a thread that
+    /// may take its time.
+    pub fn prepare_names(&self, cache: Option<&Path>) {
+        let Some(info) = self.info() else {
+            return;
+        };
+        let place = cache.zip(self.image.build_id);
+        let size = self.debug_size();
+        self.index.get_or_init(|| {
+            let kept = place.and_then(|(folder, id)| index::cache::load(folder, id, size));
+            kept.unwrap_or_else(|| {
+                let index = info.build_index();
+                // What is read in no time needs no file.
+                if size >= WORTH_KEEPING
+                    && let Some((folder, id)) = place
+                    && let Err(error) = index::cache::store(folder, id, size, &index)
+                {
+                    tracing::info!(folder = %folder.display(), %error, "cannot keep the name index");
+                }
+                index
+            })
+        });
     }
 
     // ---- the image

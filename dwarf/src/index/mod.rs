@@ -1,9 +1,13 @@
 //! Names of functions, types and static variables across all units.
 
+pub(crate) mod cache;
+
 use crate::module::DieRef;
 use crate::names::key;
+use crate::object::u32_at;
 use crate::unit::{DebugInfo, Unit, Value};
 use rayon::prelude::*;
+use std::io::{self, Write};
 
 /// The index: keys of names to entries; a key may have strangers, names are compared after.
 pub(crate) struct NameIndex {
@@ -18,38 +22,95 @@ pub(crate) struct NameIndex {
 }
 
 /// Key, unit, offset; sorted.
-#[derive(Default)]
-pub(crate) struct Names(Vec<(u32, u32, u32)>);
+pub(crate) enum Names {
+    /// Made from the debug info just now.
+    Built(Vec<(u32, u32, u32)>),
+    /// Mapped from the cache.
+    Mapped(&'static [u8]),
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Names::Built(Vec::new())
+    }
+}
 
 impl Names {
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Names::Built(entries) => entries.len(),
+            Names::Mapped(bytes) => bytes.len() / cache::ENTRY,
+        }
+    }
+
+    /// Key, unit and offset of one.
+    fn entry(&self, index: usize) -> Option<(u32, u32, u32)> {
+        match self {
+            Names::Built(entries) => entries.get(index).copied(),
+            Names::Mapped(bytes) => {
+                let at = index * cache::ENTRY;
+                Some((
+                    u32_at(bytes, at)?,
+                    u32_at(bytes, at + 4)?,
+                    u32_at(bytes, at + 8)?,
+                ))
+            }
+        }
+    }
+
     /// Entries whose key is `key`.
     pub(crate) fn get(&self, key: u32) -> impl Iterator<Item = DieRef> + '_ {
-        let start = self.0.partition_point(|entry| entry.0 < key);
-        self.0
-            .iter()
-            .skip(start)
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.entry(middle).is_some_and(|entry| entry.0 < key) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        (low..)
+            .map_while(|index| self.entry(index))
             .take_while(move |entry| entry.0 == key)
             .map(|(_, unit, offset)| DieRef {
-                unit: *unit,
-                offset: u64::from(*offset),
+                unit,
+                offset: u64::from(offset),
             })
     }
 
-    fn append(&mut self, other: &mut Names) {
-        if self.0.is_empty() {
-            std::mem::swap(&mut self.0, &mut other.0);
-        } else {
-            self.0.append(&mut other.0);
+    /// Writes all of them as [`cache`] wants them.
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        match self {
+            Names::Built(entries) => {
+                for (key, unit, offset) in entries {
+                    out.write_all(&key.to_le_bytes())?;
+                    out.write_all(&unit.to_le_bytes())?;
+                    out.write_all(&offset.to_le_bytes())?;
+                }
+                Ok(())
+            }
+            Names::Mapped(bytes) => out.write_all(bytes),
         }
     }
 }
 
+type Entries = Vec<(u32, u32, u32)>;
+
 #[derive(Default)]
 struct Found {
-    functions: Names,
-    inlined: Names,
-    types: Names,
-    statics: Names,
+    functions: Entries,
+    inlined: Entries,
+    types: Entries,
+    statics: Entries,
+}
+
+fn append(all: &mut Entries, other: &mut Entries) {
+    if all.is_empty() {
+        std::mem::swap(all, other);
+    } else {
+        all.append(other);
+    }
 }
 
 impl DebugInfo {
@@ -66,10 +127,10 @@ impl DebugInfo {
                 found
             })
             .reduce(Found::default, |mut all, mut found| {
-                all.functions.append(&mut found.functions);
-                all.inlined.append(&mut found.inlined);
-                all.types.append(&mut found.types);
-                all.statics.append(&mut found.statics);
+                append(&mut all.functions, &mut found.functions);
+                append(&mut all.inlined, &mut found.inlined);
+                append(&mut all.types, &mut found.types);
+                append(&mut all.statics, &mut found.statics);
                 all
             });
         for names in [
@@ -78,14 +139,14 @@ impl DebugInfo {
             &mut found.types,
             &mut found.statics,
         ] {
-            names.0.par_sort_unstable();
-            names.0.shrink_to_fit();
+            names.par_sort_unstable();
+            names.shrink_to_fit();
         }
         NameIndex {
-            functions: found.functions,
-            inlined: found.inlined,
-            types: found.types,
-            statics: found.statics,
+            functions: Names::Built(found.functions),
+            inlined: Names::Built(found.inlined),
+            types: Names::Built(found.types),
+            statics: Names::Built(found.statics),
         }
     }
 
@@ -162,7 +223,7 @@ impl DebugInfo {
                 .and_then(|name| self.string(unit, name))
                 .or_else(|| self.name_of_origin(unit, origin?));
             if let Some(name) = name.filter(|name| !name.is_empty()) {
-                names.0.push((key(name), unit.index, offset));
+                names.push((key(name), unit.index, offset));
             }
         }
         Ok(())
