@@ -8,6 +8,7 @@ use crate::displaced::Slots;
 use crate::error::Error;
 use crate::eval::{EvalContext, Expression, Purpose};
 use crate::event::{Event, Signal, StopReason, ThreadId};
+use crate::indexer::Indexer;
 use crate::memory::PageCache;
 use crate::modules::Modules;
 use crate::os::{Backend, Ready, Waker};
@@ -148,6 +149,7 @@ pub struct Debugger {
     pub(crate) process: Option<Process>,
     pub(crate) modules: Modules,
     pub(crate) breakpoints: Breakpoints,
+    pub(crate) indexer: Indexer,
     pub(crate) sites: Sites,
     pub(crate) slots: Slots,
     pub(crate) unwinder: RefCell<Unwinder>,
@@ -190,6 +192,7 @@ impl Debugger {
             process: None,
             modules: Modules::default(),
             breakpoints: Breakpoints::default(),
+            indexer: Indexer::default(),
             sites: Sites::default(),
             slots: Slots::default(),
             unwinder: RefCell::new(Unwinder::new()),
@@ -225,6 +228,11 @@ impl Debugger {
         self.cancel
             .as_ref()
             .is_some_and(|cancel| cancel.load(Ordering::Relaxed))
+    }
+
+    /// Where name indexes are kept between sessions; `None`, as at first: nowhere.
+    pub fn set_symbol_cache(&mut self, folder: Option<PathBuf>) {
+        self.indexer.cache = folder;
     }
 
     // ---- life and death
@@ -484,6 +492,9 @@ impl Debugger {
                 self.collect_stops();
             }
             self.finish_if_ended();
+            if self.indexer.take_news() {
+                self.bind_functions();
+            }
             if !self.events.is_empty() {
                 continue;
             }

@@ -12,6 +12,7 @@ pub mod error;
 pub mod eval;
 pub mod event;
 mod frame;
+mod indexer;
 pub mod language;
 mod memory;
 mod modules;

@@ -335,10 +335,16 @@ impl Debugger {
             return false;
         };
         let before = breakpoint.bound.len();
-        let (bound, pending) = resolve::resolve(&breakpoint.spec, &self.modules);
+        let said = breakpoint.pending.clone();
+        let resolved = resolve::resolve(&breakpoint.spec, &self.modules);
+        let os = &*self.os;
+        for module in &resolved.unread {
+            self.indexer.prepare(module, || os.waker());
+        }
+        let bound = resolved.bound;
         let has_process = self.process.is_some();
         breakpoint.pending = if has_process {
-            pending
+            resolved.why
         } else {
             Some("the program is not loaded yet".into())
         };
@@ -354,11 +360,21 @@ impl Debugger {
                     Some(format!("the code at {} cannot be written to", place.addr));
             }
         }
-        let changed = breakpoint.bound.len() != before;
-        if before == 0 && changed {
+        let grown = breakpoint.bound.len() != before;
+        if before == 0 && grown {
             breakpoint.parse(language);
         }
-        changed
+        grown || (before == 0 && breakpoint.pending != said)
+    }
+
+    /// Names became ready: breakpoints on functions may bind in more places.
+    pub(crate) fn bind_functions(&mut self) {
+        let functions = self.breakpoints.functions.clone();
+        for id in functions {
+            if self.bind(id) {
+                self.events.push_back(Event::BreakpointChanged(id));
+            }
+        }
     }
 
     /// An image is new: breakpoints may bind in it. Tells of those that do.

@@ -13,14 +13,31 @@ use std::sync::Arc;
 /// function that follows.
 const SLIDE: u32 = 8;
 
-/// Where a breakpoint is to be planted, or why nowhere.
-pub fn resolve(spec: &Spec, modules: &Modules) -> (Vec<Bound>, Option<String>) {
+/// Where a breakpoint is to be planted.
+#[derive(Default)]
+pub struct Resolved {
+    pub bound: Vec<Bound>,
+    /// Why nowhere.
+    pub why: Option<String>,
+    /// Images that may have more once their names are read.
+    pub unread: Vec<Arc<Module>>,
+}
+
+/// Looks for the places of a breakpoint.
+pub fn resolve(spec: &Spec, modules: &Modules) -> Resolved {
     match spec {
         Spec::Line {
             source,
             line,
             column,
-        } => resolve_line(source, *line, *column, modules),
+        } => {
+            let (bound, why) = resolve_line(source, *line, *column, modules);
+            Resolved {
+                bound,
+                why,
+                unread: Vec::new(),
+            }
+        }
         Spec::Function(name) => resolve_function(name, modules),
     }
 }
@@ -210,36 +227,74 @@ fn no_code(files: &[(&Loaded, Arc<SourceFile>)], line: u32) -> String {
     )
 }
 
-fn resolve_function(name: &str, modules: &Modules) -> (Vec<Bound>, Option<String>) {
-    let mut bound = Vec::new();
+fn resolve_function(name: &str, modules: &Modules) -> Resolved {
+    let mut resolved = Resolved::default();
+    let mut unread = Vec::new();
     for loaded in &modules.loaded {
-        let module = &loaded.module;
-        let functions = module.functions_named(name);
-        for function in &functions {
-            bound.push(bind(loaded, module.body_start(function)));
-        }
-        for entry in module.inlined_named(name) {
-            bound.push(bind(loaded, entry));
-        }
-        if !functions.is_empty() {
-            continue;
-        }
-        for symbol in module.function_symbols(name) {
-            if symbol.kind != SymbolKind::Function || symbol.addr.0 == 0 {
-                continue;
-            }
-            // A symbol of a function with debug info under another name (an alias).
-            let addr = match module.function_at(symbol.addr) {
-                Some(function) if function.entry == symbol.addr => module.body_start(&function),
-                _ => symbol.addr,
-            };
-            bound.push(bind(loaded, addr));
-        }
+        let found = if loaded.module.has_names() {
+            by_names(name, loaded)
+        } else {
+            unread.push(loaded);
+            Vec::new()
+        };
+        let places = if found.is_empty() {
+            by_symbols(name, loaded)
+        } else {
+            found
+        };
+        resolved.bound.extend(places);
     }
+    let bound = &mut resolved.bound;
     bound.sort_by_key(|bound| bound.addr);
     bound.dedup_by_key(|bound| bound.addr);
-    let why = bound.is_empty().then(|| {
-        format!("no loaded image has a function `{name}`; the breakpoint binds when one is loaded that does")
-    });
-    (bound, why)
+    // Names know of more than symbols do: inlined copies, and functions whose symbols were
+    // stripped. A library of the system's is read for them only if nobody else has any.
+    let found = !bound.is_empty();
+    unread.retain(|loaded| !found || !is_of_the_system(loaded));
+    resolved.why = match (found, unread.is_empty()) {
+        (true, _) => None,
+        (false, true) => Some(format!(
+            "no loaded image has a function `{name}`; the breakpoint binds when one is loaded that does"
+        )),
+        (false, false) => Some(format!("looking for `{name}` in the debug info")),
+    };
+    let unread = unread.into_iter().map(|loaded| Arc::clone(&loaded.module));
+    resolved.unread = unread.collect();
+    resolved
+}
+
+fn by_names(name: &str, loaded: &Loaded) -> Vec<Bound> {
+    let module = &loaded.module;
+    let functions = module.functions_named(name);
+    let bodies = functions.iter().map(|function| module.body_start(function));
+    bodies
+        .chain(module.inlined_named(name))
+        .map(|addr| bind(loaded, addr))
+        .collect()
+}
+
+/// Functions by their symbols; those with debug info, if there are any.
+fn by_symbols(name: &str, loaded: &Loaded) -> Vec<Bound> {
+    let module = &loaded.module;
+    let (mut known, mut unknown) = (Vec::new(), Vec::new());
+    for symbol in module.function_symbols(name) {
+        if symbol.kind != SymbolKind::Function || symbol.addr.0 == 0 {
+            continue;
+        }
+        match module.function_at(symbol.addr) {
+            Some(function) if function.entry == symbol.addr => {
+                known.push(bind(loaded, module.body_start(&function)));
+            }
+            _ => unknown.push(bind(loaded, symbol.addr)),
+        }
+    }
+    if known.is_empty() { unknown } else { known }
+}
+
+fn is_of_the_system(loaded: &Loaded) -> bool {
+    let path = loaded.module.path();
+    !loaded.is_program
+        && ["/lib", "/lib64", "/usr/lib", "/usr/lib64"]
+            .iter()
+            .any(|folder| path.starts_with(folder))
 }
