@@ -156,6 +156,8 @@ pub struct Debugger {
     pub(crate) events: VecDeque<Event>,
     pub(crate) pages: PageCache,
     pub(crate) stacks: FxHashMap<ThreadId, ThreadStack>,
+    /// Inlined calls at the stopped thread's very place that are not shown as entered.
+    pub(crate) hidden: Option<(ThreadId, usize)>,
     pub(crate) cancel: Option<Arc<AtomicBool>>,
     pub(crate) output_held: bool,
     /// Stops may be ready that no signal tells of any more.
@@ -199,6 +201,7 @@ impl Debugger {
             events: VecDeque::new(),
             pages: PageCache::default(),
             stacks: FxHashMap::default(),
+            hidden: None,
             cancel: None,
             output_held: false,
             more_stops: false,
@@ -583,6 +586,15 @@ impl Debugger {
     pub(crate) fn forget_stop(&mut self) {
         self.pages.clear();
         self.stacks.clear();
+        self.hidden = None;
+    }
+
+    /// Inlined calls that a thread's innermost frame does not show.
+    pub(crate) fn hidden_at(&self, thread: ThreadId) -> usize {
+        match self.hidden {
+            Some((stopped, hidden)) if stopped == thread => hidden,
+            _ => 0,
+        }
     }
 
     /// The thread of the last stop, or one that is there.
@@ -630,7 +642,7 @@ impl Debugger {
             modules: &self.modules,
             memory: &memory,
         };
-        let start = Start::at(&self.modules, registers.pc());
+        let start = Start::at(&self.modules, registers.pc(), self.hidden_at(thread));
         let (plan, verdict): (Box<dyn crate::plan::Plan>, _) = match (kind, granularity) {
             (StepKind::Out, _) => match (start, &out) {
                 (Some(mut start), _) if !start.inlined.is_empty() => {

@@ -71,6 +71,8 @@ pub(crate) struct PhysicalFrame {
     /// Its first level, and how many levels it has.
     pub level: usize,
     pub levels: usize,
+    /// Inlined calls that begin right here and are not shown as entered yet.
+    pub hidden: usize,
     /// The canonical frame address, known once its caller was looked for.
     pub cfa: Option<LoadAddr>,
     pub is_signal: bool,
@@ -84,6 +86,8 @@ pub(crate) struct ThreadStack {
     pub complete: bool,
     /// The caller of the last frame.
     next: Option<(FrameAddress, Registers)>,
+    /// Inlined calls that the innermost frame does not show.
+    hidden: usize,
 }
 
 impl ThreadStack {
@@ -97,7 +101,8 @@ impl ThreadStack {
             .physical
             .partition_point(|frame| frame.level <= level)
             .checked_sub(1)?;
-        Some((index, level - self.physical.get(index)?.level))
+        let frame = self.physical.get(index)?;
+        Some((index, level - frame.level + frame.hidden))
     }
 }
 
@@ -111,7 +116,10 @@ impl Debugger {
         let mut stack = self.stacks.remove(&thread).unwrap_or_default();
         if stack.physical.is_empty() {
             match self.innermost(thread) {
-                Ok(start) => stack.next = Some(start),
+                Ok(start) => {
+                    stack.next = Some(start);
+                    stack.hidden = self.hidden_at(thread);
+                }
                 Err(error) => {
                     return Err(error);
                 }
@@ -162,6 +170,7 @@ impl Debugger {
             function,
             level,
             levels,
+            hidden: 0,
             cfa: None,
             is_signal: false,
         }
@@ -189,6 +198,10 @@ impl Debugger {
             return;
         };
         let mut frame = self.physical_frame(address, registers, stack.levels);
+        if stack.physical.is_empty() {
+            frame.hidden = stack.hidden.min(frame.levels.saturating_sub(1));
+            frame.levels -= frame.hidden;
+        }
         stack.levels += frame.levels;
         match self.caller_of(&frame) {
             Some(unwound) => {
@@ -260,7 +273,7 @@ impl Debugger {
             // An outer frame is where the inlined call stands.
             frame.location = match inner.checked_sub(1).and_then(|inner| frames.get(inner)) {
                 Some(callee) => callee.inlined.and_then(|call| call.call_site.clone()),
-                None => loaded.module.row_at(addr).and_then(|row| row.location),
+                None => loaded.module.place_at(addr),
             };
             frame.language = Some(function.language);
             frame.optimized = function.optimized;

@@ -498,3 +498,25 @@ fn a_for_header() {
         client.disconnect();
     }
 }
+
+#[test]
+fn a_function_that_begins_with_an_inlined_call_stops_as_itself() {
+    let fixture = Fixture::of("rust/inline_first.rs");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    let set = client.set_function_breakpoints(&["inline_first::scale"]);
+    assert_eq!(set[0]["line"], fixture.line("first"));
+    client.configure();
+    client.expect_stopped("function breakpoint");
+    let frames = client.stack();
+    assert_eq!(frames[0]["name"], "inline_first::scale");
+    assert_eq!(frames[1]["name"], "inline_first::main");
+    client.expect_line(&fixture, "first");
+    assert_eq!(client.evaluate("factor + count"), "9");
+    client.next();
+    client.expect_line(&fixture, "second");
+    assert_eq!(client.evaluate("scaled"), "23");
+    client.continue_();
+    client.expect_exit();
+    client.disconnect();
+}

@@ -106,6 +106,9 @@ struct Bound {
     module: ModuleId,
     source: Option<(PathBuf, u32, u32)>,
     language: Language,
+    /// Inlined calls that begin at the address and are not what was asked for: the stop shows
+    /// them as not entered yet.
+    hidden: usize,
 }
 
 /// A condition or message, parsed in the language of the place; parsed anew when bound.
@@ -397,6 +400,16 @@ impl Debugger {
                 self.events.push_back(Event::BreakpointChanged(*id));
             }
         }
+    }
+
+    /// How many inlined calls beginning at `addr` a stop there by these breakpoints hides.
+    pub(crate) fn hidden_by(&self, ids: &[BreakpointId], addr: LoadAddr) -> usize {
+        let bound = ids
+            .iter()
+            .filter_map(|id| self.breakpoints.all.get(id))
+            .flat_map(|breakpoint| &breakpoint.bound)
+            .filter(|bound| bound.addr == addr);
+        bound.map(|bound| bound.hidden).min().unwrap_or(0)
     }
 
     /// A thread hit a site: do its owners say stop? Their side effects (counts, messages)

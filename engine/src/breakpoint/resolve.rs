@@ -4,7 +4,9 @@
 use super::{Bound, PENDING, Spec};
 use crate::arch::x86_64;
 use crate::modules::{Loaded, Modules};
-use dwarf::{FileAddr, LineLocation, Machine, Module, SourceFile, SymbolKind};
+use dwarf::{
+    FileAddr, Function, InlinedSubroutine, LineLocation, Machine, Module, SourceFile, SymbolKind,
+};
 use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -174,6 +176,7 @@ fn bind(loaded: &Loaded, addr: FileAddr) -> Bound {
         module: loaded.id,
         source,
         language: loaded.module.language_at(addr).unwrap_or_default(),
+        hidden: 0,
     }
 }
 
@@ -266,11 +269,41 @@ fn resolve_function(name: &str, modules: &Modules) -> Resolved {
 fn by_names(name: &str, loaded: &Loaded) -> Vec<Bound> {
     let module = &loaded.module;
     let functions = module.functions_named(name);
-    let bodies = functions.iter().map(|function| module.body_start(function));
-    bodies
-        .chain(module.inlined_named(name))
-        .map(|addr| bind(loaded, addr))
-        .collect()
+    let mut bound: Vec<Bound> = functions
+        .iter()
+        .map(|function| bind_body(loaded, function))
+        .collect();
+    for entry in module.inlined_named(name) {
+        let mut place = bind(loaded, entry);
+        place.hidden = calls_beginning_at(module, entry).saturating_sub(1);
+        bound.push(place);
+    }
+    bound
+}
+
+/// The body of a function, seen as the function itself although its first line may be that of
+/// an inlined call.
+fn bind_body(loaded: &Loaded, function: &Function) -> Bound {
+    let addr = loaded.module.body_start(function);
+    let mut place = bind(loaded, addr);
+    place.hidden = calls_beginning_at(&loaded.module, addr);
+    if place.hidden > 0
+        && let Some(outermost) = function.frames_at(addr).iter().rev().nth(1)
+        && let Some(site) = outermost.inlined.and_then(|call| call.call_site.clone())
+    {
+        place.source = Some((site.file.path.clone(), site.line, site.column));
+    }
+    place
+}
+
+/// How many inlined calls, one in the other, begin at exactly this address.
+fn calls_beginning_at(module: &Module, addr: FileAddr) -> usize {
+    module.function_at(addr).map_or(0, |function| {
+        let frames = function.frames_at(addr);
+        let begins = |call: &&InlinedSubroutine| call.entry == addr;
+        let calls = frames.iter().map_while(|frame| frame.inlined);
+        calls.take_while(begins).count()
+    })
 }
 
 /// Functions by their symbols; those with debug info, if there are any.
@@ -283,7 +316,7 @@ fn by_symbols(name: &str, loaded: &Loaded) -> Vec<Bound> {
         }
         match module.function_at(symbol.addr) {
             Some(function) if function.entry == symbol.addr => {
-                known.push(bind(loaded, module.body_start(&function)));
+                known.push(bind_body(loaded, &function));
             }
             _ => unknown.push(bind(loaded, symbol.addr)),
         }

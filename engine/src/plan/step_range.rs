@@ -22,14 +22,22 @@ pub struct Start {
 }
 
 impl Start {
-    /// Where a thread is at `pc`; `None` without a function known there.
-    pub fn at(modules: &Modules, pc: LoadAddr) -> Option<Start> {
+    /// Where a thread is at `pc`, `hidden` inlined calls not entered yet; `None` without a
+    /// function known there.
+    pub fn at(modules: &Modules, pc: LoadAddr, hidden: usize) -> Option<Start> {
         let loaded = modules.at(pc)?;
         let addr = loaded.bias.file(pc);
         let function = loaded.module.function_at(addr)?;
-        let inlined = inlined_at(&function, addr);
+        let mut inlined = inlined_at(&function, addr);
+        let mut line = loaded.module.row_at(addr)?.location;
+        if hidden > 0 {
+            inlined.truncate(inlined.len().saturating_sub(hidden));
+            let frames = function.frames_at(addr);
+            let entered = frames.get(hidden - 1).and_then(|frame| frame.inlined);
+            line = entered.and_then(|call| call.call_site.clone());
+        }
         Some(Start {
-            line: loaded.module.row_at(addr)?.location,
+            line,
             function,
             bias: loaded.bias,
             inlined,

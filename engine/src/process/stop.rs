@@ -30,6 +30,9 @@ impl Debugger {
         if let Some(state) = self.thread_mut(thread) {
             state.passed = pc;
         }
+        if let (StopReason::Breakpoint(ids), Some(pc)) = (&reason, pc) {
+            self.hidden = Some((thread, self.hidden_by(ids, pc)));
+        }
         if self
             .process
             .as_ref()
