@@ -16,6 +16,7 @@ use std::sync::{Arc, Weak, mpsc};
 use std::thread;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::bytes::BytesMut;
 use tokio_util::codec::{Decoder, Encoder};
@@ -27,11 +28,11 @@ pub type CancelFlag = Arc<AtomicBool>;
 #[derive(Debug)]
 pub enum Inbound {
     /// A request.
-    Request(Request, CancelFlag),
+    Request(Request, CancelFlag, Weight),
     /// An answer.
     Response(Response),
     /// A message that cannot be understood.
-    Malformed(Malformed),
+    Malformed(Malformed, Weight),
     /// News of a program started in a terminal.
     Terminal(terminal::Report),
     /// The client is gone, or sends garbage.
@@ -58,11 +59,59 @@ impl Inbox {
 const LOW_WATER: usize = 1 << 20;
 /// Above this many queued bytes the debuggee's output has to wait.
 const HIGH_WATER: usize = 4 << 20;
+/// Above this many queued bytes the client has to read before it is listened to.
+const FLOOD: usize = 64 << 20;
+/// Above this many bytes of requests not yet carried out, the client has to wait.
+const BACKLOG: usize = 16 << 20;
 
 /// The session's way out.
 pub struct Outbox {
     queue: UnboundedSender<String>,
-    queued: Arc<AtomicUsize>,
+    queued: Arc<Queued>,
+}
+
+/// What waits on the way in and on the way out.
+#[derive(Debug, Default)]
+struct Queued {
+    /// To be carried out.
+    received: AtomicUsize,
+    /// To be written.
+    bytes: AtomicUsize,
+    /// Tells the reader that there is less of either.
+    less: Notify,
+}
+
+impl Queued {
+    fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Comes back when the client may be listened to.
+    async fn room(&self) {
+        while self.bytes() > FLOOD || self.received.load(Ordering::Relaxed) > BACKLOG {
+            self.less.notified().await;
+        }
+    }
+}
+
+/// The bytes of a message that is being dealt with as long as this lives.
+#[derive(Debug)]
+pub struct Weight(Arc<Queued>, usize);
+
+impl Weight {
+    fn of(bytes: &[u8], queued: &Arc<Queued>) -> Self {
+        queued.received.fetch_add(bytes.len(), Ordering::Relaxed);
+        Self(Arc::clone(queued), bytes.len())
+    }
+}
+
+impl Drop for Weight {
+    fn drop(&mut self) {
+        let before = self.0.received.fetch_sub(self.1, Ordering::Relaxed);
+        if before > BACKLOG {
+            self.0.less.notify_one();
+        }
+    }
 }
 
 impl Outbox {
@@ -70,7 +119,7 @@ impl Outbox {
     pub fn send(&self, message: &Outgoing<'_>) {
         match serde_json::to_string(message) {
             Ok(json) => {
-                self.queued.fetch_add(json.len(), Ordering::Relaxed);
+                self.queued.bytes.fetch_add(json.len(), Ordering::Relaxed);
                 // Fails only when the client is gone, of which the reader tells.
                 let _ = self.queue.send(json);
             }
@@ -80,7 +129,7 @@ impl Outbox {
 
     /// Whether the client reads too slowly.
     pub fn is_full(&self) -> bool {
-        self.queued.load(Ordering::Relaxed) > HIGH_WATER
+        self.queued.bytes() > HIGH_WATER
     }
 }
 
@@ -102,7 +151,7 @@ where
         waker: waker.clone(),
     };
     let (queue, messages) = unbounded_channel();
-    let queued = Arc::new(AtomicUsize::new(0));
+    let queued = Arc::new(Queued::default());
     let outbox = Outbox {
         queue,
         queued: Arc::clone(&queued),
@@ -118,7 +167,7 @@ where
             runtime.block_on(async {
                 match open() {
                     Ok((reader, writer)) => {
-                        tokio::spawn(read(reader, reader_inbox));
+                        tokio::spawn(read(reader, reader_inbox, Arc::clone(&queued)));
                         write(writer, messages, &queued, &io_waker).await;
                     }
                     Err(error) => reader_inbox.put(Inbound::Ended(Err(error.into()))),
@@ -135,18 +184,21 @@ where
 }
 
 /// Reads messages to the end. A `cancel` takes effect here, past all that is queued.
-async fn read(reader: impl AsyncRead + Unpin, inbox: Inbox) {
+async fn read(reader: impl AsyncRead + Unpin, inbox: Inbox, queued: Arc<Queued>) {
     let mut frames = Frames::new(reader);
     let mut flags: HashMap<i64, Weak<AtomicBool>> = HashMap::new();
+    let mut prune_at = 64;
     let end = loop {
+        queued.room().await;
         let bytes = match frames.next().await {
             Ok(Some(bytes)) => bytes,
             Ok(None) => break Ok(()),
             Err(error) => break Err(error),
         };
         tracing::debug!(message = %String::from_utf8_lossy(&bytes), "received");
+        let weight = Weight::of(&bytes, &queued);
         inbox.put(match read_message(&bytes) {
-            Err(malformed) => Inbound::Malformed(malformed),
+            Err(malformed) => Inbound::Malformed(malformed, weight),
             Ok(Incoming::Response(response)) => Inbound::Response(response),
             Ok(Incoming::Request(request)) => {
                 if request.command == "cancel" {
@@ -159,21 +211,39 @@ async fn read(reader: impl AsyncRead + Unpin, inbox: Inbox) {
                         flag.store(true, Ordering::Relaxed);
                     }
                 }
+                if flags.len() >= prune_at {
+                    flags.retain(|_, flag| flag.strong_count() > 0);
+                    prune_at = 64.max(2 * flags.len());
+                }
+                if request.command == "disconnect" {
+                    let before = flags.values().cloned().collect();
+                    tokio::spawn(give_up_after(PATIENCE, before));
+                }
                 let flag = CancelFlag::default();
-                flags.retain(|_, flag| flag.strong_count() > 0);
                 flags.insert(request.seq, Arc::downgrade(&flag));
-                Inbound::Request(request, flag)
+                Inbound::Request(request, flag, weight)
             }
         });
     };
     inbox.put(Inbound::Ended(end));
 }
 
+/// How long a client that disconnects waits for what it has asked for before.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Cancels, after a while, what has not been answered by then.
+async fn give_up_after(patience: Duration, flags: Vec<Weak<AtomicBool>>) {
+    tokio::time::sleep(patience).await;
+    for flag in flags.iter().filter_map(Weak::upgrade) {
+        flag.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Sends messages until the session ends, numbered from 1.
 async fn write(
     mut writer: impl AsyncWrite + Unpin,
     mut messages: UnboundedReceiver<String>,
-    queued: &AtomicUsize,
+    queued: &Queued,
     waker: &Waker,
 ) {
     let (mut seq, mut broken) = (0_u64, false);
@@ -205,7 +275,8 @@ async fn write(
             }
         }
         frames.clear();
-        let before = queued.fetch_sub(taken, Ordering::Relaxed);
+        let before = queued.bytes.fetch_sub(taken, Ordering::Relaxed);
+        queued.less.notify_one();
         if before > LOW_WATER && before - taken <= LOW_WATER {
             waker.wake();
         }

@@ -134,10 +134,10 @@ impl Session {
 
     fn receive(&mut self, inbound: Inbound) {
         match inbound {
-            Inbound::Request(request, flag) => self.request(request, flag),
+            Inbound::Request(request, flag, _weight) => self.request(request, flag),
             Inbound::Response(response) => startup::on_response(self, &response),
             Inbound::Terminal(report) => startup::on_report(self, report),
-            Inbound::Malformed(malformed) => self.malformed(malformed),
+            Inbound::Malformed(malformed, _weight) => self.malformed(malformed),
             Inbound::Ended(_) => {}
         }
     }

@@ -1,0 +1,169 @@
+//! Whatever goes on, the adapter answers.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use stillpoint_tests::{DapClient, Fixture, process, stillpoint};
+
+const PROGRAM: &str = "c/long.c";
+
+/// What a person takes for at once, on a busy machine.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
+fn at_once<T>(what: &str, act: impl FnOnce() -> T) -> T {
+    let began = Instant::now();
+    let done = act();
+    let took = began.elapsed();
+    assert!(took < AT_ONCE, "{what} took {took:?}");
+    done
+}
+
+#[test]
+fn a_deep_stack_can_be_cancelled() {
+    let fixture = Fixture::of(PROGRAM);
+    let mut client = DapClient::stopped_at(&fixture, "bottom");
+    let thread = client.thread();
+    let whole = json!({"threadId": thread});
+    let stack = client.send("stackTrace", whole.clone());
+    let cancel = client.send("cancel", json!({"requestId": stack}));
+    at_once("cancel", || {
+        // It may have been done before.
+        if let Err(response) = client.response(stack) {
+            assert_eq!(response["message"], "cancelled");
+        }
+        client.response(cancel).expect("cancel succeeds");
+    });
+    // What was read until then is no obstacle.
+    let body = client.ask("stackTrace", whole);
+    let frames = body["stackFrames"].as_array().expect("frames");
+    assert!(frames.len() > 60_001, "{}", frames.len());
+    assert_eq!(body["totalFrames"], frames.len());
+    client.disconnect();
+}
+
+#[test]
+fn disconnect_does_not_wait_for_a_deep_stack() {
+    let fixture = Fixture::of(PROGRAM);
+    let mut client = DapClient::stopped_at(&fixture, "bottom");
+    let thread = client.thread();
+    let asked: Vec<i64> = (0..20)
+        .map(|_| {
+            client.send("stackTrace", json!({"threadId": thread}));
+            client.send("evaluate", json!({"expression": "many"}))
+        })
+        .collect();
+    let disconnect = client.send("disconnect", Value::Null);
+    at_once("disconnect", || {
+        client.response(disconnect).expect("disconnect succeeds");
+    });
+    // In order: all that was asked before has its answer.
+    for sequence in asked {
+        let _ = client.response(sequence);
+    }
+    assert_eq!(client.wait_exit().code(), Some(0));
+}
+
+#[test]
+fn a_million_children() {
+    let fixture = Fixture::of(PROGRAM);
+    let mut client = DapClient::stopped_at(&fixture, "deep");
+    let body = client.evaluated("many").expect("a value");
+    assert_eq!(body["indexedVariables"], 1 << 20);
+    let reference = body["variablesReference"].clone();
+    let all = json!({"variablesReference": reference, "start": 0, "count": 1 << 20});
+    let children = client.send("variables", all);
+    let cancel = client.send("cancel", json!({"requestId": children}));
+    at_once("cancel", || {
+        let _ = client.response(children);
+        client.response(cancel).expect("cancel succeeds");
+    });
+    let page = json!({"variablesReference": reference, "filter": "indexed",
+        "start": 1_000_000, "count": 3});
+    let page = at_once("a page", || client.ask("variables", page));
+    assert_eq!(page["variables"][2]["value"], "1000002");
+    client.disconnect();
+}
+
+#[test]
+fn a_flood_of_output() {
+    let fixture = Fixture::of(PROGRAM);
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"args": ["flood"]}));
+    client.configure();
+    client.wait_event("output");
+    at_once("threads", || client.ask("threads", Value::Null));
+    at_once("setBreakpoints", || {
+        client.set_breakpoints(&fixture, &["flood"])
+    });
+    at_once("the breakpoint", || client.expect_stopped("breakpoint"));
+    client.set_breakpoints(&fixture, &[]);
+    client.continue_();
+    at_once("pause", || client.pause());
+    client.continue_();
+    at_once("disconnect", || client.ask("disconnect", Value::Null));
+    assert_eq!(client.wait_exit().code(), Some(0));
+}
+
+#[test]
+fn a_long_step_can_be_paused() {
+    let fixture = Fixture::of(PROGRAM);
+    let mut client = DapClient::stopped_at(&fixture, "loop");
+    let thread = client.thread();
+    client.ask("next", json!({"threadId": thread}));
+    at_once("pause", || client.pause());
+    client.expect_line(&fixture, "loop");
+    client.disconnect();
+}
+
+/// The answers to a client that does not read them have to wait somewhere; so has it, soon.
+#[test]
+fn a_client_that_does_not_read() {
+    const REQUESTS: usize = 3000;
+    let mut adapter = Command::new(stillpoint())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the adapter starts");
+    let mut stdin = adapter.stdin.take().expect("piped");
+    let stdout = adapter.stdout.take().expect("piped");
+    // The answer to an unknown command names it.
+    let command = "x".repeat(32 << 10);
+    let (progress, taken) = mpsc::channel();
+    let written = thread::spawn(move || {
+        for seq in 1..=REQUESTS {
+            let body = json!({"seq": seq, "type": "request", "command": command}).to_string();
+            let frame = format!("Content-Length: {}\r\n\r\n{body}", body.len());
+            stdin.write_all(frame.as_bytes()).expect("it is read, late");
+            let _ = progress.send(());
+        }
+        // Dropped: the end.
+    });
+    let end = loop {
+        match taken.recv_timeout(Duration::from_secs(1)) {
+            Ok(()) => {}
+            Err(end) => break end,
+        }
+    };
+    assert_eq!(end, RecvTimeoutError::Timeout, "it has taken everything");
+    let size = process::status(adapter.id() as i32, "VmRSS").expect("it lives");
+    let size: u64 = size.trim_end_matches("kB").trim().parse().expect("a size");
+    assert!(size < 200 << 10, "{size} KiB");
+    let mut stdout = BufReader::new(stdout);
+    let (mut answers, mut header) = (0, String::new());
+    while stdout.read_line(&mut header).expect("it is read") > 0 {
+        let length = header.trim().strip_prefix("Content-Length: ");
+        let length: u64 = length.expect("a header").parse().expect("a length");
+        let body = &mut (&mut stdout).take(2 + length);
+        io::copy(body, &mut io::sink()).expect("a body");
+        header.clear();
+        answers += 1;
+    }
+    written.join().expect("everything was written");
+    assert_eq!(answers, REQUESTS);
+    assert_eq!(process::wait_for(&mut adapter).code(), Some(0));
+}
