@@ -62,7 +62,7 @@ fn parameter(
     is_wanted: impl Fn(&Unit, &Entry) -> bool,
 ) -> Result<Option<Value>, Error> {
     let frame = scope.frame;
-    let Some(caller) = (frame.caller)() else {
+    let Some(caller) = (frame.caller)(0) else {
         return Ok(None);
     };
     // The call instruction is before the return address, which may be another function's.
@@ -75,7 +75,7 @@ fn parameter(
         return Ok(None);
     };
     let CallerFrame { registers, cfa, .. } = &caller;
-    let nobody = || None;
+    let outer = |level: u32| (frame.caller)(level.checked_add(1)?);
     let context = FrameContext {
         memory: frame.memory,
         registers,
@@ -84,7 +84,7 @@ fn parameter(
         bias: frame.bias,
         function: Some(&function),
         tls: frame.tls,
-        caller: &nobody,
+        caller: &outer,
     };
     let scope = Scope {
         unit,

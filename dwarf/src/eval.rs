@@ -104,7 +104,11 @@ fn locate_entry(
         let Some(expression) = scope.expression_at(value)? else {
             return Ok(Location::OptimizedOut);
         };
-        return scope.locate(expression, size, depth);
+        return match scope.locate(expression, size, depth) {
+            // A call has overwritten what no debug info says how to find again.
+            Err(Error::RegisterUnavailable(_)) if frame.cfa.is_some() => Ok(Location::OptimizedOut),
+            location => location,
+        };
     }
     if let Some((holder, value)) = info.inherited(unit, &entry, gimli::DW_AT_const_value) {
         let unit = unit_of(info, holder)?;

@@ -21,9 +21,10 @@ pub struct FrameContext<'a> {
     pub function: Option<&'a Function>,
     /// Address of the thread's TLS block of the module plus an offset; `None` if unknown.
     pub tls: &'a dyn Fn(u64) -> Option<LoadAddr>,
-    /// The caller's frame for `DW_OP_entry_value`: its registers and the lookup address of
-    /// the call; `None` where it cannot be unwound.
-    pub caller: &'a dyn Fn() -> Option<CallerFrame>,
+    /// The callers' frames for `DW_OP_entry_value`, the frame's own caller at 0, that one's at
+    /// 1 (a caller's arguments may be known by its own caller only); `None` where the stack
+    /// cannot be unwound as far.
+    pub caller: &'a dyn Fn(u32) -> Option<CallerFrame>,
 }
 
 /// The caller's side of a call, for entry values.

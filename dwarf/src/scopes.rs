@@ -52,6 +52,7 @@ impl DebugInfo {
                 tracing::debug!(unit = unit.index, %error, "the rest of a function's scopes is lost");
             }
         }
+        self.add_unmentioned(unit, &entry, &mut scope);
         Ok(Function {
             id: die,
             name: self.qualified_name_of(unit, &entry),
@@ -130,6 +131,7 @@ impl DebugInfo {
                         children: Vec::new(),
                     };
                     self.read_children(unit, entries, depth + 1, &mut child)?;
+                    self.add_unmentioned(unit, &entry, &mut child);
                     if child.ranges.is_empty() {
                         // gcc's link-time optimization leaves calls without code of their
                         // own around inlined calls that have some.
@@ -143,19 +145,113 @@ impl DebugInfo {
                 gimli::DW_TAG_inlined_subroutine => {
                     let ranges = self.die_ranges(unit, &entry);
                     if !ranges.is_empty() {
-                        scope.children.push(Scope {
+                        let mut child = Scope {
                             kind: self.scope_kind(unit, &entry, &ranges),
                             id: unit.die(entry.offset()),
                             ranges: ranges.to_vec(),
                             variables: Vec::new(),
                             children: Vec::new(),
-                        });
+                        };
+                        self.add_unmentioned(unit, &entry, &mut child);
+                        scope.children.push(child);
                     }
                 }
                 _ => {}
             }
         }
         Ok(())
+    }
+
+    /// Adds the variables that a scope's abstract instance has and the scope does not mention:
+    /// compilers leave out of an inlined copy what nothing is left of (DWARF 5 §3.3.8.2), but
+    /// the source has it, and a person looks for it.
+    fn add_unmentioned(&self, unit: &Unit, entry: &Entry, scope: &mut Scope) {
+        let Some(origin) = entry
+            .attr_value(gimli::DW_AT_abstract_origin)
+            .and_then(|value| self.reference(unit, value))
+        else {
+            return;
+        };
+        let declared = match self.declared_in(origin) {
+            Ok(declared) => declared,
+            Err(error) => {
+                tracing::debug!(?origin, %error, "corrupt abstract instance");
+                return;
+            }
+        };
+        if declared.is_empty() {
+            return;
+        }
+        let mut mentioned = Vec::new();
+        self.origins_of_variables(scope, &mut mentioned);
+        let missing = declared
+            .iter()
+            .filter(|variable| !mentioned.contains(&variable.id))
+            .cloned();
+        let before = scope.variables.len();
+        scope.variables.extend(missing);
+        if scope.variables.len() > before {
+            // In the order of the source.
+            let place = |variable: &Variable| {
+                let origin = self.variable_origin(variable).unwrap_or(variable.id);
+                declared.iter().position(|declared| declared.id == origin)
+            };
+            scope
+                .variables
+                .sort_by_cached_key(|variable| place(variable).unwrap_or(usize::MAX));
+        }
+    }
+
+    /// The variables right below an entry.
+    fn declared_in(&self, die: DieRef) -> Result<Vec<Variable>, Error> {
+        let (unit, _) = self.entry(die)?;
+        let mut entries = unit
+            .raw
+            .entries_raw(Some(UnitOffset(die.offset as usize)))?;
+        let mut entry = Entry::null();
+        let mut found = Vec::new();
+        entries.read_entry(&mut entry)?;
+        if !entry.has_children() {
+            return Ok(found);
+        }
+        let level = entries.next_depth();
+        while !entries.is_empty() && entries.next_depth() >= level {
+            let here = entries.next_depth();
+            if !entries.read_entry(&mut entry)? {
+                if here == level {
+                    break;
+                }
+                continue;
+            }
+            let kind = match entry.tag() {
+                _ if here > level => continue,
+                gimli::DW_TAG_formal_parameter => VariableKind::Parameter,
+                gimli::DW_TAG_variable => VariableKind::Local,
+                _ => continue,
+            };
+            found.extend(self.read_variable(unit, &entry, kind));
+        }
+        Ok(found)
+    }
+
+    fn variable_origin(&self, variable: &Variable) -> Option<DieRef> {
+        let (unit, entry) = self.entry(variable.id).ok()?;
+        self.origin(unit, &entry)
+    }
+
+    /// What the variables of a scope and its blocks are instances of.
+    fn origins_of_variables(&self, scope: &Scope, origins: &mut Vec<DieRef>) {
+        origins.extend(
+            scope
+                .variables
+                .iter()
+                .filter_map(|variable| self.variable_origin(variable)),
+        );
+        for child in &scope.children {
+            if !matches!(child.kind, ScopeKind::Inlined(_)) {
+                self.origins_of_variables(child, origins);
+            }
+        }
     }
 
     fn scope_kind(&self, unit: &Unit, entry: &Entry, ranges: &Ranges) -> ScopeKind {

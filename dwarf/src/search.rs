@@ -5,7 +5,7 @@ use crate::demangle::{cpp_function_name, demangle};
 use crate::function::{Function, Scope, ScopeKind};
 use crate::module::{DieRef, Module};
 use crate::names::NameQuery;
-use crate::source::{LineLocation, SourceFile};
+use crate::source::{LineLocation, SourceFile, SourceLocation};
 use crate::symbol::Symbol;
 use crate::symtab::SymbolTable;
 use crate::types::{Member, TypeId};
@@ -121,6 +121,27 @@ pub(crate) fn line_locations(
     }
     found.sort_by_key(|place| place.addr);
     found
+}
+
+impl Module {
+    /// The place that a person is told for `addr`: its row's, or where compilers say of code
+    /// that it is of no line (calls of several branches made one), the nearest place before it
+    /// in the same function or inlined copy.
+    pub fn place_at(&self, addr: FileAddr) -> Option<SourceLocation> {
+        let row = self.row_at(addr)?;
+        if row.location.is_some() {
+            return row.location;
+        }
+        let function = self.function_at(addr)?;
+        let range = function.ranges.iter().find(|range| range.contains(addr))?;
+        let instance = instance_at(self, addr);
+        self.rows_in(AddrRange::new(range.start, addr))
+            .into_iter()
+            .rev()
+            .filter(|row| row.location.is_some())
+            .find(|row| instance_at(self, row.range.start) == instance)?
+            .location
+    }
 }
 
 /// The function that holds `addr`, and the innermost instance (it or an inlined copy).

@@ -144,6 +144,6 @@ pub fn frame<'a>(
         bias: LoadBias(0),
         function,
         tls: &|offset| Some(LoadAddr(0x7000_0000 + offset)),
-        caller: &|| None,
+        caller: &|_| None,
     }
 }

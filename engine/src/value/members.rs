@@ -132,7 +132,7 @@ fn with_static_context<T>(
         bias: ty.bias,
         function: None,
         tls: &|_| None,
-        caller: &|| None,
+        caller: &|_| None,
     })?)
 }
 

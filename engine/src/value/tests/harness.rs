@@ -110,7 +110,7 @@ impl EvalContext for Program {
             bias: self.bias,
             function: None,
             tls: &|_| None,
-            caller: &|| None,
+            caller: &|_| None,
         };
         let location = self.module.locate(&variable, &context)?;
         Ok(Some(Value::from_location(

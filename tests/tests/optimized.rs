@@ -1,0 +1,95 @@
+//! What optimized code still tells: arguments of callers' callers, variables of which nothing
+//! is left, calls without a line.
+
+use serde_json::json;
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
+
+/// The fixture at `-O2`, stopped in the function `name`.
+fn stopped_in(compiler: Compiler, name: &str) -> Option<(Fixture, DapClient)> {
+    let flags = Flags::new(compiler).optimized("2");
+    let fixture = Fixture::build("c/optimized.c", flags)?;
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    client.ask(
+        "setFunctionBreakpoints",
+        json!({"breakpoints": [{"name": name}]}),
+    );
+    client.configure();
+    client.expect_stopped("function breakpoint");
+    Some((fixture, client))
+}
+
+#[test]
+fn an_argument_that_only_the_callers_caller_knows() {
+    // clang says nothing of arguments that are passed on.
+    let flags = Flags::new(Compiler::Gcc).optimized("2");
+    let fixture = Fixture::build("c/optimized.c", flags).expect("gcc");
+    let mut client = DapClient::stopped_at(&fixture, "handed");
+    let names = client.function_names();
+    assert_eq!(names[..3], ["innermost", "middle", "outer"]);
+    assert_eq!(client.locals()["handed"], "17");
+    client.disconnect();
+}
+
+#[test]
+fn variables_that_nothing_is_left_of() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let flags = Flags::new(compiler).optimized("2");
+        let Some(fixture) = Fixture::build("c/optimized.c", flags) else {
+            continue;
+        };
+        let mut client = DapClient::stopped_at(&fixture, "handed");
+        client.ask(
+            "setFunctionBreakpoints",
+            json!({"breakpoints": [{"name": "puts"}]}),
+        );
+        client.continue_();
+        client.expect_stopped("function breakpoint");
+        let stack = client.stack();
+        let twice = stack
+            .iter()
+            .find(|frame| frame["name"] == "twice")
+            .unwrap_or_else(|| panic!("{compiler:?}: {stack:?}"));
+        let scopes = client.ask("scopes", json!({"frameId": twice["id"]}));
+        let variables = client.ask(
+            "variables",
+            json!({"variablesReference": scopes["scopes"][0]["variablesReference"]}),
+        );
+        let found: Vec<(&str, &str)> = variables["variables"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|it| Some((it["name"].as_str()?, it["value"].as_str()?)))
+            .collect();
+        assert!(found.contains(&("value", "1")), "{compiler:?}: {found:?}");
+        // gcc knows what it would be.
+        let dead = found.iter().find(|(name, _)| *name == "dead");
+        let expected = ["7", "<optimized out>"];
+        assert!(
+            dead.is_some_and(|(_, value)| expected.contains(value)),
+            "{compiler:?}: {found:?}"
+        );
+        client.disconnect();
+    }
+}
+
+#[test]
+fn a_call_of_no_line_stands_at_the_line_before() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let Some((fixture, mut client)) = stopped_in(compiler, "work") else {
+            continue;
+        };
+        let stack = client.stack();
+        let frame = &stack[1];
+        assert_eq!(frame["name"], "merged", "{compiler:?}");
+        assert_eq!(
+            frame["source"]["path"].as_str(),
+            fixture.source.to_str(),
+            "{compiler:?}: {frame}"
+        );
+        let line = frame["line"].as_u64().unwrap_or(0);
+        let body = fixture.line("merged")..fixture.line("merged_end");
+        assert!(body.contains(&line), "{compiler:?}: {frame}");
+        client.disconnect();
+    }
+}
