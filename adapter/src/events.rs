@@ -201,7 +201,7 @@ fn stopped(session: &mut Session, stop: Stop) {
         }
         StopReason::Signal(info) => {
             let name = crate::signal::name(info.signal.0);
-            let text = signal_text(&name, &info);
+            let text = signal_text(&name, &info, session.debugger.pid());
             (
                 "exception",
                 Vec::new(),
@@ -230,9 +230,10 @@ fn stopped(session: &mut Session, stop: Stop) {
     );
 }
 
-fn signal_text(name: &str, info: &SignalInfo) -> String {
+fn signal_text(name: &str, info: &SignalInfo, debuggee: Option<i32>) -> String {
     match (info.address, info.sender) {
         (Some(address), _) => format!("{name} at address {address}"),
+        (None, Some(pid)) if Some(pid) == debuggee => format!("{name} from the program itself"),
         (None, Some(pid)) => format!("{name} from process {pid}"),
         (None, None) => name.to_owned(),
     }

@@ -218,3 +218,31 @@ fn optimized_breakpoints_stay_on_their_lines() {
     }
     client.disconnect();
 }
+
+/// A panic that aborts is the program's own signal, with the panicking line on the stack.
+#[test]
+fn a_panic_that_aborts() {
+    let flags = Flags {
+        extra: &["-Cpanic=abort"],
+        ..Flags::new(Compiler::Rustc)
+    };
+    let Some(fixture) = Fixture::build("rust/panic.rs", flags) else {
+        return;
+    };
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    client.configure();
+    let stop = client.expect_stopped("exception");
+    assert_eq!(stop["description"], "signal SIGABRT");
+    assert_eq!(stop["text"], "SIGABRT from the program itself");
+    let stack = client.stack();
+    let lines: Vec<&Value> = stack
+        .iter()
+        .filter(|frame| frame["source"]["path"] == fixture.source.to_str().expect("a path"))
+        .map(|frame| &frame["line"])
+        .collect();
+    assert_eq!(lines, [fixture.line("index"), fixture.line("call")]);
+    client.continue_();
+    assert_eq!(client.expect_exit(), 134);
+    client.disconnect();
+}
