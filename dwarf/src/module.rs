@@ -11,7 +11,7 @@ use crate::object::{self, FileIdentity, Image};
 use crate::search;
 use crate::source::{LineLocation, LineRow, SourceFile};
 use crate::symbol::Symbol;
-use crate::symtab::SymbolTable;
+use crate::symtab::{self, SymbolTable};
 use crate::types::{Member, Type, TypeId};
 use crate::unit::DebugInfo;
 use crate::variable::Variable;
@@ -289,10 +289,10 @@ impl Module {
         let holder = self.debug_image().unwrap_or(&self.image);
         if holder.has_section(".debug_info") {
             SymbolStatus::DebugInfo
-        } else if self.symbol_table().is_empty() {
-            SymbolStatus::Stripped
-        } else {
+        } else if symtab::has_symbols(holder) || symtab::has_symbols(&self.image) {
             SymbolStatus::SymbolsOnly
+        } else {
+            SymbolStatus::Stripped
         }
     }
 
@@ -309,7 +309,18 @@ impl Module {
     // ---- symbols
     /// The function or object symbol that covers `addr` (nearest below within its section where sizes are missing).
     pub fn symbol_at(&self, addr: FileAddr) -> Option<Symbol> {
+        if self.symbols.get().is_none()
+            && let Some(symbol) = symtab::function_covering(&self.image, self.debug_image(), addr.0)
+        {
+            return Some(symbol);
+        }
         self.symbol_table().at(&self.image, addr.0)
+    }
+
+    /// Where the image has what it offers to others under this (raw) name. Unlike
+    /// [`Module::symbols_named`] this reads no more than the dynamic symbols.
+    pub fn exported(&self, name: &str) -> Option<FileAddr> {
+        symtab::exported(&self.image, name)
     }
 
     /// All symbols of exactly this (raw) name.

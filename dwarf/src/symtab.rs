@@ -80,11 +80,6 @@ impl SymbolTable {
         }
     }
 
-    /// Whether there is nothing in it.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.by_addr.is_empty() && self.tls.is_empty()
-    }
-
     /// The symbol that covers `addr`; sizeless ones reach to the next symbol of their section.
     pub(crate) fn at(&self, image: &Image, addr: u64) -> Option<Symbol> {
         let end = self
@@ -157,6 +152,82 @@ impl SymbolTable {
     }
 }
 
+/// The records of an image's tables of one kind, with the strings they name.
+fn records(image: &Image, kind: u32) -> impl Iterator<Item = (&'static [u8], &'static [u8])> + '_ {
+    image
+        .sections
+        .iter()
+        .filter(move |section| section.kind == kind)
+        .filter_map(|section| {
+            let strings = image.sections.get(section.link as usize)?;
+            Some((image.contents(section), image.contents(strings)))
+        })
+}
+
+/// Whether an image has symbols (the first record of a table is none).
+pub(crate) fn has_symbols(image: &Image) -> bool {
+    image.sections.iter().any(|section| {
+        matches!(section.kind, SHT_SYMTAB | SHT_DYNSYM) && section.size > SYMBOL_SIZE as u64
+    })
+}
+
+/// What an image offers to others under a name: read without sorting anything.
+pub(crate) fn exported(image: &Image, name: &str) -> Option<FileAddr> {
+    records(image, SHT_DYNSYM).find_map(|(records, strings)| {
+        records.chunks_exact(SYMBOL_SIZE).find_map(|raw| {
+            let (offset, _, shndx, value, _) = raw_symbol(raw)?;
+            let behind = strings
+                .get(offset as usize..)?
+                .strip_prefix(name.as_bytes())?;
+            (shndx != 0 && behind.first() == Some(&0)).then_some(FileAddr(value))
+        })
+    })
+}
+
+/// The sized function that covers `addr`, by one pass over the unsorted tables: cheaper than
+/// sorting them for the few symbols that a stop asks for.
+pub(crate) fn function_covering(image: &Image, debug: Option<&Image>, addr: u64) -> Option<Symbol> {
+    let mut best: Option<(u64, u8, &'static [u8], u32, u64)> = None;
+    let images = [Some(image), debug];
+    for image in images.into_iter().flatten() {
+        for kind in [SHT_SYMTAB, SHT_DYNSYM] {
+            for (records, strings) in records(image, kind) {
+                for raw in records.chunks_exact(SYMBOL_SIZE) {
+                    let Some((name, info, shndx, value, size)) = raw_symbol(raw) else {
+                        continue;
+                    };
+                    let covers = value <= addr && addr - value < size;
+                    if !covers || info & 0xf != 2 || shndx == 0 || shndx == 0xfff1 {
+                        continue;
+                    }
+                    let rank = binding_rank(info);
+                    let better = best.is_none_or(|(start, other, ..)| {
+                        (value, std::cmp::Reverse(rank)) > (start, std::cmp::Reverse(other))
+                    });
+                    if better {
+                        best = Some((value, rank, strings, name, size));
+                    }
+                }
+            }
+        }
+    }
+    let (value, _, strings, name, size) = best?;
+    Some(Symbol {
+        name: string_at(strings, name as usize).filter(|name| !name.is_empty())?,
+        addr: FileAddr(value),
+        size,
+        kind: SymbolKind::Function,
+    })
+}
+
+fn binding_rank(info: u8) -> u8 {
+    match info >> 4 {
+        1 | 10 => 0,
+        2 => 1,
+        _ => 2,
+    }
+}
+
 fn hash(name: &str) -> u32 {
     BuildHasherDefault::<rustc_hash::FxHasher>::default().hash_one(name) as u32
 }
@@ -168,16 +239,7 @@ fn read_table(
     entries: &mut Vec<Entry>,
     tls: &mut Vec<Symbol>,
 ) {
-    for section in holder
-        .sections
-        .iter()
-        .filter(|section| section.kind == kind)
-    {
-        let data = holder.contents(section);
-        let Some(strings) = holder.sections.get(section.link as usize) else {
-            continue;
-        };
-        let strings = holder.contents(strings);
+    for (data, strings) in records(holder, kind) {
         entries.reserve(data.len() / SYMBOL_SIZE);
         for raw in data.chunks_exact(SYMBOL_SIZE) {
             let Some((name, info, shndx, value, size)) = raw_symbol(raw) else {
@@ -225,14 +287,9 @@ fn read_table(
                 }
                 _ => continue,
             };
-            let binding = match info >> 4 {
-                1 | 10 => 0,
-                2 => 1,
-                _ => 2,
-            };
             entries.push(Entry {
                 symbol,
-                rank: binding + if untyped { 4 } else { 0 },
+                rank: binding_rank(info) + if untyped { 4 } else { 0 },
             });
         }
     }

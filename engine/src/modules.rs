@@ -24,6 +24,8 @@ pub struct Loaded {
     pub bias: LoadBias,
     pub range: AddrRange<LoadAddr>,
     pub is_program: bool,
+    /// The dynamic loader.
+    is_loader: bool,
     /// Told of by the loader's list (the program, the loader and the vdso stay without it).
     listed: bool,
 }
@@ -114,6 +116,7 @@ impl Modules {
             module,
             bias,
             is_program,
+            is_loader: false,
             listed,
         });
         id
@@ -123,17 +126,20 @@ impl Modules {
     /// "Exception Handling" §2.5.3).
     pub fn catch_entries(&self) -> &[LoadAddr] {
         self.catch_entries.get_or_init(|| {
-            self.loaded
-                .iter()
-                .flat_map(|loaded| {
-                    let symbols = loaded.module.symbols_named("__cxa_begin_catch");
-                    let code = symbols
+            let of = |loaded: &Loaded| {
+                let module = &loaded.module;
+                // A program that exports nothing may have the C++ library inside.
+                let addr = module.exported("__cxa_begin_catch").or_else(|| {
+                    let alone = loaded.is_program && module.interpreter().is_none();
+                    let symbols = alone.then(|| module.symbols_named("__cxa_begin_catch"))?;
+                    let mut code = symbols
                         .into_iter()
                         .filter(|symbol| symbol.kind == dwarf::SymbolKind::Function);
-                    code.map(|symbol| loaded.bias.load(symbol.addr))
-                        .collect::<Vec<_>>()
-                })
-                .collect()
+                    code.next().map(|symbol| symbol.addr)
+                })?;
+                Some(loaded.bias.load(addr))
+            };
+            self.loaded.iter().filter_map(of).collect()
         })
     }
 
@@ -173,6 +179,9 @@ impl Modules {
             {
                 let bias = LoadBias(base.wrapping_sub(module.load_range().start.0));
                 self.add(module, bias, false, false);
+                if let Some(loader) = self.loaded.last_mut() {
+                    loader.is_loader = true;
+                }
             }
         }
         if let Some(addr) = os.auxiliary(pid, AT_SYSINFO_EHDR) {
@@ -201,14 +210,9 @@ impl Modules {
             .filter(|addr| *addr != 0)
             .map(LoadAddr);
         said.or_else(|| {
-            self.loaded.iter().find_map(|loaded| {
-                let symbol = loaded
-                    .module
-                    .symbols_named("_dl_debug_state")
-                    .into_iter()
-                    .next()?;
-                Some(loaded.bias.load(symbol.addr))
-            })
+            let loader = self.loaded.iter().find(|loaded| loaded.is_loader)?;
+            let symbol = loader.module.exported("_dl_debug_state")?;
+            Some(loader.bias.load(symbol))
         })
     }
 

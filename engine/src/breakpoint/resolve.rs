@@ -51,9 +51,16 @@ fn resolve_line(
     modules: &Modules,
 ) -> (Vec<Bound>, Option<String>) {
     let mut files: Vec<(&Loaded, Arc<SourceFile>)> = Vec::new();
-    for loaded in &modules.loaded {
-        for file in loaded.module.find_sources(source) {
-            files.push((loaded, file));
+    // Libraries of the system are only read for what nobody else has.
+    for of_the_system in [false, true] {
+        for loaded in &modules.loaded {
+            if is_of_the_system(loaded) == of_the_system {
+                let found = loaded.module.find_sources(source);
+                files.extend(found.into_iter().map(|file| (loaded, file)));
+            }
+        }
+        if !files.is_empty() {
+            break;
         }
     }
     if files.is_empty() {
