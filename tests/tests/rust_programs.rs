@@ -120,6 +120,9 @@ fn values_in_rusts_own_notation() {
             ("level == Level::High && !flag", Ok("true")),
             ("level as u8 + 1", Ok("11")),
             ("good << 1_u8", Ok("84")),
+            ("*ranked", Ok("\"mid\"")),
+            ("(*list)[0]", Ok("3")),
+            ("*good", Err("is no pointer")),
             ("list[7]", Err("3 elements")),
             // A function beside this one, but none of somebody else's: `len` is not a variable.
             ("len", Err("no variable `len`")),

@@ -335,6 +335,12 @@ impl<'a> Run<'a> {
             Shape::Function => Ok(value),
             Shape::Composite(_) => match visualize::view(target, &value) {
                 Some(View::Pointee(next)) => Ok(next),
+                // `*slice`, `*text`, `*vec`: what has no size has no value apart from its pointer.
+                Some(View::Text { .. } | View::Sequence { .. })
+                    if value.ty.language() == Language::Rust =>
+                {
+                    Ok(value)
+                }
                 _ => Err(self.no_pointer(inner, &value)),
             },
             _ => Err(self.no_pointer(inner, &value)),
