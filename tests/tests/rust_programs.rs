@@ -40,7 +40,7 @@ fn steps_go_where_the_eye_goes() {
 /// Each of these lines has code in several places; a pass through it is one stop.
 #[test]
 fn one_stop_a_pass() {
-    let stops: [(&str, &[&str]); 10] = [
+    let stops: [(&str, &[&str]); 11] = [
         ("vec", &["tour::main"]),
         ("assert", &["tour::main"]),
         ("assert_eq", &["tour::main"]),
@@ -49,6 +49,11 @@ fn one_stop_a_pass() {
         ("largest", &["tour::largest<i32>", "tour::largest<f64>"]),
         ("question", &["tour::parse", "tour::parse"]),
         ("fetch", &["tour::fetch::{async_fn#0}"]),
+        // Before it waits, and when it goes on.
+        (
+            "await",
+            &["tour::fetch::{async_fn#0}", "tour::fetch::{async_fn#0}"],
+        ),
         ("fetched", &["tour::fetch::{async_fn#0}"]),
         ("print", &["tour::main"]),
     ];

@@ -205,11 +205,18 @@ pub fn first_reached(
 struct Graph {
     /// By instruction address: the next ones.
     next: FxHashMap<u64, [Option<u64>; 2]>,
+    /// Jumps through a table or a register.
+    indirect: FxHashSet<u64>,
+    /// Where those may go: code that nothing falls into and no other jump leads to, such as
+    /// the arms of a `switch` and the states of an `async fn`. (Landing pads are among it.)
+    orphans: Vec<u64>,
 }
 
 impl Graph {
     fn new(code: &[(FileAddr, Vec<u8>)]) -> Self {
         let mut next = FxHashMap::default();
+        let (mut indirect, mut orphans) = (FxHashSet::default(), FxHashSet::default());
+        let mut targets = FxHashSet::default();
         let mut instruction = Instruction::default();
         for (start, bytes) in code {
             let mut decoder = Decoder::with_ip(64, bytes, start.0, DecoderOptions::NONE);
@@ -228,10 +235,22 @@ impl Graph {
                     }
                     _ => [behind, None],
                 };
+                targets.extend(target);
+                if instruction.flow_control() == FlowControl::IndirectBranch {
+                    indirect.insert(instruction.ip());
+                }
+                if !successors.contains(&behind) {
+                    orphans.extend(behind);
+                }
                 next.insert(instruction.ip(), successors);
             }
         }
-        Self { next }
+        orphans.retain(|addr| !targets.contains(addr));
+        Self {
+            next,
+            indirect,
+            orphans: orphans.into_iter().collect(),
+        }
     }
 
     fn reaches(&self, from: u64, to: u64, walls: &FxHashSet<u64>) -> bool {
@@ -246,6 +265,9 @@ impl Graph {
             }
             if let Some(successors) = self.next.get(&addr) {
                 todo.extend(successors.iter().flatten());
+            }
+            if self.indirect.contains(&addr) {
+                todo.extend(&self.orphans);
             }
         }
         false
