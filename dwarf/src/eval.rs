@@ -264,7 +264,7 @@ impl<'a> Scope<'a> {
         {
             return self.piece_location(&piece.location, size);
         }
-        let pieces = pieces
+        let mut pieces = pieces
             .iter()
             .map(|piece| {
                 let bits = piece.size_in_bits.unwrap_or(0);
@@ -280,6 +280,18 @@ impl<'a> Scope<'a> {
             .all(|piece| piece.location == Location::OptimizedOut)
         {
             return Ok(Location::OptimizedOut);
+        }
+        // clang says nothing of a value's end that is not anywhere.
+        let described = pieces
+            .iter()
+            .fold(0, |sum: u64, it| sum.saturating_add(it.bits));
+        let bits = size.map_or(0, |size| size.saturating_mul(8));
+        if described < bits {
+            pieces.push(Piece {
+                bits: bits - described,
+                bit_offset: 0,
+                location: Location::OptimizedOut,
+            });
         }
         Ok(Location::Pieces(pieces))
     }
