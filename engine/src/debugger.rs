@@ -351,16 +351,6 @@ impl Debugger {
         };
         debug_assert!(change.removed.is_empty());
         let infos: Vec<ModuleInfo> = self.modules.loaded.iter().map(|it| it.info()).collect();
-        if infos
-            .first()
-            .is_some_and(|program| program.symbols != SymbolStatus::DebugInfo)
-            && let Some(program) = infos.first()
-        {
-            self.events.push_back(Event::Note(format!(
-                "{} has no debug info: functions are known by name at best, lines and variables are not. Compile with -g.\n",
-                program.path.display()
-            )));
-        }
         for info in infos {
             self.events.push_back(Event::ModuleLoaded(info));
         }

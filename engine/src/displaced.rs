@@ -81,6 +81,9 @@ impl Slots {
         let Some(instruction) = x86_64::read(memory, site) else {
             return Over::Impossible;
         };
+        if let Some(after) = x86_64::emulate(&instruction, &registers, memory) {
+            return Over::Go(after);
+        }
         if x86_64::is_call(&instruction) && instruction.op0_kind() != iced_x86::OpKind::NearBranch64
         {
             let Some(call) = x86_64::call(&instruction, &registers, memory) else {

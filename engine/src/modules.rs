@@ -31,6 +31,15 @@ pub struct Loaded {
 }
 
 impl Loaded {
+    /// Whether it belongs to the system rather than to the person who debugs.
+    pub fn is_of_the_system(&self) -> bool {
+        let path = self.module.path();
+        !self.is_program
+            && ["/lib", "/lib64", "/usr/lib", "/usr/lib64"]
+                .iter()
+                .any(|folder| path.starts_with(folder))
+    }
+
     /// For people.
     pub fn info(&self) -> ModuleInfo {
         let path = self.module.path().to_path_buf();

@@ -4,7 +4,8 @@ use crate::debugger::{Debugger, ModuleId};
 use crate::error::Error;
 use crate::event::ThreadId;
 use dwarf::{
-    FrameAddress, Function, Language, LoadAddr, LoadBias, Registers, SourceLocation, Unwound,
+    FileAddr, FrameAddress, Function, Language, LoadAddr, LoadBias, Module, Registers,
+    SourceLocation, Unwound,
 };
 use std::sync::Arc;
 
@@ -104,6 +105,15 @@ impl ThreadStack {
         let frame = self.physical.get(index)?;
         Some((index, level - frame.level + frame.hidden))
     }
+}
+
+/// How many inlined calls, one in the other, begin at exactly this address.
+pub(crate) fn calls_beginning_at(module: &Module, addr: FileAddr) -> usize {
+    module.function_at(addr).map_or(0, |function| {
+        let frames = function.frames_at(addr);
+        let calls = frames.iter().map_while(|frame| frame.inlined);
+        calls.take_while(|call| call.entry == addr).count()
+    })
 }
 
 impl Debugger {

@@ -124,6 +124,35 @@ fn register_value(register: iced_x86::Register, registers: &RegisterSet) -> Opti
     })
 }
 
+/// The registers after an instruction that is quicker done than sent away: a return, a jump,
+/// nothing at all. `None` for all others.
+pub fn emulate(
+    instruction: &Instruction,
+    registers: &RegisterSet,
+    memory: &dyn Memory,
+) -> Option<RegisterSet> {
+    let mut after = *registers;
+    match instruction.code() {
+        Code::Retnq | Code::Retnq_imm16 => {
+            let sp = registers.sp();
+            after.set_pc(LoadAddr(memory.read_uint(LoadAddr(sp), 8).ok()?));
+            let arguments = match instruction.code() {
+                Code::Retnq_imm16 => instruction.immediate(0),
+                _ => 0,
+            };
+            after.set_sp(sp.wrapping_add(8).wrapping_add(arguments));
+        }
+        Code::Jmp_rel8_64 | Code::Jmp_rel32_64 => {
+            after.set_pc(LoadAddr(instruction.near_branch64()));
+        }
+        Code::Nopd | Code::Nop_rm16 | Code::Nop_rm32 | Code::Nop_rm64 | Code::Endbr64 => {
+            after.set_pc(LoadAddr(instruction.next_ip()));
+        }
+        _ => return None,
+    }
+    Some(after)
+}
+
 /// An instruction made to run at another address: its bytes, then a jump to where it leads.
 pub struct Relocated {
     /// All bytes.

@@ -4,9 +4,8 @@
 use super::{Bound, PENDING, Spec};
 use crate::arch::x86_64;
 use crate::modules::{Loaded, Modules};
-use dwarf::{
-    FileAddr, Function, InlinedSubroutine, LineLocation, Machine, Module, SourceFile, SymbolKind,
-};
+use crate::stack::calls_beginning_at;
+use dwarf::{FileAddr, Function, LineLocation, Machine, Module, SourceFile, SymbolKind};
 use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -54,7 +53,7 @@ fn resolve_line(
     // Libraries of the system are only read for what nobody else has.
     for of_the_system in [false, true] {
         for loaded in &modules.loaded {
-            if is_of_the_system(loaded) == of_the_system {
+            if loaded.is_of_the_system() == of_the_system {
                 let found = loaded.module.find_sources(source);
                 files.extend(found.into_iter().map(|file| (loaded, file)));
             }
@@ -89,6 +88,7 @@ fn resolve_line(
             let elsewhere = |(path, ..): &(PathBuf, u32, u32)| *path != file.path;
             if place.source.as_ref().is_some_and(elsewhere) {
                 place.source = Some((file.path.clone(), target, location.location.column));
+                place.hidden = calls_beginning_at(&loaded.module, loaded.bias.file(place.addr));
             }
             bound.push(place);
         }
@@ -260,7 +260,7 @@ fn resolve_function(name: &str, modules: &Modules) -> Resolved {
     // Names know of more than symbols do: inlined copies, and functions whose symbols were
     // stripped. A library of the system's is read for them only if nobody else has any.
     let found = !bound.is_empty();
-    unread.retain(|loaded| !found || !is_of_the_system(loaded));
+    unread.retain(|loaded| !found || !loaded.is_of_the_system());
     resolved.why = match (found, unread.is_empty()) {
         (true, _) => None,
         (false, true) => Some(format!(
@@ -303,16 +303,6 @@ fn bind_body(loaded: &Loaded, function: &Function) -> Bound {
     place
 }
 
-/// How many inlined calls, one in the other, begin at exactly this address.
-fn calls_beginning_at(module: &Module, addr: FileAddr) -> usize {
-    module.function_at(addr).map_or(0, |function| {
-        let frames = function.frames_at(addr);
-        let begins = |call: &&InlinedSubroutine| call.entry == addr;
-        let calls = frames.iter().map_while(|frame| frame.inlined);
-        calls.take_while(begins).count()
-    })
-}
-
 /// Functions by their symbols; those with debug info, if there are any.
 fn by_symbols(name: &str, loaded: &Loaded) -> Vec<Bound> {
     let module = &loaded.module;
@@ -329,12 +319,4 @@ fn by_symbols(name: &str, loaded: &Loaded) -> Vec<Bound> {
         }
     }
     if known.is_empty() { unknown } else { known }
-}
-
-fn is_of_the_system(loaded: &Loaded) -> bool {
-    let path = loaded.module.path();
-    !loaded.is_program
-        && ["/lib", "/lib64", "/usr/lib", "/usr/lib64"]
-            .iter()
-            .any(|folder| path.starts_with(folder))
 }

@@ -23,8 +23,8 @@ pub enum Verdict {
     Step,
     /// Run until one of these is reached.
     RunTo(Vec<Target>),
-    /// The step is done here.
-    Done,
+    /// The step is done here; so many inlined calls that begin right here are not entered.
+    Done { hidden: usize },
     /// Nothing more to stop for: the program runs on.
     Abandon,
 }
@@ -101,7 +101,7 @@ impl Debugger {
         match first {
             Verdict::RunTo(targets) => self.set_targets(targets),
             Verdict::Abandon => self.cancel_step(),
-            Verdict::Step | Verdict::Done => {}
+            Verdict::Step | Verdict::Done { .. } => {}
         }
         self.go_on_all();
     }
@@ -235,12 +235,12 @@ impl Debugger {
                 self.cancel_step();
                 self.go_on(thread, Resume::Continue);
             }
-            Verdict::Done => self.step_done(thread, registers.pc()),
+            Verdict::Done { hidden } => self.step_done(thread, registers.pc(), hidden),
         }
     }
 
     /// The step is done; a breakpoint at its end is hit as well.
-    fn step_done(&mut self, thread: ThreadId, pc: LoadAddr) {
+    fn step_done(&mut self, thread: ThreadId, pc: LoadAddr, hidden: usize) {
         let owners: Vec<Owner> = self
             .sites
             .get(pc)
@@ -254,6 +254,10 @@ impl Debugger {
         } else {
             self.ask_breakpoints(thread, pc, &owners)
         };
+        let is_step = reason.is_none();
         self.report(thread, reason.unwrap_or(StopReason::Step));
+        if is_step {
+            self.hidden = Some((thread, hidden));
+        }
     }
 }

@@ -26,6 +26,6 @@ impl StepInstruction {
 
 impl Plan for StepInstruction {
     fn on_stop(&mut self, _: &View<'_>) -> Verdict {
-        Verdict::Done
+        Verdict::Done { hidden: 0 }
     }
 }

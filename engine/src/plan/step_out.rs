@@ -23,7 +23,7 @@ impl StepOut {
 impl Plan for StepOut {
     fn on_stop(&mut self, view: &View<'_>) -> Verdict {
         if !view.is_catching() {
-            return Verdict::Done;
+            return Verdict::Done { hidden: 0 };
         }
         match view.handler(self.back.sp) {
             Some(handler) => Verdict::RunTo(vec![handler]),

@@ -3,7 +3,8 @@
 
 use super::{Plan, Target, Verdict, View};
 use crate::arch::x86_64;
-use crate::modules::Modules;
+use crate::modules::{Loaded, Modules};
+use crate::stack::calls_beginning_at;
 use dwarf::{AddrRange, Function, LoadAddr, LoadBias, ScopeKind, SourceLocation};
 use iced_x86::Instruction;
 use std::sync::Arc;
@@ -171,7 +172,7 @@ impl StepRange {
         }
         if returned {
             // A recursion came back into an older frame of the same function.
-            return Verdict::Done;
+            return Verdict::Done { hidden: 0 };
         }
         let Some(row) = view
             .modules
@@ -181,6 +182,19 @@ impl StepRange {
             return self.step_on(view);
         };
         let inlined = inlined_at(&self.start.function, addr);
+        let module = view.modules.at(pc).map(|loaded| &loaded.module);
+        let beginning = module.map_or(0, |module| calls_beginning_at(module, addr));
+        if beginning > 0
+            && let Some(verdict) = self.before_inlined_call(&inlined, addr, beginning)
+        {
+            return match verdict {
+                Some(hidden) => Verdict::Done { hidden },
+                None => {
+                    self.add(row.range);
+                    self.step_on(view)
+                }
+            };
+        }
         let deeper =
             inlined.len() > self.start.inlined.len() && inlined.starts_with(&self.start.inlined);
         let outside = !inlined.starts_with(&self.start.inlined);
@@ -193,14 +207,14 @@ impl StepRange {
         let Some(start_line) = &self.start.line else {
             // Stepping out of an inlined call.
             return if outside {
-                Verdict::Done
+                Verdict::Done { hidden: 0 }
             } else {
                 self.step_on(view)
             };
         };
         if deeper {
             if self.into && at_start {
-                return Verdict::Done;
+                return Verdict::Done { hidden: 0 };
             }
             if !self.into {
                 self.add(row.range);
@@ -212,9 +226,33 @@ impl StepRange {
             return self.step_on(view);
         }
         if at_start || outside {
-            return Verdict::Done;
+            return Verdict::Done { hidden: 0 };
         }
         self.step_on(view)
+    }
+
+    /// At an address where `beginning` inlined calls begin: the person sees the line they are
+    /// called on. Gives what to hide if the step ends here, `None` if it goes on; nothing if
+    /// that cannot be told.
+    fn before_inlined_call(
+        &self,
+        inlined: &[dwarf::DieRef],
+        addr: dwarf::FileAddr,
+        beginning: usize,
+    ) -> Option<Option<usize>> {
+        let start = self.start.line.as_ref()?;
+        let outer = inlined.get(..inlined.len().checked_sub(beginning)?)?;
+        if outer != self.start.inlined.as_slice() {
+            return None;
+        }
+        let frames = self.start.function.frames_at(addr);
+        let outermost = frames.get(beginning - 1)?.inlined?;
+        let line = outermost.call_site.as_ref()?;
+        if line.line != start.line || line.file != start.file {
+            return Some(Some(beginning));
+        }
+        // Called on the line that is being left: `step in` enters it, and only it.
+        Some(self.into.then_some(beginning - 1))
     }
 
     /// The handler of an exception has begun, in our frame or an older one.
@@ -225,7 +263,7 @@ impl StepRange {
             row.is_some_and(|row| row.location.is_some())
         });
         if has_lines {
-            Verdict::Done
+            Verdict::Done { hidden: 0 }
         } else {
             self.phase = Phase::Stepping;
             Verdict::Abandon
@@ -242,7 +280,7 @@ impl StepRange {
                 .is_some_and(|row| row.location.is_some())
         });
         if has_lines {
-            Verdict::Done
+            Verdict::Done { hidden: 0 }
         } else {
             // main returned to the C library: there is nothing more to see.
             Verdict::Abandon
@@ -253,7 +291,7 @@ impl StepRange {
     fn jumped_away(&mut self, view: &View<'_>) -> Verdict {
         let sp = view.registers.sp();
         let Ok(back) = view.memory.read_uint(LoadAddr(sp), 8) else {
-            return Verdict::Done;
+            return Verdict::Done { hidden: 0 };
         };
         let back = Target {
             addr: LoadAddr(back),
@@ -264,7 +302,7 @@ impl StepRange {
             && let Some(body) = body_of(view, view.registers.pc())
         {
             if body == view.registers.pc() {
-                return Verdict::Done;
+                return entered(view);
             }
             self.phase = Phase::Entering(body);
             return view.run_to([Target { addr: body, sp: 0 }, back]);
@@ -292,7 +330,7 @@ impl Plan for StepRange {
         }
         match std::mem::replace(&mut self.phase, Phase::Stepping) {
             Phase::Catching => return self.caught(view),
-            Phase::Entering(body) if body == pc => return Verdict::Done,
+            Phase::Entering(body) if body == pc => return entered(view),
             Phase::InTailCall => return self.left(view),
             // Back from a call: an older frame only if the call was the last one's.
             Phase::Entering(_) | Phase::InCall => return self.arrived(view, false),
@@ -303,6 +341,25 @@ impl Plan for StepRange {
         });
         self.arrived(view, returned)
     }
+}
+
+/// A function was stepped into: it is seen as itself, although its first line may be that of an
+/// inlined call.
+fn entered(view: &View<'_>) -> Verdict {
+    let pc = view.registers.pc();
+    let hidden = view.modules.at(pc).map_or(0, |loaded| {
+        calls_beginning_at(&loaded.module, loaded.bias.file(pc))
+    });
+    Verdict::Done { hidden }
+}
+
+/// Whether there is anything to see in a function: not in the system's own, whose sources are
+/// seldom at hand.
+fn worth_entering(loaded: &Loaded, body: dwarf::FileAddr) -> bool {
+    let Some(location) = loaded.module.row_at(body).and_then(|row| row.location) else {
+        return false;
+    };
+    !loaded.is_of_the_system() || location.file.path.exists()
 }
 
 /// Where a function that is called at `target` is stepped into: its body, if it has lines,
@@ -317,11 +374,7 @@ fn body_of(view: &View<'_>, target: LoadAddr) -> Option<LoadAddr> {
                 return None;
             }
             let body = loaded.module.body_start(&function);
-            return loaded
-                .module
-                .row_at(body)
-                .is_some_and(|row| row.location.is_some())
-                .then(|| loaded.bias.load(body));
+            return worth_entering(loaded, body).then(|| loaded.bias.load(body));
         }
         target = behind_stub(view, target)?;
     }
