@@ -331,6 +331,38 @@ mod tests {
         assert_eq!(first_reached(&code, FileAddr(0), &places), [FileAddr(0)]);
     }
 
+    struct Stack([u8; 8]);
+
+    impl Memory for Stack {
+        fn read(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), dwarf::Unreadable> {
+            let len = buffer.len();
+            let bytes = (addr == LoadAddr(0x7000))
+                .then(|| self.0.get(..len))
+                .flatten();
+            buffer.copy_from_slice(bytes.ok_or(dwarf::Unreadable { addr, len })?);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_is_emulated_ends_where_the_processor_would() {
+        let stack = Stack(0x5555_0000_2222_u64.to_le_bytes());
+        let mut registers = RegisterSet::zeroed();
+        registers.set_sp(0x7000);
+        let after = |bytes: &[u8]| {
+            let instruction = decode(bytes, LoadAddr(0x1000));
+            let after = emulate(&instruction, &registers, &stack)?;
+            Some((after.pc().0, after.sp()))
+        };
+        assert_eq!(after(&[0xc3]), Some((0x5555_0000_2222, 0x7008)));
+        assert_eq!(after(&[0xc2, 0x10, 0]), Some((0x5555_0000_2222, 0x7018)));
+        assert_eq!(after(&[0xeb, 0x10]), Some((0x1012, 0x7000)));
+        assert_eq!(after(&[0xf3, 0x0f, 0x1e, 0xfa]), Some((0x1004, 0x7000)));
+        assert_eq!(after(&[0x75, 0x10]), None, "a conditional jump");
+        registers.set_sp(0x8000);
+        assert!(emulate(&decode(&[0xc3], LoadAddr(0)), &registers, &stack).is_none());
+    }
+
     #[test]
     fn a_direct_call_returns_to_the_original() {
         // call +0x10 at 0x5555_0000_1000
