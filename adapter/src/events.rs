@@ -125,7 +125,19 @@ fn module_loaded(session: &mut Session, info: &ModuleInfo) {
         true => "new",
         false => "changed",
     };
-    let module = Module {
+    let module = describe_module(info);
+    session.event("module", &ModuleEventBody { reason, module });
+    if info.is_program && info.symbols != SymbolStatus::DebugInfo {
+        session.console(&format!(
+            "{} has no debug info; compile it with -g to see lines and variables\n",
+            info.name
+        ));
+    }
+}
+
+/// An image as the client sees it.
+pub fn describe_module(info: &ModuleInfo) -> Module {
+    Module {
         id: info.id.0,
         name: info.name.clone(),
         path: Some(info.path.to_string_lossy().into_owned()),
@@ -140,13 +152,6 @@ fn module_loaded(session: &mut Session, info: &ModuleInfo) {
             .as_ref()
             .map(|path| path.to_string_lossy().into_owned()),
         address_range: Some(format!("{}-{}", info.range.start, info.range.end)),
-    };
-    session.event("module", &ModuleEventBody { reason, module });
-    if info.is_program && info.symbols != SymbolStatus::DebugInfo {
-        session.console(&format!(
-            "{} has no debug info; compile it with -g to see lines and variables\n",
-            info.name
-        ));
     }
 }
 

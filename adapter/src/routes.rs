@@ -97,6 +97,7 @@ pub static ROUTES: &[Route] = &[
     route::<Terminate>(),
     route::<Cancel>(),
     route::<SetBreakpoints>(),
+    route::<BreakpointLocations>(),
     route::<SetFunctionBreakpoints>(),
     route::<SetExceptionBreakpoints>(),
     route::<Threads>(),
@@ -111,6 +112,8 @@ pub static ROUTES: &[Route] = &[
     route::<SetVariable>(),
     route::<Evaluate>(),
     route::<Source>(),
+    route::<LoadedSources>(),
+    route::<Modules>(),
 ];
 
 /// The route of a command.

@@ -175,6 +175,32 @@ pub struct SetBreakpointsArguments {
     pub lines: Option<Vec<i64>>,
 }
 
+/// Arguments of `breakpointLocations`.
+#[derive(Deserialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct BreakpointLocationsArguments {
+    /// Where.
+    pub source: Source,
+    /// The first line.
+    pub line: i64,
+    /// The first column in it.
+    pub column: Option<i64>,
+    /// The last line.
+    pub end_line: Option<i64>,
+    /// The last column in it.
+    pub end_column: Option<i64>,
+}
+
+/// Arguments of `modules`.
+#[derive(Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ModulesArguments {
+    /// The first one wanted.
+    pub start_module: Option<i64>,
+    /// How many; 0 or missing: all.
+    pub module_count: Option<i64>,
+}
+
 /// One of `setBreakpoints`.
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]

@@ -19,5 +19,8 @@ pub struct Capabilities {
     pub supports_terminate_request: bool,
     pub supports_cancel_request: bool,
     pub supports_clipboard_context: bool,
+    pub supports_modules_request: bool,
+    pub supports_loaded_sources_request: bool,
+    pub supports_breakpoint_locations_request: bool,
     pub supports_stepping_granularity: bool,
 }

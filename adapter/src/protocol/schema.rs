@@ -208,6 +208,29 @@ fn responses() {
         &SetVariableResponse::default(),
     );
     response(&schema, "SourceResponse", &SourceResponse::default());
+    let sources = vec![source()];
+    response(
+        &schema,
+        "LoadedSourcesResponse",
+        &LoadedSourcesResponse { sources },
+    );
+    let modules = ModulesResponse {
+        modules: vec![Module::default()],
+        total_modules: 1,
+    };
+    response(&schema, "ModulesResponse", &modules);
+    let breakpoints = vec![
+        BreakpointLocation::default(),
+        BreakpointLocation {
+            line: 1,
+            column: Some(1),
+        },
+    ];
+    response(
+        &schema,
+        "BreakpointLocationsResponse",
+        &BreakpointLocationsResponse { breakpoints },
+    );
     let thread = Thread {
         id: 1,
         name: "main".to_owned(),

@@ -172,6 +172,40 @@ pub struct Module {
     pub address_range: Option<String>,
 }
 
+/// The result of `modules`.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct ModulesResponse {
+    /// Those asked for.
+    pub modules: Vec<Module>,
+    /// How many there are.
+    pub total_modules: usize,
+}
+
+/// The result of `loadedSources`.
+#[derive(Serialize, Debug)]
+pub struct LoadedSourcesResponse {
+    /// All of them.
+    pub sources: Vec<Source>,
+}
+
+/// The result of `breakpointLocations`.
+#[derive(Serialize, Debug)]
+pub struct BreakpointLocationsResponse {
+    /// In order.
+    pub breakpoints: Vec<BreakpointLocation>,
+}
+
+/// Where a breakpoint could be.
+#[derive(Serialize, Debug, Default)]
+pub struct BreakpointLocation {
+    /// The line.
+    pub line: i64,
+    /// The column.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<i64>,
+}
+
 /// A frame of a stack.
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]

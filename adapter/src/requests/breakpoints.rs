@@ -9,7 +9,7 @@ use crate::routes::{Request, When};
 use crate::session::Session;
 use engine::{BreakpointId, BreakpointInfo, BreakpointOptions, BreakpointPlace};
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What the client set. Sets are kept by path exactly as it was spelled: debugger-cli has two
 /// spellings of one file, and each `setBreakpoints` replaces its own set only.
@@ -52,10 +52,7 @@ impl Request for SetBreakpoints {
         session: &mut Session,
         arguments: SetBreakpointsArguments,
     ) -> Result<BreakpointsResponse, RequestError> {
-        let source = arguments.source;
-        let key = source.path.or(source.name).ok_or_else(|| {
-            RequestError::Arguments("setBreakpoints: `source.path` is missing".to_owned())
-        })?;
+        let key = key_of(arguments.source, Self::COMMAND)?;
         let wanted: Vec<_> = match (arguments.breakpoints, arguments.lines) {
             (Some(breakpoints), _) => breakpoints
                 .into_iter()
@@ -107,13 +104,26 @@ fn given(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.trim().is_empty())
 }
 
+/// The client's spelling of a source's path.
+pub(super) fn key_of(source: Source, command: &str) -> Result<String, RequestError> {
+    source
+        .path
+        .or(source.name)
+        .ok_or_else(|| RequestError::Arguments(format!("{command}: `source.path` is missing")))
+}
+
+/// The path in the debug info of a client's spelling.
+pub(super) fn debug_info_path(session: &Session, key: &str) -> PathBuf {
+    let local = session.client.path_in(key);
+    session.sources.map().to_debug_info(&local)
+}
+
 fn set_source(
     session: &mut Session,
     key: &str,
     wanted: &[engine::SourceBreakpoint],
 ) -> Vec<BreakpointInfo> {
-    let local = session.client.path_in(key);
-    let source = session.sources.map().to_debug_info(&local);
+    let source = debug_info_path(session, key);
     session
         .debugger
         .set_source_breakpoints(key, &source, wanted)

@@ -1,7 +1,9 @@
-//! Texts of sources.
+//! Sources: which there are, and their texts.
 
 use crate::error::RequestError;
-use crate::protocol::{SourceArguments, SourceResponse};
+use crate::protocol::{
+    Capabilities, LoadedSourcesResponse, NoArguments, SourceArguments, SourceResponse,
+};
 use crate::routes::{Request, When};
 use crate::session::Session;
 use std::fs::File;
@@ -47,5 +49,37 @@ impl Request for Source {
             content: String::from_utf8_lossy(&text).into_owned(),
             mime_type: None,
         })
+    }
+}
+
+/// Lists the sources of all images.
+pub enum LoadedSources {}
+
+impl Request for LoadedSources {
+    const COMMAND: &'static str = "loadedSources";
+    const WHEN: When = When::Always;
+    type Arguments = NoArguments;
+    type Body = LoadedSourcesResponse;
+
+    fn advertise(capabilities: &mut Capabilities) {
+        capabilities.supports_loaded_sources_request = true;
+    }
+
+    fn handle(
+        session: &mut Session,
+        _: NoArguments,
+    ) -> Result<LoadedSourcesResponse, RequestError> {
+        let paths = session.debugger.source_files()?;
+        let mut sources = Vec::with_capacity(paths.len());
+        for path in paths {
+            if session.is_cancelled() {
+                return Err(RequestError::Cancelled);
+            }
+            sources.push(session.sources.of(&path, &session.client));
+        }
+        // The map may lead two paths to one.
+        sources.sort_by(|a, b| a.path.cmp(&b.path));
+        sources.dedup_by(|a, b| a.path == b.path);
+        Ok(LoadedSourcesResponse { sources })
     }
 }

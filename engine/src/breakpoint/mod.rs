@@ -1,6 +1,7 @@
 //! Breakpoints as the client sees them, the places they bind to, and the sites in the code.
 
 mod condition;
+mod locations;
 mod resolve;
 pub(crate) mod site;
 

@@ -1,11 +1,14 @@
 //! From what was asked for to addresses: lines to every instance of their code, functions to
 //! the place behind their prologue.
 
+use super::locations::statements;
 use super::{Bound, PENDING, Spec};
 use crate::arch::x86_64;
 use crate::modules::{Loaded, Modules};
-use crate::stack::calls_beginning_at;
-use dwarf::{FileAddr, Function, LineLocation, Machine, Module, SourceFile, SymbolKind};
+use crate::stack::{calls_at_body, calls_beginning_at};
+use dwarf::{
+    FileAddr, Function, InlinedSubroutine, LineLocation, Machine, Module, SourceFile, SymbolKind,
+};
 use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,14 +46,9 @@ pub fn resolve(spec: &Spec, modules: &Modules) -> Resolved {
     }
 }
 
-fn resolve_line(
-    source: &Path,
-    line: u32,
-    column: Option<u32>,
-    modules: &Modules,
-) -> (Vec<Bound>, Option<String>) {
+/// The files that a path means. Libraries of the system are only read for what nobody else has.
+pub fn files_of<'a>(source: &Path, modules: &'a Modules) -> Vec<(&'a Loaded, Arc<SourceFile>)> {
     let mut files: Vec<(&Loaded, Arc<SourceFile>)> = Vec::new();
-    // Libraries of the system are only read for what nobody else has.
     for of_the_system in [false, true] {
         for loaded in &modules.loaded {
             if loaded.is_of_the_system() == of_the_system {
@@ -62,6 +60,16 @@ fn resolve_line(
             break;
         }
     }
+    files
+}
+
+fn resolve_line(
+    source: &Path,
+    line: u32,
+    column: Option<u32>,
+    modules: &Modules,
+) -> (Vec<Bound>, Option<String>) {
+    let files = files_of(source, modules);
     if files.is_empty() {
         return (Vec::new(), Some(no_such_source(source, modules)));
     }
@@ -75,20 +83,28 @@ fn resolve_line(
     };
     let mut bound = Vec::new();
     for (loaded, file) in &files {
-        let mut locations = loaded.module.line_locations(file, target);
-        if let Some(column) = column
-            && target == line
-        {
-            keep_column(&mut locations, column);
-        }
+        let locations = match column.filter(|_| target == line) {
+            Some(column) => at_column(&loaded.module, file, line, column),
+            None => loaded.module.line_locations(file, target),
+        };
         for location in first_of_each_instance(&loaded.module, locations) {
             let mut place = bind(loaded, behind_prologue(&loaded.module, location.addr));
-            // Behind the prologue an inlined call's code may begin, with rows of another file:
-            // the breakpoint stays on its line.
-            let elsewhere = |(path, ..): &(PathBuf, u32, u32)| *path != file.path;
-            if place.source.as_ref().is_some_and(elsewhere) {
-                place.source = Some((file.path.clone(), target, location.location.column));
-                place.hidden = calls_beginning_at(&loaded.module, loaded.bias.file(place.addr));
+            // An inlined call may begin here, with rows of its own: the stop is on the line
+            // that was asked for, the call not entered.
+            let asked =
+                |(path, have, _): &(PathBuf, u32, u32)| *path == file.path && *have == target;
+            if !place.source.as_ref().is_some_and(asked) {
+                let addr = loaded.bias.file(place.addr);
+                if let Some(hidden) = calls_made_on(&loaded.module, addr, file, target) {
+                    place.hidden = hidden;
+                    place.source = Some((file.path.clone(), target, location.location.column));
+                } else if place
+                    .source
+                    .as_ref()
+                    .is_some_and(|(path, ..)| *path != file.path)
+                {
+                    place.source = Some((file.path.clone(), target, location.location.column));
+                }
             }
             bound.push(place);
         }
@@ -101,8 +117,36 @@ fn resolve_line(
     (bound, None)
 }
 
-/// Of several places on a line, those of the column asked for, or the next one behind it.
-fn keep_column(locations: &mut Vec<LineLocation>, column: u32) {
+/// How many inlined calls that begin at `addr` (or in the prologue before it) to leave out so
+/// that what is seen is `line`: the one on which the outermost of them is made.
+fn calls_made_on(module: &Module, addr: FileAddr, file: &SourceFile, line: u32) -> Option<usize> {
+    let function = module.function_at(addr)?;
+    let begun = calls_beginning_at(module, addr).max(if module.body_start(&function) == addr {
+        calls_at_body(&function, addr)
+    } else {
+        0
+    });
+    let frames = function.frames_at(addr);
+    let made_here = |call: &InlinedSubroutine| {
+        let site = call.call_site.as_ref();
+        site.is_some_and(|site| site.line == line && site.file.path == file.path)
+    };
+    let calls = frames.iter().map_while(|frame| frame.inlined).take(begun);
+    calls
+        .enumerate()
+        .find(|(_, call)| made_here(call))
+        .map(|(index, _)| index + 1)
+}
+
+/// Of several places on a line, those of the column asked for, or of where the line is entered
+/// behind it.
+fn at_column(module: &Module, file: &SourceFile, line: u32, column: u32) -> Vec<LineLocation> {
+    let mut exact = statements(module, file, line..=line, || false);
+    exact.retain(|place| place.location.column == column);
+    if !exact.is_empty() {
+        return exact;
+    }
+    let mut locations = module.line_locations(file, line);
     let best = locations
         .iter()
         .map(|location| location.location.column)
@@ -111,6 +155,7 @@ fn keep_column(locations: &mut Vec<LineLocation>, column: u32) {
     if let Some(best) = best {
         locations.retain(|location| location.location.column == best);
     }
+    locations
 }
 
 /// The line itself, or the next one below that has code: inside the same function, or near.
@@ -293,7 +338,7 @@ fn by_names(name: &str, loaded: &Loaded) -> Vec<Bound> {
 fn bind_body(loaded: &Loaded, function: &Function) -> Bound {
     let addr = loaded.module.body_start(function);
     let mut place = bind(loaded, addr);
-    place.hidden = calls_beginning_at(&loaded.module, addr);
+    place.hidden = calls_at_body(function, addr);
     if place.hidden > 0
         && let Some(outermost) = function.frames_at(addr).iter().rev().nth(1)
         && let Some(site) = outermost.inlined.and_then(|call| call.call_site.clone())

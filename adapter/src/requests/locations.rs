@@ -1,0 +1,59 @@
+//! Where breakpoints could be.
+
+use crate::error::RequestError;
+use crate::protocol::{
+    BreakpointLocation, BreakpointLocationsArguments, BreakpointLocationsResponse, Capabilities,
+};
+use crate::requests::breakpoints::{debug_info_path, key_of};
+use crate::routes::{Request, When};
+use crate::session::Session;
+
+/// Lists the places of some lines where statements begin.
+pub enum BreakpointLocations {}
+
+impl Request for BreakpointLocations {
+    const COMMAND: &'static str = "breakpointLocations";
+    const WHEN: When = When::Always;
+    type Arguments = BreakpointLocationsArguments;
+    type Body = BreakpointLocationsResponse;
+
+    fn advertise(capabilities: &mut Capabilities) {
+        capabilities.supports_breakpoint_locations_request = true;
+    }
+
+    fn handle(
+        session: &mut Session,
+        arguments: BreakpointLocationsArguments,
+    ) -> Result<BreakpointLocationsResponse, RequestError> {
+        let key = key_of(arguments.source, Self::COMMAND)?;
+        let source = debug_info_path(session, &key);
+        let client = &session.client;
+        let first = client.line_in(arguments.line);
+        let last = arguments
+            .end_line
+            .map_or(first, |line| client.line_in(line));
+        // A place of unknown column (0) is at its line's begin.
+        let begin = arguments
+            .column
+            .map(|column| client.column_in(column))
+            .filter(|column| *column > 1)
+            .unwrap_or(0);
+        let end = arguments
+            .end_column
+            .map_or(u32::MAX, |column| client.column_in(column));
+        let mut places = session.debugger.breakpoint_locations(&source, first, last);
+        if session.is_cancelled() {
+            return Err(RequestError::Cancelled);
+        }
+        places.retain(|place| ((first, begin)..=(last, end)).contains(place));
+        let client = &session.client;
+        let breakpoints = places
+            .into_iter()
+            .map(|(line, column)| BreakpointLocation {
+                line: client.line_out(line),
+                column: (column > 0).then(|| client.column_out(column)),
+            })
+            .collect();
+        Ok(BreakpointLocationsResponse { breakpoints })
+    }
+}

@@ -1,0 +1,38 @@
+//! The images of the process.
+
+use crate::error::RequestError;
+use crate::events::describe_module;
+use crate::protocol::{Capabilities, ModulesArguments, ModulesResponse};
+use crate::routes::{Request, When};
+use crate::session::Session;
+
+/// Lists images, as the `module` events told of them.
+pub enum Modules {}
+
+impl Request for Modules {
+    const COMMAND: &'static str = "modules";
+    const WHEN: When = When::Always;
+    type Arguments = ModulesArguments;
+    type Body = ModulesResponse;
+
+    fn advertise(capabilities: &mut Capabilities) {
+        capabilities.supports_modules_request = true;
+    }
+
+    fn handle(
+        session: &mut Session,
+        arguments: ModulesArguments,
+    ) -> Result<ModulesResponse, RequestError> {
+        let size = |number: Option<i64>| usize::try_from(number.unwrap_or(0)).unwrap_or(0);
+        let count = match size(arguments.module_count) {
+            0 => usize::MAX,
+            count => count,
+        };
+        let infos = session.debugger.modules();
+        let wanted = infos.iter().skip(size(arguments.start_module)).take(count);
+        Ok(ModulesResponse {
+            modules: wanted.map(describe_module).collect(),
+            total_modules: infos.len(),
+        })
+    }
+}

@@ -1,0 +1,139 @@
+//! Images, sources, and the places in them where breakpoints can be.
+
+use serde_json::{Value, json};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
+
+/// Lines and columns of a `breakpointLocations` answer.
+fn places(answer: &Value) -> Vec<(u64, u64)> {
+    let breakpoints = answer["breakpoints"].as_array().expect("a list");
+    let number = |place: &Value, name: &str| place[name].as_u64().unwrap_or_default();
+    breakpoints
+        .iter()
+        .map(|place| (number(place, "line"), number(place, "column")))
+        .collect()
+}
+
+#[test]
+fn modules_are_those_of_the_events() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::stopped_at(&fixture, "body");
+    let all = client.ask("modules", json!({}));
+    let modules = all["modules"].as_array().expect("a list").clone();
+    assert_eq!(all["totalModules"], modules.len());
+    let mut told: Vec<Value> = Vec::new();
+    for message in client.history() {
+        if message["event"] == "module" && message["body"]["reason"] == "new" {
+            told.push(message["body"]["module"].clone());
+        }
+    }
+    assert_eq!(modules, told);
+    let program = fixture.program.to_str().expect("UTF-8");
+    assert!(modules.iter().any(|module| module["path"] == program));
+    let top = client.top_frame();
+    assert_eq!(top["moduleId"], modules[0]["id"]);
+
+    let second = client.ask("modules", json!({"startModule": 1, "moduleCount": 1}));
+    assert_eq!(second["modules"], json!([modules[1]]));
+    assert_eq!(second["totalModules"], modules.len());
+    let behind = client.ask("modules", json!({"startModule": 1000, "moduleCount": 0}));
+    assert_eq!(behind["modules"], json!([]));
+    client.disconnect();
+}
+
+#[test]
+fn loaded_sources_are_mapped_sorted_and_unique() {
+    let fixture = Fixture::of("c/shared_main.c");
+    let folder = fixture.source.parent().expect("a folder");
+    let mut client = DapClient::spawn();
+    client.launch(
+        &fixture,
+        json!({"stopOnEntry": true, "sourceMap": {folder.to_str().expect("UTF-8"): "/elsewhere"}}),
+    );
+    client.configure();
+    client.expect_stopped("entry");
+    let answer = client.ask("loadedSources", Value::Null);
+    let sources = answer["sources"].as_array().expect("a list");
+    let paths: Vec<&str> = sources
+        .iter()
+        .filter_map(|source| source["path"].as_str())
+        .collect();
+    assert_eq!(paths.len(), sources.len(), "each has a path");
+    assert!(paths.contains(&"/elsewhere/shared_main.c"), "{paths:?}");
+    assert!(paths.is_sorted_by(|a, b| a < b), "{paths:?}");
+    client.disconnect();
+}
+
+#[test]
+fn breakpoint_locations() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let Some(fixture) = Fixture::build("c/columns.c", Flags::new(compiler)) else {
+            continue;
+        };
+        let mut client = DapClient::stopped_at(&fixture, "three");
+        let path = fixture.source.to_str().expect("UTF-8").to_owned();
+        let source = json!({"path": path});
+        let line = fixture.line("three");
+        let mut ask = |more: Value| {
+            let mut arguments = json!({"source": source, "line": line});
+            for (name, value) in more.as_object().expect("an object") {
+                arguments[name] = value.clone();
+            }
+            places(&client.ask("breakpointLocations", arguments))
+        };
+        let on_line = ask(json!({}));
+        assert!(on_line.is_sorted_by(|a, b| a < b), "{on_line:?}");
+        assert!(on_line.iter().all(|place| place.0 == line), "{on_line:?}");
+        assert!(on_line.contains(&(line, 9)), "{on_line:?}");
+        if compiler == Compiler::Clang {
+            // It recommends the first place of a line only.
+            client.disconnect();
+            continue;
+        }
+        // The three statements.
+        for column in [9, 24, 38] {
+            assert!(on_line.contains(&(line, column)), "{on_line:?}");
+        }
+        let later = ask(json!({"column": 24}));
+        assert_eq!(later, on_line[on_line.len() - later.len()..]);
+        assert!(later.iter().all(|place| place.1 >= 24), "{later:?}");
+        assert!(ask(json!({"column": 10, "endColumn": 12})).is_empty());
+        assert_eq!(ask(json!({"endColumn": 9})), [(line, 9)]);
+
+        assert!(ask(json!({"line": fixture.line("comment")})).is_empty());
+        let several = ask(json!({"endLine": fixture.line("end")}));
+        assert!(several.starts_with(&on_line), "{several:?}");
+        assert!(several.iter().any(|place| place.0 == fixture.line("end")));
+        let whole = ask(json!({"line": 1, "endLine": 1000}));
+        let lines: Vec<u64> = whole.iter().map(|place| place.0).collect();
+        assert!(lines.contains(&fixture.line("twice")), "{lines:?}");
+        assert!(!lines.contains(&fixture.line("comment")), "{lines:?}");
+
+        // Each place can be stopped at.
+        let third = json!({"line": line, "column": 38});
+        let set = client.set_source_breakpoints(&path, vec![third]);
+        assert_eq!(set[0]["verified"], true, "{}", set[0]);
+        assert_eq!(set[0]["column"], 38);
+        client.continue_();
+        client.expect_stopped("breakpoint");
+        assert_eq!(client.evaluate("b"), "2");
+        client.disconnect();
+    }
+}
+
+#[test]
+fn breakpoint_locations_count_from_zero_for_clients_that_do() {
+    let fixture = Fixture::of("c/columns.c");
+    let mut client = DapClient::spawn();
+    client.ask(
+        "initialize",
+        json!({"adapterID": "stillpoint", "linesStartAt1": false, "columnsStartAt1": false}),
+    );
+    client.send("launch", json!({"program": fixture.program}));
+    client.wait_event("initialized");
+    let line = fixture.line("three") - 1;
+    let arguments = json!({"source": {"path": fixture.source}, "line": line});
+    let found = places(&client.ask("breakpointLocations", arguments));
+    assert!(found.contains(&(line, 8)), "{found:?}");
+    assert!(found.iter().all(|place| place.0 == line), "{found:?}");
+    client.disconnect();
+}
