@@ -7,7 +7,7 @@ use crate::breakpoint::{
 use crate::displaced::Slots;
 use crate::error::Error;
 use crate::eval::{EvalContext, Expression, Purpose};
-use crate::event::{Event, Signal, StopReason, ThreadId};
+use crate::event::{Event, Signal, Stop, StopReason, ThreadId};
 use crate::indexer::Indexer;
 use crate::memory::PageCache;
 use crate::modules::Modules;
@@ -625,6 +625,16 @@ impl Debugger {
         let registers = self
             .registers_of(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
+        let hidden = self.hidden_at(thread);
+        if hidden > 0 && kind == StepKind::Into && granularity == Granularity::Line {
+            // The inlined call begins right here: it is entered without a move.
+            self.forget_stop();
+            self.hidden = Some((thread, hidden - 1));
+            let reason = StopReason::Step;
+            self.events
+                .push_back(Event::Stopped(Stop { thread, reason }));
+            return Ok(());
+        }
         let out = self.way_out(thread)?;
         let memory = self.memory();
         let view = View {

@@ -109,11 +109,22 @@ impl ThreadStack {
 
 /// How many inlined calls, one in the other, begin at exactly this address.
 pub(crate) fn calls_beginning_at(module: &Module, addr: FileAddr) -> usize {
-    module.function_at(addr).map_or(0, |function| {
-        let frames = function.frames_at(addr);
-        let calls = frames.iter().map_while(|frame| frame.inlined);
-        calls.take_while(|call| call.entry == addr).count()
-    })
+    let function = module.function_at(addr);
+    function.map_or(0, |function| calls_begun(&function, addr, addr))
+}
+
+/// How many inlined calls, one in the other, hold the place where a function's body begins;
+/// compilers let them begin in the prologue.
+pub(crate) fn calls_at_body(function: &Function, body: FileAddr) -> usize {
+    calls_begun(function, function.entry, body)
+}
+
+fn calls_begun(function: &Function, from: FileAddr, addr: FileAddr) -> usize {
+    let frames = function.frames_at(addr);
+    let calls = frames.iter().map_while(|frame| frame.inlined);
+    calls
+        .take_while(|call| (from..=addr).contains(&call.entry))
+        .count()
 }
 
 impl Debugger {

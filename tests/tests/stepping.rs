@@ -353,3 +353,61 @@ fn with_other_threads_under_way() {
     client.continue_to(&fixture, "joined");
     client.disconnect();
 }
+
+#[test]
+fn lines_that_are_one_inlined_call_are_lines() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let flags = Flags::new(compiler).optimized("1");
+        let Some(fixture) = Fixture::build("cpp/inlines.cpp", flags) else {
+            continue;
+        };
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({}));
+        client.set_function_breakpoints(&["main"]);
+        client.configure();
+        client.expect_stopped("function breakpoint");
+        if client.stack()[0]["line"] != fixture.line("first") {
+            client.next();
+        }
+        for place in ["first", "second", "int", "double", "long", "third"] {
+            client.expect_line(&fixture, place);
+            assert_eq!(client.stack()[0]["name"], "main", "{compiler:?} {place}");
+            client.next();
+        }
+        client.disconnect();
+    }
+}
+
+#[test]
+fn an_inlined_call_is_stepped_into_without_leaving_its_place() {
+    let flags = Flags::new(Compiler::Gcc).optimized("1");
+    let fixture = Fixture::build("cpp/inlines.cpp", flags).expect("gcc is there");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    client.set_breakpoints(&fixture, &["first"]);
+    client.configure();
+    client.expect_stopped("breakpoint");
+    client.next();
+    client.expect_line(&fixture, "second");
+    client.step_in();
+    assert_eq!(client.stack()[0]["name"], "touch");
+    client.expect_line(&fixture, "inlined");
+    client.step_out();
+    assert_eq!(client.stack()[0]["name"], "main");
+    client.disconnect();
+}
+
+#[test]
+fn the_systems_functions_are_not_entered() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::stopped_at(&fixture, "print");
+    client.step_in();
+    client.expect_line(&fixture, "end");
+    // The closing brace, and then there is nothing more to see.
+    client.next();
+    assert_eq!(client.stack()[0]["name"], "main");
+    let thread = client.thread();
+    client.ask("next", json!({"threadId": thread}));
+    assert_eq!(client.expect_exit(), 0);
+    client.disconnect();
+}

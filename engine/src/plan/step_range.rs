@@ -4,7 +4,7 @@
 use super::{Plan, Target, Verdict, View};
 use crate::arch::x86_64;
 use crate::modules::{Loaded, Modules};
-use crate::stack::calls_beginning_at;
+use crate::stack::{calls_at_body, calls_beginning_at};
 use dwarf::{AddrRange, Function, LoadAddr, LoadBias, ScopeKind, SourceLocation};
 use iced_x86::Instruction;
 use std::sync::Arc;
@@ -272,14 +272,22 @@ impl StepRange {
 
     /// The frame returned to its caller.
     fn left(&self, view: &View<'_>) -> Verdict {
-        let pc = view.registers.pc();
-        let has_lines = view.modules.at(pc).is_some_and(|loaded| {
-            loaded
-                .module
-                .row_at(loaded.bias.file(pc) - 1)
-                .is_some_and(|row| row.location.is_some())
+        let loaded = view.modules.at(view.registers.pc());
+        let from_system = view
+            .modules
+            .loaded
+            .iter()
+            .any(|loaded| loaded.bias == self.start.bias && loaded.is_of_the_system());
+        let visible = loaded.is_some_and(|loaded| {
+            let call = loaded.bias.file(view.registers.pc()) - 1;
+            if from_system {
+                let row = loaded.module.row_at(call);
+                row.is_some_and(|row| row.location.is_some())
+            } else {
+                is_visible(loaded, call)
+            }
         });
-        if has_lines {
+        if visible {
             Verdict::Done { hidden: 0 }
         } else {
             // main returned to the C library: there is nothing more to see.
@@ -347,16 +355,19 @@ impl Plan for StepRange {
 /// inlined call.
 fn entered(view: &View<'_>) -> Verdict {
     let pc = view.registers.pc();
-    let hidden = view.modules.at(pc).map_or(0, |loaded| {
-        calls_beginning_at(&loaded.module, loaded.bias.file(pc))
+    let hidden = view.modules.at(pc).and_then(|loaded| {
+        let addr = loaded.bias.file(pc);
+        Some(calls_at_body(&*loaded.module.function_at(addr)?, addr))
     });
-    Verdict::Done { hidden }
+    Verdict::Done {
+        hidden: hidden.unwrap_or(0),
+    }
 }
 
-/// Whether there is anything to see in a function: not in the system's own, whose sources are
-/// seldom at hand.
-fn worth_entering(loaded: &Loaded, body: dwarf::FileAddr) -> bool {
-    let Some(location) = loaded.module.row_at(body).and_then(|row| row.location) else {
+/// Whether there is anything to see at an address: not in the system's own code, unless its
+/// sources are at hand.
+fn is_visible(loaded: &Loaded, addr: dwarf::FileAddr) -> bool {
+    let Some(location) = loaded.module.row_at(addr).and_then(|row| row.location) else {
         return false;
     };
     !loaded.is_of_the_system() || location.file.path.exists()
@@ -374,7 +385,7 @@ fn body_of(view: &View<'_>, target: LoadAddr) -> Option<LoadAddr> {
                 return None;
             }
             let body = loaded.module.body_start(&function);
-            return worth_entering(loaded, body).then(|| loaded.bias.load(body));
+            return is_visible(loaded, body).then(|| loaded.bias.load(body));
         }
         target = behind_stub(view, target)?;
     }
