@@ -333,6 +333,11 @@ impl Module {
         search::function_symbols(self.symbol_table(), name)
     }
 
+    /// The symbols of all functions.
+    pub fn functions_by_symbol(&self) -> Vec<Symbol> {
+        self.symbol_table().functions().collect()
+    }
+
     // ---- lines
     /// The row that covers `addr`.
     pub fn row_at(&self, addr: FileAddr) -> Option<LineRow> {
@@ -412,12 +417,12 @@ impl Module {
     /// Language of the unit that holds `addr`.
     pub fn language_at(&self, addr: FileAddr) -> Option<Language> {
         let info = self.info()?;
-        Some(info.unit(info.unit_at(addr.0)?)?.language)
+        Some(info.whole(info.unit_at(addr.0)?)?.language)
     }
 
     /// Language of the unit that describes a type.
     pub fn language_of(&self, id: TypeId) -> Option<Language> {
-        Some(self.info()?.unit(id.0.unit)?.language)
+        Some(self.info()?.whole(id.0.unit)?.language)
     }
 
     // ---- variables and types

@@ -1,6 +1,9 @@
 //! Images, sources, and the places in them where breakpoints can be.
 
 use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
 
 /// Lines and columns of a `breakpointLocations` answer.
@@ -135,5 +138,81 @@ fn breakpoint_locations_count_from_zero_for_clients_that_do() {
     let found = places(&client.ask("breakpointLocations", arguments));
     assert!(found.contains(&(line, 8)), "{found:?}");
     assert!(found.iter().all(|place| place.0 == line), "{found:?}");
+    client.disconnect();
+}
+
+#[test]
+fn functions_by_pattern() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    let set = client.set_function_breakpoints(&["/^(main|bo.y)$/", "/(/", "/^nowhere_at_all$/"]);
+    assert_eq!(set[0]["verified"], true, "{}", set[0]);
+    assert_eq!(set[1]["verified"], false);
+    assert_eq!(set[1]["reason"], "failed");
+    let message = set[1]["message"].as_str().expect("a message");
+    assert!(message.contains("unclosed group"), "{message}");
+    assert_eq!(set[2]["verified"], false);
+    assert_eq!(set[2]["reason"], "pending");
+    client.configure();
+    for marker in ["main", "body", "body"] {
+        let stop = client.expect_stopped("function breakpoint");
+        assert_eq!(stop["hitBreakpointIds"], json!([set[0]["id"]]));
+        client.expect_line(&fixture, marker);
+        client.continue_();
+    }
+    client.expect_stopped("function breakpoint");
+    client.set_function_breakpoints(&[]);
+    client.continue_();
+    client.expect_exit();
+    client.disconnect();
+}
+
+#[test]
+fn patterns_see_readable_names() {
+    let fixture = Fixture::of("cpp/classes.cpp");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    let set = client.set_function_breakpoints(&["/^main$/", "/::/"]);
+    assert_eq!(set[0]["verified"], true, "{}", set[0]);
+    assert_eq!(set[1]["verified"], true, "{}", set[1]);
+    client.disconnect();
+}
+
+/// Compiles a C text in a folder of its own; gives the program.
+fn compile(folder: &Path, name: &str, text: &str, flags: &[&str]) -> PathBuf {
+    let (source, program) = (folder.join(name), folder.join("program"));
+    fs::create_dir_all(source.parent().expect("a folder")).expect("a folder");
+    fs::write(&source, text).expect("the source");
+    let mut command = Command::new("gcc");
+    command.args(["-g", "-O0"]).args(flags).arg(&source);
+    let status = command.arg("-o").arg(&program).status();
+    assert!(status.expect("gcc runs").success());
+    program
+}
+
+#[test]
+fn patterns_have_bounds() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let functions: String = (0..1100)
+        .map(|number| format!("void many_{number}(void) {{}}\n"))
+        .collect();
+    let text = format!("{functions}int main(void) {{ many_3(); return 0; }}\n");
+    let program = compile(folder.path(), "many.c", &text, &[]);
+    let mut client = DapClient::spawn();
+    client.launch_program(&program, json!({}));
+    let set = client.set_function_breakpoints(&["/^many_/", "/^main$/"]);
+    assert_eq!(set[0]["verified"], true, "{}", set[0]);
+    let message = set[0]["message"].as_str().expect("a message");
+    assert!(message.contains("100 are left out"), "{message}");
+    assert_eq!(set[1]["message"], Value::Null);
+    client.configure();
+    client.expect_stopped("function breakpoint");
+    client.continue_();
+    client.expect_stopped("function breakpoint");
+    assert_eq!(client.function_names()[0], "many_3");
+    client.set_function_breakpoints(&[]);
+    client.continue_();
+    client.expect_exit();
     client.disconnect();
 }

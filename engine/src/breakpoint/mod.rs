@@ -2,6 +2,7 @@
 
 mod condition;
 mod locations;
+mod pattern;
 mod resolve;
 pub(crate) mod site;
 
@@ -14,6 +15,7 @@ use crate::stack::FrameKey;
 use crate::value::Limits;
 use condition::{HitCondition, Segment};
 use dwarf::{Language, LoadAddr};
+use pattern::Pattern;
 use rustc_hash::FxHashMap;
 use site::Owner;
 use std::collections::BTreeMap;
@@ -130,6 +132,10 @@ struct Breakpoint {
     failure: Option<String>,
     /// Why it is not bound yet.
     pending: Option<String>,
+    /// What else there is to know of it once it is bound.
+    note: Option<String>,
+    /// What its function's name is, if it is one.
+    pattern: Option<Pattern>,
 }
 
 impl Breakpoint {
@@ -143,6 +149,8 @@ impl Breakpoint {
             bound: Vec::new(),
             failure: None,
             pending: None,
+            note: None,
+            pattern: None,
         };
         breakpoint.set_options(options);
         breakpoint
@@ -160,6 +168,15 @@ impl Breakpoint {
         self.failure = None;
         self.program = Program::default();
         self.hit = None;
+        if let Spec::Function(name) = &self.spec
+            && self.pattern.is_none()
+        {
+            match Pattern::parse(name) {
+                None => {}
+                Some(Ok(pattern)) => self.pattern = Some(pattern),
+                Some(Err(error)) => self.failure = Some(error),
+            }
+        }
         let text = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
         if let Some(condition) = text(&self.options.condition) {
             match Expression::parse(&condition, language) {
@@ -187,10 +204,10 @@ impl Breakpoint {
             id,
             verified,
             failed: self.failure.is_some(),
-            message: self
-                .failure
-                .clone()
-                .or_else(|| self.pending.clone().filter(|_| !verified)),
+            message: self.failure.clone().or_else(|| match verified {
+                true => self.note.clone(),
+                false => self.pending.clone(),
+            }),
             place: self.bound.first().map(|bound| BreakpointPlace {
                 source: bound.source.clone(),
                 address: bound.addr,
@@ -340,7 +357,10 @@ impl Debugger {
         };
         let before = breakpoint.bound.len();
         let said = breakpoint.pending.clone();
-        let resolved = resolve::resolve(&breakpoint.spec, &self.modules);
+        let resolved = match &mut breakpoint.pattern {
+            Some(pattern) => pattern.resolve(&self.modules),
+            None => resolve::resolve(&breakpoint.spec, &self.modules),
+        };
         let os = &*self.os;
         for module in &resolved.unread {
             self.indexer.prepare(module, || os.waker());
@@ -352,6 +372,7 @@ impl Debugger {
         } else {
             Some("the program is not loaded yet".into())
         };
+        breakpoint.note = resolved.note;
         let language = bound.first().map(|bound| bound.language);
         for place in bound {
             if breakpoint.bound.contains(&place) {

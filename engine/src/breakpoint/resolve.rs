@@ -23,6 +23,8 @@ pub struct Resolved {
     pub bound: Vec<Bound>,
     /// Why nowhere.
     pub why: Option<String>,
+    /// What else there is to know.
+    pub note: Option<String>,
     /// Images that may have more once their names are read.
     pub unread: Vec<Arc<Module>>,
 }
@@ -39,7 +41,7 @@ pub fn resolve(spec: &Spec, modules: &Modules) -> Resolved {
             Resolved {
                 bound,
                 why,
-                unread: Vec::new(),
+                ..Resolved::default()
             }
         }
         Spec::Function(name) => resolve_function(name, modules),
@@ -356,12 +358,18 @@ fn by_symbols(name: &str, loaded: &Loaded) -> Vec<Bound> {
         if symbol.kind != SymbolKind::Function || symbol.addr.0 == 0 {
             continue;
         }
-        match module.function_at(symbol.addr) {
-            Some(function) if function.entry == symbol.addr => {
-                known.push(bind_body(loaded, &function));
-            }
-            _ => unknown.push(bind(loaded, symbol.addr)),
+        match at_symbol(loaded, symbol.addr) {
+            (place, true) => known.push(place),
+            (place, false) => unknown.push(place),
         }
     }
     if known.is_empty() { unknown } else { known }
+}
+
+/// The place of the function that a symbol is for, and whether it has debug info.
+pub fn at_symbol(loaded: &Loaded, addr: FileAddr) -> (Bound, bool) {
+    match loaded.module.function_at(addr) {
+        Some(function) if function.entry == addr => (bind_body(loaded, &function), true),
+        _ => (bind(loaded, addr), false),
+    }
 }

@@ -1,0 +1,127 @@
+//! Breakpoints on all functions whose readable names match: `/regular expression/`.
+
+use super::Bound;
+use super::resolve::{Resolved, at_symbol};
+use crate::debugger::ModuleId;
+use crate::modules::{Loaded, Modules};
+use dwarf::{FileAddr, Symbol, SymbolKind};
+use rayon::prelude::*;
+use regex::{Regex, RegexBuilder};
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+
+/// No breakpoint has more places by a pattern.
+pub const MOST: usize = 1_000;
+/// What a pattern may take once compiled.
+const MOST_COMPILED: usize = 1 << 20;
+
+/// A pattern, and what it has found so far: images do not change.
+pub struct Pattern {
+    regex: Regex,
+    found: FxHashMap<ModuleId, Found>,
+}
+
+/// What matches in one image.
+struct Found {
+    /// The first ones.
+    addresses: Vec<FileAddr>,
+    /// How many there are.
+    total: usize,
+}
+
+impl Pattern {
+    /// The pattern in a function's name of the form `/…/`; `None`: it is none.
+    ///
+    /// # Errors
+    /// What is wrong with it, for people.
+    pub fn parse(name: &str) -> Option<Result<Self, String>> {
+        let text = name.strip_prefix('/')?.strip_suffix('/')?;
+        let built = RegexBuilder::new(text).size_limit(MOST_COMPILED).build();
+        Some(match built {
+            Ok(regex) if !text.is_empty() => Ok(Self {
+                regex,
+                found: FxHashMap::default(),
+            }),
+            Ok(_) => Err("an empty pattern would match every function".into()),
+            Err(error) => Err(error.to_string()),
+        })
+    }
+
+    /// The places of all functions that match. The system's libraries are looked at only if
+    /// nobody else has any.
+    pub fn resolve(&mut self, modules: &Modules) -> Resolved {
+        let (mut bound, mut total) = (Vec::new(), 0);
+        for of_the_system in [false, true] {
+            let fit = |loaded: &&Loaded| loaded.is_of_the_system() == of_the_system;
+            for loaded in modules.loaded.iter().filter(fit) {
+                let room = MOST.saturating_sub(bound.len());
+                total += self.places(loaded, room, &mut bound);
+            }
+            if total > 0 {
+                break;
+            }
+        }
+        let left_out = total.saturating_sub(bound.len());
+        let why = (total == 0).then(|| {
+            format!(
+                "no function of a loaded image matches `{}`; the breakpoint binds when an image is loaded that has some",
+                self.regex
+            )
+        });
+        let note = (left_out > 0).then(|| {
+            format!(
+                "the breakpoint is on {} of the {total} functions that match; {left_out} are left out",
+                bound.len()
+            )
+        });
+        bound.sort_by_key(|bound: &Bound| bound.addr);
+        bound.dedup_by_key(|bound| bound.addr);
+        Resolved {
+            bound,
+            why,
+            note,
+            unread: Vec::new(),
+        }
+    }
+
+    /// Adds the places in an image, at most `room`; gives how many functions match. Those
+    /// without debug info count only if there are no others.
+    fn places(&mut self, loaded: &Loaded, room: usize, bound: &mut Vec<Bound>) -> usize {
+        let regex = &self.regex;
+        let found = self
+            .found
+            .entry(loaded.id)
+            .or_insert_with(|| find(regex, loaded));
+        let first = found.addresses.iter().take(room);
+        let (known, unknown): (Vec<_>, Vec<_>) = first
+            .map(|addr| at_symbol(loaded, *addr))
+            .partition(|(_, known)| *known);
+        let (kept, passed_over) = match known.is_empty() {
+            true => (unknown, 0),
+            false => (known, unknown.len()),
+        };
+        bound.extend(kept.into_iter().map(|(place, _)| place));
+        found.total - passed_over
+    }
+}
+
+fn find(regex: &Regex, loaded: &Loaded) -> Found {
+    let symbols = loaded.module.functions_by_symbol();
+    let matches = |symbol: &&Symbol| {
+        let name: Cow<'_, str> = dwarf::demangle(symbol.name);
+        symbol.kind == SymbolKind::Function && symbol.addr.0 != 0 && regex.is_match(&name)
+    };
+    let mut addresses: Vec<FileAddr> = symbols
+        .par_iter()
+        .with_min_len(4096)
+        .filter(matches)
+        .map(|symbol| symbol.addr)
+        .collect();
+    // One function may have several names.
+    addresses.sort_unstable();
+    addresses.dedup();
+    let total = addresses.len();
+    addresses.truncate(MOST);
+    addresses.shrink_to_fit();
+    Found { addresses, total }
+}
