@@ -1,6 +1,7 @@
 //! Steps: what a thread does between two stops that a person sees. A [`Plan`] is asked at each
 //! stop of its thread and votes what is to happen next; any other stop wins over it.
 
+mod begin;
 mod step_instruction;
 mod step_out;
 mod step_range;

@@ -1,5 +1,11 @@
 //! [`Debugger`]: the whole public face of the engine.
 
+mod types;
+
+pub use types::{
+    Granularity, Launch, ModuleId, ModuleInfo, State, StdioTarget, StepKind, ThreadInfo, Wait,
+};
+
 use crate::breakpoint::site::{Owner, Sites};
 use crate::breakpoint::{
     BreakpointId, BreakpointInfo, Breakpoints, FunctionBreakpoint, SourceBreakpoint,
@@ -7,140 +13,23 @@ use crate::breakpoint::{
 use crate::displaced::Slots;
 use crate::error::Error;
 use crate::eval::{EvalContext, Expression, Purpose};
-use crate::event::{Event, Signal, Stop, StopReason, ThreadId};
+use crate::event::{Event, Signal, StopReason, ThreadId};
 use crate::indexer::Indexer;
 use crate::memory::PageCache;
 use crate::modules::Modules;
 use crate::os::{Backend, Ready, Waker};
-use crate::plan::{Start, StepInstruction, StepOut, StepRange, View};
 use crate::process::Process;
 use crate::stack::{FrameKey, Stack, ThreadStack};
 use crate::value::{Child, Limits, Named, Presentation, Value};
-use dwarf::{AddrRange, LoadAddr, SymbolStatus, Unwinder};
+use dwarf::{LoadAddr, Unwinder};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::ffi::OsString;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-
-/// How a program is to be started.
-#[derive(Clone, Debug)]
-pub struct Launch {
-    /// The file to run; absolute, or relative to `cwd`.
-    pub program: PathBuf,
-    /// Its arguments, the program's name not among them.
-    pub args: Vec<OsString>,
-    /// Its working directory.
-    pub cwd: PathBuf,
-    /// Its whole environment.
-    pub env: Vec<(OsString, OsString)>,
-    /// stdin, stdout, stderr.
-    pub stdio: [StdioTarget; 3],
-    /// Load it at the same addresses each time.
-    pub disable_aslr: bool,
-}
-
-/// Where one of the debuggee's standard descriptors leads.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum StdioTarget {
-    /// stdout and stderr: to us, as [`Event::Output`]; stdin: at its end from the start.
-    #[default]
-    Captured,
-    /// `/dev/null`.
-    Null,
-    /// A file, relative to the working directory; written ones are created and truncated.
-    File(PathBuf),
-    /// The adapter's own descriptor.
-    Inherited,
-}
-
-/// What a step moves over.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum StepKind {
-    /// Over calls.
-    Over,
-    /// Into calls of functions with line information.
-    Into,
-    /// To the caller.
-    Out,
-}
-
-/// How far a step goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Granularity {
-    /// To another line or statement.
-    Line,
-    /// One instruction.
-    Instruction,
-}
-
-/// Where the session stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
-    /// Nothing launched or attached.
-    NoProcess,
-    /// Launched or attached, held until [`Debugger::release`].
-    Held,
-    /// At least one thread runs.
-    Running,
-    /// All threads stopped.
-    Stopped,
-    /// The process is gone, or was let go.
-    Ended,
-}
-
-/// A thread for people.
-#[derive(Clone, Debug)]
-pub struct ThreadInfo {
-    /// Its id.
-    pub id: ThreadId,
-    /// Its name, never empty.
-    pub name: String,
-}
-
-/// An image of the process; the number is not used again in the session.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ModuleId(pub u32);
-
-/// An image for people.
-#[derive(Clone, Debug)]
-pub struct ModuleInfo {
-    /// Its id.
-    pub id: ModuleId,
-    /// Base name.
-    pub name: String,
-    /// Its file.
-    pub path: PathBuf,
-    /// Where it is loaded.
-    pub range: AddrRange<LoadAddr>,
-    /// How much is known of it.
-    pub symbols: SymbolStatus,
-    /// The separate file with its debug info.
-    pub symbol_file: Option<PathBuf>,
-    /// GNU build-id in hex.
-    pub build_id: Option<String>,
-    /// Bytes of debug info.
-    pub debug_size: u64,
-    /// Whether it is the program itself.
-    pub is_program: bool,
-}
-
-/// Why [`Debugger::wait`] came back.
-#[derive(Debug)]
-pub enum Wait {
-    /// The [`Waker`] was used.
-    Woken,
-    /// Something happened. Further events may be ready: call again.
-    Event(Event),
-    /// The deadline has passed.
-    Deadline,
-    /// The system asks us to end (SIGTERM, SIGINT, SIGHUP): clean up and go.
-    End(Signal),
-}
 
 /// A debugger of one process. It belongs to the thread that made it (ptrace does), and that
 /// thread sleeps nowhere but in [`Debugger::wait`].
@@ -565,7 +454,7 @@ impl Debugger {
         }
     }
 
-    fn stopped_thread(&self, thread: ThreadId) -> Result<(), Error> {
+    pub(crate) fn stopped_thread(&self, thread: ThreadId) -> Result<(), Error> {
         match self.stopped()?.threads.get(&thread) {
             Some(state) if state.stopped => Ok(()),
             _ => Err(Error::NoSuchThread(thread.0)),
@@ -609,91 +498,6 @@ impl Debugger {
         self.stopped()?;
         self.go_on_all();
         Ok(())
-    }
-
-    /// Starts a step; [`StopReason::Step`] follows, or another stop that comes first.
-    ///
-    /// # Errors
-    /// Not stopped, no such thread, no caller to step out to.
-    pub fn step(
-        &mut self,
-        thread: ThreadId,
-        kind: StepKind,
-        granularity: Granularity,
-    ) -> Result<(), Error> {
-        self.stopped_thread(thread)?;
-        let registers = self
-            .registers_of(thread)
-            .ok_or(Error::NoSuchThread(thread.0))?;
-        let hidden = self.hidden_at(thread);
-        if hidden > 0 && kind == StepKind::Into && granularity == Granularity::Line {
-            // The inlined call begins right here: it is entered without a move.
-            self.forget_stop();
-            self.hidden = Some((thread, hidden - 1));
-            let reason = StopReason::Step;
-            self.events
-                .push_back(Event::Stopped(Stop { thread, reason }));
-            return Ok(());
-        }
-        let out = self.way_out(thread)?;
-        let memory = self.memory();
-        let view = View {
-            registers: &registers,
-            modules: &self.modules,
-            memory: &memory,
-        };
-        let start = Start::at(&self.modules, registers.pc(), self.hidden_at(thread));
-        let (plan, verdict): (Box<dyn crate::plan::Plan>, _) = match (kind, granularity) {
-            (StepKind::Out, _) => match (start, &out) {
-                (Some(mut start), _) if !start.inlined.is_empty() => {
-                    // Out of an inlined call: until its code is left.
-                    start.line = None;
-                    let (plan, verdict) = StepRange::begin(start, false, &view);
-                    (Box::new(plan), verdict)
-                }
-                (_, Some((back, cfa))) => {
-                    let (plan, verdict) = StepOut::begin(*back, *cfa, &view);
-                    (Box::new(plan), verdict)
-                }
-                (_, None) => return Err(Error::OutermostFrame),
-            },
-            (kind, Granularity::Instruction) => {
-                let (plan, verdict) = StepInstruction::begin(&view, kind == StepKind::Over);
-                (Box::new(plan), verdict)
-            }
-            (kind, Granularity::Line) => match (start.filter(|it| it.line.is_some()), &out) {
-                (Some(start), _) => {
-                    let (plan, verdict) = StepRange::begin(start, kind == StepKind::Into, &view);
-                    (Box::new(plan), verdict)
-                }
-                // Without lines here, the next line is the caller's.
-                (None, Some((back, cfa))) => {
-                    let (plan, verdict) = StepOut::begin(*back, *cfa, &view);
-                    (Box::new(plan), verdict)
-                }
-                (None, None) => {
-                    let (plan, verdict) = StepInstruction::begin(&view, true);
-                    (Box::new(plan), verdict)
-                }
-            },
-        };
-        self.begin_step(thread, plan, verdict);
-        Ok(())
-    }
-
-    /// Return address and canonical frame address of a thread's innermost machine frame.
-    fn way_out(&mut self, thread: ThreadId) -> Result<Option<(LoadAddr, LoadAddr)>, Error> {
-        self.unwound(thread, 1)?;
-        let levels = self
-            .stacks
-            .get(&thread)
-            .and_then(|stack| stack.physical.first())
-            .map_or(1, |frame| frame.levels);
-        let stack = self.unwound(thread, levels + 1)?;
-        Ok(match stack.physical.as_slice() {
-            [inner, outer, ..] => inner.cfa.map(|cfa| (outer.address.addr(), cfa)),
-            _ => None,
-        })
     }
 
     /// Asks the program to stop; [`StopReason::Pause`] follows unless it is stopped already.
