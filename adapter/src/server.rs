@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak, mpsc};
@@ -35,6 +36,8 @@ pub enum Inbound {
     Malformed(Malformed, Weight),
     /// News of a program started in a terminal.
     Terminal(terminal::Report),
+    /// The folder of Rust's own sources, if there is one.
+    RustSources(Option<PathBuf>),
     /// The client is gone, or sends garbage.
     Ended(Result<(), FrameError>),
 }

@@ -10,7 +10,7 @@ use crate::protocol::{InvalidatedEventBody, Malformed, Outgoing, Request, body_o
 use crate::requests::Breakpoints;
 use crate::routes::{self, Answer, Handled, Route, When};
 use crate::server::{CancelFlag, Inbound, Inbox, Outbox};
-use crate::source_map::Sources;
+use crate::source_map::{self, Sources};
 use crate::startup::{self, Startup};
 use engine::{Debugger, ExitStatus, State, Wait};
 use serde::Serialize;
@@ -18,8 +18,10 @@ use serde_json::Value;
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, TryRecvError};
+use std::thread;
 use std::time::Duration;
 
 /// Why a session ended badly.
@@ -137,6 +139,7 @@ impl Session {
             Inbound::Request(request, flag, _weight) => self.request(request, flag),
             Inbound::Response(response) => startup::on_response(self, &response),
             Inbound::Terminal(report) => startup::on_report(self, report),
+            Inbound::RustSources(folder) => self.found_rust(folder),
             Inbound::Malformed(malformed, _weight) => self.malformed(malformed),
             Inbound::Ended(_) => {}
         }
@@ -174,9 +177,31 @@ impl Session {
             let areas = &["variables"];
             self.event("invalidated", &InvalidatedEventBody { areas });
         }
+        if self.sources.seek_rust() {
+            self.look_for_rust();
+        }
         // A cancel that comes too late must not reach what the debugger does by itself.
         self.use_flag(CancelFlag::default());
         startup::advance(self);
+    }
+
+    /// Asks `rustc` where its sources are, on a thread of its own.
+    fn look_for_rust(&self) {
+        let inbox = self.inbox.clone();
+        let look = move || inbox.put(Inbound::RustSources(source_map::rust_sources()));
+        if let Err(error) = thread::Builder::new().name("rustc".into()).spawn(look) {
+            tracing::warn!(%error, "no thread to ask rustc");
+        }
+    }
+
+    /// Stacks that were shown may have sources now.
+    fn found_rust(&mut self, folder: Option<PathBuf>) {
+        let tell = folder.is_some() && self.state() == State::Stopped;
+        self.sources.found_rust(folder);
+        if tell && self.client.invalidated {
+            let areas = &["stacks"];
+            self.event("invalidated", &InvalidatedEventBody { areas });
+        }
     }
 
     fn use_flag(&mut self, flag: CancelFlag) {

@@ -3,7 +3,11 @@
 use crate::client::Client;
 use crate::protocol::{Source, SourceHint};
 use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// Prefixes of paths in the debug info, and what they are on this machine.
 #[derive(Clone, Debug, Default)]
@@ -65,7 +69,24 @@ fn replace_prefix<'a>(
 #[derive(Debug, Default)]
 pub struct Sources {
     map: SourceMap,
+    /// What breakpoints have shown: folders of the debug info, and what they are here.
+    learnt: Vec<(PathBuf, PathBuf)>,
+    rust: RustSources,
     known: HashMap<PathBuf, Source>,
+}
+
+/// The sources of Rust's own library: `/rustc/<hash>/library/…` in the debug info.
+#[derive(Debug, Default)]
+enum RustSources {
+    /// Nobody needs them yet.
+    #[default]
+    Unneeded,
+    /// They are to be looked for.
+    Needed,
+    /// Somebody looks.
+    Sought,
+    /// The folder they are in, if any, and its name in the debug info once it was seen there.
+    Found(Option<PathBuf>, Option<PathBuf>),
 }
 
 impl Sources {
@@ -80,23 +101,132 @@ impl Sources {
         &self.map
     }
 
+    /// The path in the debug info of a path on this machine.
+    pub fn to_debug_info(&self, path: &Path) -> PathBuf {
+        if let RustSources::Found(Some(folder), Some(prefix)) = &self.rust
+            && let Ok(rest) = path.strip_prefix(folder)
+        {
+            return prefix.join(rest);
+        }
+        self.map.to_debug_info(path)
+    }
+
+    /// A breakpoint shows that `path` of the debug info is what the client calls `spelling`.
+    pub fn learn(&mut self, path: &Path, spelling: &Path) {
+        if path == spelling || self.map.to_local(path).is_file() {
+            return;
+        }
+        let (mut from, mut to) = (path, spelling);
+        while let (Some(a), Some(b)) = (from.file_name(), to.file_name())
+            && a == b
+            && let (Some(a), Some(b)) = (from.parent(), to.parent())
+        {
+            (from, to) = (a, b);
+        }
+        let pair = (from.to_owned(), to.to_owned());
+        if from != path && !self.learnt.contains(&pair) {
+            self.learnt.push(pair);
+            self.known.clear();
+        }
+    }
+
+    /// The path on this machine; `None`: not known yet.
+    fn locate(&mut self, path: &Path) -> Option<PathBuf> {
+        let local = self.map.to_local(path);
+        if local != path || local.is_file() {
+            return Some(local);
+        }
+        for (from, to) in &self.learnt {
+            let learnt = path.strip_prefix(from).map(|rest| to.join(rest));
+            if let Ok(learnt) = learnt
+                && learnt.is_file()
+            {
+                return Some(learnt);
+            }
+        }
+        let Some((prefix, rest)) = rust_library(path) else {
+            return Some(local);
+        };
+        match &mut self.rust {
+            RustSources::Unneeded => {
+                self.rust = RustSources::Needed;
+                None
+            }
+            RustSources::Needed | RustSources::Sought => None,
+            RustSources::Found(None, _) => Some(local),
+            RustSources::Found(Some(folder), seen) => {
+                let here = folder.join(rest);
+                if !here.is_file() {
+                    return Some(local);
+                }
+                *seen = Some(prefix);
+                Some(here)
+            }
+        }
+    }
+
+    /// Whether somebody has to look for Rust's own sources now.
+    pub fn seek_rust(&mut self) -> bool {
+        let needed = matches!(self.rust, RustSources::Needed);
+        if needed {
+            self.rust = RustSources::Sought;
+        }
+        needed
+    }
+
+    /// Rust's own sources are in this folder, or nowhere.
+    pub fn found_rust(&mut self, folder: Option<PathBuf>) {
+        self.rust = RustSources::Found(folder, None);
+    }
+
     /// The source of a path in the debug info.
     pub fn of(&mut self, path: &Path, client: &Client) -> Source {
         if let Some(source) = self.known.get(path) {
             return source.clone();
         }
-        let local = self.map.to_local(path);
+        let found = self.locate(path);
+        let local = found.as_deref().unwrap_or(path);
         let source = Source {
             name: local
                 .file_name()
                 .map(|name| name.to_string_lossy().into_owned()),
-            path: Some(client.path_out(&local)),
+            path: Some(client.path_out(local)),
             presentation_hint: (!local.is_file()).then_some(SourceHint::Deemphasize),
             ..Source::default()
         };
-        self.known.insert(path.to_owned(), source.clone());
+        if found.is_some() {
+            self.known.insert(path.to_owned(), source.clone());
+        }
         source
     }
+}
+
+/// `/rustc/<hash>/library`, and what follows.
+fn rust_library(path: &Path) -> Option<(PathBuf, &Path)> {
+    let rest = path.strip_prefix("/rustc").ok()?;
+    let mut components = rest.components();
+    let hash = components.next()?;
+    let rest = components.as_path().strip_prefix("library").ok()?;
+    let prefix = Path::new("/rustc").join(hash).join("library");
+    Some((prefix, rest))
+}
+
+/// The folder of Rust's own sources on this machine, as `rustc` says. It takes a while.
+pub fn rust_sources() -> Option<PathBuf> {
+    let mut rustc = Command::new("rustc")
+        .args(["--print", "sysroot"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let mut sysroot = Vec::new();
+    let read = rustc.stdout.take()?.take(1 << 16).read_to_end(&mut sysroot);
+    let _ = rustc.wait();
+    read.ok()?;
+    let sysroot = PathBuf::from(OsStr::from_bytes(sysroot.trim_ascii()));
+    let folder = sysroot.join("lib/rustlib/src/rust/library");
+    folder.is_dir().then_some(folder)
 }
 
 #[cfg(test)]
@@ -124,5 +254,18 @@ mod tests {
         assert_eq!(back("/home/me/a.c"), Path::new("/build/a.c"));
         assert_eq!(back("/srv/lib/b.c"), Path::new("/build/lib/b.c"));
         assert_eq!(back("main.c"), Path::new("main.c"));
+    }
+
+    #[test]
+    fn the_library_of_rust() {
+        let split = |path| rust_library(Path::new(path));
+        let prefix = PathBuf::from("/rustc/5980/library");
+        let rest = Path::new("std/src/rt.rs");
+        assert_eq!(
+            split("/rustc/5980/library/std/src/rt.rs"),
+            Some((prefix, rest))
+        );
+        assert_eq!(split("/rustc/5980/src/a.rs"), None);
+        assert_eq!(split("/rustc"), None);
     }
 }

@@ -115,7 +115,7 @@ pub(super) fn key_of(source: Source, command: &str) -> Result<String, RequestErr
 /// The path in the debug info of a client's spelling.
 pub(super) fn debug_info_path(session: &Session, key: &str) -> PathBuf {
     let local = session.client.path_in(key);
-    session.sources.map().to_debug_info(&local)
+    session.sources.to_debug_info(&local)
 }
 
 fn set_source(
@@ -270,7 +270,11 @@ fn at_place(
         wanted.is_absolute() && wanted.file_name() == path.file_name()
     });
     breakpoint.source = Some(match own {
-        Some(asked) => as_spelled(&asked.path),
+        Some(asked) => {
+            let spelling = session.client.path_in(&asked.path);
+            session.sources.learn(path, &spelling);
+            as_spelled(&asked.path)
+        }
         None => session.sources.of(path, &session.client),
     });
     breakpoint.line = Some(session.client.line_out(*line));

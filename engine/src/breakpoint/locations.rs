@@ -1,6 +1,6 @@
 //! Where breakpoints could be set, and which sources there are: what editors ask to show it.
 
-use super::resolve::files_of;
+use super::sources::files_of;
 use crate::debugger::Debugger;
 use crate::error::Error;
 use dwarf::{FileAddr, Function, LineLocation, Module, SourceFile};
@@ -38,7 +38,7 @@ impl Debugger {
         last: u32,
     ) -> Vec<(u32, u32)> {
         let mut places = BTreeSet::new();
-        for (loaded, file) in files_of(source, &self.modules) {
+        for (loaded, file) in files_of(source, &self.modules).files {
             let found = statements(&loaded.module, &file, first..=last, || self.cancelled());
             places.extend(
                 found

@@ -5,6 +5,7 @@ mod locations;
 mod pattern;
 mod resolve;
 pub(crate) mod site;
+mod sources;
 
 use crate::debugger::{Debugger, ModuleId};
 use crate::error::Error;

@@ -2,7 +2,8 @@
 //! the place behind their prologue.
 
 use super::locations::statements;
-use super::{Bound, PENDING, Spec};
+use super::sources::{Files, files_of, no_such_source};
+use super::{Bound, Spec};
 use crate::arch::x86_64;
 use crate::modules::{Loaded, Modules};
 use crate::stack::{calls_at_body, calls_beginning_at};
@@ -37,8 +38,10 @@ pub fn resolve(spec: &Spec, modules: &Modules) -> Resolved {
             line,
             column,
         } => {
-            let (bound, why) = resolve_line(source, *line, *column, modules);
+            let files = files_of(source, modules);
+            let (bound, why) = resolve_line(source, *line, *column, &files, modules);
             Resolved {
+                note: files.by_end.map(|path| by_end(&path)),
                 bound,
                 why,
                 ..Resolved::default()
@@ -48,30 +51,14 @@ pub fn resolve(spec: &Spec, modules: &Modules) -> Resolved {
     }
 }
 
-/// The files that a path means. Libraries of the system are only read for what nobody else has.
-pub fn files_of<'a>(source: &Path, modules: &'a Modules) -> Vec<(&'a Loaded, Arc<SourceFile>)> {
-    let mut files: Vec<(&Loaded, Arc<SourceFile>)> = Vec::new();
-    for of_the_system in [false, true] {
-        for loaded in &modules.loaded {
-            if loaded.is_of_the_system() == of_the_system {
-                let found = loaded.module.find_sources(source);
-                files.extend(found.into_iter().map(|file| (loaded, file)));
-            }
-        }
-        if !files.is_empty() {
-            break;
-        }
-    }
-    files
-}
-
 fn resolve_line(
     source: &Path,
     line: u32,
     column: Option<u32>,
+    files: &Files<'_>,
     modules: &Modules,
 ) -> (Vec<Bound>, Option<String>) {
-    let files = files_of(source, modules);
+    let files = &files.files;
     if files.is_empty() {
         return (Vec::new(), Some(no_such_source(source, modules)));
     }
@@ -81,10 +68,10 @@ fn resolve_line(
         .filter_map(|(loaded, file)| nearest_line(&loaded.module, file, line))
         .min();
     let Some(target) = target else {
-        return (Vec::new(), Some(no_code(&files, line)));
+        return (Vec::new(), Some(no_code(files, line)));
     };
     let mut bound = Vec::new();
-    for (loaded, file) in &files {
+    for (loaded, file) in files {
         let locations = match column.filter(|_| target == line) {
             Some(column) => at_column(&loaded.module, file, line, column),
             None => loaded.module.line_locations(file, target),
@@ -114,7 +101,7 @@ fn resolve_line(
     bound.sort_by_key(|bound| bound.addr);
     bound.dedup_by_key(|bound| bound.addr);
     if bound.is_empty() {
-        return (bound, Some(no_code(&files, line)));
+        return (bound, Some(no_code(files, line)));
     }
     (bound, None)
 }
@@ -138,6 +125,13 @@ fn calls_made_on(module: &Module, addr: FileAddr, file: &SourceFile, line: u32) 
         .enumerate()
         .find(|(_, call)| made_here(call))
         .map(|(index, _)| index + 1)
+}
+
+fn by_end(path: &Path) -> String {
+    format!(
+        "taken for {}, the only source in the debug info whose path ends alike",
+        path.display()
+    )
 }
 
 /// Of several places on a line, those of the column asked for, or of where the line is entered
@@ -231,36 +225,6 @@ fn bind(loaded: &Loaded, addr: FileAddr) -> Bound {
         source,
         language: loaded.module.language_at(addr).unwrap_or_default(),
         hidden: 0,
-    }
-}
-
-fn no_such_source(source: &Path, modules: &Modules) -> String {
-    let mut similar: Vec<String> = modules
-        .loaded
-        .iter()
-        .flat_map(|loaded| loaded.module.similar_sources(source))
-        .map(|file| file.path.display().to_string())
-        .collect();
-    similar.sort_unstable();
-    similar.dedup();
-    if let [first, ..] = similar.as_slice() {
-        let more = match similar.len() {
-            1 => String::new(),
-            count => format!(" and {} more", count - 1),
-        };
-        return format!(
-            "no loaded image was compiled from {}; the debug info has {first}{more} (if that is the same file, map it with `sourceMap`)",
-            source.display()
-        );
-    }
-    match modules.program() {
-        Some(program) if program.module.symbol_status() != dwarf::SymbolStatus::DebugInfo => {
-            format!(
-                "{} has no debug info: compile with -g",
-                program.module.path().display()
-            )
-        }
-        _ => PENDING.to_owned(),
     }
 }
 

@@ -1,0 +1,168 @@
+//! Sources that are not where the compiler found them.
+
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use stillpoint_tests::{DapClient, Fixture};
+
+const MAIN: &str = r#"#include "../lib/twice.h"
+int main(void) {
+    int n = twice(4);
+    return n - 8;
+}
+"#;
+const HEADER: &str = "static int twice(int n) {\n    return 2 * n;\n}\n";
+
+/// A project, compiled in a folder that it is moved from.
+struct Moved {
+    _folder: tempfile::TempDir,
+    program: PathBuf,
+    /// Where it is now.
+    here: PathBuf,
+}
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    fs::write(path, text).expect("a file");
+}
+
+fn compile(source: &Path, program: &Path, flags: &[&str]) {
+    let mut command = Command::new("gcc");
+    command.args(["-g", "-O0"]).args(flags).arg(source);
+    let status = command.arg("-o").arg(program).status();
+    assert!(status.expect("gcc runs").success());
+}
+
+fn moved() -> Moved {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().canonicalize().expect("a path");
+    let (there, here) = (root.join("build/project"), root.join("home/project"));
+    write(&there.join("src/main.c"), MAIN);
+    write(&there.join("lib/twice.h"), HEADER);
+    let program = root.join("program");
+    compile(&there.join("src/main.c"), &program, &[]);
+    fs::create_dir_all(root.join("home")).expect("a folder");
+    fs::rename(&there, &here).expect("it moves");
+    Moved {
+        _folder: folder,
+        program,
+        here,
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+#[test]
+fn a_breakpoint_binds_by_the_end_of_its_path() {
+    let moved = moved();
+    let main = moved.here.join("src/main.c");
+    let mut client = DapClient::spawn();
+    client.launch_program(&moved.program, json!({}));
+    let set = client.set_source_breakpoints(text(&main), vec![json!({"line": 3})]);
+    assert_eq!(set[0]["verified"], true, "{}", set[0]);
+    assert_eq!(set[0]["source"]["path"], text(&main));
+    let message = set[0]["message"].as_str().expect("a message");
+    assert!(message.contains("build/project/src/main.c"), "{message}");
+    client.configure();
+    client.expect_stopped("breakpoint");
+    assert_eq!(client.top_frame()["source"]["path"], text(&main));
+    // What lies beside it has moved with it.
+    client.step_in();
+    let frame = client.top_frame();
+    let header = moved.here.join("lib/twice.h");
+    assert_eq!(frame["source"]["path"], text(&header), "{frame}");
+    assert_eq!(frame["source"]["presentationHint"], Value::Null);
+    let places = client.ask(
+        "breakpointLocations",
+        json!({"source": {"path": header}, "line": 2}),
+    );
+    assert_eq!(places["breakpoints"][0]["line"], 2);
+    client.disconnect();
+}
+
+#[test]
+fn one_component_alike_is_not_enough() {
+    let moved = moved();
+    let elsewhere = moved.here.with_file_name("main.c");
+    fs::copy(moved.here.join("src/main.c"), &elsewhere).expect("a copy");
+    let mut client = DapClient::spawn();
+    client.launch_program(&moved.program, json!({}));
+    let set = client.set_source_breakpoints(text(&elsewhere), vec![json!({"line": 3})]);
+    assert_eq!(set[0]["verified"], false, "{}", set[0]);
+    client.disconnect();
+}
+
+#[test]
+fn a_source_that_is_where_it_was_is_no_other() {
+    let moved = moved();
+    let there = moved.here.with_file_name("../build/project/src/main.c");
+    write(&there, MAIN);
+    let main = moved.here.join("src/main.c");
+    let mut client = DapClient::spawn();
+    client.launch_program(&moved.program, json!({}));
+    let set = client.set_source_breakpoints(text(&main), vec![json!({"line": 3})]);
+    assert_eq!(set[0]["verified"], false, "{}", set[0]);
+    client.disconnect();
+}
+
+#[test]
+fn rusts_own_library_is_where_rustc_says() {
+    let fixture = Fixture::of("rust/println.rs");
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().canonicalize().expect("a path");
+    let library = root.join("sysroot/lib/rustlib/src/rust/library");
+    let rt = library.join("std/src/rt.rs");
+    write(&rt, "// The text does not matter here.\n");
+    let rustc = root.join("bin/rustc");
+    let asked = root.join("asked");
+    let script = format!(
+        "#!/bin/sh\necho \"$@\" >> {}\necho {}\n",
+        asked.display(),
+        root.join("sysroot").display()
+    );
+    write(&rustc, &script);
+    fs::set_permissions(&rustc, fs::Permissions::from_mode(0o755)).expect("a program");
+    let path = std::env::var("PATH").expect("a PATH");
+    let bin = format!("{}:{path}", root.join("bin").display());
+    let mut client = DapClient::spawn_with(|command| {
+        command.env("PATH", bin);
+    });
+    client.launch(&fixture, json!({}));
+    client.set_breakpoints(&fixture, &["main"]);
+    client.configure();
+    client.expect_stopped("breakpoint");
+    assert!(!asked.exists(), "nobody needs it yet");
+    let of_rt = |frame: &Value| {
+        let path = frame["source"]["path"].as_str().unwrap_or_default();
+        path.ends_with("/std/src/rt.rs").then(|| path.to_owned())
+    };
+    let shown: Vec<String> = client.stack().iter().filter_map(of_rt).collect();
+    assert!(shown[0].starts_with("/rustc/"), "{shown:?}");
+    client.wait_event_where("invalidated", |body| body["areas"] == json!(["stacks"]));
+    let frames = client.stack();
+    let shown: Vec<String> = frames.iter().filter_map(of_rt).collect();
+    assert_eq!(shown[0], text(&rt));
+    // What is not there stays as it is.
+    assert!(frames.iter().any(|frame| {
+        let path = frame["source"]["path"].as_str().unwrap_or_default();
+        path.starts_with("/rustc/") && frame["source"]["presentationHint"] == "deemphasize"
+    }));
+    // And back.
+    let line = frames
+        .iter()
+        .find(|frame| of_rt(frame).is_some())
+        .map(|frame| frame["line"].clone());
+    let set = client.set_source_breakpoints(text(&rt), vec![json!({"line": line})]);
+    assert_eq!(set[0]["verified"], true, "{}", set[0]);
+    assert_eq!(set[0]["message"], Value::Null);
+    assert_eq!(
+        fs::read_to_string(&asked).expect("asked"),
+        "--print sysroot\n",
+        "once"
+    );
+    client.disconnect();
+}
