@@ -123,7 +123,7 @@ fn locate_entry(
 }
 
 fn unit_of(info: &DebugInfo, index: u32) -> Result<&Unit, Error> {
-    info.unit(index)
+    info.whole(index)
         .ok_or_else(|| Error::Corrupt(format!("unit {index} cannot be read")))
 }
 
@@ -310,7 +310,7 @@ impl<'a> Scope<'a> {
             gimli::Location::ImplicitPointer { value, byte_offset } => {
                 let target = self
                     .info
-                    .info_entry(value.0, self.unit.supplementary)
+                    .reference(self.unit, Attribute::DebugInfoRef(*value))
                     .ok_or_else(|| Error::Corrupt("an implicit pointer to nothing".into()))?;
                 Location::ImplicitPointer {
                     target,
@@ -480,9 +480,9 @@ impl Machine<'_> {
         let scope = self.scope()?;
         let die = match reference {
             DieReference::UnitRef(offset) => Some(scope.unit.die(offset)),
-            DieReference::DebugInfoRef(offset) => {
-                scope.info.info_entry(offset.0, scope.unit.supplementary)
-            }
+            DieReference::DebugInfoRef(offset) => scope
+                .info
+                .reference(scope.unit, Attribute::DebugInfoRef(offset)),
         };
         let empty = R::new(&[], LittleEndian);
         let Some(die) = die else {

@@ -52,7 +52,9 @@ mod read_type;
 mod scan;
 mod scopes;
 mod search;
+mod sections;
 mod sources;
+mod split;
 mod symtab;
 mod unit;
 

@@ -117,7 +117,7 @@ impl Program {
     pub(crate) fn parse(info: &DebugInfo, offset: usize, unit: Option<&Unit>) -> Option<Program> {
         let comp_dir = unit.and_then(|unit| unit.raw.comp_dir);
         let name = unit.and_then(|unit| unit.raw.name);
-        let dwarf = &info.dwarf;
+        let dwarf = unit.map_or(&info.dwarf, |unit| info.line_sections(unit));
         let program = dwarf
             .debug_line
             .program(DebugLineOffset(offset), 8, comp_dir, name)
@@ -423,6 +423,9 @@ impl DebugInfo {
                 // which repeat what the main file says often enough.
                 if unit.supplementary {
                     return None;
+                }
+                if unit.own_lines().is_some() {
+                    return self.split_program(unit);
                 }
                 self.program(unit.stmt_list?, Some(unit))
             })

@@ -204,6 +204,7 @@ impl Module {
                 let index = info.build_index();
                 // What is read in no time needs no file.
                 if size >= WORTH_KEEPING
+                    && info.is_reproducible()
                     && let Some((folder, id)) = place
                     && let Err(error) = index::cache::store(folder, id, size, &index)
                 {

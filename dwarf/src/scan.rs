@@ -91,6 +91,7 @@ pub(crate) fn qualifies(tag: gimli::DwTag) -> bool {
 impl DebugInfo {
     /// The scan of a unit, done when first needed.
     pub(crate) fn scan<'a>(&self, unit: &'a Unit) -> &'a UnitScan {
+        let unit = self.whole_of(unit);
         unit.scan.get_or_init(|| {
             let mut scan = UnitScan::default();
             if let Err(error) = self.scan_entries(unit, &mut scan) {
@@ -184,7 +185,7 @@ impl DebugInfo {
 
     /// The entry that qualifies the name of `die` (which must be a declaration's own place).
     pub(crate) fn parent(&self, die: DieRef) -> Option<DieRef> {
-        let unit = self.unit(die.unit)?;
+        let unit = self.whole(die.unit)?;
         let offset = self.scan(unit).parent(die.offset)?;
         Some(DieRef {
             unit: die.unit,

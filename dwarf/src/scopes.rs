@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 256;
 impl DebugInfo {
     /// The entry of the concrete function that holds `addr`.
     pub(crate) fn function_die_at(&self, addr: u64) -> Option<DieRef> {
-        let unit = self.unit(self.unit_at(addr)?)?;
+        let unit = self.whole(self.unit_at(addr)?)?;
         let offset = self.scan(unit).function_at(addr)?;
         Some(DieRef {
             unit: unit.index,
@@ -301,7 +301,7 @@ impl DebugInfo {
             .inherited(unit, entry, gimli::DW_AT_decl_column)
             .and_then(|(_, value)| udata(&value));
         self.source_location(
-            self.unit(file_holder)?,
+            self.whole(file_holder)?,
             udata(&file)?,
             udata(&line)?,
             column.unwrap_or(0),

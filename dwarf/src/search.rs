@@ -214,7 +214,7 @@ pub(crate) fn inlined_named(module: &Module, name: &str) -> Vec<FileAddr> {
     }
     let mut entries: Vec<FileAddr> = (0..info.info_units())
         .into_par_iter()
-        .filter_map(|index| info.unit(index))
+        .filter_map(|index| info.whole(index))
         .filter(|unit| by_unit.contains_key(&unit.index) || refers_to_other_units(unit))
         .flat_map_iter(|unit| {
             let mut found = Vec::new();
@@ -323,7 +323,7 @@ pub(crate) fn unit_statics(module: &Module, addr: FileAddr) -> Vec<Variable> {
     let Some(info) = module.info() else {
         return Vec::new();
     };
-    let Some(unit) = info.unit_at(addr.0).and_then(|unit| info.unit(unit)) else {
+    let Some(unit) = info.unit_at(addr.0).and_then(|unit| info.whole(unit)) else {
         return Vec::new();
     };
     info.scan(unit)

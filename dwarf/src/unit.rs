@@ -10,10 +10,12 @@ use crate::module::{DieRef, Language};
 use crate::object::Image;
 use crate::ranges::RangeTables;
 use crate::scan::UnitScan;
+use crate::sections::load_sections;
 use crate::sources::Sources;
+use crate::split::{Part, Split, SplitFiles};
 use gimli::{
     Abbreviations, DebugAddrBase, DebugLocListsBase, DebugRngListsBase, DebugStrOffsetsBase,
-    LittleEndian, SectionId, UnitHeader, UnitOffset, UnitType,
+    LittleEndian, Section, UnitHeader, UnitOffset, UnitType,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -41,11 +43,12 @@ pub(crate) struct DebugInfo {
     signatures: OnceLock<FxHashMap<u64, DieRef>>,
     pub(crate) ranges: RangeTables,
     pub(crate) sources: Sources,
+    pub(crate) split: SplitFiles,
     code: Vec<AddrRange<FileAddr>>,
 }
 
-/// Of the supplementary file or not, and the offset in `.debug_abbrev`.
-type AbbreviationsKey = (bool, usize);
+/// Where a file's `.debug_abbrev` lies in memory, and the offset in it.
+type AbbreviationsKey = (usize, usize);
 
 struct Slot {
     header: UnitHeader<R>,
@@ -59,6 +62,8 @@ pub(crate) struct Unit {
     pub(crate) raw: gimli::Unit<R>,
     /// From the supplementary file.
     pub(crate) supplementary: bool,
+    /// Whether its entries are in another file, or came from one.
+    pub(crate) split: Split,
     pub(crate) tag: gimli::DwTag,
     pub(crate) language: Language,
     pub(crate) optimized: bool,
@@ -115,6 +120,7 @@ impl DebugInfo {
             signatures: OnceLock::new(),
             ranges: RangeTables::default(),
             sources: Sources::default(),
+            split: SplitFiles::new(image, holder),
             code: image.code_ranges(),
         })
     }
@@ -131,7 +137,8 @@ impl DebugInfo {
         self.code.iter().any(|range| range.contains(FileAddr(addr)))
     }
 
-    /// A unit, read when this is called for the first time.
+    /// A unit, read when this is called for the first time. Of a split unit this is the
+    /// skeleton, which has its ranges and line program, but no entries: see `whole`.
     pub(crate) fn unit(&self, index: u32) -> Option<&Unit> {
         let slot = self.slots.get(index as usize)?;
         slot.unit
@@ -146,8 +153,11 @@ impl DebugInfo {
     }
 
     /// The DWARF sections a unit is read from.
-    pub(crate) fn dwarf_of(&self, unit: &Unit) -> &gimli::Dwarf<R> {
-        self.sections(unit.supplementary)
+    pub(crate) fn dwarf_of<'a>(&'a self, unit: &'a Unit) -> &'a gimli::Dwarf<R> {
+        match &unit.split {
+            Split::Part(part) => part.dwarf(),
+            _ => self.sections(unit.supplementary),
+        }
     }
 
     fn sections(&self, supplementary: bool) -> &gimli::Dwarf<R> {
@@ -159,10 +169,11 @@ impl DebugInfo {
 
     fn abbreviations(
         &self,
-        supplementary: bool,
+        dwarf: &gimli::Dwarf<R>,
         header: &UnitHeader<R>,
     ) -> Result<Arc<Abbreviations>, gimli::Error> {
-        let key = (supplementary, header.debug_abbrev_offset().0);
+        let section = dwarf.debug_abbrev.reader().slice().as_ptr().addr();
+        let key = (section, header.debug_abbrev_offset().0);
         let cached = self
             .abbreviations
             .read()
@@ -172,9 +183,7 @@ impl DebugInfo {
         if let Some(cached) = cached {
             return cached.ok_or(gimli::Error::InvalidAbbreviationCode(0));
         }
-        let parsed = header
-            .abbreviations(&self.sections(supplementary).debug_abbrev)
-            .map(Arc::new);
+        let parsed = header.abbreviations(&dwarf.debug_abbrev).map(Arc::new);
         self.abbreviations
             .write()
             .unwrap_or_else(PoisonError::into_inner)
@@ -182,12 +191,26 @@ impl DebugInfo {
         parsed
     }
 
-    /// As `gimli::Unit::new`, but for the line program, whose header would be parsed (and
-    /// could be corrupt) for nothing here.
     fn read_unit(&self, index: u32, header: UnitHeader<R>) -> Result<Unit, gimli::Error> {
         let supplementary = index as usize >= self.types_end;
-        let dwarf = self.sections(supplementary);
-        let abbreviations = self.abbreviations(supplementary, &header)?;
+        self.read_root(index, header, supplementary, None, None)
+    }
+
+    /// As `gimli::Unit::new`, but for the line program, whose header would be parsed (and
+    /// could be corrupt) for nothing here. A part of a split file may have a skeleton.
+    pub(crate) fn read_root(
+        &self,
+        index: u32,
+        header: UnitHeader<R>,
+        supplementary: bool,
+        part: Option<Part>,
+        skeleton: Option<&Unit>,
+    ) -> Result<Unit, gimli::Error> {
+        let dwarf = match &part {
+            Some(part) => part.dwarf(),
+            None => self.sections(supplementary),
+        };
+        let abbreviations = self.abbreviations(dwarf, &header)?;
         let mut raw = gimli::Unit {
             abbreviations,
             name: None,
@@ -213,6 +236,10 @@ impl DebugInfo {
             },
             header,
         };
+        if let Some(skeleton) = skeleton {
+            raw.copy_relocated_attributes(&skeleton.raw);
+            raw.comp_dir = skeleton.raw.comp_dir;
+        }
         let root = raw.entry(header.root_offset())?;
         let mut stmt_list = None;
         for attr in root.attrs() {
@@ -240,7 +267,7 @@ impl DebugInfo {
                 .and_then(|value| dwarf.attr_string(raw, value).ok())
         };
         raw.name = string(&raw, gimli::DW_AT_name);
-        raw.comp_dir = string(&raw, gimli::DW_AT_comp_dir);
+        raw.comp_dir = string(&raw, gimli::DW_AT_comp_dir).or(raw.comp_dir);
         let producer = string(&raw, gimli::DW_AT_producer);
         if let Some(value) = root.attr_value(gimli::DW_AT_low_pc)
             && let Ok(Some(addr)) = dwarf.attr_address(&raw, value)
@@ -253,11 +280,19 @@ impl DebugInfo {
         };
         let optimized = root.attr_value(gimli::DW_AT_APPLE_optimized).is_some()
             || producer.is_some_and(|producer| is_optimized(producer.slice()));
+        let split = match part {
+            Some(part) => Split::Part(part),
+            None => Split::of_root(&root, &raw, dwarf),
+        };
         let mut unit = Unit {
             index,
             raw,
             supplementary,
-            tag: root.tag(),
+            split,
+            tag: match root.tag() {
+                gimli::DW_TAG_skeleton_unit => gimli::DW_TAG_compile_unit,
+                tag => tag,
+            },
             language,
             optimized,
             stmt_list,
@@ -265,8 +300,10 @@ impl DebugInfo {
             scan: OnceLock::new(),
             program: OnceLock::new(),
         };
-        if !supplementary {
-            unit.ranges = self.die_ranges(&unit, &root);
+        match skeleton {
+            Some(skeleton) => unit.ranges.clone_from(&skeleton.ranges),
+            None if !supplementary => unit.ranges = self.die_ranges(&unit, &root),
+            None => {}
         }
         Ok(unit)
     }
@@ -316,7 +353,7 @@ impl DebugInfo {
     /// An entry and its unit.
     pub(crate) fn entry(&self, die: DieRef) -> Result<(&Unit, Entry), Error> {
         let unit = self
-            .unit(die.unit)
+            .whole(die.unit)
             .ok_or_else(|| Error::Corrupt(format!("unit {} cannot be read", die.unit)))?;
         let entry = self.entry_in(unit, die.offset)?;
         Ok((unit, entry))
@@ -348,9 +385,15 @@ impl DebugInfo {
                 unit: unit.index,
                 offset: offset.0 as u64,
             }),
-            Value::DebugInfoRef(offset) => self.info_entry(offset.0, unit.supplementary),
+            Value::DebugInfoRef(offset) => match &unit.split {
+                Split::Part(_) => unit.entry_at(offset.0),
+                _ => self.info_entry(offset.0, unit.supplementary),
+            },
             Value::DebugInfoRefSup(offset) => self.info_entry(offset.0, true),
             Value::DebugTypesRef(signature) => {
+                if let Some(found) = unit.split_type(signature.0) {
+                    return Some(found);
+                }
                 let signatures = self.signatures.get_or_init(|| self.read_signatures());
                 signatures.get(&signature.0).copied()
             }
@@ -473,7 +516,7 @@ impl DebugInfo {
         at: gimli::DwAt,
     ) -> Option<&'static [u8]> {
         let (holder, value) = self.inherited(unit, entry, at)?;
-        self.string(self.unit(holder)?, value)
+        self.string(self.whole(holder)?, value)
     }
 
     /// A reference attribute, own or inherited.
@@ -484,7 +527,7 @@ impl DebugInfo {
         at: gimli::DwAt,
     ) -> Option<DieRef> {
         let (holder, value) = self.inherited(unit, entry, at)?;
-        self.reference(self.unit(holder)?, value)
+        self.reference(self.whole(holder)?, value)
     }
 }
 
@@ -508,48 +551,6 @@ fn next_header(header: Result<Option<UnitHeader<R>>, gimli::Error>) -> Option<Un
         tracing::debug!(%error, "corrupt unit header; the units behind it are lost");
         None
     })
-}
-
-fn load_sections(image: &Image) -> gimli::Dwarf<R> {
-    let wanted = |id: SectionId| {
-        !matches!(
-            id,
-            SectionId::DebugMacinfo
-                | SectionId::DebugMacro
-                | SectionId::DebugNames
-                | SectionId::DebugCuIndex
-                | SectionId::DebugTuIndex
-        )
-    };
-    // Compressed sections are independent of each other; plain ones cost nothing here.
-    if image
-        .sections
-        .iter()
-        .any(|section| section.flags & 0x800 != 0 || section.name.starts_with(".zdebug_"))
-    {
-        use rayon::prelude::*;
-        image
-            .sections
-            .par_iter()
-            .filter(|section| {
-                section.name.starts_with(".debug_") || section.name.starts_with(".zdebug_")
-            })
-            .for_each(|section| {
-                image.contents(section);
-            });
-    }
-    let load = |id: SectionId| -> Result<R, std::convert::Infallible> {
-        let data = if wanted(id) {
-            image.section_data(id.name())
-        } else {
-            &[]
-        };
-        Ok(R::new(data, LittleEndian))
-    };
-    match gimli::Dwarf::load(load) {
-        Ok(dwarf) => dwarf,
-        Err(never) => match never {},
-    }
 }
 
 /// `DW_LANG_*` (DWARF 5 table 7.17 and its later registry).

@@ -8,6 +8,7 @@ use crate::object::u32_at;
 use crate::unit::{DebugInfo, Unit, Value};
 use rayon::prelude::*;
 use std::io::{self, Write};
+use std::ops::Range;
 
 /// The index: keys of names to entries; a key may have strangers, names are compared after.
 pub(crate) struct NameIndex {
@@ -105,6 +106,15 @@ struct Found {
     statics: Entries,
 }
 
+impl Found {
+    fn append(&mut self, other: &mut Found) {
+        append(&mut self.functions, &mut other.functions);
+        append(&mut self.inlined, &mut other.inlined);
+        append(&mut self.types, &mut other.types);
+        append(&mut self.statics, &mut other.statics);
+    }
+}
+
 fn append(all: &mut Entries, other: &mut Entries) {
     if all.is_empty() {
         std::mem::swap(all, other);
@@ -116,23 +126,10 @@ fn append(all: &mut Entries, other: &mut Entries) {
 impl DebugInfo {
     /// Reads all units' entries in parallel.
     pub(crate) fn build_index(&self) -> NameIndex {
-        let mut found = (0..self.unit_count())
-            .into_par_iter()
-            .fold(Found::default, |mut found, index| {
-                if let Some(unit) = self.unit(index)
-                    && let Err(error) = self.index_unit(unit, &mut found)
-                {
-                    tracing::debug!(unit = index, %error, "corrupt entries; the rest of the unit has no names");
-                }
-                found
-            })
-            .reduce(Found::default, |mut all, mut found| {
-                append(&mut all.functions, &mut found.functions);
-                append(&mut all.inlined, &mut found.inlined);
-                append(&mut all.types, &mut found.types);
-                append(&mut all.statics, &mut found.statics);
-                all
-            });
+        let mut found = self.index_units(0..self.unit_count());
+        // The type units of the split files that were opened meanwhile.
+        let mut split = self.index_units(self.unit_count()..self.all_units());
+        found.append(&mut split);
         for names in [
             &mut found.functions,
             &mut found.inlined,
@@ -148,6 +145,23 @@ impl DebugInfo {
             types: Names::Built(found.types),
             statics: Names::Built(found.statics),
         }
+    }
+
+    fn index_units(&self, units: Range<u32>) -> Found {
+        units
+            .into_par_iter()
+            .fold(Found::default, |mut found, index| {
+                if let Some(unit) = self.whole(index)
+                    && let Err(error) = self.index_unit(unit, &mut found)
+                {
+                    tracing::debug!(unit = index, %error, "corrupt entries; the rest of the unit has no names");
+                }
+                found
+            })
+            .reduce(Found::default, |mut all, mut found| {
+                all.append(&mut found);
+                all
+            })
     }
 
     fn index_unit(&self, unit: &Unit, found: &mut Found) -> Result<(), gimli::Error> {
@@ -233,7 +247,7 @@ impl DebugInfo {
     fn name_of_origin(&self, unit: &Unit, origin: Value) -> Option<&'static [u8]> {
         let mut die = self.reference(unit, origin)?;
         for _ in 0..crate::unit::MAX_HOPS {
-            let unit = self.unit(die.unit)?;
+            let unit = self.whole(die.unit)?;
             if let Some(name) = self.peek(unit, die.offset, gimli::DW_AT_name) {
                 return self.string(unit, name);
             }

@@ -1,0 +1,67 @@
+//! The DWARF sections of an image.
+
+use crate::object::Image;
+use crate::unit::R;
+use gimli::{LittleEndian, SectionId};
+
+/// The debug sections of an image or a separate debug file.
+pub(crate) fn load_sections(image: &Image) -> gimli::Dwarf<R> {
+    let wanted = |id: SectionId| {
+        !matches!(
+            id,
+            SectionId::DebugMacinfo
+                | SectionId::DebugMacro
+                | SectionId::DebugNames
+                | SectionId::DebugCuIndex
+                | SectionId::DebugTuIndex
+        )
+    };
+    // Compressed sections are independent of each other; plain ones cost nothing here.
+    if image
+        .sections
+        .iter()
+        .any(|section| section.flags & 0x800 != 0 || section.name.starts_with(".zdebug_"))
+    {
+        use rayon::prelude::*;
+        image
+            .sections
+            .par_iter()
+            .filter(|section| {
+                section.name.starts_with(".debug_") || section.name.starts_with(".zdebug_")
+            })
+            .for_each(|section| {
+                image.contents(section);
+            });
+    }
+    load(image, |id| wanted(id).then(|| id.name()))
+}
+
+/// The sections of a split file (DWARF 5 §7.3.2). Not in parallel: this runs inside parallel
+/// walks over units.
+pub(crate) fn load_split(image: &Image, parent: &gimli::Dwarf<R>) -> gimli::Dwarf<R> {
+    let mut dwarf = load(image, SectionId::dwo_name);
+    dwarf.make_dwo(parent);
+    dwarf
+}
+
+fn load(image: &Image, name: impl Fn(SectionId) -> Option<&'static str>) -> gimli::Dwarf<R> {
+    let load = |id: SectionId| -> Result<R, std::convert::Infallible> {
+        let data = name(id).map_or(&[][..], |name| image.section_data(name));
+        Ok(R::new(data, LittleEndian))
+    };
+    match gimli::Dwarf::load(load) {
+        Ok(dwarf) => dwarf,
+        Err(never) => match never {},
+    }
+}
+
+/// The sections of a package of split files (DWARF 5 §7.3.5).
+pub(crate) fn load_package(image: &Image) -> Result<gimli::DwarfPackage<R>, gimli::Error> {
+    let load = |id: SectionId| -> Result<R, gimli::Error> {
+        let data = id
+            .dwo_name()
+            .map_or(&[][..], |name| image.section_data(name));
+        Ok(R::new(data, LittleEndian))
+    };
+    gimli::DwarfPackage::load(load, R::new(&[], LittleEndian))
+}
