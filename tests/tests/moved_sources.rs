@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 use stillpoint_tests::{DapClient, Fixture};
 
 const MAIN: &str = r#"#include "../lib/twice.h"
@@ -28,11 +29,11 @@ fn write(path: &Path, text: &str) {
     fs::write(path, text).expect("a file");
 }
 
-fn compile(source: &Path, program: &Path, flags: &[&str]) {
-    let mut command = Command::new("gcc");
+fn compile_with(compiler: &str, source: &Path, program: &Path, flags: &[&str]) {
+    let mut command = Command::new(compiler);
     command.args(["-g", "-O0"]).args(flags).arg(source);
     let status = command.arg("-o").arg(program).status();
-    assert!(status.expect("gcc runs").success());
+    assert!(status.expect("the compiler runs").success());
 }
 
 fn moved() -> Moved {
@@ -42,7 +43,7 @@ fn moved() -> Moved {
     write(&there.join("src/main.c"), MAIN);
     write(&there.join("lib/twice.h"), HEADER);
     let program = root.join("program");
-    compile(&there.join("src/main.c"), &program, &[]);
+    compile_with("gcc", &there.join("src/main.c"), &program, &[]);
     fs::create_dir_all(root.join("home")).expect("a folder");
     fs::rename(&there, &here).expect("it moves");
     Moved {
@@ -158,11 +159,61 @@ fn rusts_own_library_is_where_rustc_says() {
         .map(|frame| frame["line"].clone());
     let set = client.set_source_breakpoints(text(&rt), vec![json!({"line": line})]);
     assert_eq!(set[0]["verified"], true, "{}", set[0]);
-    assert_eq!(set[0]["message"], Value::Null);
+    // The right path, but our text is not that of the library.
+    let message = set[0]["message"].as_str().expect("a message");
+    assert!(!message.contains("taken for"), "{message}");
+    assert!(message.contains("lines may be off"), "{message}");
     assert_eq!(
         fs::read_to_string(&asked).expect("asked"),
         "--print sysroot\n",
         "once"
     );
     client.disconnect();
+}
+
+/// The message of a breakpoint in a source that was changed after compiling.
+fn message_after(compiler: &str, change: impl FnOnce(&Path)) -> Value {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().canonicalize().expect("a path");
+    let (source, program) = (root.join("fresh.c"), root.join("program"));
+    write(&source, "int main(void) {\n    return 0;\n}\n");
+    compile_with(compiler, &source, &program, &["-gdwarf-5"]);
+    change(&source);
+    let mut client = DapClient::spawn();
+    client.launch_program(&program, json!({}));
+    let set = client.set_source_breakpoints(text(&source), vec![json!({"line": 2})]);
+    assert_eq!(set[0]["verified"], true, "{}", set[0]);
+    client.disconnect();
+    set[0]["message"].clone()
+}
+
+fn touch(path: &Path, time: SystemTime) {
+    let file = fs::File::options().append(true).open(path).expect("a file");
+    file.set_modified(time).expect("a time");
+}
+
+#[test]
+fn a_source_newer_than_the_program_is_told() {
+    let hour = Duration::from_secs(3600);
+    assert_eq!(message_after("gcc", |_| {}), Value::Null);
+    let newer = message_after("gcc", |source| touch(source, SystemTime::now() + hour));
+    let newer = newer.as_str().expect("a message");
+    assert!(newer.contains("newer than"), "{newer}");
+}
+
+#[test]
+fn a_source_that_is_not_what_was_compiled_is_told() {
+    let hour = Duration::from_secs(3600);
+    if Command::new("clang").arg("--version").output().is_err() {
+        return;
+    }
+    // The checksum knows better than the time.
+    let same = message_after("clang", |source| touch(source, SystemTime::now() + hour));
+    assert_eq!(same, Value::Null);
+    let changed = message_after("clang", |source| {
+        write(source, "int main(void) {\n    return 1;\n}\n");
+        touch(source, SystemTime::now() - hour);
+    });
+    let changed = changed.as_str().expect("a message");
+    assert!(changed.contains("not what was compiled"), "{changed}");
 }

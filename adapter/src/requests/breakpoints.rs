@@ -243,7 +243,12 @@ pub fn describe_breakpoint(session: &mut Session, info: &BreakpointInfo) -> Brea
         });
     }
     match &info.place {
-        Some(place) => at_place(session, &mut breakpoint, place, asked.as_ref()),
+        Some(place) => {
+            at_place(session, &mut breakpoint, place, asked.as_ref());
+            if info.verified && asked.is_some() {
+                tell_of_changes(session, &mut breakpoint, info.id);
+            }
+        }
         None => {
             if let Some(asked) = asked {
                 breakpoint.source = Some(as_spelled(&asked.path));
@@ -252,6 +257,20 @@ pub fn describe_breakpoint(session: &mut Session, info: &BreakpointInfo) -> Brea
         }
     }
     breakpoint
+}
+
+/// Says so where the source on this machine is not what was compiled.
+fn tell_of_changes(session: &mut Session, breakpoint: &mut Breakpoint, id: BreakpointId) {
+    let path = breakpoint.source.as_ref().and_then(|it| it.path.as_ref());
+    let Some(local) = path.map(|path| session.client.path_in(path)) else {
+        return;
+    };
+    if let Some(change) = session.debugger.source_changed(id, &local) {
+        breakpoint.message = Some(match breakpoint.message.take() {
+            Some(message) => format!("{message}; {change}"),
+            None => change,
+        });
+    }
 }
 
 fn at_place(

@@ -1,6 +1,7 @@
 //! Breakpoints as the client sees them, the places they bind to, and the sites in the code.
 
 mod condition;
+mod freshness;
 mod locations;
 mod pattern;
 mod resolve;
@@ -225,6 +226,7 @@ pub struct Breakpoints {
     all: BTreeMap<BreakpointId, Breakpoint>,
     by_source: FxHashMap<String, Vec<BreakpointId>>,
     functions: Vec<BreakpointId>,
+    freshness: freshness::Checked,
 }
 
 impl Breakpoints {

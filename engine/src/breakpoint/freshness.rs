@@ -1,0 +1,64 @@
+//! Whether a source still is what the program was compiled from.
+
+use super::BreakpointId;
+use crate::debugger::{Debugger, ModuleId};
+use md5::{Digest, Md5};
+use rustc_hash::FxHashMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Longer files are judged by their time alone.
+const LONGEST: u64 = 16 << 20;
+
+/// What was found out of files as they were at some time.
+pub type Checked = FxHashMap<(PathBuf, ModuleId), (SystemTime, Option<String>)>;
+
+impl Debugger {
+    /// Where a breakpoint on a line is bound: what to know if the file, which is `local` on this
+    /// machine, is no longer what was compiled. Its checksum tells if the compiler recorded one,
+    /// else its time.
+    pub fn source_changed(&mut self, id: BreakpointId, local: &Path) -> Option<String> {
+        let modified = fs::metadata(local).and_then(|data| data.modified()).ok()?;
+        let bound = self.breakpoints.all.get(&id)?.bound.first()?;
+        let key = (local.to_owned(), bound.module);
+        if let Some((then, told)) = self.breakpoints.freshness.get(&key)
+            && *then == modified
+        {
+            return told.clone();
+        }
+        let (path, ..) = bound.source.as_ref()?;
+        let module = &self.modules.get(bound.module)?.module;
+        let files = module.find_sources(path);
+        let recorded = files.iter().find(|file| file.path == *path)?.md5;
+        // Some compilers fill the field with zeros for what they did not read.
+        let recorded = recorded.filter(|sum| *sum != [0; 16]);
+        let told = match recorded.zip(checksum(local)) {
+            Some((recorded, now)) => (recorded != now).then(|| {
+                let local = local.display();
+                format!("{local} is not what was compiled any more: lines may be off")
+            }),
+            None => {
+                let built = fs::metadata(module.path()).and_then(|data| data.modified());
+                built.is_ok_and(|built| modified > built).then(|| {
+                    let (local, program) = (local.display(), module.path().display());
+                    format!("{local} is newer than {program}: lines may be off")
+                })
+            }
+        };
+        let known = (modified, told.clone());
+        self.breakpoints.freshness.insert(key, known);
+        told
+    }
+}
+
+fn checksum(path: &Path) -> Option<[u8; 16]> {
+    let mut text = Vec::new();
+    let file = File::open(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    file.take(LONGEST + 1).read_to_end(&mut text).ok()?;
+    (text.len() as u64 <= LONGEST).then(|| Md5::digest(&text).into())
+}
