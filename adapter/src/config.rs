@@ -2,6 +2,7 @@
 
 use crate::protocol::{RawSettings, read_arguments};
 use crate::source_map::SourceMap;
+use crate::symbol_cache::SymbolCache;
 use engine::StdioTarget;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -29,6 +30,8 @@ pub struct LaunchSettings {
     pub terminate_debuggee: Option<bool>,
     /// Run without breakpoints.
     pub no_debug: bool,
+    /// Where names are kept between sessions.
+    pub symbol_cache: SymbolCache,
 }
 
 /// Settings of an `attach` request.
@@ -42,6 +45,8 @@ pub struct AttachSettings {
     pub stop_on_entry: bool,
     /// What becomes of the program where `disconnect` does not say.
     pub terminate_debuggee: Option<bool>,
+    /// Where names are kept between sessions.
+    pub symbol_cache: SymbolCache,
 }
 
 /// Where the program's input and output go.
@@ -245,6 +250,7 @@ impl LaunchSettings {
         "disableASLR",
         "terminateDebuggee",
         "noDebug",
+        "symbolCache",
     ];
 
     /// What is to be done, by what the settings say and, where they say nothing, by
@@ -375,6 +381,7 @@ impl AttachSettings {
         "program",
         "sourceMap",
         "stopOnEntry",
+        "symbolCache",
         "terminateDebuggee",
     ];
 

@@ -18,6 +18,7 @@ mod session;
 mod signal;
 mod source_map;
 mod startup;
+mod symbol_cache;
 mod terminal;
 
 use clap::{Args, Parser, Subcommand};

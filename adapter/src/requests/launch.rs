@@ -32,6 +32,9 @@ impl Request for Launch {
         session.startup.stop_on_entry = settings.stop_on_entry;
         session.startup.no_debug = settings.no_debug;
         session.startup.terminate_debuggee = settings.terminate_debuggee;
+        session
+            .debugger
+            .set_symbol_cache(settings.symbol_cache.clone().folder());
         let directory = std::env::current_dir()
             .map_err(|error| RequestError::Start(format!("no working directory: {error}")))?;
         let plan = settings
@@ -125,6 +128,9 @@ impl Request for Attach {
         let in_attach = |mistake| RequestError::Start(format!("attach: {mistake}"));
         let (settings, notes) =
             config::read::<AttachSettings>(settings, AttachSettings::KEYS).map_err(in_attach)?;
+        session
+            .debugger
+            .set_symbol_cache(settings.symbol_cache.clone().folder());
         session
             .debugger
             .attach(settings.pid().map_err(in_attach)?)?;
