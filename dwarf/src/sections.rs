@@ -36,12 +36,26 @@ pub(crate) fn load_sections(image: &Image) -> gimli::Dwarf<R> {
     load(image, |id| wanted(id).then(|| id.name()))
 }
 
-/// The sections of a split file (DWARF 5 §7.3.2). Not in parallel: this runs inside parallel
-/// walks over units.
-pub(crate) fn load_split(image: &Image, parent: &gimli::Dwarf<R>) -> gimli::Dwarf<R> {
-    let mut dwarf = load(image, SectionId::dwo_name);
-    dwarf.make_dwo(parent);
-    dwarf
+/// The sections of a split file (DWARF 5 §7.3.2). gcc leaves every type unit in a section of
+/// its own, a group of the ELF file, so there is one of these for each section with units.
+/// Not in parallel: this runs inside parallel walks over units.
+pub(crate) fn load_split(image: &Image, parent: &gimli::Dwarf<R>) -> Vec<gimli::Dwarf<R>> {
+    let units = |name: &str| matches!(name, ".debug_info.dwo" | ".debug_types.dwo");
+    let with_units = image.sections.iter().filter(|section| units(section.name));
+    with_units
+        .map(|section| {
+            let name = |id: SectionId| id.dwo_name().filter(|name| !units(name));
+            let mut dwarf = load(image, name);
+            let data = image.contents(section);
+            if section.name == ".debug_info.dwo" {
+                dwarf.debug_info = gimli::DebugInfo::new(data, LittleEndian);
+            } else {
+                dwarf.debug_types = gimli::DebugTypes::new(data, LittleEndian);
+            }
+            dwarf.make_dwo(parent);
+            dwarf
+        })
+        .collect()
 }
 
 fn load(image: &Image, name: impl Fn(SectionId) -> Option<&'static str>) -> gimli::Dwarf<R> {

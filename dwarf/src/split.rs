@@ -68,8 +68,7 @@ struct TypeUnit {
 
 /// A `.dwo` file; with link-time optimization it has several units.
 struct SplitFile {
-    dwarf: Arc<gimli::Dwarf<R>>,
-    units: Vec<(DwoId, UnitHeader<R>)>,
+    units: Vec<(DwoId, UnitHeader<R>, Arc<gimli::Dwarf<R>>)>,
     types: &'static TypeUnits,
 }
 
@@ -302,12 +301,13 @@ impl DebugInfo {
             let Some(file) = self.split_file(candidate, comp_dir) else {
                 continue;
             };
-            let Some((_, header)) = file.units.iter().find(|(id, _)| *id == skeleton.id) else {
+            let Some((_, header, dwarf)) = file.units.iter().find(|unit| unit.0 == skeleton.id)
+            else {
                 tracing::debug!(path = %candidate.display(), "split file of another build");
                 continue;
             };
             let part = Part {
-                dwarf: file.dwarf.clone(),
+                dwarf: dwarf.clone(),
                 types: file.types,
                 lines: None,
             };
@@ -380,23 +380,24 @@ impl DebugInfo {
             return known.clone();
         }
         let opened = open(path).map(|image| {
-            let dwarf = Arc::new(load_split(&image, &self.dwarf));
-            let headers = headers(&dwarf);
-            (dwarf, headers)
+            let mut units = Vec::new();
+            for dwarf in load_split(&image, &self.dwarf).into_iter().map(Arc::new) {
+                let headers = headers(&dwarf);
+                units.extend(headers.into_iter().map(|header| (header, dwarf.clone())));
+            }
+            units
         });
         let mut files = lock(&self.split.files);
         if let Some(known) = files.get(path) {
             return known.clone();
         }
-        let file = opened.map(|(dwarf, headers)| {
-            let units = headers
-                .iter()
-                .filter_map(|header| Some((unit_id(&dwarf, header)?, *header)));
-            let types = headers.iter().map(|header| (*header, dwarf.clone()));
+        let file = opened.map(|units| {
+            let compilations = units.iter().filter_map(|(header, dwarf)| {
+                Some((unit_id(dwarf, header)?, *header, dwarf.clone()))
+            });
             Arc::new(SplitFile {
-                units: units.collect(),
-                types: self.add_types(types.collect(), comp_dir),
-                dwarf,
+                units: compilations.collect(),
+                types: self.add_types(units, comp_dir),
             })
         });
         files.insert(path.to_owned(), file.clone());
