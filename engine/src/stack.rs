@@ -2,7 +2,7 @@
 
 use crate::debugger::{Debugger, ModuleId};
 use crate::error::Error;
-use crate::event::ThreadId;
+use crate::event::{Event, ThreadId};
 use dwarf::{
     FileAddr, FrameAddress, Function, Language, LoadAddr, LoadBias, Module, Registers,
     SourceLocation, Unwound,
@@ -249,6 +249,7 @@ impl Debugger {
             return Err(Error::NoSuchThread(thread.0));
         };
         let end = end.min(stack.levels);
+        let complete = stack.complete.then_some(stack.levels);
         let mut frames = Vec::with_capacity(end.saturating_sub(start));
         for level in start..end {
             if let Some((index, inner)) = stack.at(level)
@@ -257,10 +258,36 @@ impl Debugger {
                 frames.push(self.frame(FrameKey { thread, level }, frame, inner));
             }
         }
+        self.tell_of_missing_units(&frames);
         Ok(Stack {
             frames,
-            total: stack.complete.then_some(stack.levels),
+            total: complete,
         })
+    }
+
+    /// Code whose debug info was split off into files that are not there has lines but no
+    /// variables: that is said once an image.
+    fn tell_of_missing_units(&mut self, frames: &[Frame]) {
+        for id in frames.iter().filter_map(|frame| frame.module) {
+            if self.told_of_units.contains(&id) {
+                continue;
+            }
+            let Some(loaded) = self.modules.get(id) else {
+                continue;
+            };
+            let missing = loaded.module.missing_split_units();
+            let Some(first) = missing.first() else {
+                continue;
+            };
+            let note = format!(
+                "{} has no variables and inlined calls for some of its code: {} cannot be read ({} such files). Put the .dwo files, or a .dwp package, beside it.\n",
+                loaded.module.path().display(),
+                first.display(),
+                missing.len()
+            );
+            self.told_of_units.insert(id);
+            self.events.push_back(Event::Note(note));
+        }
     }
 
     fn frame(&self, key: FrameKey, physical: &PhysicalFrame, inner: usize) -> Frame {

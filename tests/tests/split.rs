@@ -114,3 +114,40 @@ fn holds_split_file(folder: &Path) -> bool {
     let mut files = fs::read_dir(folder).expect("the folder");
     files.any(|file| file.is_ok_and(|file| file.path().extension().is_some_and(|it| it == "dwo")))
 }
+
+#[test]
+fn a_split_file_that_is_gone_is_told_of() {
+    let Some(fixture) = Fixture::build("c/loop.c", SPLIT) else {
+        return;
+    };
+    // A copy elsewhere, which names a file that is not there.
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("alone");
+    let bytes = fs::read(&fixture.program).expect("the program");
+    let name = b".dwo\0";
+    let mut renamed = bytes.clone();
+    let places: Vec<usize> = (0..bytes.len() - name.len())
+        .filter(|at| bytes[*at..].starts_with(name))
+        .collect();
+    for at in places {
+        renamed[at..at + 4].copy_from_slice(b".gon");
+    }
+    fs::write(&program, &renamed).expect("a copy");
+    fs::set_permissions(
+        &program,
+        fs::metadata(&fixture.program).unwrap().permissions(),
+    )
+    .unwrap();
+    let mut client = DapClient::spawn();
+    client.launch_program(&program, json!({}));
+    client.set_breakpoints(&fixture, &["body"]);
+    client.configure();
+    client.expect_stopped("breakpoint");
+    client.expect_line(&fixture, "body");
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    client.expect_line(&fixture, "body");
+    let notes = client.output("console");
+    assert_eq!(notes.matches(".gon cannot be read").count(), 1, "{notes}");
+    client.disconnect();
+}

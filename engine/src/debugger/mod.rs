@@ -24,7 +24,7 @@ use crate::value::{Child, Limits, Named, Presentation, Value};
 use dwarf::{LoadAddr, Unwinder};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,6 +47,8 @@ pub struct Debugger {
     pub(crate) stacks: FxHashMap<ThreadId, ThreadStack>,
     /// Inlined calls at the stopped thread's very place that are not shown as entered.
     pub(crate) hidden: Option<(ThreadId, usize)>,
+    /// Images whose missing split units were told of.
+    pub(crate) told_of_units: HashSet<ModuleId>,
     pub(crate) cancel: Option<Arc<AtomicBool>>,
     pub(crate) output_held: bool,
     /// Stops may be ready that no signal tells of any more.
@@ -91,6 +93,7 @@ impl Debugger {
             pages: PageCache::default(),
             stacks: FxHashMap::default(),
             hidden: None,
+            told_of_units: HashSet::new(),
             cancel: None,
             output_held: false,
             more_stops: false,
