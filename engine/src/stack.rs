@@ -268,7 +268,12 @@ impl Debugger {
     /// Code whose debug info was split off into files that are not there has lines but no
     /// variables: that is said once an image.
     fn tell_of_missing_units(&mut self, frames: &[Frame]) {
-        for id in frames.iter().filter_map(|frame| frame.module) {
+        // A deep stack is mostly of one image.
+        let mut images: Vec<ModuleId> = frames.iter().filter_map(|frame| frame.module).collect();
+        images.dedup();
+        images.sort_unstable();
+        images.dedup();
+        for id in images {
             if self.told_of_units.contains(&id) {
                 continue;
             }
