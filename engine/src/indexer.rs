@@ -37,10 +37,18 @@ impl Indexer {
     fn start(&self, waker: Waker) -> Option<Sender<Arc<Module>>> {
         let (queue, modules) = channel::<Arc<Module>>();
         let (news, cache) = (Arc::clone(&self.news), self.cache.clone());
+        // Threads of their own that give way to all others: what a request or the debuggee
+        // needs a core for never stands behind names.
+        let threads = rayon::ThreadPoolBuilder::new()
+            .thread_name(|index| format!("names {index}"))
+            .start_handler(|_| crate::os::give_way())
+            .build()
+            .inspect_err(|error| tracing::warn!(%error, "no threads for names"))
+            .ok()?;
         let work = move || {
             for module in modules {
                 let began = std::time::Instant::now();
-                module.prepare_names(cache.as_deref());
+                threads.install(|| module.prepare_names(cache.as_deref()));
                 tracing::info!(image = %module.path().display(), took = ?began.elapsed(), "names are ready");
                 news.store(true, Ordering::Release);
                 waker.wake();

@@ -13,7 +13,7 @@ pub(crate) mod fake;
 mod linux;
 
 #[cfg(target_os = "linux")]
-pub use linux::{Launcher, Waker, prepare};
+pub use linux::{Launcher, Waker, give_way, prepare};
 
 /// The backend for live processes of this machine.
 ///
