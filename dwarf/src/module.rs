@@ -331,7 +331,11 @@ impl Module {
 
     /// All function symbols whose demangled name is `name`, ends in `::name`, or whose raw name is `name`.
     pub fn function_symbols(&self, name: &str) -> Vec<Symbol> {
-        search::function_symbols(self.symbol_table(), name)
+        search::function_symbols(self, name)
+    }
+
+    pub(crate) fn functions_spelled_with(&self, text: &str) -> Vec<Symbol> {
+        symtab::functions_spelled_with(&self.image, self.debug_image(), text)
     }
 
     /// The symbols of all functions.

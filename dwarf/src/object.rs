@@ -448,7 +448,7 @@ pub(crate) fn slice(data: &'static [u8], offset: u64, size: u64) -> Option<&'sta
 /// The NUL-terminated string at `offset` of a string table.
 pub(crate) fn string_at(strings: &'static [u8], offset: usize) -> Option<&'static str> {
     let rest = strings.get(offset..)?;
-    let end = rest.iter().position(|byte| *byte == 0)?;
+    let end = memchr::memchr(0, rest)?;
     std::str::from_utf8(rest.get(..end)?).ok()
 }
 

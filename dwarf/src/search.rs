@@ -7,7 +7,6 @@ use crate::module::{DieRef, Module};
 use crate::names::NameQuery;
 use crate::source::{LineLocation, SourceFile, SourceLocation};
 use crate::symbol::Symbol;
-use crate::symtab::SymbolTable;
 use crate::types::{Member, TypeId};
 use crate::unit::{DebugInfo, Unit, flag};
 use crate::variable::{Variable, VariableKind};
@@ -40,7 +39,7 @@ pub(crate) fn function(module: &Module, info: &DebugInfo, die: DieRef) -> Option
 }
 
 /// Function symbols by readable name.
-pub(crate) fn function_symbols(table: &SymbolTable, name: &str) -> Vec<Symbol> {
+pub(crate) fn function_symbols(module: &Module, name: &str) -> Vec<Symbol> {
     let query = NameQuery::new(name);
     let base = query.base();
     // Manglings spell identifiers out, so a symbol without the last one is another's;
@@ -49,21 +48,17 @@ pub(crate) fn function_symbols(table: &SymbolTable, name: &str) -> Vec<Symbol> {
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         && !base.is_empty();
-    table
-        .functions()
-        .filter(|symbol| {
-            if symbol.name == name {
-                return true;
-            }
-            if !symbol.name.starts_with('_') || (spelled && !symbol.name.contains(base)) {
-                return false;
-            }
-            match cpp_or_rust_name(symbol.name) {
-                Some(readable) => query.matches(&readable),
-                None => false,
-            }
-        })
-        .collect()
+    let mut symbols = if spelled {
+        module.functions_spelled_with(base)
+    } else {
+        module.functions_by_symbol()
+    };
+    symbols.retain(|symbol| {
+        symbol.name == name
+            || symbol.name.starts_with('_')
+                && cpp_or_rust_name(symbol.name).is_some_and(|readable| query.matches(&readable))
+    });
+    symbols
 }
 
 fn cpp_or_rust_name(symbol: &str) -> Option<String> {

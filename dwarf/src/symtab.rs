@@ -6,6 +6,7 @@ use crate::object::{Image, Section, string_at, u16_at, u32_at, u64_at};
 use crate::symbol::{Symbol, SymbolKind};
 use rustc_hash::FxHashMap;
 use std::hash::{BuildHasher, BuildHasherDefault};
+use std::ops::Range;
 use std::sync::OnceLock;
 
 const SHT_SYMTAB: u32 = 2;
@@ -38,18 +39,9 @@ impl SymbolTable {
     pub(crate) fn read(image: &Image, debug: Option<&Image>) -> SymbolTable {
         let mut entries = Vec::new();
         let mut tls = Vec::new();
-        let table_of = |image: &Image, kind: u32| {
-            image
-                .sections
-                .iter()
-                .any(|section| section.kind == kind && section.size > 0)
-        };
-        if table_of(image, SHT_SYMTAB) {
-            read_table(image, image, SHT_SYMTAB, &mut entries, &mut tls);
-        } else if let Some(debug) = debug {
-            read_table(debug, image, SHT_SYMTAB, &mut entries, &mut tls);
+        for (holder, kind) in tables(image, debug) {
+            read_table(holder, image, kind, &mut entries, &mut tls);
         }
-        read_table(image, image, SHT_DYNSYM, &mut entries, &mut tls);
         if image.machine == Machine::X86_64 {
             read_plt(image, &mut entries);
         }
@@ -241,58 +233,111 @@ fn read_table(
 ) {
     for (data, strings) in records(holder, kind) {
         entries.reserve(data.len() / SYMBOL_SIZE);
-        for raw in data.chunks_exact(SYMBOL_SIZE) {
-            let Some((name, info, shndx, value, size)) = raw_symbol(raw) else {
-                continue;
-            };
-            // SHN_UNDEF, SHN_ABS
-            if shndx == 0 || shndx == 0xfff1 {
-                continue;
+        let found = data.chunks_exact(SYMBOL_SIZE);
+        for entry in found.filter_map(|raw| entry(raw, strings, image)) {
+            match entry.symbol.kind {
+                SymbolKind::ThreadLocal => tls.push(entry.symbol),
+                _ => entries.push(entry),
             }
-            let Some(name) = string_at(strings, name as usize).filter(|name| !name.is_empty())
-            else {
-                continue;
-            };
-            let mut symbol = Symbol {
-                name,
-                addr: FileAddr(value),
-                size,
-                kind: SymbolKind::Object,
-            };
-            let untyped = match info & 0xf {
-                0 => {
-                    // Labels of assembler: code if they point at code. Mapping symbols of
-                    // AArch64 ($x, $d) and local labels mean nothing to people.
-                    if name.starts_with('$') || name.starts_with(".L") {
-                        continue;
-                    }
-                    if image.is_code(value) {
-                        symbol.kind = SymbolKind::Function;
-                    }
-                    true
-                }
-                1 => false,
-                2 => {
-                    symbol.kind = SymbolKind::Function;
-                    false
-                }
-                6 => {
-                    symbol.kind = SymbolKind::ThreadLocal;
-                    tls.push(symbol);
-                    continue;
-                }
-                10 => {
-                    symbol.kind = SymbolKind::IndirectFunction;
-                    false
-                }
-                _ => continue,
-            };
-            entries.push(Entry {
-                symbol,
-                rank: binding_rank(info) + if untyped { 4 } else { 0 },
-            });
         }
     }
+}
+
+/// What a record says, if it is of use to anybody.
+fn entry(raw: &[u8], strings: &'static [u8], image: &Image) -> Option<Entry> {
+    let (name, info, shndx, value, size) = raw_symbol(raw)?;
+    // SHN_UNDEF, SHN_ABS
+    if shndx == 0 || shndx == 0xfff1 {
+        return None;
+    }
+    let kind = match info & 0xf {
+        // Labels of assembler: code if they point at code.
+        0 if image.is_code(value) => SymbolKind::Function,
+        0 | 1 => SymbolKind::Object,
+        2 => SymbolKind::Function,
+        6 => SymbolKind::ThreadLocal,
+        10 => SymbolKind::IndirectFunction,
+        _ => return None,
+    };
+    let untyped = info & 0xf == 0;
+    let name = string_at(strings, name as usize).filter(|name| !name.is_empty())?;
+    // Mapping symbols of AArch64 ($x, $d) and local labels mean nothing to people.
+    if untyped && (name.starts_with('$') || name.starts_with(".L")) {
+        return None;
+    }
+    Some(Entry {
+        symbol: Symbol {
+            name,
+            addr: FileAddr(value),
+            size,
+            kind,
+        },
+        rank: binding_rank(info) + if untyped { 4 } else { 0 },
+    })
+}
+
+/// The tables that hold an image's symbols: its own, or its debug file's in the place of a
+/// stripped one.
+fn tables<'a>(image: &'a Image, debug: Option<&'a Image>) -> [(&'a Image, u32); 2] {
+    let has_own = image
+        .sections
+        .iter()
+        .any(|section| section.kind == SHT_SYMTAB && section.size > 0);
+    let holder = debug.filter(|_| !has_own).unwrap_or(image);
+    [(holder, SHT_SYMTAB), (image, SHT_DYNSYM)]
+}
+
+/// The symbols of code whose raw names contain `text`, by one search through the strings:
+/// cheaper than sorting the tables for the few symbols that a name asks for.
+pub(crate) fn functions_spelled_with(
+    image: &Image,
+    debug: Option<&Image>,
+    text: &str,
+) -> Vec<Symbol> {
+    let mut found = Vec::new();
+    for (holder, kind) in tables(image, debug) {
+        for (data, strings) in records(holder, kind) {
+            let starts = starts_of_strings_with(strings, text.as_bytes());
+            if starts.is_empty() {
+                continue;
+            }
+            let spelled = |raw: &&[u8]| {
+                let name = u32_at(raw, 0).unwrap_or(0) as usize;
+                let next = starts.partition_point(|range| range.end <= name);
+                starts.get(next).is_some_and(|range| range.contains(&name))
+            };
+            let fitting = data.chunks_exact(SYMBOL_SIZE).filter(spelled);
+            let symbols = fitting
+                .filter_map(|raw| entry(raw, strings, image))
+                .map(|entry| entry.symbol)
+                .filter(|symbol| {
+                    matches!(
+                        symbol.kind,
+                        SymbolKind::Function | SymbolKind::IndirectFunction
+                    )
+                });
+            found.extend(symbols);
+        }
+    }
+    // `.symtab` repeats what `.dynsym` has.
+    found.sort_unstable_by_key(|symbol| (symbol.addr, symbol.name));
+    found.dedup();
+    found
+}
+
+/// Where strings that contain `text` may start: tables share the ends of strings, so a string
+/// starts anywhere between the end of the one before and the last occurrence.
+fn starts_of_strings_with(strings: &[u8], text: &[u8]) -> Vec<Range<usize>> {
+    let mut starts: Vec<Range<usize>> = Vec::new();
+    for at in memchr::memmem::find_iter(strings, text) {
+        let head = strings.get(..at).unwrap_or_default();
+        let start = memchr::memrchr(0, head).map_or(0, |nul| nul + 1);
+        match starts.last_mut() {
+            Some(last) if last.start == start => last.end = at + 1,
+            _ => starts.push(start..at + 1),
+        }
+    }
+    starts
 }
 
 fn raw_symbol(raw: &[u8]) -> Option<(u32, u8, u16, u64, u64)> {
@@ -381,5 +426,25 @@ fn read_plt(image: &Image, entries: &mut Vec<Entry>) {
                 });
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::starts_of_strings_with;
+
+    #[test]
+    fn strings_that_share_their_ends_are_found() {
+        let strings = b"\0reprint\0print_all\0other\0";
+        let found = starts_of_strings_with(strings, b"print");
+        // "reprint" may start at 1, "eprint" at 2, "print" at 3; "rint" has none.
+        assert_eq!(found, [1..4, 9..10]);
+        assert_eq!(
+            starts_of_strings_with(b"\0aXbXc\0", b"X"),
+            [1..5],
+            "up to the last occurrence"
+        );
+        assert!(starts_of_strings_with(strings, b"absent").is_empty());
+        assert_eq!(starts_of_strings_with(b"print", b"print"), [0..1]);
     }
 }
