@@ -2,6 +2,7 @@
 
 mod condition;
 mod freshness;
+mod function;
 mod locations;
 mod pattern;
 mod resolve;
@@ -17,6 +18,7 @@ use crate::stack::FrameKey;
 use crate::value::Limits;
 use condition::{HitCondition, Segment};
 use dwarf::{Language, LoadAddr};
+use function::Named;
 use pattern::Pattern;
 use rustc_hash::FxHashMap;
 use site::Owner;
@@ -123,6 +125,13 @@ struct Program {
     message: Option<Rc<[Segment]>>,
 }
 
+/// How a breakpoint's places are looked for, and what was found.
+enum Search {
+    Line,
+    Function(Named),
+    Functions(Pattern),
+}
+
 struct Breakpoint {
     spec: Spec,
     options: BreakpointOptions,
@@ -136,8 +145,7 @@ struct Breakpoint {
     pending: Option<String>,
     /// What else there is to know of it once it is bound.
     note: Option<String>,
-    /// What its function's name is, if it is one.
-    pattern: Option<Pattern>,
+    search: Search,
 }
 
 impl Breakpoint {
@@ -152,7 +160,7 @@ impl Breakpoint {
             failure: None,
             pending: None,
             note: None,
-            pattern: None,
+            search: Search::Line,
         };
         breakpoint.set_options(options);
         breakpoint
@@ -171,11 +179,11 @@ impl Breakpoint {
         self.program = Program::default();
         self.hit = None;
         if let Spec::Function(name) = &self.spec
-            && self.pattern.is_none()
+            && matches!(self.search, Search::Line)
         {
             match Pattern::parse(name) {
-                None => {}
-                Some(Ok(pattern)) => self.pattern = Some(pattern),
+                None => self.search = Search::Function(Named::new(name)),
+                Some(Ok(pattern)) => self.search = Search::Functions(pattern),
                 Some(Err(error)) => self.failure = Some(error),
             }
         }
@@ -360,9 +368,19 @@ impl Debugger {
         };
         let before = breakpoint.bound.len();
         let said = breakpoint.pending.clone();
-        let resolved = match &mut breakpoint.pattern {
-            Some(pattern) => pattern.resolve(&self.modules),
-            None => resolve::resolve(&breakpoint.spec, &self.modules),
+        let resolved = match (&mut breakpoint.search, &breakpoint.spec) {
+            (Search::Function(named), _) => named.resolve(&self.modules),
+            (Search::Functions(pattern), _) => pattern.resolve(&self.modules),
+            (
+                Search::Line,
+                Spec::Line {
+                    source,
+                    line,
+                    column,
+                },
+            ) => resolve::resolve(source, *line, *column, &self.modules),
+            // A pattern that is none.
+            (Search::Line, Spec::Function(_)) => return false,
         };
         let os = &*self.os;
         for module in &resolved.unread {

@@ -1,15 +1,13 @@
-//! From what was asked for to addresses: lines to every instance of their code, functions to
-//! the place behind their prologue.
+//! From lines to addresses: every instance of their code; functions to the place behind their
+//! prologue.
 
+use super::Bound;
 use super::locations::statements;
 use super::sources::{Files, files_of, no_such_source};
-use super::{Bound, Spec};
 use crate::arch::x86_64;
 use crate::modules::{Loaded, Modules};
 use crate::stack::{calls_at_body, calls_beginning_at};
-use dwarf::{
-    FileAddr, Function, InlinedSubroutine, LineLocation, Machine, Module, SourceFile, SymbolKind,
-};
+use dwarf::{FileAddr, Function, InlinedSubroutine, LineLocation, Machine, Module, SourceFile};
 use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,24 +28,15 @@ pub struct Resolved {
     pub unread: Vec<Arc<Module>>,
 }
 
-/// Looks for the places of a breakpoint.
-pub fn resolve(spec: &Spec, modules: &Modules) -> Resolved {
-    match spec {
-        Spec::Line {
-            source,
-            line,
-            column,
-        } => {
-            let files = files_of(source, modules);
-            let (bound, why) = resolve_line(source, *line, *column, &files, modules);
-            Resolved {
-                note: files.by_end.map(|path| by_end(&path)),
-                bound,
-                why,
-                ..Resolved::default()
-            }
-        }
-        Spec::Function(name) => resolve_function(name, modules),
+/// The places of a line.
+pub fn resolve(source: &Path, line: u32, column: Option<u32>, modules: &Modules) -> Resolved {
+    let files = files_of(source, modules);
+    let (bound, why) = resolve_line(source, line, column, &files, modules);
+    Resolved {
+        note: files.by_end.map(|path| by_end(&path)),
+        bound,
+        why,
+        ..Resolved::default()
     }
 }
 
@@ -213,7 +202,7 @@ fn behind_prologue(module: &Module, addr: FileAddr) -> FileAddr {
     }
 }
 
-fn bind(loaded: &Loaded, addr: FileAddr) -> Bound {
+pub fn bind(loaded: &Loaded, addr: FileAddr) -> Bound {
     let source = loaded
         .module
         .row_at(addr)
@@ -248,60 +237,9 @@ fn no_code(files: &[(&Loaded, Arc<SourceFile>)], line: u32) -> String {
     )
 }
 
-fn resolve_function(name: &str, modules: &Modules) -> Resolved {
-    let mut resolved = Resolved::default();
-    let mut unread = Vec::new();
-    for loaded in &modules.loaded {
-        let found = if loaded.module.has_names() {
-            by_names(name, loaded)
-        } else {
-            unread.push(loaded);
-            Vec::new()
-        };
-        let places = if found.is_empty() {
-            by_symbols(name, loaded)
-        } else {
-            found
-        };
-        resolved.bound.extend(places);
-    }
-    let bound = &mut resolved.bound;
-    bound.sort_by_key(|bound| bound.addr);
-    bound.dedup_by_key(|bound| bound.addr);
-    // Names know of more than symbols do: inlined copies, and functions whose symbols were
-    // stripped. A library of the system's is read for them only if nobody else has any.
-    let found = !bound.is_empty();
-    unread.retain(|loaded| !found || !loaded.is_of_the_system());
-    resolved.why = match (found, unread.is_empty()) {
-        (true, _) => None,
-        (false, true) => Some(format!(
-            "no loaded image has a function `{name}`; the breakpoint binds when one is loaded that does"
-        )),
-        (false, false) => Some(format!("looking for `{name}` in the debug info")),
-    };
-    let unread = unread.into_iter().map(|loaded| Arc::clone(&loaded.module));
-    resolved.unread = unread.collect();
-    resolved
-}
-
-fn by_names(name: &str, loaded: &Loaded) -> Vec<Bound> {
-    let module = &loaded.module;
-    let functions = module.functions_named(name);
-    let mut bound: Vec<Bound> = functions
-        .iter()
-        .map(|function| bind_body(loaded, function))
-        .collect();
-    for entry in module.inlined_named(name) {
-        let mut place = bind(loaded, entry);
-        place.hidden = calls_beginning_at(module, entry).saturating_sub(1);
-        bound.push(place);
-    }
-    bound
-}
-
 /// The body of a function, seen as the function itself although its first line may be that of
 /// an inlined call.
-fn bind_body(loaded: &Loaded, function: &Function) -> Bound {
+pub fn bind_body(loaded: &Loaded, function: &Function) -> Bound {
     let addr = loaded.module.body_start(function);
     let mut place = bind(loaded, addr);
     place.hidden = calls_at_body(function, addr);
@@ -312,22 +250,6 @@ fn bind_body(loaded: &Loaded, function: &Function) -> Bound {
         place.source = Some((site.file.path.clone(), site.line, site.column));
     }
     place
-}
-
-/// Functions by their symbols; those with debug info, if there are any.
-fn by_symbols(name: &str, loaded: &Loaded) -> Vec<Bound> {
-    let module = &loaded.module;
-    let (mut known, mut unknown) = (Vec::new(), Vec::new());
-    for symbol in module.function_symbols(name) {
-        if symbol.kind != SymbolKind::Function || symbol.addr.0 == 0 {
-            continue;
-        }
-        match at_symbol(loaded, symbol.addr) {
-            (place, true) => known.push(place),
-            (place, false) => unknown.push(place),
-        }
-    }
-    if known.is_empty() { unknown } else { known }
 }
 
 /// The place of the function that a symbol is for, and whether it has debug info.
