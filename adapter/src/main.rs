@@ -30,6 +30,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
+use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 
 /// A native debugger for C, C++ and Rust; without a command it speaks the Debug Adapter
@@ -105,6 +106,9 @@ fn addresses(text: &str) -> Result<Addresses, String> {
     }
 }
 
+/// How long files for the next session may take to be written when this one is over.
+const LAST_WRITES: Duration = Duration::from_secs(2);
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let command = cli.command.unwrap_or(Command::Dap(cli.dap));
@@ -112,7 +116,7 @@ fn main() -> ExitCode {
         // Before the first thread.
         engine::os::prepare();
     }
-    match command {
+    let code = match command {
         Command::Dap(options) => dap(options),
         Command::Run(options) => {
             start_log(None);
@@ -131,7 +135,9 @@ fn main() -> ExitCode {
             let program = command.next().unwrap_or_default().into();
             terminal::launch_in_terminal(&connect, disable_aslr, program, command.collect())
         }
-    }
+    };
+    engine::finish_keeping(LAST_WRITES);
+    code
 }
 
 fn dap(options: Dap) -> ExitCode {

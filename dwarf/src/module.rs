@@ -86,6 +86,8 @@ pub struct Module {
     /// Tells modules apart, for caches: no two modules of a process have the same.
     pub(crate) identity: u64,
     pub(crate) image: Image,
+    /// Where what was worked out is kept between sessions.
+    folder: OnceLock<PathBuf>,
     debug_image: OnceLock<Option<Image>>,
     info: OnceLock<Option<DebugInfo>>,
     symbols: OnceLock<SymbolTable>,
@@ -140,6 +142,7 @@ impl Module {
         Module {
             identity: NEXT.fetch_add(1, Ordering::Relaxed),
             image,
+            folder: OnceLock::new(),
             debug_image: OnceLock::new(),
             info: OnceLock::new(),
             symbols: OnceLock::new(),
@@ -148,6 +151,16 @@ impl Module {
             functions: RwLock::default(),
             types: RwLock::default(),
         }
+    }
+
+    /// Keeps what takes long to work out in `folder` between sessions: names, and inflated
+    /// sections. To be said before anything is asked.
+    pub fn keep_in(&self, folder: &Path) {
+        self.folder.get_or_init(|| folder.to_owned());
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        self.folder.get().map(PathBuf::as_path)
     }
 
     /// The separate debug file, looked for when first needed.
@@ -166,7 +179,7 @@ impl Module {
                     return None;
                 }
                 let supplementary = locate::supplementary_file(holder);
-                DebugInfo::open(&self.image, holder, supplementary.as_ref())
+                DebugInfo::open(&self.image, holder, supplementary.as_ref(), self.folder())
             })
             .as_ref()
     }
@@ -189,14 +202,14 @@ impl Module {
         self.index.get().is_some() || self.info().is_none()
     }
 
-    /// Makes names ready, from the index kept in `cache` where there is one, else by reading
-    /// all units, in parallel; then the index is kept there. To be called from a thread that
-    /// may take its time.
-    pub fn prepare_names(&self, cache: Option<&Path>) {
+    /// Makes names ready, from the index that was kept where there is one, else by reading all
+    /// units, in parallel; then the index is kept. To be called from a thread that may take
+    /// its time.
+    pub fn prepare_names(&self) {
         let Some(info) = self.info() else {
             return;
         };
-        let place = cache.zip(self.image.build_id);
+        let place = self.folder().zip(self.image.build_id);
         let size = self.debug_size();
         self.index.get_or_init(|| {
             let kept = place.and_then(|(folder, id)| index::cache::load(folder, id, size));

@@ -5,9 +5,9 @@
 //! cache by file identity keeps re-opening from mapping twice.
 
 use crate::addr::{AddrRange, FileAddr};
+use crate::compressed::Compressed;
 use crate::error::Error;
 use crate::module::{Machine, Segment};
-use object::{CompressedData, CompressionFormat};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -20,11 +20,8 @@ const PT_GNU_EH_FRAME: u32 = 0x6474_e550;
 const SHT_NOBITS: u32 = 8;
 const SHF_ALLOC: u64 = 2;
 const SHF_EXECINSTR: u64 = 4;
-const SHF_COMPRESSED: u64 = 0x800;
+pub(crate) const SHF_COMPRESSED: u64 = 0x800;
 const NT_GNU_BUILD_ID: u32 = 3;
-
-/// No section may decompress to more than this.
-const MAX_DECOMPRESSED: u64 = 1 << 36;
 
 /// What makes a file the same file: device, inode, size, modification time.
 pub(crate) type FileIdentity = (u64, u64, u64, i128);
@@ -55,7 +52,7 @@ pub(crate) struct Section {
     pub(crate) offset: u64,
     pub(crate) size: u64,
     pub(crate) link: u32,
-    decompressed: OnceLock<&'static [u8]>,
+    pub(crate) decompressed: OnceLock<&'static [u8]>,
 }
 
 /// What tells the file at `path` from others.
@@ -290,50 +287,26 @@ impl Image {
             tracing::debug!(path = %self.path.display(), section = section.name, "section outside the file");
             return &[];
         };
-        let compressed = if section.flags & SHF_COMPRESSED != 0 {
-            // gABI "Elf64_Chdr": type, reserved, size, alignment.
-            (u32_at(raw, 0), u64_at(raw, 8), raw.get(24..))
-        } else if section.name.starts_with(".zdebug_") && raw.starts_with(b"ZLIB") {
-            let size = raw.get(4..12).and_then(|size| size.try_into().ok());
-            (Some(1), size.map(u64::from_be_bytes), raw.get(12..))
-        } else {
+        let Some(compressed) = Compressed::of(section, raw) else {
             return raw;
         };
-        section.decompressed.get_or_init(|| {
-            let (Some(kind), Some(size), Some(data)) = compressed else {
-                return &[];
-            };
-            let format = match kind {
-                1 => CompressionFormat::Zlib,
-                2 => CompressionFormat::Zstandard,
-                _ => CompressionFormat::Unknown,
-            };
-            // Deflate makes at most 1032 bytes of one; zstd's runs can be longer, but no
-            // debug section is one run.
-            let bound = (data.len() as u64)
-                .saturating_mul(1 << 14)
-                .min(MAX_DECOMPRESSED);
-            if size > bound {
-                tracing::debug!(
-                    section = section.name,
-                    size,
-                    "implausible size of a compressed section"
-                );
-                return &[];
-            }
-            let data = CompressedData {
-                format,
-                data,
-                uncompressed_size: size,
-            };
-            match data.decompress() {
-                Ok(bytes) => Box::leak(bytes.into_owned().into_boxed_slice()),
+        section
+            .decompressed
+            .get_or_init(|| match compressed.inflate() {
+                Ok(bytes) => Box::leak(bytes.into_boxed_slice()),
                 Err(error) => {
-                    tracing::debug!(section = section.name, %error, "cannot decompress");
+                    tracing::debug!(path = %self.path.display(), section = section.name, %error, "cannot decompress");
                     &[]
                 }
-            }
-        })
+            })
+    }
+
+    /// How a section is compressed, if it is.
+    pub(crate) fn compressed(&self, section: &Section) -> Option<Compressed> {
+        if section.kind == SHT_NOBITS {
+            return None;
+        }
+        Compressed::of(section, slice(self.data, section.offset, section.size)?)
     }
 
     /// Contents of the section of that name (or its old compressed spelling); empty if missing.

@@ -1,39 +1,33 @@
 //! The DWARF sections of an image.
 
+use crate::compressed;
 use crate::object::Image;
 use crate::unit::R;
 use gimli::{LittleEndian, SectionId};
+use std::path::Path;
 
-/// The debug sections of an image or a separate debug file.
-pub(crate) fn load_sections(image: &Image) -> gimli::Dwarf<R> {
-    let wanted = |id: SectionId| {
-        !matches!(
-            id,
-            SectionId::DebugMacinfo
-                | SectionId::DebugMacro
-                | SectionId::DebugNames
-                | SectionId::DebugCuIndex
-                | SectionId::DebugTuIndex
-        )
-    };
-    // Compressed sections are independent of each other; plain ones cost nothing here.
-    if image
-        .sections
-        .iter()
-        .any(|section| section.flags & 0x800 != 0 || section.name.starts_with(".zdebug_"))
-    {
-        use rayon::prelude::*;
-        image
-            .sections
-            .par_iter()
-            .filter(|section| {
-                section.name.starts_with(".debug_") || section.name.starts_with(".zdebug_")
-            })
-            .for_each(|section| {
-                image.contents(section);
-            });
-    }
-    load(image, |id| wanted(id).then(|| id.name()))
+/// What is read of a file's debug info. Macros are not, and indexes are asked for by themselves.
+const READ: [SectionId; 13] = [
+    SectionId::DebugAbbrev,
+    SectionId::DebugAddr,
+    SectionId::DebugAranges,
+    SectionId::DebugInfo,
+    SectionId::DebugLine,
+    SectionId::DebugLineStr,
+    SectionId::DebugLoc,
+    SectionId::DebugLocLists,
+    SectionId::DebugRanges,
+    SectionId::DebugRngLists,
+    SectionId::DebugStr,
+    SectionId::DebugStrOffsets,
+    SectionId::DebugTypes,
+];
+
+/// The debug sections of an image or a separate debug file; compressed ones are kept inflated
+/// in the folder, if there is one.
+pub(crate) fn load_sections(image: &Image, folder: Option<&Path>) -> gimli::Dwarf<R> {
+    compressed::inflate(image, &READ.map(|id| id.name()), folder);
+    load(image, |id| READ.contains(&id).then(|| id.name()))
 }
 
 /// The sections of a split file (DWARF 5 §7.3.2). gcc leaves every type unit in a section of

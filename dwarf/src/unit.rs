@@ -19,6 +19,7 @@ use gimli::{
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::path::Path;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 /// All readers: the bytes live as long as the process does.
@@ -74,15 +75,17 @@ pub(crate) struct Unit {
 }
 
 impl DebugInfo {
-    /// Walks the unit headers; `None` if there are none.
+    /// Walks the unit headers; `None` if there are none. What had to be inflated is kept in
+    /// `folder`, if there is one.
     pub(crate) fn open(
         image: &Image,
         holder: &Image,
         supplementary: Option<&Image>,
+        folder: Option<&Path>,
     ) -> Option<DebugInfo> {
-        let mut dwarf = load_sections(holder);
+        let mut dwarf = load_sections(holder, folder);
         if let Some(supplementary) = supplementary {
-            dwarf.set_sup(load_sections(supplementary));
+            dwarf.set_sup(load_sections(supplementary, folder));
         }
         let mut slots = Vec::new();
         let mut push = |header| {

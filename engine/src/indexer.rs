@@ -3,7 +3,6 @@
 use crate::os::Waker;
 use dwarf::Module;
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -11,8 +10,6 @@ use std::sync::mpsc::{Sender, channel};
 /// The thread, once there was something for it to do.
 #[derive(Default)]
 pub struct Indexer {
-    /// Where indexes are kept between sessions; `None`: nowhere.
-    pub cache: Option<PathBuf>,
     queue: Option<Sender<Arc<Module>>>,
     /// Images that were asked for, by their address: they stay loaded as long as we live.
     asked: HashSet<usize>,
@@ -36,7 +33,7 @@ impl Indexer {
 
     fn start(&self, waker: Waker) -> Option<Sender<Arc<Module>>> {
         let (queue, modules) = channel::<Arc<Module>>();
-        let (news, cache) = (Arc::clone(&self.news), self.cache.clone());
+        let news = Arc::clone(&self.news);
         // Threads of their own that give way to all others: what a request or the debuggee
         // needs a core for never stands behind names.
         let threads = rayon::ThreadPoolBuilder::new()
@@ -48,7 +45,7 @@ impl Indexer {
         let work = move || {
             for module in modules {
                 let began = std::time::Instant::now();
-                threads.install(|| module.prepare_names(cache.as_deref()));
+                threads.install(|| module.prepare_names());
                 tracing::info!(image = %module.path().display(), took = ?began.elapsed(), "names are ready");
                 news.store(true, Ordering::Release);
                 waker.wake();

@@ -32,7 +32,7 @@ pub use debugger::{
     Debugger, Granularity, Launch, ModuleId, ModuleInfo, State, StdioTarget, StepKind, ThreadInfo,
     Wait,
 };
-pub use dwarf::{Language, LoadAddr, SourceFile, SourceLocation, SymbolStatus};
+pub use dwarf::{Language, LoadAddr, SourceFile, SourceLocation, SymbolStatus, finish_keeping};
 pub use error::Error;
 pub use eval::Purpose;
 pub use event::{Event, ExitStatus, OutputStream, Signal, SignalInfo, Stop, StopReason, ThreadId};

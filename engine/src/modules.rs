@@ -69,6 +69,8 @@ impl Loaded {
 pub struct Modules {
     pub loaded: Vec<Loaded>,
     next_id: u32,
+    /// Where what is worked out about images is kept between sessions; `None`: nowhere.
+    pub cache: Option<PathBuf>,
     /// What went wrong with images, for the console.
     pub notes: Vec<String>,
     /// Images that could not be opened.
@@ -116,6 +118,9 @@ impl Modules {
         listed: bool,
     ) -> ModuleId {
         self.catch_entries.take();
+        if let Some(folder) = &self.cache {
+            module.keep_in(folder);
+        }
         let id = ModuleId(self.next_id);
         self.next_id += 1;
         let range = module.load_range();

@@ -13,29 +13,19 @@
 //! A wrong entry misleads nobody: what a key finds is looked up and compared by name.
 
 use super::{NameIndex, Names};
+use crate::keep;
 use crate::object;
-use std::fs;
 use std::hash::Hasher;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::io;
+use std::path::Path;
 
 /// Raise the number when the tables, the keys' hash or what is indexed changes.
 const MAGIC: &[u8; 16] = b"stillpoint.nam.1";
 const HEADER: usize = 16 + 8 + 4 * 8 + 8;
 /// Bytes of an entry.
 pub(super) const ENTRY: usize = 12;
-/// The folder's files together take no more than this; the ones used least recently go first.
-const MOST_BYTES: u64 = 1 << 30;
-
-/// The file of an image in the cache's folder; `None` without a build-id.
-fn file(folder: &Path, build_id: &[u8]) -> Option<PathBuf> {
-    if build_id.len() < 8 || build_id.len() > 64 {
-        return None;
-    }
-    let name: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
-    Some(folder.join(name + ".names"))
-}
+/// The kind of file in the folder.
+const KIND: &str = "names";
 
 fn header(debug_size: u64, counts: [usize; 4]) -> Vec<u8> {
     let mut header = MAGIC.to_vec();
@@ -51,7 +41,7 @@ fn header(debug_size: u64, counts: [usize; 4]) -> Vec<u8> {
 
 /// The index of an image, if the folder has one that fits.
 pub(crate) fn load(folder: &Path, build_id: &[u8], debug_size: u64) -> Option<NameIndex> {
-    let path = file(folder, build_id)?;
+    let path = keep::file(folder, build_id, KIND)?;
     let (data, _) = object::map(&path).ok()?;
     let mut counts = [0; 4];
     for (index, count) in counts.iter_mut().enumerate() {
@@ -75,10 +65,7 @@ pub(crate) fn load(folder: &Path, build_id: &[u8], debug_size: u64) -> Option<Na
     if !rest.is_empty() {
         return None;
     }
-    // Used just now: it is the last to be thrown away.
-    if let Ok(file) = fs::File::options().write(true).open(&path) {
-        let _ = file.set_modified(SystemTime::now());
-    }
+    keep::used(&path);
     Some(index)
 }
 
@@ -92,60 +79,26 @@ pub(crate) fn store(
     debug_size: u64,
     index: &NameIndex,
 ) -> io::Result<()> {
-    let Some(path) = file(folder, build_id) else {
+    let Some(path) = keep::file(folder, build_id, KIND) else {
         return Ok(());
     };
-    fs::create_dir_all(folder)?;
     let tables = [
         &index.functions,
         &index.inlined,
         &index.types,
         &index.statics,
     ];
-    let temporary = folder.join(format!(".{}.tmp", std::process::id()));
-    let written = (|| {
-        let mut out = io::BufWriter::new(fs::File::create(&temporary)?);
+    keep::write(&path, |out| {
         out.write_all(&header(debug_size, tables.map(Names::len)))?;
-        for table in tables {
-            table.write(&mut out)?;
-        }
-        out.into_inner()?.sync_data()?;
-        fs::rename(&temporary, &path)
-    })();
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written?;
-    trim(folder, MOST_BYTES)
-}
-
-/// Throws away what was used least recently until the rest is small enough.
-fn trim(folder: &Path, most: u64) -> io::Result<()> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let metadata = entry.metadata()?;
-        if metadata.is_file() {
-            let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-            files.push((used, metadata.len(), entry.path()));
-        }
-    }
-    files.sort_unstable();
-    let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
-    for (_, size, path) in files {
-        if total <= most {
-            break;
-        }
-        fs::remove_file(path)?;
-        total -= size;
-    }
-    Ok(())
+        tables.into_iter().try_for_each(|table| table.write(out))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::module::DieRef;
+    use std::fs;
 
     const BUILD_ID: &[u8] = &[7; 20];
 
@@ -191,7 +144,7 @@ mod tests {
     fn a_damaged_file_is_no_index() {
         let folder = tempfile::tempdir().unwrap();
         store(folder.path(), BUILD_ID, 99, &index()).unwrap();
-        let path = file(folder.path(), BUILD_ID).unwrap();
+        let path = keep::file(folder.path(), BUILD_ID, KIND).unwrap();
         let whole = fs::read(&path).unwrap();
         for len in 0..whole.len() {
             fs::write(&path, &whole[..len]).unwrap();
@@ -209,20 +162,5 @@ mod tests {
         // Whatever it finds, it finds it in bounds and in time.
         let loaded = load(folder.path(), BUILD_ID, 99).unwrap();
         found(&loaded.functions, 5);
-    }
-
-    #[test]
-    fn the_oldest_go_first() {
-        let folder = tempfile::tempdir().unwrap();
-        let day = std::time::Duration::from_secs(86_400);
-        for (age, name) in [(3, "old"), (1, "new"), (2, "middle")] {
-            let path = folder.path().join(name);
-            fs::write(&path, [0; 100]).unwrap();
-            let file = fs::File::options().write(true).open(&path).unwrap();
-            file.set_modified(SystemTime::now() - day * age).unwrap();
-        }
-        trim(folder.path(), 250).unwrap();
-        assert!(!folder.path().join("old").exists());
-        assert!(folder.path().join("middle").exists() && folder.path().join("new").exists());
     }
 }

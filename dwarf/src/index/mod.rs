@@ -81,7 +81,7 @@ impl Names {
     }
 
     /// Writes all of them as [`cache`] wants them.
-    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Names::Built(entries) => {
                 for (key, unit, offset) in entries {

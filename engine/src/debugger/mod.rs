@@ -125,9 +125,10 @@ impl Debugger {
             .is_some_and(|cancel| cancel.load(Ordering::Relaxed))
     }
 
-    /// Where name indexes are kept between sessions; `None`, as at first: nowhere.
+    /// Where names and inflated debug info are kept between sessions; `None`, as at first:
+    /// nowhere.
     pub fn set_symbol_cache(&mut self, folder: Option<PathBuf>) {
-        self.indexer.cache = folder;
+        self.modules.cache = folder;
     }
 
     // ---- life and death
