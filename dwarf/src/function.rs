@@ -48,6 +48,20 @@ pub struct Scope {
     pub children: Vec<Scope>,
 }
 
+impl Scope {
+    /// The scope directly in this one that holds `addr`. Of several, which gcc's link-time
+    /// optimization makes of scopes that are in each other, the one of the shortest range.
+    pub fn child_at(&self, addr: FileAddr) -> Option<&Scope> {
+        let holding = self.children.iter().filter_map(|child| {
+            let ranges = child.ranges.iter().filter(|range| range.contains(addr));
+            let shortest = ranges.map(|range| range.end.0 - range.start.0).min()?;
+            Some((shortest, child))
+        });
+        let (_, child) = holding.min_by_key(|(length, _)| *length)?;
+        Some(child)
+    }
+}
+
 /// What kind of scope it is.
 #[derive(Clone, Debug)]
 pub enum ScopeKind {
@@ -94,11 +108,7 @@ impl Function {
             scopes: vec![&self.scope],
         }];
         let mut scope = &self.scope;
-        while let Some(child) = scope
-            .children
-            .iter()
-            .find(|child| child.ranges.iter().any(|range| range.contains(addr)))
-        {
+        while let Some(child) = scope.child_at(addr) {
             match &child.kind {
                 ScopeKind::Inlined(call) => frames.push(FunctionFrame {
                     name: &call.name,
@@ -120,5 +130,36 @@ impl Function {
     /// Whether `addr` is in the function.
     pub fn contains(&self, addr: FileAddr) -> bool {
         self.ranges.iter().any(|range| range.contains(addr))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(offset: u64, ranges: &[(u64, u64)]) -> Scope {
+        let range = |(start, end): &(u64, u64)| AddrRange::new(FileAddr(*start), FileAddr(*end));
+        Scope {
+            kind: ScopeKind::Block,
+            id: DieRef { unit: 0, offset },
+            ranges: ranges.iter().map(range).collect(),
+            variables: Vec::new(),
+            children: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn of_scopes_that_overlap_the_shorter_holds_an_address() {
+        let mut scope = block(1, &[(0, 100)]);
+        scope.children = vec![
+            block(2, &[(10, 50), (60, 70)]),
+            block(3, &[(20, 30)]),
+            block(4, &[(60, 70)]),
+        ];
+        let at = |addr| Some(scope.child_at(FileAddr(addr))?.id.offset);
+        assert_eq!(at(25), Some(3));
+        assert_eq!(at(30), Some(2));
+        assert_eq!(at(65), Some(2), "of equals the first");
+        assert_eq!(at(5), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Qualified names of entries, and how a name a person typed matches one.
 
 use crate::demangle::{cpp_function_name, rust_path};
-use crate::module::{DieRef, Language};
+use crate::module::{DieRef, Language, demangle};
 use crate::unit::{DebugInfo, Entry, MAX_HOPS, Unit};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -38,6 +38,12 @@ impl DebugInfo {
             && let Some(path) = cpp_function_name(symbol)
         {
             return path;
+        }
+        // clang gives the initializer of a file's globals a symbol and no name.
+        if name.is_empty()
+            && let Some(symbol) = self.linkage_name(unit, entry)
+        {
+            return demangle(symbol).into_owned();
         }
         name
     }

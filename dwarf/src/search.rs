@@ -148,11 +148,7 @@ fn instance_at(module: &Module, addr: FileAddr) -> (u64, u64) {
     };
     let mut instance = function.id;
     let mut scope: &Scope = &function.scope;
-    while let Some(child) = scope
-        .children
-        .iter()
-        .find(|child| child.ranges.iter().any(|range| range.contains(addr)))
-    {
+    while let Some(child) = scope.child_at(addr) {
         if matches!(child.kind, ScopeKind::Inlined(_)) {
             instance = child.id;
         }
