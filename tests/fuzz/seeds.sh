@@ -1,0 +1,175 @@
+#!/usr/bin/env bash
+# Makes the seeds of corpus/ anew, from small sources: gcc, g++, rustc, binutils. What they are
+# made of is pinned by the files that are committed; findings there are left alone.
+set -euo pipefail
+cd "$(dirname "$0")"
+corpus=$PWD/corpus
+mark='-=8<=-'
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+mkdir -p "$corpus"/{line,info,location,cfi,names_cache,object}
+
+cat >seed.cpp <<'END'
+namespace ns {
+template <class T> struct Box { T value; unsigned bits : 3; T get() const { return value; } };
+enum class Kind { A, B = 7 };
+struct Base { virtual ~Base(); int id = 1; };
+struct Derived : virtual Base { int more[3]; union { int i; float f; }; static int shared; };
+int Derived::shared = 3;
+}
+static inline int twice(int x) { int y = x * 2; return y; }
+__attribute__((noinline)) int work(int n, ns::Derived &d) {
+    int total = 0;
+    for (int i = 0; i < n; i++) { int v = twice(i) + d.more[i % 3]; total += v; }
+    auto lambda = [&](int x) { return x + total; };
+    return lambda(n) + ns::Derived::shared;
+}
+int run(int argc, ns::Derived &d) {
+    ns::Box<int> box{argc, 1}; ns::Kind kind = ns::Kind::B;
+    return work(argc, d) + box.get() + (int)kind;
+}
+END
+cat >seed.c <<'END'
+struct point { int x, y; };
+static struct point origin = { 1, 2 };
+static const char *names[] = { "one", "two" };
+extern int outside(struct point *, const char *);
+int sum(struct point *p, int n) {
+    int total = p->x + p->y;
+    for (int i = 0; i < n; i++)
+        total += outside(p, names[i & 1]);
+    return total;
+}
+int work(int n) { return sum(&origin, n) * 2; }
+END
+cat >seed.rs <<'END'
+#![no_std]
+pub enum Shape { Circle(u32), Square { side: u64 }, Nothing }
+pub static TOTAL: [u16; 2] = [1, 2];
+#[inline(always)]
+fn area(shape: &Shape) -> Option<u64> {
+    match shape {
+        Shape::Circle(r) => Some(3 * u64::from(*r)),
+        Shape::Square { side } => side.checked_mul(*side),
+        Shape::Nothing => None,
+    }
+}
+#[unsafe(no_mangle)]
+pub fn work(shapes: &[Shape; 3]) -> u64 {
+    let mut sum = u64::from(TOTAL[0]);
+    for shape in shapes { if let Some(area) = area(shape) { sum ^= area; } }
+    sum
+}
+END
+
+# A shared library whose sections are where the targets have them.
+library() { # NAME COMPILER… SOURCE (`true` where seed.o is there already)
+    local name=$1
+    shift
+    "$@" -c -o seed.o
+    gcc -nostdlib -shared -o "$name" seed.o -Wl,--build-id=sha1 -Wl,-z,noseparate-code \
+        -Wl,-z,norelro -Wl,-z,max-page-size=0x100 -Wl,-Ttext=0x1000 -Wl,--section-start=.eh_frame_hdr=0x3000 \
+        -Wl,--section-start=.eh_frame=0x4000
+}
+section() { # FILE NAME
+    rm -f section
+    objcopy --dump-section "$2=section" "$1" copy 2>/dev/null || true
+    if [ -e section ]; then cat section; fi
+}
+# The sections of a file as parts of one input.
+parts() { # FILE SECTION…
+    local file=$1 between= part
+    shift
+    for part in "$@"; do
+        printf '%s' "$between"
+        between=$mark
+        section "$file" "$part"
+    done
+}
+flags=(-g -fPIC -ffile-prefix-map="$work"=/src -fno-stack-protector)
+library plain-5 g++ "${flags[@]}" -O0 -gdwarf-5 seed.cpp
+library optimized-5 g++ "${flags[@]}" -O2 -gdwarf-5 seed.cpp
+library optimized-4 g++ "${flags[@]}" -O2 -gdwarf-4 -fdebug-types-section -fno-dwarf2-cfi-asm seed.cpp
+library c-4 gcc "${flags[@]}" -O1 -gdwarf-4 seed.c
+library c-5 gcc "${flags[@]}" -O2 -gdwarf-5 seed.c
+if command -v clang >/dev/null; then
+    library clang-5 clang "${flags[@]}" -O1 -gdwarf-5 seed.c
+    library clang-4 clang "${flags[@]}" -O1 -gdwarf-4 -gdwarf-aranges seed.c
+fi
+rustc --edition 2024 --crate-type lib --emit obj -g -O -Cpanic=abort -Crelocation-model=pic \
+    --remap-path-prefix "$work=/src" -o seed.o seed.rs
+library rust-4 true
+libraries=(plain-5 optimized-5 optimized-4 c-4 c-5 rust-4)
+for extra in clang-5 clang-4; do if [ -e $extra ]; then libraries+=("$extra"); fi; done
+
+for name in "${libraries[@]}"; do
+    parts "$name" .debug_line .debug_line_str .debug_str >"$corpus/line/$name"
+    parts "$name" .debug_abbrev .debug_info .debug_str .debug_line .debug_line_str \
+        .debug_str_offsets .debug_addr .debug_aranges .debug_ranges .debug_rnglists .debug_loc \
+        .debug_loclists .debug_types >"$corpus/info/$name"
+    {
+        parts "$name" .eh_frame .eh_frame_hdr .debug_frame .text
+        printf '%s\x40\x10\0\0\0\0\0\0\x20\x10\0\0\0\0\0\0%s' "$mark" "$mark"
+    } >"$corpus/cfi/$name"
+done
+# The same rules without a search table, and in .debug_frame alone.
+gcc "${flags[@]}" -O1 -fno-asynchronous-unwind-tables -fno-unwind-tables -c seed.c -o seed.o
+library debug_frame true
+parts debug_frame .eh_frame .nothing .debug_frame .text >"$corpus/cfi/debug_frame"
+parts c-5 .eh_frame .nothing .nothing .text >"$corpus/cfi/scanned"
+parts c-5 .nothing .nothing .nothing .text >"$corpus/cfi/no-rules"
+
+# Whole files: as they are, compressed, split, in two.
+cp plain-5 c-4 "$corpus/object/"
+for kind in zlib zlib-gnu zstd; do
+    objcopy --compress-debug-sections=$kind c-5 "$corpus/object/compressed-$kind" || true
+done
+for version in 4 5; do
+    gcc "${flags[@]}" -O1 -gdwarf-$version -gsplit-dwarf -c seed.c -o seed.o
+    library split-$version true
+    { cat split-$version; printf '%s' "$mark"; cat seed.dwo; } >"$corpus/object/split-$version"
+    # binutils' dwp knows version 4 only.
+    dwp=$([ $version = 4 ] && echo dwp || echo llvm-dwp)
+    if command -v "$dwp" >/dev/null; then
+        "$dwp" seed.dwo -o seed.dwp
+        { cat split-$version; printf '%s' "$mark"; cat seed.dwp; } >"$corpus/object/package-$version"
+    fi
+done
+objcopy --only-keep-debug c-5 image.debug
+objcopy --strip-debug --add-gnu-debuglink=image.debug c-5 stripped
+{ cat stripped; printf '%s' "$mark"; cat image.debug; } >"$corpus/object/debuglink"
+
+# Expressions, one a line: version, frame base, location, parameter, value, member, lists,
+# addresses, memory, registers.
+location() { # NAME PART…
+    local name=$1 between=
+    shift
+    for part in "$@"; do
+        printf '%s%b' "$between" "$part"
+        between=$mark
+    done >"$corpus/location/$name"
+}
+memory='\x40\x10\0\0\0\0\0\0'
+location fbreg '\x05' '\x9c' '\x91\x70' '' '' '\x23\x08' '' '' "$memory"
+location list-5 '\x05' '\x56' '\x50' '' '' '' '\x04\x00\x10\x01\x50\x05\x02\x30\x9f\x00' '' "$memory"
+location list-4 '\x04' '\x56' '\x50' '' '' '' '\0\0\0\0\0\0\0\0\x20\0\0\0\0\0\0\0\x01\0\x50\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0' '' "$memory"
+location entry_value '\x05' '\x9c' '\xa3\x01\x55\x9f' '\x55' '\x76\x70\x06' '' '' '' "$memory"
+location entry_value-4 '\x04' '\x9c' '\xf3\x01\x55\x9f' '\x55' '\xf3\x01\x55' '' '' '' "$memory"
+location pieces '\x05' '\x9c' '\x50\x93\x04\x93\x04\x30\x9f\x93\x02\x9d\x09\x03' '' '' '' '' '' "$memory"
+location typed '\x05' '\x9c' '\xa5\x05\x21\xa8\x24\x76\x00\xa6\x04\x21\xa8\x24\x1e\xa8\x00\x9f' '' '' '' '' '' "$memory"
+location loop '\x05' '\x9c' '\x31\x12\x1c\x2f\xfb\xff\x9f' '' '' '\x28\x01\x00\x06' '' '' "$memory"
+location addrx '\x05' '\x9c' '\xa1\x00\x06\xa2\x01\x22' '' '' '' '\x08\x00\x00\x10\x00' '\x00\x20\0\0\0\0\0\0\x08\0\0\0\0\0\0\0' "$memory"
+location implicit '\x05' '\x9c' '\x9e\x04abcd' '' '' '' '\x02\x01\x02\x01\x50' '' "$memory"
+location called '\x05' '\x9c' '\x98\x59\x00\x99\x59\x00\0\0' '' '' '' '' '' "$memory"
+location implicit_pointer '\x05' '\x9c' '\xa0\x59\0\0\0\x01' '' '' '' '' '' "$memory"
+location parameter_ref '\x05' '\x9c' '\xfa\x59\0\0\0\x9f' '\x55' '\x76\x70\x06' '' '' '' "$memory"
+location tls '\x05' '\x9c' '\x0e\x10\0\0\0\0\0\0\0\x9b\x0e\x10\0\0\0\0\0\0\0\xe0\x1a' '' '' '' '' '' "$memory"
+
+# Counts and tables; without counts the file as a whole.
+entry='\x01\0\0\0\0\0\0\0\x0b\0\0\0'
+printf "\x02\x01\x01%s$entry$entry$entry$entry$entry" "$mark" >"$corpus/names_cache/tables"
+printf '\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff%s'"$entry$entry" "$mark" \
+    >"$corpus/names_cache/counts"
+printf '%sstillpoint.nam.1' "$mark" >"$corpus/names_cache/magic"
+du -sh "$corpus"/*
