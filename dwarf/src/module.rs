@@ -4,7 +4,8 @@ use crate::addr::{AddrRange, FileAddr, LoadAddr};
 use crate::cfi::Cfi;
 use crate::error::Error;
 use crate::function::Function;
-use crate::index::{self, NameIndex};
+use crate::index::gdb_index::UnitsOfNames;
+use crate::index::{self, NameIndex, Names};
 use crate::locate;
 use crate::location::{FrameContext, Location};
 use crate::object::{self, FileIdentity, Image};
@@ -15,7 +16,7 @@ use crate::symtab::{self, SymbolTable};
 use crate::types::{Member, Type, TypeId};
 use crate::unit::DebugInfo;
 use crate::variable::Variable;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, RwLock};
@@ -93,6 +94,7 @@ pub struct Module {
     symbols: OnceLock<SymbolTable>,
     pub(crate) cfi: OnceLock<Cfi>,
     index: OnceLock<NameIndex>,
+    units_of_names: OnceLock<Option<UnitsOfNames>>,
     pub(crate) functions: RwLock<FxHashMap<DieRef, Option<Arc<Function>>>>,
     pub(crate) types: RwLock<FxHashMap<DieRef, Arc<Type>>>,
 }
@@ -148,6 +150,7 @@ impl Module {
             symbols: OnceLock::new(),
             cfi: OnceLock::new(),
             index: OnceLock::new(),
+            units_of_names: OnceLock::new(),
             functions: RwLock::default(),
             types: RwLock::default(),
         }
@@ -170,11 +173,16 @@ impl Module {
             .as_ref()
     }
 
+    /// The file with the debug info.
+    fn holder(&self) -> &Image {
+        self.debug_image().unwrap_or(&self.image)
+    }
+
     /// The debug info; unit headers are walked when first needed.
     pub(crate) fn info(&self) -> Option<&DebugInfo> {
         self.info
             .get_or_init(|| {
-                let holder = self.debug_image().unwrap_or(&self.image);
+                let holder = self.holder();
                 if !holder.has_section(".debug_info") {
                     return None;
                 }
@@ -192,19 +200,61 @@ impl Module {
     /// The name index over all units, built when first needed.
     pub(crate) fn names(&self) -> Option<(&DebugInfo, &NameIndex)> {
         let info = self.info()?;
-        Some((info, self.index.get_or_init(|| info.build_index())))
+        let index = self.index.get_or_init(|| info.read_index(self.holder()));
+        Some((info, index))
+    }
+
+    /// What a look at the entries of a name finds, by the first source of names that has any:
+    /// while the names are not read yet, the few units that `.gdb_index` says have the name;
+    /// then the index; then, should that be one that leaves things out, the unit `near`.
+    pub(crate) fn find_names<T>(
+        &self,
+        kind: fn(&NameIndex) -> &Names,
+        key: u32,
+        near: Option<u32>,
+        look: impl Fn(&DebugInfo, Vec<DieRef>) -> Vec<T>,
+    ) -> Vec<T> {
+        let Some(info) = self.info() else {
+            return Vec::new();
+        };
+        let look_in = |index: &NameIndex| look(info, kind(index).get(key).collect());
+        if self.index.get().is_none()
+            && let Some(units) = self.units_of_names(info).and_then(|names| names.get(key))
+        {
+            let units: FxHashSet<u32> = units.into_iter().chain(near).collect();
+            let found = look_in(&info.index_of(units.into_iter().collect()));
+            if !found.is_empty() {
+                return found;
+            }
+        }
+        let index = self.index.get_or_init(|| info.read_index(self.holder()));
+        let found = look_in(index);
+        match near {
+            Some(near) if found.is_empty() && index.sparse => look_in(&info.index_of(vec![near])),
+            _ => found,
+        }
+    }
+
+    fn units_of_names(&self, info: &DebugInfo) -> Option<&UnitsOfNames> {
+        let read = || {
+            UnitsOfNames::read(info, self.holder()).unwrap_or_else(|error| {
+                tracing::warn!(image = %self.holder().path.display(), %error, "names wait for all units");
+                None
+            })
+        };
+        self.units_of_names.get_or_init(read).as_ref()
     }
 
     /// Whether names can be looked up without reading all units first. Until then
     /// [`Module::functions_named`], [`Module::inlined_named`], [`Module::statics_named`],
-    /// [`Module::types_named`] and [`Module::complete_type`] wait for that.
+    /// [`Module::types_named`] and [`Module::complete_type`] may wait for that.
     pub fn has_names(&self) -> bool {
         self.index.get().is_some() || self.info().is_none()
     }
 
-    /// Makes names ready, from the index that was kept where there is one, else by reading all
-    /// units, in parallel; then the index is kept. To be called from a thread that may take
-    /// its time.
+    /// Makes names ready: from the index that was kept where there is one, else from a
+    /// `.debug_names` that is to be trusted, else by reading all units, in parallel; an index
+    /// that took long is then kept. To be called from a thread that may take its time.
     pub fn prepare_names(&self) {
         let Some(info) = self.info() else {
             return;
@@ -214,9 +264,10 @@ impl Module {
         self.index.get_or_init(|| {
             let kept = place.and_then(|(folder, id)| index::cache::load(folder, id, size));
             kept.unwrap_or_else(|| {
-                let index = info.build_index();
+                let index = info.read_index(self.holder());
                 // What is read in no time needs no file.
                 if size >= WORTH_KEEPING
+                    && !index.sparse
                     && info.is_reproducible()
                     && let Some((folder, id)) = place
                     && let Err(error) = index::cache::store(folder, id, size, &index)
@@ -300,7 +351,7 @@ impl Module {
 
     /// What is known about it.
     pub fn symbol_status(&self) -> SymbolStatus {
-        let holder = self.debug_image().unwrap_or(&self.image);
+        let holder = self.holder();
         if holder.has_section(".debug_info") {
             SymbolStatus::DebugInfo
         } else if symtab::has_symbols(holder) || symtab::has_symbols(&self.image) {

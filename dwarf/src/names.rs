@@ -248,6 +248,11 @@ pub(crate) fn key(name: &[u8]) -> u32 {
     hash(squeeze(without_arguments(last)).as_bytes())
 }
 
+/// The key of a qualified name that may have parameters, as tables for gdb write them.
+pub(crate) fn table_key(name: &str) -> u32 {
+    key(strip_parameters(name).as_bytes())
+}
+
 /// Splits `Type as Trait` at the top level.
 fn split_as(inner: &str) -> (&str, Option<&str>) {
     let mut depth = 0usize;

@@ -8,10 +8,11 @@ use crate::names::NameQuery;
 use crate::source::{LineLocation, SourceFile, SourceLocation};
 use crate::symbol::Symbol;
 use crate::types::{Member, TypeId};
-use crate::unit::{DebugInfo, Unit, flag};
+use crate::unit::{DebugInfo, Unit, Value, flag};
 use crate::variable::{Variable, VariableKind};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 use std::sync::{Arc, PoisonError};
 
 /// A function, parsed when first asked for.
@@ -165,13 +166,18 @@ fn number(die: DieRef) -> u64 {
 pub(crate) fn functions_named(module: &Module, name: &str) -> Vec<Arc<Function>> {
     let mut found: Vec<Arc<Function>> = Vec::new();
     let query = NameQuery::new(name);
-    if let (Some((info, names)), Some(key)) = (module.names(), query.key()) {
-        let dies: Vec<DieRef> = names.functions.get(key).collect();
-        found = dies
-            .into_par_iter()
-            .filter(|die| query.matches(&info.qualified_name(*die)))
-            .filter_map(|die| function(module, info, die))
-            .collect();
+    if let Some(key) = query.key() {
+        found = module.find_names(
+            |index| &index.functions,
+            key,
+            None,
+            |info, dies| {
+                dies.into_par_iter()
+                    .filter(|die| query.matches(&info.qualified_name(*die)))
+                    .filter_map(|die| function(module, info, die))
+                    .collect()
+            },
+        );
     }
     if found.is_empty() {
         // The raw symbol, or a name that only the linker knows (aliases).
@@ -193,28 +199,35 @@ pub(crate) fn inlined_named(module: &Module, name: &str) -> Vec<FileAddr> {
     let (Some((info, names)), Some(key)) = (module.names(), query.key()) else {
         return Vec::new();
     };
-    let dies: Vec<DieRef> = names.inlined.get(key).collect();
+    let mut entries: Vec<FileAddr> = Vec::new();
     let mut by_unit: FxHashMap<u32, FxHashSet<u64>> = FxHashMap::default();
-    for die in dies {
-        if query.matches(&info.qualified_name(die)) {
+    for die in names.inlined.get(key) {
+        let Ok((unit, entry)) = info.entry(die) else {
+            continue;
+        };
+        if !query.matches(&info.qualified_name_of(unit, &entry)) {
+            continue;
+        }
+        if entry.tag() == gimli::DW_TAG_inlined_subroutine {
+            entries.extend(entry_of_copy(info, unit, |at| entry.attr_value(at)));
+        } else {
             by_unit.entry(die.unit).or_default().insert(die.offset);
         }
     }
-    if by_unit.is_empty() {
-        return Vec::new();
+    if !by_unit.is_empty() {
+        let copies = (0..info.info_units())
+            .into_par_iter()
+            .filter_map(|index| info.whole(index))
+            .filter(|unit| by_unit.contains_key(&unit.index) || refers_to_other_units(unit))
+            .flat_map_iter(|unit| {
+                let mut found = Vec::new();
+                if let Err(error) = inlined_copies(info, unit, &by_unit, &mut found) {
+                    tracing::debug!(unit = unit.index, %error, "corrupt entries");
+                }
+                found
+            });
+        entries.par_extend(copies);
     }
-    let mut entries: Vec<FileAddr> = (0..info.info_units())
-        .into_par_iter()
-        .filter_map(|index| info.whole(index))
-        .filter(|unit| by_unit.contains_key(&unit.index) || refers_to_other_units(unit))
-        .flat_map_iter(|unit| {
-            let mut found = Vec::new();
-            if let Err(error) = inlined_copies(info, unit, &by_unit, &mut found) {
-                tracing::debug!(unit = unit.index, %error, "corrupt entries");
-            }
-            found
-        })
-        .collect();
     entries.sort_unstable();
     entries.dedup();
     entries
@@ -250,34 +263,41 @@ fn inlined_copies(
             entries.skip_attributes(abbreviation.attributes())?;
             continue;
         }
-        let (mut low, mut high, mut ranges) = (None, None, None);
-        let (mut origin, mut entry_pc) = (None, None);
+        let mut attributes: SmallVec<[(gimli::DwAt, Value); 12]> = SmallVec::new();
         for spec in abbreviation.attributes() {
             let attr = entries.read_attribute(*spec)?;
-            match attr.name() {
-                gimli::DW_AT_low_pc => low = Some(attr.value()),
-                gimli::DW_AT_high_pc => high = Some(attr.value()),
-                gimli::DW_AT_ranges => ranges = Some(attr.value()),
-                gimli::DW_AT_abstract_origin => origin = Some(attr.value()),
-                gimli::DW_AT_entry_pc => entry_pc = Some(attr.value()),
-                _ => {}
-            }
+            attributes.push((attr.name(), attr.value()));
         }
-        let is_wanted = origin
+        let value = |at| {
+            attributes
+                .iter()
+                .find(|(name, _)| *name == at)
+                .map(|(_, value)| *value)
+        };
+        let is_wanted = value(gimli::DW_AT_abstract_origin)
             .and_then(|origin| info.reference(unit, origin))
             .and_then(|origin| Some(wanted.get(&origin.unit)?.contains(&origin.offset)));
         if is_wanted != Some(true) {
             continue;
         }
-        let ranges = info.ranges_of(unit, low, high, ranges);
-        let entry = entry_pc
-            .and_then(|value| info.dwarf_of(unit).attr_address(&unit.raw, value).ok()?)
-            .map(FileAddr)
-            .filter(|entry| ranges.iter().any(|range| range.contains(*entry)))
-            .or_else(|| ranges.iter().map(|range| range.start).min());
-        found.extend(entry);
+        found.extend(entry_of_copy(info, unit, value));
     }
     Ok(())
+}
+
+/// Where an inlined copy with these attributes is entered.
+fn entry_of_copy(
+    info: &DebugInfo,
+    unit: &Unit,
+    value: impl Fn(gimli::DwAt) -> Option<Value>,
+) -> Option<FileAddr> {
+    let (low, high) = (value(gimli::DW_AT_low_pc), value(gimli::DW_AT_high_pc));
+    let ranges = info.ranges_of(unit, low, high, value(gimli::DW_AT_ranges));
+    value(gimli::DW_AT_entry_pc)
+        .and_then(|value| info.dwarf_of(unit).attr_address(&unit.raw, value).ok()?)
+        .map(FileAddr)
+        .filter(|entry| ranges.iter().any(|range| range.contains(*entry)))
+        .or_else(|| ranges.iter().map(|range| range.start).min())
 }
 
 /// Where a function's body starts.
@@ -339,22 +359,35 @@ pub(crate) fn unit_statics(module: &Module, addr: FileAddr) -> Vec<Variable> {
 /// Static variables by name.
 pub(crate) fn statics_named(module: &Module, name: &str, near: Option<FileAddr>) -> Vec<Variable> {
     let query = NameQuery::new(name);
-    let (Some((info, names)), Some(key)) = (module.names(), query.key()) else {
+    let Some(key) = query.key() else {
         return Vec::new();
     };
-    let near = near.and_then(|addr| info.unit_at(addr.0));
-    let mut dies: Vec<DieRef> = names
-        .statics
-        .get(key)
-        .filter(|die| query.matches(&info.qualified_name(*die)))
-        .collect();
-    dies.sort_by_key(|die| Some(die.unit) != near);
-    dies.into_iter()
-        .filter_map(|die| {
-            let (unit, entry) = info.entry(die).ok()?;
-            info.read_variable(unit, &entry, VariableKind::Static)
-        })
-        .collect()
+    let near = unit_near(module, near);
+    let look = |info: &DebugInfo, mut dies: Vec<DieRef>| {
+        dies.retain(|die| query.matches(&info.qualified_name(*die)) && !in_function(info, *die));
+        dies.sort_by_key(|die| Some(die.unit) != near);
+        dies.into_iter()
+            .filter_map(|die| {
+                let (unit, entry) = info.entry(die).ok()?;
+                info.read_variable(unit, &entry, VariableKind::Static)
+            })
+            .collect()
+    };
+    module.find_names(|index| &index.statics, key, near, look)
+}
+
+fn unit_near(module: &Module, addr: Option<FileAddr>) -> Option<u32> {
+    module.info()?.unit_at(addr?.0)
+}
+
+/// Whether an entry is inside a function.
+fn in_function(info: &DebugInfo, die: DieRef) -> bool {
+    let is_function = |die: DieRef| {
+        let entry = info.entry(die);
+        entry.is_ok_and(|(_, entry)| entry.tag() == gimli::DW_TAG_subprogram)
+    };
+    // Parents come before their children, so this ends.
+    std::iter::successors(info.parent(die), |die| info.parent(*die)).any(is_function)
 }
 
 /// The definition of a static data member.
@@ -366,13 +399,15 @@ pub(crate) fn static_member(module: &Module, member: &Member) -> Option<Variable
         return info.read_variable(unit, &entry, VariableKind::Static);
     }
     let qualified = info.qualified_name_of(unit, &entry);
-    let (info, names) = module.names()?;
     let key = NameQuery::new(&qualified).key()?;
-    let mut found: Vec<DieRef> = names
-        .statics
-        .get(key)
-        .filter(|die| info.root_origin(*die) == member.id || info.qualified_name(*die) == qualified)
-        .collect();
+    let look = |info: &DebugInfo, mut dies: Vec<DieRef>| {
+        dies.retain(|die| {
+            info.root_origin(*die) == member.id || info.qualified_name(*die) == qualified
+        });
+        dies
+    };
+    let near = Some(member.id.unit);
+    let mut found = module.find_names(|index| &index.statics, key, near, look);
     found.sort_by_key(|die| info.root_origin(*die) != member.id);
     let (unit, entry) = info.entry(*found.first()?).ok()?;
     info.read_variable(unit, &entry, VariableKind::Static)
@@ -399,25 +434,25 @@ pub(crate) fn complete_type(module: &Module, id: TypeId) -> TypeId {
     if qualified.is_empty() {
         return id;
     }
-    let Some((info, names)) = module.names() else {
-        return id;
-    };
     let Some(key) = NameQuery::new(&qualified).key() else {
         return id;
     };
     // Structs and classes may be declared by either keyword.
     let class = |tag| matches!(tag, gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type);
-    names
-        .types
-        .get(key)
-        .filter(|die| {
+    let look = |info: &DebugInfo, mut dies: Vec<DieRef>| {
+        dies.retain(|die| {
             info.entry(*die).is_ok_and(|(unit, candidate)| {
                 let (wanted, tag) = (entry.tag(), candidate.tag());
                 (tag == wanted || (class(tag) && class(wanted)))
                     && !flag(&candidate, gimli::DW_AT_declaration)
                     && info.qualified_name_of(unit, &candidate) == qualified
             })
-        })
+        });
+        dies
+    };
+    module
+        .find_names(|index| &index.types, key, Some(id.0.unit), look)
+        .into_iter()
         .min_by_key(|die| (die.unit != id.0.unit, *die))
         .map_or(id, TypeId)
 }
@@ -425,10 +460,10 @@ pub(crate) fn complete_type(module: &Module, id: TypeId) -> TypeId {
 /// Types by name.
 pub(crate) fn types_named(module: &Module, name: &str, near: Option<FileAddr>) -> Vec<TypeId> {
     let query = NameQuery::new(name);
-    let (Some((info, names)), Some(key)) = (module.names(), query.key()) else {
+    let Some(key) = query.key() else {
         return Vec::new();
     };
-    let near = near.and_then(|addr| info.unit_at(addr.0));
+    let near = unit_near(module, near);
     // `struct node` is not the typedef `node`.
     let tags: &[gimli::DwTag] = match name.trim_start().split(' ').next() {
         Some("struct" | "class") => &[gimli::DW_TAG_structure_type, gimli::DW_TAG_class_type],
@@ -436,26 +471,27 @@ pub(crate) fn types_named(module: &Module, name: &str, near: Option<FileAddr>) -
         Some("enum") => &[gimli::DW_TAG_enumeration_type],
         _ => &[],
     };
-    let mut found: Vec<(bool, bool, bool, DieRef)> = names
-        .types
-        .get(key)
-        .filter_map(|die| {
-            let (unit, entry) = info.entry(die).ok()?;
-            if !tags.is_empty() && !tags.contains(&entry.tag()) {
-                return None;
-            }
-            let qualified = info.qualified_name_of(unit, &entry);
-            query.matches(&qualified).then(|| {
-                (
-                    flag(&entry, gimli::DW_AT_declaration),
-                    Some(die.unit) != near,
-                    // `node` is the global one before `ns::node`.
-                    qualified.len() != name.len(),
-                    die,
-                )
+    let look = |info: &DebugInfo, dies: Vec<DieRef>| -> Vec<(bool, bool, bool, DieRef)> {
+        dies.into_iter()
+            .filter_map(|die| {
+                let (unit, entry) = info.entry(die).ok()?;
+                if !tags.is_empty() && !tags.contains(&entry.tag()) {
+                    return None;
+                }
+                let qualified = info.qualified_name_of(unit, &entry);
+                query.matches(&qualified).then(|| {
+                    (
+                        flag(&entry, gimli::DW_AT_declaration),
+                        Some(die.unit) != near,
+                        // `node` is the global one before `ns::node`.
+                        qualified.len() != name.len(),
+                        die,
+                    )
+                })
             })
-        })
-        .collect();
+            .collect()
+    };
+    let mut found = module.find_names(|index| &index.types, key, near, look);
     found.sort_unstable();
     found.into_iter().map(|(.., die)| TypeId(die)).collect()
 }

@@ -133,6 +133,16 @@ impl DebugInfo {
         self.slots.len() as u32
     }
 
+    /// The header of a unit of this file or its supplementary one.
+    pub(crate) fn header(&self, index: u32) -> Option<&UnitHeader<R>> {
+        Some(&self.slots.get(index as usize)?.header)
+    }
+
+    /// Bytes of `.debug_info`.
+    pub(crate) fn debug_info_size(&self) -> usize {
+        self.dwarf.debug_info.reader().len()
+    }
+
     /// Whether `addr` is in a segment that is mapped executable. Code that the linker threw
     /// away keeps debug info at address 0 or another tombstone (DWARF 6 issue 200609.1), so
     /// whatever is not code is dropped everywhere.

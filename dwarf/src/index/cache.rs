@@ -61,6 +61,7 @@ pub(crate) fn load(folder: &Path, build_id: &[u8], debug_size: u64) -> Option<Na
         inlined: table(counts[1])?,
         types: table(counts[2])?,
         statics: table(counts[3])?,
+        sparse: false,
     };
     if !rest.is_empty() {
         return None;
@@ -109,6 +110,7 @@ mod tests {
             inlined: names(&[]),
             types: names(&[(5, 3, 50)]),
             statics: names(&[(u32::MAX, 4, 60)]),
+            sparse: false,
         }
     }
 

@@ -1,25 +1,29 @@
 //! Names of functions, types and static variables across all units.
 
 pub(crate) mod cache;
+mod debug_names;
+pub(crate) mod gdb_index;
 
 use crate::module::DieRef;
 use crate::names::key;
-use crate::object::u32_at;
+use crate::object::{Image, u32_at};
 use crate::unit::{DebugInfo, Unit, Value};
 use rayon::prelude::*;
 use std::io::{self, Write};
-use std::ops::Range;
 
 /// The index: keys of names to entries; a key may have strangers, names are compared after.
 pub(crate) struct NameIndex {
     /// Functions with code.
     pub(crate) functions: Names,
-    /// Abstract instances of inlined functions.
+    /// Abstract instances of inlined functions, or inlined copies themselves.
     pub(crate) inlined: Names,
     /// Types, declarations among them.
     pub(crate) types: Names,
     /// Variables with static storage outside functions.
     pub(crate) statics: Names,
+    /// It was made from a table that leaves out declarations of types and variables that are
+    /// nowhere, and that has the variables of functions too.
+    pub(crate) sparse: bool,
 }
 
 /// Key, unit, offset; sorted.
@@ -113,6 +117,44 @@ impl Found {
         append(&mut self.types, &mut other.types);
         append(&mut self.statics, &mut other.statics);
     }
+
+    fn into_index(mut self, sparse: bool) -> NameIndex {
+        for names in [
+            &mut self.functions,
+            &mut self.inlined,
+            &mut self.types,
+            &mut self.statics,
+        ] {
+            names.par_sort_unstable();
+            // Tables may say a thing twice.
+            names.dedup();
+            names.shrink_to_fit();
+        }
+        NameIndex {
+            functions: Names::Built(self.functions),
+            inlined: Names::Built(self.inlined),
+            types: Names::Built(self.types),
+            statics: Names::Built(self.statics),
+            sparse,
+        }
+    }
+}
+
+/// Tags of types that have names of their own.
+fn is_type(tag: gimli::DwTag) -> bool {
+    matches!(
+        tag,
+        gimli::DW_TAG_structure_type
+            | gimli::DW_TAG_class_type
+            | gimli::DW_TAG_union_type
+            | gimli::DW_TAG_interface_type
+            | gimli::DW_TAG_enumeration_type
+            | gimli::DW_TAG_typedef
+            | gimli::DW_TAG_base_type
+            | gimli::DW_TAG_pointer_type
+            | gimli::DW_TAG_unspecified_type
+            | gimli::DW_TAG_template_alias
+    )
 }
 
 fn append(all: &mut Entries, other: &mut Entries) {
@@ -124,30 +166,33 @@ fn append(all: &mut Entries, other: &mut Entries) {
 }
 
 impl DebugInfo {
-    /// Reads all units' entries in parallel.
-    pub(crate) fn build_index(&self) -> NameIndex {
+    /// The index: from `.debug_names` of `holder`, else by reading all units' entries in
+    /// parallel.
+    pub(crate) fn read_index(&self, holder: &Image) -> NameIndex {
+        match debug_names::read(self, holder) {
+            Ok(Some(index)) => index,
+            Ok(None) => self.build_index(),
+            Err(error) => {
+                tracing::warn!(image = %holder.path.display(), %error, "reading all units for names instead");
+                self.build_index()
+            }
+        }
+    }
+
+    fn build_index(&self) -> NameIndex {
         let mut found = self.index_units(0..self.unit_count());
         // The type units of the split files that were opened meanwhile.
         let mut split = self.index_units(self.unit_count()..self.all_units());
         found.append(&mut split);
-        for names in [
-            &mut found.functions,
-            &mut found.inlined,
-            &mut found.types,
-            &mut found.statics,
-        ] {
-            names.par_sort_unstable();
-            names.shrink_to_fit();
-        }
-        NameIndex {
-            functions: Names::Built(found.functions),
-            inlined: Names::Built(found.inlined),
-            types: Names::Built(found.types),
-            statics: Names::Built(found.statics),
-        }
+        found.into_index(false)
     }
 
-    fn index_units(&self, units: Range<u32>) -> Found {
+    /// The names of some units.
+    pub(crate) fn index_of(&self, units: Vec<u32>) -> NameIndex {
+        self.index_units(units).into_index(false)
+    }
+
+    fn index_units(&self, units: impl IntoParallelIterator<Item = u32>) -> Found {
         units
             .into_par_iter()
             .fold(Found::default, |mut found, index| {
@@ -184,16 +229,7 @@ impl DebugInfo {
                     None
                 }
                 gimli::DW_TAG_variable if in_function.is_none() => Some(&mut found.statics),
-                gimli::DW_TAG_structure_type
-                | gimli::DW_TAG_class_type
-                | gimli::DW_TAG_union_type
-                | gimli::DW_TAG_interface_type
-                | gimli::DW_TAG_enumeration_type
-                | gimli::DW_TAG_typedef
-                | gimli::DW_TAG_base_type
-                | gimli::DW_TAG_pointer_type
-                | gimli::DW_TAG_unspecified_type
-                | gimli::DW_TAG_template_alias => Some(&mut found.types),
+                tag if is_type(tag) => Some(&mut found.types),
                 _ => {
                     entries.skip_attributes(abbreviation.attributes())?;
                     continue;

@@ -1,0 +1,154 @@
+//! `.gdb_index` (GDB manual, "Index Section Format"), made by `gdb-add-index`, lld, gold and
+//! mold: which units have a name. It does not say where in them, and it leaves out functions
+//! that are only inlined, so it is no [`super::NameIndex`]; but it tells which few units to
+//! read for a first answer while the others are still being read.
+
+use crate::error::Error;
+use crate::names::table_key;
+use crate::object::{Image, string_at, u32_at, u64_at};
+use crate::unit::DebugInfo;
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+const SECTION: &str = ".gdb_index";
+/// A name that more units have is not looked for in all of them.
+const MOST_UNITS: usize = 32;
+
+/// Keys of names and the units that have them, sorted.
+pub(crate) struct UnitsOfNames(Vec<(u32, u32)>);
+
+impl UnitsOfNames {
+    /// The units that have names of this key; `None` if they are too many to be read now.
+    pub(crate) fn get(&self, key: u32) -> Option<Vec<u32>> {
+        let start = self.0.partition_point(|entry| entry.0 < key);
+        let rest = self.0.get(start..).unwrap_or(&[]);
+        let mut units = rest.iter().take_while(|entry| entry.0 == key);
+        let few: Vec<u32> = units
+            .by_ref()
+            .take(MOST_UNITS)
+            .map(|entry| entry.1)
+            .collect();
+        units.next().is_none().then_some(few)
+    }
+
+    /// Reads the table of `holder`; `None` without one, or if some units are not in it.
+    ///
+    /// # Errors
+    /// The table contradicts itself or the units: none of it can be trusted.
+    pub(crate) fn read(info: &DebugInfo, holder: &Image) -> Result<Option<UnitsOfNames>, Error> {
+        let data = holder.section_data(SECTION);
+        if data.is_empty() {
+            return Ok(None);
+        }
+        let version = u32_at(data, 0).ok_or_else(|| at(0, "the header is cut off"))?;
+        // Version 9 has one more table, of the program's main function, before the pool.
+        let words = match version {
+            7 | 8 => 6,
+            9 => 7,
+            _ => {
+                tracing::info!(version, "{SECTION} of a version that is not read");
+                return Ok(None);
+            }
+        };
+        let mut offsets = Vec::new();
+        for index in 1..words {
+            let offset = u32_at(data, index * 4)
+                .map(|offset| offset as usize)
+                .filter(|offset| *offset <= data.len())
+                .filter(|offset| offsets.last().is_none_or(|last| offset >= last))
+                .ok_or_else(|| at(index * 4, "an offset that leads nowhere"))?;
+            offsets.push(offset);
+        }
+        let part = |index: usize| {
+            let start = offsets.get(index).copied().unwrap_or(data.len());
+            let end = offsets.get(index + 1).copied().unwrap_or(data.len());
+            (start, data.get(start..end).unwrap_or(&[]))
+        };
+        let (units_at, list) = part(0);
+        let mut units: Vec<Option<u32>> = Vec::with_capacity(list.len() / 16);
+        for index in 0..list.len() / 16 {
+            let wrong = || at(units_at + index * 16, "no such unit in .debug_info");
+            let offset = u64_at(list, index * 16).ok_or_else(wrong)?;
+            let length = u64_at(list, index * 16 + 8).ok_or_else(wrong)?;
+            let unit = usize::try_from(offset)
+                .ok()
+                .and_then(|offset| info.unit_at_offset(offset))
+                .filter(|unit| {
+                    let header = info.header(*unit);
+                    header.is_some_and(|header| header.length_including_self() as u64 == length)
+                })
+                .ok_or_else(wrong)?;
+            units.push(Some(unit));
+        }
+        let mut covered: Vec<u32> = units.iter().flatten().copied().collect();
+        covered.sort_unstable();
+        covered.dedup();
+        if covered.len() < info.info_units() as usize {
+            tracing::info!("{SECTION} lacks some units and is not used");
+            return Ok(None);
+        }
+        // Type units come behind them in the numbering, each an offset, a type, a signature.
+        let (_, types) = part(1);
+        units.extend(types.chunks_exact(24).map(|unit| {
+            let offset = usize::try_from(u64_at(unit, 0)?).ok()?;
+            info.unit_at_offset(offset)
+        }));
+        let (slots_at, slots) = part(3);
+        let (_, pool) = part(words - 2);
+        // Names share lists of units, so what a small table says may be long; but not of more
+        // than there is debug info for.
+        let most = data
+            .len()
+            .saturating_mul(4)
+            .saturating_add(info.debug_info_size());
+        let left = AtomicI64::new(i64::try_from(most).unwrap_or(i64::MAX));
+        let mut entries = slots
+            .par_chunks_exact(8)
+            .enumerate()
+            .map(|(index, slot)| {
+                let entries = read_slot(slot, pool, &units);
+                entries.ok_or_else(|| at(slots_at + index * 8, "a name that is not in the pool"))
+            })
+            .try_fold(Vec::new, |mut all, entries| {
+                let entries = entries?;
+                // Relaxed: the number is all there is to it.
+                if left.fetch_sub(entries.len() as i64, Ordering::Relaxed) < 0 {
+                    return Err(at(slots_at, "more names than its units can have"));
+                }
+                all.extend(entries);
+                Ok(all)
+            })
+            .try_reduce(Vec::new, |mut all, mut entries| {
+                all.append(&mut entries);
+                Ok::<_, Error>(all)
+            })?;
+        entries.par_sort_unstable();
+        entries.dedup();
+        Ok(Some(UnitsOfNames(entries)))
+    }
+}
+
+/// The key of a slot's name with its units; nothing for an empty slot, `None` for a wrong one.
+fn read_slot(slot: &[u8], pool: &'static [u8], units: &[Option<u32>]) -> Option<Vec<(u32, u32)>> {
+    let (name, vector) = (u32_at(slot, 0)?, u32_at(slot, 4)?);
+    if name == 0 && vector == 0 {
+        return Some(Vec::new());
+    }
+    let key = table_key(string_at(pool, name as usize)?);
+    let vector = pool.get(vector as usize..)?;
+    let count = u32_at(vector, 0)? as usize;
+    let values = vector.get(4..4usize.checked_add(count.checked_mul(4)?)?)?;
+    let mut found = Vec::new();
+    for value in values.chunks_exact(4) {
+        // Bits 0 to 23 are the unit; the rest says what kind of name it is.
+        let index = u32_at(value, 0)? & 0x00ff_ffff;
+        // Units of `.debug_types` are not read for this.
+        found.extend(units.get(index as usize)?.map(|unit| (key, unit)));
+    }
+    found.dedup();
+    Some(found)
+}
+
+fn at(offset: usize, message: &str) -> Error {
+    Error::Corrupt(format!("{SECTION} at offset {offset:#x}: {message}"))
+}
