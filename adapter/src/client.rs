@@ -29,6 +29,8 @@ pub struct Client {
     pub run_in_terminal: bool,
     /// It asks again for what it is told is stale.
     pub invalidated: bool,
+    /// It shows how far long work has come.
+    pub progress: bool,
 }
 
 impl Default for Client {
@@ -41,6 +43,7 @@ impl Default for Client {
             variable_paging: false,
             run_in_terminal: false,
             invalidated: false,
+            progress: false,
         }
     }
 }

@@ -9,6 +9,7 @@ mod demo;
 mod error;
 mod events;
 mod handles;
+mod progress;
 mod protocol;
 mod requests;
 mod routes;

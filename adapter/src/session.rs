@@ -6,6 +6,7 @@ use crate::codec::FrameError;
 use crate::error::{RUNNING, RequestError};
 use crate::events::{self, Told};
 use crate::handles::Handles;
+use crate::progress::{self, Progress};
 use crate::protocol::{InvalidatedEventBody, Malformed, Outgoing, Request, body_of};
 use crate::requests::Breakpoints;
 use crate::routes::{self, Answer, Handled, Route, When};
@@ -22,7 +23,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Why a session ended badly.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +55,8 @@ pub struct Session {
     pub startup: Startup,
     /// What the client was told of the debuggee.
     pub told: Told,
+    /// Long work that the client was told of.
+    pub progress: Progress,
     /// A request has changed a variable: others may show the same memory.
     pub variables_changed: bool,
     /// The way in, for those who report from other threads.
@@ -74,6 +77,7 @@ impl Session {
             breakpoints: Breakpoints::default(),
             startup: Startup::default(),
             told: Told::default(),
+            progress: Progress::default(),
             variables_changed: false,
             inbox,
             outbox,
@@ -110,8 +114,10 @@ impl Session {
 
     fn sleep(&mut self) -> Result<(), SessionError> {
         self.debugger.hold_output(self.outbox.is_full());
-        match self.debugger.wait(startup::deadline(self)) {
+        let deadlines = [startup::deadline(self), progress::deadline(self)];
+        match self.debugger.wait(deadlines.into_iter().flatten().min()) {
             Ok(Wait::Woken) => {}
+            Ok(Wait::Deadline) if deadlines[0].is_none_or(|due| Instant::now() < due) => {}
             Ok(Wait::Deadline) => startup::on_deadline(self),
             Ok(Wait::Event(event)) => {
                 let handled = catch_unwind(AssertUnwindSafe(|| events::on_event(self, event)));
@@ -131,6 +137,7 @@ impl Session {
                 return Err(error.into());
             }
         }
+        progress::advance(self);
         Ok(())
     }
 

@@ -252,6 +252,14 @@ impl Module {
         self.index.get().is_some() || self.info().is_none()
     }
 
+    /// How far [`Module::prepare_names`] has come: units read, of how many.
+    pub fn names_read(&self) -> (u32, u32) {
+        match self.info.get() {
+            Some(Some(info)) => (info.indexed.load(Ordering::Relaxed), info.unit_count()),
+            _ => (0, 0),
+        }
+    }
+
     /// Makes names ready: from the index that was kept where there is one, else from a
     /// `.debug_names` that is to be trusted, else by reading all units, in parallel; an index
     /// that took long is then kept. To be called from a thread that may take its time.

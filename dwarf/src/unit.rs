@@ -20,6 +20,7 @@ use gimli::{
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::path::Path;
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 /// All readers: the bytes live as long as the process does.
@@ -45,6 +46,8 @@ pub(crate) struct DebugInfo {
     pub(crate) ranges: RangeTables,
     pub(crate) sources: Sources,
     pub(crate) split: SplitFiles,
+    /// Units whose names were read for the index.
+    pub(crate) indexed: AtomicU32,
     code: Vec<AddrRange<FileAddr>>,
 }
 
@@ -124,6 +127,7 @@ impl DebugInfo {
             ranges: RangeTables::default(),
             sources: Sources::default(),
             split: SplitFiles::new(image, holder),
+            indexed: AtomicU32::new(0),
             code: image.code_ranges(),
         })
     }

@@ -1,11 +1,12 @@
 //! Names of images, made ready on a thread of their own: a request never waits for them.
 
+use crate::debugger::Reading;
 use crate::os::Waker;
 use dwarf::Module;
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
 
 /// The thread, once there was something for it to do.
 #[derive(Default)]
@@ -13,7 +14,17 @@ pub struct Indexer {
     queue: Option<Sender<Arc<Module>>>,
     /// Images that were asked for, by their address: they stay loaded as long as we live.
     asked: HashSet<usize>,
-    news: Arc<AtomicBool>,
+    news: Option<Receiver<News>>,
+    /// Images that are not ready yet.
+    waiting: usize,
+    /// The one that is being read, and since when.
+    current: Option<(Arc<Module>, Instant)>,
+}
+
+/// What the thread tells.
+enum News {
+    Began(Arc<Module>, Instant),
+    Ready,
 }
 
 impl Indexer {
@@ -28,12 +39,13 @@ impl Indexer {
         if let Some(queue) = &self.queue {
             // The thread ends only with its queue.
             let _ = queue.send(Arc::clone(module));
+            self.waiting += 1;
         }
     }
 
-    fn start(&self, waker: Waker) -> Option<Sender<Arc<Module>>> {
+    fn start(&mut self, waker: Waker) -> Option<Sender<Arc<Module>>> {
         let (queue, modules) = channel::<Arc<Module>>();
-        let news = Arc::clone(&self.news);
+        let (tell, news) = channel();
         // Threads of their own that give way to all others: what a request or the debuggee
         // needs a core for never stands behind names.
         let threads = rayon::ThreadPoolBuilder::new()
@@ -44,10 +56,11 @@ impl Indexer {
             .ok()?;
         let work = move || {
             for module in modules {
-                let began = std::time::Instant::now();
+                let began = Instant::now();
+                let _ = tell.send(News::Began(Arc::clone(&module), began));
                 threads.install(|| module.prepare_names());
                 tracing::info!(image = %module.path().display(), took = ?began.elapsed(), "names are ready");
-                news.store(true, Ordering::Release);
+                let _ = tell.send(News::Ready);
                 waker.wake();
             }
         };
@@ -56,11 +69,48 @@ impl Indexer {
             .spawn(work)
             .inspect_err(|error| tracing::warn!(%error, "no thread for names"))
             .ok()?;
+        self.news = Some(news);
         Some(queue)
     }
 
     /// Whether names became ready since the last time this was asked.
-    pub fn take_news(&self) -> bool {
-        self.news.swap(false, Ordering::Acquire)
+    pub fn take_news(&mut self) -> bool {
+        let waited = self.waiting;
+        for news in self.news.iter().flat_map(Receiver::try_iter) {
+            match news {
+                News::Began(module, began) => self.current = Some((module, began)),
+                News::Ready => {
+                    self.current = None;
+                    self.waiting -= 1;
+                }
+            }
+        }
+        self.waiting < waited
+    }
+
+    /// The image whose names are being read; `None` once all are ready.
+    pub fn reading(&self) -> Option<Reading> {
+        if self.waiting == 0 {
+            return None;
+        }
+        Some(match &self.current {
+            Some((module, began)) => {
+                let path = module.path();
+                let name = path.file_name().unwrap_or(path.as_os_str());
+                let (units_read, units) = module.names_read();
+                Reading {
+                    image: name.to_string_lossy().into_owned(),
+                    began: *began,
+                    units_read,
+                    units,
+                }
+            }
+            None => Reading {
+                image: String::new(),
+                began: Instant::now(),
+                units_read: 0,
+                units: 0,
+            },
+        })
     }
 }

@@ -29,8 +29,8 @@ pub use breakpoint::{
     SourceBreakpoint,
 };
 pub use debugger::{
-    Debugger, Granularity, Launch, ModuleId, ModuleInfo, State, StdioTarget, StepKind, ThreadInfo,
-    Wait,
+    Debugger, Granularity, Launch, ModuleId, ModuleInfo, Reading, State, StdioTarget, StepKind,
+    ThreadInfo, Wait,
 };
 pub use dwarf::{Language, LoadAddr, SourceFile, SourceLocation, SymbolStatus, finish_keeping};
 pub use error::Error;

@@ -162,6 +162,8 @@ pub struct InitializeArguments {
     pub supports_run_in_terminal_request: Option<bool>,
     /// It understands `invalidated` events.
     pub supports_invalidated_event: Option<bool>,
+    /// It understands `progressStart` and its like.
+    pub supports_progress_reporting: Option<bool>,
 }
 
 /// Arguments of `setBreakpoints`.

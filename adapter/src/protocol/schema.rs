@@ -303,6 +303,20 @@ fn events() {
         output: "\u{0}".to_owned(),
     };
     event(&schema, "OutputEvent", "output", &output);
+    let started = ProgressStartEventBody {
+        progress_id: "1",
+        title: "Reading",
+        cancellable: true,
+        percentage: Some(3),
+    };
+    event(&schema, "ProgressStartEvent", "progressStart", &started);
+    let updated = ProgressUpdateEventBody {
+        progress_id: "1",
+        percentage: Some(4),
+    };
+    event(&schema, "ProgressUpdateEvent", "progressUpdate", &updated);
+    let ended = ProgressEndEventBody { progress_id: "1" };
+    event(&schema, "ProgressEndEvent", "progressEnd", &ended);
     let changed = BreakpointEventBody {
         reason: "changed",
         breakpoint: breakpoint(),

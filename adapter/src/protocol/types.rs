@@ -115,6 +115,40 @@ pub struct StoppedEventBody {
     pub hit_breakpoint_ids: Vec<u32>,
 }
 
+/// The `progressStart` event.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct ProgressStartEventBody<'a> {
+    /// Which work.
+    pub progress_id: &'a str,
+    /// What is done, for people.
+    pub title: &'a str,
+    /// Whether `cancel` ends it.
+    pub cancellable: bool,
+    /// How much of it is done, of 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub percentage: Option<u32>,
+}
+
+/// The `progressUpdate` event.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct ProgressUpdateEventBody<'a> {
+    /// Which work.
+    pub progress_id: &'a str,
+    /// How much of it is done, of 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub percentage: Option<u32>,
+}
+
+/// The `progressEnd` event.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct ProgressEndEventBody<'a> {
+    /// Which work.
+    pub progress_id: &'a str,
+}
+
 /// The `output` event.
 #[derive(Serialize, Debug)]
 pub struct OutputEventBody {

@@ -10,6 +10,7 @@ use crate::object::{Image, u32_at};
 use crate::unit::{DebugInfo, Unit, Value};
 use rayon::prelude::*;
 use std::io::{self, Write};
+use std::sync::atomic::Ordering;
 
 /// The index: keys of names to entries; a key may have strangers, names are compared after.
 pub(crate) struct NameIndex {
@@ -180,7 +181,12 @@ impl DebugInfo {
     }
 
     fn build_index(&self) -> NameIndex {
-        let mut found = self.index_units(0..self.unit_count());
+        let units = (0..self.unit_count()).into_par_iter();
+        // Relaxed: the number is for people.
+        let counted = units.inspect(|_| {
+            self.indexed.fetch_add(1, Ordering::Relaxed);
+        });
+        let mut found = self.index_units(counted);
         // The type units of the split files that were opened meanwhile.
         let mut split = self.index_units(self.unit_count()..self.all_units());
         found.append(&mut split);

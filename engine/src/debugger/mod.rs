@@ -3,7 +3,8 @@
 mod types;
 
 pub use types::{
-    Granularity, Launch, ModuleId, ModuleInfo, State, StdioTarget, StepKind, ThreadInfo, Wait,
+    Granularity, Launch, ModuleId, ModuleInfo, Reading, State, StdioTarget, StepKind, ThreadInfo,
+    Wait,
 };
 
 use crate::breakpoint::site::{Owner, Sites};
@@ -129,6 +130,11 @@ impl Debugger {
     /// nowhere.
     pub fn set_symbol_cache(&mut self, folder: Option<PathBuf>) {
         self.modules.cache = folder;
+    }
+
+    /// The image whose names are being read in the background, if there is one.
+    pub fn reading_names(&self) -> Option<Reading> {
+        self.indexer.reading()
     }
 
     // ---- life and death

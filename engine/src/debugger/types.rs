@@ -4,6 +4,7 @@ use crate::event::{Event, Signal, ThreadId};
 use dwarf::{AddrRange, LoadAddr, SymbolStatus};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Instant;
 
 /// How a program is to be started.
 #[derive(Clone, Debug)]
@@ -105,6 +106,19 @@ pub struct ModuleInfo {
     pub debug_size: u64,
     /// Whether it is the program itself.
     pub is_program: bool,
+}
+
+/// An image whose names are being read in the background.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reading {
+    /// Base name of its file.
+    pub image: String,
+    /// Since when.
+    pub began: Instant,
+    /// Units read so far.
+    pub units_read: u32,
+    /// Units there are; 0 while that is not known.
+    pub units: u32,
 }
 
 /// Why [`Debugger::wait`] came back.

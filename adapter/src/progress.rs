@@ -1,0 +1,209 @@
+//! Work that takes long, shown to the client while it lasts. It is told of once it has lasted
+//! [`NOTICE`], so that what is done soon never flashes, and never more often than [`PACE`].
+
+use crate::protocol::{ProgressEndEventBody, ProgressStartEventBody, ProgressUpdateEventBody};
+use crate::session::Session;
+use std::time::{Duration, Instant};
+
+/// Work of less than this is not told of.
+const NOTICE: Duration = Duration::from_millis(500);
+/// How often the client hears of it.
+const PACE: Duration = Duration::from_millis(250);
+
+/// Work under way.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Work {
+    /// What is done, for people; no two works under way have the same.
+    pub title: String,
+    /// Since when.
+    pub began: Instant,
+    /// How much of it is done, of 100, where that is known.
+    pub percentage: Option<u32>,
+    /// Whether the client may end it.
+    pub cancellable: bool,
+}
+
+/// What the client was told.
+#[derive(Debug, Default)]
+pub struct Progress {
+    shown: Vec<Shown>,
+    last: u32,
+}
+
+#[derive(Debug)]
+struct Shown {
+    id: String,
+    work: Work,
+    told: Instant,
+}
+
+/// What there is to say.
+#[derive(PartialEq, Eq, Debug)]
+enum News {
+    Start(String, Work),
+    Update(String, Option<u32>),
+    End(String),
+}
+
+impl Progress {
+    /// When there is something to say of this work.
+    fn due(&self, work: &Work) -> Instant {
+        let shown = self.shown.iter().find(|shown| shown.is(work));
+        shown.map_or(work.began + NOTICE, |shown| shown.told + PACE)
+    }
+
+    /// What there is to say `now`, where this and nothing else is under way.
+    fn advance(&mut self, now: Instant, under_way: &[Work]) -> Vec<News> {
+        let mut news = Vec::new();
+        self.shown.retain(|shown| {
+            let stays = under_way.iter().any(|work| shown.is(work));
+            if !stays {
+                news.push(News::End(shown.id.clone()));
+            }
+            stays
+        });
+        for work in under_way {
+            if now < self.due(work) {
+                continue;
+            }
+            match self.shown.iter_mut().find(|shown| shown.is(work)) {
+                Some(shown) => {
+                    shown.told = now;
+                    if shown.work.percentage != work.percentage {
+                        shown.work.percentage = work.percentage;
+                        news.push(News::Update(shown.id.clone(), work.percentage));
+                    }
+                }
+                None => {
+                    self.last += 1;
+                    let (id, work) = (format!("work {}", self.last), work.clone());
+                    news.push(News::Start(id.clone(), work.clone()));
+                    self.shown.push(Shown {
+                        id,
+                        work,
+                        told: now,
+                    });
+                }
+            }
+        }
+        news
+    }
+}
+
+impl Shown {
+    fn is(&self, work: &Work) -> bool {
+        self.work.title == work.title && self.work.began == work.began
+    }
+}
+
+/// All work under way.
+fn under_way(session: &Session) -> Vec<Work> {
+    let mut all = Vec::new();
+    if let Some(reading) = session.debugger.reading_names() {
+        let read = u64::from(reading.units_read) * 100;
+        let percentage = read.checked_div(reading.units.into());
+        all.push(Work {
+            title: format!("Reading symbol names of {}", reading.image),
+            began: reading.began,
+            percentage: percentage.and_then(|percentage| u32::try_from(percentage.min(100)).ok()),
+            cancellable: false,
+        });
+    }
+    all
+}
+
+/// When [`advance`] has something to say, if nothing happens before.
+pub fn deadline(session: &Session) -> Option<Instant> {
+    if !session.client.progress {
+        return None;
+    }
+    let all = under_way(session);
+    all.iter().map(|work| session.progress.due(work)).min()
+}
+
+/// Tells the client how far things have come.
+pub fn advance(session: &mut Session) {
+    if !session.client.progress {
+        return;
+    }
+    let all = under_way(session);
+    for news in session.progress.advance(Instant::now(), &all) {
+        match news {
+            News::Start(id, work) => session.event(
+                "progressStart",
+                &ProgressStartEventBody {
+                    progress_id: &id,
+                    title: &work.title,
+                    cancellable: work.cancellable,
+                    percentage: work.percentage,
+                },
+            ),
+            News::Update(id, percentage) => session.event(
+                "progressUpdate",
+                &ProgressUpdateEventBody {
+                    progress_id: &id,
+                    percentage,
+                },
+            ),
+            News::End(id) => {
+                session.event("progressEnd", &ProgressEndEventBody { progress_id: &id })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn work(began: Instant, percentage: u32) -> Work {
+        Work {
+            title: "Reading".to_owned(),
+            began,
+            percentage: Some(percentage),
+            cancellable: false,
+        }
+    }
+
+    #[test]
+    fn what_is_done_soon_is_not_told_of() {
+        let (mut progress, began) = (Progress::default(), Instant::now());
+        let soon = began + NOTICE / 2;
+        assert_eq!(progress.due(&work(began, 0)), began + NOTICE);
+        assert_eq!(progress.advance(soon, &[work(began, 50)]), []);
+        assert_eq!(progress.advance(began + NOTICE * 2, &[]), []);
+    }
+
+    #[test]
+    fn long_work_starts_advances_and_ends() {
+        let (mut progress, began) = (Progress::default(), Instant::now());
+        let id = || "work 1".to_owned();
+        let mut now = began + NOTICE;
+        let at = |percentage| [work(began, percentage)];
+        let started = progress.advance(now, &at(10));
+        assert_eq!(started, [News::Start(id(), work(began, 10))]);
+        assert_eq!(progress.due(&work(began, 10)), now + PACE);
+        assert_eq!(progress.advance(now + PACE / 2, &at(20)), []);
+        now += PACE;
+        assert_eq!(
+            progress.advance(now, &at(30)),
+            [News::Update(id(), Some(30))]
+        );
+        now += PACE;
+        assert_eq!(progress.advance(now, &at(30)), []);
+        assert_eq!(progress.advance(now, &[]), [News::End(id())]);
+        assert_eq!(progress.advance(now, &[]), []);
+    }
+
+    #[test]
+    fn one_work_after_another() {
+        let (mut progress, began) = (Progress::default(), Instant::now());
+        let later = began + NOTICE;
+        progress.advance(later, &[work(began, 10)]);
+        // The second has just begun: the first ends, the second waits for its notice.
+        let ended = progress.advance(later, &[work(later, 0)]);
+        assert_eq!(ended, [News::End("work 1".to_owned())]);
+        let started = progress.advance(later + NOTICE, &[work(later, 0)]);
+        assert_eq!(started, [News::Start("work 2".to_owned(), work(later, 0))]);
+    }
+}
