@@ -1,17 +1,53 @@
 //! Which unit holds an address: `.debug_aranges` where it speaks, root entries elsewhere.
 
 use crate::addr::{AddrRange, FileAddr};
+use crate::object::{u32_at, u64_at};
 use crate::unit::DebugInfo;
+use gimli::Section;
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The two tables, each built when first needed.
+/// An address that is looked for among [`ArangeSet`]s costs a pass over them; this many cost as
+/// much as the table.
+const PASSES: usize = 16;
+
+/// What tells units by address, each part built when first needed.
 #[derive(Default)]
 pub(crate) struct RangeTables {
-    /// From `.debug_aranges` alone: no unit is touched.
+    /// `.debug_aranges` as it lies: no unit is touched.
+    sets: OnceLock<Vec<ArangeSet>>,
+    /// Passes made over them.
+    passes: AtomicUsize,
+    /// The set that spoke of the last address.
+    recent: AtomicUsize,
+    /// The same, sorted.
     quick: OnceLock<RangeTable>,
-    /// With the units that `.debug_aranges` leaves out (clang writes none).
-    full: OnceLock<RangeTable>,
+    /// Of the units that `.debug_aranges` leaves out (clang writes none).
+    rest: OnceLock<RangeTable>,
+}
+
+/// The ranges of one unit in `.debug_aranges` (DWARF 5 §6.1.2).
+struct ArangeSet {
+    unit: u32,
+    /// Pairs of address and length, eight bytes each.
+    tuples: &'static [u8],
+}
+
+impl ArangeSet {
+    fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.tuples.chunks_exact(16).map(|tuple| {
+            let (begin, length) = tuple.split_at(8);
+            let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+            (number(begin), number(length))
+        })
+    }
+
+    fn covers(&self, addr: u64) -> bool {
+        self.ranges()
+            .any(|(begin, length)| addr.wrapping_sub(begin) < length)
+    }
 }
 
 /// Ranges by start, with a running maximum of ends.
@@ -55,11 +91,16 @@ impl DebugInfo {
             return None;
         }
         let end = addr.checked_add(1)?;
-        let quick = self.ranges.quick.get_or_init(|| self.quick_ranges());
-        if let Some(unit) = quick.meeting(addr, end).next() {
-            return Some(unit);
+        let quick = match self.ranges.quick.get() {
+            None if self.ranges.passes.fetch_add(1, Ordering::Relaxed) < PASSES => {
+                self.unit_by_pass(addr)
+            }
+            _ => self.quick_ranges().meeting(addr, end).next(),
+        };
+        if quick.is_some() {
+            return quick;
         }
-        self.full_ranges().meeting(addr, end).next()
+        self.rest_ranges().meeting(addr, end).next()
     }
 
     /// All units with code in `range`.
@@ -72,59 +113,105 @@ impl DebugInfo {
         {
             return vec![unit];
         }
-        let mut units: Vec<u32> = self
-            .full_ranges()
-            .meeting(range.start.0, range.end.0)
+        let mut units: Vec<u32> = [self.quick_ranges(), self.rest_ranges()]
+            .into_iter()
+            .flat_map(|table| table.meeting(range.start.0, range.end.0))
             .collect();
         units.sort_unstable();
         units.dedup();
         units
     }
 
-    fn quick_ranges(&self) -> RangeTable {
-        let mut entries: Vec<(u64, u64, u32)> = Vec::new();
-        let mut headers = self.dwarf.debug_aranges.headers();
-        while let Ok(Some(header)) = headers.next() {
-            let Some(unit) = self.unit_at_offset(header.debug_info_offset().0) else {
-                continue;
-            };
-            let mut ranges = header.entries();
-            while let Ok(Some(entry)) = ranges.next() {
-                let range = entry.range();
-                // LLVM lists data here too.
-                if !self.is_code(range.begin) || range.begin >= range.end {
-                    continue;
-                }
-                match entries.last_mut() {
-                    // Neighbours with alignment between them make one range of their unit.
-                    Some(last)
-                        if last.2 == unit && range.begin >= last.1 && range.begin - last.1 < 16 =>
-                    {
-                        last.1 = range.end;
-                    }
-                    _ => entries.push((range.begin, range.end, unit)),
-                }
-            }
+    /// As the table says, without making it. What is asked next is often of the same unit.
+    fn unit_by_pass(&self, addr: u64) -> Option<u32> {
+        let sets = self.arange_sets();
+        let recent = self.ranges.recent.load(Ordering::Relaxed);
+        if let Some(set) = sets.get(recent)
+            && set.covers(addr)
+        {
+            self.ranges.passes.fetch_sub(1, Ordering::Relaxed);
+            return Some(set.unit);
         }
-        RangeTable::new(entries)
+        let found = sets.iter().position(|set| set.covers(addr))?;
+        self.ranges.recent.store(found, Ordering::Relaxed);
+        Some(sets.get(found)?.unit)
     }
 
-    fn full_ranges(&self) -> &RangeTable {
-        self.ranges.full.get_or_init(|| {
-            let quick = self.ranges.quick.get_or_init(|| self.quick_ranges());
-            let mut known = vec![false; self.info_units() as usize];
-            for (_, _, unit) in &quick.entries {
-                if let Some(known) = known.get_mut(*unit as usize) {
-                    *known = true;
+    fn arange_sets(&self) -> &[ArangeSet] {
+        self.ranges.sets.get_or_init(|| {
+            let mut rest = self.dwarf.debug_aranges.reader().slice();
+            let mut sets = Vec::new();
+            while let Some((set, behind)) = self.arange_set(rest) {
+                sets.extend(set);
+                rest = behind;
+            }
+            sets
+        })
+    }
+
+    /// The first set of a section, if it is one of ours to read, and what is behind it.
+    fn arange_set(&self, section: &'static [u8]) -> Option<(Option<ArangeSet>, &'static [u8])> {
+        // The 64-bit format is told by a length that no 32-bit one has.
+        let (long, start) = match u32_at(section, 0)? {
+            u32::MAX => (true, 12),
+            _ => (false, 4),
+        };
+        let length = match long {
+            true => u64_at(section, 4)?,
+            false => u64::from(u32_at(section, 0)?),
+        };
+        let end = usize::try_from(length).ok()?.checked_add(start)?;
+        let (set, behind) = section.split_at_checked(end)?;
+        let read = || {
+            let (offset, sizes) = match long {
+                true => (u64_at(set, start + 2)?, start + 10),
+                false => (u64::from(u32_at(set, start + 2)?), start + 6),
+            };
+            // Of segments and of other sizes of addresses the root entries tell.
+            if set.get(sizes..sizes + 2)? != [8, 0] {
+                return None;
+            }
+            let unit = self.unit_at_offset(usize::try_from(offset).ok()?)?;
+            let tuples = set.get((sizes + 2).next_multiple_of(16)..)?;
+            Some(ArangeSet { unit, tuples })
+        };
+        Some((read(), behind))
+    }
+
+    fn quick_ranges(&self) -> &RangeTable {
+        self.ranges.quick.get_or_init(|| {
+            let mut entries: Vec<(u64, u64, u32)> = Vec::new();
+            for set in self.arange_sets() {
+                for (begin, length) in set.ranges() {
+                    // LLVM lists data here too.
+                    if length == 0 || !self.is_code(begin) {
+                        continue;
+                    }
+                    let end = begin.saturating_add(length);
+                    match entries.last_mut() {
+                        // Neighbours with alignment between them make one range of their unit.
+                        Some(last)
+                            if last.2 == set.unit && begin >= last.1 && begin - last.1 < 16 =>
+                        {
+                            last.1 = end;
+                        }
+                        _ => entries.push((begin, end, set.unit)),
+                    }
                 }
             }
-            let mut entries: Vec<(u64, u64, u32)> = known
-                .par_iter()
-                .enumerate()
-                .filter(|(_, known)| !**known)
-                .flat_map_iter(|(index, _)| self.unit_ranges(index as u32))
+            RangeTable::new(entries)
+        })
+    }
+
+    fn rest_ranges(&self) -> &RangeTable {
+        self.ranges.rest.get_or_init(|| {
+            // A unit whose code was all thrown away is told of without a range.
+            let told: FxHashSet<u32> = self.arange_sets().iter().map(|set| set.unit).collect();
+            let entries = (0..self.info_units())
+                .into_par_iter()
+                .filter(|unit| !told.contains(unit))
+                .flat_map_iter(|unit| self.unit_ranges(unit))
                 .collect();
-            entries.extend(&quick.entries);
             RangeTable::new(entries)
         })
     }
@@ -133,9 +220,11 @@ impl DebugInfo {
         let Some(unit) = self.unit(index) else {
             return Vec::new();
         };
-        if !unit.ranges.is_empty() {
-            return unit
-                .ranges
+        let root = unit.raw.entry(unit.raw.header.root_offset());
+        let ranges = root.map(|root| self.die_ranges(unit, &root));
+        let ranges = ranges.unwrap_or_default();
+        if !ranges.is_empty() {
+            return ranges
                 .iter()
                 .map(|range| (range.start.0, range.end.0, index))
                 .collect();

@@ -308,8 +308,16 @@ impl DebugInfo {
     }
 
     /// The unit a line program belongs to. Both come in the same order from all producers,
-    /// so bisecting finds it with a handful of units read; else all are.
+    /// mostly one by one, so few units are read to find it; else all are.
     fn owner(&self, offset: usize) -> Option<&Unit> {
+        let heads = self.program_heads();
+        let same = heads.partition_point(|head| head.offset < offset);
+        if heads.len() == self.info_units() as usize
+            && let Some(unit) = self.unit(same as u32)
+            && unit.stmt_list == Some(offset)
+        {
+            return Some(unit);
+        }
         let (mut low, mut high) = (0, self.info_units());
         while low < high {
             let middle = low + (high - low) / 2;

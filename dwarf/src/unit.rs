@@ -72,7 +72,6 @@ pub(crate) struct Unit {
     pub(crate) language: Language,
     pub(crate) optimized: bool,
     pub(crate) stmt_list: Option<usize>,
-    pub(crate) ranges: Ranges,
     pub(crate) scan: OnceLock<UnitScan>,
     pub(crate) program: OnceLock<Option<Arc<Program>>>,
 }
@@ -301,7 +300,7 @@ impl DebugInfo {
             Some(part) => Split::Part(part),
             None => Split::of_root(&root, &raw, dwarf),
         };
-        let mut unit = Unit {
+        Ok(Unit {
             index,
             raw,
             supplementary,
@@ -313,16 +312,9 @@ impl DebugInfo {
             language,
             optimized,
             stmt_list,
-            ranges: Ranges::new(),
             scan: OnceLock::new(),
             program: OnceLock::new(),
-        };
-        match skeleton {
-            Some(skeleton) => unit.ranges.clone_from(&skeleton.ranges),
-            None if !supplementary => unit.ranges = self.die_ranges(&unit, &root),
-            None => {}
-        }
-        Ok(unit)
+        })
     }
 
     /// The address ranges of an entry, those of thrown-away code left out.

@@ -42,7 +42,8 @@ pub fn names_cache(data: &[u8]) {
     let name: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
     FOLDER.with(|folder| {
         replace(&folder.path().join(name + ".names"), &file);
-        module.prepare_names(Some(folder.path()));
+        module.keep_in(folder.path());
+        module.prepare_names();
     });
     for name in ["work", "main", "get", "int", "ns::Derived", "shared"] {
         module.functions_named(name);
