@@ -15,11 +15,14 @@ use gimli::{
     DebugAddrIndex, DieReference, EndianSlice, Evaluation, EvaluationResult, Expression,
     LittleEndian, UnitOffset, Value, ValueType,
 };
+use std::cell::Cell;
 
 /// Operations of one expression; honest ones have a few dozen.
 const MAX_OPERATIONS: u32 = 10_000;
 /// Expressions within expressions: frame base, entry value, the caller's frame base.
 const MAX_DEPTH: u32 = 8;
+/// Expressions that one answer may take: each may refer to others more than once.
+const MAX_EXPRESSIONS: u32 = 256;
 
 /// Whose expression it is.
 #[derive(Clone, Copy)]
@@ -28,6 +31,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) info: &'a DebugInfo,
     pub(crate) unit: &'a Unit,
     pub(crate) frame: &'a FrameContext<'a>,
+    /// Expressions evaluated for this answer.
+    pub(crate) expressions: &'a Cell<u32>,
 }
 
 /// What an expression works on.
@@ -100,6 +105,7 @@ fn locate_entry(
             info,
             unit,
             frame,
+            expressions: &Cell::new(0),
         };
         let Some(expression) = scope.expression_at(value)? else {
             return Ok(Location::OptimizedOut);
@@ -178,6 +184,7 @@ pub(crate) fn locate_member(
         info,
         unit,
         frame,
+        expressions: &Cell::new(0),
     };
     let value = entry
         .attr_value(gimli::DW_AT_data_member_location)
@@ -361,6 +368,13 @@ impl Machine<'_> {
     fn run(&self, mut evaluation: Evaluation<R>) -> Result<Vec<gimli::Piece<R>>, Error> {
         if self.depth >= MAX_DEPTH {
             return Err(Error::Limit("expressions nest too deep".into()));
+        }
+        if let Some(scope) = &self.scope {
+            let expressions = scope.expressions.get() + 1;
+            if expressions > MAX_EXPRESSIONS {
+                return Err(Error::Limit("an expression of too many others".into()));
+            }
+            scope.expressions.set(expressions);
         }
         evaluation.set_max_iterations(MAX_OPERATIONS);
         let mut result = evaluation.evaluate().map_err(evaluation_error)?;

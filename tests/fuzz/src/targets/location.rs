@@ -28,6 +28,8 @@ const ENTRIES: &[(u8, u8, &[u8])] = &[
     (0x0d, 0, b"\x03\x08\x49\x13\x38\x18"),
     // 10, DW_TAG_variable: name, type, const_value as a block
     (0x34, 0, b"\x03\x08\x49\x13\x1c\x0a"),
+    // 11, DW_TAG_call_site: call_return_pc
+    (0x48, 1, b"\x7d\x01"),
 ];
 
 /// Sizes and encodings of the base types, for operations on typed values.
@@ -42,8 +44,9 @@ const BASE_TYPES: [[u8; 2]; 8] = [
     [16, 4],
 ];
 
-/// Where the caller's call returns to.
+/// Where the caller's call returns to: that of the function, and one through a pointer.
 const RETURN: u64 = CODE.start.0 + 0x210;
+const RETURN_BY_POINTER: u64 = CODE.start.0 + 0x230;
 const BIAS: LoadBias = LoadBias(0x1_0000);
 
 fn abbreviations() -> Vec<u8> {
@@ -65,20 +68,11 @@ fn block(section: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 /// Location expressions and lists: version, frame base, location, the caller's parameter and
-/// its value, a member's place, lists, addresses, memory, registers.
+/// its value, a member's place, lists, addresses, memory, registers, more parameters and values.
 pub fn location(data: &[u8]) {
-    let [
-        version,
-        frame_base,
-        place,
-        parameter,
-        value,
-        member,
-        lists,
-        addresses,
-        memory,
-        values,
-    ] = parts(data);
+    let parts: [&[u8]; 24] = parts(data);
+    let [version, frame_base, place, parameter, value, rest @ ..] = parts;
+    let [member, lists, addresses, memory, values, more @ ..] = rest;
     let version: u8 = if version.first() == Some(&4) { 4 } else { 5 };
     let mut info = match version {
         4 => vec![0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8],
@@ -124,13 +118,21 @@ pub fn location(data: &[u8]) {
 
     begin(&mut info, b'g', CODE.start.0 + 0x200);
     block(&mut info, frame_base);
+    let parameters = |info: &mut Vec<u8>| {
+        for pair in [parameter, value].chunks(2).chain(more.chunks(2)) {
+            info.push(7);
+            pair.iter().for_each(|part| block(info, part));
+        }
+        info.push(0);
+    };
     info.push(6);
     info.extend(RETURN.to_le_bytes());
     info.extend(function);
-    info.push(7);
-    block(&mut info, parameter);
-    block(&mut info, value);
-    info.extend([0, 0, 0]);
+    parameters(&mut info);
+    info.push(11);
+    info.extend(RETURN_BY_POINTER.to_le_bytes());
+    parameters(&mut info);
+    info.extend([0, 0]);
     let length = (info.len() as u32 - 4).to_le_bytes();
     info[..4].copy_from_slice(&length);
 
@@ -151,10 +153,15 @@ pub fn location(data: &[u8]) {
     let memory = Repeating(memory);
     let callers = |level: u32| {
         let mut registers = registers(module.machine(), values);
-        registers.set_pc(RETURN);
-        (level < 4).then_some(CallerFrame {
+        let call = if level == 0 {
+            RETURN
+        } else {
+            RETURN_BY_POINTER
+        };
+        registers.set_pc(call);
+        (level < 8).then_some(CallerFrame {
             registers,
-            return_address: BIAS.load(FileAddr(RETURN)),
+            return_address: BIAS.load(FileAddr(call)),
             cfa: Some(LoadAddr(0x7fff_1000)),
         })
     };
