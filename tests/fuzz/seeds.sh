@@ -94,9 +94,10 @@ library optimized-4 g++ "${flags[@]}" -O2 -gdwarf-4 -fdebug-types-section -fno-d
 library c-4 gcc "${flags[@]}" -O1 -gdwarf-4 seed.c
 library c-5 gcc "${flags[@]}" -O2 -gdwarf-5 seed.c
 if command -v clang >/dev/null; then
-    library clang-5 clang "${flags[@]}" -O1 -gdwarf-5 seed.c
+    library clang-5 clang "${flags[@]}" -O1 -gdwarf-5 -gpubnames seed.c
     library clang-4 clang "${flags[@]}" -O1 -gdwarf-4 -gdwarf-aranges seed.c
 fi
+if command -v gdb-add-index >/dev/null; then gdb-add-index c-4; fi
 rustc --edition 2024 --crate-type lib --emit obj -g -O -Cpanic=abort -Crelocation-model=pic \
     --remap-path-prefix "$work=/src" -o seed.o seed.rs
 library rust-4 true
@@ -107,7 +108,7 @@ for name in "${libraries[@]}"; do
     parts "$name" .debug_line .debug_line_str .debug_str >"$corpus/line/$name"
     parts "$name" .debug_abbrev .debug_info .debug_str .debug_line .debug_line_str \
         .debug_str_offsets .debug_addr .debug_aranges .debug_ranges .debug_rnglists .debug_loc \
-        .debug_loclists .debug_types >"$corpus/info/$name"
+        .debug_loclists .debug_types .debug_names .gdb_index >"$corpus/info/$name"
     {
         parts "$name" .eh_frame .eh_frame_hdr .debug_frame .text
         printf '%s\x40\x10\0\0\0\0\0\0\x20\x10\0\0\0\0\0\0%s' "$mark" "$mark"
@@ -155,6 +156,9 @@ location fbreg '\x05' '\x9c' '\x91\x70' '' '' '\x23\x08' '' '' "$memory"
 location list-5 '\x05' '\x56' '\x50' '' '' '' '\x04\x00\x10\x01\x50\x05\x02\x30\x9f\x00' '' "$memory"
 location list-4 '\x04' '\x56' '\x50' '' '' '' '\0\0\0\0\0\0\0\0\x20\0\0\0\0\0\0\0\x01\0\x50\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0' '' "$memory"
 location entry_value '\x05' '\x9c' '\xa3\x01\x55\x9f' '\x55' '\x76\x70\x06' '' '' '' "$memory"
+# Each value takes the next register's twice, the last one's is a number.
+location chained '\x05' '\x9c' '\xa3\x01\x50\x9f' '\x50' '\xa3\x01\x51\xa3\x01\x51\x22' '' '' '' "$memory" '' \
+    '\x51' '\xa3\x01\x52\xa3\x01\x52\x22' '\x52' '\xa3\x01\x53\xa3\x01\x53\x22' '\x53' '\x31'
 location entry_value-4 '\x04' '\x9c' '\xf3\x01\x55\x9f' '\x55' '\xf3\x01\x55' '' '' '' "$memory"
 location pieces '\x05' '\x9c' '\x50\x93\x04\x93\x04\x30\x9f\x93\x02\x9d\x09\x03' '' '' '' '' '' "$memory"
 location typed '\x05' '\x9c' '\xa5\x05\x21\xa8\x24\x76\x00\xa6\x04\x21\xa8\x24\x1e\xa8\x00\x9f' '' '' '' '' '' "$memory"

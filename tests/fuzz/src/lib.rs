@@ -3,7 +3,6 @@
 pub mod targets;
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Memory that reading any file may take at once: this many bytes,
@@ -24,7 +23,6 @@ impl Counting {
     fn grow(size: usize) {
         let live = LIVE.fetch_add(size, Relaxed).wrapping_add(size);
         let limit = LIMIT.load(Relaxed);
-        // A process frees more than it allocated never; the difference is of one input.
         if live > limit {
             LIMIT.store(usize::MAX, Relaxed);
             let trace = std::backtrace::Backtrace::force_capture();
@@ -62,16 +60,15 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
+/// Has all work done by this thread, so that coverage does not depend on who takes which unit.
+pub fn one_thread() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1);
+    let pool = pool.use_current_thread().build_global();
+    pool.expect("the first pool");
+}
+
 /// Runs a target on one input within the bound of memory. That of time is libFuzzer's.
 pub fn bounded(data: &[u8], target: fn(&[u8])) {
-    static ONE_THREAD: Once = Once::new();
-    // Else coverage would depend on who takes which unit.
-    ONE_THREAD.call_once(|| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(1);
-        pool.use_current_thread()
-            .build_global()
-            .expect("the first pool");
-    });
     let bound = BYTES + BYTES_PER_BYTE * data.len();
     LIMIT.store(LIVE.load(Relaxed) + bound, Relaxed);
     target(data);

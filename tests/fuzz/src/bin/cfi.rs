@@ -1,6 +1,6 @@
 #![no_main]
 #![doc = "See `targets::cfi`."]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+libfuzzer_sys::fuzz_target!(init: stillpoint_fuzz::one_thread(), |data: &[u8]| {
     stillpoint_fuzz::bounded(data, stillpoint_fuzz::targets::cfi);
 });

@@ -6,7 +6,7 @@ use dwarf::{
 };
 
 /// The sections, in the order of an input's parts (`seeds.sh` has the same).
-const SECTIONS: [&str; 13] = [
+const SECTIONS: [&str; 15] = [
     ".debug_abbrev",
     ".debug_info",
     ".debug_str",
@@ -20,11 +20,13 @@ const SECTIONS: [&str; 13] = [
     ".debug_loc",
     ".debug_loclists",
     ".debug_types",
+    ".debug_names",
+    ".gdb_index",
 ];
 
 /// Units, their abbreviations, and whatever their entries refer to.
 pub fn info(data: &[u8]) {
-    let parts: [&[u8]; 13] = parts(data);
+    let parts: [&[u8]; 15] = parts(data);
     let mut sections = Vec::new();
     for (name, contents) in SECTIONS.iter().zip(parts) {
         sections.push((*name, 0, contents));

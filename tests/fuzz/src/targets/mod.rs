@@ -23,7 +23,7 @@ use dwarf::{LoadAddr, Machine, Memory, Register, Registers, Unreadable};
 use std::path::Path;
 
 /// What parts an input (`mark.dict`, `seeds.sh`).
-const MARK: &[u8] = b"-=8<=-";
+pub const MARK: &[u8] = b"-=8<=-";
 
 /// The parts of an input; those that are not there are empty.
 fn parts<const N: usize>(mut data: &[u8]) -> [&[u8]; N] {
