@@ -73,7 +73,7 @@ impl Compressed {
         // Deflate makes at most 1032 bytes of one; zstd's runs can be longer, but no debug
         // section is one run.
         let bound = (self.0.data.len() as u64)
-            .saturating_mul(1 << 14)
+            .saturating_mul(1032)
             .min(MAX_DECOMPRESSED);
         if size > bound {
             return Err(format!("{size} bytes are implausible"));

@@ -36,6 +36,8 @@ pub mod types;
 pub mod unwind;
 pub mod variable;
 
+mod abbreviations;
+mod budget;
 mod call_site;
 mod cfi;
 mod compressed;

@@ -4,9 +4,12 @@ use crate::addr::{AddrRange, FileAddr};
 use crate::source::{LineRow, SourceFile, SourceLocation};
 use crate::sources::join;
 use crate::unit::{DebugInfo, R, Unit};
-use gimli::{ColumnType, DebugLineOffset};
+use gimli::{ColumnType, DebugLineOffset, Section as _};
 use std::path::Path;
 use std::sync::{Arc, OnceLock, PoisonError};
+
+/// The kernel opens no longer path.
+const MAX_PATH: usize = 4096;
 
 /// One line number program: its file table, and its rows once they are asked for.
 pub(crate) struct Program {
@@ -133,6 +136,11 @@ impl Program {
         })
     }
 
+    /// Bytes in its section.
+    fn size(&self) -> usize {
+        self.program.header().unit_length()
+    }
+
     /// Numbers of the files whose name ends in `base`, the last component of a path.
     pub(crate) fn files_named<'a>(
         &'a self,
@@ -173,7 +181,11 @@ impl Program {
                 b""
             };
             let comp_dir = self.comp_dir.unwrap_or(b"");
-            let path = join(&[comp_dir, zero, directory, name]);
+            let parts = [comp_dir, zero, directory, name];
+            if parts.iter().map(|part| part.len()).sum::<usize>() > MAX_PATH {
+                return None;
+            }
+            let path = join(&parts);
             let md5 = header.file_has_md5().then(|| *file.md5());
             Some(info.sources.intern(path, md5))
         })
@@ -407,13 +419,20 @@ impl DebugInfo {
         {
             return program.clone();
         }
+        // Programs do not overlap, or each could have the same file table.
+        let section = self.dwarf.debug_line.reader();
+        if self.sources.consumed.is_all(section.len()) {
+            tracing::debug!(offset, "line programs overlap");
+            return None;
+        }
         let parsed = Program::parse(self, offset, unit).map(Arc::new);
-        cache
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .entry(offset)
-            .or_insert(parsed)
-            .clone()
+        let mut cache = cache.write().unwrap_or_else(PoisonError::into_inner);
+        let slot = cache.entry(offset).or_insert_with(|| {
+            let size = parsed.as_ref().map_or(0, |parsed| parsed.size());
+            self.sources.consumed.add(size);
+            parsed
+        });
+        slot.clone()
     }
 
     /// The line program of a unit.

@@ -376,7 +376,8 @@ impl Module {
 
     /// Bytes of debug sections, as they lie in the file.
     pub fn debug_size(&self) -> u64 {
-        self.image.debug_size() + self.debug_image().map_or(0, Image::debug_size)
+        let separate = self.debug_image().map_or(0, Image::debug_size);
+        self.image.debug_size().saturating_add(separate)
     }
 
     // ---- symbols

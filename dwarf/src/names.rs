@@ -2,7 +2,7 @@
 
 use crate::demangle::{cpp_function_name, rust_path};
 use crate::module::{DieRef, Language, demangle};
-use crate::unit::{DebugInfo, Entry, MAX_HOPS, Unit};
+use crate::unit::{DebugInfo, Entry, MAX_HOPS, MAX_NAME, Unit};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
@@ -130,9 +130,11 @@ impl DebugInfo {
                 out.push_str("::");
             }
         }
-        match name {
-            Some(name) => out.push_str(&String::from_utf8_lossy(name)),
-            None => out.push_str(anonymous),
+        if out.len() < MAX_NAME {
+            match name {
+                Some(name) => out.push_str(&String::from_utf8_lossy(name)),
+                None => out.push_str(anonymous),
+            }
         }
     }
 

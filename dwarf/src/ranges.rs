@@ -1,8 +1,9 @@
 //! Which unit holds an address: `.debug_aranges` where it speaks, root entries elsewhere.
 
 use crate::addr::{AddrRange, FileAddr};
+use crate::budget::Consumed;
 use crate::object::{u32_at, u64_at};
-use crate::unit::DebugInfo;
+use crate::unit::{DebugInfo, Ranges, Unit};
 use gimli::Section;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
@@ -26,6 +27,8 @@ pub(crate) struct RangeTables {
     quick: OnceLock<RangeTable>,
     /// Of the units that `.debug_aranges` leaves out (clang writes none).
     rest: OnceLock<RangeTable>,
+    /// Of the range lists, by the root entries of those.
+    consumed: Consumed,
 }
 
 /// The ranges of one unit in `.debug_aranges` (DWARF 5 §6.1.2).
@@ -216,13 +219,28 @@ impl DebugInfo {
         })
     }
 
+    /// The ranges of a unit's root entry. No two units share a list.
+    fn root_ranges(&self, unit: &Unit) -> Ranges {
+        let lists = &self.dwarf.ranges;
+        let size = lists.debug_ranges().reader().len() + lists.debug_rnglists().reader().len();
+        if self.ranges.consumed.is_all(size) {
+            tracing::debug!(unit = unit.index, "units share range lists");
+            return Ranges::new();
+        }
+        let root = unit.raw.entry(unit.raw.header.root_offset());
+        let ranges = root.map(|root| self.die_ranges(unit, &root));
+        let ranges = ranges.unwrap_or_default();
+        if ranges.len() > 1 {
+            self.ranges.consumed.add(ranges.len());
+        }
+        ranges
+    }
+
     fn unit_ranges(&self, index: u32) -> Vec<(u64, u64, u32)> {
         let Some(unit) = self.unit(index) else {
             return Vec::new();
         };
-        let root = unit.raw.entry(unit.raw.header.root_offset());
-        let ranges = root.map(|root| self.die_ranges(unit, &root));
-        let ranges = ranges.unwrap_or_default();
+        let ranges = self.root_ranges(unit);
         if !ranges.is_empty() {
             return ranges
                 .iter()

@@ -1,5 +1,6 @@
 //! Types, from their entries.
 
+use crate::budget::Allowance;
 use crate::constant::{discriminant_list, integer, subrange_count, udata};
 use crate::error::Error;
 use crate::module::{DieRef, Language, Module};
@@ -45,6 +46,7 @@ struct Children<'a> {
     entries: EntriesRaw<'a, R>,
     level: isize,
     entry: Entry,
+    allowance: Allowance,
 }
 
 impl<'a> Children<'a> {
@@ -60,7 +62,13 @@ impl<'a> Children<'a> {
             entries,
             level,
             entry,
+            allowance: Allowance::of(parent),
         }))
+    }
+
+    /// Takes memory for what the last child told.
+    fn take(&mut self, bytes: usize) -> Result<(), Error> {
+        self.allowance.take(self.entry.offset(), bytes)
     }
 
     fn next(&mut self) -> Result<Option<&Entry>, gimli::Error> {
@@ -307,6 +315,7 @@ impl DebugInfo {
                 {
                     let name = self.own_name(unit, child).unwrap_or(b"");
                     values.push((String::from_utf8_lossy(name).into_owned(), value));
+                    children.take(size_of::<(String, Value)>() + name.len())?;
                 }
             }
         }
@@ -364,11 +373,13 @@ impl DebugInfo {
             return Ok(composite);
         };
         while let Some(child) = children.next()? {
+            let mut bytes = size_of::<Member>();
             match child.tag() {
                 gimli::DW_TAG_member => {
                     let Some(member) = self.read_member(unit, child) else {
                         continue;
                     };
+                    bytes += member.name.len();
                     // Before version 5 a static member is an external member.
                     if flag(child, gimli::DW_AT_external) || flag(child, gimli::DW_AT_declaration) {
                         composite.statics.push(member);
@@ -378,7 +389,9 @@ impl DebugInfo {
                     }
                 }
                 gimli::DW_TAG_variable => {
-                    composite.statics.extend(self.read_member(unit, child));
+                    let member = self.read_member(unit, child);
+                    bytes += member.as_ref().map_or(0, |member| member.name.len());
+                    composite.statics.extend(member);
                 }
                 gimli::DW_TAG_inheritance => {
                     let Some(ty) = self.reference_attr(unit, child, gimli::DW_AT_type) else {
@@ -397,21 +410,22 @@ impl DebugInfo {
                     composite.variants = self.read_variant_part(unit, child, 0)?;
                 }
                 gimli::DW_TAG_template_type_parameter => {
-                    composite
-                        .template_types
-                        .extend(self.template_type(unit, child));
+                    let parameter = self.template_type(unit, child);
+                    bytes += parameter.as_ref().map_or(0, |(name, _)| name.len());
+                    composite.template_types.extend(parameter);
                 }
                 gimli::DW_TAG_GNU_template_parameter_pack => {
                     if let Some(mut pack) = Children::of(unit, child)? {
                         while let Some(argument) = pack.next()? {
-                            composite
-                                .template_types
-                                .extend(self.template_type(unit, argument));
+                            let parameter = self.template_type(unit, argument);
+                            pack.take(parameter.as_ref().map_or(0, |(name, _)| name.len()))?;
+                            composite.template_types.extend(parameter);
                         }
                     }
                 }
                 _ => {}
             }
+            children.take(bytes)?;
         }
         Ok(composite)
     }
@@ -540,7 +554,10 @@ impl DebugInfo {
                 if let Some(mut members) = Children::of(unit, child)? {
                     while let Some(member) = members.next()? {
                         if member.tag() == gimli::DW_TAG_member {
-                            variant.members.extend(self.read_member(unit, member));
+                            let member = self.read_member(unit, member);
+                            let name = member.as_ref().map_or(0, |member| member.name.len());
+                            members.take(size_of::<Member>() + name)?;
+                            variant.members.extend(member);
                         }
                     }
                 }

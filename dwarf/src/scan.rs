@@ -1,5 +1,7 @@
 //! One pass over a unit's entries: where its functions are and what encloses what.
 
+use crate::budget::Allowance;
+use crate::error::Error;
 use crate::module::DieRef;
 use crate::unit::{DebugInfo, Unit, Value};
 use gimli::UnitOffset;
@@ -112,7 +114,8 @@ impl DebugInfo {
         })
     }
 
-    fn scan_entries(&self, unit: &Unit, scan: &mut UnitScan) -> Result<(), gimli::Error> {
+    fn scan_entries(&self, unit: &Unit, scan: &mut UnitScan) -> Result<(), Error> {
+        let mut allowance = Allowance::default();
         let mut entries = unit.raw.entries_raw(None)?;
         // Depth of the children, and index into `scan.scopes`, of the open scopes.
         let mut open: Vec<(isize, u32)> = Vec::new();
@@ -160,6 +163,8 @@ impl DebugInfo {
                     }
                     if low.is_some() || ranges.is_some() {
                         for range in self.ranges_of(unit, low, high, ranges) {
+                            allowance
+                                .take(UnitOffset(offset as usize), size_of::<FunctionRange>())?;
                             scan.functions.push(FunctionRange {
                                 start: range.start.0,
                                 end: range.end.0,

@@ -1,6 +1,7 @@
 //! Functions with their scopes, from their entries.
 
 use crate::addr::FileAddr;
+use crate::budget::Allowance;
 use crate::constant::udata;
 use crate::error::Error;
 use crate::function::{Function, InlinedSubroutine, Scope, ScopeKind};
@@ -35,6 +36,8 @@ impl DebugInfo {
         let Some(lowest) = ranges.first().map(|range| range.start) else {
             return Err(Error::Corrupt("a function without code".into()));
         };
+        let mut allowance = Allowance::of(&entry);
+        allowance.take(entry.offset(), size_of_val(&*ranges))?;
         let mut scope = Scope {
             kind: ScopeKind::Function,
             id: die,
@@ -48,11 +51,13 @@ impl DebugInfo {
                 .entries_raw(Some(UnitOffset(die.offset as usize)))?;
             let mut current = Entry::null();
             entries.read_entry(&mut current)?;
-            if let Err(error) = self.read_children(unit, &mut entries, 1, &mut scope) {
+            let read = self
+                .read_children(unit, &mut entries, 1, &mut allowance, &mut scope)
+                .and_then(|()| self.add_unmentioned(unit, &entry, &mut allowance, &mut scope));
+            if let Err(error) = read {
                 tracing::debug!(unit = unit.index, %error, "the rest of a function's scopes is lost");
             }
         }
-        self.add_unmentioned(unit, &entry, &mut scope);
         Ok(Function {
             id: die,
             name: self.qualified_name_of(unit, &entry),
@@ -81,8 +86,9 @@ impl DebugInfo {
         unit: &Unit,
         entries: &mut EntriesRaw<'_, R>,
         depth: usize,
+        allowance: &mut Allowance,
         scope: &mut Scope,
-    ) -> Result<(), gimli::Error> {
+    ) -> Result<(), Error> {
         let level = entries.next_depth();
         let mut entry = Entry::null();
         while !entries.is_empty() {
@@ -103,10 +109,12 @@ impl DebugInfo {
             match entry.tag() {
                 gimli::DW_TAG_formal_parameter => {
                     let variable = self.read_variable(unit, &entry, VariableKind::Parameter);
+                    allowance.take(entry.offset(), memory_of(variable.as_ref()))?;
                     scope.variables.extend(variable);
                 }
                 gimli::DW_TAG_variable => {
                     let variable = self.read_variable(unit, &entry, VariableKind::Local);
+                    allowance.take(entry.offset(), memory_of(variable.as_ref()))?;
                     scope.variables.extend(variable);
                 }
                 gimli::DW_TAG_lexical_block
@@ -120,23 +128,18 @@ impl DebugInfo {
                     let ranges = self.die_ranges(unit, &entry);
                     if ranges.is_empty() && !inlined {
                         // As if the block were not there (gdb does the same).
-                        self.read_children(unit, entries, depth + 1, scope)?;
+                        self.read_children(unit, entries, depth + 1, allowance, scope)?;
                         continue;
                     }
-                    let mut child = Scope {
-                        kind: self.scope_kind(unit, &entry, &ranges),
-                        id: unit.die(entry.offset()),
-                        ranges: ranges.to_vec(),
-                        variables: Vec::new(),
-                        children: Vec::new(),
-                    };
-                    self.read_children(unit, entries, depth + 1, &mut child)?;
-                    self.add_unmentioned(unit, &entry, &mut child);
+                    let mut child = self.scope(unit, &entry, &ranges, allowance)?;
+                    self.read_children(unit, entries, depth + 1, allowance, &mut child)?;
+                    self.add_unmentioned(unit, &entry, allowance, &mut child)?;
                     if child.ranges.is_empty() {
                         // gcc's link-time optimization leaves calls without code of their
                         // own around inlined calls that have some.
                         let inner = child.children.iter().flat_map(|scope| &scope.ranges);
                         child.ranges = inner.copied().collect();
+                        allowance.take(entry.offset(), size_of_val(&*child.ranges))?;
                     }
                     if !child.ranges.is_empty() {
                         scope.children.push(child);
@@ -145,14 +148,8 @@ impl DebugInfo {
                 gimli::DW_TAG_inlined_subroutine => {
                     let ranges = self.die_ranges(unit, &entry);
                     if !ranges.is_empty() {
-                        let mut child = Scope {
-                            kind: self.scope_kind(unit, &entry, &ranges),
-                            id: unit.die(entry.offset()),
-                            ranges: ranges.to_vec(),
-                            variables: Vec::new(),
-                            children: Vec::new(),
-                        };
-                        self.add_unmentioned(unit, &entry, &mut child);
+                        let mut child = self.scope(unit, &entry, &ranges, allowance)?;
+                        self.add_unmentioned(unit, &entry, allowance, &mut child)?;
                         scope.children.push(child);
                     }
                 }
@@ -165,31 +162,38 @@ impl DebugInfo {
     /// Adds the variables that a scope's abstract instance has and the scope does not mention:
     /// compilers leave out of an inlined copy what nothing is left of (DWARF 5 §3.3.8.2), but
     /// the source has it, and a person looks for it.
-    fn add_unmentioned(&self, unit: &Unit, entry: &Entry, scope: &mut Scope) {
+    fn add_unmentioned(
+        &self,
+        unit: &Unit,
+        entry: &Entry,
+        allowance: &mut Allowance,
+        scope: &mut Scope,
+    ) -> Result<(), Error> {
         let Some(origin) = entry
             .attr_value(gimli::DW_AT_abstract_origin)
             .and_then(|value| self.reference(unit, value))
         else {
-            return;
+            return Ok(());
         };
         let declared = match self.declared_in(origin) {
             Ok(declared) => declared,
             Err(error) => {
                 tracing::debug!(?origin, %error, "corrupt abstract instance");
-                return;
+                return Ok(());
             }
         };
         if declared.is_empty() {
-            return;
+            return Ok(());
         }
         let mut mentioned = Vec::new();
         self.origins_of_variables(scope, &mut mentioned);
-        let missing = declared
-            .iter()
-            .filter(|variable| !mentioned.contains(&variable.id))
-            .cloned();
         let before = scope.variables.len();
-        scope.variables.extend(missing);
+        for variable in &declared {
+            if !mentioned.contains(&variable.id) {
+                allowance.take(entry.offset(), memory_of(Some(variable)))?;
+                scope.variables.push(variable.clone());
+            }
+        }
         if scope.variables.len() > before {
             // In the order of the source.
             let place = |variable: &Variable| {
@@ -200,6 +204,7 @@ impl DebugInfo {
                 .variables
                 .sort_by_cached_key(|variable| place(variable).unwrap_or(usize::MAX));
         }
+        Ok(())
     }
 
     /// The variables right below an entry.
@@ -214,6 +219,7 @@ impl DebugInfo {
         if !entry.has_children() {
             return Ok(found);
         }
+        let mut allowance = Allowance::of(&entry);
         let level = entries.next_depth();
         while !entries.is_empty() && entries.next_depth() >= level {
             let here = entries.next_depth();
@@ -229,7 +235,9 @@ impl DebugInfo {
                 gimli::DW_TAG_variable => VariableKind::Local,
                 _ => continue,
             };
-            found.extend(self.read_variable(unit, &entry, kind));
+            let variable = self.read_variable(unit, &entry, kind);
+            allowance.take(entry.offset(), memory_of(variable.as_ref()))?;
+            found.extend(variable);
         }
         Ok(found)
     }
@@ -252,6 +260,30 @@ impl DebugInfo {
                 self.origins_of_variables(child, origins);
             }
         }
+    }
+
+    /// A block or inlined copy, without what is in it.
+    fn scope(
+        &self,
+        unit: &Unit,
+        entry: &Entry,
+        ranges: &Ranges,
+        allowance: &mut Allowance,
+    ) -> Result<Scope, Error> {
+        let kind = self.scope_kind(unit, entry, ranges);
+        let name = match &kind {
+            ScopeKind::Inlined(call) => call.name.len(),
+            ScopeKind::Function | ScopeKind::Block => 0,
+        };
+        let bytes = size_of::<Scope>() + size_of_val(&**ranges) + name;
+        allowance.take(entry.offset(), bytes)?;
+        Ok(Scope {
+            kind,
+            id: unit.die(entry.offset()),
+            ranges: ranges.to_vec(),
+            variables: Vec::new(),
+            children: Vec::new(),
+        })
     }
 
     fn scope_kind(&self, unit: &Unit, entry: &Entry, ranges: &Ranges) -> ScopeKind {
@@ -368,4 +400,11 @@ impl DebugInfo {
             None => flag(entry, gimli::DW_AT_external) && flag(entry, gimli::DW_AT_declaration),
         }
     }
+}
+
+/// What a variable takes.
+fn memory_of(variable: Option<&Variable>) -> usize {
+    variable.map_or(0, |variable| {
+        size_of::<Variable>() + variable.name.len() + variable.namespace.len()
+    })
 }

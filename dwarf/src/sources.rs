@@ -2,6 +2,7 @@
 //! `.debug_info` but for what matches.
 
 use crate::addr::FileAddr;
+use crate::budget::Consumed;
 use crate::line::{Program, base_name};
 use crate::object::{u16_at, u32_at, u64_at};
 use crate::source::{LineLocation, SourceFile, SourceLocation};
@@ -21,6 +22,8 @@ pub(crate) struct Sources {
     heads: OnceLock<Vec<ProgramHead>>,
     /// Line programs parsed so far, by offset in `.debug_line`.
     pub(crate) programs: RwLock<FxHashMap<usize, Option<Arc<Program>>>>,
+    /// Of `.debug_line`, by those.
+    pub(crate) consumed: Consumed,
     files: RwLock<FxHashMap<PathBuf, Arc<SourceFile>>>,
     canonical: RwLock<FxHashMap<PathBuf, Option<PathBuf>>>,
     /// Programs that mention a file, by its path.
@@ -370,9 +373,14 @@ impl DebugInfo {
             .collect();
         offsets.sort_unstable();
         offsets.dedup();
+        let mut end = 0;
         for offset in offsets {
-            if let Some((head, _)) = program_head(section, offset) {
+            // One within another is none.
+            if offset >= end
+                && let Some((head, next)) = program_head(section, offset)
+            {
                 heads.extend(head);
+                end = next;
             }
         }
     }

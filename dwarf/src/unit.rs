@@ -3,6 +3,7 @@
 //! Unit headers are walked once; everything about one unit is read when that unit is asked
 //! for, and a corrupt unit spoils itself only.
 
+use crate::abbreviations::AbbreviationTables;
 use crate::addr::{AddrRange, FileAddr};
 use crate::error::Error;
 use crate::line::Program;
@@ -14,14 +15,14 @@ use crate::sections::load_sections;
 use crate::sources::Sources;
 use crate::split::{Part, Split, SplitFiles};
 use gimli::{
-    Abbreviations, DebugAddrBase, DebugLocListsBase, DebugRngListsBase, DebugStrOffsetsBase,
-    LittleEndian, Section, UnitHeader, UnitOffset, UnitType,
+    DebugAddrBase, DebugLocListsBase, DebugRngListsBase, DebugStrOffsetsBase, LittleEndian,
+    Section, UnitHeader, UnitOffset, UnitType,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::path::Path;
 use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 
 /// All readers: the bytes live as long as the process does.
 pub(crate) type R = gimli::EndianSlice<'static, LittleEndian>;
@@ -33,6 +34,9 @@ pub(crate) type Ranges = SmallVec<[AddrRange<FileAddr>; 1]>;
 /// instance → abstract instance → declaration, and a type unit's signature.
 pub(crate) const MAX_HOPS: usize = 8;
 
+/// Longer names are cut; those of templates come near.
+pub(crate) const MAX_NAME: usize = 8192;
+
 /// The debug info of an image.
 pub(crate) struct DebugInfo {
     pub(crate) dwarf: gimli::Dwarf<R>,
@@ -41,7 +45,7 @@ pub(crate) struct DebugInfo {
     /// the supplementary file.
     info_end: usize,
     types_end: usize,
-    abbreviations: RwLock<FxHashMap<AbbreviationsKey, Option<Arc<Abbreviations>>>>,
+    abbreviations: AbbreviationTables,
     signatures: OnceLock<FxHashMap<u64, DieRef>>,
     pub(crate) ranges: RangeTables,
     pub(crate) sources: Sources,
@@ -50,9 +54,6 @@ pub(crate) struct DebugInfo {
     pub(crate) indexed: AtomicU32,
     code: Vec<AddrRange<FileAddr>>,
 }
-
-/// Where a file's `.debug_abbrev` lies in memory, and the offset in it.
-type AbbreviationsKey = (usize, usize);
 
 struct Slot {
     header: UnitHeader<R>,
@@ -121,7 +122,7 @@ impl DebugInfo {
             slots,
             info_end,
             types_end,
-            abbreviations: RwLock::default(),
+            abbreviations: AbbreviationTables::default(),
             signatures: OnceLock::new(),
             ranges: RangeTables::default(),
             sources: Sources::default(),
@@ -183,30 +184,6 @@ impl DebugInfo {
         }
     }
 
-    fn abbreviations(
-        &self,
-        dwarf: &gimli::Dwarf<R>,
-        header: &UnitHeader<R>,
-    ) -> Result<Arc<Abbreviations>, gimli::Error> {
-        let section = dwarf.debug_abbrev.reader().slice().as_ptr().addr();
-        let key = (section, header.debug_abbrev_offset().0);
-        let cached = self
-            .abbreviations
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&key)
-            .cloned();
-        if let Some(cached) = cached {
-            return cached.ok_or(gimli::Error::InvalidAbbreviationCode(0));
-        }
-        let parsed = header.abbreviations(&dwarf.debug_abbrev).map(Arc::new);
-        self.abbreviations
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(key, parsed.as_ref().ok().cloned());
-        parsed
-    }
-
     fn read_unit(&self, index: u32, header: UnitHeader<R>) -> Result<Unit, gimli::Error> {
         let supplementary = index as usize >= self.types_end;
         self.read_root(index, header, supplementary, None, None)
@@ -226,7 +203,8 @@ impl DebugInfo {
             Some(part) => part.dwarf(),
             None => self.sections(supplementary),
         };
-        let abbreviations = self.abbreviations(dwarf, &header)?;
+        let offset = header.debug_abbrev_offset();
+        let abbreviations = self.abbreviations.get(&dwarf.debug_abbrev, offset)?;
         let mut raw = gimli::Unit {
             abbreviations,
             name: None,
@@ -509,12 +487,10 @@ impl DebugInfo {
         current
     }
 
-    /// A string attribute's bytes.
+    /// A string attribute's bytes, as far as anybody would read them.
     pub(crate) fn string(&self, unit: &Unit, value: Value) -> Option<&'static [u8]> {
-        self.dwarf_of(unit)
-            .attr_string(&unit.raw, value)
-            .ok()
-            .map(|string| string.slice())
+        let string = self.dwarf_of(unit).attr_string(&unit.raw, value).ok()?;
+        string.slice().get(..string.len().min(MAX_NAME))
     }
 
     /// A string attribute, own or inherited.
