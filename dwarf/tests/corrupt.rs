@@ -1,8 +1,6 @@
 //! Torn and twisted images: errors or nothing, never a panic or a hang.
 
 mod common;
-#[path = "../../tests/fuzz/src/targets/mod.rs"]
-mod targets;
 
 use common::{FakeMemory, compile, frame};
 use dwarf::{
@@ -245,27 +243,4 @@ fn the_headers_are_twisted_and_the_file_is_torn() {
     assert!(Module::from_bytes(name, b"#!/bin/sh\necho this is a script".to_vec()).is_err());
     assert!(Module::open(Path::new("/")).is_err());
     assert!(Module::open(Path::new("/nowhere/at/all")).is_err());
-}
-
-/// The inputs that fuzzing begins with, and all that it ever found.
-#[test]
-fn the_corpus_of_the_fuzz_targets() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fuzz/corpus");
-    let targets = [
-        ("line", targets::line as fn(&[u8])),
-        ("info", targets::info),
-        ("location", targets::location),
-        ("cfi", targets::cfi),
-        ("names_cache", targets::names_cache),
-        ("object", targets::object),
-    ];
-    for (name, target) in targets {
-        let inputs = std::fs::read_dir(corpus.join(name)).expect(name);
-        let inputs: Vec<_> = inputs.map(|input| input.expect(name).path()).collect();
-        assert!(!inputs.is_empty(), "{name}");
-        for input in inputs {
-            println!("{}", input.display());
-            target(&std::fs::read(input).expect(name));
-        }
-    }
 }
