@@ -38,6 +38,17 @@ pub enum Error {
     Limit(String),
 }
 
+impl Error {
+    /// With where the corrupt thing begins before what is wrong with it.
+    pub(crate) fn at(self, section: &str, offset: usize) -> Error {
+        match self {
+            Error::Corrupt(message) => Error::Corrupt(format!("{section}+{offset:#x}: {message}")),
+            Error::Limit(message) => Error::Limit(format!("{section}+{offset:#x}: {message}")),
+            other => other,
+        }
+    }
+}
+
 impl From<gimli::Error> for Error {
     fn from(error: gimli::Error) -> Self {
         Error::Corrupt(error.to_string())

@@ -77,6 +77,7 @@ pub(crate) fn locate(
 ) -> Result<Location, Error> {
     let info = no_info(module)?;
     locate_entry(module, info, variable.id, variable, frame, 0)
+        .map_err(|error| info.error_at(variable.id, error))
 }
 
 fn no_info(module: &Module) -> Result<&DebugInfo, Error> {
@@ -178,6 +179,17 @@ pub(crate) fn locate_member(
     frame: &FrameContext<'_>,
 ) -> Result<LoadAddr, Error> {
     let info = no_info(module)?;
+    locate_member_in(module, info, member, object, frame)
+        .map_err(|error| info.error_at(member, error))
+}
+
+fn locate_member_in(
+    module: &Module,
+    info: &DebugInfo,
+    member: DieRef,
+    object: LoadAddr,
+    frame: &FrameContext<'_>,
+) -> Result<LoadAddr, Error> {
     let (unit, entry) = info.entry(member)?;
     let scope = Scope {
         module,

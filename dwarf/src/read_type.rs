@@ -31,7 +31,8 @@ pub(crate) fn ty(module: &Module, id: TypeId) -> Result<Arc<Type>, Error> {
     let info = module
         .info()
         .ok_or_else(|| Error::Corrupt("no debug info".into()))?;
-    let read = Arc::new(info.read_type(id)?);
+    let read = info.read_type(id);
+    let read = Arc::new(read.map_err(|error| info.error_at(id.0, error))?);
     Ok(module
         .types
         .write()

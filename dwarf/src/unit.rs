@@ -162,7 +162,8 @@ impl DebugInfo {
             .get_or_init(|| match self.read_unit(index, slot.header) {
                 Ok(unit) => Some(Box::new(unit)),
                 Err(error) => {
-                    tracing::debug!(unit = index, %error, "skipping a corrupt unit");
+                    let offset = slot.header.offset().0;
+                    tracing::debug!(unit = index, offset, %error, "skipping a corrupt unit");
                     None
                 }
             })
@@ -344,6 +345,20 @@ impl DebugInfo {
             .ok_or_else(|| Error::Corrupt(format!("unit {} cannot be read", die.unit)))?;
         let entry = self.entry_in(unit, die.offset)?;
         Ok((unit, entry))
+    }
+
+    /// An error that reading an entry led to, with the entry's place in its section.
+    pub(crate) fn error_at(&self, die: DieRef, error: Error) -> Error {
+        let Some(unit) = self.whole(die.unit) else {
+            return error;
+        };
+        let header = &unit.raw.header;
+        let name = match &unit.split {
+            Split::Part(_) => header.section().dwo_name(),
+            _ => Some(header.section().name()),
+        };
+        let offset = header.offset().0.saturating_add(die.offset as usize);
+        error.at(name.unwrap_or(""), offset)
     }
 
     /// An entry of a unit.

@@ -244,3 +244,40 @@ fn the_headers_are_twisted_and_the_file_is_torn() {
     assert!(Module::open(Path::new("/")).is_err());
     assert!(Module::open(Path::new("/nowhere/at/all")).is_err());
 }
+
+#[test]
+fn what_is_corrupt_is_named_by_section_and_offset() {
+    let text = "int work(int number) { return number; }";
+    let fixture = compile("gcc -g -O0 -nostdlib -shared -fPIC", "place.c", text);
+    let mut bad = std::fs::read(&fixture.binary).expect("read");
+    let at = {
+        use object::{Object, ObjectSection};
+        let file = object::File::parse(&*bad).expect("parse");
+        let section = file.section_by_name(".debug_info").expect("debug info");
+        section.file_range().expect("in the file")
+    };
+    let info = &mut bad[at.0 as usize..][..at.1 as usize];
+    // An expression of two bytes that begins with DW_OP_fbreg: the parameter's.
+    let place = info.windows(2).position(|bytes| bytes == [2, 0x91]);
+    // No operation has that number.
+    info[place.expect("a location") + 1] = 1;
+    let module = Module::from_bytes(Path::new("place"), bad).expect("open");
+    let work = module.functions_named("work").remove(0);
+    let (memory, registers) = (
+        FakeMemory {
+            base: 0,
+            bytes: Vec::new(),
+        },
+        Registers::new(Machine::X86_64),
+    );
+    let context = frame(&memory, &registers, work.entry, Some(&work));
+    let error = module
+        .locate(&work.scope.variables[0], &context)
+        .expect_err("corrupt");
+    let error = error.to_string();
+    let offset = error.split_once(".debug_info+0x").expect(&error).1;
+    let offset = offset.split_once(':').expect(&error).0;
+    let offset = usize::from_str_radix(offset, 16).expect(&error);
+    let distance = place.expect("a location").checked_sub(offset);
+    assert!(distance.is_some_and(|distance| distance < 32), "{error}");
+}
