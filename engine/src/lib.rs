@@ -38,4 +38,4 @@ pub use eval::Purpose;
 pub use event::{Event, ExitStatus, OutputStream, Signal, SignalInfo, Stop, StopReason, ThreadId};
 pub use os::Waker;
 pub use stack::{Frame, FrameKey, FrameKind, Stack};
-pub use value::{Child, Limits, Named, Presentation, Value};
+pub use value::{Child, Limits, Named, Presentation, Value, Which};

@@ -10,7 +10,7 @@ use crate::protocol::{
 use crate::routes::Request;
 use crate::session::Session;
 use engine::value::ChildPath;
-use engine::{Child, FrameKey, Limits, Named, Presentation, Value};
+use engine::{Child, FrameKey, Limits, Named, Presentation, Value, Which};
 use std::ops::Range;
 
 /// Indexed children that a client which cannot page gets at once, and the parts into which
@@ -49,20 +49,25 @@ impl Request for Variables {
             Container::Value(of) => {
                 let all_of_it = arguments.count.unwrap_or(0) <= 0 && arguments.filter.is_none();
                 if !session.client.variable_paging && all_of_it && of.indexed > BUCKET {
-                    let mut variables = children(session, &of, 0..of.named, &limits)?;
-                    variables.extend(buckets(session, &of, 0..of.indexed));
+                    let mut variables = buckets(session, &of, 0..of.indexed);
+                    let named = children(session, &of, Which::Named, 0..of.named, &limits)?;
+                    variables.extend(named);
                     variables
                 } else {
-                    let range = asked_range(&arguments, of.named, of.indexed);
-                    children(session, &of, range, &limits)?
+                    let (which, all) = match arguments.filter {
+                        None => (Which::All, of.named + of.indexed),
+                        Some(VariablesArgumentsFilter::Named) => (Which::Named, of.named),
+                        Some(VariablesArgumentsFilter::Indexed) => (Which::Indexed, of.indexed),
+                    };
+                    let range = asked_range(&arguments, all);
+                    children(session, &of, which, range, &limits)?
                 }
             }
             Container::Bucket { of, range } if range.end - range.start > BUCKET => {
                 buckets(session, &of, range)
             }
             Container::Bucket { of, range } => {
-                let range = of.named + range.start..of.named + range.end;
-                children(session, &of, range, &limits)?
+                children(session, &of, Which::Indexed, range, &limits)?
             }
         };
         Ok(VariablesResponse { variables })
@@ -77,23 +82,15 @@ pub fn limits(format: Option<&ValueFormat>) -> Limits {
     }
 }
 
-/// Which children are asked for, named ones counted first.
-fn asked_range(arguments: &VariablesArguments, named: u64, indexed: u64) -> Range<u64> {
-    let all = match arguments.filter {
-        None => 0..named + indexed,
-        Some(VariablesArgumentsFilter::Named) => 0..named,
-        Some(VariablesArgumentsFilter::Indexed) => named..named + indexed,
-    };
+/// Which of so many children are asked for.
+fn asked_range(arguments: &VariablesArguments, all: u64) -> Range<u64> {
     let number = |number: Option<i64>| u64::try_from(number.unwrap_or(0)).unwrap_or(0);
-    let start = all
-        .start
-        .saturating_add(number(arguments.start))
-        .min(all.end);
+    let start = number(arguments.start).min(all);
     let count = match number(arguments.count) {
         0 => MOST,
         count => count.min(MOST),
     };
-    start..start.saturating_add(count).min(all.end)
+    start..start.saturating_add(count).min(all)
 }
 
 fn scope(
@@ -103,7 +100,11 @@ fn scope(
     arguments: &VariablesArguments,
     limits: &Limits,
 ) -> Result<Vec<Variable>, RequestError> {
-    let range = asked_range(arguments, variables.len() as u64, 0);
+    let all = match arguments.filter {
+        Some(VariablesArgumentsFilter::Indexed) => 0,
+        _ => variables.len() as u64,
+    };
+    let range = asked_range(arguments, all);
     let first = usize::try_from(range.start).unwrap_or(usize::MAX);
     let count = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
     let variables = variables.into_iter().skip(first).take(count);
@@ -122,10 +123,14 @@ fn scope(
 fn children(
     session: &mut Session,
     of: &Opened,
+    which: Which,
     range: Range<u64>,
     limits: &Limits,
 ) -> Result<Vec<Variable>, RequestError> {
-    let children = session.debugger.children(&of.value, range)?.into_iter();
+    let children = session
+        .debugger
+        .children(&of.value, which, range)?
+        .into_iter();
     children
         .map(|Child { name, value, path }| {
             let expression = child_expression(of.expression.as_deref(), path);
@@ -388,12 +393,21 @@ fn in_value(session: &mut Session, of: Opened, name: &str) -> Result<Target, Req
         .and_then(|rest| rest.strip_suffix(']'))
         .and_then(|index| index.parse::<u64>().ok())
         .filter(|index| *index < of.indexed);
-    let range = match index {
-        Some(index) => of.named + index..of.named + index + 1,
-        None => 0..of.named,
-    };
-    let children = session.debugger.children(&of.value, range)?;
-    let found = children.into_iter().find(|child| child.name == name);
+    // Names in brackets are indices, or keys of a map.
+    let searches = [
+        index.map(|index| (Which::Indexed, index..index + 1)),
+        Some((Which::Named, 0..of.named)),
+        name.starts_with('[')
+            .then(|| (Which::Indexed, 0..of.indexed.min(MOST))),
+    ];
+    let mut found = None;
+    for (which, range) in searches.into_iter().flatten() {
+        let children = session.debugger.children(&of.value, which, range)?;
+        found = children.into_iter().find(|child| child.name == name);
+        if found.is_some() {
+            break;
+        }
+    }
     let Child { value, path, .. } = found.ok_or_else(|| no_variable(name))?;
     let expression = child_expression(of.expression.as_deref(), path);
     Ok((of.frame, expression, value?))
@@ -418,27 +432,18 @@ mod tests {
 
     #[test]
     fn ranges() {
-        let range = |filter, start, count| {
+        let range = |start, count| {
             let arguments = VariablesArguments {
-                filter,
                 start,
                 count,
                 ..VariablesArguments::default()
             };
-            asked_range(&arguments, 2, 10)
+            asked_range(&arguments, 10)
         };
-        let indexed = || Some(VariablesArgumentsFilter::Indexed);
-        assert_eq!(range(None, None, None), 0..12);
-        assert_eq!(range(indexed(), Some(3), Some(4)), 5..9);
-        assert_eq!(range(indexed(), Some(3), Some(0)), 5..12);
-        assert_eq!(range(indexed(), Some(99), Some(1)), 12..12);
-        assert_eq!(
-            range(
-                Some(VariablesArgumentsFilter::Named),
-                Some(-1),
-                Some(i64::MAX)
-            ),
-            0..2
-        );
+        assert_eq!(range(None, None), 0..10);
+        assert_eq!(range(Some(3), Some(4)), 3..7);
+        assert_eq!(range(Some(3), Some(0)), 3..10);
+        assert_eq!(range(Some(99), Some(1)), 10..10);
+        assert_eq!(range(Some(-1), Some(i64::MAX)), 0..10);
     }
 }

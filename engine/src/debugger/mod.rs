@@ -21,7 +21,7 @@ use crate::modules::Modules;
 use crate::os::{Backend, Ready, Waker};
 use crate::process::Process;
 use crate::stack::{FrameKey, Stack, ThreadStack};
-use crate::value::{Child, Limits, Named, Presentation, Value};
+use crate::value::{Child, Limits, Named, Presentation, Value, Which};
 use dwarf::{LoadAddr, Unwinder};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -684,14 +684,19 @@ impl Debugger {
             .unwrap_or_default()
     }
 
-    /// The children of a value: `range` counts named ones first, then indexed ones, as
-    /// [`Presentation`] counts them.
+    /// The children of a value: those of `which` kind in `range`, as [`Presentation`] counts
+    /// them.
     ///
     /// # Errors
     /// Not stopped, cancelled. An unreadable child is a child that says so.
-    pub fn children(&mut self, value: &Value, range: Range<u64>) -> Result<Vec<Child>, Error> {
+    pub fn children(
+        &mut self,
+        value: &Value,
+        which: Which,
+        range: Range<u64>,
+    ) -> Result<Vec<Child>, Error> {
         self.stopped()?;
-        self.in_process(|scope| crate::value::children(scope, value, range))
+        self.in_process(|scope| crate::value::children(scope, value, which, range))
     }
 }
 

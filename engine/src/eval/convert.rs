@@ -47,7 +47,7 @@ pub fn operand(target: &dyn Target, value: &Value) -> Result<Operand, Error> {
                 });
             }
             Shape::Composite(_) => match visualize::view(target, &value) {
-                Some(View::Pointee(next)) => {
+                Some(View::Pointee(next) | View::Noted(next, _)) => {
                     value = std::borrow::Cow::Owned(next);
                     continue;
                 }
@@ -184,7 +184,7 @@ pub fn string(target: &dyn Target, value: &Value) -> Result<Option<Vec<u8>>, Err
                 }
                 Ok(Some(bytes))
             }
-            Some(View::Pointee(next)) => string(target, &next),
+            Some(View::Pointee(next) | View::Noted(next, _)) => string(target, &next),
             _ => Ok(None),
         },
         _ => Ok(None),

@@ -9,8 +9,8 @@ use crate::error::Error;
 use crate::value::place::Bytes;
 use crate::value::scalar::{Scalar, ScalarKind};
 use crate::value::types::ArrayTy;
-use crate::value::{Place, PointerKind, Shape, Ty, Value, members};
-use crate::visualize::{self, View};
+use crate::value::{Place, PointerKind, Shape, Target, Ty, Value, members};
+use crate::visualize::{self, CollectionKind, View};
 use dwarf::{Language, LoadAddr};
 use std::ops::Range;
 
@@ -264,7 +264,7 @@ impl<'a> Run<'a> {
                         return Ok(Some(found));
                     }
                     match visualize::view(target, &object) {
-                        Some(View::Pointee(next)) => object = next,
+                        Some(View::Pointee(next) | View::Noted(next, _)) => object = next,
                         _ => return Ok(None),
                     }
                 }
@@ -334,7 +334,7 @@ impl<'a> Run<'a> {
             Shape::Array(array) => Ok(element(&value, &array, 0)),
             Shape::Function => Ok(value),
             Shape::Composite(_) => match visualize::view(target, &value) {
-                Some(View::Pointee(next)) => Ok(next),
+                Some(View::Pointee(next) | View::Noted(next, _)) => Ok(next),
                 // `*slice`, `*text`, `*vec`: what has no size has no value apart from its pointer.
                 Some(View::Text { .. } | View::Sequence { .. })
                     if value.ty.language() == Language::Rust =>
@@ -382,8 +382,40 @@ impl<'a> Run<'a> {
     fn index(&mut self, object: &Node, index: &Node, node: &Node) -> Result<Value, Error> {
         let value = self.evaluate(object)?;
         let by = self.evaluate(index)?;
+        if let Some(found) = self.entry_of(&value, &by).at(node)? {
+            return Ok(found);
+        }
         let by = convert::index(self.operand_of(&by, index)?).at(index)?;
         self.element_of(value, by, object).at(node)
+    }
+
+    /// What a key leads to, if the value is a map.
+    fn entry_of(&self, value: &Value, key: &Value) -> Result<Option<Value>, Error> {
+        let target = self.context.as_target();
+        let mut value = value.referent(target)?;
+        for _ in 0..DEREFERENCES {
+            match visualize::view(target, &value) {
+                Some(View::Pointee(next) | View::Noted(next, _)) => {
+                    value = next;
+                    continue;
+                }
+                Some(View::Collection(map)) if map.kind == CollectionKind::Map => {
+                    let is_it = |have: &Value| same_key(target, have, key);
+                    return match map.find(target, is_it)? {
+                        Some(found) => Ok(Some(found)),
+                        None => Err(Error::eval("there is no such key")),
+                    };
+                }
+                _ => {}
+            }
+            match value.ty.shape() {
+                Shape::Pointer(of, PointerKind::Reference | PointerKind::Owned) => {
+                    value = value.pointee(target, of)?;
+                }
+                _ => break,
+            }
+        }
+        Ok(None)
     }
 
     fn element_of(&self, value: Value, index: i64, object: &Node) -> Result<Value, Error> {
@@ -414,12 +446,21 @@ impl<'a> Run<'a> {
                     let ty = Ty::Builtin(Scalar::new(kind, unit as u8), name);
                     return Ok(Value::new(ty, Place::Memory(at + offset, None)));
                 }
-                Some(View::Pointee(next)) => {
+                Some(View::Pointee(next) | View::Noted(next, _)) => {
                     value = next;
                     continue;
                 }
                 Some(View::Invalid(why)) => return Err(Error::eval(why)),
-                None => {}
+                Some(View::Collection(collection)) => {
+                    let index = within(collection.len)?;
+                    let (items, lost) = collection.items(target, index..index + 1)?;
+                    return match (items.into_iter().next(), lost) {
+                        (Some(item), _) => Ok(item.value),
+                        (None, Some(error)) => Err(error),
+                        (None, None) => Err(Error::eval("the element is not there")),
+                    };
+                }
+                Some(View::Fields { .. } | View::Plain(_)) | None => {}
             }
             match value.ty.shape() {
                 Shape::Array(array) => {
@@ -509,6 +550,21 @@ pub(super) fn inner(mut node: &Node) -> &Node {
         node = inner;
     }
     node
+}
+
+/// Whether a key of a map is the one that was written: the same text, or the same number.
+fn same_key(target: &dyn Target, have: &Value, wanted: &Value) -> bool {
+    let text = |value| convert::string(target, value).ok().flatten();
+    if let (Some(have), Some(wanted)) = (text(have), text(wanted)) {
+        return have == wanted;
+    }
+    let number = |value| convert::operand(target, value);
+    let (Ok(have), Ok(wanted)) = (number(have), number(wanted)) else {
+        return false;
+    };
+    arith::binary(Binary::Eq, have, wanted, Language::Rust)
+        .and_then(|same| same.raw(target).map_err(|error| error.to_string()))
+        .is_ok_and(|same| same == 1)
 }
 
 fn is_flexible(node: &Node) -> bool {

@@ -2,9 +2,9 @@
 
 use super::members::{self, Part};
 use super::types::DwarfTy;
-use super::{Child, ChildPath, Place, PointerKind, Shape, Target, Ty, Value};
+use super::{Child, ChildPath, Limits, Place, PointerKind, Shape, Target, Ty, Value, present};
 use crate::error::Error;
-use crate::visualize::{self, View};
+use crate::visualize::{self, Collection, CollectionKind, Item, View};
 use dwarf::{Language, LoadAddr};
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,8 +21,28 @@ const WHOLE: u64 = 4096;
 /// Elements of one answer; a length that nobody can check may be anything.
 const MOST: u64 = 1 << 20;
 
+/// How much of a key is shown as its entry's name.
+const KEY: Limits = Limits {
+    text: 80,
+    elements: 4,
+    string: 64,
+    depth: 2,
+    hex: false,
+};
+
 /// Elements between two looks at the cancel flag.
 const CHECK_EVERY: u64 = 4096;
+
+/// Which children are meant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Which {
+    /// All, in the order in which people should see them.
+    All,
+    /// Those that have names.
+    Named,
+    /// Those that have indices or keys.
+    Indexed,
+}
 
 /// What is in a value.
 pub(super) enum Inside {
@@ -30,10 +50,44 @@ pub(super) enum Inside {
     Nothing,
     /// Bases and members of an object, reached by `.` or `->`.
     Members(Value, Arc<DwarfTy>, &'static str),
+    /// What a view says are its members.
+    Fields(Vec<(String, Value)>),
     /// Elements in a row.
     Elements(Row),
+    /// Elements that lie apart.
+    Items(Collection),
     /// What the value points to.
     Pointee(Value),
+}
+
+/// What is in a value, and the value as it is without a view of it.
+pub(super) struct Opened {
+    pub inside: Inside,
+    raw: Option<Value>,
+}
+
+impl Opened {
+    /// How many named and indexed children there are.
+    fn count(&self, target: &dyn Target) -> (u64, u64) {
+        let (named, indexed) = match &self.inside {
+            Inside::Members(object, ty, _) => (count_members(target, object, ty), 0),
+            Inside::Fields(fields) => (fields.len() as u64, 0),
+            Inside::Elements(row) => (0, row.count),
+            Inside::Items(collection) => (0, collection.len),
+            Inside::Pointee(_) => (1, 0),
+            Inside::Nothing => (0, 0),
+        };
+        (named + u64::from(self.raw.is_some()), indexed)
+    }
+}
+
+fn count_members(target: &dyn Target, object: &Value, ty: &Arc<DwarfTy>) -> u64 {
+    let mut named = 0;
+    let _ = members::parts(target, object, ty, &mut |_, _, _| {
+        named += 1;
+        Ok(())
+    });
+    named
 }
 
 /// Elements in a row.
@@ -58,7 +112,8 @@ impl Row {
         }
     }
 
-    fn in_memory(at: LoadAddr, element: Ty, count: u64) -> Row {
+    /// Elements from an address on.
+    pub(super) fn in_memory(at: LoadAddr, element: Ty, count: u64) -> Row {
         Row {
             place: Place::Memory(at, None),
             stride: element.size().unwrap_or(0),
@@ -72,16 +127,33 @@ impl Row {
 ///
 /// # Errors
 /// The value cannot be read far enough to tell.
-pub(super) fn inside(target: &dyn Target, value: &Value) -> Result<Inside, Error> {
+pub(super) fn open(target: &dyn Target, value: &Value) -> Result<Opened, Error> {
+    let mut raw = None;
+    let inside = inside(target, value, &mut raw)?;
+    Ok(Opened { inside, raw })
+}
+
+fn inside(target: &dyn Target, value: &Value, raw: &mut Option<Value>) -> Result<Inside, Error> {
     let mut value = value.clone();
     let mut access = ".";
     for _ in 0..REFERENCES {
-        match visualize::view(target, &value) {
-            Some(View::Text { .. }) => return Ok(Inside::Nothing),
+        let view = visualize::view(target, &value);
+        // What contradicts itself is opened as it is.
+        let viewed = !matches!(view, None | Some(View::Invalid(_)));
+        if viewed && !is_fat_pointer(&value) {
+            raw.get_or_insert_with(|| Value {
+                raw: true,
+                ..value.clone()
+            });
+        }
+        match view {
+            Some(View::Text { .. } | View::Plain(_)) => return Ok(Inside::Nothing),
             Some(View::Sequence { at, element, len }) => {
                 return Ok(Inside::Elements(Row::in_memory(at, element, len)));
             }
-            Some(View::Pointee(next)) => {
+            Some(View::Collection(collection)) => return Ok(Inside::Items(collection)),
+            Some(View::Fields { fields, .. }) => return Ok(Inside::Fields(fields)),
+            Some(View::Pointee(next) | View::Noted(next, _)) => {
                 value = next;
                 continue;
             }
@@ -131,44 +203,121 @@ pub(super) fn inside(target: &dyn Target, value: &Value) -> Result<Inside, Error
     Ok(Inside::Nothing)
 }
 
-/// How many named and indexed children a value has.
-pub(super) fn count(target: &dyn Target, value: &Value) -> (u64, u64) {
-    match inside(target, value) {
-        Ok(Inside::Members(object, ty, _)) => {
-            let mut named = 0;
-            let _ = members::parts(target, &object, &ty, &mut |_, _, _| {
-                named += 1;
-                Ok(())
-            });
-            (named, 0)
-        }
-        Ok(Inside::Elements(row)) => (0, row.count),
-        Ok(Inside::Pointee(_)) => (1, 0),
-        Ok(Inside::Nothing) | Err(_) => (0, 0),
-    }
+/// Address and length: nothing more is in it than its view says.
+fn is_fat_pointer(value: &Value) -> bool {
+    value.ty.name().starts_with('&')
 }
 
-/// The children of a value in `range`, named ones counted first; at most 2^20 elements.
+/// How many named and indexed children a value has.
+pub(super) fn count(target: &dyn Target, value: &Value) -> (u64, u64) {
+    open(target, value).map_or((0, 0), |opened| opened.count(target))
+}
+
+/// The children of a value in `range` of those that are meant; at most 2^20 elements.
 ///
 /// # Errors
 /// Cancelled.
 pub fn children(
     target: &dyn Target,
     value: &Value,
+    which: Which,
     range: Range<u64>,
 ) -> Result<Vec<Child>, Error> {
-    match inside(target, value) {
-        Ok(Inside::Members(object, ty, access)) => {
-            Ok(member_children(target, &object, &ty, access, range))
+    let Ok(opened) = open(target, value) else {
+        return Ok(Vec::new());
+    };
+    let (named, indexed) = opened.count(target);
+    // Members are all named, elements are all indexed; the raw value is a named one behind
+    // either.
+    let own = match opened.inside {
+        Inside::Elements(_) | Inside::Items(_) => indexed,
+        _ => named - u64::from(opened.raw.is_some()),
+    };
+    let is_indexed = matches!(opened.inside, Inside::Elements(_) | Inside::Items(_));
+    let (own_range, raw_at) = match (which, is_indexed) {
+        (Which::Named, true) => (0..0, Some(0)),
+        (Which::Indexed, false) => (0..0, None),
+        (Which::Indexed, true) => (range.clone(), None),
+        _ => (range.clone(), Some(own)),
+    };
+    let mut children = match &opened.inside {
+        _ if own_range.is_empty() => Vec::new(),
+        Inside::Nothing => Vec::new(),
+        Inside::Members(object, ty, access) => {
+            member_children(target, object, ty, access, own_range)
         }
-        Ok(Inside::Elements(row)) => element_children(target, &row, range),
-        Ok(Inside::Pointee(pointee)) if range.contains(&0) => Ok(vec![Child {
+        Inside::Fields(fields) => field_children(fields, own_range),
+        Inside::Elements(row) => element_children(target, row, own_range)?,
+        Inside::Items(collection) => item_children(target, collection, own_range)?,
+        Inside::Pointee(pointee) if own_range.contains(&0) => vec![Child {
             name: "*".into(),
-            value: Ok(pointee),
+            value: Ok(pointee.clone()),
             path: Some(ChildPath::Prefix("*".into())),
-        }]),
-        Ok(_) | Err(_) => Ok(Vec::new()),
+        }],
+        Inside::Pointee(_) => Vec::new(),
+    };
+    if let Some(raw) = opened.raw
+        && raw_at.is_some_and(|at| range.contains(&at))
+    {
+        children.push(Child {
+            name: "[raw]".into(),
+            value: Ok(raw),
+            path: None,
+        });
     }
+    Ok(children)
+}
+
+fn field_children(fields: &[(String, Value)], range: Range<u64>) -> Vec<Child> {
+    let fields = (0..).zip(fields).filter(|(index, _)| range.contains(index));
+    fields
+        .map(|(_, (name, value))| Child {
+            name: name.clone(),
+            value: Ok(value.clone()),
+            path: None,
+        })
+        .collect()
+}
+
+fn item_children(
+    target: &dyn Target,
+    collection: &Collection,
+    range: Range<u64>,
+) -> Result<Vec<Child>, Error> {
+    let end = range.end.min(range.start.saturating_add(MOST));
+    let (items, lost) = collection.items(target, range.start..end)?;
+    let mut children: Vec<Child> = (range.start..)
+        .zip(items)
+        .map(|(index, Item { key, value })| {
+            let key = key.map(|key| (present(target, &key, &KEY).text, key));
+            let reachable = match (collection.kind, &key) {
+                (CollectionKind::List, _) => true,
+                (CollectionKind::Set, _) => false,
+                // What is written can be read again.
+                (CollectionKind::Map, Some((text, key))) => {
+                    key.ty.is_simple() || text.starts_with('"') && !text.contains("...")
+                }
+                (CollectionKind::Map, None) => false,
+            };
+            let name = match key {
+                Some((text, _)) => format!("[{text}]"),
+                None => format!("[{index}]"),
+            };
+            Child {
+                path: reachable.then(|| ChildPath::Suffix(name.clone())),
+                name,
+                value: Ok(value),
+            }
+        })
+        .collect();
+    if let Some(error) = lost {
+        children.push(Child {
+            name: "<error>".into(),
+            value: Err(error),
+            path: None,
+        });
+    }
+    Ok(children)
 }
 
 fn member_children(

@@ -1,12 +1,12 @@
 //! A value in one line, bounded in every direction.
 
-use super::children::{self, Inside, Row, Whole};
+use super::children::{self, Row, Whole};
 use super::members::{self, Part};
 use super::scalar::{self, Int, Scalar, ScalarKind};
 use super::types::DwarfTy;
 use super::{Limits, Place, PointerKind, Presentation, Shape, Target, Ty, Value, text};
 use crate::error::Error;
-use crate::visualize::{self, View};
+use crate::visualize::{self, Collection, CollectionKind, View};
 use dwarf::{Language, LoadAddr, Symbol};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -394,9 +394,6 @@ impl Writer<'_> {
             self.out.push_str(", ...");
         }
         self.out.push(close);
-        if shown < row.count && language == Language::Rust {
-            let _ = write!(self.out, " (len {})", row.count);
-        }
         Ok(())
     }
 
@@ -408,15 +405,31 @@ impl Writer<'_> {
                 return Ok(());
             }
             Some(View::Text { at, len, unit }) => return self.text(at, len, unit),
+            Some(View::Plain(text)) => {
+                self.out.push_str(&text);
+                return Ok(());
+            }
             Some(View::Pointee(next)) => return self.value(&next, depth),
-            Some(View::Sequence { .. }) => {
-                if depth >= self.limits.depth {
-                    self.folded(language);
-                    return Ok(());
-                }
-                if let Inside::Elements(row) = children::inside(self.target, value)? {
-                    return self.row(&row, language, depth);
-                }
+            Some(View::Noted(next, note)) => {
+                self.value(&next, depth)?;
+                let _ = write!(self.out, " ({note})");
+                return Ok(());
+            }
+            Some(_) if depth >= self.limits.depth => {
+                self.folded(language);
+                return Ok(());
+            }
+            Some(View::Fields { head, fields }) => {
+                self.fields(&head, &fields, language, depth);
+                return Ok(());
+            }
+            Some(View::Sequence { at, element, len }) => {
+                self.row(&Row::in_memory(at, element, len), language, depth)?;
+                self.count(len, depth);
+                return Ok(());
+            }
+            Some(View::Collection(collection)) => {
+                return self.collection(&collection, language, depth);
             }
             None => {}
         }
@@ -452,6 +465,80 @@ impl Writer<'_> {
         });
         self.out.push('}');
         Ok(())
+    }
+
+    /// How many elements there are, where that is the first thing to know or not all are shown.
+    fn count(&mut self, len: u64, depth: usize) {
+        if depth == 0 && len > 0 || len > self.limits.elements as u64 {
+            let _ = write!(self.out, " ({len})");
+        }
+    }
+
+    fn collection(
+        &mut self,
+        collection: &Collection,
+        language: Language,
+        depth: usize,
+    ) -> Result<(), Error> {
+        let shown = collection.len.min(self.limits.elements as u64);
+        let (items, lost) = collection.items(self.target, 0..shown)?;
+        let list = collection.kind == CollectionKind::List && language == Language::Rust;
+        let (open, close) = if list { ('[', ']') } else { ('{', '}') };
+        self.out.push(open);
+        let mut written = 0;
+        for item in items {
+            if written > 0 {
+                self.out.push_str(", ");
+            }
+            if self.full() {
+                break;
+            }
+            written += 1;
+            if let Some(key) = item.key {
+                self.value_or_error(Ok(key), depth + 1);
+                self.out.push_str(": ");
+            }
+            self.value_or_error(Ok(item.value), depth + 1);
+        }
+        if let Some(error) = lost {
+            self.out.push_str(if written > 0 { ", " } else { "" });
+            self.out.push_str(&bracketed(&error));
+        } else if shown < collection.len {
+            self.out.push_str(", ...");
+        }
+        self.out.push(close);
+        self.count(collection.len, depth);
+        Ok(())
+    }
+
+    /// Fields between the language's brackets.
+    fn fields(&mut self, head: &str, fields: &[(String, Value)], language: Language, depth: usize) {
+        self.out.push_str(head);
+        if fields.is_empty() && !head.is_empty() {
+            return;
+        }
+        let tuple = (0..)
+            .zip(fields)
+            .all(|(index, (name, _))| *name == index.to_string());
+        let spaced = language == Language::Rust && !head.is_empty() && !tuple;
+        let (open, close) = if tuple { ("(", ")") } else { ("{", "}") };
+        self.out.push_str(if spaced { " {" } else { open });
+        for (index, (name, value)) in fields.iter().enumerate() {
+            if index > 0 {
+                self.out.push_str(", ");
+            }
+            if index >= self.limits.elements || self.full() {
+                self.out.push_str("...");
+                break;
+            }
+            match (tuple, language) {
+                (true, _) => {}
+                (false, Language::Rust) => self.out.push_str(&format!("{name}: ")),
+                (false, _) => self.out.push_str(&format!("{name} = ")),
+            }
+            self.value_or_error(Ok(value.clone()), depth + 1);
+        }
+        self.out.push_str(close);
     }
 
     fn text(&mut self, at: LoadAddr, len: u64, unit: usize) -> Result<(), Error> {

@@ -11,7 +11,7 @@ pub mod types;
 #[cfg(test)]
 mod tests;
 
-pub use children::{children, elements};
+pub use children::{Which, children, elements};
 pub use format::present;
 pub use place::Place;
 pub use types::{PointerKind, Shape, Ty};
@@ -152,6 +152,8 @@ pub struct Value {
     pub place: Place,
     /// The part of them that is the value, for bit fields.
     pub bits: Option<Bits>,
+    /// To be seen member by member, whatever the type wants to be seen as.
+    pub raw: bool,
 }
 
 impl Value {
@@ -203,6 +205,7 @@ impl Value {
             ty,
             place,
             bits: None,
+            raw: false,
         }
     }
 

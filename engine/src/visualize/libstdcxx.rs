@@ -121,14 +121,6 @@ impl Visualizer for StdArray {
     }
 
     fn view(&self, target: &dyn Target, value: &Value) -> Result<View, Error> {
-        let elements = need(target, value, &["_M_elems"])?;
-        let (Shape::Array(array), Some(at)) = (elements.ty.shape(), elements.address()) else {
-            return Err(Error::Unsupported("no array in memory".into()));
-        };
-        Ok(View::Sequence {
-            at,
-            element: array.element.clone(),
-            len: array.count.unwrap_or(0),
-        })
+        Ok(View::Pointee(need(target, value, &["_M_elems"])?))
     }
 }

@@ -10,6 +10,8 @@ use crate::error::Error;
 use crate::value::types::DwarfTy;
 use crate::value::{Shape, Target, Ty, Value, members};
 use dwarf::LoadAddr;
+use std::ops::{ControlFlow, Range};
+use std::rc::Rc;
 
 /// How a type wants to be seen, and indexed and dereferenced in expressions.
 pub trait Visualizer: Sync + std::fmt::Debug {
@@ -45,10 +47,147 @@ pub enum View {
         /// How many.
         len: u64,
     },
+    /// Elements that lie apart.
+    Collection(Collection),
+    /// As if these were its members: `Head {a: 1}`, or `Head(1)` where their names are numbers.
+    Fields {
+        /// What is before the brackets.
+        head: String,
+        /// Names and values.
+        fields: Vec<(String, Value)>,
+    },
     /// Something elsewhere that this value stands for.
     Pointee(Value),
+    /// The same, with a remark for people: a count of references, the state of a lock.
+    Noted(Value, String),
+    /// Nothing to open: `None`, `1.5s`.
+    Plain(String),
     /// It contradicts itself; how.
     Invalid(String),
+}
+
+/// Elements that lie apart: of lists, trees, tables.
+#[derive(Clone, Debug)]
+pub struct Collection {
+    /// How many; what the debuggee says, so anything.
+    pub len: u64,
+    /// Whether there are keys, and whether an index means anything.
+    pub kind: CollectionKind,
+    /// The way to them.
+    pub walk: Rc<dyn Walk>,
+}
+
+/// What a [`Collection`] is to people.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CollectionKind {
+    /// Elements have places.
+    List,
+    /// Elements have none; they are numbered to be told apart.
+    Set,
+    /// Elements have keys.
+    Map,
+}
+
+/// An element of a [`Collection`].
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// Of a map.
+    pub key: Option<Value>,
+    /// The element, or what the key leads to.
+    pub value: Value,
+}
+
+/// The way through the elements of a [`Collection`].
+pub trait Walk: std::fmt::Debug {
+    /// Visits the elements in order, all before `start` unseen, until `visit` says so or there
+    /// are no more. Whoever visits counts; the walk itself must only not be caught in the
+    /// search for one next element.
+    ///
+    /// # Errors
+    /// Memory on the way cannot be read, or makes no sense.
+    fn walk(
+        &self,
+        target: &dyn Target,
+        start: u64,
+        visit: &mut dyn FnMut(Item) -> ControlFlow<()>,
+    ) -> Result<(), Error>;
+}
+
+impl Collection {
+    /// Elements before the ones asked for that are walked over at most.
+    const FARTHEST: u64 = 1 << 24;
+    /// Elements between two looks at whether the client still waits.
+    const CHECK_EVERY: u64 = 1024;
+
+    /// What the first key that fits leads to.
+    ///
+    /// # Errors
+    /// Cancelled, or the way to it cannot be read.
+    pub fn find(
+        &self,
+        target: &dyn Target,
+        fits: impl Fn(&Value) -> bool,
+    ) -> Result<Option<Value>, Error> {
+        let (mut found, mut cancelled, mut seen) = (None, false, 0);
+        let most = self.len.min(Self::FARTHEST);
+        self.walk.walk(target, 0, &mut |item| {
+            seen += 1;
+            cancelled = seen % Self::CHECK_EVERY == 0 && target.cancelled();
+            if item.key.as_ref().is_some_and(&fits) {
+                found = Some(item.value);
+            }
+            match cancelled || found.is_some() || seen >= most {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        })?;
+        match cancelled {
+            true => Err(Error::Cancelled),
+            false => Ok(found),
+        }
+    }
+
+    /// The elements of a range, as far as there are any; then, where the way was lost, why.
+    ///
+    /// # Errors
+    /// Cancelled.
+    pub fn items(
+        &self,
+        target: &dyn Target,
+        range: Range<u64>,
+    ) -> Result<(Vec<Item>, Option<Error>), Error> {
+        let mut items = Vec::new();
+        let end = range.end.min(self.len);
+        if range.start >= end {
+            return Ok((items, None));
+        }
+        if range.start > Self::FARTHEST {
+            let error = format!("elements behind {} are too far away", Self::FARTHEST);
+            return Ok((items, Some(Error::Unsupported(error))));
+        }
+        let wanted = end - range.start;
+        let mut cancelled = false;
+        let outcome = self.walk.walk(target, range.start, &mut |item| {
+            items.push(item);
+            let seen = items.len() as u64;
+            cancelled = seen.is_multiple_of(Self::CHECK_EVERY) && target.cancelled();
+            match cancelled || seen >= wanted {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        match outcome {
+            Err(Error::Cancelled) => Err(Error::Cancelled),
+            _ if cancelled => Err(Error::Cancelled),
+            Err(error) => Ok((items, Some(error))),
+            Ok(()) if (items.len() as u64) < wanted => {
+                let found = range.start + items.len() as u64;
+                let error = format!("{} elements were to be there, {found} are", self.len);
+                Ok((items, Some(Error::Unsupported(error))))
+            }
+            Ok(()) => Ok((items, None)),
+        }
+    }
 }
 
 /// All visualizers; the first that matches wins.
@@ -79,7 +218,7 @@ pub fn find(ty: &DwarfTy) -> Option<&'static dyn Visualizer> {
 /// What a value is in truth, where its type has a visualizer that understands it.
 pub fn view(target: &dyn Target, value: &Value) -> Option<View> {
     match value.ty.shape() {
-        Shape::Composite(ty) => ty.visualizer()?.view(target, value).ok(),
+        Shape::Composite(ty) if !value.raw => ty.visualizer()?.view(target, value).ok(),
         _ => None,
     }
 }

@@ -4,7 +4,7 @@
 use crate::error::Error;
 use crate::eval::{EvalContext, Expression, Purpose};
 use crate::value::{
-    Child, ChildPath, Limits, RegisterPlace, Target, Value, children, members, present,
+    Child, ChildPath, Limits, RegisterPlace, Target, Value, Which, children, members, present,
 };
 use dwarf::{
     FileAddr, FrameContext, Language, LoadAddr, LoadBias, Memory, Module, ModuleMap, Registers,
@@ -233,7 +233,7 @@ impl Program {
     pub fn children(&mut self, text: &str) -> Vec<Child> {
         let value = self.eval(text);
         let shown = present(self, &value, &Limits::default());
-        let children = children(self, &value, 0..u64::MAX).unwrap();
+        let children = children(self, &value, Which::All, 0..u64::MAX).unwrap();
         assert_eq!(
             shown.named + shown.indexed,
             children.len() as u64,
@@ -242,10 +242,11 @@ impl Program {
         children
     }
 
-    /// `name = text` of each child; each child's path leads to the same text.
+    /// `name = text` of each child but the raw view; each child's path leads to the same text.
     pub fn opened(&mut self, text: &str) -> Vec<String> {
         let mut lines = Vec::new();
-        for child in self.children(text) {
+        let children = self.children(text).into_iter();
+        for child in children.filter(|child| child.name != "[raw]") {
             let shown = match &child.value {
                 Ok(value) => present(self, value, &Limits::default()).text,
                 Err(error) => format!("error: {error}"),

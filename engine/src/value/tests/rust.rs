@@ -1,5 +1,5 @@
 use super::harness::Program;
-use crate::value::{Limits, present};
+use crate::value::{Limits, Which, children as children_of, present};
 use dwarf::Language;
 
 fn each(test: impl Fn(&mut Program)) {
@@ -51,17 +51,17 @@ fn texts() {
             ("some_string", "Some(\"x\")"),
             ("none_string", "None"),
             ("none_bool", "None"),
-            ("vec", "[1, 2, 3]"),
+            ("vec", "[1, 2, 3] (3)"),
             ("empty_vec", "[]"),
-            ("strings", "[\"one\", \"two\"]"),
-            ("slice", "[20, 30, 40]"),
+            ("strings", "[\"one\", \"two\"] (2)"),
+            ("slice", "[20, 30, 40] (3)"),
             ("array", "[1, 2, 3]"),
             ("matrix", "[[1, 2], [3, 4]]"),
-            ("bytes", "[1, 255]"),
+            ("bytes", "[1, 255] (2)"),
             ("boxed", "Point {x: 5, y: 6}"),
             ("boxed_number", "55"),
             ("boxed_text", "\"boxed\""),
-            ("boxed_slice", "[1, 2]"),
+            ("boxed_slice", "[1, 2] (2)"),
             (
                 "list",
                 "Node {value: 1, next: Some(Node {value: 2, next: Some(…)})}",
@@ -72,13 +72,13 @@ fn texts() {
             ("either", "Either {i: 1065353216, f: 1.0}"),
             (
                 "long",
-                "[0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 75, ...] (len 100000)",
+                "[0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 75, ...] (100000)",
             ),
             ("rc", "Point {x: 9, y: 10}"),
             ("arc", "66"),
             ("ordering", "Less"),
             ("unicode", "\"héllo\\n\\x01\""),
-            ("units", "[(), ()]"),
+            ("units", "[(), ()] (2)"),
             ("range", "Range {start: 1, end: 4}"),
             ("deep", "Some(Some(Point {x: 1, y: 1}))"),
             ("*BROKEN", "~<invalid length "),
@@ -120,6 +120,31 @@ fn children() {
             "null",
         ] {
             assert!(program.opened(none).is_empty(), "{none}");
+        }
+    });
+}
+
+#[test]
+fn raw_views() {
+    each(|program| {
+        let raw_of = |program: &mut Program, text: &str| {
+            let last = program.children(text).pop()?;
+            (last.name == "[raw]").then_some(last.value.unwrap())
+        };
+        for viewed in ["vec", "string", "rc"] {
+            let raw = raw_of(program, viewed).expect(viewed);
+            let members = children_of(program, &raw, Which::All, 0..9).unwrap();
+            assert!(
+                members.iter().all(|member| member.name != "[raw]"),
+                "{members:?}"
+            );
+            assert!(!members.is_empty(), "{viewed}");
+        }
+        let vec = raw_of(program, "vec").unwrap();
+        let members = children_of(program, &vec, Which::All, 0..9).unwrap();
+        assert!(members.iter().any(|member| member.name == "len"));
+        for plain in ["point", "some", "text", "slice"] {
+            assert!(raw_of(program, plain).is_none(), "{plain}");
         }
     });
 }
@@ -202,7 +227,7 @@ fn assignments() {
             ("simple = A", "A"),
             ("simple = 3", "~error: 3 is the number of no variant"),
             ("vec[1] = 9", "9"),
-            ("vec", "[1, 9, 3]"),
+            ("vec", "[1, 9, 3] (3)"),
             ("boxed.x = 50", "50"),
             ("boxed_number = 4", "4"),
             ("double = 0.25", "0.25"),
@@ -211,7 +236,7 @@ fn assignments() {
         ]);
         let value = program.eval("long");
         let started = std::time::Instant::now();
-        let children = crate::value::children(program, &value, 0..u64::MAX).unwrap();
+        let children = children_of(program, &value, Which::All, 0..u64::MAX).unwrap();
         let limits = Limits::default();
         for child in &children {
             assert!(!present(program, child.value.as_ref().unwrap(), &limits).is_error);
