@@ -29,6 +29,10 @@ pub struct Client {
     pub run_in_terminal: bool,
     /// It asks again for what it is told is stale.
     pub invalidated: bool,
+    /// It can ask for memory by reference.
+    pub memory_references: bool,
+    /// It wants to know of memory that changed.
+    pub memory_events: bool,
     /// It shows how far long work has come.
     pub progress: bool,
 }
@@ -43,6 +47,8 @@ impl Default for Client {
             variable_paging: false,
             run_in_terminal: false,
             invalidated: false,
+            memory_references: false,
+            memory_events: false,
             progress: false,
         }
     }

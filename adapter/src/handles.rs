@@ -2,7 +2,7 @@
 //! the program runs on; an old one is an error that says so, never another object.
 
 use crate::error::RequestError;
-use engine::{FrameKey, Value};
+use engine::{FrameKey, SourceLocation, Value};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -11,6 +11,8 @@ use std::ops::Range;
 pub enum Container {
     /// A frame's variables.
     Locals(FrameKey),
+    /// The variables of a frame's unit.
+    Globals(FrameKey),
     /// A frame's registers.
     Registers(FrameKey),
     /// A value's children.
@@ -44,6 +46,8 @@ pub struct Opened {
 pub enum ScopeKind {
     /// Arguments and locals.
     Locals,
+    /// Variables of the frame's unit.
+    Globals,
     /// Registers.
     Registers,
 }
@@ -108,6 +112,7 @@ pub struct Handles {
     frame_ids: HashMap<FrameKey, i32>,
     containers: Table<Container>,
     scope_ids: HashMap<(FrameKey, ScopeKind), i32>,
+    places: Table<SourceLocation>,
 }
 
 impl Handles {
@@ -117,6 +122,7 @@ impl Handles {
         self.frame_ids.clear();
         self.containers.clear();
         self.scope_ids.clear();
+        self.places.clear();
     }
 
     /// A frame's number, the same one each time.
@@ -143,10 +149,24 @@ impl Handles {
         let id = self.scope_ids.entry((frame, kind)).or_insert_with(|| {
             containers.insert(match kind {
                 ScopeKind::Locals => Container::Locals(frame),
+                ScopeKind::Globals => Container::Globals(frame),
                 ScopeKind::Registers => Container::Registers(frame),
             })
         });
         i64::from(*id)
+    }
+
+    /// A new number for a place in a source file.
+    pub fn place_id(&mut self, place: SourceLocation) -> i64 {
+        i64::from(self.places.insert(place))
+    }
+
+    /// What a `locationReference` stands for.
+    ///
+    /// # Errors
+    /// The number is from an earlier stop, or was never given.
+    pub fn place(&self, id: i64) -> Result<SourceLocation, RequestError> {
+        self.places.get(id, "location reference").cloned()
     }
 
     /// A new number for something that can be opened.

@@ -98,6 +98,7 @@ pub static ROUTES: &[Route] = &[
     route::<Cancel>(),
     route::<SetBreakpoints>(),
     route::<BreakpointLocations>(),
+    route::<Locations>(),
     route::<SetFunctionBreakpoints>(),
     route::<SetExceptionBreakpoints>(),
     route::<Threads>(),

@@ -509,6 +509,11 @@ impl Module {
         search::unit_statics(self, addr)
     }
 
+    /// Whether [`Module::unit_statics`] may have any; types and locations are not read.
+    pub fn has_unit_statics(&self, addr: FileAddr) -> bool {
+        search::has_unit_statics(self, addr)
+    }
+
     /// Variables of static storage by name (bare or qualified), those of the unit that holds `near` first.
     pub fn statics_named(&self, name: &str, near: Option<FileAddr>) -> Vec<Variable> {
         search::statics_named(self, name, near)

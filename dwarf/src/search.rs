@@ -356,6 +356,15 @@ pub(crate) fn unit_statics(module: &Module, addr: FileAddr) -> Vec<Variable> {
         .collect()
 }
 
+/// Whether the unit that holds `addr` has variables with static storage.
+pub(crate) fn has_unit_statics(module: &Module, addr: FileAddr) -> bool {
+    let unit = |info: &'_ DebugInfo| -> Option<bool> {
+        let unit = info.whole(info.unit_at(addr.0)?)?;
+        Some(!info.scan(unit).statics.is_empty())
+    };
+    module.info().and_then(unit).unwrap_or(false)
+}
+
 /// Static variables by name.
 pub(crate) fn statics_named(module: &Module, name: &str, near: Option<FileAddr>) -> Vec<Variable> {
     let query = NameQuery::new(name);

@@ -262,10 +262,50 @@ impl FrameScope<'_> {
                     expression: Some(variable.name.clone()),
                     value: self.value_of(&loaded.module, loaded.bias, variable),
                     is_parameter: variable.kind == VariableKind::Parameter,
+                    declaration: variable.declaration.clone(),
                 });
             }
         }
         Ok(named)
+    }
+
+    /// The variables of static storage of this frame's unit, in order of their names.
+    pub fn globals(&self) -> Result<Vec<Named>, Error> {
+        let Some((loaded, pc)) = self.loaded().zip(self.pc()) else {
+            return Ok(Vec::new());
+        };
+        let mut variables = loaded.module.unit_statics(loaded.bias.file(pc));
+        variables.retain(|variable| !variable.name.is_empty() && !variable.artificial);
+        let qualified = |variable: &Variable| match &*variable.namespace {
+            "" => variable.name.clone(),
+            namespace => format!("{namespace}::{}", variable.name),
+        };
+        variables.sort_by_cached_key(qualified);
+        let mut named = Vec::with_capacity(variables.len());
+        for variable in variables {
+            if self.cancelled() {
+                return Err(Error::Cancelled);
+            }
+            let name = qualified(&variable);
+            named.push(Named {
+                expression: Some(name.clone()),
+                name,
+                value: self.value_of(&loaded.module, loaded.bias, &variable),
+                is_parameter: false,
+                declaration: variable.declaration,
+            });
+        }
+        Ok(named)
+    }
+
+    /// Whether [`FrameScope::globals`] has any.
+    pub fn has_globals(&self) -> bool {
+        let unit = self.loaded().zip(self.pc());
+        unit.is_some_and(|(loaded, pc)| loaded.module.has_unit_statics(loaded.bias.file(pc)))
+    }
+
+    fn pc(&self) -> Option<LoadAddr> {
+        Some(self.frame?.physical.address.lookup())
     }
 
     /// The registers, as far as they are known.
@@ -285,6 +325,7 @@ impl FrameScope<'_> {
                     expression: Some(format!("${name}")),
                     value: Ok(self.register_value(place, *register, name, value)),
                     is_parameter: false,
+                    declaration: None,
                 })
             })
             .collect()

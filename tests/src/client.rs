@@ -385,6 +385,7 @@ impl DapClient {
                 "linesStartAt1": true, "columnsStartAt1": true, "pathFormat": "path",
                 "locale": "en", "supportsVariableType": true, "supportsVariablePaging": true,
                 "supportsMemoryReferences": true, "supportsInvalidatedEvent": true,
+                "supportsMemoryEvent": true,
             }),
         )
     }

@@ -162,6 +162,10 @@ pub struct InitializeArguments {
     pub supports_run_in_terminal_request: Option<bool>,
     /// It understands `invalidated` events.
     pub supports_invalidated_event: Option<bool>,
+    /// It can ask for memory by reference.
+    pub supports_memory_references: Option<bool>,
+    /// It understands `memory` events.
+    pub supports_memory_event: Option<bool>,
     /// It understands `progressStart` and its like.
     pub supports_progress_reporting: Option<bool>,
 }
@@ -175,6 +179,14 @@ pub struct SetBreakpointsArguments {
     pub breakpoints: Option<Vec<SourceBreakpoint>>,
     /// The older form of the set.
     pub lines: Option<Vec<i64>>,
+}
+
+/// Arguments of `locations`.
+#[derive(Deserialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct LocationsArguments {
+    /// The number of a place.
+    pub location_reference: i64,
 }
 
 /// Arguments of `breakpointLocations`.

@@ -19,9 +19,9 @@ pub use dap::requests::{
     SetFunctionBreakpointsArguments, SetVariableArguments, StackTraceArguments, StepInArguments,
     StepOutArguments, TerminateArguments, VariablesArguments,
 };
-pub use dap::responses::{SetVariableResponse, SourceResponse, ThreadsResponse, VariablesResponse};
+pub use dap::responses::{SetVariableResponse, SourceResponse, ThreadsResponse};
 pub use dap::types::{
-    ProcessEventStartMethod, SteppingGranularity, Thread, ThreadEventReason, ValueFormat, Variable,
+    ProcessEventStartMethod, SteppingGranularity, Thread, ThreadEventReason, ValueFormat,
     VariablePresentationHint, VariablePresentationHintAttributes, VariablePresentationHintKind,
     VariablesArgumentsFilter,
 };

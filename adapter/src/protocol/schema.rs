@@ -164,7 +164,7 @@ fn responses() {
     response(&schema, "StackTraceResponse", &stack);
     let scope = Scope {
         name: "Locals",
-        presentation_hint: "locals",
+        presentation_hint: Some("locals"),
         variables_reference: 1,
         expensive: false,
     };
@@ -185,6 +185,9 @@ fn responses() {
         type_field: Some("int".to_owned()),
         presentation_hint: Some(hint.clone()),
         indexed_variables: Some(1),
+        memory_reference: Some("0x1".to_owned()),
+        declaration_location_reference: Some(1),
+        value_location_reference: Some(2),
         ..Variable::default()
     };
     let variables = vec![variable, Variable::default()];
@@ -193,6 +196,18 @@ fn responses() {
         "VariablesResponse",
         &VariablesResponse { variables },
     );
+    let location = LocationsResponse {
+        source: source(),
+        line: 3,
+        column: Some(1),
+    };
+    response(&schema, "LocationsResponse", &location);
+    let memory = MemoryEventBody {
+        memory_reference: "0x1".to_owned(),
+        offset: 0,
+        count: 4,
+    };
+    event(&schema, "memory", "MemoryEvent", &memory);
     let value = EvaluateResponse {
         result: "1".to_owned(),
         type_name: Some("int".to_owned()),
@@ -200,6 +215,8 @@ fn responses() {
         variables_reference: 0,
         named_variables: None,
         indexed_variables: Some(5),
+        memory_reference: Some("0x1".to_owned()),
+        value_location_reference: Some(1),
     };
     response(&schema, "EvaluateResponse", &value);
     response(

@@ -289,8 +289,9 @@ pub struct StackTraceResponse {
 pub struct Scope {
     /// For people.
     pub name: &'static str,
-    /// What it is.
-    pub presentation_hint: &'static str,
+    /// What it is, where the specification has a word for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub presentation_hint: Option<&'static str>,
     /// Its number.
     pub variables_reference: i64,
     /// Whether it takes time to show.
@@ -302,6 +303,73 @@ pub struct Scope {
 pub struct ScopesResponse {
     /// The scopes.
     pub scopes: Vec<Scope>,
+}
+
+/// A variable. The `dap` crate's has no places of declarations and values.
+#[derive(Serialize, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// Its value in one line.
+    pub value: String,
+    /// Its type.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub type_field: Option<String>,
+    /// How to show it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub presentation_hint: Option<super::VariablePresentationHint>,
+    /// An expression for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evaluate_name: Option<String>,
+    /// Its number, 0 where there is nothing to open.
+    pub variables_reference: i64,
+    /// Children that have names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub named_variables: Option<i64>,
+    /// Children that have indices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub indexed_variables: Option<i64>,
+    /// Where its bytes are, or where it points.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_reference: Option<String>,
+    /// The number of the place where it is declared, for `locations`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub declaration_location_reference: Option<i64>,
+    /// The number of the place that its value is: a function's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value_location_reference: Option<i64>,
+}
+
+/// The result of `variables`.
+#[derive(Serialize, Debug)]
+pub struct VariablesResponse {
+    /// They.
+    pub variables: Vec<Variable>,
+}
+
+/// The result of `locations`.
+#[derive(Serialize, Debug)]
+pub struct LocationsResponse {
+    /// The file.
+    pub source: Source,
+    /// The line.
+    pub line: i64,
+    /// The column.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<i64>,
+}
+
+/// The `memory` event.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryEventBody {
+    /// Where.
+    pub memory_reference: String,
+    /// Bytes behind that.
+    pub offset: i64,
+    /// Bytes that changed.
+    pub count: i64,
 }
 
 /// The result of `evaluate`.
@@ -324,6 +392,12 @@ pub struct EvaluateResponse {
     /// Children that have indices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub indexed_variables: Option<i64>,
+    /// Where its bytes are, or where it points.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_reference: Option<String>,
+    /// The number of the place that the value is: a function's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value_location_reference: Option<i64>,
 }
 
 /// The result of `continue`.

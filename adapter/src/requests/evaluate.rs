@@ -62,6 +62,8 @@ impl Request for Evaluate {
             variables_reference: shown.variables_reference,
             named_variables: shown.named_variables,
             indexed_variables: shown.indexed_variables,
+            memory_reference: shown.memory_reference,
+            value_location_reference: shown.value_place,
         })
     }
 }

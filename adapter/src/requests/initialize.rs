@@ -38,6 +38,8 @@ impl Request for Initialize {
             variable_paging: arguments.supports_variable_paging.unwrap_or(false),
             run_in_terminal: arguments.supports_run_in_terminal_request.unwrap_or(false),
             invalidated: arguments.supports_invalidated_event.unwrap_or(false),
+            memory_references: arguments.supports_memory_references.unwrap_or(false),
+            memory_events: arguments.supports_memory_event.unwrap_or(false),
             progress: arguments.supports_progress_reporting.unwrap_or(false),
         };
         Ok(routes::capabilities())

@@ -1,8 +1,9 @@
-//! Where breakpoints could be.
+//! Places in source files: where breakpoints could be, where variables are declared.
 
 use crate::error::RequestError;
 use crate::protocol::{
     BreakpointLocation, BreakpointLocationsArguments, BreakpointLocationsResponse, Capabilities,
+    LocationsArguments, LocationsResponse,
 };
 use crate::requests::breakpoints::{debug_info_path, key_of};
 use crate::routes::{Request, When};
@@ -55,5 +56,26 @@ impl Request for BreakpointLocations {
             })
             .collect();
         Ok(BreakpointLocationsResponse { breakpoints })
+    }
+}
+
+/// Tells the place behind a number that a variable came with.
+pub enum Locations {}
+
+impl Request for Locations {
+    const COMMAND: &'static str = "locations";
+    type Arguments = LocationsArguments;
+    type Body = LocationsResponse;
+
+    fn handle(
+        session: &mut Session,
+        arguments: LocationsArguments,
+    ) -> Result<LocationsResponse, RequestError> {
+        let place = session.handles.place(arguments.location_reference)?;
+        Ok(LocationsResponse {
+            source: session.sources.of(&place.file.path, &session.client),
+            line: session.client.line_out(place.line),
+            column: (place.column > 0).then(|| session.client.column_out(place.column)),
+        })
     }
 }

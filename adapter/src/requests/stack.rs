@@ -79,17 +79,18 @@ impl Request for Scopes {
         arguments: ScopesArguments,
     ) -> Result<ScopesResponse, RequestError> {
         let frame = session.handles.frame(arguments.frame_id)?;
+        let has_globals = session.debugger.has_globals(frame);
         let mut scope = |name, presentation_hint, kind| Scope {
             name,
             presentation_hint,
             variables_reference: session.handles.scope_id(frame, kind),
-            expensive: kind == ScopeKind::Registers,
+            expensive: kind != ScopeKind::Locals,
         };
-        Ok(ScopesResponse {
-            scopes: vec![
-                scope("Locals", "locals", ScopeKind::Locals),
-                scope("Registers", "registers", ScopeKind::Registers),
-            ],
-        })
+        let mut scopes = vec![scope("Locals", Some("locals"), ScopeKind::Locals)];
+        if has_globals {
+            scopes.push(scope("Globals", None, ScopeKind::Globals));
+        }
+        scopes.push(scope("Registers", Some("registers"), ScopeKind::Registers));
+        Ok(ScopesResponse { scopes })
     }
 }

@@ -3,9 +3,9 @@
 use crate::error::RequestError;
 use crate::handles::{Container, Opened};
 use crate::protocol::{
-    Capabilities, SetVariableArguments, SetVariableResponse, ValueFormat, Variable,
-    VariablePresentationHint, VariablePresentationHintAttributes, VariablePresentationHintKind,
-    VariablesArguments, VariablesArgumentsFilter, VariablesResponse,
+    Capabilities, MemoryEventBody, SetVariableArguments, SetVariableResponse, ValueFormat,
+    Variable, VariablePresentationHint, VariablePresentationHintAttributes,
+    VariablePresentationHintKind, VariablesArguments, VariablesArgumentsFilter, VariablesResponse,
 };
 use crate::routes::Request;
 use crate::session::Session;
@@ -41,6 +41,10 @@ impl Request for Variables {
             Container::Locals(frame) => {
                 let locals = session.debugger.locals(frame)?;
                 scope(session, frame, locals, &arguments, &limits)?
+            }
+            Container::Globals(frame) => {
+                let globals = session.debugger.globals(frame)?;
+                scope(session, frame, globals, &arguments, &limits)?
             }
             Container::Registers(frame) => {
                 let registers = session.debugger.registers(frame)?;
@@ -114,8 +118,16 @@ fn scope(
                  name,
                  expression,
                  value,
+                 declaration,
                  ..
-             }| { variable(session, Some(frame), name, expression, value, limits) },
+             }| {
+                let variable = variable(session, Some(frame), name, expression, value, limits)?;
+                let declared = declaration.map(|place| session.handles.place_id(place));
+                Ok(Variable {
+                    declaration_location_reference: declared,
+                    ..variable
+                })
+            },
         )
         .collect()
 }
@@ -209,7 +221,9 @@ fn variable(
         variables_reference: shown.variables_reference,
         named_variables: shown.named_variables,
         indexed_variables: shown.indexed_variables,
-        memory_reference: None,
+        memory_reference: shown.memory_reference,
+        declaration_location_reference: None,
+        value_location_reference: shown.value_place,
     })
 }
 
@@ -238,6 +252,10 @@ pub struct Shown {
     pub named_variables: Option<i64>,
     /// Children that have indices.
     pub indexed_variables: Option<i64>,
+    /// Where its bytes are, or where it points.
+    pub memory_reference: Option<String>,
+    /// The number of the place that it is: a function's.
+    pub value_place: Option<i64>,
 }
 
 impl Shown {
@@ -256,7 +274,8 @@ impl Shown {
             indexed,
             writable,
             is_error,
-            ..
+            memory,
+            function,
         } = session.debugger.present(&value, limits);
         let variables_reference = match named.saturating_add(indexed) {
             0 => 0,
@@ -279,6 +298,10 @@ impl Shown {
             variables_reference,
             named_variables: count(named),
             indexed_variables: count(indexed),
+            memory_reference: memory
+                .filter(|_| session.client.memory_references)
+                .map(|addr| addr.to_string()),
+            value_place: function.map(|place| session.handles.place_id(place)),
         }
     }
 }
@@ -351,13 +374,14 @@ impl Request for SetVariable {
         let name = arguments.name.as_str();
         let (frame, expression, target) = match container {
             Container::Locals(frame) => in_scope(frame, session.debugger.locals(frame)?, name)?,
+            Container::Globals(frame) => in_scope(frame, session.debugger.globals(frame)?, name)?,
             Container::Registers(frame) => {
                 in_scope(frame, session.debugger.registers(frame)?, name)?
             }
             Container::Value(of) | Container::Bucket { of, .. } => in_value(session, of, name)?,
         };
         let value = session.debugger.assign(frame, &target, &arguments.value)?;
-        session.variables_changed = true;
+        changed(session, &target);
         let limits = limits(arguments.format.as_ref());
         let shown = Shown::new(session, frame, expression, value, &limits);
         let small = |count: Option<i64>| count.and_then(|count| i32::try_from(count).ok());
@@ -368,6 +392,22 @@ impl Request for SetVariable {
             named_variables: small(shown.named_variables),
             indexed_variables: small(shown.indexed_variables),
         })
+    }
+}
+
+/// Tells the client what an assignment to a value made stale.
+pub fn changed(session: &mut Session, value: &Value) {
+    session.variables_changed = true;
+    let bytes = value.address().zip(value.ty.size());
+    if let Some((addr, size)) = bytes
+        && session.client.memory_events
+    {
+        let body = MemoryEventBody {
+            memory_reference: addr.to_string(),
+            offset: 0,
+            count: i64::try_from(size).unwrap_or(i64::MAX),
+        };
+        session.event("memory", &body);
     }
 }
 

@@ -1,5 +1,6 @@
 //! [`Debugger`]: the whole public face of the engine.
 
+mod look;
 mod types;
 
 pub use types::{
@@ -13,20 +14,17 @@ use crate::breakpoint::{
 };
 use crate::displaced::Slots;
 use crate::error::Error;
-use crate::eval::{EvalContext, Expression, Purpose};
 use crate::event::{Event, Signal, StopReason, ThreadId};
 use crate::indexer::Indexer;
 use crate::memory::PageCache;
 use crate::modules::Modules;
 use crate::os::{Backend, Ready, Waker};
 use crate::process::Process;
-use crate::stack::{FrameKey, Stack, ThreadStack};
-use crate::value::{Child, Limits, Named, Presentation, Value, Which};
+use crate::stack::ThreadStack;
 use dwarf::{LoadAddr, Unwinder};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::{HashSet, VecDeque};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -590,113 +588,6 @@ impl Debugger {
     /// A breakpoint as it stands.
     pub fn breakpoint(&self, id: BreakpointId) -> Option<BreakpointInfo> {
         self.breakpoint_info(id)
-    }
-
-    // ---- looking (stopped only)
-
-    /// A part of a thread's stack; `levels` `None`: all there is from `start` on. Beyond the
-    /// end is an empty list.
-    ///
-    /// # Errors
-    /// Not stopped, no such thread. A stack that cannot be unwound further just ends.
-    pub fn stack(
-        &mut self,
-        thread: ThreadId,
-        start: usize,
-        levels: Option<usize>,
-    ) -> Result<Stack, Error> {
-        self.stopped_thread(thread)?;
-        self.stack_page(thread, start, levels)
-    }
-
-    /// Arguments and locals visible in a frame, innermost scope last; a shadowed variable's
-    /// name says so.
-    ///
-    /// # Errors
-    /// Not stopped, no such frame.
-    pub fn locals(&mut self, frame: FrameKey) -> Result<Vec<Named>, Error> {
-        self.stopped_thread(frame.thread)?;
-        self.in_frame(frame, |scope| scope.locals())
-    }
-
-    /// The registers of a frame, as far as they are known.
-    ///
-    /// # Errors
-    /// Not stopped, no such frame.
-    pub fn registers(&mut self, frame: FrameKey) -> Result<Vec<Named>, Error> {
-        self.stopped_thread(frame.thread)?;
-        self.in_frame(frame, |scope| Ok(scope.registers()))
-    }
-
-    /// Evaluates an expression in a frame; `None` is the stopped thread's innermost one.
-    ///
-    /// # Errors
-    /// Not stopped; the expression's own errors.
-    pub fn evaluate(
-        &mut self,
-        frame: Option<FrameKey>,
-        expression: &str,
-        purpose: Purpose,
-    ) -> Result<Value, Error> {
-        self.stopped()?;
-        self.in_some_frame(frame, |scope| {
-            Expression::parse(expression, scope.language())?.evaluate(scope, purpose)
-        })
-    }
-
-    /// Assigns the value of an expression (in `frame`) to a value that has a place; gives the new value.
-    ///
-    /// # Errors
-    /// Not stopped, no place, the text is no value of the type.
-    pub fn assign(
-        &mut self,
-        frame: Option<FrameKey>,
-        target: &Value,
-        expression: &str,
-    ) -> Result<Value, Error> {
-        self.stopped()?;
-        self.in_some_frame(frame, |scope| {
-            crate::eval::assign(scope, target, expression)
-        })
-    }
-
-    fn in_some_frame<T>(
-        &mut self,
-        frame: Option<FrameKey>,
-        use_it: impl FnOnce(&mut crate::frame::FrameScope<'_>) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let frame = frame.or_else(|| {
-            self.current_thread()
-                .map(|thread| FrameKey { thread, level: 0 })
-        });
-        match frame {
-            Some(frame) => {
-                self.stopped_thread(frame.thread)?;
-                self.in_frame(frame, use_it)
-            }
-            None => self.in_process(use_it),
-        }
-    }
-
-    /// A value for people: one line and what can be opened.
-    pub fn present(&mut self, value: &Value, limits: &Limits) -> Presentation {
-        self.in_process(|scope| Ok(crate::value::present(scope, value, limits)))
-            .unwrap_or_default()
-    }
-
-    /// The children of a value: those of `which` kind in `range`, as [`Presentation`] counts
-    /// them.
-    ///
-    /// # Errors
-    /// Not stopped, cancelled. An unreadable child is a child that says so.
-    pub fn children(
-        &mut self,
-        value: &Value,
-        which: Which,
-        range: Range<u64>,
-    ) -> Result<Vec<Child>, Error> {
-        self.stopped()?;
-        self.in_process(|scope| crate::value::children(scope, value, which, range))
     }
 }
 

@@ -50,10 +50,17 @@ pub fn present(target: &dyn Target, value: &Value, limits: &Limits) -> Presentat
     presentation.writable = is_writable(target, value, &shape);
     match &shape {
         Shape::Scalar(_) | Shape::Enumeration(_) | Shape::Unit => return presentation,
-        Shape::Pointer(..) => {
+        Shape::Pointer(of, _) => {
             if let Ok(addr) = value.raw(target) {
-                presentation.memory = Some(LoadAddr(addr as u64));
+                let addr = LoadAddr(addr as u64);
+                presentation.memory = Some(addr);
+                if matches!(of.shape(), Shape::Function) {
+                    presentation.function = function_at(target, addr);
+                }
             }
+        }
+        Shape::Function => {
+            presentation.function = value.address().and_then(|addr| function_at(target, addr));
         }
         _ => {}
     }
@@ -631,6 +638,13 @@ impl Writer<'_> {
             self.out.push_str(&bracketed(&error));
         }
     }
+}
+
+/// Where the function that begins at an address is declared.
+fn function_at(target: &dyn Target, addr: LoadAddr) -> Option<dwarf::SourceLocation> {
+    let (module, bias) = target.module_at(addr)?;
+    let function = module.function_at(bias.file(addr))?;
+    (function.entry == bias.file(addr)).then(|| function.declaration.clone())?
 }
 
 /// The function at an address and the bytes into it.

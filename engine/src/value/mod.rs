@@ -106,6 +106,8 @@ pub struct Presentation {
     pub writable: bool,
     /// The text is an error, not a value.
     pub is_error: bool,
+    /// Where the function is that it points to, or is.
+    pub function: Option<dwarf::SourceLocation>,
 }
 
 /// A part of a value.
@@ -141,6 +143,8 @@ pub struct Named {
     pub value: Result<Value, Error>,
     /// A parameter of the function.
     pub is_parameter: bool,
+    /// Where it is declared.
+    pub declaration: Option<dwarf::SourceLocation>,
 }
 
 /// Typed bytes with a place; cheap to clone.

@@ -1,0 +1,114 @@
+//! What a frame has besides its locals, and where things are declared.
+
+use serde_json::{Value, json};
+use stillpoint_tests::{DapClient, Fixture, matrix};
+
+/// The scopes of the innermost frame, by name.
+fn scope(client: &mut DapClient, name: &str) -> Value {
+    let frame = client.top_frame()["id"].clone();
+    let body = client.ask("scopes", json!({"frameId": frame}));
+    let scopes = body["scopes"].as_array().unwrap();
+    let found = scopes.iter().find(|scope| scope["name"] == name);
+    found
+        .unwrap_or_else(|| panic!("no {name} in {scopes:?}"))
+        .clone()
+}
+
+fn variable(client: &mut DapClient, of: &Value, name: &str) -> Value {
+    let variables = client.variables(of["variablesReference"].as_i64().unwrap());
+    let found = variables.iter().find(|variable| variable["name"] == name);
+    found
+        .unwrap_or_else(|| panic!("no {name} in {variables:?}"))
+        .clone()
+}
+
+/// The line a location reference leads to, after a look at the file.
+fn line_of(client: &mut DapClient, fixture: &Fixture, reference: &Value) -> u64 {
+    let place = client.ask("locations", json!({"locationReference": reference}));
+    assert_eq!(
+        place["source"]["path"],
+        fixture.source.display().to_string()
+    );
+    place["line"].as_u64().unwrap()
+}
+
+#[test]
+fn globals_of_the_unit() {
+    for flags in matrix("c/globals.c") {
+        let Some(fixture) = Fixture::build("c/globals.c", flags) else {
+            continue;
+        };
+        let mut client = DapClient::stopped_at(&fixture, "main");
+        let globals = scope(&mut client, "Globals");
+        assert_eq!(globals["expensive"], true);
+        let counter = variable(&mut client, &globals, "counter");
+        assert_eq!(counter["value"], "7");
+        assert_eq!(counter["evaluateName"], "counter");
+        let declared = &counter["declarationLocationReference"];
+        let line = line_of(&mut client, &fixture, declared);
+        assert_eq!(line, fixture.line("counter"));
+        let label = variable(&mut client, &globals, "label");
+        assert!(label["value"].as_str().unwrap().ends_with("\"global\""));
+        let table = variable(&mut client, &globals, "table");
+        assert_eq!(table["value"], "{1, 2, 3}");
+        let reference = globals["variablesReference"].as_i64().unwrap();
+        let names: Vec<Value> = client.variables(reference);
+        assert!(names.iter().all(|it| it["name"] != "calls"), "{names:?}");
+
+        client.set_breakpoints(&fixture, &["inside"]);
+        client.continue_();
+        client.expect_stopped("breakpoint");
+        assert_eq!(client.locals()["calls"], "41", "a static local is a local");
+    }
+}
+
+#[test]
+fn functions_as_values() {
+    for flags in matrix("c/globals.c") {
+        let Some(fixture) = Fixture::build("c/globals.c", flags) else {
+            continue;
+        };
+        let mut client = DapClient::stopped_at(&fixture, "main");
+        let function = client.local_variables()["function"].clone();
+        assert!(function["value"].as_str().unwrap().contains("<twice>"));
+        let declared = &function["declarationLocationReference"];
+        let line = line_of(&mut client, &fixture, declared);
+        assert_eq!(line, fixture.line("function"));
+        let is = &function["valueLocationReference"];
+        let line = line_of(&mut client, &fixture, is);
+        assert_eq!(line, fixture.line("twice"));
+        let evaluated = client.evaluated("function").unwrap();
+        let line = line_of(&mut client, &fixture, &evaluated["valueLocationReference"]);
+        assert_eq!(line, fixture.line("twice"));
+    }
+}
+
+#[test]
+fn assignments_tell_what_they_make_stale() {
+    let Some(fixture) = matrix("c/globals.c")
+        .into_iter()
+        .find_map(|flags| Fixture::build("c/globals.c", flags))
+    else {
+        return;
+    };
+    let mut client = DapClient::stopped_at(&fixture, "main");
+    let globals = scope(&mut client, "Globals");
+    let counter = variable(&mut client, &globals, "counter");
+    let memory = counter["memoryReference"].as_str().unwrap().to_owned();
+    assert_eq!(client.evaluate("*(int *)&counter"), "7");
+    let set = client.ask(
+        "setVariable",
+        json!({
+            "variablesReference": globals["variablesReference"],
+            "name": "counter", "value": "100",
+        }),
+    );
+    assert_eq!(set["value"], "100");
+    let event = client.wait_event("memory");
+    assert_eq!(event["memoryReference"], memory);
+    assert_eq!(event["count"], 4);
+    client.wait_event_where("invalidated", |event| event["areas"][0] == "variables");
+    assert_eq!(client.evaluate("counter"), "100");
+    let stale = client.ask_wrongly("locations", json!({"locationReference": 99_999}));
+    assert!(stale.contains("99999"), "{stale}");
+}
