@@ -207,7 +207,7 @@ fn responses() {
         offset: 0,
         count: 4,
     };
-    event(&schema, "memory", "MemoryEvent", &memory);
+    event(&schema, "MemoryEvent", "memory", &memory);
     let value = EvaluateResponse {
         result: "1".to_owned(),
         type_name: Some("int".to_owned()),
