@@ -192,12 +192,9 @@ impl DebugInfo {
                     }
                     let end = begin.saturating_add(length);
                     match entries.last_mut() {
-                        // Neighbours with alignment between them make one range of their unit.
-                        Some(last)
-                            if last.2 == set.unit && begin >= last.1 && begin - last.1 < 16 =>
-                        {
-                            last.1 = end;
-                        }
+                        // Neighbours make one range of their unit. Not across a gap: there the
+                        // linker may have put a small function that only another unit describes.
+                        Some(last) if last.2 == set.unit && begin == last.1 => last.1 = end,
                         _ => entries.push((begin, end, set.unit)),
                     }
                 }

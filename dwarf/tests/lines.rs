@@ -269,6 +269,40 @@ fn thrown_away_functions_are_nowhere() {
 }
 
 #[test]
+fn a_function_that_only_another_unit_describes() {
+    // Both units have the first and the last function, and the linker keeps those of the unit
+    // that has one more between them.
+    let fixture = compile("gcc -g", "loop.c", LOOP);
+    let folder = fixture.source.parent().expect("a folder");
+    let first = "inline int first() { return 1; }\n";
+    let middle = "inline int middle() { return 2; }\n";
+    let last = "inline int last() { return 3; }\n";
+    let all = "int all() { return first() + middle() + last(); }\n";
+    let main = "int all();\nint main() { return first() + last() + all(); }\n";
+    let write = |name: &str, parts: &[&str]| {
+        std::fs::write(folder.join(name), parts.concat()).expect("write");
+    };
+    write("all.cpp", &[first, middle, last, all]);
+    write("main.cpp", &[first, last, main]);
+    let status = std::process::Command::new("g++")
+        .args(["-g", "-O0", "all.cpp", "main.cpp", "-o", "two"])
+        .current_dir(folder)
+        .status();
+    assert!(status.expect("g++").success());
+    let module = Module::open(&folder.join("two")).expect("open");
+    // All units at once are asked of a table; a single address may be told without it.
+    assert!(!module.rows_in(module.load_range()).is_empty());
+    let found = (0..20).filter(|number| module.row_at(module.entry() + *number).is_some());
+    assert_eq!(found.count(), 0, "start-up code has no lines");
+    for name in ["first()", "middle()", "last()"] {
+        let symbol = module.function_symbols(name)[0];
+        let function = module.function_at(symbol.addr);
+        let found = function.map(|function| format!("{}()", function.name));
+        assert_eq!(found.as_deref(), Some(name));
+    }
+}
+
+#[test]
 fn separate_and_compressed_debug_info() {
     let fixture = compile("gcc -g", "loop.c", LOOP);
     let run = |command: &str| {

@@ -157,6 +157,8 @@ fn rows_agree(module: &Module, debug: &Path) -> usize {
         }
     });
     all.sort_by_key(|(rows, end)| (rows.keys().next().copied(), *end));
+    // Of what several units compiled the linker keeps one and has all of them describe it.
+    all.dedup();
     let mut overlap = HashSet::new();
     for (index, pair) in all.windows(2).enumerate() {
         if pair[1]
@@ -260,7 +262,10 @@ fn functions_agree(module: &Module, debug: &Path) -> (usize, usize) {
             if !ranges.is_empty() {
                 ranges.sort_unstable();
                 let names = names(&dwarf, &unit, entry, 0);
-                entries.entry(ranges).or_default().push(names);
+                let all = entries.entry(ranges).or_default();
+                if !all.contains(&names) {
+                    all.push(names);
+                }
             }
         }
     }
@@ -466,10 +471,8 @@ fn bare_name(name: &str) -> Option<String> {
     let bare = bare.split("::{constructor").next()?;
     let bare = bare.split('.').next()?;
     // Rust spells `f::<T>`; C++ has qualifiers behind and the type returned before a name.
-    let bare = bare
-        .trim()
-        .trim_end_matches(" const")
-        .trim_end_matches("::");
+    let bare = bare.trim_end_matches([' ', '&']).trim_end_matches(" const");
+    let bare = bare.trim().trim_end_matches("::");
     let word = bare.rsplit("::").next()?;
     let word = word.rsplit(' ').next()?;
     // `{closure#0}` of the entries is `{{closure}}` in symbols, which also tell of shims.
