@@ -6,7 +6,7 @@ use crate::eval::Scope;
 use crate::function::Function;
 use crate::location::{CallerFrame, FrameContext};
 use crate::module::DieRef;
-use crate::unit::{Entry, R, Unit, Value as Attribute};
+use crate::unit::{DebugInfo, Entry, R, Unit};
 use crate::unwind::register_name;
 use gimli::{Expression, Operation, UnitOffset, Value};
 
@@ -143,18 +143,22 @@ fn call_value<'a>(
 }
 
 fn returns_to(scope: &Scope<'_>, unit: &Unit, site: &Entry, return_address: FileAddr) -> bool {
-    let address = |value: Attribute| {
-        scope
-            .info
-            .dwarf_of(unit)
-            .attr_address(&unit.raw, value)
-            .ok()
-            .flatten()
-    };
-    site.attr_value(gimli::DW_AT_call_return_pc)
-        .or_else(|| site.attr_value(gimli::DW_AT_low_pc))
-        .and_then(address)
-        == Some(return_address.0)
+    let back = [gimli::DW_AT_call_return_pc, gimli::DW_AT_low_pc];
+    address_of(scope.info, unit, site, &back) == Some(return_address.0)
+}
+
+/// The address that the first of these attributes tells.
+pub(crate) fn address_of(
+    info: &DebugInfo,
+    unit: &Unit,
+    entry: &Entry,
+    attributes: &[gimli::DwAt],
+) -> Option<u64> {
+    let value = attributes.iter().find_map(|at| entry.attr_value(*at))?;
+    info.dwarf_of(unit)
+        .attr_address(&unit.raw, value)
+        .ok()
+        .flatten()
 }
 
 /// Whether a call site calls the frame's function, as far as it says. If not, the function

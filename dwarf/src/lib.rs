@@ -60,6 +60,7 @@ mod sections;
 mod sources;
 mod split;
 mod symtab;
+mod tail_call;
 mod unit;
 
 pub use addr::{AddrRange, FileAddr, LoadAddr, LoadBias};
@@ -72,6 +73,7 @@ pub use module::{DieRef, Language, Machine, Module, Segment, SymbolStatus, deman
 pub use register::{Register, Registers};
 pub use source::{LineLocation, LineRow, SourceFile, SourceLocation};
 pub use symbol::{Symbol, SymbolKind};
+pub use tail_call::{Called, JumpAddress, TailCall};
 pub use types::{
     ArrayType, BaseType, Bitfield, Composite, CompositeKind, Encoding, Enumeration, Enumerator,
     Inheritance, Member, MemberOffset, Subroutine, Type, TypeId, TypeKind, Variant, VariantPart,

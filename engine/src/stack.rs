@@ -4,9 +4,10 @@ use crate::debugger::{Debugger, ModuleId};
 use crate::error::Error;
 use crate::event::{Event, ThreadId};
 use dwarf::{
-    FileAddr, FrameAddress, Function, Language, LoadAddr, LoadBias, Module, Registers,
+    FileAddr, FrameAddress, Function, JumpAddress, Language, LoadAddr, LoadBias, Module, Registers,
     SourceLocation, Unwound,
 };
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// A frame of a stopped thread: 0 is the innermost. Good until the next resume.
@@ -29,6 +30,9 @@ pub enum FrameKind {
     NoDebugInfo,
     /// Where the kernel put a signal handler's return.
     Signal,
+    /// A function that called the frame above as its last act and is gone: nothing of it is
+    /// left but that it must have been there.
+    TailCall,
 }
 
 /// One frame.
@@ -64,6 +68,13 @@ pub struct Stack {
 /// No stack is deeper; one that seems so is a loop that the unwinder did not notice.
 const DEEPEST: usize = 1 << 20;
 
+/// By return address and entry of the function that runs: where the functions are that tail
+/// calls left between the two.
+pub(crate) type TailCalls = FxHashMap<(LoadAddr, LoadAddr), Vec<FrameAddress>>;
+
+/// More calls than any stack has are a program that jumps about; start over then.
+const MOST_KNOWN_CALLS: usize = 1 << 16;
+
 /// A frame as the machine has it.
 pub(crate) struct PhysicalFrame {
     pub address: FrameAddress,
@@ -77,6 +88,8 @@ pub(crate) struct PhysicalFrame {
     /// The canonical frame address, known once its caller was looked for.
     pub cfa: Option<LoadAddr>,
     pub is_signal: bool,
+    /// It is gone from the stack; the registers know the address only.
+    pub is_tail_call: bool,
 }
 
 /// A thread's stack as far as it was unwound.
@@ -194,6 +207,7 @@ impl Debugger {
             hidden: 0,
             cfa: None,
             is_signal: false,
+            is_tail_call: false,
         }
     }
 
@@ -218,6 +232,13 @@ impl Debugger {
             stack.complete = true;
             return;
         };
+        for gone in self.left_by_tail_calls(stack.physical.last(), address) {
+            let registers = Registers::new(registers.machine());
+            let mut frame = self.physical_frame(gone, registers, stack.levels);
+            frame.is_tail_call = true;
+            stack.levels += frame.levels;
+            stack.physical.push(frame);
+        }
         let mut frame = self.physical_frame(address, registers, stack.levels);
         if stack.physical.is_empty() {
             frame.hidden = stack.hidden.min(frame.levels.saturating_sub(1));
@@ -234,6 +255,44 @@ impl Debugger {
         }
         stack.physical.push(frame);
         stack.complete = stack.next.is_none() || stack.physical.len() >= DEEPEST;
+    }
+
+    /// Where the functions are that must have run between a frame and the caller that it
+    /// returns to, and made room for it by tail calls.
+    fn left_by_tail_calls(
+        &self,
+        callee: Option<&PhysicalFrame>,
+        caller: FrameAddress,
+    ) -> Vec<FrameAddress> {
+        let (Some(callee), FrameAddress::ReturnAddress(back)) = (callee, caller) else {
+            return Vec::new();
+        };
+        let Some((function, bias)) = &callee.function else {
+            return Vec::new();
+        };
+        let entry = bias.load(function.entry);
+        if let Some(known) = self.tail_calls.borrow().get(&(back, entry)) {
+            return known.clone();
+        }
+        let called = self.modules.at(caller.lookup()).and_then(|loaded| {
+            let back = loaded.bias.file(back);
+            loaded.module.called_at(back)
+        });
+        let gone = called.zip(self.modules.at(entry)).map(|(called, loaded)| {
+            let calls = loaded.module.tail_calls(&called, function);
+            let address = |call: dwarf::TailCall| match call.address {
+                JumpAddress::At(addr) => FrameAddress::Pc(bias.load(addr)),
+                JumpAddress::Before(addr) => FrameAddress::ReturnAddress(bias.load(addr)),
+            };
+            calls.into_iter().map(address).collect::<Vec<_>>()
+        });
+        let gone = gone.unwrap_or_default();
+        let mut known = self.tail_calls.borrow_mut();
+        if known.len() >= MOST_KNOWN_CALLS {
+            known.clear();
+        }
+        known.insert((back, entry), gone.clone());
+        gone
     }
 
     pub(crate) fn stack_page(
@@ -333,6 +392,9 @@ impl Debugger {
         } else if let Some(symbol) = loaded.module.symbol_at(addr) {
             frame.name = dwarf::demangle(symbol.name).into_owned();
             frame.location = loaded.module.row_at(addr).and_then(|row| row.location);
+        }
+        if physical.is_tail_call && frame.kind == FrameKind::Function {
+            frame.kind = FrameKind::TailCall;
         }
         if physical.is_signal {
             frame.kind = FrameKind::Signal;

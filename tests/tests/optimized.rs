@@ -106,3 +106,40 @@ fn a_structure_of_which_a_part_is_left() {
     assert_eq!(locals["pair"], "{known = 3, lost = <optimized out>}");
     client.disconnect();
 }
+
+#[test]
+fn what_tail_calls_left_is_shown_and_marked() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let flags = Flags::new(compiler).optimized("2");
+        let Some(fixture) = Fixture::build("c/unwinding.c", flags) else {
+            continue;
+        };
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({}));
+        client.set_function_breakpoints(&["target"]);
+        client.configure();
+        client.expect_stopped("function breakpoint");
+        let names = client.function_names();
+        let expected = [
+            "target",
+            "passes_on [tail call]",
+            "calls_passes_on",
+            "all",
+            "main",
+        ];
+        assert_eq!(names[..5], expected, "{compiler:?}");
+        let frame = client.stack()[1].clone();
+        assert_eq!(frame["presentationHint"], "subtle");
+        assert_eq!(frame["line"], fixture.line("passes_on"), "{compiler:?}");
+        let locals = client.locals_reference(frame["id"].as_i64().expect("an id"));
+        let locals = client.variables(locals);
+        assert_eq!(locals[0]["name"], "x", "{compiler:?}");
+        let value = locals[0]["value"].as_str().unwrap_or("");
+        assert!(value.starts_with('<'), "{compiler:?}: {value}");
+        // Nothing returns there.
+        client.step_out();
+        let names = client.function_names();
+        assert_eq!(names[0], "calls_passes_on", "{compiler:?}");
+        client.disconnect();
+    }
+}

@@ -9,7 +9,7 @@ use crate::protocol::{
 use crate::requests::execution::thread_id;
 use crate::routes::Request;
 use crate::session::Session;
-use engine::Frame;
+use engine::{Frame, FrameKind};
 
 /// How many more frames a client is told of while the stack's end has not been seen.
 const UNSEEN: usize = 20;
@@ -54,10 +54,14 @@ fn describe(session: &mut Session, frame: Frame) -> StackFrame {
         ),
         None => (None, 0, 0),
     };
+    let is_gone = frame.kind == FrameKind::TailCall;
     StackFrame {
         id,
-        name: frame.name,
-        presentation_hint: source.is_none().then_some(FrameHint::Subtle),
+        name: match is_gone {
+            true => format!("{} [tail call]", frame.name),
+            false => frame.name,
+        },
+        presentation_hint: (source.is_none() || is_gone).then_some(FrameHint::Subtle),
         source,
         line,
         column,

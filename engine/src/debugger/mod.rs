@@ -20,7 +20,7 @@ use crate::memory::PageCache;
 use crate::modules::Modules;
 use crate::os::{Backend, Ready, Waker};
 use crate::process::Process;
-use crate::stack::ThreadStack;
+use crate::stack::{TailCalls, ThreadStack};
 use dwarf::{LoadAddr, Unwinder};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -41,6 +41,7 @@ pub struct Debugger {
     pub(crate) sites: Sites,
     pub(crate) slots: Slots,
     pub(crate) unwinder: RefCell<Unwinder>,
+    pub(crate) tail_calls: RefCell<TailCalls>,
     pub(crate) events: VecDeque<Event>,
     pub(crate) pages: PageCache,
     pub(crate) stacks: FxHashMap<ThreadId, ThreadStack>,
@@ -88,6 +89,7 @@ impl Debugger {
             sites: Sites::default(),
             slots: Slots::default(),
             unwinder: RefCell::new(Unwinder::new()),
+            tail_calls: RefCell::default(),
             events: VecDeque::new(),
             pages: PageCache::default(),
             stacks: FxHashMap::default(),

@@ -86,9 +86,11 @@ impl Debugger {
             .and_then(|stack| stack.physical.first())
             .map_or(1, |frame| frame.levels);
         let stack = self.unwound(thread, levels + 1)?;
-        Ok(match stack.physical.as_slice() {
-            [inner, outer, ..] => inner.cfa.map(|cfa| (outer.address.addr(), cfa)),
-            _ => None,
-        })
+        // Nothing returns to what a tail call left.
+        let mut frames = stack.physical.iter().filter(|frame| !frame.is_tail_call);
+        Ok(frames.next().zip(frames.next()).and_then(|(inner, outer)| {
+            let cfa = inner.cfa?;
+            Some((outer.address.addr(), cfa))
+        }))
     }
 }

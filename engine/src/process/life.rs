@@ -231,6 +231,7 @@ impl Debugger {
         if let Err(error) = self.os.open_memory(pid) {
             self.events.push_back(Event::Note(format!("{error}\n")));
         }
+        self.tail_calls.borrow_mut().clear();
         for loaded in self.modules.clear() {
             self.events.push_back(Event::ModuleUnloaded(loaded.id));
         }

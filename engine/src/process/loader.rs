@@ -21,6 +21,7 @@ impl Debugger {
             self.slots.forget_in(loaded.range.start, loaded.range.end);
             self.events.push_back(Event::ModuleUnloaded(loaded.id));
             self.unwinder.borrow_mut().clear();
+            self.tail_calls.borrow_mut().clear();
             self.unbind_module(&loaded);
         }
         for id in change.added {
