@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::memory::Memory;
 use crate::module::{Machine, Module};
 use crate::register::{Register, Registers};
-use crate::unwind::{FrameAddress, ModuleMap, Unwound, preserved};
+use crate::unwind::{CfaPlace, FrameAddress, ModuleMap, StackPlace, Unwound, WayBack, preserved};
 
 /// Code in no image: a call through a bad pointer, or code made at run time.
 pub(crate) fn without_module(
@@ -26,19 +26,35 @@ pub(crate) fn without_module(
     frame_pointer(modules, memory, address, registers)
 }
 
+/// A frame, and what its surroundings are read from.
+#[derive(Clone, Copy)]
+pub(crate) struct Frame<'a> {
+    pub(crate) modules: &'a dyn ModuleMap,
+    pub(crate) memory: &'a dyn Memory,
+    pub(crate) address: FrameAddress,
+    pub(crate) registers: &'a Registers,
+}
+
 /// Code of an image that has no rules for it.
 pub(crate) fn without_rules(
-    modules: &dyn ModuleMap,
+    frame: &Frame<'_>,
     module: &Module,
     bias: LoadBias,
-    memory: &dyn Memory,
-    address: FrameAddress,
-    registers: &Registers,
+    ways: &[WayBack],
 ) -> Result<Unwound, Error> {
+    let Frame {
+        modules,
+        memory,
+        address,
+        registers,
+    } = *frame;
     let machine = registers.machine();
     if machine == Machine::X86_64 {
         if let Some(frame) = signal_frame(memory, address, registers)? {
             return Ok(frame);
+        }
+        if let Some(caller) = ways.iter().find_map(|way| by_instructions(frame, way)) {
+            return Ok(caller);
         }
         if let FrameAddress::Pc(pc) = address {
             let pc = bias.file(pc);
@@ -78,6 +94,50 @@ fn is_code(modules: &dyn ModuleMap, pc: LoadAddr) -> bool {
             .iter()
             .any(|segment| segment.executable && segment.range.contains(addr))
     })
+}
+
+/// What the instructions ahead tell, if it leads behind a call.
+fn by_instructions(frame: &Frame<'_>, way: &WayBack) -> Option<Unwound> {
+    let at = |place: StackPlace| {
+        let base = frame.registers.get(place.register)?;
+        Some(base.wrapping_add_signed(place.offset))
+    };
+    let word = |addr: u64| frame.memory.read_uint(LoadAddr(addr), 8).ok();
+    let cfa = match way.cfa {
+        CfaPlace::At(place) => at(place)?,
+        CfaPlace::SavedAt(place) => word(at(place)?)?,
+    };
+    if cfa <= frame.registers.sp()? {
+        return None;
+    }
+    let pc = word(cfa.wrapping_sub(8))?;
+    // A signal handler's is the trampoline, which nothing called.
+    if !is_behind_call(frame.modules, LoadAddr(pc)) && !is_trampoline(frame.memory, LoadAddr(pc)) {
+        return None;
+    }
+    let mut unwound = step(frame.registers, cfa, pc, None);
+    if let Some((_, caller)) = &mut unwound.caller {
+        for (register, place) in &way.saved {
+            match at(*place).and_then(word) {
+                Some(value) => caller.set(*register, value),
+                None => caller.clear(*register),
+            }
+        }
+    }
+    Some(unwound)
+}
+
+/// Whether the instruction before `pc` is a call: `e8` and an offset, or `ff /2` with its operand.
+fn is_behind_call(modules: &dyn ModuleMap, pc: LoadAddr) -> bool {
+    let Some((module, bias)) = modules.module_at(pc - 1) else {
+        return false;
+    };
+    let mut bytes = [0; 7];
+    if !is_code(modules, pc) || module.read_image(bias.file(pc - 7), &mut bytes).is_none() {
+        return false;
+    }
+    let indirect = |length: usize| matches!(bytes.get(7 - length..), Some([0xff, operand, ..]) if operand & 0x38 == 0x10);
+    bytes[2] == 0xe8 || [2, 3, 4, 6, 7].into_iter().any(indirect)
 }
 
 fn step(registers: &Registers, cfa: u64, pc: u64, frame_pointer: Option<u64>) -> Unwound {
@@ -205,9 +265,7 @@ fn signal_frame(
     address: FrameAddress,
     registers: &Registers,
 ) -> Result<Option<Unwound>, Error> {
-    const SIGRETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
-    let mut code = [0; 9];
-    if memory.read(address.addr(), &mut code).is_err() || code != SIGRETURN {
+    if !is_trampoline(memory, address.addr()) {
         return Ok(None);
     }
     let Some(sp) = registers.sp() else {
@@ -227,4 +285,10 @@ fn signal_frame(
         caller: (pc.0 != 0).then_some((FrameAddress::Pc(pc), caller)),
         signal_frame: true,
     }))
+}
+
+fn is_trampoline(memory: &dyn Memory, pc: LoadAddr) -> bool {
+    const SIGRETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+    let mut code = [0; 9];
+    memory.read(pc, &mut code).is_ok() && code == SIGRETURN
 }

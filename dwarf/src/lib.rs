@@ -78,5 +78,5 @@ pub use types::{
     ArrayType, BaseType, Bitfield, Composite, CompositeKind, Encoding, Enumeration, Enumerator,
     Inheritance, Member, MemberOffset, Subroutine, Type, TypeId, TypeKind, Variant, VariantPart,
 };
-pub use unwind::{FrameAddress, ModuleMap, Unwinder, Unwound};
+pub use unwind::{CfaPlace, FrameAddress, ModuleMap, StackPlace, Unwinder, Unwound, WayBack};
 pub use variable::{Variable, VariableKind};

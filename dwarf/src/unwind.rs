@@ -1,6 +1,6 @@
 //! Pure unwinding: registers of a frame, memory and modules in; the caller's registers out.
 
-use crate::addr::{LoadAddr, LoadBias};
+use crate::addr::{FileAddr, LoadAddr, LoadBias};
 use crate::cfi::{CfaRule, RegisterRule, Rule};
 use crate::error::Error;
 use crate::eval::evaluate_cfi;
@@ -16,6 +16,40 @@ use std::sync::Arc;
 pub trait ModuleMap {
     /// The image that holds `addr`, and where it is loaded.
     fn module_at(&self, addr: LoadAddr) -> Option<(&Module, LoadBias)>;
+
+    /// For code that has no call frame information: the ways back to the caller that its
+    /// instructions around `addr` tell of, the likeliest first; `is_return` where a call comes
+    /// back to it. None, unless whoever knows the machine's instructions says otherwise.
+    fn ways_back(&self, _module: &Module, _addr: FileAddr, _is_return: bool) -> Vec<WayBack> {
+        Vec::new()
+    }
+}
+
+/// A place on the stack: so many bytes from what a register points at now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StackPlace {
+    /// The stack pointer or the frame pointer.
+    pub register: Register,
+    /// In bytes.
+    pub offset: i64,
+}
+
+/// Where a canonical frame address is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CfaPlace {
+    /// The place itself.
+    At(StackPlace),
+    /// A word there holds it: the function aligned its stack.
+    SavedAt(StackPlace),
+}
+
+/// How to get from a frame to its caller, as instructions tell it.
+#[derive(Clone, Debug)]
+pub struct WayBack {
+    /// The canonical frame address; the return address is right below it.
+    pub cfa: CfaPlace,
+    /// Where the caller's values of registers are.
+    pub saved: Vec<(Register, StackPlace)>,
 }
 
 /// An address of a frame, and whether it is where execution is or where it returns to: the
@@ -61,6 +95,8 @@ pub struct Unwound {
 pub struct Unwinder {
     /// By module and the address in it; `None`: no call frame information covers it.
     rules: FxHashMap<(u64, u64), Option<Arc<Rule>>>,
+    /// For code without any, what its instructions tell.
+    ways: FxHashMap<(u64, u64, bool), Arc<[WayBack]>>,
     context: UnwindContext<usize>,
 }
 
@@ -76,6 +112,7 @@ impl Unwinder {
     /// Forgets all rules: to be called when an image is unloaded or replaced.
     pub fn clear(&mut self) {
         self.rules.clear();
+        self.ways.clear();
     }
 
     /// Steps from the frame at `address` with `registers` to its caller.
@@ -103,8 +140,33 @@ impl Unwinder {
         };
         match rule {
             Some(rule) => apply(&rule, bias, memory, address, registers),
-            None => fallback::without_rules(modules, module, bias, memory, address, registers),
+            None => {
+                let is_return = matches!(address, FrameAddress::ReturnAddress(_));
+                let ways = self.ways(modules, module, bias.file(address.addr()), is_return);
+                let frame = fallback::Frame {
+                    modules,
+                    memory,
+                    address,
+                    registers,
+                };
+                fallback::without_rules(&frame, module, bias, &ways)
+            }
         }
+    }
+
+    fn ways(
+        &mut self,
+        modules: &dyn ModuleMap,
+        module: &Module,
+        addr: FileAddr,
+        is_return: bool,
+    ) -> Arc<[WayBack]> {
+        if self.ways.len() >= MAX_RULES {
+            self.ways.clear();
+        }
+        let ways = self.ways.entry((module.identity, addr.0, is_return));
+        ways.or_insert_with(|| modules.ways_back(module, addr, is_return).into())
+            .clone()
     }
 
     fn rule(&mut self, module: &Module, addr: u64) -> Result<Option<Arc<Rule>>, Error> {

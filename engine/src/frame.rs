@@ -49,7 +49,7 @@ impl Debugger {
         if self.state() == crate::debugger::State::Running {
             let (address, registers) = self.innermost(key.thread)?;
             let mut frame = self.physical_frame(address, registers, 0);
-            frame.cfa = self.caller_of(&frame).map(|unwound| unwound.cfa);
+            frame.cfa = self.caller_of(&frame).ok().map(|unwound| unwound.cfa);
             return self.with_scope(Some((key, &frame, 0, 0)), use_it).0;
         }
         self.unwound(key.thread, key.level + 1)?;

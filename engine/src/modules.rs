@@ -2,7 +2,7 @@
 
 use crate::debugger::{ModuleId, ModuleInfo};
 use crate::os::Backend;
-use dwarf::{AddrRange, LoadAddr, LoadBias, Memory, Module, ModuleMap};
+use dwarf::{AddrRange, FileAddr, LoadAddr, LoadBias, Machine, Memory, Module, ModuleMap, WayBack};
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -303,6 +303,13 @@ impl Modules {
 impl ModuleMap for Modules {
     fn module_at(&self, addr: LoadAddr) -> Option<(&Module, LoadBias)> {
         self.at(addr).map(|loaded| (&*loaded.module, loaded.bias))
+    }
+
+    fn ways_back(&self, module: &Module, addr: FileAddr, is_return: bool) -> Vec<WayBack> {
+        match module.machine() {
+            Machine::X86_64 => crate::arch::x86_64_way_back::ways_back(module, addr, is_return),
+            _ => Vec::new(),
+        }
     }
 }
 

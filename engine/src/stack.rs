@@ -68,6 +68,9 @@ pub struct Stack {
 /// No stack is deeper; one that seems so is a loop that the unwinder did not notice.
 const DEEPEST: usize = 1 << 20;
 
+/// Reasons that are told of; a program with so many has nothing but broken stacks.
+const MOST_BROKEN_STACKS: usize = 100;
+
 /// By return address and entry of the function that runs: where the functions are that tail
 /// calls left between the two.
 pub(crate) type TailCalls = FxHashMap<(LoadAddr, LoadAddr), Vec<FrameAddress>>;
@@ -102,6 +105,8 @@ pub(crate) struct ThreadStack {
     next: Option<(FrameAddress, Registers)>,
     /// Inlined calls that the innermost frame does not show.
     hidden: usize,
+    /// Why the caller of the last frame was not found, until that was told.
+    broken: Option<String>,
 }
 
 impl ThreadStack {
@@ -212,19 +217,13 @@ impl Debugger {
     }
 
     /// Looks for the caller of a frame.
-    pub(crate) fn caller_of(&self, frame: &PhysicalFrame) -> Option<Unwound> {
-        self.unwinder
-            .borrow_mut()
-            .unwind(
-                &self.modules,
-                &self.memory(),
-                frame.address,
-                &frame.registers,
-            )
-            .inspect_err(
-                |error| tracing::debug!(pc = %frame.address.addr(), %error, "unwinding ends"),
-            )
-            .ok()
+    pub(crate) fn caller_of(&self, frame: &PhysicalFrame) -> Result<Unwound, dwarf::Error> {
+        self.unwinder.borrow_mut().unwind(
+            &self.modules,
+            &self.memory(),
+            frame.address,
+            &frame.registers,
+        )
     }
 
     fn unwind_one(&self, stack: &mut ThreadStack) {
@@ -246,15 +245,20 @@ impl Debugger {
         }
         stack.levels += frame.levels;
         match self.caller_of(&frame) {
-            Some(unwound) => {
+            Ok(unwound) => {
                 frame.cfa = Some(unwound.cfa);
                 frame.is_signal = unwound.signal_frame;
                 stack.next = unwound.caller;
             }
-            None => stack.next = None,
+            Err(error) => {
+                stack.broken = Some(format!("at {}: {error}", frame.address.addr()));
+            }
         }
         stack.physical.push(frame);
         stack.complete = stack.next.is_none() || stack.physical.len() >= DEEPEST;
+        if stack.physical.len() >= DEEPEST {
+            stack.broken = Some(format!("after {DEEPEST} frames, which are a loop"));
+        }
     }
 
     /// Where the functions are that must have run between a frame and the caller that it
@@ -317,11 +321,29 @@ impl Debugger {
                 frames.push(self.frame(FrameKey { thread, level }, frame, inner));
             }
         }
+        self.tell_of_broken_stack(thread);
         self.tell_of_missing_units(&frames);
         Ok(Stack {
             frames,
             total: complete,
         })
+    }
+
+    /// A stack that ends where no program's does: whoever looks should know that there is more.
+    fn tell_of_broken_stack(&mut self, thread: ThreadId) {
+        let stack = self.stacks.get_mut(&thread);
+        let Some(reason) = stack.and_then(|stack| stack.broken.take()) else {
+            return;
+        };
+        if self.told_of_stacks.len() < MOST_BROKEN_STACKS
+            && self.told_of_stacks.insert(reason.clone())
+        {
+            let note = format!(
+                "The stack of thread {} cannot be followed further {reason}\n",
+                thread.0
+            );
+            self.events.push_back(Event::Note(note));
+        }
     }
 
     /// Code whose debug info was split off into files that are not there has lines but no

@@ -239,3 +239,8 @@ fn clang_unoptimized() {
 fn clang_optimized() {
     unwinding(Compiler::Clang, "2", &[]);
 }
+
+#[test]
+fn a_static_program() {
+    unwinding(Compiler::Gcc, "1", &["-static", "-fcf-protection"]);
+}

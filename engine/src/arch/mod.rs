@@ -1,3 +1,4 @@
 //! What the engine must know of instructions: data and pure functions, chosen at run time.
 
 pub(crate) mod x86_64;
+pub(crate) mod x86_64_way_back;

@@ -49,6 +49,8 @@ pub struct Debugger {
     pub(crate) hidden: Option<(ThreadId, usize)>,
     /// Images whose missing split units were told of.
     pub(crate) told_of_units: HashSet<ModuleId>,
+    /// Why stacks ended early, as far as it was told.
+    pub(crate) told_of_stacks: HashSet<String>,
     pub(crate) cancel: Option<Arc<AtomicBool>>,
     pub(crate) output_held: bool,
     /// Stops may be ready that no signal tells of any more.
@@ -95,6 +97,7 @@ impl Debugger {
             stacks: FxHashMap::default(),
             hidden: None,
             told_of_units: HashSet::new(),
+            told_of_stacks: HashSet::new(),
             cancel: None,
             output_held: false,
             more_stops: false,

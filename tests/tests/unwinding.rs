@@ -1,0 +1,124 @@
+//! Stacks through code that says nothing of itself, and stacks that lead nowhere.
+
+use serde_json::json;
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
+
+const BARE: &[&str] = &["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"];
+const BARE_FRAMELESS: &[&str] = &[
+    "-fno-asynchronous-unwind-tables",
+    "-fno-unwind-tables",
+    "-fomit-frame-pointer",
+];
+
+/// Steps through the functions of `c/unwinding.c` by instruction; from each the stack has to lead
+/// to `all`, whose calls they are, and on into the C library.
+#[track_caller]
+fn leads_home(flags: Flags) {
+    let Some(fixture) = Fixture::build("c/unwinding.c", flags) else {
+        return;
+    };
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    let places = [
+        "many",
+        "moving",
+        "aligned",
+        "target",
+        "by_value",
+        "on_signal",
+    ];
+    for (index, place) in places.iter().enumerate() {
+        client.set_function_breakpoints(&[place]);
+        match index {
+            0 => client.configure(),
+            _ => client.continue_(),
+        }
+        client.expect_stopped("function breakpoint");
+        client.set_function_breakpoints(&[]);
+        for step in 0..60 {
+            let names = client.function_names();
+            let home = names.iter().position(|name| name == "all");
+            let home = home.unwrap_or_else(|| panic!("{flags:?} {place} {step}: {names:?}"));
+            assert_eq!(
+                names[home + 1],
+                "main",
+                "{flags:?} {place} {step}: {names:?}"
+            );
+            let start = names.iter().any(|name| name.contains("libc_start"));
+            assert!(start, "{flags:?} {place} {step}: {names:?}");
+            if step == 0 {
+                assert_eq!(names[0], *place, "{flags:?}");
+            }
+            let thread = client.thread();
+            client.ask(
+                "stepIn",
+                json!({"threadId": thread, "granularity": "instruction"}),
+            );
+            client.expect_stopped("step");
+        }
+    }
+    client.disconnect();
+}
+
+#[test]
+fn code_without_call_frame_information() {
+    for (compiler, optimization, extra) in [
+        (Compiler::Gcc, "0", BARE),
+        (Compiler::Gcc, "2", BARE_FRAMELESS),
+        (Compiler::Clang, "0", BARE),
+        (Compiler::Clang, "2", BARE_FRAMELESS),
+    ] {
+        leads_home(Flags {
+            extra,
+            dwarf: 0,
+            ..Flags::new(compiler).optimized(optimization)
+        });
+    }
+}
+
+/// The names of the stack where `c/garbage.c` stops, and what was said of its end.
+fn garbage(what: &str, is_told: bool) -> (Vec<String>, String) {
+    let fixture = Fixture::of("c/garbage.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"args": [what]}));
+    client.set_breakpoints(&fixture, &["smashed", "looped"]);
+    client.configure();
+    client.expect_stopped_by(&["breakpoint", "exception"]);
+    let names = client.function_names();
+    let is_known = client
+        .output("console")
+        .contains("cannot be followed further");
+    if is_told && !is_known {
+        client.wait_event_where("output", |event| {
+            let output = event["output"].as_str();
+            output.is_some_and(|output| output.contains("cannot be followed further"))
+        });
+    }
+    // A second look says nothing new.
+    assert_eq!(client.function_names(), names);
+    client.ask("threads", json!({}));
+    let said = client.output("console");
+    client.disconnect();
+    (names, said)
+}
+
+#[test]
+fn a_call_of_what_is_no_code() {
+    let (names, said) = garbage("wild", false);
+    assert_eq!(names[..3], ["0x7000", "wild", "main"]);
+    assert!(!said.contains("cannot be followed"), "{said}");
+}
+
+#[test]
+fn a_stack_that_was_overwritten() {
+    let (names, said) = garbage("smashed", true);
+    assert_eq!(names, ["smashed", "0x5555"]);
+    assert_eq!(said.matches("further at 0x5555:").count(), 1, "{said}");
+}
+
+#[test]
+fn a_stack_that_is_a_loop() {
+    let (names, said) = garbage("looped", true);
+    assert_eq!(names, ["looped", "main"]);
+    assert_eq!(said.matches("further at 0x").count(), 1, "{said}");
+}
