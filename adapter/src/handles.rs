@@ -11,6 +11,8 @@ use std::ops::Range;
 pub enum Container {
     /// A frame's variables.
     Locals(FrameKey),
+    /// What the function returned that was just stepped out of.
+    Returned(FrameKey),
     /// The variables of a frame's unit.
     Globals(FrameKey),
     /// A frame's registers.
@@ -46,6 +48,8 @@ pub struct Opened {
 pub enum ScopeKind {
     /// Arguments and locals.
     Locals,
+    /// What was just returned to the frame.
+    Returned,
     /// Variables of the frame's unit.
     Globals,
     /// Registers.
@@ -149,6 +153,7 @@ impl Handles {
         let id = self.scope_ids.entry((frame, kind)).or_insert_with(|| {
             containers.insert(match kind {
                 ScopeKind::Locals => Container::Locals(frame),
+                ScopeKind::Returned => Container::Returned(frame),
                 ScopeKind::Globals => Container::Globals(frame),
                 ScopeKind::Registers => Container::Registers(frame),
             })

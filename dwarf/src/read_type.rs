@@ -369,6 +369,11 @@ impl DebugInfo {
             template_types: Vec::new(),
             declaration: flag(entry, gimli::DW_AT_declaration),
             polymorphic: entry.has_attr(gimli::DW_AT_containing_type),
+            by_address: match entry.attr_value(gimli::DW_AT_calling_convention) {
+                Some(Value::CallingConvention(gimli::DW_CC_pass_by_reference)) => Some(true),
+                Some(Value::CallingConvention(gimli::DW_CC_pass_by_value)) => Some(false),
+                _ => None,
+            },
         };
         let Some(mut children) = Children::of(unit, entry)? else {
             return Ok(composite);

@@ -137,6 +137,9 @@ pub struct Composite {
     pub declaration: bool,
     /// Has a vtable pointer (`DW_AT_containing_type`, or a member `_vptr…`).
     pub polymorphic: bool,
+    /// Whether values are passed and returned by the address of a copy, whatever their size
+    /// (`DW_AT_calling_convention`, DWARF 5 §5.7.1); `None` where the compiler does not say.
+    pub by_address: Option<bool>,
 }
 
 /// A base class.

@@ -112,3 +112,61 @@ fn assignments_tell_what_they_make_stale() {
     let stale = client.ask_wrongly("locations", json!({"locationReference": 99_999}));
     assert!(stale.contains("99999"), "{stale}");
 }
+
+/// What the innermost frame shows as returned: name and value.
+fn returned(client: &mut DapClient) -> Option<(String, String)> {
+    let frame = client.top_frame()["id"].clone();
+    let body = client.ask("scopes", json!({"frameId": frame}));
+    let scopes = body["scopes"].as_array().unwrap();
+    let scope = scopes
+        .iter()
+        .find(|scope| scope["presentationHint"] == "returnValue")?;
+    let variables = client.variables(scope["variablesReference"].as_i64().unwrap());
+    let [variable] = variables.as_slice() else {
+        panic!("{variables:?}");
+    };
+    let text = |field: &str| variable[field].as_str().unwrap().to_owned();
+    Some((text("name"), text("value")))
+}
+
+#[test]
+fn what_a_function_returned_is_shown_behind_it() {
+    let expected = [
+        ("integer", "integer()", "42"),
+        ("real", "real()", "2.5"),
+        ("truth", "truth()", "true"),
+        ("text", "text()", "\"words\""),
+        ("pair", "pair()", "{first = 7, second = 2.5}"),
+        ("small", "few()", "{a = 1, b = -2, c = 3}"),
+        ("floats", "floats()", "{x = 1.5, y = 2.5, z = 3.5}"),
+        ("large", "large()", "{values = {1, 2, 3, 4, 5}}"),
+        ("string", "string()", "\"a string\""),
+    ];
+    for flags in matrix("cpp/returns.cpp") {
+        let Some(fixture) = Fixture::build("cpp/returns.cpp", flags) else {
+            continue;
+        };
+        eprintln!("{flags:?}");
+        let mut client = DapClient::stopped_at(&fixture, "integer");
+        let markers: Vec<&str> = expected.iter().map(|(marker, ..)| *marker).collect();
+        client.set_breakpoints(&fixture, &[&markers[..], &["nothing"]].concat());
+        for (index, (_, name, value)) in expected.iter().enumerate() {
+            if index > 0 {
+                client.continue_();
+                client.expect_stopped("breakpoint");
+            }
+            assert_eq!(returned(&mut client), None, "nothing was returned yet");
+            client.step_out();
+            let (function, shown) = returned(&mut client).expect(name);
+            assert_eq!(function, *name);
+            assert!(
+                shown.contains(value),
+                "{name} returned {shown}, not {value}"
+            );
+        }
+        client.continue_();
+        client.expect_stopped("breakpoint");
+        client.step_out();
+        assert_eq!(returned(&mut client), None, "void");
+    }
+}

@@ -84,13 +84,18 @@ impl Request for Scopes {
     ) -> Result<ScopesResponse, RequestError> {
         let frame = session.handles.frame(arguments.frame_id)?;
         let has_globals = session.debugger.has_globals(frame);
+        let has_returned = session.debugger.returned(frame).is_some();
         let mut scope = |name, presentation_hint, kind| Scope {
             name,
             presentation_hint,
             variables_reference: session.handles.scope_id(frame, kind),
-            expensive: kind != ScopeKind::Locals,
+            expensive: matches!(kind, ScopeKind::Globals | ScopeKind::Registers),
         };
         let mut scopes = vec![scope("Locals", Some("locals"), ScopeKind::Locals)];
+        if has_returned {
+            let hint = Some("returnValue");
+            scopes.push(scope("Return value", hint, ScopeKind::Returned));
+        }
         if has_globals {
             scopes.push(scope("Globals", None, ScopeKind::Globals));
         }

@@ -42,6 +42,10 @@ impl Request for Variables {
                 let locals = session.debugger.locals(frame)?;
                 scope(session, frame, locals, &arguments, &limits)?
             }
+            Container::Returned(frame) => {
+                let returned = session.debugger.returned(frame).into_iter().collect();
+                scope(session, frame, returned, &arguments, &limits)?
+            }
             Container::Globals(frame) => {
                 let globals = session.debugger.globals(frame)?;
                 scope(session, frame, globals, &arguments, &limits)?
@@ -374,6 +378,10 @@ impl Request for SetVariable {
         let name = arguments.name.as_str();
         let (frame, expression, target) = match container {
             Container::Locals(frame) => in_scope(frame, session.debugger.locals(frame)?, name)?,
+            Container::Returned(_) => {
+                let message = "what was returned cannot be changed";
+                return Err(RequestError::Other(message.to_owned()));
+            }
             Container::Globals(frame) => in_scope(frame, session.debugger.globals(frame)?, name)?,
             Container::Registers(frame) => {
                 in_scope(frame, session.debugger.registers(frame)?, name)?

@@ -1,4 +1,5 @@
 //! What the engine must know of instructions: data and pure functions, chosen at run time.
 
+pub(crate) mod sysv;
 pub(crate) mod x86_64;
 pub(crate) mod x86_64_way_back;

@@ -1,11 +1,12 @@
 //! Looking at a stopped process: stacks, variables, registers, expressions.
 
 use super::Debugger;
+use crate::arch::sysv;
 use crate::error::Error;
 use crate::eval::{EvalContext, Expression, Purpose};
 use crate::event::ThreadId;
 use crate::stack::{FrameKey, Stack};
-use crate::value::{Child, Limits, Named, Presentation, Value, Which};
+use crate::value::{Child, Limits, Named, Presentation, Ty, Value, Which};
 use std::ops::Range;
 
 impl Debugger {
@@ -47,6 +48,29 @@ impl Debugger {
     pub fn has_globals(&mut self, frame: FrameKey) -> bool {
         self.in_frame(frame, |scope| Ok(scope.has_globals()))
             .unwrap_or(false)
+    }
+
+    /// What the function returned that was just stepped out of into this frame, under the
+    /// function's name.
+    pub fn returned(&mut self, frame: FrameKey) -> Option<Named> {
+        let (thread, function) = self.returned.clone()?;
+        if frame.level != 0 || frame.thread != thread {
+            return None;
+        }
+        let ty = Ty::dwarf(
+            &function.module,
+            function.bias,
+            function.function.return_type?,
+        );
+        let (_, registers) = self.innermost(thread).ok()?;
+        let value = sysv::returned(&ty, function.function.language, &registers)?;
+        Some(Named {
+            name: format!("{}()", function.function.name),
+            expression: None,
+            value: Ok(value),
+            is_parameter: false,
+            declaration: function.function.declaration.clone(),
+        })
     }
 
     /// The registers of a frame, as far as they are known.

@@ -19,6 +19,7 @@ use crate::indexer::Indexer;
 use crate::memory::PageCache;
 use crate::modules::Modules;
 use crate::os::{Backend, Ready, Waker};
+use crate::plan::Returning;
 use crate::process::Process;
 use crate::stack::{TailCalls, ThreadStack};
 use dwarf::{LoadAddr, Unwinder};
@@ -47,6 +48,8 @@ pub struct Debugger {
     pub(crate) stacks: FxHashMap<ThreadId, ThreadStack>,
     /// Inlined calls at the stopped thread's very place that are not shown as entered.
     pub(crate) hidden: Option<(ThreadId, usize)>,
+    /// The function that a thread has just been stepped out of.
+    pub(crate) returned: Option<(ThreadId, Returning)>,
     /// Images whose missing split units were told of.
     pub(crate) told_of_units: HashSet<ModuleId>,
     /// Why stacks ended early, as far as it was told.
@@ -96,6 +99,7 @@ impl Debugger {
             pages: PageCache::default(),
             stacks: FxHashMap::default(),
             hidden: None,
+            returned: None,
             told_of_units: HashSet::new(),
             told_of_stacks: HashSet::new(),
             cancel: None,
@@ -479,6 +483,7 @@ impl Debugger {
         self.pages.clear();
         self.stacks.clear();
         self.hidden = None;
+        self.returned = None;
     }
 
     /// Inlined calls that a thread's innermost frame does not show.

@@ -1,10 +1,11 @@
 //! How a step begins: which plan serves what was asked for, where the thread is.
 
-use super::{Plan, Start, StepInstruction, StepOut, StepRange, View};
+use super::{Plan, Returning, Start, StepInstruction, StepOut, StepRange, View};
 use crate::debugger::{Debugger, Granularity, StepKind};
 use crate::error::Error;
 use crate::event::{Event, Stop, StopReason, ThreadId};
 use dwarf::LoadAddr;
+use std::sync::Arc;
 
 impl Debugger {
     /// Starts a step; [`StopReason::Step`] follows, or another stop that comes first.
@@ -39,6 +40,7 @@ impl Debugger {
             memory: &memory,
         };
         let start = Start::at(&self.modules, registers.pc(), self.hidden_at(thread));
+        let start_is_outermost = start.as_ref().is_none_or(|start| start.inlined.is_empty());
         let (plan, verdict): (Box<dyn Plan>, _) = match (kind, granularity) {
             (StepKind::Out, _) => match (start, &out) {
                 (Some(mut start), _) if !start.inlined.is_empty() => {
@@ -73,8 +75,26 @@ impl Debugger {
                 }
             },
         };
+        let leaves = kind == StepKind::Out && start_is_outermost;
+        let returning = leaves.then(|| self.returning(thread, out?.0)).flatten();
         self.begin_step(thread, plan, verdict);
+        if let Some(step) = self.stepping() {
+            step.returning = returning;
+        }
         Ok(())
+    }
+
+    /// A thread's innermost machine frame as one that returns to an address.
+    fn returning(&self, thread: ThreadId, at: LoadAddr) -> Option<Returning> {
+        let frame = self.stacks.get(&thread)?.physical.first()?;
+        let (function, bias) = frame.function.clone()?;
+        let loaded = self.modules.at(frame.address.lookup())?;
+        Some(Returning {
+            at,
+            function,
+            module: Arc::clone(&loaded.module),
+            bias,
+        })
     }
 
     /// Return address and canonical frame address of a thread's innermost machine frame.

@@ -15,7 +15,8 @@ use crate::debugger::Debugger;
 use crate::event::{StopReason, ThreadId};
 use crate::modules::Modules;
 use crate::os::{RegisterSet, Resume};
-use dwarf::{LoadAddr, Memory};
+use dwarf::{Function, LoadAddr, LoadBias, Memory, Module};
+use std::sync::Arc;
 
 /// What a plan wants.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -85,6 +86,21 @@ pub struct Stepping {
     targets: Vec<Target>,
     /// Where a signal interrupted a single step: the handler returns here.
     interrupted_at: Option<Target>,
+    /// The function that is stepped out of.
+    returning: Option<Returning>,
+}
+
+/// A function that returns, or has just returned.
+#[derive(Clone)]
+pub struct Returning {
+    /// Where to.
+    at: LoadAddr,
+    /// What.
+    pub function: Arc<Function>,
+    /// The image that it is in.
+    pub module: Arc<Module>,
+    /// Where that is loaded.
+    pub bias: LoadBias,
 }
 
 impl Debugger {
@@ -98,6 +114,7 @@ impl Debugger {
             plan,
             targets: Vec::new(),
             interrupted_at: None,
+            returning: None,
         });
         match first {
             Verdict::RunTo(targets) => self.set_targets(targets),
@@ -256,9 +273,12 @@ impl Debugger {
             self.ask_breakpoints(thread, pc, &owners)
         };
         let is_step = reason.is_none();
+        let returning = self.stepping().and_then(|step| step.returning.take());
         self.report(thread, reason.unwrap_or(StopReason::Step));
         if is_step {
             self.hidden = Some((thread, hidden));
         }
+        let returned = returning.filter(|it| it.at == pc);
+        self.returned = returned.map(|function| (thread, function));
     }
 }
