@@ -62,6 +62,7 @@ mod split;
 mod symtab;
 mod tail_call;
 mod unit;
+mod vtable;
 
 pub use addr::{AddrRange, FileAddr, LoadAddr, LoadBias};
 pub use error::Error;

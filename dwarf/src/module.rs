@@ -16,6 +16,7 @@ use crate::symtab::{self, SymbolTable};
 use crate::types::{Member, Type, TypeId};
 use crate::unit::DebugInfo;
 use crate::variable::Variable;
+use crate::vtable::Vtables;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -95,6 +96,7 @@ pub struct Module {
     pub(crate) cfi: OnceLock<Cfi>,
     index: OnceLock<NameIndex>,
     units_of_names: OnceLock<Option<UnitsOfNames>>,
+    vtables: OnceLock<Vtables>,
     pub(crate) functions: RwLock<FxHashMap<DieRef, Option<Arc<Function>>>>,
     pub(crate) types: RwLock<FxHashMap<DieRef, Arc<Type>>>,
 }
@@ -151,6 +153,7 @@ impl Module {
             cfi: OnceLock::new(),
             index: OnceLock::new(),
             units_of_names: OnceLock::new(),
+            vtables: OnceLock::new(),
             functions: RwLock::default(),
             types: RwLock::default(),
         }
@@ -503,6 +506,15 @@ impl Module {
         Some(self.info()?.whole(id.0.unit)?.language)
     }
 
+    /// What says it made the unit that describes a type (`DW_AT_producer`).
+    pub fn producer_of(&self, id: TypeId) -> Option<&'static str> {
+        let info = self.info()?;
+        let unit = info.whole(id.0.unit)?;
+        let root = unit.raw.entry(unit.raw.header.root_offset()).ok()?;
+        let producer = info.string(unit, root.attr_value(gimli::DW_AT_producer)?)?;
+        std::str::from_utf8(producer).ok()
+    }
+
     // ---- variables and types
     /// Variables of static storage of the unit that holds `addr`.
     pub fn unit_statics(&self, addr: FileAddr) -> Vec<Variable> {
@@ -562,5 +574,12 @@ impl Module {
     /// Types by name (`int`, `struct node`, `ns::Class`, `crate::Type`), definitions first, those of the unit that holds `near` first.
     pub fn types_named(&self, name: &str, near: Option<FileAddr>) -> Vec<TypeId> {
         search::types_named(self, name, near)
+    }
+
+    /// The type that the vtable of a Rust trait object at an address is of. The first question
+    /// reads where all vtables of the image are.
+    pub fn type_of_vtable(&self, addr: FileAddr) -> Option<TypeId> {
+        let vtables = self.vtables.get_or_init(|| crate::vtable::read(self));
+        vtables.get(&addr).copied()
     }
 }

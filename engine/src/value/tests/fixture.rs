@@ -51,8 +51,8 @@ fn main() {
     unsafe {
         ALL = Some(Box::new(all));
         POINTER = &**ALL.as_ref().unwrap();
-        BROKEN = (&raw const WORDS).cast();
-        std::hint::black_box((&raw const GARBAGE, &raw const BROKEN, &raw const COUNTER));
+        BROKEN = std::ptr::addr_of!(WORDS).cast();
+        std::hint::black_box((std::ptr::addr_of!(GARBAGE), std::ptr::addr_of!(BROKEN), std::ptr::addr_of!(COUNTER)));
         let all = &*POINTER;
         std::hint::black_box(all.dynamic.speak() + all.either.i as i32);
     }

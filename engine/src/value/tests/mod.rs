@@ -5,3 +5,4 @@ mod cpp;
 mod harness;
 mod noise;
 mod rust;
+mod rust_std;

@@ -1,0 +1,95 @@
+//! Text, and pointers to text and slices.
+
+use super::{ISIZE_MAX, composite, first_argument, missing, sequences, struct_in};
+use crate::error::Error;
+use crate::value::types::DwarfTy;
+use crate::value::{Shape, Target, Value};
+use crate::visualize::{View, Visualizer, need, word};
+use dwarf::LoadAddr;
+
+/// References and boxes of slices and `str`: `data_ptr` and `length`.
+#[derive(Debug)]
+pub struct Fat;
+
+impl Visualizer for Fat {
+    fn matches(&self, _: &str, ty: &DwarfTy) -> bool {
+        let has = |name| {
+            ty.composite()
+                .is_some_and(|it| it.members.iter().any(|member| member.name == name))
+        };
+        has("data_ptr") && has("length")
+    }
+
+    fn view(&self, target: &dyn Target, value: &Value) -> Result<View, Error> {
+        let pointer = need(target, value, &["data_ptr"])?;
+        let at = LoadAddr(word(target, &pointer)?);
+        let len = word(target, &need(target, value, &["length"])?)?;
+        let Shape::Pointer(element, _) = pointer.ty.shape() else {
+            return Err(missing("pointer"));
+        };
+        let name = pointee_name(&composite(value)?.ty.name).to_owned();
+        if is_c_text(&name) {
+            // The length includes the NUL at the end.
+            return Ok(text(at, len.saturating_sub(1)));
+        }
+        if is_text(&name) {
+            return Ok(text(at, len));
+        }
+        if !name.starts_with('[') && !name.is_empty() {
+            // A struct whose last member has no size of its own.
+            return Ok(View::Pointee(super::deref(target, &pointer)?));
+        }
+        let element = match element.shape() {
+            Shape::Array(array) => array.element.clone(),
+            _ => element,
+        };
+        Ok(sequences::row(at, element, len, None))
+    }
+}
+
+/// The type a pointer's name says it points to.
+fn pointee_name(name: &str) -> &str {
+    for prefix in ["&mut ", "&", "*const ", "*mut "] {
+        if let Some(rest) = name.strip_prefix(prefix) {
+            return rest;
+        }
+    }
+    first_argument(name)
+}
+
+/// Whether a type's name is that of text without a size.
+pub(super) fn is_text(name: &str) -> bool {
+    matches!(
+        name,
+        "str" | "std::path::Path" | "std::ffi::os_str::OsStr" | "Path" | "OsStr"
+    )
+}
+
+/// Whether a type's name is that of text that ends with a NUL.
+pub(super) fn is_c_text(name: &str) -> bool {
+    name == "CStr" || name.ends_with("::CStr")
+}
+
+/// Text at an address, if there can be so much.
+pub(super) fn text(at: LoadAddr, len: u64) -> View {
+    if len > ISIZE_MAX {
+        return View::Invalid(format!("<invalid length {len}>"));
+    }
+    View::Text { at, len, unit: 1 }
+}
+
+/// `String` and `OsString`: a `Vec<u8>`, in wrappers.
+pub(super) fn owned(target: &dyn Target, value: &Value) -> Result<View, Error> {
+    match sequences::vec(target, &struct_in(target, value, "::Vec")?)? {
+        View::Sequence { at, len, .. } => Ok(text(at, len)),
+        other => Ok(other),
+    }
+}
+
+/// `CString`: a `Box<[u8]>` with the NUL.
+pub(super) fn c_string(target: &dyn Target, value: &Value) -> Result<View, Error> {
+    match Fat.view(target, &super::pointer_in(target, value)?)? {
+        View::Sequence { at, len, .. } => Ok(text(at, len.saturating_sub(1))),
+        other => Ok(other),
+    }
+}
