@@ -96,8 +96,8 @@ fn values_in_rusts_own_notation() {
         r#"Keeper {shape: Square(2.0), name: Some("keeper"), cells: [4] (strong 1)}"#
     );
     for (name, value) in [
-        ("list", "[3, 1, 2]"),
-        ("doubled", "[6, 2, 4]"),
+        ("list", "[3, 1, 2] (3)"),
+        ("doubled", "[6, 2, 4] (3)"),
         ("sum", "30"),
         ("area", "8.0"),
         ("level", "High"),
@@ -115,6 +115,7 @@ fn values_in_rusts_own_notation() {
         &mut client,
         &[
             ("list[1] + doubled[0]", Ok("7")),
+            ("keeper.cells[0]", Ok("4")),
             ("keeper.cells.value.value[0].value.value", Ok("4")),
             ("level == Level::High && !flag", Ok("true")),
             ("level as u8 + 1", Ok("11")),
