@@ -2,6 +2,7 @@
 //! the program runs on; an old one is an error that says so, never another object.
 
 use crate::error::RequestError;
+use engine::value::scalar::NumberFormat;
 use engine::{FrameKey, SourceLocation, Value};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -37,6 +38,8 @@ pub struct Opened {
     pub frame: Option<FrameKey>,
     /// An expression for it.
     pub expression: Option<String>,
+    /// How integers in it are written, where it was asked for in the expression.
+    pub numbers: Option<NumberFormat>,
     /// Children that have names.
     pub named: u64,
     /// Children that have indices.

@@ -112,6 +112,8 @@ pub static ROUTES: &[Route] = &[
     route::<Variables>(),
     route::<SetVariable>(),
     route::<Evaluate>(),
+    route::<SetExpression>(),
+    route::<Completions>(),
     route::<Source>(),
     route::<LoadedSources>(),
     route::<Modules>(),

@@ -1,5 +1,6 @@
 //! One frame as the evaluator sees it: its variables, its registers, the process's memory.
 
+use crate::arch::register_parts;
 use crate::debugger::Debugger;
 use crate::error::Error;
 use crate::eval::EvalContext;
@@ -25,6 +26,7 @@ pub(crate) struct FrameScope<'a> {
     unwinder: &'a RefCell<Unwinder>,
     cancel: Option<&'a AtomicBool>,
     frame: Option<Place<'a>>,
+    results: &'a [Value],
     register_writes: Vec<(RegisterPlace, Vec<u8>)>,
 }
 
@@ -99,6 +101,7 @@ impl Debugger {
                 index,
                 inner,
             }),
+            results: &self.results,
             register_writes: Vec::new(),
         };
         let result = use_it(&mut scope);
@@ -187,15 +190,7 @@ impl FrameScope<'_> {
             }
         };
         let caller = |level| self.caller(level);
-        let no_storage = std::cell::OnceCell::new();
-        let tls = |offset| match self.thread_storage(bias) {
-            Ok(block) => Some(block + offset),
-            Err(error) => {
-                let _ = no_storage.set(error);
-                None
-            }
-        };
-        let located = module.locate(
+        let location = module.locate(
             variable,
             &FrameContext {
                 memory: &self.memory,
@@ -204,14 +199,10 @@ impl FrameScope<'_> {
                 pc,
                 bias,
                 function,
-                tls: &tls,
+                tls: &|_| None,
                 caller: &caller,
             },
-        );
-        let location = match (located, no_storage.into_inner()) {
-            (Err(_), Some(error)) => return Err(error),
-            (located, _) => located?,
-        };
+        )?;
         Ok(Value::from_location(
             module,
             bias,
@@ -220,18 +211,6 @@ impl FrameScope<'_> {
             registers,
             key,
         ))
-    }
-
-    /// Where this thread's copy of the thread-local variables of an image begins.
-    fn thread_storage(&self, bias: LoadBias) -> Result<LoadAddr, Error> {
-        let place = self.frame.ok_or_else(|| {
-            Error::Unsupported("each thread has its own: choose a stack frame of one".into())
-        })?;
-        let mut images = self.modules.loaded.iter();
-        let image = images.find(|loaded| loaded.bias == bias);
-        let image = image.ok_or_else(|| Error::Unsupported("the image is gone".into()))?;
-        let registers = &place.physical.registers;
-        crate::tls::block(self.modules, &self.memory, registers, image)
     }
 
     /// The frame's caller at level 0, that one's caller at level 1, and so on.
@@ -519,6 +498,14 @@ impl EvalContext for FrameScope<'_> {
     fn register(&self, name: &str) -> Option<Value> {
         let place = self.frame?;
         let registers = &place.physical.registers;
+        let at = |register| RegisterPlace {
+            thread: place.key.thread,
+            level: place.index,
+            register,
+        };
+        if let Some(part) = register_parts::value(registers, name, at) {
+            return Some(part);
+        }
         let alias = match name {
             "pc" => Some(registers.machine().pc()),
             "sp" => Some(registers.machine().sp()),
@@ -532,6 +519,39 @@ impl EvalContext for FrameScope<'_> {
             .find(|(register, known)| *known == name || alias == Some(*register))?;
         let value = registers.get(*register)?;
         Some(self.register_value(place, *register, name, value))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self
+            .scopes()
+            .into_iter()
+            .rev()
+            .flat_map(|scope| &scope.variables)
+            .filter(|variable| !variable.artificial || variable.name == "this")
+            .map(|variable| variable.name.clone())
+            .collect();
+        if let Some((loaded, pc)) = self.loaded().zip(self.pc()) {
+            let statics = loaded.module.unit_statics(loaded.bias.file(pc));
+            names.extend(statics.into_iter().map(|variable| variable.name));
+        }
+        names.retain(|name| !name.is_empty());
+        names
+    }
+
+    fn registers(&self) -> Vec<String> {
+        let Some(place) = self.frame else {
+            return Vec::new();
+        };
+        let machine = place.physical.registers.machine();
+        let names = machine.register_names().iter();
+        names.map(|(_, name)| (*name).to_owned()).collect()
+    }
+
+    fn previous(&self, number: Option<usize>) -> Option<Value> {
+        match number {
+            Some(number) => self.results.get(number.checked_sub(1)?).cloned(),
+            None => self.results.last().cloned(),
+        }
     }
 
     fn type_named(&self, name: &str) -> Option<(Arc<Module>, LoadBias, TypeId)> {

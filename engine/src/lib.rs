@@ -21,7 +21,6 @@ mod plan;
 mod process;
 pub mod stack;
 mod thread;
-mod tls;
 pub mod value;
 pub mod visualize;
 
@@ -30,8 +29,8 @@ pub use breakpoint::{
     SourceBreakpoint,
 };
 pub use debugger::{
-    Debugger, Granularity, Launch, ModuleId, ModuleInfo, Reading, State, StdioTarget, StepKind,
-    ThreadInfo, Wait,
+    Debugger, Evaluated, Granularity, Launch, ModuleId, ModuleInfo, Reading, State, StdioTarget,
+    StepKind, ThreadInfo, Wait,
 };
 pub use dwarf::{Language, LoadAddr, SourceFile, SourceLocation, SymbolStatus, finish_keeping};
 pub use error::Error;

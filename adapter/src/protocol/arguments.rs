@@ -263,6 +263,34 @@ pub struct EvaluateArguments {
     pub format: Option<ValueFormat>,
 }
 
+/// Arguments of `setExpression`.
+#[derive(Deserialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct SetExpressionArguments {
+    /// What to assign to.
+    pub expression: String,
+    /// What to assign.
+    pub value: String,
+    /// Where; missing: the stopped thread's innermost frame.
+    pub frame_id: Option<i64>,
+    /// How to show the value.
+    pub format: Option<ValueFormat>,
+}
+
+/// Arguments of `completions`.
+#[derive(Deserialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct CompletionsArguments {
+    /// What is typed so far, of one or more lines.
+    pub text: String,
+    /// Where in its line, in units of UTF-16.
+    pub column: i64,
+    /// In which line; missing: the first.
+    pub line: Option<i64>,
+    /// In which frame; missing: the stopped thread's innermost one.
+    pub frame_id: Option<i64>,
+}
+
 /// Arguments of `source`.
 #[derive(Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]

@@ -12,6 +12,10 @@ pub struct Capabilities {
     pub supports_hit_conditional_breakpoints: bool,
     pub supports_evaluate_for_hovers: bool,
     pub supports_set_variable: bool,
+    pub supports_set_expression: bool,
+    pub supports_completions_request: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub completion_trigger_characters: Vec<&'static str>,
     pub supports_value_formatting_options: bool,
     pub support_terminate_debuggee: bool,
     pub supports_delayed_stack_trace_loading: bool,

@@ -3,7 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
 /// A source file.
 #[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq, Eq)]
@@ -251,7 +250,7 @@ pub struct StackFrame {
     pub name: String,
     /// The file.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub source: Option<Rc<Source>>,
+    pub source: Option<Source>,
     /// The line; 0 without a source.
     pub line: i64,
     /// The column; 0 without a source.
@@ -399,6 +398,71 @@ pub struct EvaluateResponse {
     /// The number of the place that the value is: a function's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value_location_reference: Option<i64>,
+}
+
+/// The result of `setExpression`.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct SetExpressionResponse {
+    /// The value as it is now.
+    pub value: String,
+    /// Its type.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub type_name: Option<String>,
+    /// How to show it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub presentation_hint: Option<super::VariablePresentationHint>,
+    /// Its number, 0 where there is nothing to open.
+    pub variables_reference: i64,
+    /// Children that have names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub named_variables: Option<i64>,
+    /// Children that have indices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub indexed_variables: Option<i64>,
+    /// Where its bytes are, or where it points.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_reference: Option<String>,
+    /// The number of the place that the value is: a function's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value_location_reference: Option<i64>,
+}
+
+/// The result of `completions`.
+#[derive(Serialize, Debug)]
+pub struct CompletionsResponse {
+    /// What may stand there.
+    pub targets: Vec<CompletionItem>,
+}
+
+/// One of `completions`.
+#[derive(Serialize, Debug)]
+pub struct CompletionItem {
+    /// What to write.
+    pub label: String,
+    /// What it is.
+    #[serde(rename = "type")]
+    pub kind: CompletionItemType,
+    /// Where it begins to replace the text, in units of UTF-16.
+    pub start: i64,
+    /// How many such units it replaces.
+    pub length: i64,
+}
+
+/// What a completion is, in the specification's words.
+#[derive(Serialize, Debug, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+pub enum CompletionItemType {
+    /// A variable.
+    Variable,
+    /// A member.
+    Field,
+    /// A method.
+    Method,
+    /// A register.
+    Value,
+    /// An enumerator.
+    Enum,
 }
 
 /// The result of `continue`.

@@ -1,11 +1,14 @@
 //! Expressions.
 
 use crate::error::RequestError;
-use crate::protocol::{Capabilities, EvaluateArguments, EvaluateResponse};
-use crate::requests::variables::{Shown, limits};
+use crate::protocol::{
+    Capabilities, EvaluateArguments, EvaluateResponse, SetExpressionArguments,
+    SetExpressionResponse,
+};
+use crate::requests::variables::{Shown, changed, limits};
 use crate::routes::Request;
 use crate::session::Session;
-use engine::{Limits, Purpose};
+use engine::{Evaluated, Limits, Purpose};
 
 /// Evaluates an expression.
 pub enum Evaluate {}
@@ -46,17 +49,72 @@ impl Request for Evaluate {
                 elements: 10_000,
                 string: 1 << 20,
                 depth: 8,
-                hex: limits.hex,
+                numbers: limits.numbers,
             };
         }
-        let value = session.debugger.evaluate(frame, expression, purpose)?;
-        let shown = Shown::new(session, frame, Some(expression.to_owned()), value, &limits);
+        let evaluated = session.debugger.evaluate(frame, expression, purpose);
+        let Evaluated {
+            value,
+            numbers,
+            expression,
+        } = evaluated.map_err(|error| match (&error, context) {
+            // There a message is read below its expression.
+            (engine::Error::Eval { .. }, Some("repl")) => {
+                RequestError::Other(engine::eval::with_marks(&error, expression))
+            }
+            _ => error.into(),
+        })?;
+        limits.numbers = numbers.unwrap_or(limits.numbers);
+        if context == Some("repl") {
+            session.debugger.remember_result(&value);
+        }
+        let shown = Shown::new(session, frame, Some(expression), value, &limits);
         if shown.is_error {
             let text = shown.text.trim_start_matches('<').trim_end_matches('>');
             return Err(RequestError::Other(text.to_owned()));
         }
         Ok(EvaluateResponse {
             result: shown.text,
+            type_name: shown.type_name,
+            presentation_hint: shown.presentation_hint,
+            variables_reference: shown.variables_reference,
+            named_variables: shown.named_variables,
+            indexed_variables: shown.indexed_variables,
+            memory_reference: shown.memory_reference,
+            value_location_reference: shown.value_place,
+        })
+    }
+}
+
+/// Assigns to what an expression stands for.
+pub enum SetExpression {}
+
+impl Request for SetExpression {
+    const COMMAND: &'static str = "setExpression";
+    type Arguments = SetExpressionArguments;
+    type Body = SetExpressionResponse;
+
+    fn advertise(capabilities: &mut Capabilities) {
+        capabilities.supports_set_expression = true;
+    }
+
+    fn handle(
+        session: &mut Session,
+        arguments: SetExpressionArguments,
+    ) -> Result<SetExpressionResponse, RequestError> {
+        let frame = arguments.frame_id.filter(|id| *id != 0);
+        let frame = frame.map(|id| session.handles.frame(id)).transpose()?;
+        let text = arguments.expression.trim();
+        let to = session.debugger.evaluate(frame, text, Purpose::Look)?;
+        let value = session
+            .debugger
+            .assign(frame, &to.value, &arguments.value)?;
+        changed(session, &to.value);
+        let mut limits = limits(arguments.format.as_ref());
+        limits.numbers = to.numbers.unwrap_or(limits.numbers);
+        let shown = Shown::new(session, frame, Some(to.expression), value, &limits);
+        Ok(SetExpressionResponse {
+            value: shown.text,
             type_name: shown.type_name,
             presentation_hint: shown.presentation_hint,
             variables_reference: shown.variables_reference,

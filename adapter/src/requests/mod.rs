@@ -1,6 +1,7 @@
 //! The requests, by what they are about.
 
 mod breakpoints;
+mod completions;
 mod evaluate;
 mod execution;
 mod initialize;
@@ -13,6 +14,7 @@ mod threads;
 mod variables;
 
 pub use breakpoints::*;
+pub use completions::*;
 pub use evaluate::*;
 pub use execution::*;
 pub use initialize::*;

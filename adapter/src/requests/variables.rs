@@ -10,6 +10,7 @@ use crate::protocol::{
 use crate::routes::Request;
 use crate::session::Session;
 use engine::value::ChildPath;
+use engine::value::scalar::NumberFormat;
 use engine::{Child, FrameKey, Limits, Named, Presentation, Value, Which};
 use std::ops::Range;
 
@@ -85,7 +86,10 @@ impl Request for Variables {
 /// How values are to be shown.
 pub fn limits(format: Option<&ValueFormat>) -> Limits {
     Limits {
-        hex: format.and_then(|format| format.hex).unwrap_or(false),
+        numbers: match format.and_then(|format| format.hex) {
+            Some(true) => NumberFormat::Hex,
+            _ => NumberFormat::Natural,
+        },
         ..Limits::default()
     }
 }
@@ -143,6 +147,9 @@ fn children(
     range: Range<u64>,
     limits: &Limits,
 ) -> Result<Vec<Variable>, RequestError> {
+    let mut limits = limits.clone();
+    limits.numbers = of.numbers.unwrap_or(limits.numbers);
+    let limits = &limits;
     let children = session
         .debugger
         .children(&of.value, which, range)?
@@ -287,6 +294,7 @@ impl Shown {
                 value,
                 frame,
                 expression,
+                numbers: Some(limits.numbers).filter(|it| *it != NumberFormat::Natural),
                 named,
                 indexed,
             })),

@@ -528,8 +528,11 @@ impl Debugger {
                 Segment::Value(expression) => {
                     let shown = self.in_frame(frame, |context| {
                         let value = expression.evaluate(context, Purpose::Look)?;
-                        let shown =
-                            crate::value::present(context.as_target(), &value, &Limits::default());
+                        let limits = Limits {
+                            numbers: expression.numbers().unwrap_or_default(),
+                            ..Limits::default()
+                        };
+                        let shown = crate::value::present(context.as_target(), &value, &limits);
                         Ok(shown.text)
                     });
                     match shown {

@@ -3,11 +3,26 @@
 use super::Debugger;
 use crate::arch::sysv;
 use crate::error::Error;
-use crate::eval::{EvalContext, Expression, Purpose};
+use crate::eval::{Completion, EvalContext, Expression, Purpose};
 use crate::event::ThreadId;
 use crate::stack::{FrameKey, Stack};
-use crate::value::{Child, Limits, Named, Presentation, Ty, Value, Which};
+use crate::value::scalar::NumberFormat;
+use crate::value::{Child, Limits, Named, Place, Presentation, Ty, Value, Which};
 use std::ops::Range;
+
+/// Results that are kept; behind them only the last one.
+const MOST_RESULTS: usize = 10_000;
+
+/// What an expression has become.
+#[derive(Clone, Debug)]
+pub struct Evaluated {
+    /// The value.
+    pub value: Value,
+    /// How its integers are to be written, where the expression says so.
+    pub numbers: Option<NumberFormat>,
+    /// The expression without what says how to show its value.
+    pub expression: String,
+}
 
 impl Debugger {
     /// A part of a thread's stack; `levels` `None`: all there is from `start` on. Beyond the
@@ -85,17 +100,52 @@ impl Debugger {
     /// Evaluates an expression in a frame; `None` is the stopped thread's innermost one.
     ///
     /// # Errors
-    /// Not stopped; the expression's own errors.
+    /// Not stopped; the expression's own errors, [`Error::Eval`] with places in `expression`.
     pub fn evaluate(
         &mut self,
         frame: Option<FrameKey>,
         expression: &str,
         purpose: Purpose,
-    ) -> Result<Value, Error> {
+    ) -> Result<Evaluated, Error> {
         self.stopped()?;
         self.in_some_frame(frame, |scope| {
-            Expression::parse(expression, scope.language())?.evaluate(scope, purpose)
+            let expression = Expression::parse(expression, scope.language())?;
+            Ok(Evaluated {
+                value: expression.evaluate(scope, purpose)?,
+                numbers: expression.numbers(),
+                expression: expression.value_text().to_owned(),
+            })
         })
+    }
+
+    /// Makes a value known to expressions: as `$1` if it is the first one, and as `$_` until
+    /// the next one comes. What of it is not in memory, and small values, stay as they are now.
+    pub fn remember_result(&mut self, value: &Value) {
+        let mut kept = value.clone();
+        if let (Place::Memory(addr, None), Some(size @ 1..=16)) = (&value.place, value.ty.size())
+            && let Ok(bytes) = self.in_process(|scope| value.place.read(scope, size as usize))
+        {
+            let mut few = [0; 16];
+            few[..bytes.len()].copy_from_slice(&bytes);
+            kept.place = Place::Memory(*addr, Some((few, bytes.len() as u8)));
+        }
+        self.results.truncate(MOST_RESULTS - 1);
+        self.results.push(kept);
+    }
+
+    /// What may stand at byte `at` of an expression that is being typed: which bytes it
+    /// replaces, and what there is.
+    ///
+    /// # Errors
+    /// Not stopped, no such frame.
+    pub fn complete(
+        &mut self,
+        frame: Option<FrameKey>,
+        text: &str,
+        at: usize,
+    ) -> Result<(Range<usize>, Vec<Completion>), Error> {
+        self.stopped()?;
+        self.in_some_frame(frame, |scope| Ok(crate::eval::complete(scope, text, at)))
     }
 
     /// Assigns the value of an expression (in `frame`) to a value that has a place; gives the new value.

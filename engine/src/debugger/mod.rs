@@ -1,8 +1,9 @@
 //! [`Debugger`]: the whole public face of the engine.
 
-mod look;
+pub(crate) mod look;
 mod types;
 
+pub use look::Evaluated;
 pub use types::{
     Granularity, Launch, ModuleId, ModuleInfo, Reading, State, StdioTarget, StepKind, ThreadInfo,
     Wait,
@@ -22,6 +23,7 @@ use crate::os::{Backend, Ready, Waker};
 use crate::plan::Returning;
 use crate::process::Process;
 use crate::stack::{TailCalls, ThreadStack};
+use crate::value::Value;
 use dwarf::{LoadAddr, Unwinder};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -54,6 +56,8 @@ pub struct Debugger {
     pub(crate) told_of_units: HashSet<ModuleId>,
     /// Why stacks ended early, as far as it was told.
     pub(crate) told_of_stacks: HashSet<String>,
+    /// Results that expressions can name (`$1`).
+    pub(crate) results: Vec<Value>,
     pub(crate) cancel: Option<Arc<AtomicBool>>,
     pub(crate) output_held: bool,
     /// Stops may be ready that no signal tells of any more.
@@ -102,6 +106,7 @@ impl Debugger {
             returned: None,
             told_of_units: HashSet::new(),
             told_of_stacks: HashSet::new(),
+            results: Vec::new(),
             cancel: None,
             output_held: false,
             more_stops: false,

@@ -16,6 +16,8 @@ pub struct Operand {
     pub number: Number,
     /// A Rust literal without a suffix: it takes the type of what it meets.
     pub flexible: bool,
+    /// Written with a suffix (`128i8`).
+    pub literal: bool,
 }
 
 impl Operand {
@@ -43,9 +45,12 @@ impl Operand {
 }
 
 /// The type of an integer literal without a suffix.
-pub fn literal(value: u128, language: Language) -> Value {
+pub fn literal(value: u128, decimal: bool, language: Language) -> Value {
+    // ISO C §6.4.4.1: what is not in decimal may be unsigned.
+    let hex = !decimal && language != Language::Rust;
     let (size, signed) = match value {
         _ if value <= i32::MAX as u128 => (4, true),
+        _ if value <= u128::from(u32::MAX) && hex => (4, false),
         _ if value <= i64::MAX as u128 => (8, true),
         _ if value <= u128::from(u64::MAX) && language != Language::Rust => (8, false),
         _ if value <= i128::MAX as u128 => (16, true),
@@ -133,11 +138,7 @@ fn promoted(int: Int, language: Language) -> Int {
 }
 
 /// Width and sign of what two integers are computed in.
-fn common(left: Operand, right: Operand, language: Language) -> Option<(Int, Int)> {
-    let (a, b) = (
-        promoted(left.int()?, language),
-        promoted(right.int()?, language),
-    );
+fn common(a: Int, b: Int, left: Operand, right: Operand, language: Language) -> (Int, Int) {
     let (size, signed) = if language != Language::Rust {
         match a.size.cmp(&b.size) {
             Ordering::Greater => (a.size, a.signed),
@@ -159,7 +160,77 @@ fn common(left: Operand, right: Operand, language: Language) -> Option<(Int, Int
         }
     };
     let convert = |int: Int| Int::new(int.value() as u128, size, signed);
-    Some((convert(a), convert(b)))
+    (convert(a), convert(b))
+}
+
+/// Rust computes with integers of one type only; a literal takes the other side's.
+fn check_types(a: Int, b: Int, left: Operand, right: Operand) -> Result<(), String> {
+    let name = |int| integer(int, Language::Rust).ty.name();
+    let unfit = |literal: Int, other: Int| match fits(literal, other.size, other.signed) {
+        true => Ok(()),
+        false => Err(format!(
+            "{} does not fit `{}`",
+            literal.value(),
+            name(other)
+        )),
+    };
+    match (left.flexible, right.flexible) {
+        (true, true) => Ok(()),
+        (true, false) => unfit(a, b),
+        (false, true) => unfit(b, a),
+        (false, false) if (a.size, a.signed) == (b.size, b.signed) => Ok(()),
+        (false, false) => {
+            // Which cast loses nothing: the smaller one's.
+            let (side, to) = match a.size < b.size {
+                true => ("left", b),
+                false => ("right", a),
+            };
+            Err(format!(
+                "`{}` and `{}` do not mix in Rust; cast the {side} side with `as {}`",
+                name(a),
+                name(b),
+                name(to)
+            ))
+        }
+    }
+}
+
+/// What Rust says of a result that is none of its type.
+fn check_overflow(operator: Binary, a: Int, b: Int) -> Result<(), String> {
+    let (low, high) = match (a.signed, u32::from(a.size) * 8) {
+        (true, 128) => (i128::MIN, i128::MAX as u128),
+        (true, width) => (-(1i128 << (width - 1)), (1u128 << (width - 1)) - 1),
+        (false, 128) => (0, u128::MAX),
+        (false, width) => (0, (1u128 << width) - 1),
+    };
+    let good = if a.signed {
+        let (x, y) = (a.value(), b.value());
+        let exact = match operator {
+            Binary::Add => x.checked_add(y),
+            Binary::Sub => x.checked_sub(y),
+            Binary::Mul => x.checked_mul(y),
+            Binary::Div if y != 0 => x.checked_div(y),
+            Binary::Rem if y != 0 => return check_overflow(Binary::Div, a, b),
+            _ => return Ok(()),
+        };
+        exact.is_some_and(|exact| exact >= low && (exact < 0 || exact as u128 <= high))
+    } else {
+        let exact = match operator {
+            Binary::Add => a.bits.checked_add(b.bits),
+            Binary::Sub => a.bits.checked_sub(b.bits),
+            Binary::Mul => a.bits.checked_mul(b.bits),
+            _ => return Ok(()),
+        };
+        exact.is_some_and(|exact| exact <= high)
+    };
+    if good {
+        return Ok(());
+    }
+    let name = integer(a, Language::Rust).ty.name();
+    Err(format!(
+        "`{}` overflows `{name}` here; cast to a wider type first",
+        operator.symbol()
+    ))
 }
 
 /// Whether an integer's value is one of a width and sign.
@@ -180,9 +251,18 @@ pub fn binary(
     right: Operand,
     language: Language,
 ) -> Result<Value, String> {
-    let Some((a, b)) = common(left, right, language) else {
+    let (Some(a), Some(b)) = (left.int(), right.int()) else {
         return float_binary(operator, left, right, language);
     };
+    if matches!(operator, Binary::Shl | Binary::Shr) {
+        return shift(operator, left, right, language);
+    }
+    let (a, b) = (promoted(a, language), promoted(b, language));
+    if language == Language::Rust && !(operator.is_comparison() && left.flexible != right.flexible)
+    {
+        check_types(a, b, left, right)?;
+    }
+    let (a, b) = common(a, b, left, right, language);
     if operator.is_comparison() {
         let ordering = if language == Language::Rust {
             compare(a, b)
@@ -192,9 +272,6 @@ pub fn binary(
             a.bits.cmp(&b.bits)
         };
         return Ok(boolean(holds(operator, Some(ordering)), language));
-    }
-    if matches!(operator, Binary::Shl | Binary::Shr) {
-        return shift(operator, left, right, language);
     }
     let both_bool = left.scalar.kind == ScalarKind::Bool && right.scalar.kind == ScalarKind::Bool;
     if both_bool
@@ -207,6 +284,9 @@ pub fn binary(
             _ => a.bits ^ b.bits,
         };
         return Ok(boolean(bits != 0, language));
+    }
+    if language == Language::Rust {
+        check_overflow(operator, a, b)?;
     }
     let bits = match operator {
         Binary::Add => a.bits.wrapping_add(b.bits),
@@ -261,10 +341,10 @@ fn shift(
     }
     let width = u128::from(value.size) * 8;
     // C leaves shifts by the width or more undefined; all bits are shifted out here.
-    let by = match language {
-        Language::Rust => by.bits % width,
-        _ => by.bits.min(width),
-    };
+    if language == Language::Rust && by.bits >= width {
+        return Err(format!("a shift of {width} bits by {}", by.bits));
+    }
+    let by = by.bits.min(width);
     let bits = match operator {
         Binary::Shl => value.bits.checked_shl(by as u32).unwrap_or(0),
         _ if value.signed => (value.value() >> by.min(127)) as u128,
@@ -317,6 +397,16 @@ pub fn unary(operator: Unary, operand: Operand, language: Language) -> Result<Va
         (Unary::Plus, Number::Int(int)) => Ok(integer(promoted(int, language), language)),
         (Unary::Minus, Number::Int(int)) => {
             let int = promoted(int, language);
+            let is_least = int.signed && int.bits == 1 << (u32::from(int.size) * 8 - 1);
+            // `-128i8` is read as minus and 128, which wraps around twice.
+            if language == Language::Rust
+                && (!int.signed && int.bits != 0 || is_least)
+                && !operand.flexible
+                && !operand.literal
+            {
+                let name = integer(int, language).ty.name();
+                return Err(format!("`-` of this is no `{name}`"));
+            }
             let bits = int.bits.wrapping_neg();
             Ok(integer(Int::new(bits, int.size, int.signed), language))
         }

@@ -44,6 +44,7 @@ pub fn operand(target: &dyn Target, value: &Value) -> Result<Operand, Error> {
                     scalar: Scalar::new(ScalarKind::Address, 8),
                     number: Number::Int(Int::new(u128::from(addr.0), 8, false)),
                     flexible: false,
+                    literal: false,
                 });
             }
             Shape::Composite(_) => match visualize::view(target, &value) {
@@ -60,6 +61,7 @@ pub fn operand(target: &dyn Target, value: &Value) -> Result<Operand, Error> {
             scalar,
             number: scalar.number(bits),
             flexible: false,
+            literal: false,
         });
     }
     Err(Error::eval(format!("a `{}` is no number", value.ty.name())))
@@ -266,6 +268,10 @@ pub fn encode(target: &dyn Target, to: &Value, value: &Value) -> Result<Bytes, E
             let bits = in_range(int, Scalar::new(kind, size.min(16) as u8), to, &name)?;
             Ok(few(bits, size))
         }
+        Shape::Pointer(..) if matches!(value.ty, Ty::Text) => Err(Error::eval(
+            "a string that is only typed here has no address in the program; \
+             write into a character array, or assign another pointer",
+        )),
         Shape::Pointer(..) => {
             let bits = match value.ty.shape() {
                 Shape::Pointer(..) => value.raw(target)?,
@@ -278,6 +284,24 @@ pub fn encode(target: &dyn Target, to: &Value, value: &Value) -> Result<Bytes, E
                 return Err(Error::eval("an address has 64 bits"));
             }
             Ok(few(bits, size))
+        }
+        Shape::Array(array) if matches!(value.ty, Ty::Text) && array.element.size() == Some(1) => {
+            let text = value.place.literal()?;
+            let room = size.min(STRING);
+            let exact = ty.language() == Language::Rust;
+            if text.len() > room || exact && text.len() != room {
+                return Err(Error::eval(format!(
+                    "{} characters do not fit `{}`",
+                    text.len(),
+                    name()
+                )));
+            }
+            let mut bytes = text.to_vec();
+            // What is behind the text's end stays as it is, but for the end itself.
+            bytes.extend((bytes.len() < size).then_some(0));
+            let rest = to.place.read(target, size)?;
+            bytes.extend_from_slice(&rest[bytes.len()..]);
+            Ok(Bytes::new(&bytes))
         }
         Shape::Composite(_) | Shape::Array(_) => {
             if ty.same_as(&value.ty) || ty.size() == value.ty.size() && name() == value.ty.name() {

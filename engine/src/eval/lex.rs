@@ -19,8 +19,8 @@ pub enum TokenKind {
     Name(String),
     /// `$rax`
     Register(String),
-    /// An integer and its suffix (`u64`, `ul`, empty).
-    Int(u128, String),
+    /// An integer, its suffix (`u64`, `ul`, empty), and whether it is written in decimal.
+    Int(u128, String, bool),
     /// A float and its suffix.
     Float(f64, String),
     /// A character and its prefix (`b`, `L`, `u`, …).
@@ -35,9 +35,9 @@ pub enum TokenKind {
 
 /// Operators and brackets, longer ones before those they begin with.
 const SYMBOLS: &[&str] = &[
-    "<<=", ">>=", "...", "->", "::", "==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "+=", "-=",
-    "*=", "/=", "%=", "&=", "|=", "^=", "..", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!",
-    "<", ">", "=", "?", ":", ".", ",", "(", ")", "[", "]", "{", "}", "@", ";", "#",
+    "<<=", ">>=", "...", "..=", "->", "::", "==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "++",
+    "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "..", "+", "-", "*", "/", "%", "&", "|",
+    "^", "~", "!", "<", ">", "=", "?", ":", ".", ",", "(", ")", "[", "]", "{", "}", "@", ";", "#",
 ];
 
 /// The longest expression, in bytes.
@@ -138,8 +138,14 @@ impl Lexer<'_> {
             _ if is_name_start(char) => {
                 let name = self.take_while(is_name_part).to_owned();
                 match (name.as_str(), self.peek()) {
+                    ("R" | "LR" | "uR" | "UR" | "u8R", Some('"')) => TokenKind::Text(self.raw_c()?),
+                    ("r" | "br" | "cr", Some('"' | '#')) if self.begins_raw() => {
+                        TokenKind::Text(self.raw_rust()?)
+                    }
                     ("b" | "L" | "u" | "U" | "u8", Some('\'')) => self.character(name)?,
-                    ("b" | "L" | "u" | "U" | "u8", Some('"')) => TokenKind::Text(self.quoted('"')?),
+                    ("b" | "c" | "L" | "u" | "U" | "u8", Some('"')) => {
+                        TokenKind::Text(self.quoted('"')?)
+                    }
                     ("r", Some('#')) => {
                         self.at += 1;
                         TokenKind::Name(self.take_while(is_name_part).to_owned())
@@ -172,6 +178,40 @@ impl Lexer<'_> {
     /// Whether what stands before `at` makes a following `.5` a member access.
     fn continues_operand(&self, at: usize) -> bool {
         self.text[..at].ends_with(|char: char| is_name_part(char) || matches!(char, ')' | ']'))
+    }
+
+    /// Whether `#`s and a quote follow: a raw string, no raw name (`r#type`).
+    fn begins_raw(&self) -> bool {
+        self.rest().trim_start_matches('#').starts_with('"')
+    }
+
+    /// `r#"…"#` from its first `#` or quote on.
+    fn raw_rust(&mut self) -> Result<Vec<u8>, Error> {
+        let start = self.at;
+        let marks = self.take_while(|char| char == '#').to_owned();
+        self.raw(start, 1, &format!("\"{marks}"))
+    }
+
+    /// `R"mark(…)mark"` from its quote on.
+    fn raw_c(&mut self) -> Result<Vec<u8>, Error> {
+        let start = self.at;
+        self.at += 1;
+        let mark = self
+            .take_while(|char| !matches!(char, '(' | '"'))
+            .to_owned();
+        self.raw(start, 1, &format!("){mark}\""))
+    }
+
+    fn raw(&mut self, start: usize, skip: usize, closing: &str) -> Result<Vec<u8>, Error> {
+        let rest = self.text.get(self.at + skip..).unwrap_or_default();
+        let Some(len) = rest.find(closing) else {
+            return Err(error(
+                format!("this string has no closing `{closing}`"),
+                start..self.at,
+            ));
+        };
+        self.at += skip + len + closing.len();
+        Ok(rest.as_bytes()[..len].to_vec())
     }
 
     fn number(&mut self) -> Result<TokenKind, Error> {
@@ -261,10 +301,10 @@ impl Lexer<'_> {
             "f32" | "f64" => Ok(TokenKind::Float(value as f64, lower)),
             "f" if radix == 10 => Ok(TokenKind::Float(value as f64, lower)),
             "" | "u" | "l" | "ul" | "lu" | "ll" | "ull" | "llu" | "z" | "uz" | "zu" => {
-                Ok(TokenKind::Int(value, lower))
+                Ok(TokenKind::Int(value, lower, radix == 10))
             }
             _ if crate::language::rust::builtin(&suffix).is_some() => {
-                Ok(TokenKind::Int(value, suffix))
+                Ok(TokenKind::Int(value, suffix, radix == 10))
             }
             _ => Err(error(format!("`{suffix}` is no suffix of a number"), span)),
         }
@@ -381,6 +421,6 @@ fn is_name_start(char: char) -> bool {
     char.is_alphabetic() || char == '_'
 }
 
-fn is_name_part(char: char) -> bool {
+pub(super) fn is_name_part(char: char) -> bool {
     char.is_alphanumeric() || char == '_'
 }

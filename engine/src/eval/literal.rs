@@ -15,10 +15,11 @@ impl Parser<'_> {
         &self,
         value: u128,
         suffix: &str,
+        decimal: bool,
         span: &Range<usize>,
     ) -> Result<Kind, Error> {
         if suffix.is_empty() {
-            return Ok(Kind::Number(value));
+            return Ok(Kind::Number(value, decimal));
         }
         if let Some(ty) = rust::builtin(suffix) {
             let fits = match &ty {
@@ -40,11 +41,15 @@ impl Parser<'_> {
         }
         let unsigned = suffix.contains('u');
         let long = suffix.contains('l') || suffix.contains('z') || value > u128::from(u32::MAX);
-        let name = match (unsigned, long) {
-            (true, true) => "unsigned long",
-            (true, false) => "unsigned int",
-            (false, true) => "long",
-            (false, false) => "int",
+        // Numbers that are not in decimal may also be of the unsigned types (ISO C §6.4.4.1).
+        let unsigned = unsigned || !decimal && value > i64::MAX as u128;
+        let name = match (unsigned, suffix.contains("ll"), long) {
+            (true, true, _) => "unsigned long long",
+            (true, false, true) => "unsigned long",
+            (true, false, false) => "unsigned int",
+            (false, true, _) => "long long",
+            (false, false, true) => "long",
+            (false, false, false) => "int",
         };
         let ty = c::builtin(name).unwrap_or(Ty::Void);
         if value >> 64 != 0 {

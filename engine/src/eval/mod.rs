@@ -1,20 +1,32 @@
 //! Expressions: text → tokens → tree → value. No process is known here, only [`EvalContext`].
 
 mod arith;
+mod assign;
+mod call;
+mod complete;
 mod convert;
+mod format;
 mod lex;
 mod literal;
+mod method;
 mod operators;
 mod parse;
+mod parse_forms;
 mod parse_type;
 mod run;
+mod slice;
+mod suggest;
 mod tree;
 mod types;
 
 #[cfg(test)]
 mod tests;
 
+pub use complete::{Completion, CompletionKind, complete};
+pub use suggest::with_marks;
+
 use crate::error::Error;
+use crate::value::scalar::NumberFormat;
 use crate::value::{Target, Value};
 use dwarf::Language;
 use std::sync::Arc;
@@ -49,6 +61,18 @@ pub trait EvalContext: Target {
         dwarf::LoadBias,
         dwarf::TypeId,
     )>;
+    /// The names that [`Self::variable`] finds nearby: of locals, and of statics of the unit.
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// The registers that [`Self::register`] finds, without parts of them.
+    fn registers(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// An earlier result by its number from 1, for `$1`; `None`: the last one, for `$_`.
+    fn previous(&self, _number: Option<usize>) -> Option<Value> {
+        None
+    }
     /// As a [`Target`].
     fn as_target(&self) -> &dyn Target;
 }
@@ -57,6 +81,7 @@ pub trait EvalContext: Target {
 #[derive(Clone, Debug)]
 pub struct Expression {
     root: Arc<tree::Node>,
+    format: Arc<format::Format>,
     text: Arc<str>,
     language: Language,
 }
@@ -67,8 +92,10 @@ impl Expression {
     /// # Errors
     /// [`Error::Eval`] with the place of the mistake.
     pub fn parse(text: &str, language: Language) -> Result<Expression, Error> {
+        let (root, format) = parse::parse(text, language)?;
         Ok(Expression {
-            root: Arc::new(parse::parse(text, language)?),
+            root: Arc::new(root),
+            format: Arc::new(format),
             text: text.into(),
             language,
         })
@@ -83,7 +110,19 @@ impl Expression {
         context: &mut dyn EvalContext,
         purpose: Purpose,
     ) -> Result<Value, Error> {
-        run::Run::new(context, purpose, self.language, &self.text).evaluate(&self.root)
+        let mut run = run::Run::new(context, purpose, self.language, &self.text);
+        let value = run.evaluate(&self.root)?;
+        run.formatted(value, &self.format, &self.root)
+    }
+
+    /// How the integers in the value are to be written; `None`: as anywhere.
+    pub fn numbers(&self) -> Option<NumberFormat> {
+        Some(self.format.number).filter(|format| *format != NumberFormat::Natural)
+    }
+
+    /// The text without what says how to show the value.
+    pub fn value_text(&self) -> &str {
+        self.text.get(..self.root.span.end).unwrap_or(&self.text)
     }
 
     /// Evaluates it as a condition.
@@ -101,6 +140,6 @@ impl Expression {
 /// `target` has no place that can be written, or the value does not fit.
 pub fn assign(context: &mut dyn EvalContext, target: &Value, text: &str) -> Result<Value, Error> {
     let language = context.language();
-    let root = parse::parse(text, language)?;
+    let (root, _) = parse::parse(text, language)?;
     run::Run::new(context, Purpose::Look, language, text).assign(target, &root)
 }

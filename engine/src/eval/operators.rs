@@ -2,7 +2,7 @@
 //! side gives a meaning.
 
 use super::convert;
-use super::run::{At, Run, enumerator, inner, no_variable};
+use super::run::{At, Run, enumerator, inner};
 use super::tree::{Binary, Kind, Node, Unary};
 use super::{arith, types};
 use crate::error::Error;
@@ -40,12 +40,12 @@ impl Run<'_> {
             }
             _ => {}
         }
-        let a = a.ok_or_else(|| no_variable(inner(left)))?;
-        let b = b.ok_or_else(|| no_variable(inner(right)))?;
+        let a = a.ok_or_else(|| self.no_variable(inner(left)))?;
+        let b = b.ok_or_else(|| self.no_variable(inner(right)))?;
         self.binary_of(operator, (&a, left), (&b, right), node)
     }
 
-    fn binary_of(
+    pub(super) fn binary_of(
         &self,
         operator: Binary,
         (a, left): (&Value, &Node),

@@ -1,5 +1,6 @@
 //! Tokens → tree: operator precedence parsing.
 
+use super::format::Format;
 use super::lex::{self, Token, TokenKind, error};
 use super::tree::{Binary, Kind, Node, Unary};
 use crate::error::Error;
@@ -11,11 +12,11 @@ use std::ops::Range;
 /// The deepest nesting of an expression.
 pub(super) const DEEPEST: u16 = 256;
 
-/// Parses an expression.
+/// Parses an expression, and how its value is to be shown.
 ///
 /// # Errors
 /// [`Error::Eval`] with the place of the mistake.
-pub fn parse(text: &str, language: Language) -> Result<Node, Error> {
+pub fn parse(text: &str, language: Language) -> Result<(Node, Format), Error> {
     let tokens = lex::tokens(text)?;
     let mut parser = Parser {
         tokens,
@@ -27,11 +28,22 @@ pub fn parse(text: &str, language: Language) -> Result<Node, Error> {
     if parser.peek() == &TokenKind::End {
         return Err(error("an expression is expected", 0..text.len()));
     }
-    let node = *parser.expression(0)?;
+    let mut node = parser.expression(power::ASSIGN)?;
+    let mut format = Format::default();
+    while parser.accept(",") {
+        let before = (parser.at, parser.depth);
+        if let Some(found) = parser.format()? {
+            format = found;
+            break;
+        }
+        (parser.at, parser.depth) = before;
+        let next = parser.expression(power::ASSIGN)?;
+        node = parser.binary_node(node, next, Kind::Sequence)?;
+    }
     if parser.peek() != &TokenKind::End {
         return Err(parser.unexpected());
     }
-    Ok(node)
+    Ok((*node, format))
 }
 
 pub(super) struct Parser<'a> {
@@ -44,11 +56,14 @@ pub(super) struct Parser<'a> {
 
 /// Binding powers, ISO C §6.5; those of Rust differ only where C has its well-known trap:
 /// `a & b == c`.
-mod power {
+pub(super) mod power {
+    pub const SEQUENCE: u8 = 0;
+    pub const REPEAT: u8 = 22;
     pub const ASSIGN: u8 = 1;
     pub const CHOICE: u8 = 3;
     pub const OR: u8 = 5;
     pub const AND: u8 = 7;
+    pub const AS: u8 = 27;
     pub const UNARY: u8 = 29;
 }
 
@@ -131,7 +146,7 @@ impl Parser<'_> {
         }
     }
 
-    fn unexpected(&self) -> Error {
+    pub(super) fn unexpected(&self) -> Error {
         let span = self.token(0).span.clone();
         match self.peek() {
             TokenKind::End => error("the expression ends too early", span),
@@ -142,7 +157,22 @@ impl Parser<'_> {
         }
     }
 
-    fn node(&self, kind: Kind, span: Range<usize>, below: &[u16]) -> Result<Box<Node>, Error> {
+    /// Whether a token can begin an operand and nothing else.
+    fn begins_operand(&self, ahead: usize) -> bool {
+        match &self.token(ahead).kind {
+            TokenKind::Name(name) => name != "as",
+            TokenKind::Symbol(symbol) => matches!(*symbol, "(" | "!" | "~"),
+            TokenKind::End => false,
+            _ => true,
+        }
+    }
+
+    pub(super) fn node(
+        &self,
+        kind: Kind,
+        span: Range<usize>,
+        below: &[u16],
+    ) -> Result<Box<Node>, Error> {
         let depth = below.iter().copied().max().unwrap_or(0) + 1;
         if depth > DEEPEST {
             return Err(error("the expression is nested too deeply", span));
@@ -150,7 +180,7 @@ impl Parser<'_> {
         Ok(Box::new(Node { kind, span, depth }))
     }
 
-    fn unary_node(
+    pub(super) fn unary_node(
         &self,
         start: usize,
         operand: Box<Node>,
@@ -163,7 +193,7 @@ impl Parser<'_> {
         self.node(make(operand), span, &[depth])
     }
 
-    fn binary_node(
+    pub(super) fn binary_node(
         &self,
         left: Box<Node>,
         right: Box<Node>,
@@ -174,7 +204,12 @@ impl Parser<'_> {
         self.node(make(left, right), span, &below)
     }
 
-    fn expression(&mut self, least: u8) -> Result<Box<Node>, Error> {
+    /// An expression that a comma ends: an argument, an element count.
+    pub(super) fn item(&mut self) -> Result<Box<Node>, Error> {
+        self.expression(power::ASSIGN)
+    }
+
+    pub(super) fn expression(&mut self, least: u8) -> Result<Box<Node>, Error> {
         self.depth += 1;
         if self.depth > DEEPEST {
             return Err(error(
@@ -206,6 +241,12 @@ impl Parser<'_> {
             let right = self.expression(power + 1)?;
             return self.binary_node(left, right, |a, b| Kind::Binary(operator, a, b));
         }
+        if power::AS >= least && matches!(self.peek(), TokenKind::Name(name) if name == "as") {
+            self.at += 1;
+            let ty = self.type_name()?;
+            let (span, depth) = (left.span.start..ty.span.end, left.depth);
+            return self.node(Kind::Cast(ty, left), span, &[depth]);
+        }
         match symbol {
             "&&" if power::AND >= least => {
                 self.at += 1;
@@ -216,6 +257,16 @@ impl Parser<'_> {
                 self.at += 1;
                 let right = self.expression(power::OR + 1)?;
                 self.binary_node(left, right, Kind::Or)
+            }
+            "," if power::SEQUENCE == least => {
+                self.at += 1;
+                let right = self.expression(power::ASSIGN)?;
+                self.binary_node(left, right, Kind::Sequence)
+            }
+            "@" if power::REPEAT >= least => {
+                self.at += 1;
+                let right = self.expression(power::REPEAT + 1)?;
+                self.binary_node(left, right, Kind::Repeat)
             }
             "?" if power::CHOICE >= least => self.choice(left),
             _ => {
@@ -231,7 +282,7 @@ impl Parser<'_> {
 
     fn choice(&mut self, condition: Box<Node>) -> Result<Box<Node>, Error> {
         self.at += 1;
-        let yes = self.expression(power::CHOICE)?;
+        let yes = self.expression(power::ASSIGN)?;
         self.expect(":")?;
         let no = self.expression(power::CHOICE)?;
         let span = condition.span.start..no.span.end;
@@ -239,7 +290,7 @@ impl Parser<'_> {
         self.node(Kind::Choice(condition, yes, no), span, &below)
     }
 
-    fn operand(&mut self) -> Result<Box<Node>, Error> {
+    pub(super) fn operand(&mut self) -> Result<Box<Node>, Error> {
         self.expression(power::UNARY)
     }
 
@@ -259,6 +310,16 @@ impl Parser<'_> {
             return self.unary_node(start, operand, |it| Kind::Unary(unary, it));
         }
         match symbol {
+            "++" | "--" => {
+                self.at += 1;
+                let operand = self.operand()?;
+                // Rust knows them only as signs in a row, and so does `1 - --1`.
+                if self.language == Language::Rust || !may_be_stepped(&operand) {
+                    return self.signs(symbol, start, operand);
+                }
+                let by = step_of(symbol);
+                self.unary_node(start, operand, |it| Kind::Step(by, it, false))
+            }
             "*" => {
                 self.at += 1;
                 let operand = self.operand()?;
@@ -319,8 +380,17 @@ impl Parser<'_> {
         Ok(None)
     }
 
+    pub(super) fn token_before(&self) -> &Token {
+        &self.tokens[self.at.saturating_sub(1).min(self.tokens.len() - 1)]
+    }
+
     fn primary(&mut self) -> Result<Box<Node>, Error> {
         match self.peek() {
+            TokenKind::Name(name) if name == "if" && self.language == Language::Rust => {
+                let start = self.token(0).span.start;
+                self.at += 1;
+                self.rust_if(start)
+            }
             TokenKind::Symbol("(") => {
                 let start = self.token(0).span.start;
                 self.at += 1;
@@ -335,10 +405,12 @@ impl Parser<'_> {
         }
     }
 
-    fn literal(&mut self) -> Result<Box<Node>, Error> {
+    pub(super) fn literal(&mut self) -> Result<Box<Node>, Error> {
         let Token { kind, span } = self.advance();
         let kind = match kind {
-            TokenKind::Int(value, suffix) => self.integer(value, &suffix, &span)?,
+            TokenKind::Int(value, suffix, decimal) => {
+                self.integer(value, &suffix, decimal, &span)?
+            }
             TokenKind::Float(value, suffix) => self.float(value, &suffix),
             TokenKind::Char(value, prefix) => self.character(value, &prefix),
             TokenKind::Text(bytes) => Kind::Text(bytes),
@@ -364,35 +436,21 @@ impl Parser<'_> {
             "false" => boolean(0),
             "nullptr" | "NULL" => Kind::Literal(Ty::Void.pointer(), 0),
             "sizeof" => return self.size_of(start),
+            "static_cast" | "reinterpret_cast" | "const_cast" | "dynamic_cast"
+                if self.symbol() == "<" =>
+            {
+                return self.named_cast(start);
+            }
             _ => Kind::Name(path),
         };
         self.node(kind, span, &[])
     }
 
-    fn size_of(&mut self, start: usize) -> Result<Box<Node>, Error> {
-        if self.symbol() == "(" {
-            let before = (self.at, self.depth);
-            self.at += 1;
-            let sure = self.begins_type();
-            if let Ok(ty) = self.type_name()
-                && self.symbol() == ")"
-                && (sure || !ty.layers.is_empty() || ty.base.contains('<'))
-            {
-                self.at += 1;
-                let span = start..self.tokens[self.at - 1].span.end;
-                return self.node(Kind::SizeOfType(ty), span, &[]);
-            }
-            (self.at, self.depth) = before;
-        }
-        let operand = self.operand()?;
-        self.unary_node(start, operand, Kind::SizeOf)
-    }
-
     fn suffixes(&mut self, mut node: Box<Node>) -> Result<Box<Node>, Error> {
         loop {
             let start = node.span.start;
-            match (self.peek(), self.symbol()) {
-                (_, "." | "->") => {
+            match self.symbol() {
+                "." | "->" => {
                     self.at += 1;
                     let token = self.advance();
                     let TokenKind::Name(mut name) = token.kind else {
@@ -414,29 +472,50 @@ impl Parser<'_> {
                     let depth = node.depth;
                     node = self.node(Kind::Member(node, name), start..end, &[depth])?;
                 }
-                (_, "[") => {
+                "[" => {
                     self.at += 1;
-                    let index = self.expression(0)?;
+                    let index = self.index_or_range()?;
                     self.expect("]")?;
                     let end = self.tokens[self.at - 1].span.end;
                     node = self.binary_node(node, index, Kind::Index)?;
                     node.span.end = end;
                 }
-                (TokenKind::Name(name), _) if name == "as" => {
+                "(" => node = self.call(node)?,
+                // `i++ + 1`; in `a ++b` it belongs to what follows.
+                symbol @ ("++" | "--")
+                    if self.language != Language::Rust
+                        && may_be_stepped(&node)
+                        && !self.begins_operand(1) =>
+                {
+                    let by = step_of(symbol);
+                    let (end, depth) = (self.token(0).span.end, node.depth);
                     self.at += 1;
-                    let ty = self.type_name()?;
-                    let (end, depth) = (ty.span.end, node.depth);
-                    node = self.node(Kind::Cast(ty, node), start..end, &[depth])?;
-                }
-                (_, "(") => {
-                    return Err(error(
-                        "functions cannot be called here (yet); only look at values",
-                        self.token(0).span.clone(),
-                    ));
+                    node = self.node(Kind::Step(by, node, true), start..end, &[depth])?;
                 }
                 _ => return Ok(node),
             }
         }
+    }
+}
+
+/// Whether it may stand for a place that `++` changes.
+fn may_be_stepped(node: &Node) -> bool {
+    match &node.kind {
+        Kind::Paren(inner) => may_be_stepped(inner),
+        Kind::Name(_)
+        | Kind::Register(_)
+        | Kind::Member(..)
+        | Kind::Index(..)
+        | Kind::Deref(_)
+        | Kind::Step(_, _, false) => true,
+        _ => false,
+    }
+}
+
+fn step_of(symbol: &str) -> Binary {
+    match symbol {
+        "--" => Binary::Sub,
+        _ => Binary::Add,
     }
 }
 

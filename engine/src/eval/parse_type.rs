@@ -63,7 +63,7 @@ impl Parser<'_> {
                 }
                 (_, "[") => {
                     self.at += 1;
-                    let TokenKind::Int(count, _) = *self.peek() else {
+                    let TokenKind::Int(count, ..) = *self.peek() else {
                         return Err(error("a number is expected", self.token(0).span.clone()));
                     };
                     self.at += 1;
@@ -106,7 +106,7 @@ impl Parser<'_> {
         let mut ty = self.type_name()?;
         if array {
             self.expect(";")?;
-            let TokenKind::Int(count, _) = *self.peek() else {
+            let TokenKind::Int(count, ..) = *self.peek() else {
                 return Err(error("a number is expected", self.token(0).span.clone()));
             };
             self.at += 1;

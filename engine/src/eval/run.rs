@@ -7,7 +7,7 @@ use super::types::TypeName;
 use super::{EvalContext, Purpose, types};
 use crate::error::Error;
 use crate::value::place::Bytes;
-use crate::value::scalar::{Scalar, ScalarKind};
+use crate::value::scalar::{self, Scalar, ScalarKind};
 use crate::value::types::ArrayTy;
 use crate::value::{Place, PointerKind, Shape, Target, Ty, Value, members};
 use crate::visualize::{self, CollectionKind, View};
@@ -15,12 +15,12 @@ use dwarf::{Language, LoadAddr};
 use std::ops::Range;
 
 /// Pointers and boxes that `.` looks through.
-const DEREFERENCES: usize = 16;
+pub(super) const DEREFERENCES: usize = 16;
 
 /// One evaluation.
 pub struct Run<'a> {
     pub(super) context: &'a mut dyn EvalContext,
-    purpose: Purpose,
+    pub(super) purpose: Purpose,
     pub(super) language: Language,
     text: &'a str,
 }
@@ -48,7 +48,7 @@ impl<T> At<T> for Result<T, String> {
     }
 }
 
-fn error(message: impl Into<String>, span: &Range<usize>) -> Error {
+pub(super) fn error(message: impl Into<String>, span: &Range<usize>) -> Error {
     Error::Eval {
         message: message.into(),
         span: span.clone(),
@@ -71,7 +71,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn said(&self, node: &Node) -> &str {
+    pub(super) fn said(&self, node: &Node) -> &str {
         self.text.get(node.span.clone()).unwrap_or("it")
     }
 
@@ -83,7 +83,7 @@ impl<'a> Run<'a> {
     pub fn evaluate(&mut self, node: &Node) -> Result<Value, Error> {
         match &node.kind {
             Kind::Literal(..)
-            | Kind::Number(_)
+            | Kind::Number(..)
             | Kind::Text(_)
             | Kind::Name(_)
             | Kind::Register(_)
@@ -101,6 +101,14 @@ impl<'a> Run<'a> {
             Kind::Cast(ty, inner) => self.cast(ty, inner, node),
             Kind::SizeOf(inner) => self.size_of_node(inner, node),
             Kind::Assign(operator, left, right) => self.assignment(*operator, left, right, node),
+            Kind::Step(operator, operand, before) => self.step(*operator, operand, *before, node),
+            Kind::Sequence(first, second) => {
+                self.evaluate(first)?;
+                self.evaluate(second)
+            }
+            Kind::Repeat(from, count) => self.repeat(from, count, node),
+            Kind::Range(..) => Err(error("a range stands only in `[…]`", &node.span)),
+            Kind::Call(function, arguments) => self.call(function, arguments, node),
         }
     }
 
@@ -111,16 +119,27 @@ impl<'a> Run<'a> {
                 let bytes = Bytes::new(&bits.to_le_bytes()[..size]);
                 Ok(Value::new(ty.clone(), Place::Bytes(bytes)))
             }
-            Kind::Number(value) => Ok(arith::literal(*value, self.language)),
+            Kind::Number(value, decimal) => Ok(arith::literal(*value, *decimal, self.language)),
             Kind::Text(bytes) => Ok(Value::new(Ty::Text, Place::Bytes(Bytes::new(bytes)))),
-            Kind::Register(name) => self
-                .context
-                .register(name)
-                .ok_or_else(|| error(format!("no register `${name}` here"), &node.span)),
+            Kind::Register(name) => self.register(name, node),
             Kind::SizeOfType(ty) => self.size_of(&ty.resolve(self.context)?).at(node),
-            Kind::Name(name) => self.name(name).at(node)?.ok_or_else(|| no_variable(node)),
+            Kind::Name(name) => self
+                .name(name)
+                .at(node)?
+                .ok_or_else(|| self.no_variable(node)),
             _ => Err(error("this is no value", &node.span)),
         }
+    }
+
+    /// `$rax`, and earlier results: `$1`, `$_`.
+    fn register(&self, name: &str, node: &Node) -> Result<Value, Error> {
+        let number = name.parse::<usize>();
+        if number.is_ok() || name == "_" {
+            let known = self.context.previous(number.ok());
+            return known.ok_or_else(|| error(format!("no result `${name}` yet"), &node.span));
+        }
+        let known = self.context.register(name);
+        known.ok_or_else(|| error(format!("no register `${name}` here"), &node.span))
     }
 
     fn unary(&mut self, operator: Unary, inner: &Node, node: &Node) -> Result<Value, Error> {
@@ -150,29 +169,6 @@ impl<'a> Run<'a> {
         convert::cast(self.context, &ty, &value).at(node)
     }
 
-    fn assignment(
-        &mut self,
-        operator: Option<Binary>,
-        left: &Node,
-        right: &Node,
-        node: &Node,
-    ) -> Result<Value, Error> {
-        if self.purpose == Purpose::Look {
-            return Err(error(
-                "an assignment is not possible here, where values are only looked at",
-                &node.span,
-            ));
-        }
-        let to = self.evaluate(left)?;
-        match operator {
-            None => self.assign(&to, right),
-            Some(operator) => {
-                let value = self.binary(operator, left, right, node)?;
-                self.store(&to, &value).at(node)
-            }
-        }
-    }
-
     /// Whether a node's value counts as true.
     ///
     /// # Errors
@@ -190,52 +186,14 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Assigns the value of a node to a place.
-    ///
-    /// # Errors
-    /// The value does not fit, or there is no place to write to.
-    pub fn assign(&mut self, to: &Value, node: &Node) -> Result<Value, Error> {
-        let value = self.evaluate_as(node, &to.ty)?;
-        self.store(to, &value).at(node)
-    }
-
-    fn store(&mut self, to: &Value, value: &Value) -> Result<Value, Error> {
-        let target = self.context.as_target();
-        let mut to = to.clone();
-        for _ in 0..DEREFERENCES {
-            match to.ty.shape() {
-                Shape::Pointer(of, PointerKind::Reference) => to = to.pointee(target, of)?,
-                Shape::Pointer(of, PointerKind::Owned)
-                    if !matches!(value.ty.shape(), Shape::Pointer(..)) =>
-                {
-                    to = to.pointee(target, of)?;
-                }
-                _ => break,
-            }
-        }
-        let value = value.referent(target)?;
-        let bytes = convert::encode(target, &to, &value)?;
-        convert::store(self.context, &to, &bytes)
-    }
-
-    /// Evaluates a node that is to become a `ty`: there a bare name may be an enumerator.
-    fn evaluate_as(&mut self, node: &Node, ty: &Ty) -> Result<Value, Error> {
-        if let Kind::Name(name) = &inner(node).kind
-            && let Some(value) = enumerator(ty, name)
-        {
-            return Ok(value);
-        }
-        self.evaluate(node)
-    }
-
     pub(super) fn name(&mut self, name: &str) -> Result<Option<Value>, Error> {
         if let Some(value) = self.context.variable(name)? {
             return Ok(Some(value));
         }
         match name.rsplit_once("::") {
             Some((path, last)) => {
-                let enumeration = types::named(self.context, path);
-                Ok(enumeration.and_then(|ty| enumerator(&ty, last)))
+                let ty = types::named(self.context, path);
+                Ok(ty.and_then(|ty| enumerator(&ty, last).or_else(|| extreme(&ty, last))))
             }
             None => {
                 let own = match self.language {
@@ -290,29 +248,7 @@ impl<'a> Run<'a> {
         if let Some(found) = self.find_member(value, name).at(node)? {
             return Ok(found);
         }
-        let target = self.context.as_target();
-        let mut holder = value.clone();
-        for _ in 0..DEREFERENCES {
-            match holder.ty.shape() {
-                Shape::Pointer(of, _) => holder = holder.pointee(target, of)?,
-                _ => break,
-            }
-        }
-        let said = self.said(object);
-        let mut names = members::names(target, &holder);
-        let message = if names.is_empty() {
-            format!("`{said}` ({}) has no members", value.ty.name())
-        } else {
-            let more = names.len() > 12;
-            names.truncate(12);
-            format!(
-                "`{said}` ({}) has no member `{name}`; it has {}{}",
-                value.ty.name(),
-                names.join(", "),
-                if more { ", …" } else { "" }
-            )
-        };
-        Err(error(message, &node.span))
+        Err(self.no_member(value, name, object, node))
     }
 
     fn deref(&mut self, inner: &Node, node: &Node) -> Result<Value, Error> {
@@ -357,6 +293,11 @@ impl<'a> Run<'a> {
 
     fn address_of(&mut self, inner: &Node, node: &Node) -> Result<Value, Error> {
         let value = self.evaluate(inner)?;
+        // `&v[1..4]` is what `v[1..4]` shows.
+        if matches!(&self::inner(inner).kind, Kind::Index(_, index) if matches!(index.kind, Kind::Range(..)))
+        {
+            return Ok(value);
+        }
         self.address_of_value(value, inner).at(node)
     }
 
@@ -381,6 +322,9 @@ impl<'a> Run<'a> {
 
     fn index(&mut self, object: &Node, index: &Node, node: &Node) -> Result<Value, Error> {
         let value = self.evaluate(object)?;
+        if let Kind::Range(from, to, inclusive) = &index.kind {
+            return self.slice(value, (from, to, *inclusive), node);
+        }
         let by = self.evaluate(index)?;
         if let Some(found) = self.entry_of(&value, &by).at(node)? {
             return Ok(found);
@@ -532,16 +476,9 @@ impl<'a> Run<'a> {
     pub(super) fn operand_of(&self, value: &Value, node: &Node) -> Result<Operand, Error> {
         let mut operand = convert::operand(self.context.as_target(), value).at(node)?;
         operand.flexible = self.language == Language::Rust && is_flexible(node);
+        operand.literal = matches!(inner(node).kind, Kind::Literal(..));
         Ok(operand)
     }
-}
-
-pub(super) fn no_variable(node: &Node) -> Error {
-    let name = match &node.kind {
-        Kind::Name(name) => name,
-        _ => "",
-    };
-    error(format!("no variable `{name}` here"), &node.span)
 }
 
 /// What is in parentheses.
@@ -553,7 +490,7 @@ pub(super) fn inner(mut node: &Node) -> &Node {
 }
 
 /// Whether a key of a map is the one that was written: the same text, or the same number.
-fn same_key(target: &dyn Target, have: &Value, wanted: &Value) -> bool {
+pub(super) fn same_key(target: &dyn Target, have: &Value, wanted: &Value) -> bool {
     let text = |value| convert::string(target, value).ok().flatten();
     if let (Some(have), Some(wanted)) = (text(have), text(wanted)) {
         return have == wanted;
@@ -569,13 +506,33 @@ fn same_key(target: &dyn Target, have: &Value, wanted: &Value) -> bool {
 
 fn is_flexible(node: &Node) -> bool {
     match &node.kind {
-        Kind::Number(_) => true,
+        Kind::Number(..) => true,
         Kind::Paren(inner) | Kind::Unary(_, inner) => is_flexible(inner),
         Kind::Binary(operator, left, right) => {
             !operator.is_comparison() && is_flexible(left) && is_flexible(right)
         }
         _ => false,
     }
+}
+
+/// `i32::MAX` and its like.
+fn extreme(ty: &Ty, name: &str) -> Option<Value> {
+    let Shape::Scalar(scalar) = ty.shape() else {
+        return None;
+    };
+    let integral = matches!(scalar.kind, ScalarKind::Signed | ScalarKind::Unsigned);
+    let top = scalar::mask(scalar.size) ^ (scalar::mask(scalar.size) >> 1);
+    let bits = match (name, scalar.is_signed()) {
+        _ if !integral => return None,
+        ("MIN", true) => top,
+        ("MIN", false) => 0,
+        ("MAX", true) => top.wrapping_sub(1),
+        ("MAX", false) => scalar::mask(scalar.size),
+        _ => return None,
+    };
+    let size = usize::from(scalar.size).min(16);
+    let bytes = Bytes::new(&bits.to_le_bytes()[..size]);
+    Some(Value::new(ty.clone(), Place::Bytes(bytes)))
 }
 
 /// A value of an enumeration by its enumerator's name.

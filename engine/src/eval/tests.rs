@@ -64,11 +64,17 @@ impl EvalContext for Nowhere {
 
 fn show(text: &str, language: Language) -> String {
     let mut nowhere = Nowhere(language);
-    let value =
-        Expression::parse(text, language).and_then(|it| it.evaluate(&mut nowhere, Purpose::Look));
+    let value = Expression::parse(text, language).and_then(|it| {
+        let numbers = it.numbers().unwrap_or_default();
+        Ok((it.evaluate(&mut nowhere, Purpose::Look)?, numbers))
+    });
     match value {
-        Ok(value) => {
-            let shown = present(&nowhere, &value, &Limits::default());
+        Ok((value, numbers)) => {
+            let limits = Limits {
+                numbers,
+                ..Limits::default()
+            };
+            let shown = present(&nowhere, &value, &limits);
             format!("{} {}", shown.type_name, shown.text)
         }
         Err(error) => format!("error: {error}"),
@@ -136,10 +142,45 @@ fn c() {
             ("\"abc", "error: this string has no closing `\"`"),
             ("0x", "error: digits are missing in this number"),
             ("12abc", "error: `abc` is no suffix of a number"),
+            ("f(1)", "error: no variable `f` here"),
+            // Literals as C types them.
+            ("0xffffffff", "unsigned int 4294967295"),
+            ("0x1fu", "unsigned int 31"),
+            ("0x8000000000000000", "unsigned long 9223372036854775808"),
+            ("017 + 1", "int 16"),
+            ("0b101", "int 5"),
+            ("1ll", "long long 1"),
+            ("1ull", "unsigned long long 1"),
+            ("1'000'000", "int 1000000"),
+            ("5u - 6", "unsigned int 4294967295"),
+            ("-1 < 1u", "int 0"),
+            ("u8\"x\" == \"x\"", "int 1"),
+            ("R\"(a\\b\"c)\" == \"a\\\\b\\\"c\"", "int 1"),
+            ("R\"x(a)\"", "error: this string has no closing `)x\"`"),
+            // Commas, and how to show a value.
+            ("(1, 2)", "int 2"),
+            ("1, 2 + 3, x", "int 0x5"),
+            ("255,x", "int 0xff"),
+            ("5,b", "int 0b101"),
+            ("8,o", "int 0o10"),
+            ("97,c", "int 'a'"),
+            ("'a',d", "char 97"),
+            ("1,y", "error: no variable `y` here"),
+            // Casts.
+            ("static_cast<unsigned char>(257)", "unsigned char 1 '\\x01'"),
+            ("reinterpret_cast<int *>(16)", "int * 0x10"),
+            ("double(3) / 2", "double 1.5"),
+            ("static_cast<nothing>(1)", "error: no type `nothing` here"),
+            ("1 ? 2, 3 : 4", "error: `:` is expected before `,`"),
+            ("- -1", "int 1"),
+            ("1 - --1", "int 0"),
+            ("++1", "int 1"),
             (
-                "f(1)",
-                "error: functions cannot be called here (yet); only look at values",
+                "x++",
+                "error: an assignment is not possible here, where values are only looked at",
             ),
+            ("f(", "error: the expression ends too early"),
+            ("1[..2]", "error: a `int` has no parts in a row"),
         ],
     );
 }
@@ -150,7 +191,37 @@ fn rust() {
         Language::Rust,
         &[
             ("1 + 2", "i32 3"),
-            ("255u8 + 1", "u8 0"),
+            ("254u8 + 1", "u8 255"),
+            (
+                "255u8 + 1",
+                "error: `+` overflows `u8` here; cast to a wider type first",
+            ),
+            (
+                "2147483647 + 1",
+                "error: `+` overflows `i32` here; cast to a wider type first",
+            ),
+            ("2147483647 as i64 + 1", "i64 2147483648"),
+            (
+                "1u8 + 1i32",
+                "error: `u8` and `i32` do not mix in Rust; cast the left side with `as i32`",
+            ),
+            ("1u8 + 300", "error: 300 does not fit `u8`"),
+            ("-128i8", "i8 -128"),
+            ("1u8 << 8", "error: a shift of 8 bits by 8"),
+            ("if 1 < 2 { 3 } else { 4 }", "i32 3"),
+            ("if false {1} else if true {2} else {3}", "i32 2"),
+            ("if true {1}", "error: an `if` without `else` has no value"),
+            ("r#\"a\"b\"# == \"a\\\"b\"", "bool true"),
+            ("br\"x\" == \"x\"", "bool true"),
+            ("1e3f32", "f32 1000.0"),
+            ("0xff", "i32 255"),
+            ("3.5 % 2.0", "f64 1.5"),
+            ("(-5i32).abs()", "i32 5"),
+            ("2i32.pow(10)", "i32 1024"),
+            ("2u8.pow(8)", "error: `pow` overflows here"),
+            ("3u8.max(7)", "u8 7"),
+            ("2.25f64.sqrt()", "f64 1.5"),
+            ("255u8,x", "u8 0xff"),
             ("1_000i64", "i64 1000"),
             ("0xffu8 as i8", "i8 -1"),
             ("-1 as u8", "u8 255"),
@@ -177,8 +248,33 @@ fn rust() {
                 "error: this number does not fit 128 bits",
             ),
             ("300u8", "error: 300 does not fit `u8`"),
-            ("i128::MIN", "error: no variable `i128::MIN` here"),
+            ("i8::MIN", "i8 -128"),
+            ("u64::MAX", "u64 18446744073709551615"),
+            ("i128::MIN", "i128 -170141183460469231731687303715884105728"),
         ],
+    );
+}
+
+#[test]
+fn mistakes_are_marked() {
+    let marked = |text: &str| {
+        let mut nowhere = Nowhere(Language::C);
+        let error = Expression::parse(text, Language::C)
+            .and_then(|it| it.evaluate(&mut nowhere, Purpose::Look))
+            .expect_err(text);
+        super::with_marks(&error, text)
+    };
+    assert_eq!(
+        marked("1 + foo * 2"),
+        "no variable `foo` here\n  1 + foo * 2\n      ^^^"
+    );
+    assert_eq!(
+        marked("'é' + x"),
+        "no variable `x` here\n  'é' + x\n        ^"
+    );
+    assert_eq!(
+        marked("1 +"),
+        "the expression ends too early\n  1 +\n     ^"
     );
 }
 
@@ -248,6 +344,121 @@ fn hostile_input() {
         for text in &texts {
             let _ = show(text, language);
         }
+    }
+}
+
+/// Random tokens, and good expressions with something wrong: nothing panics, nothing hangs.
+#[test]
+fn random_input() {
+    let tokens = [
+        "1",
+        "0x",
+        "2.5",
+        "'a'",
+        "\"s\"",
+        "x",
+        "y.z",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        "<",
+        ">",
+        "+",
+        "-",
+        "*",
+        "/",
+        "%",
+        "&",
+        "|",
+        "^",
+        "~",
+        "!",
+        "++",
+        "--",
+        "->",
+        ".",
+        "::",
+        "..",
+        "..=",
+        ",",
+        "?",
+        ":",
+        "@",
+        "=",
+        "+=",
+        "<<",
+        "as",
+        "i8",
+        "if",
+        "else",
+        "sizeof",
+        "int",
+        "(int)",
+        "static_cast<",
+        "$1",
+        "$rax",
+        "len()",
+        "f(",
+        "r#\"",
+        "R\"(",
+        "raw",
+        "é",
+        "18446744073709551615",
+        "u128::MAX",
+        "-128i8",
+        "[1..",
+        "9999999999",
+    ];
+    let good = [
+        "(1 + 2) * 3 - -4 / 5 % 6 << 1",
+        "static_cast<unsigned char>(300) ? sizeof(int[3]) : 'x'",
+        "if 1 < 2 { 3u8 as i64 } else { \"a\".len() }",
+        "(int *)16 + 1, [4]x",
+        "1.5e3 + 0x1fu * 017, b",
+        "\"text\"[1..3] == R\"(ex)\"",
+    ];
+    // xorshift64: the same cases each time.
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = move |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below as u64) as usize
+    };
+    let languages = [Language::C, Language::Cpp, Language::Rust];
+    for case in 0..20_000 {
+        let text = if case % 2 == 0 {
+            (0..1 + random(12))
+                .map(|_| tokens[random(tokens.len())])
+                .collect::<Vec<_>>()
+                .join(["", " "][random(2)])
+        } else {
+            let mut text: Vec<char> = good[random(good.len())].chars().collect();
+            for _ in 0..1 + random(3) {
+                let at = random(text.len());
+                match random(3) {
+                    0 => drop(text.remove(at)),
+                    1 => text.insert(at, ['(', ')', ',', '\'', '"', '9', '.', '-'][random(8)]),
+                    _ => {
+                        let other = random(text.len());
+                        text.swap(at, other);
+                    }
+                }
+            }
+            text.into_iter().collect()
+        };
+        let language = languages[random(3)];
+        let shown = show(&text, language);
+        assert!(shown.len() < 1 << 16, "{text}");
+        let at = text.floor_char_boundary(random(text.len() + 1));
+        let (range, _) = super::complete(&mut Nowhere(language), &text, at);
+        assert!(
+            range.end == at && text.is_char_boundary(range.start),
+            "{text}"
+        );
     }
 }
 

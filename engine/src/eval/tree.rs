@@ -20,8 +20,8 @@ pub struct Node {
 pub enum Kind {
     /// A number, character or truth value of a type every program has.
     Literal(Ty, u128),
-    /// A number without a suffix: takes the type of what it meets.
-    Number(u128),
+    /// A number without a suffix: takes the type of what it meets. `true`: in decimal.
+    Number(u128, bool),
     /// A string.
     Text(Vec<u8>),
     /// A name, maybe qualified.
@@ -48,6 +48,16 @@ pub enum Kind {
     Member(Box<Node>, String),
     /// `a[b]`
     Index(Box<Node>, Box<Node>),
+    /// `1..4`, `..=3`, `2..`; only as an index.
+    Range(Option<Box<Node>>, Option<Box<Node>>, bool),
+    /// `p@10`: so many from there on.
+    Repeat(Box<Node>, Box<Node>),
+    /// `a, b`
+    Sequence(Box<Node>, Box<Node>),
+    /// `f(a, b)`, `a.f(b)`
+    Call(Box<Node>, Vec<Node>),
+    /// `++a`, `a--`; `true`: the value is the one before.
+    Step(Binary, Box<Node>, bool),
     /// `(T)x`, `x as T`
     Cast(TypeName, Box<Node>),
     /// `sizeof(T)`

@@ -27,7 +27,7 @@ const KEY: Limits = Limits {
     elements: 4,
     string: 64,
     depth: 2,
-    hex: false,
+    numbers: super::scalar::NumberFormat::Natural,
 };
 
 /// Elements between two looks at the cancel flag.

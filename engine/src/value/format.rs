@@ -150,7 +150,7 @@ impl Writer<'_> {
                     scalar,
                     &bytes,
                     value.ty.language(),
-                    self.limits.hex,
+                    self.limits.numbers,
                 );
             }
             Shape::Enumeration(ty) => self.enumeration(value, &ty)?,
@@ -382,7 +382,7 @@ impl Writer<'_> {
             match (bytes, value.raw(self.target)) {
                 (Some(scalar), Ok(bits)) => {
                     let int = Int::new(bits, scalar.size, false);
-                    scalar::write_int(&mut self.out, int, self.limits.hex);
+                    scalar::write_int(&mut self.out, int, self.limits.numbers);
                 }
                 _ => {
                     let outcome = self.value(value, depth + 1);

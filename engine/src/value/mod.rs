@@ -73,8 +73,8 @@ pub struct Limits {
     pub string: usize,
     /// Depth of nested summaries.
     pub depth: usize,
-    /// Integers in hex.
-    pub hex: bool,
+    /// How integers are written.
+    pub numbers: scalar::NumberFormat,
 }
 
 impl Default for Limits {
@@ -84,7 +84,7 @@ impl Default for Limits {
             elements: 16,
             string: 256,
             depth: 3,
-            hex: false,
+            numbers: scalar::NumberFormat::Natural,
         }
     }
 }

@@ -35,6 +35,24 @@ pub enum ScalarKind {
     Address,
 }
 
+/// How integers are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum NumberFormat {
+    /// In decimal; characters with their sign.
+    #[default]
+    Natural,
+    /// `0x1f`
+    Hex,
+    /// In decimal, characters too.
+    Decimal,
+    /// `0o17`
+    Octal,
+    /// `0b1010`
+    Binary,
+    /// As the character of that number.
+    Character,
+}
+
 /// Formats of floating point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Float {
@@ -272,7 +290,13 @@ pub fn bits_of(bytes: &[u8]) -> u128 {
 }
 
 /// Writes a scalar's text.
-pub fn write_scalar(out: &mut String, scalar: Scalar, bytes: &[u8], language: Language, hex: bool) {
+pub fn write_scalar(
+    out: &mut String,
+    scalar: Scalar,
+    bytes: &[u8],
+    language: Language,
+    numbers: NumberFormat,
+) {
     let bits = bits_of(bytes);
     let int = Int::new(bits, scalar.size, scalar.is_signed());
     match scalar.kind {
@@ -297,29 +321,37 @@ pub fn write_scalar(out: &mut String, scalar: Scalar, bytes: &[u8], language: La
         ScalarKind::Address => {
             let _ = write!(out, "{:#x}", int.bits);
         }
-        ScalarKind::Signed | ScalarKind::Unsigned => write_int(out, int, hex),
+        ScalarKind::Signed | ScalarKind::Unsigned => write_int(out, int, numbers),
         ScalarKind::SignedChar | ScalarKind::UnsignedChar => {
-            write_int(out, int, hex);
+            write_int(out, int, numbers);
+            if !matches!(numbers, NumberFormat::Natural | NumberFormat::Hex) {
+                return;
+            }
             out.push_str(" '");
             super::text::escape_byte(out, bits as u8, '\'');
             out.push('\'');
         }
-        ScalarKind::Utf => write_utf(out, int, scalar.size, language, hex),
+        ScalarKind::Utf => write_utf(out, int, scalar.size, language, numbers),
     }
 }
 
-fn write_utf(out: &mut String, int: Int, size: u8, language: Language, hex: bool) {
+fn write_utf(out: &mut String, int: Int, size: u8, language: Language, format: NumberFormat) {
     let rust = language == Language::Rust;
-    if !rust {
+    let as_number = !matches!(format, NumberFormat::Natural | NumberFormat::Character);
+    if !rust || as_number {
         write_int(
             out,
             Int {
                 signed: false,
                 ..int
             },
-            hex,
+            format,
         );
+        if !matches!(format, NumberFormat::Natural | NumberFormat::Hex) {
+            return;
+        }
         out.push_str(match size {
+            _ if rust => " ",
             1 => " u8",
             2 => " u",
             _ => " U",
@@ -340,14 +372,27 @@ fn write_utf(out: &mut String, int: Int, size: u8, language: Language, hex: bool
     }
 }
 
-/// Writes an integer in decimal or hex.
-pub fn write_int(out: &mut String, int: Int, hex: bool) {
-    let _ = if hex {
-        write!(out, "{:#x}", int.bits)
-    } else if int.signed {
-        write!(out, "{}", int.value())
-    } else {
-        write!(out, "{}", int.bits)
+/// Writes an integer.
+pub fn write_int(out: &mut String, int: Int, format: NumberFormat) {
+    let _ = match format {
+        NumberFormat::Hex => write!(out, "{:#x}", int.bits),
+        NumberFormat::Octal => write!(out, "{:#o}", int.bits),
+        NumberFormat::Binary => write!(out, "{:#b}", int.bits),
+        NumberFormat::Character => {
+            out.push('\'');
+            match u32::try_from(int.bits).ok().and_then(char::from_u32) {
+                Some(char) if int.size > 1 || char.is_ascii() => {
+                    super::text::escape_char(out, char, '\'');
+                }
+                _ => drop(write!(out, "\\x{:x}", int.bits)),
+            }
+            out.push('\'');
+            Ok(())
+        }
+        NumberFormat::Natural | NumberFormat::Decimal if int.signed => {
+            write!(out, "{}", int.value())
+        }
+        NumberFormat::Natural | NumberFormat::Decimal => write!(out, "{}", int.bits),
     };
 }
 

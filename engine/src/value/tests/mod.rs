@@ -2,6 +2,7 @@
 
 mod c;
 mod cpp;
+mod expressions;
 mod harness;
 mod noise;
 mod rust;

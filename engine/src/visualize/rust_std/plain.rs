@@ -26,7 +26,7 @@ pub(super) fn range(target: &dyn Target, value: &Value) -> Result<View, Error> {
         elements: 4,
         string: 64,
         depth: 1,
-        hex: false,
+        numbers: crate::value::scalar::NumberFormat::Natural,
     };
     let name = value.ty.name();
     let inclusive = matches!(

@@ -1,0 +1,95 @@
+//! Parts of registers by the names assembly has for them: `eax`, `al`, `r8d`.
+
+use crate::value::place::Bytes;
+use crate::value::scalar::{Float, Scalar, ScalarKind};
+use crate::value::{Place, RegisterPlace, Ty, Value};
+use dwarf::{Machine, Register, Registers};
+
+/// `$eax`, `$al`; `$xmm0` as two doubles.
+pub(crate) fn value(
+    registers: &Registers,
+    name: &str,
+    place: impl Fn(Register) -> RegisterPlace,
+) -> Option<Value> {
+    if registers.machine() != Machine::X86_64 {
+        return None;
+    }
+    let (ty, register, bytes, offset) = if let Some(number) = x86_64_vector(name) {
+        let register = Register(registers.machine().first_vector().0 + number);
+        let bits = registers.vector(register)?;
+        let double = Scalar::new(ScalarKind::Float(Float::Double), 8);
+        let ty = Ty::Builtin(double, "double").array(2);
+        (ty, register, Bytes::new(&bits.to_le_bytes()), 0)
+    } else {
+        let (whole, first, size) = x86_64(name)?;
+        let names = registers.machine().register_names();
+        let (register, _) = names.iter().find(|(_, known)| *known == whole)?;
+        let bytes = registers.get(*register)?.to_le_bytes();
+        let name = match size {
+            1 => "u8",
+            2 => "u16",
+            _ => "u32",
+        };
+        let ty = Ty::Builtin(Scalar::new(ScalarKind::Unsigned, size), name);
+        // As many bytes as are written: those behind them stay.
+        let bytes = Bytes::new(&bytes[..usize::from(first + size)]);
+        (ty, *register, bytes, first)
+    };
+    let place = Place::Register {
+        register: place(register),
+        bytes,
+        offset: u64::from(offset),
+    };
+    Some(Value::new(ty, place))
+}
+
+/// A part of a general register: the register's name, its first byte, how many bytes.
+/// `None`: x86-64 has no such name.
+fn x86_64(name: &str) -> Option<(String, u8, u8)> {
+    let whole = |letters: &str| Some(format!("r{letters}"));
+    if let Some(number) = name.strip_prefix('r')
+        && let Some(suffix) = number.find(|it: char| it.is_ascii_alphabetic())
+        && suffix > 0
+    {
+        let size = match &number[suffix..] {
+            "d" => 4,
+            "w" => 2,
+            "b" | "l" => 1,
+            _ => return None,
+        };
+        return Some((format!("r{}", &number[..suffix]), 0, size));
+    }
+    let (register, first, size) = match name {
+        "eax" | "ebx" | "ecx" | "edx" | "esi" | "edi" | "ebp" | "esp" => (whole(&name[1..]), 0, 4),
+        "ax" | "bx" | "cx" | "dx" | "si" | "di" | "bp" | "sp" => (whole(name), 0, 2),
+        "al" | "bl" | "cl" | "dl" => (whole(&format!("{}x", &name[..1])), 0, 1),
+        "ah" | "bh" | "ch" | "dh" => (whole(&format!("{}x", &name[..1])), 1, 1),
+        "sil" | "dil" | "bpl" | "spl" => (whole(&name[..2]), 0, 1),
+        _ => return None,
+    };
+    Some((register?, first, size))
+}
+
+/// The number of a vector register by its name.
+fn x86_64_vector(name: &str) -> Option<u16> {
+    let number = name.strip_prefix("xmm")?.parse().ok()?;
+    (number < 16).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::x86_64;
+
+    #[test]
+    fn names() {
+        let part = |name| x86_64(name).map(|(of, first, size)| format!("{of}+{first}:{size}"));
+        assert_eq!(part("eax").as_deref(), Some("rax+0:4"));
+        assert_eq!(part("dil").as_deref(), Some("rdi+0:1"));
+        assert_eq!(part("bh").as_deref(), Some("rbx+1:1"));
+        assert_eq!(part("si").as_deref(), Some("rsi+0:2"));
+        assert_eq!(part("r10d").as_deref(), Some("r10+0:4"));
+        for none in ["rax", "r8", "xl", "", "r", "ed"] {
+            assert_eq!(part(none), None, "{none}");
+        }
+    }
+}

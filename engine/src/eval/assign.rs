@@ -1,0 +1,187 @@
+//! Assignments: `a = b`, `a += b`, `++a`, and what requests assign.
+
+use super::convert;
+use super::run::{At, DEREFERENCES, Run, enumerator, error, inner};
+use super::tree::{Binary, Kind, Node};
+use super::{Purpose, arith};
+use crate::error::Error;
+use crate::value::place::Bytes;
+use crate::value::{Place, PointerKind, Shape, Ty, Value, members};
+use dwarf::Variant;
+
+impl Run<'_> {
+    pub(super) fn assignment(
+        &mut self,
+        operator: Option<Binary>,
+        left: &Node,
+        right: &Node,
+        node: &Node,
+    ) -> Result<Value, Error> {
+        self.may_change(node)?;
+        let to = self.evaluate(left)?;
+        match operator {
+            None => self.assign(&to, right),
+            Some(operator) => {
+                let value = self.binary(operator, left, right, node)?;
+                self.store(&to, &self.wrapped(&to, value)).at(node)
+            }
+        }
+    }
+
+    fn may_change(&self, node: &Node) -> Result<(), Error> {
+        match self.purpose {
+            Purpose::Look => Err(error(
+                "an assignment is not possible here, where values are only looked at",
+                &node.span,
+            )),
+            Purpose::Change => Ok(()),
+        }
+    }
+
+    /// `++a` and `a--`; `before`: the value is the one there was.
+    pub(super) fn step(
+        &mut self,
+        operator: Binary,
+        operand: &Node,
+        before: bool,
+        node: &Node,
+    ) -> Result<Value, Error> {
+        self.may_change(node)?;
+        let to = self.evaluate(operand)?;
+        let target = self.context.as_target();
+        let was = to.referent(target)?;
+        let was = Value::new(
+            was.ty.clone(),
+            Place::Bytes(Bytes::new(&was.bytes(target)?)),
+        );
+        let one = arith::literal(1, true, self.language);
+        let next = self.binary_of(operator, (&was, operand), (&one, node), node)?;
+        let now = self.store(&to, &self.wrapped(&to, next)).at(node)?;
+        Ok(if before { was } else { now })
+    }
+
+    /// C's `+=` and `++` convert what they have computed to the type of the place.
+    fn wrapped(&self, to: &Value, value: Value) -> Value {
+        if self.language == dwarf::Language::Rust || to.bits.is_some() {
+            return value;
+        }
+        let ty = match to.ty.shape() {
+            Shape::Pointer(of, PointerKind::Reference) => of,
+            _ => to.ty.clone(),
+        };
+        match ty.shape() {
+            Shape::Scalar(_) => convert::cast(self.context, &ty, &value).unwrap_or(value),
+            _ => value,
+        }
+    }
+
+    /// Assigns the value of a node to a place.
+    ///
+    /// # Errors
+    /// The value does not fit, or there is no place to write to.
+    pub fn assign(&mut self, to: &Value, node: &Node) -> Result<Value, Error> {
+        if let Some(now) = self.assign_variant(to, node)? {
+            return Ok(now);
+        }
+        let value = self.evaluate_as(node, &to.ty)?;
+        self.store(to, &value).at(node)
+    }
+
+    /// `None`, `Shape::Empty`, `Some(3)` for a Rust enum with data: its tag, and what the
+    /// variant has in its one field. What was there is not dropped.
+    fn assign_variant(&mut self, to: &Value, node: &Node) -> Result<Option<Value>, Error> {
+        let Shape::Composite(ty) = to.ty.shape() else {
+            return Ok(None);
+        };
+        let (name, payload) = match &inner(node).kind {
+            Kind::Name(name) => (name, None),
+            Kind::Call(function, arguments) => match (&inner(function).kind, &arguments[..]) {
+                (Kind::Name(name), [payload]) => (name, Some(payload)),
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let Some(part) = ty.composite().and_then(|it| it.variants.as_ref()) else {
+            return Ok(None);
+        };
+        if payload.is_none() && self.context.variable(name)?.is_some() {
+            return Ok(None);
+        }
+        let name = members::last_component(name);
+        let holder = |it: &Variant| it.members.first().cloned();
+        let found = part
+            .variants
+            .iter()
+            .find_map(|it| holder(it).filter(|it| it.name == name).map(|at| (it, at)));
+        let Some((variant, holder)) = found else {
+            return Ok(None);
+        };
+        let target = self.context.as_target();
+        let held = members::member(target, to, &ty, &holder)?;
+        let field = members::find(target, &held, "0")?;
+        match (&field, payload) {
+            (Some(field), Some(payload)) => {
+                self.assign(field, payload)?;
+            }
+            (None, None) if members::names(target, &held).is_empty() => {}
+            _ => {
+                let what = match payload {
+                    Some(_) => "has not one field without a name",
+                    None => "has fields; assign to them, or give its one field as `Variant(value)`",
+                };
+                return Err(error(format!("`{name}` {what}"), &node.span));
+            }
+        }
+        match (&part.discriminant, &variant.values[..]) {
+            (Some(tag), [(low, high)]) if low == high => {
+                let target = self.context.as_target();
+                let tag = members::member(target, to, &ty, tag)?;
+                let size = tag.ty.size().unwrap_or(0).min(16) as usize;
+                convert::store(self.context, &tag, &low.to_le_bytes()[..size])?;
+            }
+            // What its field holds tells it from the others.
+            (_, []) if field.is_some() => {}
+            (None, _) => {}
+            _ => {
+                return Err(error(
+                    format!("`{name}` is told by more than one value of its tag"),
+                    &node.span,
+                ));
+            }
+        }
+        let place = match &to.place {
+            Place::Memory(addr, _) => Place::Memory(*addr, None),
+            other => other.clone(),
+        };
+        Ok(Some(Value::new(to.ty.clone(), place)))
+    }
+
+    pub(super) fn store(&mut self, to: &Value, value: &Value) -> Result<Value, Error> {
+        let target = self.context.as_target();
+        let mut to = to.clone();
+        for _ in 0..DEREFERENCES {
+            match to.ty.shape() {
+                Shape::Pointer(of, PointerKind::Reference) => to = to.pointee(target, of)?,
+                Shape::Pointer(of, PointerKind::Owned)
+                    if !matches!(value.ty.shape(), Shape::Pointer(..)) =>
+                {
+                    to = to.pointee(target, of)?;
+                }
+                _ => break,
+            }
+        }
+        let value = value.referent(target)?;
+        let bytes = convert::encode(target, &to, &value)?;
+        convert::store(self.context, &to, &bytes)
+    }
+
+    /// Evaluates a node that is to become a `ty`: there a bare name may be an enumerator.
+    pub(super) fn evaluate_as(&mut self, node: &Node, ty: &Ty) -> Result<Value, Error> {
+        if let Kind::Name(name) = &inner(node).kind
+            && let Some(value) = enumerator(ty, name)
+        {
+            return Ok(value);
+        }
+        self.evaluate(node)
+    }
+}
