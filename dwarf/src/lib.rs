@@ -70,7 +70,9 @@ pub use function::{Function, FunctionFrame, InlinedSubroutine, Scope, ScopeKind}
 pub use keep::finish_keeping;
 pub use location::{CallerFrame, FrameContext, Location, Piece};
 pub use memory::{Memory, Unreadable};
-pub use module::{DieRef, Language, Machine, Module, Segment, SymbolStatus, demangle};
+pub use module::{
+    DieRef, Language, Machine, Module, Segment, SymbolStatus, ThreadStorage, demangle,
+};
 pub use register::{Register, Registers};
 pub use source::{LineLocation, LineRow, SourceFile, SourceLocation};
 pub use symbol::{Symbol, SymbolKind};

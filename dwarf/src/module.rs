@@ -80,6 +80,17 @@ pub struct Segment {
     pub writable: bool,
 }
 
+/// What each thread has a copy of (`PT_TLS`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ThreadStorage {
+    /// Where the initial values are.
+    pub addr: FileAddr,
+    /// Bytes of a copy.
+    pub size: u64,
+    /// Alignment of a copy in bytes, as the file says: 0 and 1 are none.
+    pub align: u64,
+}
+
 /// Bytes of debug info from which on the name index is worth a file.
 const WORTH_KEEPING: u64 = 4 << 20;
 
@@ -346,6 +357,11 @@ impl Module {
     /// `PT_DYNAMIC`.
     pub fn dynamic(&self) -> Option<FileAddr> {
         self.image.dynamic
+    }
+
+    /// What each thread has a copy of.
+    pub fn thread_storage(&self) -> Option<ThreadStorage> {
+        self.image.thread_storage
     }
 
     /// `PT_INTERP`.

@@ -7,7 +7,7 @@
 use crate::addr::{AddrRange, FileAddr};
 use crate::compressed::Compressed;
 use crate::error::Error;
-use crate::module::{Machine, Segment};
+use crate::module::{Machine, Segment, ThreadStorage};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -16,6 +16,7 @@ const PT_LOAD: u32 = 1;
 const PT_DYNAMIC: u32 = 2;
 const PT_INTERP: u32 = 3;
 const PT_NOTE: u32 = 4;
+const PT_TLS: u32 = 7;
 const PT_GNU_EH_FRAME: u32 = 0x6474_e550;
 const SHT_NOBITS: u32 = 8;
 const SHF_ALLOC: u64 = 2;
@@ -36,6 +37,7 @@ pub(crate) struct Image {
     pub(crate) segments: Vec<Segment>,
     pub(crate) program_headers: Option<FileAddr>,
     pub(crate) dynamic: Option<FileAddr>,
+    pub(crate) thread_storage: Option<ThreadStorage>,
     pub(crate) interpreter: Option<PathBuf>,
     pub(crate) build_id: Option<&'static [u8]>,
     /// `PT_GNU_EH_FRAME`: address and file range of `.eh_frame_hdr`.
@@ -150,6 +152,7 @@ impl Image {
             segments: Vec::new(),
             program_headers: None,
             dynamic: None,
+            thread_storage: None,
             interpreter: None,
             build_id: None,
             eh_frame_hdr: None,
@@ -182,9 +185,10 @@ impl Image {
                     u64_at(self.data, at + 16)?,
                     u64_at(self.data, at + 32)?,
                     u64_at(self.data, at + 40)?,
+                    u64_at(self.data, at + 48)?,
                 ))
             };
-            let Some((kind, flags, offset, vaddr, filesz, memsz)) = fields() else {
+            let Some((kind, flags, offset, vaddr, filesz, memsz, align)) = fields() else {
                 break;
             };
             match kind {
@@ -204,6 +208,13 @@ impl Image {
                     });
                 }
                 PT_DYNAMIC => self.dynamic = Some(FileAddr(vaddr)),
+                PT_TLS => {
+                    self.thread_storage = Some(ThreadStorage {
+                        addr: FileAddr(vaddr),
+                        size: memsz,
+                        align,
+                    });
+                }
                 PT_INTERP => {
                     use std::os::unix::ffi::OsStrExt;
                     self.interpreter = slice(self.data, offset, filesz).map(|bytes| {

@@ -190,7 +190,15 @@ impl FrameScope<'_> {
             }
         };
         let caller = |level| self.caller(level);
-        let location = module.locate(
+        let no_storage = std::cell::OnceCell::new();
+        let tls = |offset| match self.thread_storage(bias) {
+            Ok(block) => Some(block + offset),
+            Err(error) => {
+                let _ = no_storage.set(error);
+                None
+            }
+        };
+        let located = module.locate(
             variable,
             &FrameContext {
                 memory: &self.memory,
@@ -199,10 +207,14 @@ impl FrameScope<'_> {
                 pc,
                 bias,
                 function,
-                tls: &|_| None,
+                tls: &tls,
                 caller: &caller,
             },
-        )?;
+        );
+        let location = match (located, no_storage.into_inner()) {
+            (Err(_), Some(error)) => return Err(error),
+            (located, _) => located?,
+        };
         Ok(Value::from_location(
             module,
             bias,
@@ -211,6 +223,18 @@ impl FrameScope<'_> {
             registers,
             key,
         ))
+    }
+
+    /// Where this thread's copy of the thread-local variables of an image begins.
+    fn thread_storage(&self, bias: LoadBias) -> Result<LoadAddr, Error> {
+        let place = self.frame.ok_or_else(|| {
+            Error::Unsupported("each thread has its own: choose a stack frame of one".into())
+        })?;
+        let mut images = self.modules.loaded.iter();
+        let image = images.find(|loaded| loaded.bias == bias);
+        let image = image.ok_or_else(|| Error::Unsupported("the image is gone".into()))?;
+        let registers = &place.physical.registers;
+        crate::tls::block(self.modules, &self.memory, registers, image)
     }
 
     /// The frame's caller at level 0, that one's caller at level 1, and so on.

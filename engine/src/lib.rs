@@ -21,6 +21,7 @@ mod plan;
 mod process;
 pub mod stack;
 mod thread;
+mod tls;
 pub mod value;
 pub mod visualize;
 

@@ -246,6 +246,21 @@ impl Modules {
         None
     }
 
+    /// The loader's entry for the image that is loaded with a bias.
+    pub fn link_map(&self, memory: &dyn Memory, bias: LoadBias) -> Option<LoadAddr> {
+        let debug = self.debug_structure(memory)?;
+        let mut entry = memory.read_uint(debug + 8, 8).ok()?;
+        for _ in 0..MOST_IMAGES {
+            // struct link_map, as in `refresh`.
+            let map = LoadAddr(entry);
+            if entry == 0 || LoadBias(memory.read_uint(map, 8).ok()?) == bias {
+                return (entry != 0).then_some(map);
+            }
+            entry = memory.read_uint(map + 24, 8).ok()?;
+        }
+        None
+    }
+
     /// Reads the loader's list and follows it. Nothing changes while the list is in flux.
     pub fn refresh(&mut self, memory: &dyn Memory) -> Change {
         let mut change = Change::default();

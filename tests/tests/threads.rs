@@ -3,7 +3,7 @@
 use std::env;
 
 use serde_json::{Value, json};
-use stillpoint_tests::{DapClient, Fixture};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
 
 /// How often the race is run: `STILLPOINT_RUNS=100` for the full proof.
 fn runs() -> usize {
@@ -181,4 +181,44 @@ fn stepping_where_all_hit_the_line() {
     client.wait_event("terminated");
     assert_eq!(client.output("stdout").trim_end(), "total 30");
     client.disconnect();
+}
+
+/// Of the program, of a library, and of one opened later, whose copies are made when a thread
+/// first asks for its own.
+#[test]
+fn each_thread_has_its_own() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let Some(fixture) = Fixture::build("c/thread_local.c", Flags::new(compiler)) else {
+            continue;
+        };
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({}));
+        client.set_breakpoints(&fixture, &["opened", "set", "worker", "worker_end"]);
+        client.configure();
+        for (marker, own, linked, plugin) in [
+            ("opened", "1", "10", None),
+            ("set", "5", "10", Some("20")),
+            ("worker", "2", "11", None),
+            ("worker_end", "2", "11", Some("21")),
+        ] {
+            client.expect_stopped("breakpoint");
+            client.expect_line(&fixture, marker);
+            assert_eq!(client.evaluate("own"), own, "{marker}");
+            assert_eq!(client.evaluate("linked_own"), linked, "{marker}");
+            assert_eq!(client.evaluate("small"), "109 'm'", "{marker}");
+            match (plugin, client.try_evaluate("plugin_own")) {
+                (Some(plugin), shown) => assert_eq!(shown.as_deref(), Ok(plugin), "{marker}"),
+                (None, shown) => {
+                    let said = shown.expect_err(marker);
+                    assert!(
+                        said.contains("the thread has no storage for it yet"),
+                        "{said}"
+                    );
+                }
+            }
+            client.continue_();
+        }
+        assert_eq!(client.expect_exit(), 0);
+        client.disconnect();
+    }
 }

@@ -150,7 +150,7 @@ fn responses() {
     let frame = StackFrame {
         id: 1,
         name: "main".to_owned(),
-        source: Some(source()),
+        source: Some(source().into()),
         line: 1,
         column: 0,
         instruction_pointer_reference: "0x1".to_owned(),

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// A source file.
 #[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq, Eq)]
@@ -250,7 +251,7 @@ pub struct StackFrame {
     pub name: String,
     /// The file.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub source: Option<Source>,
+    pub source: Option<Rc<Source>>,
     /// The line; 0 without a source.
     pub line: i64,
     /// The column; 0 without a source.

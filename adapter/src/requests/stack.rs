@@ -3,13 +3,15 @@
 use crate::error::RequestError;
 use crate::handles::ScopeKind;
 use crate::protocol::{
-    Capabilities, FrameHint, Scope, ScopesArguments, ScopesResponse, StackFrame,
+    Capabilities, FrameHint, Scope, ScopesArguments, ScopesResponse, Source, StackFrame,
     StackTraceArguments, StackTraceResponse,
 };
 use crate::requests::execution::thread_id;
 use crate::routes::Request;
 use crate::session::Session;
-use engine::{Frame, FrameKind};
+use engine::{Frame, FrameKind, SourceFile};
+use std::rc::Rc;
+use std::sync::Arc;
 
 /// How many more frames a client is told of while the stack's end has not been seen.
 const UNSEEN: usize = 20;
@@ -37,18 +39,35 @@ impl Request for StackTrace {
         let stack = session.debugger.stack(thread, start, levels)?;
         let seen = start.saturating_add(stack.frames.len());
         let frames = stack.frames.into_iter();
+        let mut last = None;
         Ok(StackTraceResponse {
-            stack_frames: frames.map(|frame| describe(session, frame)).collect(),
+            stack_frames: frames
+                .map(|frame| describe(session, frame, &mut last))
+                .collect(),
             total_frames: stack.total.unwrap_or(seen.saturating_add(UNSEEN)),
         })
     }
 }
 
-fn describe(session: &mut Session, frame: Frame) -> StackFrame {
+/// The source of the frame before, which mostly is that of the next one too.
+type LastSource = Option<(Arc<SourceFile>, Rc<Source>)>;
+
+fn source_of(session: &mut Session, file: &Arc<SourceFile>, last: &mut LastSource) -> Rc<Source> {
+    if let Some((known, source)) = last
+        && Arc::ptr_eq(known, file)
+    {
+        return Rc::clone(source);
+    }
+    let source = Rc::new(session.sources.of(&file.path, &session.client));
+    *last = Some((Arc::clone(file), Rc::clone(&source)));
+    source
+}
+
+fn describe(session: &mut Session, frame: Frame, last: &mut LastSource) -> StackFrame {
     let id = session.handles.frame_id(frame.key);
     let (source, line, column) = match &frame.location {
         Some(location) => (
-            Some(session.sources.of(&location.file.path, &session.client)),
+            Some(source_of(session, &location.file, last)),
             session.client.line_out(location.line),
             session.client.column_out(location.column),
         ),
