@@ -548,6 +548,7 @@ impl DebugInfo {
                 let mut variant = Variant {
                     values: Vec::new(),
                     members: Vec::new(),
+                    line: None,
                 };
                 if let Some(value) = child.attr_value(gimli::DW_AT_discr_value) {
                     variant
@@ -560,6 +561,9 @@ impl DebugInfo {
                 if let Some(mut members) = Children::of(unit, child)? {
                     while let Some(member) = members.next()? {
                         if member.tag() == gimli::DW_TAG_member {
+                            let line = member.attr_value(gimli::DW_AT_decl_line);
+                            let line = line.and_then(|line| line.udata_value());
+                            variant.line = variant.line.or(line.and_then(|it| it.try_into().ok()));
                             let member = self.read_member(unit, member);
                             let name = member.as_ref().map_or(0, |member| member.name.len());
                             members.take(size_of::<Member>() + name)?;

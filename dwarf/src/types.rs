@@ -207,6 +207,8 @@ pub struct Variant {
     pub values: Vec<(i128, i128)>,
     /// Its members; rustc makes exactly one, named like the variant.
     pub members: Vec<Member>,
+    /// The line that its first member says it is from: of a coroutine, where it waits.
+    pub line: Option<u32>,
 }
 
 /// An enumeration.

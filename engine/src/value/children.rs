@@ -351,7 +351,7 @@ fn member_children(
                 }
             }
             Part::Member(member) => {
-                let name = members::tuple_index(&member.name).unwrap_or(&member.name);
+                let name = members::shown_name(&member.name);
                 let value = members::member(target, object, ty, member);
                 Child {
                     name: name.to_owned(),

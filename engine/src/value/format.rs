@@ -586,7 +586,7 @@ impl Writer<'_> {
             " {"
         });
         self.members(value, &whole, ty, depth, &|part| match part {
-            Part::Member(member) if !tuple => format!("{}: ", member.name),
+            Part::Member(member) if !tuple => format!("{}: ", members::shown_name(&member.name)),
             _ => String::new(),
         });
         self.out.push(if tuple { ')' } else { '}' });

@@ -204,7 +204,7 @@ fn find_within(
         return Ok(None);
     }
     for part in &composite.members {
-        if part.name == name || tuple_index(&part.name) == Some(name) {
+        if part.name == name || shown_name(&part.name) == name {
             return member(target, object, &ty, part).map(Some);
         }
     }
@@ -247,12 +247,18 @@ pub fn names(target: &dyn Target, object: &Value) -> Vec<String> {
     }
     let _ = parts(target, object, &ty, &mut |_, _, part| {
         if let Part::Member(member) | Part::Static(member) = part {
-            let name = tuple_index(&member.name).unwrap_or(&member.name);
+            let name = shown_name(&member.name);
             names.push(name.to_owned());
         }
         Ok(())
     });
     names
+}
+
+/// A member's name as the source has it: a tuple's index, a closure's captured variable.
+pub fn shown_name(name: &str) -> &str {
+    let captured = || name.strip_prefix("_ref__").filter(|name| !name.is_empty());
+    tuple_index(name).or_else(captured).unwrap_or(name)
 }
 
 /// `0` of rustc's member name `__0`.
@@ -333,6 +339,15 @@ pub fn active_variant(
         return Err(Error::Unsupported("<no variant>".into()));
     };
     let payload = member(target, object, ty, holder)?;
+    // The states of coroutines (`async`) are numbered, and their structs have the names.
+    if holder.name.bytes().all(|byte| byte.is_ascii_digit()) {
+        let mut name = last_component(&payload.ty.name()).to_owned();
+        let line = chosen.and_then(|variant| variant.line);
+        if let (true, Some(line)) = (name.starts_with("Suspend"), line) {
+            name.push_str(&format!(" at line {line}"));
+        }
+        return Ok(Some((name, payload)));
+    }
     Ok(Some((holder.name.clone(), payload)))
 }
 

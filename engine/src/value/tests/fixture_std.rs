@@ -2,6 +2,9 @@
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::ffi::{CStr, CString, OsString};
 use std::io::Write;
 use std::net::*;
@@ -38,6 +41,35 @@ pub struct Everything {
     dyn_ref: &'static dyn Speak, dyn_box: Box<dyn Speak>, dyn_rc: Rc<dyn Speak>, dyn_aligned: Arc<dyn Speak>, dyn_loud: Box<dyn Speak>, dyn_number: Box<dyn Speak>, dyn_many: Vec<Box<dyn Speak>>,
     function: fn(i32) -> i32, words: Option<Rc<str>>, entry: Option<Box<HashMap<u8, u8>>>, nested: HashMap<u8, Vec<Option<Rc<Point>>>>, pair: (Duration, Ipv4Addr),
     map_of_sets: BTreeMap<u8, HashSet<u8>>, keyed_by_point: BTreeMap<(u8, u8), u8>, null: std::ptr::NonNull<i32>,
+    unresumed: Task, suspended: Task, returned: Task, closure: Box<dyn Fn(i32) -> i32>, owning_closure: Box<dyn Fn() -> usize>,
+}
+type Task = Pin<Box<dyn Future<Output = u32>>>;
+struct Later(u32);
+impl Future for Later {
+    type Output = u32;
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<u32> {
+        if self.0 == 0 { return Poll::Ready(7); }
+        self.0 -= 1;
+        Poll::Pending
+    }
+}
+async fn inner(text: String, n: u32) -> u32 {
+    let local = n + 1;
+    let got = Later(2).await;
+    got + local + text.len() as u32
+}
+async fn outer(a: u32) -> u32 {
+    let kept = a * 2;
+    let first = inner("hi".to_string(), kept).await;
+    kept + first
+}
+struct Nobody;
+impl std::task::Wake for Nobody { fn wake(self: Arc<Self>) {} }
+fn polled(times: usize) -> Task {
+    let mut task: Task = Box::pin(outer(3));
+    let waker = Arc::new(Nobody).into();
+    for _ in 0..times { let _ = task.as_mut().poll(&mut Context::from_waker(&waker)); }
+    task
 }
 static POINT: Point = Point { x: 1, y: 2 };
 static NUMBERS: [i32; 3] = [1, 2, 3];
@@ -62,6 +94,8 @@ fn main() {
     let _ = once_set.set(Point { x: 7, y: 8 });
     let once_lock = OnceLock::new();
     let _ = once_lock.set("set".to_string());
+    let captured: &'static i32 = &NUMBERS[2];
+    let owned = "owned".to_string();
     let all = Everything {
         os: "os".into(), path: "/a/b".into(), path_ref: Path::new("/c"), c_string: CString::new("c string").unwrap(), c_str: CStr::from_bytes_with_nul(b"c str\0").unwrap(), rc_text: "shared".into(), arc_path: Path::new("/d").into(),
         deque: (1..4).collect(), wrapped, empty_deque: VecDeque::new(), list: ["one", "two", "three"].map(String::from).into_iter().collect(), empty_list: LinkedList::new(), heap: [1, 3, 2].into_iter().collect(),
@@ -78,6 +112,7 @@ fn main() {
         dyn_ref: &POINT, dyn_box: Box::new(Point { x: 3, y: 4 }), dyn_rc: Rc::new(Point { x: 5, y: 6 }), dyn_aligned: Arc::new(Aligned(64)), dyn_loud: Box::new(Loud { name: "loud".into() }), dyn_number: Box::new(17), dyn_many: vec![Box::new(18), Box::new(Point { x: 0, y: 1 })],
         function: twice, words: Some("rc".into()), entry: Some(Box::new([(1, 2)].into_iter().collect())), nested: [(1, vec![None, Some(Rc::new(Point { x: 1, y: 2 }))])].into_iter().collect(), pair: (Duration::from_secs(3), Ipv4Addr::new(1, 1, 1, 1)),
         map_of_sets: [(1, [2].into_iter().collect())].into_iter().collect(), keyed_by_point: [((1, 2), 3)].into_iter().collect(), null: std::ptr::NonNull::dangling(),
+        unresumed: polled(0), suspended: polled(1), returned: polled(3), closure: Box::new(|x| x + *captured), owning_closure: Box::new(move || owned.len()),
     };
     unsafe {
         ALL = Some(Box::new(all));

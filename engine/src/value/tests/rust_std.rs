@@ -126,6 +126,27 @@ fn texts() {
 }
 
 #[test]
+fn coroutines_and_closures() {
+    each(|program| {
+        program.check(&[
+            ("unresumed", "Unresumed {a: 3}"),
+            ("returned", "~Returned"),
+            ("suspended", "~Suspend0 at line 63 {"),
+            ("suspended", "~kept: 6"),
+            ("suspended.kept", "6"),
+            ("suspended.__awaitee", "~Suspend0 at line 58 {"),
+            ("suspended.__awaitee.text", "\"hi\""),
+            ("suspended.__awaitee.__awaitee", "Later(1)"),
+            ("closure", "~captured: 3"),
+            ("closure.captured", "3"),
+            ("owning_closure.owned", "\"owned\""),
+        ]);
+        let lines = program.opened("suspended");
+        assert!(lines.contains(&"kept = 6".to_owned()), "{lines:?}");
+    });
+}
+
+#[test]
 fn children() {
     each(|program| {
         for (name, expected) in [
