@@ -3,7 +3,7 @@
 
 use crate::error::RequestError;
 use engine::value::scalar::NumberFormat;
-use engine::{FrameKey, SourceLocation, Value};
+use engine::{FrameKey, RegisterGroup, SourceLocation, Value};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -16,8 +16,8 @@ pub enum Container {
     Returned(FrameKey),
     /// The variables of a frame's unit.
     Globals(FrameKey),
-    /// A frame's registers.
-    Registers(FrameKey),
+    /// A part of a frame's registers.
+    Registers(FrameKey, RegisterGroup),
     /// A value's children.
     Value(Opened),
     /// Some of a value's indexed children, for clients that cannot page.
@@ -158,7 +158,7 @@ impl Handles {
                 ScopeKind::Locals => Container::Locals(frame),
                 ScopeKind::Returned => Container::Returned(frame),
                 ScopeKind::Globals => Container::Globals(frame),
-                ScopeKind::Registers => Container::Registers(frame),
+                ScopeKind::Registers => Container::Registers(frame, RegisterGroup::General),
             })
         });
         i64::from(*id)

@@ -1,7 +1,7 @@
 //! One frame as the evaluator sees it: its variables, its registers, the process's memory.
 
 use crate::arch::register_parts;
-use crate::debugger::Debugger;
+use crate::debugger::{Debugger, RegisterGroup};
 use crate::error::Error;
 use crate::eval::EvalContext;
 use crate::memory::{PageCache, ProcessMemory};
@@ -335,27 +335,58 @@ impl FrameScope<'_> {
         Some(self.frame?.physical.address.lookup())
     }
 
-    /// The registers, as far as they are known.
-    pub fn registers(&self) -> Vec<Named> {
+    /// A part of the registers, as far as they are known; the upper halves of the vector
+    /// registers are the thread's.
+    pub fn register_group(&self, group: RegisterGroup, uppers: Option<Vec<u128>>) -> Vec<Named> {
         let Some(place) = self.frame else {
             return Vec::new();
         };
         let registers = &place.physical.registers;
-        registers
-            .machine()
-            .register_names()
-            .iter()
-            .filter_map(|(register, name)| {
-                let value = registers.get(*register)?;
-                Some(Named {
-                    name: (*name).to_owned(),
-                    expression: Some(format!("${name}")),
-                    value: Ok(self.register_value(place, *register, name, value)),
-                    is_parameter: false,
-                    declaration: None,
-                })
-            })
-            .collect()
+        let at = |register| RegisterPlace {
+            thread: place.key.thread,
+            level: place.index,
+            register,
+        };
+        let named = |name: &str, value: Value, is_expression: bool| Named {
+            name: name.to_owned(),
+            expression: is_expression.then(|| format!("${name}")),
+            value: Ok(value),
+            is_parameter: false,
+            declaration: None,
+        };
+        match group {
+            RegisterGroup::General | RegisterGroup::Segment => {
+                let wanted = group == RegisterGroup::Segment;
+                let names = registers.machine().register_names().iter();
+                let names = names.filter(|(_, name)| register_parts::is_segment(name) == wanted);
+                let known = names.filter_map(|(register, name)| {
+                    let value = registers.get(*register)?;
+                    let value = self.register_value(place, *register, name, value);
+                    Some(named(name, value, true))
+                });
+                known.collect()
+            }
+            RegisterGroup::Flags => register_parts::flags(registers, at)
+                .into_iter()
+                .map(|(name, value)| named(name, value, false))
+                .collect(),
+            RegisterGroup::Vector => {
+                let mut found = Vec::new();
+                for number in 0..32 {
+                    let name = format!("xmm{number}");
+                    if let Some(value) = register_parts::value(registers, &name, at) {
+                        found.push(named(&name, value, true));
+                    }
+                }
+                let whole = register_parts::wide_vectors(registers, &uppers.unwrap_or_default());
+                let whole = (0..).zip(whole);
+                found.extend(whole.map(|(number, value)| {
+                    let name = format!("ymm{number}");
+                    named(&name, value, false)
+                }));
+                found
+            }
+        }
     }
 
     fn register_value(

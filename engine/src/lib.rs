@@ -30,8 +30,8 @@ pub use breakpoint::{
     SourceBreakpoint,
 };
 pub use debugger::{
-    Debugger, Evaluated, Granularity, Launch, ModuleId, ModuleInfo, Reading, State, StdioTarget,
-    StepKind, ThreadInfo, Wait,
+    Debugger, Evaluated, Granularity, Launch, ModuleId, ModuleInfo, Reading, RegisterGroup, State,
+    StdioTarget, StepKind, ThreadInfo, Wait,
 };
 pub use dwarf::{Language, LoadAddr, SourceFile, SourceLocation, SymbolStatus, finish_keeping};
 pub use error::Error;

@@ -170,3 +170,42 @@ fn what_a_function_returned_is_shown_behind_it() {
         assert_eq!(returned(&mut client), None, "void");
     }
 }
+
+#[test]
+fn registers_come_in_groups() {
+    let Some(fixture) = matrix("c/globals.c")
+        .into_iter()
+        .find_map(|flags| Fixture::build("c/globals.c", flags))
+    else {
+        return;
+    };
+    let mut client = DapClient::stopped_at(&fixture, "main");
+    let registers = scope(&mut client, "Registers");
+    let rip = variable(&mut client, &registers, "rip");
+    assert_eq!(rip["evaluateName"], "$rip");
+    let segments = variable(&mut client, &registers, "Segments");
+    variable(&mut client, &segments, "fs_base");
+    let flags = variable(&mut client, &registers, "Flags");
+    let carry = "CF (carry)";
+    for value in ["true", "false", "true"] {
+        client.ask(
+            "setVariable",
+            json!({
+                "variablesReference": flags["variablesReference"], "name": carry, "value": value,
+            }),
+        );
+        assert_eq!(variable(&mut client, &flags, carry)["value"], value);
+        let bit = client.evaluate("$rflags & 1");
+        assert_eq!(bit, if value == "true" { "1" } else { "0" });
+    }
+    let vectors = variable(&mut client, &registers, "Vectors");
+    let xmm = variable(&mut client, &vectors, "xmm0");
+    let halves = client.variables(xmm["variablesReference"].as_i64().unwrap());
+    assert_eq!(halves.len(), 2);
+    let has_avx = std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|it| it.contains(" avx "));
+    if has_avx {
+        let ymm = variable(&mut client, &vectors, "ymm15");
+        let quarters = client.variables(ymm["variablesReference"].as_i64().unwrap());
+        assert_eq!(quarters.len(), 4);
+    }
+}

@@ -11,7 +11,7 @@ use crate::routes::Request;
 use crate::session::Session;
 use engine::value::ChildPath;
 use engine::value::scalar::NumberFormat;
-use engine::{Child, FrameKey, Limits, Named, Presentation, Value, Which};
+use engine::{Child, FrameKey, Limits, Named, Presentation, RegisterGroup, Value, Which};
 use std::ops::Range;
 
 /// Indexed children that a client which cannot page gets at once, and the parts into which
@@ -51,9 +51,13 @@ impl Request for Variables {
                 let globals = session.debugger.globals(frame)?;
                 scope(session, frame, globals, &arguments, &limits)?
             }
-            Container::Registers(frame) => {
-                let registers = session.debugger.registers(frame)?;
-                scope(session, frame, registers, &arguments, &limits)?
+            Container::Registers(frame, group) => {
+                let registers = session.debugger.registers(frame, group)?;
+                let mut variables = scope(session, frame, registers, &arguments, &limits)?;
+                if group == RegisterGroup::General {
+                    variables.extend(register_groups(session, frame)?);
+                }
+                variables
             }
             Container::Value(of) => {
                 let all_of_it = arguments.count.unwrap_or(0) <= 0 && arguments.filter.is_none();
@@ -138,6 +142,32 @@ fn scope(
             },
         )
         .collect()
+}
+
+/// The other registers of a frame, to be opened.
+fn register_groups(session: &mut Session, frame: FrameKey) -> Result<Vec<Variable>, RequestError> {
+    let groups = [
+        ("Flags", RegisterGroup::Flags),
+        ("Segments", RegisterGroup::Segment),
+        ("Vectors", RegisterGroup::Vector),
+    ];
+    let mut variables = Vec::new();
+    for (name, group) in groups {
+        if session.debugger.registers(frame, group)?.is_empty() {
+            continue;
+        }
+        let container = Container::Registers(frame, group);
+        variables.push(Variable {
+            name: name.to_owned(),
+            variables_reference: session.handles.container_id(container),
+            presentation_hint: Some(VariablePresentationHint {
+                kind: Some(VariablePresentationHintKind::Virtual),
+                ..read_only()
+            }),
+            ..Variable::default()
+        });
+    }
+    Ok(variables)
 }
 
 fn children(
@@ -391,8 +421,8 @@ impl Request for SetVariable {
                 return Err(RequestError::Other(message.to_owned()));
             }
             Container::Globals(frame) => in_scope(frame, session.debugger.globals(frame)?, name)?,
-            Container::Registers(frame) => {
-                in_scope(frame, session.debugger.registers(frame)?, name)?
+            Container::Registers(frame, group) => {
+                in_scope(frame, session.debugger.registers(frame, group)?, name)?
             }
             Container::Value(of) | Container::Bucket { of, .. } => in_value(session, of, name)?,
         };

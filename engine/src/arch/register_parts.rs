@@ -1,6 +1,6 @@
 //! Parts of registers by the names assembly has for them: `eax`, `al`, `r8d`.
 
-use crate::value::place::Bytes;
+use crate::value::place::{Bits, Bytes};
 use crate::value::scalar::{Float, Scalar, ScalarKind};
 use crate::value::{Place, RegisterPlace, Ty, Value};
 use dwarf::{Machine, Register, Registers};
@@ -41,6 +41,69 @@ pub(crate) fn value(
         offset: u64::from(offset),
     };
     Some(Value::new(ty, place))
+}
+
+/// Whether a register is a segment or the base of one.
+pub(crate) fn is_segment(name: &str) -> bool {
+    matches!(
+        name,
+        "cs" | "ss" | "ds" | "es" | "fs" | "gs" | "fs_base" | "gs_base"
+    )
+}
+
+/// The bits of `rflags` that programs use (Intel SDM volume 1, figure 3-8), with their names.
+const FLAGS: [(&str, u8); 9] = [
+    ("CF (carry)", 0),
+    ("PF (parity)", 2),
+    ("AF (auxiliary carry)", 4),
+    ("ZF (zero)", 6),
+    ("SF (sign)", 7),
+    ("TF (trap)", 8),
+    ("IF (interrupts)", 9),
+    ("DF (direction)", 10),
+    ("OF (overflow)", 11),
+];
+
+/// The flags, each a truth value in its place.
+pub(crate) fn flags(
+    registers: &Registers,
+    place: impl Fn(Register) -> RegisterPlace,
+) -> Vec<(&'static str, Value)> {
+    let flags = Register(49);
+    let Some(bits) = registers.get(flags) else {
+        return Vec::new();
+    };
+    if registers.machine() != Machine::X86_64 {
+        return Vec::new();
+    }
+    let one = |(name, bit): (&'static str, u8)| {
+        let place = Place::Register {
+            register: place(flags),
+            bytes: Bytes::new(&bits.to_le_bytes()),
+            offset: u64::from(bit / 8),
+        };
+        let ty = Ty::Builtin(Scalar::new(ScalarKind::Bool, 1), "bool");
+        let mut value = Value::new(ty, place);
+        value.bits = Some(Bits {
+            offset: bit % 8,
+            size: 1,
+        });
+        (name, value)
+    };
+    FLAGS.into_iter().map(one).collect()
+}
+
+/// `ymm0` and the others as four doubles, given the halves that SSE does not have.
+pub(crate) fn wide_vectors(registers: &Registers, uppers: &[u128]) -> Vec<Value> {
+    let first = registers.machine().first_vector().0;
+    let double = Scalar::new(ScalarKind::Float(Float::Double), 8);
+    let ty = Ty::Builtin(double, "double").array(4);
+    let whole = (0..).zip(uppers).filter_map(|(number, upper)| {
+        let lower = registers.vector(Register(first + number))?;
+        let bytes = [lower.to_le_bytes(), upper.to_le_bytes()].concat();
+        Some(Value::new(ty.clone(), Place::Bytes(Bytes::new(&bytes))))
+    });
+    whole.collect()
 }
 
 /// A part of a general register: the register's name, its first byte, how many bytes.

@@ -1,6 +1,6 @@
 //! Looking at a stopped process: stacks, variables, registers, expressions.
 
-use super::Debugger;
+use super::{Debugger, RegisterGroup};
 use crate::arch::sysv;
 use crate::error::Error;
 use crate::eval::{Completion, EvalContext, Expression, Purpose};
@@ -88,13 +88,21 @@ impl Debugger {
         })
     }
 
-    /// The registers of a frame, as far as they are known.
+    /// A part of the registers of a frame, as far as they are known.
     ///
     /// # Errors
     /// Not stopped, no such frame.
-    pub fn registers(&mut self, frame: FrameKey) -> Result<Vec<Named>, Error> {
+    pub fn registers(
+        &mut self,
+        frame: FrameKey,
+        group: RegisterGroup,
+    ) -> Result<Vec<Named>, Error> {
         self.stopped_thread(frame.thread)?;
-        self.in_frame(frame, |scope| Ok(scope.registers()))
+        let uppers = match (group, frame.level) {
+            (RegisterGroup::Vector, 0) => self.os.vector_uppers(frame.thread),
+            _ => None,
+        };
+        self.in_frame(frame, |scope| Ok(scope.register_group(group, uppers)))
     }
 
     /// Evaluates an expression in a frame; `None` is the stopped thread's innermost one.

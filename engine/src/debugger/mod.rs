@@ -5,8 +5,8 @@ mod types;
 
 pub use look::Evaluated;
 pub use types::{
-    Granularity, Launch, ModuleId, ModuleInfo, Reading, State, StdioTarget, StepKind, ThreadInfo,
-    Wait,
+    Granularity, Launch, ModuleId, ModuleInfo, Reading, RegisterGroup, State, StdioTarget,
+    StepKind, ThreadInfo, Wait,
 };
 
 use crate::breakpoint::site::{Owner, Sites};

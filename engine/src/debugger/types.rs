@@ -121,6 +121,19 @@ pub struct Reading {
     pub units: u32,
 }
 
+/// A part of a frame's registers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum RegisterGroup {
+    /// Integers and addresses.
+    General,
+    /// The bits of the flags register.
+    Flags,
+    /// Segments and their bases.
+    Segment,
+    /// SSE and, where the processor has it, AVX: the innermost frame only.
+    Vector,
+}
+
 /// Why [`Debugger::wait`] came back.
 #[derive(Debug)]
 pub enum Wait {

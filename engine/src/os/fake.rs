@@ -144,6 +144,10 @@ impl Backend for Fake {
         None
     }
 
+    fn vector_uppers(&self, _: ThreadId) -> Option<Vec<u128>> {
+        None
+    }
+
     fn open_memory(&mut self, _: i32) -> Result<(), Error> {
         Ok(())
     }

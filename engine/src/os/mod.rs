@@ -145,6 +145,8 @@ pub trait Backend {
     fn set_registers(&mut self, thread: ThreadId, registers: &RegisterSet) -> bool;
     /// The low 16 bytes of the vector registers of a stopped thread.
     fn vector_registers(&self, thread: ThreadId) -> Option<Vec<u128>>;
+    /// The 16 bytes above them, where the processor has wider ones.
+    fn vector_uppers(&self, thread: ThreadId) -> Option<Vec<u128>>;
     /// Opens the memory of a process; to be called again after an `execve`.
     fn open_memory(&mut self, pid: i32) -> Result<(), Error>;
     /// Reads as many bytes as there are at `addr`, up to the buffer's length.

@@ -339,6 +339,10 @@ impl Backend for LinuxBackend {
         registers::read_vectors(thread)
     }
 
+    fn vector_uppers(&self, thread: ThreadId) -> Option<Vec<u128>> {
+        registers::read_vector_uppers(thread)
+    }
+
     fn open_memory(&mut self, pid: i32) -> Result<(), Error> {
         self.guardian = None;
         let memory = OpenOptions::new()
