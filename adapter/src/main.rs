@@ -19,6 +19,7 @@ mod session;
 mod signal;
 mod source_map;
 mod startup;
+mod stdio;
 mod symbol_cache;
 mod terminal;
 

@@ -4,6 +4,7 @@
 use crate::codec::{Codec, FrameError};
 use crate::protocol::{Incoming, Malformed, Outgoing, Request, Response, read_message};
 use crate::session::{Session, SessionError};
+use crate::stdio::{self, Flags};
 use crate::terminal;
 use engine::{Debugger, Waker};
 use std::collections::HashMap;
@@ -325,7 +326,9 @@ impl<R: AsyncRead + Unpin> Frames<R> {
 /// # Errors
 /// As [`serve`].
 pub fn serve_stdio() -> Result<(), SessionError> {
-    serve(|| Ok((tokio::io::stdin(), tokio::io::stdout())))
+    // Whoever shares the pipes with us finds them as they were.
+    let _as_they_were = [Flags::of(io::stdin()), Flags::of(io::stdout())];
+    serve(|| Ok((stdio::input()?, stdio::output()?)))
 }
 
 /// Serves the client on the socket that is our stdin.
