@@ -187,7 +187,14 @@ fn children(
     children
         .map(|Child { name, value, path }| {
             let expression = child_expression(of.expression.as_deref(), path);
-            variable(session, of.frame, name, expression, value, limits)
+            let child = variable(session, of.frame, name, expression, value, limits)?;
+            // Of an element that is one number the whole's place tells enough: there may be
+            // very many.
+            let plain = child.variables_reference == 0 && child.name.starts_with('[');
+            Ok(Variable {
+                memory_reference: child.memory_reference.filter(|_| !plain),
+                ..child
+            })
         })
         .collect()
 }
