@@ -1,9 +1,10 @@
 //! C and C++: declarators, and the names of the types every program has.
 
-use super::DEPTH;
+use super::{DEPTH, template};
 use crate::value::Ty;
 use crate::value::scalar::{Float, Scalar, ScalarKind};
 use dwarf::{CompositeKind, Language, TypeKind};
+use std::borrow::Cow;
 
 /// A type's name: a declaration without the declared (ISO C §6.7.7, type names).
 pub fn spell(ty: &Ty, language: Language) -> String {
@@ -31,7 +32,7 @@ fn declare(ty: &Ty, inner: String, language: Language, depth: usize) -> String {
         }
         Ty::Dwarf(dwarf) => {
             let named = |keyword: &str| {
-                let name = &*dwarf.ty.name;
+                let name = &*readable(&dwarf.ty.name, language);
                 match (name.is_empty(), language) {
                     (true, _) => join(&format!("{keyword} {{...}}"), &inner),
                     (false, Language::C) if !name.starts_with(keyword) => {
@@ -92,10 +93,17 @@ fn declare(ty: &Ty, inner: String, language: Language, depth: usize) -> String {
                 }),
                 TypeKind::Enumeration(_) => named("enum"),
                 TypeKind::Base(_) | TypeKind::Typedef(_) | TypeKind::Unspecified => {
-                    join(&dwarf.ty.name, &inner)
+                    join(&readable(&dwarf.ty.name, language), &inner)
                 }
             }
         }
+    }
+}
+
+fn readable(name: &str, language: Language) -> Cow<'_, str> {
+    match language {
+        Language::C => Cow::Borrowed(name),
+        _ => template::readable(name),
     }
 }
 

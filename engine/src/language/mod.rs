@@ -2,6 +2,7 @@
 
 pub mod c;
 pub mod rust;
+pub mod template;
 
 use crate::value::Ty;
 use dwarf::Language;

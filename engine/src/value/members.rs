@@ -150,6 +150,24 @@ pub fn parts(
     parts_within(target, object, ty, 0, visit)
 }
 
+/// Whether there is nothing to see in a base: no members, and bases of that kind.
+fn is_empty(ty: &Ty, depth: usize) -> bool {
+    let Shape::Composite(ty) = ty.shape() else {
+        return false;
+    };
+    ty.composite().is_some_and(|it| {
+        !it.declaration
+            && it.members.is_empty()
+            && it.statics.is_empty()
+            && it.variants.is_none()
+            && depth < NESTING
+            && it
+                .bases
+                .iter()
+                .all(|base| !base.is_virtual && is_empty(&ty.related(base.ty), depth + 1))
+    })
+}
+
 fn parts_within(
     target: &dyn Target,
     object: &Value,
@@ -161,7 +179,9 @@ fn parts_within(
         return Ok(());
     };
     for base in &composite.bases {
-        visit(object, ty, Part::Base(base))?;
+        if !is_empty(&ty.related(base.ty), 0) {
+            visit(object, ty, Part::Base(base))?;
+        }
     }
     for part in &composite.members {
         if part.name.is_empty() && part.bits.is_none() && depth < NESTING {

@@ -304,8 +304,15 @@ pub fn write_scalar(
         ScalarKind::Complex(format) => {
             let (real, imaginary) = bytes.split_at(bytes.len() / 2);
             write_float(out, format, bits_of(real), language);
-            out.push_str(" + ");
+            let at = out.len();
             write_float(out, format, bits_of(imaginary), language);
+            let sign = if out[at..].starts_with('-') {
+                out.remove(at);
+                " - "
+            } else {
+                " + "
+            };
+            out.insert_str(at, sign);
             out.push('i');
         }
         ScalarKind::Bool => match int.bits {

@@ -3,8 +3,10 @@
 //! A new one is an `impl Visualizer` and one line in [`REGISTRY`]. A view finds what it needs
 //! by member names, never by fixed offsets, and believes nothing it reads.
 
+pub mod libcxx;
 pub mod libstdcxx;
 pub mod rust_std;
+pub mod standard;
 
 use crate::error::Error;
 use crate::value::types::DwarfTy;
@@ -190,7 +192,8 @@ impl Collection {
     }
 }
 
-/// All visualizers; the first that matches wins.
+/// The visualizers of Rust's types; those of C++'s are tables of their own. The first that
+/// matches wins.
 static REGISTRY: &[&dyn Visualizer] = &[
     &rust_std::Fat,
     &rust_std::Dynamic,
@@ -218,10 +221,6 @@ static REGISTRY: &[&dyn Visualizer] = &[
     &rust_std::TIMES,
     &rust_std::ADDRESSES,
     &rust_std::ADDRESS_KINDS,
-    &libstdcxx::StdString,
-    &libstdcxx::StdStringView,
-    &libstdcxx::StdVector,
-    &libstdcxx::StdArray,
 ];
 
 /// The visualizer of a type.
@@ -231,6 +230,9 @@ pub fn find(ty: &DwarfTy) -> Option<&'static dyn Visualizer> {
         Some(0) | None => &*ty.ty.name,
         Some(at) => &ty.ty.name[..at],
     };
+    if let Some(classes) = standard::find(name) {
+        return Some(classes);
+    }
     REGISTRY
         .iter()
         .copied()

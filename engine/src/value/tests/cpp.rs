@@ -67,8 +67,10 @@ fn children() {
         assert!(lines.contains(&"u = 4".to_owned()), "{lines:?}");
         assert!(lines.contains(&"count = 5".to_owned()), "{lines:?}");
         assert_eq!(program.opened("constant"), lines);
-        assert_eq!(program.opened("numbers").len(), 100_000);
-        assert_eq!(program.opened("numbers")[777], "[777] = 3885");
+        let numbers = program.children("numbers");
+        assert_eq!(numbers.len(), 100_001);
+        assert_eq!(numbers[777].name, "[777]");
+        assert_eq!(program.show("numbers[777]"), "3885");
         assert_eq!(
             program.opened("strings"),
             ["[0] = \"one\"", "[1] = \"two\""]

@@ -2,6 +2,7 @@
 
 mod c;
 mod cpp;
+mod cpp_std;
 mod expressions;
 mod harness;
 mod noise;

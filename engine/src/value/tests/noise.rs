@@ -93,9 +93,13 @@ fn walk(target: &Noise<'_>, value: &Value, depth: usize) {
     }
 }
 
-fn all(mut program: Program, names: &[&str]) {
+fn all(program: Program, names: &[&str]) {
+    for_seeds(program, names, 60);
+}
+
+fn for_seeds(mut program: Program, names: &[&str], seeds: u64) {
     let values: Vec<Value> = names.iter().map(|name| program.eval(name)).collect();
-    over_noise(&program, &values, 60);
+    over_noise(&program, &values, seeds);
 }
 
 fn over_noise(program: &Program, values: &[Value], seeds: u64) {
@@ -146,6 +150,96 @@ fn cpp() {
             "text16", "method", "text_box",
         ];
         all(program, &names);
+    }
+}
+
+/// Whatever `fixture_std.cpp` has.
+#[test]
+fn cpp_std() {
+    let names = [
+        "small",
+        "wide",
+        "s8",
+        "s16",
+        "s32",
+        "view",
+        "numbers",
+        "strings",
+        "bits",
+        "triple",
+        "zeros",
+        "deque",
+        "deque_texts",
+        "span",
+        "fixed",
+        "initial",
+        "set_bits",
+        "wide_bits",
+        "stack",
+        "queue",
+        "heap",
+        "list",
+        "list_texts",
+        "forward",
+        "forward_wide",
+        "map",
+        "nested",
+        "multi",
+        "set",
+        "multiset",
+        "table",
+        "large_table",
+        "hash_set",
+        "multi_table",
+        "multi_set",
+        "opt",
+        "opt_text",
+        "var",
+        "var_mono",
+        "valueless",
+        "any",
+        "unique",
+        "array",
+        "custom",
+        "tree",
+        "shared",
+        "shared_point",
+        "weak",
+        "pair",
+        "tuple",
+        "no_tuple",
+        "complex",
+        "atomic",
+        "atomic_pointer",
+        "wrapper",
+        "function",
+        "ms",
+        "fractional",
+        "frames",
+        "time_point",
+        "steady",
+        "path",
+        "error",
+        "runtime",
+        "vector_at",
+        "list_at",
+        "map_at",
+        "set_at",
+        "table_at",
+        "deque_at",
+        "forward_at",
+        "points",
+    ];
+    for compiler in [
+        &["g++", "-std=c++20", "-g", "-w"][..],
+        &["clang++", "-std=c++20", "-stdlib=libc++", "-g", "-w"],
+    ] {
+        if compiler.len() == 5 && !super::cpp_std::has_libcxx() {
+            continue;
+        }
+        if let Some(program) = Program::start(compiler, "fixture_std.cpp", Language::Cpp) {
+            for_seeds(program, &names, 12);
+        }
     }
 }
 

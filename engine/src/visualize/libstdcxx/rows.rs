@@ -1,0 +1,133 @@
+//! Elements in a row, or in rows.
+
+use crate::error::Error;
+use crate::value::Shape;
+use crate::visualize::standard::{self, Ask, walks};
+use crate::visualize::{CollectionKind, View, word};
+use dwarf::LoadAddr;
+
+pub fn string(ask: &Ask<'_>) -> Result<View, Error> {
+    let pointer = ask.need(&["_M_dataplus", "_M_p"])?;
+    let len = ask.word(&["_M_string_length"])?;
+    // Short strings lie in the object, as long as its buffer but for the terminator.
+    let local = ask.need(&["_M_local_buf"])?;
+    let capacity = if local.address() == Some(LoadAddr(word(ask.target, &pointer)?)) {
+        match local.ty.shape() {
+            Shape::Array(array) => array.count.unwrap_or(1).saturating_sub(1),
+            _ => 15,
+        }
+    } else {
+        ask.word(&["_M_allocated_capacity"])?
+    };
+    if len > capacity {
+        return Ok(View::Invalid(format!("<invalid length {len}>")));
+    }
+    standard::text(ask.target, &pointer, len)
+}
+
+pub fn string_view(ask: &Ask<'_>) -> Result<View, Error> {
+    standard::text(ask.target, &ask.need(&["_M_str"])?, ask.word(&["_M_len"])?)
+}
+
+pub fn vector(ask: &Ask<'_>) -> Result<View, Error> {
+    let start = ask.need(&["_M_impl", "_M_start"])?;
+    if matches!(start.ty.shape(), Shape::Composite(_)) {
+        return bits(ask);
+    }
+    let finish = ask.word(&["_M_impl", "_M_finish"])?;
+    let end = ask.word(&["_M_impl", "_M_end_of_storage"])?;
+    standard::between(ask.target, &start, finish, end)
+}
+
+/// `std::vector<bool>`.
+fn bits(ask: &Ask<'_>) -> Result<View, Error> {
+    let place = |which: &str| -> Result<(u64, u64), Error> {
+        let word = ask.word(&["_M_impl", which, "_M_p"])?;
+        Ok((
+            word,
+            ask.word(&["_M_impl", which, "_M_offset"])? & 0xffff_ffff,
+        ))
+    };
+    let (start, skip) = place("_M_start")?;
+    let (finish, over) = place("_M_finish")?;
+    let end = ask.word(&["_M_impl", "_M_end_of_storage"])?;
+    let len = finish
+        .wrapping_sub(start)
+        .checked_mul(8)
+        .map(|bits| bits.wrapping_add(over));
+    match len.and_then(|len| len.checked_sub(skip)) {
+        Some(len) if finish >= start && finish <= end && over < 64 && skip < 64 => {
+            Ok(standard::bits(LoadAddr(start), skip, len))
+        }
+        _ => Ok(View::Invalid(format!(
+            "<invalid: from {start:#x} to {finish:#x}, storage ends at {end:#x}>"
+        ))),
+    }
+}
+
+pub fn array(ask: &Ask<'_>) -> Result<View, Error> {
+    let elements = ask.need(&["_M_elems"])?;
+    match elements.ty.shape() {
+        Shape::Array(_) => Ok(View::Pointee(elements)),
+        // Of none the storage is an empty struct.
+        _ => Ok(View::Pointee(standard::row(
+            ask.argument(0)?,
+            0,
+            elements.place,
+        ))),
+    }
+}
+
+pub fn span(ask: &Ask<'_>) -> Result<View, Error> {
+    let pointer = ask.need(&["_M_ptr"])?;
+    let len = match ask.word(&["_M_extent", "_M_extent_value"]) {
+        Ok(len) => len,
+        Err(_) => standard::last_number(&ask.value.ty)
+            .ok_or_else(|| Error::Unsupported("a span of unknown length".into()))?,
+    };
+    standard::sequence(ask.target, &pointer, len)
+}
+
+pub fn bitset(ask: &Ask<'_>) -> Result<View, Error> {
+    let count = standard::last_number(&ask.value.ty)
+        .ok_or_else(|| Error::Unsupported("a set of unknown size".into()))?;
+    if count == 0 {
+        return Ok(View::Plain("0b".into()));
+    }
+    standard::bit_text(ask.target, &ask.need(&["_M_w"])?, count)
+}
+
+pub fn deque(ask: &Ask<'_>) -> Result<View, Error> {
+    let at = |iterator: &str, member: &str| ask.word(&["_M_impl", iterator, member]);
+    let element = walks::target_type(&ask.need(&["_M_impl", "_M_start", "_M_cur"])?)?;
+    let size = element.size().unwrap_or(0).max(1);
+    let first = at("_M_start", "_M_first")?;
+    let block = at("_M_start", "_M_last")?.wrapping_sub(first);
+    let map = at("_M_start", "_M_node")?;
+    let skip = at("_M_start", "_M_cur")?.wrapping_sub(first);
+    let blocks = at("_M_finish", "_M_node")?.wrapping_sub(map) / 8;
+    let last = at("_M_finish", "_M_cur")?.wrapping_sub(at("_M_finish", "_M_first")?);
+    let per_block = block / size;
+    let len = blocks
+        .checked_mul(per_block)
+        .and_then(|len| len.checked_add(last / size))
+        .and_then(|len| len.checked_sub(skip / size));
+    match len {
+        Some(len) if per_block > 0 && skip < block && last < block => {
+            let walk = walks::Blocks {
+                map: LoadAddr(map),
+                per_block,
+                skip: skip / size,
+                element,
+            };
+            Ok(standard::collection(CollectionKind::List, len, walk))
+        }
+        _ => Ok(View::Invalid(format!(
+            "<invalid: blocks of {block:#x} bytes from {map:#x}>"
+        ))),
+    }
+}
+
+pub fn adaptor(ask: &Ask<'_>) -> Result<View, Error> {
+    ask.need(&["c"]).map(View::Pointee)
+}

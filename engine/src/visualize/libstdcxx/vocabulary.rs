@@ -1,0 +1,144 @@
+//! One or none, one of several, several, any.
+
+use crate::error::Error;
+use crate::value::{Shape, Target, Value, members};
+use crate::visualize::standard::{self, Ask, callable};
+use crate::visualize::{View, need};
+
+pub fn optional(ask: &Ask<'_>) -> Result<View, Error> {
+    match ask.word(&["_M_payload", "_M_engaged"])? {
+        0 => Ok(View::Plain("nullopt".into())),
+        1 => {
+            let value = ask.need(&["_M_payload", "_M_payload", "_M_value"])?;
+            Ok(View::Pointee(value))
+        }
+        other => Ok(View::Invalid(format!("<invalid: engaged is {other}>"))),
+    }
+}
+
+pub fn variant(ask: &Ask<'_>) -> Result<View, Error> {
+    let index = ask.need(&["_M_index"])?;
+    let none = u64::MAX >> (64 - 8 * index.ty.size().unwrap_or(1).clamp(1, 8));
+    let index = ask.word(&["_M_index"])?;
+    let mut rest = ask.need(&["_M_u"])?;
+    if index == none {
+        return Ok(View::Plain("valueless".into()));
+    }
+    if ask.argument(index as usize).is_err() {
+        return Ok(View::Invalid(format!("<invalid alternative {index}>")));
+    }
+    for _ in 0..index {
+        rest = need(ask.target, &rest, &["_M_rest"])?;
+    }
+    let stored = need(ask.target, &rest, &["_M_first", "_M_storage"])?;
+    standard::alternative(ask, index, standard::stored(stored))
+}
+
+/// The elements of a tuple, which are bases of bases: each class has its own element and
+/// derives from that of the rest.
+pub fn tuple_elements(target: &dyn Target, tuple: &Value) -> Result<Vec<Value>, Error> {
+    const LONGEST: usize = 256;
+    let mut elements = Vec::new();
+    let mut rest = Some(tuple.clone());
+    while let Some(part) = rest.take().filter(|_| elements.len() < LONGEST) {
+        let Shape::Composite(ty) = part.ty.shape() else {
+            break;
+        };
+        for base in ty.composite().map_or(&[][..], |it| &it.bases) {
+            let base = members::base(target, &part, &ty, base)?;
+            let Shape::Composite(base_ty) = base.ty.shape() else {
+                continue;
+            };
+            match members::last_component(&base_ty.ty.name) {
+                "_Head_base" => {
+                    let element = members::find(target, &base, "_M_head_impl")?;
+                    // What takes no room is the base itself.
+                    elements.push(element.unwrap_or(base));
+                }
+                "_Tuple_impl" => rest = Some(base),
+                _ => {}
+            }
+        }
+    }
+    Ok(elements)
+}
+
+pub fn tuple(ask: &Ask<'_>) -> Result<View, Error> {
+    Ok(standard::tuple(tuple_elements(ask.target, ask.value)?))
+}
+
+pub fn complex(ask: &Ask<'_>) -> Result<View, Error> {
+    ask.need(&["_M_value"]).map(View::Pointee)
+}
+
+pub fn atomic(ask: &Ask<'_>) -> Result<View, Error> {
+    for path in [
+        &["_M_i"][..],
+        &["_M_p"],
+        &["_M_fp"],
+        &["_M_b", "_M_p"],
+        &["_M_base", "_M_i"],
+    ] {
+        if let Ok(value) = ask.need(path) {
+            return Ok(View::Pointee(value));
+        }
+    }
+    Err(Error::Unsupported("an atomic without a value".into()))
+}
+
+pub fn path(ask: &Ask<'_>) -> Result<View, Error> {
+    ask.need(&["_M_pathname"]).map(View::Pointee)
+}
+
+pub fn any(ask: &Ask<'_>) -> Result<View, Error> {
+    let manager = ask.need(&["_M_manager"])?;
+    let Some(code) = standard::code_at(ask.target, &manager)? else {
+        return Ok(View::Plain("empty".into()));
+    };
+    let name = callable::function_name(ask.target, code)?;
+    let inside = ask.need(&["_M_storage", "_M_buffer"])?;
+    let (held, place) = match callable::arguments_of(&name, "_Manager_internal") {
+        Some(held) => (held, inside.place),
+        None => {
+            let held = callable::arguments_of(&name, "_Manager_external");
+            let pointer = ask.need(&["_M_storage", "_M_ptr"])?;
+            (
+                held.ok_or_else(callable::unknown)?,
+                ask.pointee(&pointer)?.place,
+            )
+        }
+    };
+    Ok(callable::of_type_named(ask.target, &held, place))
+}
+
+pub fn function(ask: &Ask<'_>) -> Result<View, Error> {
+    let invoker = ask.need(&["_M_invoker"])?;
+    let manager = ask.need(&["_M_manager"])?;
+    if standard::code_at(ask.target, &manager)?.is_none() {
+        return Ok(View::Plain("nullptr".into()));
+    }
+    let Some(code) = standard::code_at(ask.target, &invoker)? else {
+        return Ok(View::Plain("nullptr".into()));
+    };
+    let name = callable::function_name(ask.target, code)?;
+    let held = callable::arguments_of(&name, "_Function_handler").ok_or_else(callable::unknown)?;
+    let held = callable::last_argument(&held);
+    let data = ask.need(&["_M_functor"])?;
+    if callable::is_function_pointer(held) {
+        let pointer = ask.need(&["_M_functor", "_M_unused", "_M_function_pointer"])?;
+        return Ok(View::Pointee(pointer));
+    }
+    // What is small lies in the object, the rest where it points to.
+    let view = callable::of_type_named(ask.target, held, data.place.clone());
+    if let View::Noted(value, note) = &view
+        && value.ty.size() > data.ty.size()
+    {
+        let pointer = ask.need(&["_M_functor", "_M_unused", "_M_object"])?;
+        let place = ask.pointee(&pointer)?.place;
+        return Ok(View::Noted(
+            Value::new(value.ty.clone(), place),
+            note.clone(),
+        ));
+    }
+    Ok(view)
+}

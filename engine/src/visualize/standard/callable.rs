@@ -1,0 +1,165 @@
+//! What only the names of functions and tables tell: erased types.
+
+use crate::error::Error;
+use crate::language::c;
+use crate::language::template::{closing, readable, split_arguments};
+use crate::value::{Place, Shape, Target, Ty, Value, members};
+use crate::visualize::View;
+use dwarf::{LoadAddr, LoadBias, Module};
+use std::sync::Arc;
+
+/// Names that are looked up at most, in bytes.
+const LONGEST: usize = 4096;
+
+/// Bases within bases that are searched for the one an object is known by.
+const NESTING: usize = 16;
+
+/// Bytes from where an exception's type is noted to the object (Itanium C++ ABI: Exception
+/// Handling §2.2.1; the same in libsupc++ and libc++abi on machines of 64 bits).
+const EXCEPTION_TYPE: u64 = 112;
+
+/// That a name says nothing.
+pub fn unknown() -> Error {
+    Error::Unsupported("its type is not known".into())
+}
+
+/// The readable name of the function at an address.
+pub fn function_name(target: &dyn Target, addr: LoadAddr) -> Result<String, Error> {
+    exact_symbol(target, addr).ok_or_else(unknown)
+}
+
+/// The readable name of the symbol that begins at an address.
+fn exact_symbol(target: &dyn Target, addr: LoadAddr) -> Option<String> {
+    let (module, bias) = target.module_at(addr)?;
+    let file = bias.file(addr);
+    let symbol = module.symbol_at(file)?;
+    (symbol.addr == file).then(|| dwarf::demangle(symbol.name).into_owned())
+}
+
+/// `int` of `std::any::_Manager_internal<int>::_S_manage(…)` and `_Manager_internal`.
+pub fn arguments_of(name: &str, class: &str) -> Option<String> {
+    let class = format!("{class}<");
+    let at = name.find(&class)?;
+    let rest = &name[at + class.len()..];
+    let end = closing(rest)?;
+    Some(rest[..end].trim().to_owned())
+}
+
+/// The last of several arguments.
+pub fn last_argument(list: &str) -> &str {
+    split_arguments(list).last().copied().unwrap_or(list)
+}
+
+/// Whether a name is that of a pointer to a function.
+pub fn is_function_pointer(name: &str) -> bool {
+    name.contains("(*)(")
+}
+
+/// What lies at a place, by the name of its type; only the name where that is not known.
+pub fn of_type_named(target: &dyn Target, name: &str, place: Place) -> View {
+    match type_named(target, name) {
+        Some(ty) => {
+            let note = ty.name();
+            View::Noted(Value::new(ty, place), note)
+        }
+        None => View::Plain(format!("<{}>", readable(name))),
+    }
+}
+
+/// A class or built-in type by the name that a symbol has for it.
+pub fn type_named(target: &dyn Target, name: &str) -> Option<Ty> {
+    if name.len() > LONGEST {
+        return None;
+    }
+    if let Some(ty) = c::builtin(name) {
+        return Some(ty);
+    }
+    let images = target.images();
+    let find = |(module, bias): &(Arc<Module>, LoadBias)| {
+        let ids = module.types_named(name, None);
+        let types = ids.into_iter().map(|id| Ty::dwarf(module, *bias, id));
+        types.into_iter().find(|ty| ty.size().is_some())
+    };
+    images.iter().find_map(find)
+}
+
+/// What a symbol is a table or description of: `ns::A` of `vtable for ns::A`.
+fn described<'a>(symbol: &'a str, what: &str) -> Option<&'a str> {
+    let in_braces = |symbol: &'a str| {
+        let rest = symbol.strip_prefix('{')?.strip_prefix(what)?;
+        rest.strip_prefix('(')?.strip_suffix(")}")
+    };
+    let in_words = |symbol: &'a str| symbol.strip_prefix(what)?.strip_prefix(" for ");
+    in_words(symbol).or_else(|| in_braces(symbol))
+}
+
+fn word_at(target: &dyn Target, addr: LoadAddr) -> Option<u64> {
+    let mut bytes = [0; 8];
+    target.memory().read(addr, &mut bytes).ok()?;
+    Some(u64::from_le_bytes(bytes))
+}
+
+/// The whole object that an object of a class with virtual functions is a part of, by its
+/// vtable (Itanium C++ ABI §2.5.2); `None`: it is whole, or nobody can tell.
+pub fn whole_object(target: &dyn Target, part: &Value) -> Option<Value> {
+    let Shape::Composite(ty) = part.ty.shape() else {
+        return None;
+    };
+    if !ty.composite()?.polymorphic {
+        return None;
+    }
+    let at = part.address().filter(|addr| addr.0 != 0)?;
+    let vptr = LoadAddr(word_at(target, at)?);
+    let class = vtable_of(target, part)?;
+    // Offset to the top and type come before what the pointer points to.
+    let to_top = word_at(target, LoadAddr(vptr.0.wrapping_sub(16)))? as i64;
+    if to_top > 0 || class == ty.ty.name && to_top == 0 {
+        return None;
+    }
+    let whole = type_named(target, &class)?;
+    let whole = Value::new(
+        whole,
+        Place::Memory(LoadAddr(at.0.wrapping_add_signed(to_top)), None),
+    );
+    let truly = !whole.ty.same_as(&part.ty) && has_part(target, &whole, part, at, 0);
+    truly.then_some(whole)
+}
+
+/// The class whose vtable an object has.
+pub fn vtable_of(target: &dyn Target, object: &Value) -> Option<String> {
+    let at = object.address().filter(|addr| addr.0 != 0)?;
+    let vptr = LoadAddr(word_at(target, at)?);
+    let (module, bias) = target.module_at(vptr)?;
+    let symbol = module.symbol_at(bias.file(vptr))?;
+    let name = dwarf::demangle(symbol.name);
+    described(&name, "vtable").map(str::to_owned)
+}
+
+/// Whether a base of an object is this part.
+fn has_part(target: &dyn Target, whole: &Value, part: &Value, at: LoadAddr, depth: usize) -> bool {
+    let Shape::Composite(ty) = whole.ty.shape() else {
+        return false;
+    };
+    let bases = ty.composite().map_or(&[][..], |it| &it.bases);
+    depth < NESTING
+        && bases.iter().any(|base| {
+            members::base(target, whole, &ty, base).is_ok_and(|base| {
+                base.address() == Some(at) && base.ty.same_as(&part.ty)
+                    || has_part(target, &base, part, at, depth + 1)
+            })
+        })
+}
+
+/// An exception, by the type that is noted before it.
+pub fn thrown(target: &dyn Target, pointer: &Value) -> Result<View, Error> {
+    let at = LoadAddr(pointer.raw(target)? as u64);
+    if at.0 == 0 {
+        return Ok(View::Plain("nullptr".into()));
+    }
+    let info = word_at(target, LoadAddr(at.0.wrapping_sub(EXCEPTION_TYPE)));
+    let symbol = info
+        .and_then(|info| exact_symbol(target, LoadAddr(info)))
+        .ok_or_else(unknown)?;
+    let class = described(&symbol, "typeinfo").ok_or_else(unknown)?;
+    Ok(of_type_named(target, class, Place::Memory(at, None)))
+}

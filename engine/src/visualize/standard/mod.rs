@@ -1,0 +1,517 @@
+//! What the implementations of C++'s standard library share: how their classes are found,
+//! and the views that differ in nothing but member names.
+
+pub mod callable;
+pub mod time;
+pub mod walks;
+
+use super::{Collection, CollectionKind, View, Visualizer, Walk, need, word};
+use crate::error::Error;
+use crate::value::scalar::{Scalar, ScalarKind};
+use crate::value::types::{ArrayTy, DwarfTy};
+use crate::value::{Place, PointerKind, Shape, Target, Ty, Value, members};
+use dwarf::LoadAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// More bytes than any allocation has.
+pub(super) const PTRDIFF_MAX: u64 = i64::MAX as u64;
+
+/// Types within types that are looked through for one of a name.
+const NESTING: usize = 6;
+
+/// Types that are looked at for one of a name.
+const TYPES: usize = 256;
+
+/// Who wrote a class of `std`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Library {
+    /// GNU.
+    Libstdcxx,
+    /// LLVM.
+    Libcxx,
+}
+
+/// What a view is asked with.
+pub(super) struct Ask<'a> {
+    pub target: &'a dyn Target,
+    pub value: &'a Value,
+    /// The class in `std`, inline namespaces left out.
+    pub class: &'a str,
+}
+
+/// Classes of one library that are seen in one way.
+pub struct Classes {
+    library: Library,
+    names: &'static [&'static str],
+    view: fn(&Ask<'_>) -> Result<View, Error>,
+}
+
+impl std::fmt::Debug for Classes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} {:?}", self.library, self.names)
+    }
+}
+
+impl Classes {
+    /// Whether a class is one of these.
+    pub fn has(&self, library: Library, class: &str) -> bool {
+        library == self.library && self.names.contains(&class)
+    }
+
+    pub(super) const fn new(
+        library: Library,
+        names: &'static [&'static str],
+        view: fn(&Ask<'_>) -> Result<View, Error>,
+    ) -> Classes {
+        Classes {
+            library,
+            names,
+            view,
+        }
+    }
+}
+
+impl Visualizer for Classes {
+    fn matches(&self, name: &str, _: &DwarfTy) -> bool {
+        std_class(name).is_some_and(|(library, class)| self.has(library, class))
+    }
+
+    fn view(&self, target: &dyn Target, value: &Value) -> Result<View, Error> {
+        let Shape::Composite(ty) = value.ty.shape() else {
+            return Err(Error::Unsupported("no class".into()));
+        };
+        let name = before_arguments(&ty.ty.name);
+        let class = std_class(name).map_or(name, |(_, class)| class);
+        (self.view)(&Ask {
+            target,
+            value,
+            class,
+        })
+    }
+}
+
+/// The view of a class of `std`; `name` is without arguments.
+pub(super) fn find(name: &str) -> Option<&'static Classes> {
+    let (library, class) = std_class(name)?;
+    let classes = match library {
+        Library::Libstdcxx => super::libstdcxx::CLASSES,
+        Library::Libcxx => super::libcxx::CLASSES,
+    };
+    classes.iter().find(|classes| classes.has(library, class))
+}
+
+/// A class's name without its arguments.
+pub(super) fn before_arguments(name: &str) -> &str {
+    match name.find('<') {
+        Some(0) | None => name,
+        Some(at) => &name[..at],
+    }
+}
+
+/// Whose a class of `std` is, and its name there. libc++ puts everything into an inline
+/// namespace (`__1`, `__ndk1`, …), libstdc++ only what has changed (`__cxx11`, `_V2`).
+pub(super) fn std_class(name: &str) -> Option<(Library, &str)> {
+    if let Some(class) = name.strip_prefix("__gnu_cxx::") {
+        return Some((Library::Libstdcxx, class));
+    }
+    let mut rest = name.strip_prefix("std::")?;
+    let mut library = Library::Libstdcxx;
+    if let Some((first, inner)) = rest.split_once("::")
+        && let Some(version) = first.strip_prefix("__")
+        && (version.starts_with(|first: char| first.is_ascii_digit())
+            || matches!(version, "ndk1" | "Cr" | "fuchsia"))
+        && version != "8"
+    {
+        (library, rest) = (Library::Libcxx, inner);
+    }
+    while let Some((first, inner)) = rest.split_once("::") {
+        let inline = matches!(
+            first,
+            "__cxx11" | "__cxx1998" | "__debug" | "_V2" | "__8" | "__fs"
+        );
+        if !inline {
+            break;
+        }
+        rest = inner;
+    }
+    // `std::filesystem::__cxx11::path`.
+    let class = match rest.strip_prefix("filesystem::__cxx11::") {
+        Some("path") => "filesystem::path",
+        _ => rest,
+    };
+    Some((library, class))
+}
+
+impl Ask<'_> {
+    /// A member, by names from outside to inside.
+    pub fn need(&self, path: &[&str]) -> Result<Value, Error> {
+        need(self.target, self.value, path)
+    }
+
+    /// The number or address a member is.
+    pub fn word(&self, path: &[&str]) -> Result<u64, Error> {
+        word(self.target, &self.need(path)?)
+    }
+
+    /// A type the class was made with.
+    pub fn argument(&self, index: usize) -> Result<Ty, Error> {
+        argument(&self.value.ty, index)
+    }
+
+    /// What a pointer points to.
+    pub fn pointee(&self, pointer: &Value) -> Result<Value, Error> {
+        pointee(self.target, pointer)
+    }
+}
+
+/// A member that different versions gave different names.
+pub(super) fn either(target: &dyn Target, value: &Value, names: &[&str]) -> Result<Value, Error> {
+    for name in names {
+        if let Some(found) = members::find(target, value, name)? {
+            return Ok(found);
+        }
+    }
+    Err(Error::Unsupported(format!(
+        "no member `{}`",
+        names.join("` or `")
+    )))
+}
+
+/// A type that a class was made with.
+pub(super) fn argument(ty: &Ty, index: usize) -> Result<Ty, Error> {
+    let missing = || Error::Unsupported(format!("no template argument {index}"));
+    let Shape::Composite(ty) = ty.shape() else {
+        return Err(missing());
+    };
+    let arguments = &ty.composite().ok_or_else(missing)?.template_types;
+    let (_, id) = arguments.get(index).ok_or_else(missing)?;
+    Ok(ty.related(*id))
+}
+
+/// The last argument of a class's name, where it is a number.
+pub(super) fn last_number(ty: &Ty) -> Option<u64> {
+    let Ty::Dwarf(ty) = ty.strip() else {
+        return None;
+    };
+    let inner = ty.ty.name.strip_suffix('>')?;
+    let last = inner.rsplit([',', '<']).next()?.trim();
+    let last = last.trim_start_matches("(unsigned long)");
+    let digits = last.trim_end_matches(['u', 'l', 'U', 'L']);
+    digits.parse().ok()
+}
+
+/// What a pointer points to.
+pub(super) fn pointee(target: &dyn Target, pointer: &Value) -> Result<Value, Error> {
+    match pointer.ty.shape() {
+        Shape::Pointer(of, _) => pointer.pointee(target, of),
+        _ => Err(Error::Unsupported("no pointer".into())),
+    }
+}
+
+/// What an owner or a handle stands for: what it points to, in the type that it has in truth.
+pub(super) fn held(target: &dyn Target, pointer: &Value) -> Result<View, Error> {
+    let Shape::Pointer(of, _) = pointer.ty.shape() else {
+        // A deleter may have a pointer of its own kind.
+        return Ok(View::Pointee(pointer.clone()));
+    };
+    if pointer.raw(target)? == 0 {
+        return Ok(View::Plain("nullptr".into()));
+    }
+    let opaque = match of.shape() {
+        Shape::Void | Shape::Function => true,
+        Shape::Composite(ty) => ty.composite().is_some_and(|it| it.declaration),
+        _ => false,
+    };
+    Ok(View::Pointee(if opaque {
+        pointer.clone()
+    } else {
+        pointer.pointee(target, of)?
+    }))
+}
+
+/// The first type of a class of this name among those that a type is made with or of.
+pub(super) fn type_within(ty: &Ty, class: &str) -> Option<Ty> {
+    let mut level = vec![ty.clone()];
+    let mut seen = 0;
+    for _ in 0..NESTING {
+        let mut next = Vec::new();
+        for ty in level {
+            let Ty::Dwarf(ty) = ty.strip() else { continue };
+            let Some(composite) = ty.composite() else {
+                continue;
+            };
+            if members::last_component(&ty.ty.name) == class {
+                return Some(Ty::Dwarf(ty));
+            }
+            let arguments = composite.template_types.iter().map(|(_, id)| *id);
+            for id in composite.bases.iter().map(|base| base.ty).chain(arguments) {
+                seen += 1;
+                if seen > TYPES {
+                    return None;
+                }
+                next.push(ty.related(id));
+            }
+        }
+        level = next;
+    }
+    None
+}
+
+/// The address that values of a type begin at multiples of, as compilers choose it.
+pub(super) fn alignment(ty: &Ty) -> u64 {
+    fn of(ty: &Ty, budget: &mut usize) -> u64 {
+        *budget = budget.saturating_sub(1);
+        if *budget == 0 {
+            return 1;
+        }
+        match ty.shape() {
+            Shape::Scalar(scalar) => match scalar.kind {
+                ScalarKind::Complex(_) => u64::from(scalar.size / 2).next_power_of_two().min(16),
+                _ => u64::from(scalar.size).next_power_of_two().min(16),
+            },
+            Shape::Array(array) => of(&array.element, budget),
+            Shape::Composite(ty) => {
+                let Some(composite) = ty.composite() else {
+                    return 1;
+                };
+                let own = u64::from(composite.polymorphic) * 8;
+                let bases = composite
+                    .bases
+                    .iter()
+                    .map(|base| (base.ty, base.is_virtual));
+                let members = composite.members.iter().map(|member| (member.ty, false));
+                bases
+                    .chain(members)
+                    .map(|(id, is_virtual)| {
+                        of(&ty.related(id), budget).max(u64::from(is_virtual) * 8)
+                    })
+                    .fold(own.max(1), u64::max)
+            }
+            Shape::Void | Shape::Unit | Shape::Broken(_) => 1,
+            other => match other {
+                Shape::Enumeration(ty) => ty.ty.size.unwrap_or(1).clamp(1, 16),
+                _ => 8,
+            },
+        }
+    }
+    of(ty, &mut 256).max(1)
+}
+
+/// What lies in raw storage that names its type (`__aligned_membuf<T>`), or the value itself.
+pub(super) fn stored(value: Value) -> Value {
+    let Shape::Composite(ty) = value.ty.shape() else {
+        return value;
+    };
+    match members::last_component(&ty.ty.name) {
+        "__aligned_membuf" | "__aligned_buffer" => match argument(&value.ty, 0) {
+            Ok(of) => Value::new(of, value.place),
+            Err(_) => value,
+        },
+        _ => value,
+    }
+}
+
+/// Text of `len` units where a pointer points to.
+pub(super) fn text(target: &dyn Target, pointer: &Value, len: u64) -> Result<View, Error> {
+    let Shape::Pointer(element, _) = pointer.ty.shape() else {
+        return Err(Error::Unsupported("no pointer".into()));
+    };
+    text_at(LoadAddr(word(target, pointer)?), &element, len)
+}
+
+/// Text of `len` units at an address.
+pub(super) fn text_at(at: LoadAddr, element: &Ty, len: u64) -> Result<View, Error> {
+    let unit = element
+        .size()
+        .filter(|size| matches!(size, 1 | 2 | 4))
+        .unwrap_or(1);
+    match len.checked_mul(unit) {
+        Some(bytes) if bytes <= PTRDIFF_MAX => Ok(View::Text {
+            at,
+            len: bytes,
+            unit: unit as usize,
+        }),
+        _ => Ok(View::Invalid(format!("<invalid length {len}>"))),
+    }
+}
+
+/// `len` elements where a pointer points to.
+pub(super) fn sequence(target: &dyn Target, pointer: &Value, len: u64) -> Result<View, Error> {
+    let Shape::Pointer(element, _) = pointer.ty.shape() else {
+        return Err(Error::Unsupported("no pointer".into()));
+    };
+    let at = word(target, pointer)?;
+    let bytes = len.checked_mul(element.size().unwrap_or(0));
+    if bytes.is_none_or(|bytes| bytes > PTRDIFF_MAX) {
+        return Ok(View::Invalid(format!("<invalid length {len}>")));
+    }
+    Ok(View::Sequence {
+        at: LoadAddr(at),
+        element,
+        len,
+    })
+}
+
+/// The elements of a list in braces.
+pub(super) fn initializer_list(ask: &Ask<'_>) -> Result<View, Error> {
+    let first = either(ask.target, ask.value, &["_M_array", "__begin_"])?;
+    let len = either(ask.target, ask.value, &["_M_len", "__size_"])?;
+    sequence(ask.target, &first, word(ask.target, &len)?)
+}
+
+/// The exception that was caught.
+pub(super) fn exception(ask: &Ask<'_>) -> Result<View, Error> {
+    let object = either(ask.target, ask.value, &["_M_exception_object", "__ptr_"])?;
+    callable::thrown(ask.target, &object)
+}
+
+/// Elements between three addresses, as `std::vector` keeps them.
+pub(super) fn between(
+    target: &dyn Target,
+    start: &Value,
+    finish: u64,
+    end: u64,
+) -> Result<View, Error> {
+    let Shape::Pointer(element, _) = start.ty.shape() else {
+        return Err(Error::Unsupported("no pointer".into()));
+    };
+    let at = word(target, start)?;
+    let size = element.size().unwrap_or(0).max(1);
+    let bytes = finish.wrapping_sub(at);
+    if finish < at || end < finish || bytes % size != 0 || bytes > PTRDIFF_MAX {
+        return Ok(View::Invalid(format!(
+            "<invalid: from {at:#x} to {finish:#x}, storage ends at {end:#x}>"
+        )));
+    }
+    Ok(View::Sequence {
+        at: LoadAddr(at),
+        element,
+        len: bytes / size,
+    })
+}
+
+/// A view of elements that lie apart.
+pub(super) fn collection(kind: CollectionKind, len: u64, walk: impl Walk + 'static) -> View {
+    if len > PTRDIFF_MAX {
+        return View::Invalid(format!("<invalid length {len}>"));
+    }
+    View::Collection(Collection {
+        len,
+        kind,
+        walk: Rc::new(walk),
+    })
+}
+
+/// Whether elements of a class of `std` have keys.
+pub(super) fn kind_of(class: &str) -> CollectionKind {
+    if class.ends_with("map") {
+        CollectionKind::Map
+    } else {
+        CollectionKind::Set
+    }
+}
+
+/// Truth values one bit each, from a bit on.
+pub(super) fn bits(at: LoadAddr, skip: u64, len: u64) -> View {
+    collection(CollectionKind::List, len, walks::BitRow { at, skip })
+}
+
+/// Bits as a number in base two, the highest first.
+pub(super) fn bit_text(target: &dyn Target, words: &Value, count: u64) -> Result<View, Error> {
+    const SHOWN: u64 = 256;
+    if count == 0 {
+        return Ok(View::Plain("0b".into()));
+    }
+    let have = words.ty.size().unwrap_or(0).saturating_mul(8);
+    if count > have {
+        return Ok(View::Invalid(format!("<invalid: {count} bits in {have}>")));
+    }
+    let bytes = words.bytes(target)?;
+    let bit = |at: u64| {
+        bytes
+            .get((at / 8) as usize)
+            .is_some_and(|byte| byte >> (at % 8) & 1 == 1)
+    };
+    let shown = count.min(SHOWN);
+    let mut text: String = (0..shown)
+        .map(|nth| if bit(count - 1 - nth) { '1' } else { '0' })
+        .collect();
+    text.insert_str(0, "0b");
+    if shown < count {
+        text.push_str("...");
+    }
+    Ok(View::Plain(text))
+}
+
+/// Real and imaginary part, one behind the other.
+pub(super) fn complex(value: &Value, real: &Value) -> Result<View, Error> {
+    match real.ty.shape() {
+        Shape::Scalar(Scalar {
+            kind: ScalarKind::Float(format),
+            size,
+        }) if value.ty.size() == Some(u64::from(size) * 2) => {
+            let scalar = Scalar::new(ScalarKind::Complex(format), size * 2);
+            let ty = Ty::Builtin(scalar, "complex");
+            Ok(View::Pointee(Value::new(ty, value.place.clone())))
+        }
+        _ => Err(Error::Unsupported("no complex number".into())),
+    }
+}
+
+/// The counts of a shared object, for people.
+pub(super) fn counts(held: View, uses: u64, weaks: u64) -> View {
+    match held {
+        View::Pointee(value) => {
+            let weak = match weaks {
+                0 => String::new(),
+                count => format!(", weak count {count}"),
+            };
+            View::Noted(value, format!("use count {uses}{weak}"))
+        }
+        other => other,
+    }
+}
+
+/// Numbered fields.
+pub(super) fn tuple(values: Vec<Value>) -> View {
+    let fields = (0..)
+        .zip(values)
+        .map(|(index, value): (u64, _)| (index.to_string(), value));
+    View::Fields {
+        head: String::new(),
+        fields: fields.collect(),
+    }
+}
+
+/// The alternative that a variant holds, with its type.
+pub(super) fn alternative(ask: &Ask<'_>, index: u64, value: Value) -> Result<View, Error> {
+    Ok(View::Noted(value, ask.argument(index as usize)?.name()))
+}
+
+/// A row of `count` elements of a type, as a value.
+pub(super) fn row(element: Ty, count: u64, place: Place) -> Value {
+    let stride = element.size().unwrap_or(0);
+    let array = ArrayTy {
+        element,
+        count: Some(count),
+        stride,
+    };
+    Value::new(Ty::Array(Arc::new(array)), place)
+}
+
+/// Whether a type is an array (`unique_ptr<T[]>`).
+pub(super) fn is_array(ty: &Ty) -> bool {
+    matches!(ty.shape(), Shape::Array(_))
+}
+
+/// A pointer to code in an object's place, if it is no null.
+pub(super) fn code_at(target: &dyn Target, pointer: &Value) -> Result<Option<LoadAddr>, Error> {
+    match pointer.ty.shape() {
+        Shape::Pointer(_, PointerKind::Raw) => {
+            let addr = pointer.raw(target)? as u64;
+            Ok((addr != 0).then_some(LoadAddr(addr)))
+        }
+        _ => Err(Error::Unsupported("no pointer".into())),
+    }
+}
