@@ -223,7 +223,11 @@ impl<'a> Run<'a> {
                     }
                     match visualize::view(target, &object) {
                         Some(View::Pointee(next) | View::Noted(next, _)) => object = next,
-                        _ => return Ok(None),
+                        // A member of the class that the object is of in truth.
+                        _ => match visualize::in_truth(target, object.clone()) {
+                            whole if whole.ty.same_as(&object.ty) => return Ok(None),
+                            whole => object = whole,
+                        },
                     }
                 }
                 Shape::Pointer(of, _) => object = object.pointee(target, of)?,

@@ -165,7 +165,7 @@ fn inside(target: &dyn Target, value: &Value, raw: &mut Option<Value>) -> Result
                 if matches!(next.place, Place::Memory(LoadAddr(0), _)) {
                     return Ok(Inside::Nothing);
                 }
-                value = next;
+                value = visualize::in_truth(target, next);
             }
             Shape::Pointer(of, PointerKind::Raw) => {
                 let of_shape = of.shape();
@@ -173,8 +173,10 @@ fn inside(target: &dyn Target, value: &Value, raw: &mut Option<Value>) -> Result
                     return Ok(Inside::Nothing);
                 }
                 let language = value.ty.language();
-                let pointee = value.pointee(target, of)?;
-                if let (Shape::Composite(ty), true) = (&of_shape, language != Language::Rust) {
+                let pointee = visualize::in_truth(target, value.pointee(target, of)?);
+                if let (Shape::Composite(ty), true) =
+                    (&pointee.ty.shape(), language != Language::Rust)
+                {
                     if ty.composite().is_some_and(|it| it.declaration) {
                         return Ok(Inside::Nothing);
                     }
@@ -381,7 +383,7 @@ fn is_member_name(name: &str) -> bool {
     !name.is_empty()
         && name
             .chars()
-            .all(|char| char.is_alphanumeric() || char == '_' || char == '$')
+            .all(|char| char.is_alphanumeric() || char == '_')
 }
 
 /// An object read in one go, so that its simple members need no reads of their own.

@@ -7,7 +7,7 @@ use super::types::DwarfTy;
 use super::{Limits, Place, PointerKind, Presentation, Shape, Target, Ty, Value, text};
 use crate::error::Error;
 use crate::visualize::{self, Collection, CollectionKind, View};
-use dwarf::{Language, LoadAddr, Symbol};
+use dwarf::{Language, LoadAddr, Symbol, TypeKind};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -156,7 +156,7 @@ impl Writer<'_> {
             Shape::Enumeration(ty) => self.enumeration(value, &ty)?,
             Shape::Pointer(of, PointerKind::Reference) => {
                 let referent = value.pointee(self.target, of)?;
-                self.value(&referent, depth)?;
+                self.value(&visualize::in_truth(self.target, referent), depth)?;
             }
             Shape::Pointer(of, PointerKind::Owned) => {
                 let pointee = value.pointee(self.target, of.clone())?;
@@ -172,18 +172,10 @@ impl Writer<'_> {
                 self.address(addr, &of);
                 if value.ty.language() != Language::Rust {
                     self.pointed_text(addr, &of);
+                    self.pointed_class(addr, of);
                 }
             }
-            Shape::MemberPointer(is_function) => {
-                let raw = value.raw(self.target)? as u64;
-                if is_function {
-                    self.address(LoadAddr(raw), &Ty::Function("code".into()));
-                } else if raw == u64::MAX {
-                    self.out.push_str("nullptr");
-                } else {
-                    let _ = write!(self.out, "{raw}");
-                }
-            }
+            Shape::MemberPointer(is_function) => self.member_pointer(value, is_function)?,
             Shape::Function => {
                 let addr = value.address().ok_or(Error::OptimizedOut)?;
                 self.address(addr, &value.ty);
@@ -229,6 +221,40 @@ impl Writer<'_> {
                 _ => write!(self.out, " <{name}+{offset}>"),
             };
         }
+    }
+
+    /// The class of the object that a pointer to its base points to.
+    fn pointed_class(&mut self, addr: LoadAddr, of: Ty) {
+        let part = Value::new(of, Place::Memory(addr, None));
+        if let Some(whole) = visualize::standard::callable::whole_object(self.target, &part) {
+            let _ = write!(self.out, " ({})", whole.ty.name());
+        }
+    }
+
+    /// `&Class::member` (Itanium C++ ABI §2.3).
+    fn member_pointer(&mut self, value: &Value, is_function: bool) -> Result<(), Error> {
+        let raw = value.raw(self.target)? as u64;
+        let ty = value.ty.strip();
+        let class = match &ty {
+            Ty::Dwarf(ty) => match ty.ty.kind {
+                TypeKind::PointerToMember { class, .. } => ty.related_or_void(class),
+                _ => Ty::Void,
+            },
+            _ => Ty::Void,
+        };
+        if raw == if is_function { 0 } else { u64::MAX } {
+            self.out.push_str("nullptr");
+        } else if is_function && raw & 1 == 1 {
+            let entry = raw / 8;
+            let _ = write!(self.out, "<virtual function {entry} of {}>", class.name());
+        } else if is_function {
+            self.address(LoadAddr(raw), &Ty::Function("code".into()));
+        } else if let Some(name) = members::name_at(&class, raw) {
+            let _ = write!(self.out, "&{}::{name}", class.name());
+        } else {
+            let _ = write!(self.out, "{raw}");
+        }
+        Ok(())
     }
 
     /// The string that a pointer to characters points to.

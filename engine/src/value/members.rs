@@ -281,6 +281,39 @@ pub fn shown_name(name: &str) -> &str {
     tuple_index(name).or_else(captured).unwrap_or(name)
 }
 
+/// The data member of a class that begins at an offset, also one of its bases.
+pub fn name_at(class: &Ty, offset: u64) -> Option<String> {
+    name_within(class, offset, 0)
+}
+
+fn name_within(class: &Ty, offset: u64, depth: usize) -> Option<String> {
+    let Shape::Composite(ty) = class.shape() else {
+        return None;
+    };
+    let composite = ty.composite()?;
+    let member = composite.members.iter().find(|member| {
+        matches!(member.offset, MemberOffset::Bytes(at) if at == offset)
+            && member.bits.is_none()
+            && !member.artificial
+            && !member.name.is_empty()
+    });
+    if let Some(member) = member {
+        return Some(member.name.clone());
+    }
+    let inside = |id, at: &MemberOffset| match at {
+        MemberOffset::Bytes(at) if depth < NESTING && *at <= offset => {
+            name_within(&ty.related(id), offset - at, depth + 1)
+        }
+        _ => None,
+    };
+    let unnamed = composite.members.iter().filter(|it| it.name.is_empty());
+    let mut unnamed = unnamed.filter(|it| it.bits.is_none());
+    let mut bases = composite.bases.iter();
+    unnamed
+        .find_map(|member| inside(member.ty, &member.offset))
+        .or_else(|| bases.find_map(|base| inside(base.ty, &base.offset)))
+}
+
 /// `0` of rustc's member name `__0`.
 pub fn tuple_index(name: &str) -> Option<&str> {
     name.strip_prefix("__")

@@ -247,6 +247,11 @@ pub fn view(target: &dyn Target, value: &Value) -> Option<View> {
     }
 }
 
+/// The whole object where a value is the base of one, as its class with virtual functions tells.
+pub fn in_truth(target: &dyn Target, value: Value) -> Value {
+    standard::callable::whole_object(target, &value).unwrap_or(value)
+}
+
 /// A member that must be there.
 pub(crate) fn need(target: &dyn Target, value: &Value, path: &[&str]) -> Result<Value, Error> {
     let mut value = value.clone();

@@ -53,7 +53,11 @@ fn texts() {
                 "~<Left> = {<Top> = {t = 1}, l = 2}, <Right> = {<Top> = {t = 1}, r = 3}, b = 4}",
             ),
             ("method", "~<ns::Derived::get"),
-            ("member", "16"),
+            ("member", "&ns::Derived::x"),
+            ("no_member", "nullptr"),
+            ("no_method", "nullptr"),
+            ("virtual_method", "<virtual function 2 of Shape>"),
+            ("tagged", "{v = 1}"),
         ]);
     });
 }
@@ -133,5 +137,34 @@ fn expressions() {
             ("null == nullptr", "true"),
             ("!flag", "false"),
         ]);
+    });
+}
+
+/// What a pointer or reference to a base leads to, as the class it is of in truth.
+#[test]
+fn classes_in_truth() {
+    each(|program| {
+        program.check(&[
+            ("shape", "~ (Square)"),
+            ("second_base", "~ (Square)"),
+            ("hidden", "~Hidden)"),
+            ("gone", "0x0"),
+            ("shape->side", "3"),
+            ("second_base->side", "3"),
+            ("second_base->id", "7"),
+            ("owned_shape->side", "3"),
+            ("hidden->secret", "5"),
+            ("plain_shape->side", "~error"),
+            ("shape_reference", "~side = 3}"),
+            ("owned_shape", "~side = 3}"),
+        ]);
+        assert!(!program.show("plain_shape").contains('('));
+        assert_eq!(program.type_of("shape"), "Shape *");
+        for base in ["shape", "second_base", "shape_reference", "owned_shape"] {
+            let lines = program.opened(base);
+            assert!(lines.contains(&"side = 3".to_owned()), "{base}: {lines:?}");
+        }
+        let lines = program.opened("plain_shape");
+        assert!(lines.contains(&"id = 7".to_owned()), "{lines:?}");
     });
 }

@@ -23,8 +23,16 @@ std::vector<int> nothing; std::vector<ns::Box<int>> boxes{{1}, {2}};
 Bottom bottom; int ns::Derived::*member = &ns::Derived::x; int (ns::Derived::*method)() const = &ns::Derived::get;
 char16_t c16 = u'x'; char32_t c32 = U'y'; const char16_t *text16 = u"wide"; decltype(nullptr) null = nullptr; wchar_t wc = L'W';
 bool flag = true; std::unique_ptr<int> unique(new int(5));
+struct Shape { virtual ~Shape() {} virtual int area() const { return 0; } int id = 7; };
+struct Named { virtual ~Named() {} std::string name = "square"; };
+struct Square : Shape, Named { int side = 3; int area() const override { return side * side; } };
+namespace { struct Hidden : Shape { int secret = 5; }; }
+Square square; Shape *shape = &square, *plain_shape = new Shape, *gone = nullptr; Named *second_base = &square; Shape &shape_reference = square;
+std::unique_ptr<Shape> owned_shape(new Square); Shape *hidden = new Hidden;
+int (Shape::*virtual_method)() const = &Shape::area; int Square::*no_member = nullptr; int (Shape::*no_method)() const = nullptr;
+struct Tag {}; struct Tagged : Tag { int v = 1; } tagged;
 int main() {
   for (int i = 0; i < 100000; i++) numbers.push_back(i * 5);
   std::puts("ready"); std::fflush(stdout); std::getchar();
-  return reference.get() + alias + (derived.*member) + (derived.*method)();
+  return reference.get() + alias + (derived.*member) + (derived.*method)() + square.area() + shape_reference.area();
 }

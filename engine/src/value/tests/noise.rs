@@ -146,8 +146,23 @@ fn cpp() {
     let compiler = ["g++", "-std=c++20", "-g", "-w"];
     if let Some(program) = Program::start(&compiler, "fixture.cpp", Language::Cpp) {
         let names = [
-            "derived", "base", "small", "numbers", "strings", "boxes", "triple", "bottom", "view",
-            "text16", "method", "text_box",
+            "derived",
+            "base",
+            "small",
+            "numbers",
+            "strings",
+            "boxes",
+            "triple",
+            "bottom",
+            "view",
+            "text16",
+            "method",
+            "text_box",
+            "shape",
+            "shape_reference",
+            "owned_shape",
+            "virtual_method",
+            "member",
         ];
         all(program, &names);
     }

@@ -226,7 +226,7 @@ pub(super) fn held(target: &dyn Target, pointer: &Value) -> Result<View, Error> 
     Ok(View::Pointee(if opaque {
         pointer.clone()
     } else {
-        pointer.pointee(target, of)?
+        super::in_truth(target, pointer.pointee(target, of)?)
     }))
 }
 
