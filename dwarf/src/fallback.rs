@@ -71,7 +71,16 @@ pub(crate) fn without_rules(
                 Prologue::Pushed => {
                     return pushed_frame_pointer(memory, registers);
                 }
-                Prologue::Body => {}
+                // Where symbols do not tell the entry: a return address on top of the stack
+                // is that of the call that has just been made.
+                Prologue::Body => {
+                    if let Some(caller) = at_entry(memory, registers)?
+                        && let Some((FrameAddress::ReturnAddress(back), _)) = &caller.caller
+                        && is_behind_call(modules, *back)
+                    {
+                        return Ok(caller);
+                    }
+                }
             }
         }
     } else if machine == Machine::Aarch64
@@ -287,8 +296,13 @@ fn signal_frame(
     }))
 }
 
+/// Whether `pc` is one of the trampoline's two instructions.
 fn is_trampoline(memory: &dyn Memory, pc: LoadAddr) -> bool {
     const SIGRETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
-    let mut code = [0; 9];
-    memory.read(pc, &mut code).is_ok() && code == SIGRETURN
+    const SYSCALL: u64 = 7;
+    let begins_at = |start| {
+        let mut code = [0; 9];
+        memory.read(start, &mut code).is_ok() && code == SIGRETURN
+    };
+    begins_at(pc) || begins_at(pc - SYSCALL)
 }

@@ -11,9 +11,9 @@ const BARE_FRAMELESS: &[&str] = &[
 ];
 
 /// Steps through the functions of `c/unwinding.c` by instruction; from each the stack has to lead
-/// to `all`, whose calls they are, and on into the C library.
+/// to `all`, whose calls they are, and on to `start`, of the C library.
 #[track_caller]
-fn leads_home(flags: Flags) {
+fn leads_home(flags: Flags, start: &str) {
     let Some(fixture) = Fixture::build("c/unwinding.c", flags) else {
         return;
     };
@@ -44,8 +44,8 @@ fn leads_home(flags: Flags) {
                 "main",
                 "{flags:?} {place} {step}: {names:?}"
             );
-            let start = names.iter().any(|name| name.contains("libc_start"));
-            assert!(start, "{flags:?} {place} {step}: {names:?}");
+            let started = names.iter().any(|name| name.contains(start));
+            assert!(started, "{flags:?} {place} {step}: {names:?}");
             if step == 0 {
                 assert_eq!(names[0], *place, "{flags:?}");
             }
@@ -68,11 +68,38 @@ fn code_without_call_frame_information() {
         (Compiler::Clang, "0", BARE),
         (Compiler::Clang, "2", BARE_FRAMELESS),
     ] {
-        leads_home(Flags {
+        let flags = Flags {
             extra,
             dwarf: 0,
             ..Flags::new(compiler).optimized(optimization)
-        });
+        };
+        leads_home(flags, "libc_start");
+    }
+}
+
+#[test]
+fn programs_of_musl() {
+    const SPECS: &str = "-specs=/usr/lib/x86_64-linux-musl/musl-gcc.specs";
+    let path = SPECS.split_once('=').map_or("", |(_, path)| path);
+    if !std::path::Path::new(path).exists() {
+        println!("skipped: there is no musl-gcc");
+        return;
+    }
+    // The shared C library comes without symbols.
+    for (optimization, extra, start) in [
+        ("0", &[SPECS, "-static"][..], "libc_start"),
+        (
+            "2",
+            &[SPECS, "-static", "-fomit-frame-pointer"],
+            "libc_start",
+        ),
+        ("0", &[SPECS], "0x"),
+    ] {
+        let flags = Flags {
+            extra,
+            ..Flags::new(Compiler::Gcc).optimized(optimization)
+        };
+        leads_home(flags, start);
     }
 }
 
