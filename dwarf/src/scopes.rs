@@ -340,15 +340,18 @@ impl DebugInfo {
         )
     }
 
-    /// A variable as declared; `None` for one that has no name.
+    /// A variable as declared; `None` for one that has no name. Parameters of Rust without one
+    /// are patterns, and the state of a coroutine.
     pub(crate) fn read_variable(
         &self,
         unit: &Unit,
         entry: &Entry,
         kind: VariableKind,
     ) -> Option<Variable> {
-        let name = self.inherited_string(unit, entry, gimli::DW_AT_name)?;
-        if name.is_empty() {
+        let name = self.inherited_string(unit, entry, gimli::DW_AT_name);
+        let name = name.unwrap_or_default();
+        let nameless = unit.language == Language::Rust && kind == VariableKind::Parameter;
+        if name.is_empty() && !nameless {
             return None;
         }
         let mut kind = kind;

@@ -1,5 +1,7 @@
 //! One frame as the evaluator sees it: its variables, its registers, the process's memory.
 
+mod coroutine;
+
 use crate::arch::register_parts;
 use crate::debugger::{Debugger, RegisterGroup};
 use crate::error::Error;
@@ -293,6 +295,7 @@ impl FrameScope<'_> {
                 });
             }
         }
+        self.restore_kept(&mut named);
         Ok(named)
     }
 
@@ -510,9 +513,8 @@ impl EvalContext for FrameScope<'_> {
                     .rev()
                     .find(|variable| variable.name == name);
                 if let Some(variable) = local {
-                    return self
-                        .value_of(&loaded.module, loaded.bias, variable)
-                        .map(Some);
+                    let value = self.value_of(&loaded.module, loaded.bias, variable);
+                    return self.kept_instead(name, value).map(Some);
                 }
             }
         }
@@ -583,6 +585,7 @@ impl EvalContext for FrameScope<'_> {
             .rev()
             .flat_map(|scope| &scope.variables)
             .filter(|variable| !variable.artificial || variable.name == "this")
+            .filter(|variable| !variable.name.is_empty())
             .map(|variable| variable.name.clone())
             .collect();
         if let Some((loaded, pc)) = self.loaded().zip(self.pc()) {

@@ -249,3 +249,37 @@ fn a_panic_that_aborts() {
     assert_eq!(client.expect_exit(), 134);
     client.disconnect();
 }
+
+/// With optimization, too: what the code has lost, the coroutine's state still has.
+#[test]
+fn what_coroutines_keep() {
+    for level in ["0", "2"] {
+        let flags = Flags::new(Compiler::Rustc).optimized(level);
+        let fixture = Fixture::build("rust/coroutine.rs", flags).expect("rustc is installed");
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({}));
+        client.set_breakpoints(&fixture, &["ready"]);
+        client.configure();
+        let thread = client.expect_stopped("breakpoint")["threadId"].clone();
+        let arguments = json!({"threadId": thread});
+        let stack = client.request("stackTrace", arguments).expect("a stack");
+        let frames = stack["stackFrames"].as_array().expect("frames");
+        for (line, name, expected) in [("outer_waits", "kept", "6"), ("outer_waits", "seed", "3")] {
+            let line = fixture.line(line);
+            let frame = frames.iter().find(|frame| frame["line"] == line);
+            let frame = frame.unwrap_or_else(|| panic!("no frame in line {line} of {frames:?}"));
+            let arguments = json!({"expression": name, "frameId": frame["id"], "context": "watch"});
+            let shown = client.request("evaluate", arguments);
+            let shown =
+                shown.unwrap_or_else(|error| panic!("{name} at -O{level}: {error} {frame}"));
+            assert_eq!(shown["result"], expected, "{name} at -O{level}");
+            let scope = client.locals_reference(frame["id"].as_i64().expect("an id"));
+            let arguments = json!({"variablesReference": scope});
+            let locals = client.request("variables", arguments).expect("locals");
+            let locals = locals["variables"].as_array().expect("a list").clone();
+            let local = locals.iter().find(|local| local["name"] == name);
+            assert_eq!(local.expect(name)["value"], expected, "{name} at -O{level}");
+        }
+        client.disconnect();
+    }
+}

@@ -503,7 +503,8 @@ pub(super) fn same_key(target: &dyn Target, have: &Value, wanted: &Value) -> boo
     let (Ok(have), Ok(wanted)) = (number(have), number(wanted)) else {
         return false;
     };
-    arith::binary(Binary::Eq, have, wanted, Language::Rust)
+    // By their numbers: a literal's type need not be the key's.
+    arith::binary(Binary::Eq, have, wanted, Language::C)
         .and_then(|same| same.raw(target).map_err(|error| error.to_string()))
         .is_ok_and(|same| same == 1)
 }

@@ -1,0 +1,104 @@
+//! Variables of Rust's coroutines (`async fn`, `async` blocks) that optimized code has nowhere
+//! but in the coroutine's own state.
+
+use super::FrameScope;
+use crate::error::Error;
+use crate::value::types::DwarfTy;
+use crate::value::{Named, Place, Shape, Target, Value, members};
+use dwarf::VariableKind;
+
+/// Wrappers around the state of a coroutine (`Pin<&mut …>`) that are looked through.
+const WRAPPERS: usize = 4;
+
+impl FrameScope<'_> {
+    /// Where the code has lost a variable that the coroutine kept when it last waited: that.
+    pub(super) fn restore_kept(&self, locals: &mut [Named]) {
+        let lost = |local: &Named| is_lost(&local.value);
+        if !locals.iter().any(lost) {
+            return;
+        }
+        let kept = self.kept_by_coroutine();
+        for local in locals.iter_mut().filter(|local| lost(local)) {
+            if let Some((_, value)) = kept.iter().find(|(name, _)| *name == local.name) {
+                local.value = Ok(value.clone());
+            }
+        }
+    }
+
+    /// The same for one variable.
+    pub(super) fn kept_instead(
+        &self,
+        name: &str,
+        value: Result<Value, Error>,
+    ) -> Result<Value, Error> {
+        if !is_lost(&value) {
+            return value;
+        }
+        let mut kept = self.kept_by_coroutine().into_iter();
+        kept.find(|(known, _)| known == name)
+            .map_or(value, |(_, kept)| Ok(kept))
+    }
+
+    /// What the coroutine whose function this frame runs kept, by name. rustc passes its state
+    /// as a parameter without a name.
+    fn kept_by_coroutine(&self) -> Vec<(String, Value)> {
+        let Some(loaded) = self.loaded() else {
+            return Vec::new();
+        };
+        let scopes = self.scopes();
+        let mut variables = scopes.iter().flat_map(|scope| &scope.variables);
+        let state = variables
+            .find(|it| it.name.is_empty() && it.kind == VariableKind::Parameter)
+            .and_then(|state| self.value_of(&loaded.module, loaded.bias, state).ok());
+        state
+            .and_then(|state| kept_in(self, state))
+            .unwrap_or_default()
+    }
+}
+
+fn is_lost(value: &Result<Value, Error>) -> bool {
+    matches!(
+        value,
+        Err(Error::OptimizedOut)
+            | Ok(Value {
+                place: Place::OptimizedOut,
+                ..
+            })
+    )
+}
+
+fn kept_in(target: &dyn Target, mut state: Value) -> Option<Vec<(String, Value)>> {
+    for _ in 0..WRAPPERS {
+        match state.ty.shape() {
+            Shape::Pointer(of, _) => state = state.pointee(target, of).ok()?,
+            Shape::Composite(ty) if is_coroutine(&ty) => {
+                let (_, payload) = members::active_variant(target, &state, &ty).ok()??;
+                let Shape::Composite(inner) = payload.ty.shape() else {
+                    return None;
+                };
+                let kept = inner.composite()?.members.iter().filter_map(|part| {
+                    let value = members::member(target, &payload, &inner, part).ok()?;
+                    Some((members::shown_name(&part.name).to_owned(), value))
+                });
+                return Some(kept.collect());
+            }
+            Shape::Composite(ty) => {
+                let [only] = &*ty.composite()?.members else {
+                    return None;
+                };
+                state = members::member(target, &state, &ty, only).ok()?;
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Whether the type is an enum whose variants are numbered.
+fn is_coroutine(ty: &DwarfTy) -> bool {
+    let variants = ty.composite().and_then(|it| it.variants.as_ref());
+    let first = variants
+        .and_then(|part| part.variants.first())
+        .and_then(|variant| variant.members.first());
+    first.is_some_and(|member| member.name.bytes().all(|byte| byte.is_ascii_digit()))
+}
