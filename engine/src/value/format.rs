@@ -348,7 +348,10 @@ impl Writer<'_> {
             self.out.push_str("<array of unknown length>");
             return Ok(());
         };
-        if let Shape::Scalar(scalar) = array.element.shape() {
+        // A vector register of small numbers is no text.
+        let vector = matches!(value.ty.strip(), Ty::Dwarf(ty)
+            if matches!(&ty.ty.kind, TypeKind::Array(array) if array.vector));
+        if let (Shape::Scalar(scalar), false) = (array.element.shape(), vector) {
             let text = match scalar.kind {
                 ScalarKind::SignedChar => scalar.size == 1,
                 ScalarKind::Utf => language != Language::Rust && matches!(scalar.size, 1 | 2 | 4),

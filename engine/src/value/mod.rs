@@ -1,6 +1,7 @@
 //! Values: typed bytes with a place, how they present themselves, and what is in them.
 
 mod children;
+mod decimal;
 mod format;
 pub mod members;
 pub mod place;

@@ -1,5 +1,6 @@
 //! Numbers, characters and truth values: bytes to numbers to text.
 
+use super::decimal;
 use dwarf::Language;
 use std::fmt::Write;
 
@@ -406,7 +407,9 @@ pub fn write_int(out: &mut String, int: Int, format: NumberFormat) {
 /// Writes the shortest text that reads back as the same number.
 fn write_float(out: &mut String, format: Float, bits: u128, language: Language) {
     let value = format.decode(bits);
-    if !value.is_finite() {
+    let known = matches!(format, Float::Single | Float::Double);
+    let parts = decimal::parts(format, bits);
+    if parts.is_none() {
         let _ = match (value.is_nan(), language) {
             (true, Language::Rust) => write!(out, "NaN"),
             (true, _) => write!(out, "nan"),
@@ -414,12 +417,20 @@ fn write_float(out: &mut String, format: Float, bits: u128, language: Language) 
         };
         return;
     }
+    if let (Some(parts), false) = (parts, known) {
+        let text = parts.text();
+        out.push_str(&text);
+        if language == Language::Rust && !text.contains(['.', 'e']) {
+            out.push_str(".0");
+        }
+        return;
+    }
     let magnitude = value.abs();
     let plain = magnitude == 0.0 || (1e-5..1e16).contains(&magnitude);
     let start = out.len();
     let _ = match (format, plain) {
-        (Float::Half | Float::Brain | Float::Single, true) => write!(out, "{}", value as f32),
-        (Float::Half | Float::Brain | Float::Single, false) => write!(out, "{:e}", value as f32),
+        (Float::Single, true) => write!(out, "{}", value as f32),
+        (Float::Single, false) => write!(out, "{:e}", value as f32),
         (_, true) => write!(out, "{value}"),
         (_, false) => write!(out, "{value:e}"),
     };

@@ -77,6 +77,39 @@ fn texts() {
 }
 
 #[test]
+fn numbers_and_rows() {
+    each(|program| {
+        program.check(&[
+            ("third", "0.33333333333333333334"),
+            ("tiny", "4e-4951"),
+            ("vast", "1e4000"),
+            ("lz", "0.1 - 2i"),
+            ("quad", "0.3333333333333333333333333333333333"),
+            ("tenth", "0.1"),
+            ("conjugate", "1 - 2i"),
+            ("fz", "0.5 + 1i"),
+            ("lanes", "{1, -2, 3, 4}"),
+            ("lanes[1]", "-2"),
+            (
+                "byte_lanes",
+                "~{108 'l', 97 'a', 0 '\\x00', -1 '\\xff', 0 '",
+            ),
+            ("mixed", "~{n = 1, i = 2, f = "),
+            ("mixed.hi", "4"),
+            ("mixed.set", "F_B | F_C"),
+            ("cube", "{{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}}}"),
+            ("cube[1][0][1]", "6"),
+            ("lines", "{\"one\", \"two\"}"),
+            ("full", "\"abc\""),
+            ("packed", "{low = -8, high = 15}"),
+            ("grown->n", "3"),
+            ("grown->data[1]", "8"),
+            ("*grown", "~{n = 3, data = "),
+        ]);
+    });
+}
+
+#[test]
 fn type_names() {
     each(|program| {
         for (text, expected) in [
@@ -266,7 +299,7 @@ fn assignments() {
             ("color = RED", "RED"),
             ("color = 5", "GREEN"),
             ("f = 2.5", "2.5"),
-            ("ld = 0.1", "0.1"),
+            ("ld = 0.1", "0.10000000000000000555"),
             ("d = 3", "3"),
             ("i = 1.5", "error: 1.5 is not an integer"),
             ("yes = false", "false"),

@@ -1,5 +1,6 @@
 #include <stdio.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <stdint.h>
 #include <wchar.h>
 #include <complex.h>
@@ -41,7 +42,19 @@ int many[100000]; struct flexible *flex; struct inner inners[3] = {{1, 1.5}, {2,
 volatile const int qualified = 9; float vec __attribute__((vector_size(16))) = {1, 2, 3, 4};
 int (*table[2])(int, int) = {add, add};
 struct ring { struct ring *self; int v; } ring = {&ring, 1};
+long double third = 1.0L / 3, tiny = 3.6451995318824746025e-4951L, vast = 1e4000L; long double complex lz = 0.1L - 2.0L * I; __float128 quad = (__float128)1 / 3;
+#ifdef __clang__
+float tenth = 0.1f;
+#else
+_Float16 tenth = 0.1f16;
+#endif
+double _Complex conjugate = 1.0 - 2.0 * I; float complex fz = 0.5f + 1.0f * I;
+int lanes __attribute__((vector_size(16))) = {1, -2, 3, 4}; char byte_lanes __attribute__((vector_size(8))) = {108, 97, 0, -1};
+struct { int n; union { int i; float f; }; struct { short lo, hi; }; enum flags set; } mixed = {1, {2}, {3, 4}, F_B | F_C};
+struct flexible *grown; int cube[2][2][2] = {{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}}}; char lines[2][4] = {"one", "two"};
+char full[3] = {'a', 'b', 'c'}; struct { signed low : 4, : 3, high : 5; } packed = {-8, 15};
 int main(void) {
+  grown = calloc(1, sizeof *grown + 3 * sizeof(int)); grown->n = 3; grown->data[1] = 8;
   for (int n = 0; n < 100000; n++) many[n] = n * 3;
   for (int n = 0; n < 599; n++) longer[n] = 'a' + n % 26;
   puts("ready"); fflush(stdout); getchar();
