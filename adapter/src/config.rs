@@ -8,6 +8,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Settings of a `launch` request.
 #[derive(Deserialize, Debug, Default)]
@@ -32,6 +33,8 @@ pub struct LaunchSettings {
     pub no_debug: bool,
     /// Where names are kept between sessions.
     pub symbol_cache: SymbolCache,
+    /// How long a call in an expression may take, in seconds.
+    call_timeout: Option<f64>,
 }
 
 /// Settings of an `attach` request.
@@ -47,6 +50,8 @@ pub struct AttachSettings {
     pub terminate_debuggee: Option<bool>,
     /// Where names are kept between sessions.
     pub symbol_cache: SymbolCache,
+    /// How long a call in an expression may take, in seconds.
+    call_timeout: Option<f64>,
 }
 
 /// Where the program's input and output go.
@@ -251,6 +256,7 @@ impl LaunchSettings {
         "terminateDebuggee",
         "noDebug",
         "symbolCache",
+        "callTimeout",
     ];
 
     /// What is to be done, by what the settings say and, where they say nothing, by
@@ -373,7 +379,25 @@ fn env_value(text: &str) -> String {
     text[..remark].trim_end().to_owned()
 }
 
+/// How long a call in an expression may take; at most an hour.
+fn call_limit(seconds: Option<f64>) -> Option<Duration> {
+    let seconds = seconds.filter(|it| it.is_finite() && *it > 0.0)?;
+    Some(Duration::from_secs_f64(seconds.min(3600.0)))
+}
+
+impl LaunchSettings {
+    /// How long a call in an expression may take, where it is said.
+    pub fn call_limit(&self) -> Option<Duration> {
+        call_limit(self.call_timeout)
+    }
+}
+
 impl AttachSettings {
+    /// How long a call in an expression may take, where it is said.
+    pub fn call_limit(&self) -> Option<Duration> {
+        call_limit(self.call_timeout)
+    }
+
     /// The keys it has.
     pub const KEYS: &[&'static str] = &[
         "pid",
@@ -382,6 +406,7 @@ impl AttachSettings {
         "sourceMap",
         "stopOnEntry",
         "symbolCache",
+        "callTimeout",
         "terminateDebuggee",
     ];
 

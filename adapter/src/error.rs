@@ -5,6 +5,9 @@ use crate::protocol::ErrorMessage;
 /// A request that could not be carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
+    /// It waits for a call into the program, and is carried out again when that has ended.
+    #[error("a call into the program is under way")]
+    Calling,
     /// The client cancelled it.
     #[error("cancelled")]
     Cancelled,
@@ -46,6 +49,7 @@ impl From<engine::Error> for RequestError {
     fn from(error: engine::Error) -> Self {
         match error {
             engine::Error::Cancelled => RequestError::Cancelled,
+            engine::Error::Calling => RequestError::Calling,
             engine::Error::NotStopped => RequestError::NotStopped(RUNNING),
             engine::Error::Launch { .. } | engine::Error::Attach { .. } => {
                 RequestError::Start(error.to_string())
@@ -80,6 +84,7 @@ impl RequestError {
             RequestError::StaleId(_) => 8,
             RequestError::Start(_) => 9,
             RequestError::Panic { .. } => 10,
+            RequestError::Calling => 11,
         };
         ErrorMessage {
             id,

@@ -32,6 +32,7 @@ pub fn on_event(session: &mut Session, event: Event) {
     };
     match event {
         Event::Launched => {}
+        Event::CallEnded => session.call_ended(),
         Event::LaunchFailed(text) => session.important(&format!("{text}\n")),
         Event::ThreadStarted(id) => thread_started(session, id),
         Event::ThreadExited(id) => {

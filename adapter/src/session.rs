@@ -8,8 +8,8 @@ use crate::events::{self, Told};
 use crate::handles::Handles;
 use crate::progress::{self, Progress};
 use crate::protocol::{InvalidatedEventBody, Malformed, Outgoing, Request, body_of};
-use crate::requests::Breakpoints;
-use crate::routes::{self, Answer, Handled, Route, When};
+use crate::requests::{Breakpoints, Evaluate};
+use crate::routes::{self, Answer, Handled, Request as _, Route, When};
 use crate::server::{CancelFlag, Inbound, Inbox, Outbox};
 use crate::source_map::{self, Sources};
 use crate::startup::{self, Startup};
@@ -17,6 +17,7 @@ use engine::{Debugger, ExitStatus, State, Wait};
 use serde::Serialize;
 use serde_json::Value;
 use std::any::Any;
+use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -63,6 +64,9 @@ pub struct Session {
     pub inbox: Inbox,
     outbox: Outbox,
     current: CancelFlag,
+    /// The evaluation that waits for a call into the program, and what came behind it.
+    calling: Option<(Request, CancelFlag)>,
+    held: VecDeque<Inbound>,
     over: bool,
 }
 
@@ -82,6 +86,8 @@ impl Session {
             inbox,
             outbox,
             current: CancelFlag::default(),
+            calling: None,
+            held: VecDeque::new(),
             over: false,
         }
     }
@@ -143,12 +149,35 @@ impl Session {
 
     fn receive(&mut self, inbound: Inbound) {
         match inbound {
+            // Its weight is kept with it: who sends more than fits has to wait.
+            Inbound::Request(..) if self.is_held(&inbound) => self.held.push_back(inbound),
             Inbound::Request(request, flag, _weight) => self.request(request, flag),
             Inbound::Response(response) => startup::on_response(self, &response),
             Inbound::Terminal(report) => startup::on_report(self, report),
             Inbound::RustSources(folder) => self.found_rust(folder),
             Inbound::Malformed(malformed, _weight) => self.malformed(malformed),
             Inbound::Ended(_) => {}
+        }
+    }
+
+    /// Whether a request has to wait until the call into the program has ended.
+    fn is_held(&self, inbound: &Inbound) -> bool {
+        let Inbound::Request(request, ..) = inbound else {
+            return false;
+        };
+        let route = routes::find(&request.command);
+        self.calling.is_some() && route.is_some_and(|route| route.when == When::Stopped)
+    }
+
+    /// The call has ended: on with the evaluation that wanted it, and what came behind it.
+    pub fn call_ended(&mut self) {
+        if let Some((request, flag)) = self.calling.take() {
+            self.request(request, flag);
+        }
+        while self.calling.is_none()
+            && let Some(inbound) = self.held.pop_front()
+        {
+            self.receive(inbound);
         }
     }
 
@@ -161,13 +190,14 @@ impl Session {
     }
 
     fn request(&mut self, request: Request, flag: CancelFlag) {
+        let again = (request.command == Evaluate::COMMAND).then(|| request.clone());
         let Request {
             seq,
             command,
             arguments,
         } = request;
         self.startup.heard();
-        self.use_flag(flag);
+        self.use_flag(CancelFlag::clone(&flag));
         let route = routes::find(&command);
         let handled = match route {
             None => Err(RequestError::UnknownCommand(command.clone())),
@@ -175,6 +205,9 @@ impl Session {
             Some(route) => self.carry_out(route, arguments),
         };
         match route {
+            _ if matches!(handled, Err(RequestError::Calling)) && again.is_some() => {
+                self.calling = again.map(|request| (request, flag));
+            }
             Some(route) if route.answer == Answer::AfterConfiguration && handled.is_ok() => {
                 self.startup.answer_later(seq, route.command);
             }
@@ -291,6 +324,9 @@ impl Session {
     pub fn let_go(&mut self, terminate: Option<bool>) {
         let terminate = terminate.unwrap_or(self.startup.ends_with_us());
         startup::fail(self, RequestError::Cancelled);
+        if let Some((request, _)) = self.calling.take() {
+            self.respond(request.seq, &request.command, Err(RequestError::Cancelled));
+        }
         if terminate {
             self.debugger.kill();
         } else if let Err(error) = self.debugger.detach() {

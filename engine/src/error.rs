@@ -76,6 +76,9 @@ pub enum Error {
     /// A value that is not there at this place of the program.
     #[error("<optimized out>")]
     OptimizedOut,
+    /// A call into the program is under way; ask again after [`crate::Event::CallEnded`].
+    #[error("a call into the program is under way")]
+    Calling,
     /// The operation was cancelled by the client.
     #[error("cancelled")]
     Cancelled,

@@ -18,6 +18,8 @@ impl fmt::Display for ThreadId {
 /// Something that a client may want to know.
 #[derive(Clone, Debug)]
 pub enum Event {
+    /// A call into the program has ended: the evaluation that wanted it can be asked for again.
+    CallEnded,
     /// The program that was started in a terminal has reached its first instruction and is
     /// held there (see `Debugger::seize_launcher`).
     Launched,

@@ -1,19 +1,19 @@
 //! One frame as the evaluator sees it: its variables, its registers, the process's memory.
 
 mod coroutine;
+mod eval;
 
 use crate::arch::register_parts;
 use crate::debugger::{Debugger, RegisterGroup};
 use crate::error::Error;
-use crate::eval::EvalContext;
 use crate::memory::{PageCache, ProcessMemory};
 use crate::modules::{Loaded, Modules};
 use crate::os::Backend;
 use crate::stack::{FrameKey, PhysicalFrame};
 use crate::value::{Named, RegisterPlace, Target, Value};
 use dwarf::{
-    CallerFrame, FrameContext, Function, Language, LoadAddr, LoadBias, Memory, Module, ModuleMap,
-    Scope, TypeId, Unwinder, Variable, VariableKind,
+    CallerFrame, FrameContext, Function, LoadAddr, LoadBias, Memory, Module, ModuleMap, Scope,
+    Unwinder, Variable, VariableKind,
 };
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -29,6 +29,7 @@ pub(crate) struct FrameScope<'a> {
     cancel: Option<&'a AtomicBool>,
     frame: Option<Place<'a>>,
     results: &'a [Value],
+    replay: &'a RefCell<crate::call::Replay>,
     register_writes: Vec<(RegisterPlace, Vec<u8>)>,
 }
 
@@ -104,6 +105,7 @@ impl Debugger {
                 inner,
             }),
             results: &self.results,
+            replay: &self.replay,
             register_writes: Vec::new(),
         };
         let result = use_it(&mut scope);
@@ -489,142 +491,5 @@ impl Target for FrameScope<'_> {
     fn cancelled(&self) -> bool {
         self.cancel
             .is_some_and(|cancel| cancel.load(Ordering::Relaxed))
-    }
-}
-
-impl EvalContext for FrameScope<'_> {
-    fn language(&self) -> Language {
-        match self.function() {
-            Some(function) => function.language,
-            None => self
-                .modules
-                .program()
-                .and_then(|program| program.module.language_at(program.module.entry()))
-                .unwrap_or_default(),
-        }
-    }
-
-    fn variable(&self, name: &str) -> Result<Option<Value>, Error> {
-        if let Some(loaded) = self.loaded() {
-            for scope in self.scopes().into_iter().rev() {
-                let local = scope
-                    .variables
-                    .iter()
-                    .rev()
-                    .find(|variable| variable.name == name);
-                if let Some(variable) = local {
-                    let value = self.value_of(&loaded.module, loaded.bias, variable);
-                    return self.kept_instead(name, value).map(Some);
-                }
-            }
-        }
-        let near = self
-            .frame
-            .map(|place| place.physical.address.lookup())
-            .zip(self.loaded())
-            .map(|(pc, loaded)| loaded.bias.file(pc));
-        let here = self.loaded().map(|loaded| loaded.id);
-        for loaded in self.images_from_here() {
-            let near = near.filter(|_| Some(loaded.id) == here);
-            if let Some(variable) = loaded.module.statics_named(name, near).first() {
-                return self
-                    .value_of(&loaded.module, loaded.bias, variable)
-                    .map(Some);
-            }
-        }
-        for loaded in self.images_from_here() {
-            let module = &loaded.module;
-            let functions = module.functions_named(name);
-            let seen = functions.iter().find(|it| self.sees(name, it));
-            let entry = match seen {
-                Some(function) => Some(function.entry),
-                None if !functions.is_empty() => None,
-                None => module
-                    .function_symbols(name)
-                    .first()
-                    .map(|symbol| symbol.addr),
-            };
-            if let Some(entry) = entry {
-                let entry = loaded.bias.load(entry);
-                return Ok(Some(Value::from_function(module, loaded.bias, name, entry)));
-            }
-        }
-        Ok(None)
-    }
-
-    fn register(&self, name: &str) -> Option<Value> {
-        let place = self.frame?;
-        let registers = &place.physical.registers;
-        let at = |register| RegisterPlace {
-            thread: place.key.thread,
-            level: place.index,
-            register,
-        };
-        if let Some(part) = register_parts::value(registers, name, at) {
-            return Some(part);
-        }
-        let alias = match name {
-            "pc" => Some(registers.machine().pc()),
-            "sp" => Some(registers.machine().sp()),
-            "fp" => Some(registers.machine().frame_pointer()),
-            _ => None,
-        };
-        let (register, name) = registers
-            .machine()
-            .register_names()
-            .iter()
-            .find(|(register, known)| *known == name || alias == Some(*register))?;
-        let value = registers.get(*register)?;
-        Some(self.register_value(place, *register, name, value))
-    }
-
-    fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self
-            .scopes()
-            .into_iter()
-            .rev()
-            .flat_map(|scope| &scope.variables)
-            .filter(|variable| !variable.artificial || variable.name == "this")
-            .filter(|variable| !variable.name.is_empty())
-            .map(|variable| variable.name.clone())
-            .collect();
-        if let Some((loaded, pc)) = self.loaded().zip(self.pc()) {
-            let statics = loaded.module.unit_statics(loaded.bias.file(pc));
-            names.extend(statics.into_iter().map(|variable| variable.name));
-        }
-        names.retain(|name| !name.is_empty());
-        names
-    }
-
-    fn registers(&self) -> Vec<String> {
-        let Some(place) = self.frame else {
-            return Vec::new();
-        };
-        let machine = place.physical.registers.machine();
-        let names = machine.register_names().iter();
-        names.map(|(_, name)| (*name).to_owned()).collect()
-    }
-
-    fn previous(&self, number: Option<usize>) -> Option<Value> {
-        match number {
-            Some(number) => self.results.get(number.checked_sub(1)?).cloned(),
-            None => self.results.last().cloned(),
-        }
-    }
-
-    fn type_named(&self, name: &str) -> Option<(Arc<Module>, LoadBias, TypeId)> {
-        let here = self.loaded().map(|loaded| loaded.id);
-        self.images_from_here().find_map(|loaded| {
-            let near = self
-                .frame
-                .filter(|_| Some(loaded.id) == here)
-                .map(|place| loaded.bias.file(place.physical.address.lookup()));
-            let id = loaded.module.types_named(name, near).into_iter().next()?;
-            Some((loaded.module.clone(), loaded.bias, id))
-        })
-    }
-
-    fn as_target(&self) -> &dyn Target {
-        self
     }
 }

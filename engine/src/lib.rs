@@ -6,6 +6,7 @@
 
 mod arch;
 pub mod breakpoint;
+mod call;
 pub mod debugger;
 mod displaced;
 pub mod error;

@@ -15,7 +15,7 @@ pub enum Incoming {
 }
 
 /// A request of the client.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Request {
     /// Its number, for the answer.
     pub seq: i64,

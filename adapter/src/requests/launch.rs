@@ -32,6 +32,9 @@ impl Request for Launch {
         session.startup.stop_on_entry = settings.stop_on_entry;
         session.startup.no_debug = settings.no_debug;
         session.startup.terminate_debuggee = settings.terminate_debuggee;
+        if let Some(limit) = settings.call_limit() {
+            session.debugger.set_call_limit(limit);
+        }
         session
             .debugger
             .set_symbol_cache(settings.symbol_cache.clone().folder());
@@ -128,6 +131,9 @@ impl Request for Attach {
         let in_attach = |mistake| RequestError::Start(format!("attach: {mistake}"));
         let (settings, notes) =
             config::read::<AttachSettings>(settings, AttachSettings::KEYS).map_err(in_attach)?;
+        if let Some(limit) = settings.call_limit() {
+            session.debugger.set_call_limit(limit);
+        }
         session
             .debugger
             .set_symbol_cache(settings.symbol_cache.clone().folder());

@@ -17,10 +17,62 @@ const IN_REGISTERS: u64 = 16;
 
 /// What an eightbyte is to the convention.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Class {
+pub enum Class {
+    /// Padding.
     None,
+    /// General registers.
     Integer,
+    /// Vector registers.
     Sse,
+}
+
+/// How a value is passed and returned.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Passing {
+    /// In registers of these classes, eight bytes each.
+    Registers(Vec<Class>),
+    /// In memory.
+    Memory,
+    /// Nobody can tell.
+    Unknown,
+}
+
+/// How a value of a type is passed to a function, and returned by one.
+pub fn passing(ty: &Ty, language: Language) -> Passing {
+    let Some(size) = ty.size() else {
+        return Passing::Unknown;
+    };
+    if size > IN_REGISTERS {
+        return match ty.shape() {
+            Shape::Composite(_) | Shape::Array(_) => Passing::Memory,
+            _ => Passing::Unknown,
+        };
+    }
+    let mut parts = Vec::new();
+    match flatten(ty, 0, 0, &mut parts) {
+        Err(Elsewhere::Memory) => return Passing::Memory,
+        Err(Elsewhere::Unknown) => return Passing::Unknown,
+        Ok(()) => {}
+    }
+    if language == Language::Rust && !is_told(&parts, size) {
+        return Passing::Unknown;
+    }
+    let mut classes = vec![Class::None; size.div_ceil(8) as usize];
+    for (offset, class) in parts {
+        if let Some(here) = classes.get_mut((offset / 8) as usize)
+            && *here != Class::Integer
+        {
+            *here = class;
+        }
+    }
+    Passing::Registers(classes)
+}
+
+/// Whether rustc keeps to the convention: it passes two scalars in two registers, however small
+/// they are.
+fn is_told(parts: &[(u64, Class)], size: u64) -> bool {
+    let halves = [0, 8].map(|start| parts.iter().filter(|part| part.0 / 8 * 8 == start).count());
+    parts.len() <= 1 || size > 8 && halves == [1, 1]
 }
 
 /// Why a value is not in two registers.
@@ -48,10 +100,7 @@ pub fn returned(ty: &Ty, language: Language, registers: &Registers) -> Option<Va
         Err(Elsewhere::Unknown) => return None,
         Ok(()) => {}
     }
-    // rustc returns two scalars in two registers, however small they are.
-    let halves = [0, 8].map(|start| parts.iter().filter(|part| part.0 / 8 * 8 == start).count());
-    let told = parts.len() <= 1 || size > 8 && halves == [1, 1];
-    if language == Language::Rust && !told {
+    if language == Language::Rust && !is_told(&parts, size) {
         return None;
     }
     let mut classes = [Class::None; 2];

@@ -17,6 +17,8 @@ pub enum Owner {
     Loader,
     /// A step is waiting for its thread here.
     Step,
+    /// A call of ours ends here.
+    Call,
 }
 
 /// One address that holds a trap instruction.

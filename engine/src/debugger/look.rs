@@ -2,6 +2,7 @@
 
 use super::{Debugger, RegisterGroup};
 use crate::arch::sysv;
+use crate::call::Replay;
 use crate::error::Error;
 use crate::eval::{Completion, EvalContext, Expression, Purpose};
 use crate::event::ThreadId;
@@ -109,6 +110,8 @@ impl Debugger {
     ///
     /// # Errors
     /// Not stopped; the expression's own errors, [`Error::Eval`] with places in `expression`.
+    /// [`Error::Calling`]: a call into the program is under way; to be asked again, with the
+    /// same words, after [`crate::Event::CallEnded`].
     pub fn evaluate(
         &mut self,
         frame: Option<FrameKey>,
@@ -116,14 +119,30 @@ impl Debugger {
         purpose: Purpose,
     ) -> Result<Evaluated, Error> {
         self.stopped()?;
-        self.in_some_frame(frame, |scope| {
+        let asked = (frame, expression.to_owned());
+        let replay = self.replay.get_mut();
+        if replay.expression != asked {
+            *replay = Replay::default();
+            replay.expression = asked;
+        }
+        let evaluated = self.in_some_frame(frame, |scope| {
             let expression = Expression::parse(expression, scope.language())?;
             Ok(Evaluated {
                 value: expression.evaluate(scope, purpose)?,
                 numbers: expression.numbers(),
                 expression: expression.value_text().to_owned(),
             })
-        })
+        });
+        let wanted = self.replay.get_mut().wanted.take();
+        if let (Err(Error::Calling), Some(call)) = (&evaluated, wanted) {
+            let thread = frame
+                .map(|frame| frame.thread)
+                .or_else(|| self.current_thread());
+            self.begin_call(thread.ok_or(Error::NoProcess)?, call)?;
+            return Err(Error::Calling);
+        }
+        *self.replay.get_mut() = Replay::default();
+        evaluated
     }
 
     /// Makes a value known to expressions: as `$1` if it is the first one, and as `$_` until

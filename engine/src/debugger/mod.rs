@@ -58,6 +58,10 @@ pub struct Debugger {
     pub(crate) told_of_stacks: HashSet<String>,
     /// Results that expressions can name (`$1`).
     pub(crate) results: Vec<Value>,
+    /// The call under way.
+    pub(crate) call: Option<crate::call::Active>,
+    pub(crate) call_limit: Duration,
+    pub(crate) replay: RefCell<crate::call::Replay>,
     pub(crate) cancel: Option<Arc<AtomicBool>>,
     pub(crate) output_held: bool,
     /// Stops may be ready that no signal tells of any more.
@@ -107,6 +111,9 @@ impl Debugger {
             told_of_units: HashSet::new(),
             told_of_stacks: HashSet::new(),
             results: Vec::new(),
+            call: None,
+            call_limit: crate::call::PATIENCE,
+            replay: RefCell::default(),
             cancel: None,
             output_held: false,
             more_stops: false,
@@ -309,6 +316,7 @@ impl Debugger {
 
     /// Kills the process and collects it; no events follow. Nothing happens without one.
     pub fn kill(&mut self) {
+        let called = self.call.take().is_some();
         let Some(process) = self.process.take() else {
             return;
         };
@@ -339,6 +347,7 @@ impl Debugger {
         self.slots = Slots::default();
         self.forget_stop();
         self.events.clear();
+        self.events.extend(called.then_some(Event::CallEnded));
         self.over = true;
     }
 
@@ -350,7 +359,8 @@ impl Debugger {
         let pid = self.process.as_ref().ok_or(Error::NoProcess)?.pid;
         self.terminating = true;
         self.os.signal(pid, Signal(libc::SIGTERM));
-        if matches!(self.state(), State::Stopped | State::Held) {
+        // The thread of a call runs already, and gets the signal.
+        if self.call.is_none() && matches!(self.state(), State::Stopped | State::Held) {
             self.go_on_all();
         }
         Ok(())
@@ -396,6 +406,7 @@ impl Debugger {
                 self.collect_stops();
             }
             self.finish_if_ended();
+            self.check_call();
             if self.indexer.take_news() {
                 self.bind_functions();
             }
@@ -411,7 +422,10 @@ impl Debugger {
             let until = if self.more_stops {
                 Some(Instant::now())
             } else {
-                [deadline, ended].into_iter().flatten().min()
+                [deadline, ended, self.call_deadline()]
+                    .into_iter()
+                    .flatten()
+                    .min()
             };
             let wants_output = !self.output_held && self.os.output_open();
             let ready = self.os.wait(until, wants_output)?;
@@ -470,6 +484,7 @@ impl Debugger {
     fn stopped(&self) -> Result<&Process, Error> {
         let process = self.process.as_ref().ok_or(Error::NoProcess)?;
         match process.state {
+            State::Stopped if self.call.is_some() => Err(Error::Calling),
             State::Stopped => Ok(process),
             State::Ended | State::NoProcess => Err(Error::NoProcess),
             State::Held | State::Running => Err(Error::NotStopped),
@@ -530,7 +545,10 @@ impl Debugger {
     pub fn interrupt(&mut self) -> Result<(), Error> {
         match self.state() {
             State::NoProcess | State::Ended => return Err(Error::NoProcess),
-            State::Stopped | State::Held => return Ok(()),
+            State::Stopped | State::Held => {
+                self.abort_call(Error::eval("the call was interrupted"));
+                return Ok(());
+            }
             State::Running => {}
         }
         if self

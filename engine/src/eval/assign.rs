@@ -18,14 +18,19 @@ impl Run<'_> {
         node: &Node,
     ) -> Result<Value, Error> {
         self.may_change(node)?;
+        if let Some(before) = self.context.answered(&node.span) {
+            return before;
+        }
         let to = self.evaluate(left)?;
-        match operator {
+        let now = match operator {
             None => self.assign(&to, right),
             Some(operator) => {
                 let value = self.binary(operator, left, right, node)?;
                 self.store(&to, &self.wrapped(&to, value)).at(node)
             }
-        }
+        }?;
+        self.context.keep_done(&node.span, &now);
+        Ok(now)
     }
 
     fn may_change(&self, node: &Node) -> Result<(), Error> {
@@ -47,6 +52,9 @@ impl Run<'_> {
         node: &Node,
     ) -> Result<Value, Error> {
         self.may_change(node)?;
+        if let Some(before) = self.context.answered(&node.span) {
+            return before;
+        }
         let to = self.evaluate(operand)?;
         let target = self.context.as_target();
         let was = to.referent(target)?;
@@ -57,7 +65,9 @@ impl Run<'_> {
         let one = arith::literal(1, true, self.language);
         let next = self.binary_of(operator, (&was, operand), (&one, node), node)?;
         let now = self.store(&to, &self.wrapped(&to, next)).at(node)?;
-        Ok(if before { was } else { now })
+        let value = if before { was } else { now };
+        self.context.keep_done(&node.span, &value);
+        Ok(value)
     }
 
     /// C's `+=` and `++` convert what they have computed to the type of the place.

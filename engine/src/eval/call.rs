@@ -1,17 +1,18 @@
 //! `f(a)` and `a.f(b)`: conversions that look like calls, and methods known without running.
 
-use super::run::{At, Run, error, inner};
+use super::run::{At, Run, inner};
 use super::tree::{Kind, Node};
 use super::{convert, types};
 use crate::error::Error;
-use crate::value::{Shape, Value};
+use crate::value::{Ty, Value};
 
 impl Run<'_> {
-    /// The value of a call.
+    /// The value of a call; `returns` is what a cast says of it.
     pub(super) fn call(
         &mut self,
         function: &Node,
         arguments: &[Node],
+        returns: Option<&Ty>,
         node: &Node,
     ) -> Result<Value, Error> {
         match &inner(function).kind {
@@ -24,30 +25,42 @@ impl Run<'_> {
                 if let Some(found) = self.known_method(&value, name, &given).at(node)? {
                     return Ok(found);
                 }
-                Err(self.no_method(&value, name, object, node))
+                if let Some(found) = self.invoke_method(&value, name, &given, node)? {
+                    return Ok(found);
+                }
+                // A member that points to a function.
+                match self.find_member(&value, name).at(node)? {
+                    Some(function) => self.invoke_value(&function, &given, returns, node),
+                    None => Err(self.no_method(&value, name, object, node)),
+                }
             }
-            Kind::Name(name) if arguments.len() == 1 && self.context.variable(name)?.is_none() => {
+            Kind::Name(name)
+                if arguments.len() == 1
+                    && self.context.functions(name).is_empty()
+                    && self.context.variable(name)?.is_none() =>
+            {
                 let Some(ty) = types::named(self.context, name) else {
                     return Err(self.no_variable(inner(function)));
                 };
                 let value = self.evaluate(&arguments[0])?;
                 convert::cast(self.context, &ty, &value).at(node)
             }
-            _ => {
+            callee => {
+                let given: Vec<Value> = arguments
+                    .iter()
+                    .map(|it| self.evaluate(it))
+                    .collect::<Result<_, _>>()?;
+                if let Kind::Name(name) = callee {
+                    self.refuse_indirect(name).at(node)?;
+                }
+                if let Kind::Name(name) = callee
+                    && let Some(found) =
+                        self.invoke_named(std::slice::from_ref(name), &given, node)?
+                {
+                    return Ok(found);
+                }
                 let value = self.evaluate(function)?;
-                let said = self.said(function);
-                Err(match value.ty.shape() {
-                    Shape::Function | Shape::Pointer(..) => error(
-                        format!(
-                            "`{said}` would have to run in the program, which is not done here"
-                        ),
-                        &node.span,
-                    ),
-                    _ => error(
-                        format!("`{said}` ({}) is no function", value.ty.name()),
-                        &function.span,
-                    ),
-                })
+                self.invoke_value(&value, &given, returns, node)
             }
         }
     }

@@ -6,6 +6,7 @@ mod call;
 mod complete;
 mod convert;
 mod format;
+mod invoke;
 mod lex;
 mod literal;
 mod method;
@@ -23,6 +24,7 @@ mod types;
 mod tests;
 
 pub use complete::{Completion, CompletionKind, complete};
+pub use invoke::{Argument, Call, How, Known};
 pub use suggest::with_marks;
 
 use crate::error::Error;
@@ -72,6 +74,25 @@ pub trait EvalContext: Target {
     /// An earlier result by its number from 1, for `$1`; `None`: the last one, for `$_`.
     fn previous(&self, _number: Option<usize>) -> Option<Value> {
         None
+    }
+    /// The functions of a name that has been seen from here: more than one if it is overloaded.
+    fn functions(&self, _name: &str) -> Vec<Known> {
+        Vec::new()
+    }
+    /// What came of a call, an assignment or a condition at this place of the expression when
+    /// it was evaluated before, up to a call.
+    fn answered(&self, _span: &std::ops::Range<usize>) -> Option<Result<Value, Error>> {
+        None
+    }
+    /// Keeps for [`Self::answered`] what must not be done twice.
+    fn keep_done(&mut self, _span: &std::ops::Range<usize>, _value: &Value) {}
+    /// Whether there is a thread that could call.
+    fn answers_calls(&self) -> bool {
+        false
+    }
+    /// Asks for a call; the error ends the evaluation.
+    fn call(&mut self, call: Call) -> Error {
+        Error::Unsupported(format!("`{}` cannot be called here", call.name))
     }
     /// As a [`Target`].
     fn as_target(&self) -> &dyn Target;

@@ -46,7 +46,7 @@ impl Run<'_> {
     }
 
     pub(super) fn binary_of(
-        &self,
+        &mut self,
         operator: Binary,
         (a, left): (&Value, &Node),
         (b, right): (&Value, &Node),
@@ -58,6 +58,9 @@ impl Run<'_> {
             return Ok(value);
         }
         if let Some(value) = self.pointers(operator, a, b).at(node)? {
+            return Ok(value);
+        }
+        if let Some(value) = self.invoke_operator(operator, a, b, node)? {
             return Ok(value);
         }
         let (a, b) = (self.operand_of(a, left)?, self.operand_of(b, right)?);

@@ -108,7 +108,7 @@ impl<'a> Run<'a> {
             }
             Kind::Repeat(from, count) => self.repeat(from, count, node),
             Kind::Range(..) => Err(error("a range stands only in `[…]`", &node.span)),
-            Kind::Call(function, arguments) => self.call(function, arguments, node),
+            Kind::Call(function, arguments) => self.call(function, arguments, None, node),
         }
     }
 
@@ -165,7 +165,10 @@ impl<'a> Run<'a> {
 
     fn cast(&mut self, ty: &TypeName, inner: &Node, node: &Node) -> Result<Value, Error> {
         let ty = ty.resolve(self.context)?;
-        let value = self.evaluate_as(inner, &ty)?;
+        let value = match &self::inner(inner).kind {
+            Kind::Call(function, arguments) => self.call(function, arguments, Some(&ty), inner)?,
+            _ => self.evaluate_as(inner, &ty)?,
+        };
         convert::cast(self.context, &ty, &value).at(node)
     }
 
@@ -174,10 +177,19 @@ impl<'a> Run<'a> {
     /// # Errors
     /// It is neither true nor false, or cannot be evaluated.
     pub fn truth(&mut self, node: &Node) -> Result<bool, Error> {
+        if let Some(Ok(before)) = self.context.answered(&(node.span.end..node.span.start)) {
+            return Ok(before.raw(self.context.as_target())? != 0);
+        }
         let value = self.evaluate(node)?;
         let operand = convert::operand(self.context.as_target(), &value);
         match operand {
-            Ok(operand) => Ok(operand.is_true()),
+            Ok(operand) => {
+                // Backwards: the node's value may be kept under the same place.
+                let known = arith::boolean(operand.is_true(), self.language);
+                let place = node.span.end..node.span.start;
+                self.context.keep_done(&place, &known);
+                Ok(operand.is_true())
+            }
             Err(Error::Eval { .. }) => Err(error(
                 format!("a `{}` is neither true nor false", value.ty.name()),
                 &node.span,
@@ -212,7 +224,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn find_member(&self, object: &Value, name: &str) -> Result<Option<Value>, Error> {
+    pub(super) fn find_member(&self, object: &Value, name: &str) -> Result<Option<Value>, Error> {
         let target = self.context.as_target();
         let mut object = object.clone();
         for _ in 0..DEREFERENCES {

@@ -148,6 +148,14 @@ impl Backend for Fake {
         None
     }
 
+    fn extended_registers(&self, _: ThreadId) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn set_extended_registers(&mut self, _: ThreadId, _: &[u8]) -> bool {
+        false
+    }
+
     fn open_memory(&mut self, _: i32) -> Result<(), Error> {
         Ok(())
     }

@@ -147,6 +147,10 @@ pub trait Backend {
     fn vector_registers(&self, thread: ThreadId) -> Option<Vec<u128>>;
     /// The 16 bytes above them, where the processor has wider ones.
     fn vector_uppers(&self, thread: ThreadId) -> Option<Vec<u128>>;
+    /// All registers that are no general ones, as the kernel lays them out (x86-64: XSAVE).
+    fn extended_registers(&self, thread: ThreadId) -> Option<Vec<u8>>;
+    /// Writes what [`Backend::extended_registers`] has read.
+    fn set_extended_registers(&mut self, thread: ThreadId, bytes: &[u8]) -> bool;
     /// Opens the memory of a process; to be called again after an `execve`.
     fn open_memory(&mut self, pid: i32) -> Result<(), Error>;
     /// Reads as many bytes as there are at `addr`, up to the buffer's length.
@@ -223,6 +227,13 @@ impl RegisterSet {
     pub fn for_system_call(&self, call: SystemCall, instruction: LoadAddr) -> RegisterSet {
         RegisterSet {
             raw: self.raw.for_system_call(call, instruction.0),
+        }
+    }
+
+    /// The same outside of the system call that the thread may be in, which is not restarted.
+    pub fn outside_system_call(&self) -> RegisterSet {
+        RegisterSet {
+            raw: self.raw.outside_system_call(),
         }
     }
 

@@ -18,7 +18,7 @@ use crate::thread::Thread;
 use dwarf::LoadAddr;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use trap::Trap;
+pub(crate) use trap::Trap;
 
 /// How long threads may take to stop before the others are reported without them.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
@@ -77,7 +77,7 @@ impl Process {
 }
 
 /// Signals that stop the program by themselves: it is about to die of them, or would be.
-fn stops(signal: Signal) -> bool {
+pub(crate) fn stops(signal: Signal) -> bool {
     matches!(
         signal.0,
         libc::SIGSEGV
@@ -121,6 +121,10 @@ impl Debugger {
             self.on_launcher(thread, status);
             return;
         }
+        if self.calls_on(thread) {
+            self.on_call_stop(thread, status);
+            return;
+        }
         if self.settle(thread, status) {
             // Settled without a need to report.
             if self.state() == State::Running {
@@ -138,7 +142,7 @@ impl Debugger {
 
     /// The bookkeeping kinds of stops, in any state. True: the thread has nothing to report
     /// and is stopped; false: it did something that needs judging, or is gone.
-    fn settle(&mut self, thread: ThreadId, status: WaitStatus) -> bool {
+    pub(crate) fn settle(&mut self, thread: ThreadId, status: WaitStatus) -> bool {
         match status {
             WaitStatus::Exited(_) | WaitStatus::Killed(_) => {
                 self.thread_ended(thread, status);

@@ -199,6 +199,7 @@ impl Debugger {
 
     /// Lets all threads go on without us.
     pub(crate) fn detach_all(&mut self) -> Result<(), Error> {
+        self.abort_call(Error::Cancelled);
         self.set_state(State::Stopped);
         self.stop_all();
         self.clean_process();

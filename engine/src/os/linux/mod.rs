@@ -335,6 +335,14 @@ impl Backend for LinuxBackend {
         registers::write(thread, &registers.raw)
     }
 
+    fn extended_registers(&self, thread: ThreadId) -> Option<Vec<u8>> {
+        registers::read_extended(thread)
+    }
+
+    fn set_extended_registers(&mut self, thread: ThreadId, bytes: &[u8]) -> bool {
+        registers::write_extended(thread, bytes)
+    }
+
     fn vector_registers(&self, thread: ThreadId) -> Option<Vec<u128>> {
         registers::read_vectors(thread)
     }

@@ -104,6 +104,21 @@ pub fn register_set<T: Copy>(tid: ThreadId, set: i32, write: bool, data: &mut T)
     Some(vector.iov_len)
 }
 
+/// As [`register_set`], of a set whose length is not known beforehand.
+pub fn register_bytes(tid: ThreadId, set: i32, write: bool, data: &mut [u8]) -> Option<usize> {
+    let mut vector = libc::iovec {
+        iov_base: data.as_mut_ptr().cast(),
+        iov_len: data.len(),
+    };
+    let request = if write {
+        libc::PTRACE_SETREGSET
+    } else {
+        libc::PTRACE_GETREGSET
+    };
+    call(request, tid.0, set as usize, &raw mut vector as usize).ok()?;
+    Some(vector.iov_len.min(data.len()))
+}
+
 /// waitpid(2) with `__WALL | __WNOTHREAD`; `None`: nothing to tell (or nobody to wait for).
 pub fn wait(tid: i32, block: bool) -> Option<(ThreadId, WaitStatus)> {
     let flags = libc::__WALL | libc::__WNOTHREAD | if block { 0 } else { libc::WNOHANG };

@@ -64,6 +64,22 @@ pub fn read_vector_uppers(tid: ThreadId) -> Option<Vec<u128>> {
     Some(halves.collect())
 }
 
+/// No processor's XSAVE area is as long.
+const LONGEST_XSTATE: usize = 1 << 16;
+
+/// The XSAVE area.
+pub fn read_extended(tid: ThreadId) -> Option<Vec<u8>> {
+    let mut area = vec![0; LONGEST_XSTATE];
+    let len = ptrace::register_bytes(tid, NT_X86_XSTATE, false, &mut area)?;
+    area.truncate(len);
+    Some(area)
+}
+
+/// Writes the XSAVE area.
+pub fn write_extended(tid: ThreadId, area: &[u8]) -> bool {
+    ptrace::register_bytes(tid, NT_X86_XSTATE, true, &mut area.to_vec()).is_some()
+}
+
 impl RawRegisters {
     /// All registers zero.
     pub fn zeroed() -> Self {
@@ -167,6 +183,12 @@ impl RawRegisters {
         raw.orig_rax = u64::MAX;
         [raw.rdi, raw.rsi, raw.rdx, raw.r10, raw.r8, raw.r9] = arguments;
         raw.rip = instruction;
+        RawRegisters(raw)
+    }
+
+    pub fn outside_system_call(&self) -> RawRegisters {
+        let mut raw = self.0;
+        raw.orig_rax = u64::MAX;
         RawRegisters(raw)
     }
 

@@ -267,7 +267,7 @@ fn expressions() {
             ),
             ("i.x", "error: `i` (int) has no members"),
             ("*i", "error: `i` (int) is no pointer"),
-            ("add(1, 2)", "~would have to run"),
+            ("add(1, 2)", "~cast the call"),
             ("fields.b + 1", "-2"),
             ("&fields.b", "error: a bit field has no address"),
             ("ul + 1", "0"),

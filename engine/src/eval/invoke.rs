@@ -1,0 +1,528 @@
+//! Calls that run in the program: which function is meant, and what it is given. The running
+//! itself is `crate::call`'s; here an unanswered call ends the evaluation, which begins again
+//! once there is an answer ([`EvalContext::answered`](super::EvalContext::answered)).
+
+use super::run::{At, DEREFERENCES, Run, error};
+use super::tree::{Binary, Node};
+use super::{Purpose, convert};
+use crate::arch::sysv::{self, Class, Passing};
+use crate::error::Error;
+use crate::value::members::{self, last_component};
+use crate::value::scalar::ScalarKind;
+use crate::value::{PointerKind, Shape, Ty, Value};
+use dwarf::{Function, Language, LoadAddr, LoadBias, Module, TypeKind, VariableKind};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A function of an image.
+#[derive(Clone)]
+pub struct Known {
+    /// The image.
+    pub module: Arc<Module>,
+    /// Where it is loaded.
+    pub bias: LoadBias,
+    /// The function.
+    pub function: Arc<Function>,
+}
+
+/// A call, ready to be made.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The function's name, for people.
+    pub name: String,
+    /// Where the call stands in the expression.
+    pub span: Range<usize>,
+    /// Its first instruction.
+    pub entry: LoadAddr,
+    /// What it is given.
+    pub arguments: Vec<Argument>,
+    /// What it returns.
+    pub returns: Ty,
+    /// Whether that goes through memory that the caller provides.
+    pub through_memory: bool,
+    /// The language whose conventions it keeps.
+    pub language: Language,
+}
+
+/// An argument: its bytes, and how they are handed over.
+#[derive(Clone, Debug)]
+pub struct Argument {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// How.
+    pub how: How,
+}
+
+/// How an argument is handed over.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum How {
+    /// In registers of these classes, eight bytes each; on the stack if there are too few.
+    Registers(Vec<Class>),
+    /// On the stack.
+    Stack,
+    /// A pointer to a copy.
+    Pointer,
+}
+
+/// Slots of a vtable that are looked at.
+const VIRTUAL: u64 = 256;
+/// The most bytes an argument may have.
+const LARGEST: u64 = 4096;
+
+impl Run<'_> {
+    /// Calls the best of the functions of one of these names; `None`: there is none.
+    pub(super) fn invoke_named(
+        &mut self,
+        names: &[String],
+        arguments: &[Value],
+        node: &Node,
+    ) -> Result<Option<Value>, Error> {
+        for name in names {
+            let known = self.context.functions(name);
+            if let Some(value) = self.invoke_best(&known, arguments, node)? {
+                return Ok(Some(value));
+            }
+        }
+        Ok(None)
+    }
+
+    fn invoke_best(
+        &mut self,
+        known: &[Known],
+        arguments: &[Value],
+        node: &Node,
+    ) -> Result<Option<Value>, Error> {
+        let best = known
+            .iter()
+            .filter_map(|it| Some((self.rank(it, arguments)?, it)))
+            .max_by_key(|(rank, _)| *rank);
+        match (best, known) {
+            (Some((_, known)), _) => self.invoke(known, arguments, node).map(Some),
+            (None, [only, ..]) => Err(error(
+                format!("`{}` takes {}", only.function.name, said_types(only)),
+                &node.span,
+            )),
+            (None, []) => Ok(None),
+        }
+    }
+
+    /// Refuses functions whose symbol leads to a function that chooses one (`STT_GNU_IFUNC`).
+    pub(super) fn refuse_indirect(&self, name: &str) -> Result<(), Error> {
+        if self.context.answers_calls() {
+            let images = self.context.as_target().images();
+            let mut symbols = images
+                .iter()
+                .flat_map(|(module, _)| module.function_symbols(name));
+            if symbols.any(|it| it.kind == dwarf::SymbolKind::IndirectFunction) {
+                return Err(Error::eval(format!(
+                    "`{name}` is one of several implementations, chosen when the program loads; \
+                     call one of them by its own name"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// How well arguments fit a function; `None`: not at all.
+    fn rank(&self, known: &Known, arguments: &[Value]) -> Option<u32> {
+        let parameters = parameters(known);
+        if parameters.len() != arguments.len() {
+            return None;
+        }
+        parameters.iter().zip(arguments).try_fold(0, |sum, pair| {
+            let (parameter, argument) = pair;
+            let argument = argument.referent(self.context.as_target()).ok()?;
+            let (to, referred) = match parameter.shape() {
+                Shape::Pointer(of, PointerKind::Reference) => (of, true),
+                _ => (parameter.clone(), false),
+            };
+            let float = |ty: &Ty| match ty.shape() {
+                Shape::Scalar(it) => matches!(it.kind, ScalarKind::Float(_)),
+                _ => false,
+            };
+            let rank = match (to.shape(), argument.ty.shape()) {
+                _ if to.same_as(&argument.ty) => 4,
+                (Shape::Pointer(..), Shape::Text) => 3,
+                (Shape::Pointer(of, PointerKind::Owned), _) if of.same_as(&argument.ty) => 3,
+                (Shape::Pointer(..), Shape::Pointer(..) | Shape::Array(_) | Shape::Function) => 2,
+                (Shape::Pointer(..), Shape::Scalar(_)) if !referred => 1,
+                (
+                    Shape::Scalar(_) | Shape::Enumeration(_),
+                    Shape::Scalar(_) | Shape::Enumeration(_),
+                ) => {
+                    if float(&to) == float(&argument.ty) {
+                        3
+                    } else {
+                        1
+                    }
+                }
+                (Shape::Composite(_), Shape::Composite(_)) if to.name() == argument.ty.name() => 4,
+                _ => return None,
+            };
+            Some(sum + rank)
+        })
+    }
+
+    fn invoke(&mut self, known: &Known, given: &[Value], node: &Node) -> Result<Value, Error> {
+        let returns = match known.function.return_type {
+            Some(id) => Ty::dwarf(&known.module, known.bias, id),
+            None => Ty::Void,
+        };
+        let entry = known.bias.load(known.function.entry);
+        let types = parameters(known);
+        let language = known.function.language;
+        self.run_call(
+            (&known.function.name, entry, language),
+            given,
+            &types,
+            returns,
+            node,
+        )
+    }
+
+    /// Calls what a pointer to a function points to, or a function without debug info, whose
+    /// result then is what a cast says.
+    pub(super) fn invoke_value(
+        &mut self,
+        function: &Value,
+        given: &[Value],
+        returns: Option<&Ty>,
+        node: &Node,
+    ) -> Result<Value, Error> {
+        let target = self.context.as_target();
+        let function = function.referent(target)?;
+        let (entry, ty) = match function.ty.shape() {
+            Shape::Pointer(of, _) if matches!(of.shape(), Shape::Function) => {
+                (LoadAddr(function.raw(target)? as u64), of.strip())
+            }
+            Shape::Function => match function.address() {
+                Some(entry) => (entry, function.ty.strip()),
+                None => return Err(Error::OptimizedOut),
+            },
+            _ => {
+                let why = format!("a `{}` cannot be called", function.ty.name());
+                return Err(error(why, &node.span));
+            }
+        };
+        let said = self.said(node).to_owned();
+        let known = match &ty {
+            Ty::Dwarf(ty) => match &ty.ty.kind {
+                TypeKind::Subroutine(it) => Some((
+                    it.parameters
+                        .iter()
+                        .map(|id| ty.related(*id))
+                        .collect::<Vec<_>>(),
+                    ty.related_or_void(it.return_type),
+                    it.variadic,
+                )),
+                _ => None,
+            },
+            _ => None,
+        };
+        let language = self.language;
+        match (known, returns) {
+            (Some((types, of, variadic)), _) => {
+                if given.len() < types.len() || given.len() > types.len() && !variadic {
+                    let why = format!("it takes {} arguments", types.len());
+                    return Err(error(why, &node.span));
+                }
+                self.run_call((&said, entry, language), given, &types, of, node)
+            }
+            (None, Some(of)) => {
+                self.run_call((&said, entry, language), given, &[], of.clone(), node)
+            }
+            (None, None) => Err(error(
+                format!("nobody knows what `{said}` returns; cast the call, as in `(int){said}`"),
+                &node.span,
+            )),
+        }
+    }
+
+    fn run_call(
+        &mut self,
+        (name, entry, language): (&str, LoadAddr, Language),
+        given: &[Value],
+        types: &[Ty],
+        returns: Ty,
+        node: &Node,
+    ) -> Result<Value, Error> {
+        if let Some(answer) = self.context.answered(&node.span) {
+            return answer.at(node);
+        }
+        if self.purpose == Purpose::Look {
+            return Err(error(
+                format!("`{name}` would run in the program; only the console and watches call"),
+                &node.span,
+            ));
+        }
+        let mut arguments = Vec::new();
+        for (nth, value) in given.iter().enumerate() {
+            let argument = self.argument(value, types.get(nth), language);
+            arguments.push(argument.at(node)?);
+        }
+        let through_memory = match returns.shape() {
+            Shape::Void | Shape::Unit => false,
+            _ => match sysv::passing(&returns, language) {
+                Passing::Registers(_) => false,
+                Passing::Memory => true,
+                Passing::Unknown => {
+                    return Err(error(
+                        format!("how a `{}` is returned is not known here", returns.name()),
+                        &node.span,
+                    ));
+                }
+            },
+        };
+        Err(self.context.call(Call {
+            name: name.to_owned(),
+            span: node.span.clone(),
+            entry,
+            arguments,
+            returns,
+            through_memory,
+            language,
+        }))
+    }
+
+    fn argument(
+        &self,
+        value: &Value,
+        ty: Option<&Ty>,
+        language: Language,
+    ) -> Result<Argument, Error> {
+        let target = self.context.as_target();
+        let pointer = |addr: LoadAddr| Argument {
+            bytes: addr.0.to_le_bytes().to_vec(),
+            how: How::Registers(vec![Class::Integer]),
+        };
+        let refers = |ty: &Ty| match ty.shape() {
+            Shape::Pointer(of, PointerKind::Reference) => Some(of),
+            Shape::Pointer(of, PointerKind::Owned) if of.same_as(&value.ty) => Some(of),
+            _ => None,
+        };
+        if let Some(of) = ty.and_then(refers) {
+            let value = value.referent(target)?;
+            if let (Some(addr), true) = (value.address(), !matches!(value.ty, Ty::Text)) {
+                return Ok(pointer(addr));
+            }
+            let value = match of.shape() {
+                Shape::Scalar(_) => convert::cast(self.context, &of, &value)?,
+                _ => value,
+            };
+            return Ok(Argument {
+                bytes: value.bytes(target)?.to_vec(),
+                how: How::Pointer,
+            });
+        }
+        if let Ty::Text = value.ty {
+            let mut bytes = value.place.literal()?.to_vec();
+            if language == Language::Rust {
+                return Err(Error::eval(
+                    "pass a variable: a `&str` typed here is not in the program",
+                ));
+            }
+            bytes.push(0);
+            return Ok(Argument {
+                bytes,
+                how: How::Pointer,
+            });
+        }
+        let value = value.referent(target)?;
+        if let Shape::Array(_) = value.ty.shape() {
+            let addr = value.address().ok_or(Error::OptimizedOut)?;
+            return Ok(pointer(addr));
+        }
+        let value = match (ty, value.ty.shape()) {
+            (
+                Some(ty),
+                Shape::Scalar(_) | Shape::Enumeration(_) | Shape::Pointer(..) | Shape::Function,
+            ) if !ty.same_as(&value.ty) => convert::cast(self.context, ty, &value)?,
+            // Variadic: a float goes as a double (ISO C §6.5.2.2).
+            (None, Shape::Scalar(scalar)) if matches!(scalar.kind, ScalarKind::Float(_)) => {
+                let double = crate::language::c::builtin("double").unwrap_or(Ty::Void);
+                convert::cast(self.context, &double, &value)?
+            }
+            _ => value,
+        };
+        let size = value.ty.size().unwrap_or(u64::MAX);
+        if size > LARGEST {
+            return Err(Error::eval(format!(
+                "a `{}` is too large to pass",
+                value.ty.name()
+            )));
+        }
+        if let Shape::Composite(composite) = value.ty.shape()
+            && composite
+                .composite()
+                .is_some_and(|it| it.by_address == Some(true))
+        {
+            return Err(Error::eval(format!(
+                "a `{}` is passed by a copy that its constructor makes; pass it to a reference",
+                value.ty.name()
+            )));
+        }
+        let how = match sysv::passing(&value.ty, language) {
+            Passing::Registers(classes) => How::Registers(classes),
+            Passing::Memory if language == Language::Rust => How::Pointer,
+            Passing::Memory => How::Stack,
+            Passing::Unknown => {
+                return Err(Error::eval(format!(
+                    "how a `{}` is passed is not known here",
+                    value.ty.name()
+                )));
+            }
+        };
+        let mut bytes = value.bytes(target)?.to_vec();
+        // Small integers are extended to 32 bits by the caller, as clang expects it.
+        if let Shape::Scalar(scalar) = value.ty.shape()
+            && scalar.is_integral()
+            && bytes.len() < 8
+        {
+            let negative = scalar.is_signed() && bytes.last().is_some_and(|it| it >> 7 == 1);
+            bytes.resize(8, if negative { 0xff } else { 0 });
+        }
+        Ok(Argument { bytes, how })
+    }
+
+    /// `object.name(…)` as a function of the object's class or one of its bases.
+    pub(super) fn invoke_method(
+        &mut self,
+        object: &Value,
+        name: &str,
+        given: &[Value],
+        node: &Node,
+    ) -> Result<Option<Value>, Error> {
+        let target = self.context.as_target();
+        let mut holder = object.clone();
+        for _ in 0..DEREFERENCES {
+            match holder.ty.shape() {
+                Shape::Pointer(of, _) => holder = holder.pointee(target, of)?,
+                _ => break,
+            }
+        }
+        for _ in 0..DEREFERENCES {
+            let Shape::Composite(ty) = holder.ty.shape() else {
+                return Ok(None);
+            };
+            if let Some((known, this)) = self.virtual_functions(&holder, name) {
+                let mut all = vec![this];
+                all.extend_from_slice(given);
+                if let Some(value) = self.invoke_best(&known, &all, node)? {
+                    return Ok(Some(value));
+                }
+            }
+            let class = &ty.ty.name;
+            let bare = class.split('<').next().unwrap_or_default();
+            let names = [format!("{class}::{name}"), format!("{bare}::{name}")];
+            let this = match holder.address() {
+                // By reference as well as by value.
+                _ if self.language == Language::Rust => holder.clone(),
+                Some(addr) => Value::pointer_to(holder.ty.clone(), addr),
+                None => return Err(error("the object is not in memory", &node.span)),
+            };
+            let mut all = vec![this];
+            all.extend_from_slice(given);
+            if let Some(value) = self.invoke_named(&names, &all, node)? {
+                return Ok(Some(value));
+            }
+            let bases = ty.composite().map(|it| &it.bases[..]).unwrap_or_default();
+            let Some(base) = bases.first() else {
+                return Ok(None);
+            };
+            let target = self.context.as_target();
+            holder = members::base(target, &holder, &ty, base)?;
+        }
+        Ok(None)
+    }
+
+    /// The functions of a name in the vtable of an object, and the whole object (Itanium C++
+    /// ABI, §2.5.2). Thunks have no name, and are not among them.
+    fn virtual_functions(&self, object: &Value, name: &str) -> Option<(Vec<Known>, Value)> {
+        let Shape::Composite(ty) = object.ty.shape() else {
+            return None;
+        };
+        if self.language != Language::Cpp || !ty.composite()?.polymorphic {
+            return None;
+        }
+        let target = self.context.as_target();
+        let word = |addr| target.memory().read_uint(addr, 8).ok();
+        let addr = object.address()?;
+        let top = word(LoadAddr(word(addr)?) - 16)?;
+        let whole = LoadAddr(addr.0.wrapping_add(top));
+        let table = LoadAddr(word(whole)?);
+        let mut known = Vec::new();
+        for slot in 0..VIRTUAL {
+            let Some(entry) = word(table + slot * 8).map(LoadAddr) else {
+                break;
+            };
+            let Some((module, bias)) = target.module_at(entry) else {
+                break;
+            };
+            if let Some(function) = module.function_at(bias.file(entry))
+                && bias.load(function.entry) == entry
+                && last_component(&function.name) == name
+            {
+                known.push(Known {
+                    module,
+                    bias,
+                    function,
+                });
+            }
+        }
+        let this = Value::pointer_to(object.ty.clone(), whole);
+        (!known.is_empty()).then_some((known, this))
+    }
+
+    /// `a + b` of a class type: its `operator+`, or one outside of it.
+    pub(super) fn invoke_operator(
+        &mut self,
+        operator: Binary,
+        a: &Value,
+        b: &Value,
+        node: &Node,
+    ) -> Result<Option<Value>, Error> {
+        if self.language != Language::Cpp {
+            return Ok(None);
+        }
+        let target = self.context.as_target();
+        let (a, b) = (a.referent(target)?, b.referent(target)?);
+        let class = |value: &Value| match value.ty.shape() {
+            Shape::Composite(ty) => Some(ty.ty.name.clone()),
+            _ => None,
+        };
+        if class(&a).is_none() && class(&b).is_none() {
+            return Ok(None);
+        }
+        let name = format!("operator{}", operator.symbol());
+        if class(&a).is_some()
+            && let Some(value) = self.invoke_method(&a, &name, std::slice::from_ref(&b), node)?
+        {
+            return Ok(Some(value));
+        }
+        let mut names = vec![name.clone()];
+        for class in [class(&a), class(&b)].into_iter().flatten() {
+            if let Some((space, _)) = class.rsplit_once("::") {
+                names.push(format!("{space}::{name}"));
+            }
+        }
+        self.invoke_named(&names, &[a, b], node)
+    }
+}
+
+fn said_types(known: &Known) -> String {
+    match &parameters(known)[..] {
+        [] => "no arguments".to_owned(),
+        types => types.iter().map(Ty::name).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// The types of a function's parameters, `this` first.
+fn parameters(known: &Known) -> Vec<Ty> {
+    let all = known.function.scope.variables.iter();
+    all.filter(|it| it.kind == VariableKind::Parameter)
+        .map(|it| match it.ty {
+            Some(id) => Ty::dwarf(&known.module, known.bias, id),
+            None => Ty::Void,
+        })
+        .collect()
+}

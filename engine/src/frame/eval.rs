@@ -1,0 +1,191 @@
+//! A frame as expressions see it.
+
+use super::FrameScope;
+use crate::arch::register_parts;
+use crate::error::Error;
+use crate::eval::{Call, EvalContext, Known};
+use crate::value::{RegisterPlace, Target, Value};
+use dwarf::{Language, LoadBias, Module, TypeId};
+use std::ops::Range;
+use std::sync::Arc;
+
+impl EvalContext for FrameScope<'_> {
+    fn language(&self) -> Language {
+        match self.function() {
+            Some(function) => function.language,
+            None => self
+                .modules
+                .program()
+                .and_then(|program| program.module.language_at(program.module.entry()))
+                .unwrap_or_default(),
+        }
+    }
+
+    fn variable(&self, name: &str) -> Result<Option<Value>, Error> {
+        if let Some(loaded) = self.loaded() {
+            for scope in self.scopes().into_iter().rev() {
+                let local = scope
+                    .variables
+                    .iter()
+                    .rev()
+                    .find(|variable| variable.name == name);
+                if let Some(variable) = local {
+                    let value = self.value_of(&loaded.module, loaded.bias, variable);
+                    return self.kept_instead(name, value).map(Some);
+                }
+            }
+        }
+        let near = self
+            .frame
+            .map(|place| place.physical.address.lookup())
+            .zip(self.loaded())
+            .map(|(pc, loaded)| loaded.bias.file(pc));
+        let here = self.loaded().map(|loaded| loaded.id);
+        for loaded in self.images_from_here() {
+            let near = near.filter(|_| Some(loaded.id) == here);
+            if let Some(variable) = loaded.module.statics_named(name, near).first() {
+                return self
+                    .value_of(&loaded.module, loaded.bias, variable)
+                    .map(Some);
+            }
+        }
+        for loaded in self.images_from_here() {
+            let module = &loaded.module;
+            let functions = module.functions_named(name);
+            let seen = functions.iter().find(|it| self.sees(name, it));
+            let entry = match seen {
+                Some(function) => Some(function.entry),
+                None if !functions.is_empty() => None,
+                None => module
+                    .function_symbols(name)
+                    .first()
+                    .map(|symbol| symbol.addr),
+            };
+            if let Some(entry) = entry {
+                let entry = loaded.bias.load(entry);
+                return Ok(Some(Value::from_function(module, loaded.bias, name, entry)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn register(&self, name: &str) -> Option<Value> {
+        let place = self.frame?;
+        let registers = &place.physical.registers;
+        let at = |register| RegisterPlace {
+            thread: place.key.thread,
+            level: place.index,
+            register,
+        };
+        if let Some(part) = register_parts::value(registers, name, at) {
+            return Some(part);
+        }
+        let alias = match name {
+            "pc" => Some(registers.machine().pc()),
+            "sp" => Some(registers.machine().sp()),
+            "fp" => Some(registers.machine().frame_pointer()),
+            _ => None,
+        };
+        let (register, name) = registers
+            .machine()
+            .register_names()
+            .iter()
+            .find(|(register, known)| *known == name || alias == Some(*register))?;
+        let value = registers.get(*register)?;
+        Some(self.register_value(place, *register, name, value))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self
+            .scopes()
+            .into_iter()
+            .rev()
+            .flat_map(|scope| &scope.variables)
+            .filter(|variable| !variable.artificial || variable.name == "this")
+            .filter(|variable| !variable.name.is_empty())
+            .map(|variable| variable.name.clone())
+            .collect();
+        if let Some((loaded, pc)) = self.loaded().zip(self.pc()) {
+            let statics = loaded.module.unit_statics(loaded.bias.file(pc));
+            names.extend(statics.into_iter().map(|variable| variable.name));
+        }
+        names.retain(|name| !name.is_empty());
+        names
+    }
+
+    fn registers(&self) -> Vec<String> {
+        let Some(place) = self.frame else {
+            return Vec::new();
+        };
+        let machine = place.physical.registers.machine();
+        let names = machine.register_names().iter();
+        names.map(|(_, name)| (*name).to_owned()).collect()
+    }
+
+    fn functions(&self, name: &str) -> Vec<Known> {
+        let mut all = Vec::new();
+        for loaded in self.images_from_here() {
+            let functions = loaded.module.functions_named(name).into_iter();
+            all.extend(
+                functions
+                    .filter(|it| self.sees(name, it))
+                    .map(|function| Known {
+                        module: loaded.module.clone(),
+                        bias: loaded.bias,
+                        function,
+                    }),
+            );
+            if !all.is_empty() {
+                break;
+            }
+        }
+        all
+    }
+
+    fn answered(&self, span: &Range<usize>) -> Option<Result<Value, Error>> {
+        let replay = self.replay.borrow();
+        replay.done.get(&(span.start, span.end)).cloned()
+    }
+
+    fn keep_done(&mut self, span: &Range<usize>, value: &Value) {
+        let mut replay = self.replay.borrow_mut();
+        replay
+            .done
+            .insert((span.start, span.end), Ok(value.clone()));
+    }
+
+    fn answers_calls(&self) -> bool {
+        self.frame.is_some()
+    }
+
+    fn call(&mut self, call: Call) -> Error {
+        if self.frame.is_none() {
+            return Error::Unsupported("there is no thread that could call".into());
+        }
+        self.replay.borrow_mut().wanted = Some(call);
+        Error::Calling
+    }
+
+    fn previous(&self, number: Option<usize>) -> Option<Value> {
+        match number {
+            Some(number) => self.results.get(number.checked_sub(1)?).cloned(),
+            None => self.results.last().cloned(),
+        }
+    }
+
+    fn type_named(&self, name: &str) -> Option<(Arc<Module>, LoadBias, TypeId)> {
+        let here = self.loaded().map(|loaded| loaded.id);
+        self.images_from_here().find_map(|loaded| {
+            let near = self
+                .frame
+                .filter(|_| Some(loaded.id) == here)
+                .map(|place| loaded.bias.file(place.physical.address.lookup()));
+            let id = loaded.module.types_named(name, near).into_iter().next()?;
+            Some((loaded.module.clone(), loaded.bias, id))
+        })
+    }
+
+    fn as_target(&self) -> &dyn Target {
+        self
+    }
+}

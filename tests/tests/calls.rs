@@ -1,0 +1,180 @@
+//! Calls of the program's functions from expressions: what they are given and give back, and
+//! that whatever happens in them leaves the program as it was.
+
+use serde_json::{Value, json};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
+
+fn error_of(response: &Value) -> String {
+    response["body"]["error"]["format"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// Registers and the position of the stopped thread, to be the same after a call.
+fn state(client: &mut DapClient) -> Vec<String> {
+    let registers = [
+        "$rax", "$rbx", "$rcx", "$rdx", "$rsi", "$rdi", "$rbp", "$rsp", "$r8", "$r9", "$r10",
+        "$r11", "$r12", "$r15", "$rip", "$rflags", "$xmm0", "$xmm1", "$xmm7",
+    ];
+    registers.map(|it| client.evaluate(it)).to_vec()
+}
+
+#[test]
+fn arguments_and_results() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let Some(fixture) = Fixture::build("cpp/calls.cpp", Flags::new(compiler)) else {
+            continue;
+        };
+        let mut client = DapClient::stopped_at(&fixture, "all");
+        let before = state(&mut client);
+        for (expression, expected) in [
+            ("add(1, 2)", "3"),
+            ("add(whole, -6) + add(1, add(2, 3))", "5"),
+            ("half(5)", "2.5"),
+            ("half(real)", "1.25"),
+            ("mixed(1, 2.5, 3, 4.5)", "11"),
+            ("many(1, 2, 3, 4, 5, 6, 7, 8)", "204"),
+            ("make_small(7, 8)", "{a = 7, b = 8}"),
+            ("make_small(7, 8).b", "8"),
+            ("make_mixed(1.5, -2)", "{d = 1.5, n = -2}"),
+            ("make_large(10).values[4]", "14"),
+            ("sum_small(small)", "7"),
+            ("sum_mixed(mixed_value)", "6.5"),
+            ("sum_large(large)", "6"),
+            ("overloaded(1)", "2"),
+            ("overloaded(2.0)", "20"),
+            ("overloaded(\"four\")", "4"),
+            ("length(text)", "5"),
+            ("pointer(20, 22)", "42"),
+            ("one.dot(two)", "11"),
+            ("one + two", "{x = 4, y = 6}"),
+            ("one == two", "false"),
+            ("one == one && !(one == two)", "true"),
+            ("animal->speed(3)", "300"),
+            ("animal->count()", "2"),
+            ("bird.count() + bird.speed(1)", "102"),
+            ("(int)atoi(\"12345\")", "12345"),
+        ] {
+            assert_eq!(client.evaluate(expression), expected, "{expression}");
+        }
+        assert!(client.evaluate("name()").contains("\"called\""));
+        assert_eq!(state(&mut client), before);
+        // What is called once is done once.
+        assert_eq!(client.evaluate("count_calls() + count_calls() * 10"), "21");
+        assert_eq!(client.evaluate("whole += add(1, 2)"), "8");
+        client.evaluate("raise_by(whole, 2)");
+        assert_eq!(client.evaluate("whole"), "10");
+        client.evaluate("one.scale(3)");
+        assert_eq!(client.evaluate("one.x"), "3");
+        assert_eq!(client.evaluate("calls"), "2");
+        client.next();
+        assert_eq!(client.evaluate("after"), "17");
+        client.disconnect();
+    }
+}
+
+#[test]
+fn what_goes_wrong_leaves_the_program_as_it_was() {
+    let fixture = Fixture::of("cpp/calls.cpp");
+    let mut client = DapClient::stopped_at(&fixture, "all");
+    client.set_breakpoints(&fixture, &["inside"]);
+    let before = state(&mut client);
+    for (expression, why) in [
+        ("crash()", "SIGSEGV"),
+        ("give_up()", "SIGABRT"),
+        ("thrower()", "exception"),
+        ("with_stop(4)", "reached a breakpoint"),
+        ("add(1)", "takes int, int"),
+        ("(int)strlen(\"1\")", "chosen when the program loads"),
+        ("nowhere(1)", "no variable `nowhere`"),
+        ("whole(1)", "cannot be called"),
+    ] {
+        let error = client.evaluated(expression).expect_err(expression);
+        let error = error_of(&error);
+        assert!(error.contains(why), "{expression}: {error}");
+        assert_eq!(state(&mut client), before, "{expression}");
+    }
+    assert_eq!(client.evaluate("catcher()"), "77");
+    // Looking does not call.
+    let frame = client.top_frame()["id"].clone();
+    let hover = client.request(
+        "evaluate",
+        json!({"expression": "count_calls()", "frameId": frame, "context": "hover"}),
+    );
+    let error = error_of(&hover.expect_err("no calls here"));
+    assert!(error.contains("would run in the program"), "{error}");
+    assert_eq!(client.evaluate("calls"), "0");
+    client.set_breakpoints(&fixture, &[]);
+    client.continue_();
+    client.expect_exit();
+    assert!(client.output("stdout").starts_with("5 12 7.5"));
+    client.disconnect();
+}
+
+#[test]
+fn a_call_without_end_can_be_cancelled_or_paused() {
+    let fixture = Fixture::of("cpp/calls.cpp");
+    let mut client = DapClient::stopped_at(&fixture, "all");
+    let frame = client.top_frame()["id"].clone();
+    let begin = |client: &mut DapClient| {
+        client.send(
+            "evaluate",
+            json!({"expression": "forever()", "frameId": frame, "context": "repl"}),
+        )
+    };
+    // Others are answered meanwhile, and the session is not blocked.
+    let call = begin(&mut client);
+    client.ask("threads", json!({}));
+    client.ask("cancel", json!({"requestId": call}));
+    let answer = client.response(call).expect_err("it was cancelled");
+    assert_eq!(answer["message"], "cancelled");
+    let call = begin(&mut client);
+    client.ask("pause", json!({"threadId": client.thread()}));
+    let error = error_of(&client.response(call).expect_err("it was interrupted"));
+    assert!(error.contains("interrupted"), "{error}");
+    // What needs a stopped program waits for the call.
+    let call = begin(&mut client);
+    let watch = client.send(
+        "evaluate",
+        json!({"expression": "whole + 1", "frameId": frame, "context": "watch"}),
+    );
+    client.ask("cancel", json!({"requestId": call}));
+    client.response(call).expect_err("it was cancelled");
+    assert_eq!(client.response(watch).expect("a value")["result"], "6");
+    // The session ends with a call under way.
+    begin(&mut client);
+    client.disconnect();
+}
+
+#[test]
+fn a_call_takes_no_longer_than_it_may() {
+    let fixture = Fixture::of("cpp/calls.cpp");
+    let mut client = DapClient::stopped_with(&fixture, "all", json!({"callTimeout": 0.2}));
+    let error = error_of(&client.evaluated("forever()").expect_err("it has no end"));
+    assert!(error.contains("not returned after 0.2 s"), "{error}");
+    assert_eq!(client.evaluate("add(1, 1)"), "2");
+    client.disconnect();
+}
+
+#[test]
+fn rust_functions() {
+    let fixture = Fixture::of("rust/values.rs");
+    let mut client = DapClient::stopped_at(&fixture, "all");
+    for (expression, expected) in [
+        ("double(21)", "42"),
+        ("double(vector[2] + 1)", "8"),
+        ("function(5)", "10"),
+        ("wrapped.take()", "31"),
+    ] {
+        assert_eq!(client.evaluate(expression), expected, "{expression}");
+    }
+    let error = error_of(
+        &client
+            .evaluated("double(2000000000)")
+            .expect_err("it overflows"),
+    );
+    assert!(error.contains("panic"), "{error}");
+    assert_eq!(client.evaluate("double(2)"), "4");
+    client.disconnect();
+}
