@@ -1,6 +1,8 @@
 //! Where the debug info of an image is: in itself, or in a separate file.
 
 use crate::object::{self, Image};
+use crate::unit::R;
+use gimli::Reader;
 use std::path::{Path, PathBuf};
 
 /// Where distributions keep separate debug info.
@@ -9,11 +11,15 @@ const DEBUG_ROOT: &str = "/usr/lib/debug";
 /// The separate debug file of an image that has none itself: by build-id, then by
 /// `.gnu_debuglink` (GDB manual, "Debugging Information in Separate Files").
 pub(crate) fn debug_file(image: &Image) -> Option<Image> {
+    debug_file_in(image, Path::new(DEBUG_ROOT))
+}
+
+fn debug_file_in(image: &Image, root: &Path) -> Option<Image> {
     if image.has_section(".debug_info") {
         return None;
     }
     if let Some(id) = image.build_id
-        && let Some(path) = build_id_path(id)
+        && let Some(path) = build_id_path(id, root)
         && let Some(found) = open(&path, Some(id))
     {
         return Some(found);
@@ -30,8 +36,7 @@ pub(crate) fn debug_file(image: &Image) -> Option<Image> {
     let candidates = [
         folder.join(name),
         folder.join(".debug").join(name),
-        Path::new(DEBUG_ROOT)
-            .join(folder.strip_prefix("/").unwrap_or(folder))
+        root.join(folder.strip_prefix("/").unwrap_or(folder))
             .join(name),
     ];
     candidates
@@ -50,25 +55,58 @@ pub(crate) fn debug_file(image: &Image) -> Option<Image> {
 
 /// The supplementary file (dwz) that a debug file refers to, DWARF 5 §7.3.6 or GNU's form of it.
 pub(crate) fn supplementary_file(image: &Image) -> Option<Image> {
-    let link = image.section_data(".gnu_debugaltlink");
+    let root = Path::new(DEBUG_ROOT);
+    let (name, id) = supplementary_link(image)?;
+    let real = std::fs::canonicalize(&image.path).unwrap_or_else(|_| image.path.clone());
+    let beside = real.parent().map(|folder| folder.join(name));
+    let dwz = root.join(".dwz").join(name.file_name()?);
+    [beside, build_id_path(id, root), Some(dwz)]
+        .into_iter()
+        .flatten()
+        .find_map(|path| {
+            let found = open(&path, None)?;
+            let theirs = found.build_id.or(checksum(&found));
+            (theirs == Some(id)).then_some(found)
+        })
+}
+
+/// Name and id of the supplementary file.
+fn supplementary_link(image: &Image) -> Option<(&'static Path, &'static [u8])> {
+    let gnu = image.section_data(".gnu_debugaltlink");
+    let (link, is_gnu) = match gnu {
+        // "Contents of the .debug_sup Section": version, whether this is a supplementary file.
+        [] => match image.section_data(".debug_sup") {
+            [5, 0, 0, link @ ..] => (link, false),
+            _ => return None,
+        },
+        gnu => (gnu, true),
+    };
     let end = link.iter().position(|byte| *byte == 0)?;
     let name = Path::new(std::str::from_utf8(link.get(..end)?).ok()?);
     let id = link.get(end + 1..)?;
-    let real = std::fs::canonicalize(&image.path).unwrap_or_else(|_| image.path.clone());
-    let beside = real.parent().map(|folder| folder.join(name));
-    let debug_root = Path::new(DEBUG_ROOT).join(".dwz").join(name.file_name()?);
-    [beside, build_id_path(id), Some(debug_root)]
-        .into_iter()
-        .flatten()
-        .find_map(|path| open(&path, Some(id)))
+    Some((name, if is_gnu { id } else { sized(id)? }))
 }
 
-fn build_id_path(id: &[u8]) -> Option<PathBuf> {
+/// What a supplementary file says that others know it by.
+fn checksum(image: &Image) -> Option<&'static [u8]> {
+    match image.section_data(".debug_sup") {
+        // It has no supplementary file itself, so the name is empty.
+        [5, 0, 1, 0, id @ ..] => sized(id),
+        _ => None,
+    }
+}
+
+/// Bytes behind their count.
+fn sized(bytes: &'static [u8]) -> Option<&'static [u8]> {
+    let mut reader = R::new(bytes, gimli::LittleEndian);
+    let count = reader.read_uleb128().ok()?;
+    object::slice(reader.slice(), 0, count)
+}
+
+fn build_id_path(id: &[u8], root: &Path) -> Option<PathBuf> {
     let (first, rest) = id.split_first()?;
     let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
-    Some(PathBuf::from(format!(
-        "{DEBUG_ROOT}/.build-id/{first:02x}/{rest}.debug"
-    )))
+    Some(root.join(format!(".build-id/{first:02x}/{rest}.debug")))
 }
 
 fn open(path: &Path, build_id: Option<&[u8]>) -> Option<Image> {
@@ -101,4 +139,38 @@ fn crc32(data: &[u8]) -> u32 {
         let index = usize::from((crc as u8) ^ byte);
         (crc >> 8) ^ table.get(index).copied().unwrap_or(0)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn by_build_id() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        let run = |command: &str, arguments: &[&str]| {
+            let mut command = Command::new(command);
+            let status = command.args(arguments).current_dir(&folder).status();
+            assert!(status.unwrap().success(), "{command:?}");
+        };
+        std::fs::write(folder.join("a.c"), "int main(void) { return 0; }").unwrap();
+        let id = ["-Wl,--build-id=0xabcdef0123", "-Wl,--build-id=0xabcdef0124"];
+        run("gcc", &["-g", id[0], "a.c", "-o", "ours"]);
+        run("gcc", &["-g", id[1], "a.c", "-o", "theirs"]);
+        run("objcopy", &["--strip-debug", "ours", "stripped"]);
+        let place = folder.join("root/.build-id/ab");
+        std::fs::create_dir_all(&place).unwrap();
+        let debug = place.join("cdef0123.debug");
+        let stripped = open(&folder.join("stripped"), None).unwrap();
+        let find = || debug_file_in(&stripped, &folder.join("root"));
+
+        assert!(find().is_none());
+        std::fs::copy(folder.join("theirs"), &debug).unwrap();
+        assert!(find().is_none(), "another build's");
+        std::fs::remove_file(&debug).unwrap();
+        std::fs::copy(folder.join("ours"), &debug).unwrap();
+        assert_eq!(find().unwrap().path, debug);
+    }
 }
