@@ -11,7 +11,8 @@
 //! | | the contents, one behind the other |
 
 use crate::keep;
-use crate::object::{Image, SHF_COMPRESSED, Section, map, u32_at, u64_at};
+use crate::mapping::map;
+use crate::object::{Image, SHF_COMPRESSED, Section, u32_at, u64_at};
 use object::{CompressedData, CompressionFormat};
 use rayon::prelude::*;
 use std::hash::Hasher;

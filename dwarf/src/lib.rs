@@ -49,6 +49,7 @@ mod index;
 mod keep;
 mod line;
 mod locate;
+mod mapping;
 mod names;
 mod object;
 mod ranges;
@@ -69,6 +70,7 @@ pub use error::Error;
 pub use function::{Function, FunctionFrame, InlinedSubroutine, Scope, ScopeKind};
 pub use keep::finish_keeping;
 pub use location::{CallerFrame, FrameContext, Location, Piece};
+pub use mapping::{MappedFile, mapped_at, truncated_files};
 pub use memory::{Memory, Unreadable};
 pub use module::{
     DieRef, Language, Machine, Module, Segment, SymbolStatus, ThreadStorage, demangle,

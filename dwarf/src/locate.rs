@@ -1,5 +1,6 @@
 //! Where the debug info of an image is: in itself, or in a separate file.
 
+use crate::mapping;
 use crate::object::{self, Image};
 use crate::unit::R;
 use gimli::Reader;
@@ -113,7 +114,7 @@ fn open(path: &Path, build_id: Option<&[u8]>) -> Option<Image> {
     if !path.is_file() {
         return None;
     }
-    let image = object::map(path)
+    let image = mapping::map(path)
         .and_then(|(data, _)| Image::parse(path, data))
         .inspect_err(|error| tracing::debug!(path = %path.display(), %error, "debug file"))
         .ok()?;

@@ -8,7 +8,8 @@ use crate::index::gdb_index::UnitsOfNames;
 use crate::index::{self, NameIndex, Names};
 use crate::locate;
 use crate::location::{FrameContext, Location};
-use crate::object::{self, FileIdentity, Image};
+use crate::mapping::{self, FileIdentity};
+use crate::object::Image;
 use crate::search;
 use crate::source::{LineLocation, LineRow, SourceFile};
 use crate::symbol::Symbol;
@@ -122,19 +123,15 @@ impl Module {
     /// # Errors
     /// The file cannot be opened, or is not an ELF image.
     pub fn open(path: &Path) -> Result<Arc<Module>, Error> {
-        let (data, identity) = match object::identity(path) {
-            Ok(identity) => {
-                let opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(module) = opened.get(&identity)
-                    && module.path() == path
-                {
-                    return Ok(module.clone());
-                }
-                drop(opened);
-                object::map(path)?
+        if let Ok(identity) = mapping::identity(path) {
+            let opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(module) = opened.get(&identity)
+                && module.path() == path
+            {
+                return Ok(module.clone());
             }
-            Err(_) => object::map(path)?,
-        };
+        }
+        let (data, identity) = mapping::map(path)?;
         let module = Arc::new(Module::new(Image::parse(path, data)?));
         OPENED
             .lock()

@@ -1,14 +1,9 @@
-//! Image files: mapping, headers, sections. The one `unsafe` of the crate is the mapping.
-//!
-//! An [`Image`]'s bytes are never unmapped: one debugging session is one process, a module
-//! is used until it ends, and readers without a lifetime keep everything else simple. A
-//! cache by file identity keeps re-opening from mapping twice.
+//! Image files: headers, sections.
 
 use crate::addr::{AddrRange, FileAddr};
 use crate::compressed::Compressed;
 use crate::error::Error;
 use crate::module::{Machine, Segment, ThreadStorage};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -23,9 +18,6 @@ const SHF_ALLOC: u64 = 2;
 const SHF_EXECINSTR: u64 = 4;
 pub(crate) const SHF_COMPRESSED: u64 = 0x800;
 const NT_GNU_BUILD_ID: u32 = 3;
-
-/// What makes a file the same file: device, inode, size, modification time.
-pub(crate) type FileIdentity = (u64, u64, u64, i128);
 
 /// A mapped ELF file with its headers read.
 pub(crate) struct Image {
@@ -55,48 +47,6 @@ pub(crate) struct Section {
     pub(crate) size: u64,
     pub(crate) link: u32,
     pub(crate) decompressed: OnceLock<&'static [u8]>,
-}
-
-/// What tells the file at `path` from others.
-pub(crate) fn identity(path: &Path) -> std::io::Result<FileIdentity> {
-    std::fs::metadata(path).map(|metadata| identity_of(&metadata))
-}
-
-fn identity_of(metadata: &std::fs::Metadata) -> FileIdentity {
-    use std::os::unix::fs::MetadataExt;
-    (
-        metadata.dev(),
-        metadata.ino(),
-        metadata.size(),
-        i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec()),
-    )
-}
-
-/// Maps a file for ever.
-pub(crate) fn map(path: &Path) -> Result<(&'static [u8], FileIdentity), Error> {
-    let io = |error: std::io::Error| Error::Io {
-        path: path.to_owned(),
-        message: error.to_string(),
-    };
-    let file = File::open(path).map_err(io)?;
-    let metadata = file.metadata().map_err(io)?;
-    if !metadata.is_file() {
-        return Err(Error::NotAnImage {
-            path: path.to_owned(),
-            message: "it is not a regular file".into(),
-        });
-    }
-    let identity = identity_of(&metadata);
-    if metadata.len() == 0 {
-        return Ok((&[], identity));
-    }
-    // SAFETY: the mapping is private and read-only, so nothing in this process changes it.
-    // Another process may write to or truncate the file under us; debuggers and profilers
-    // live with that (compilers and linkers write a new file), and a truncated file costs a
-    // SIGBUS, not memory safety of other data.
-    #[allow(unsafe_code)]
-    let mapping = unsafe { memmap2::Mmap::map(&file) }.map_err(io)?;
-    Ok((Box::leak(Box::new(mapping)), identity))
 }
 
 impl Image {

@@ -7,8 +7,9 @@
 //! files are numbered behind all units of the image, in the order the files are opened in.
 
 use crate::line::Program;
+use crate::mapping;
 use crate::module::{DieRef, Module};
-use crate::object::{self, Image};
+use crate::object::Image;
 use crate::sections::{load_package, load_split};
 use crate::unit::{DebugInfo, Entry, R, Unit};
 use gimli::{DwoId, Section, UnitHeader, UnitOffset, UnitType};
@@ -167,7 +168,7 @@ fn open(path: &Path) -> Option<Image> {
     if !path.is_file() {
         return None;
     }
-    object::map(path)
+    mapping::map(path)
         .and_then(|(data, _)| Image::parse(path, data))
         .inspect_err(|error| tracing::debug!(path = %path.display(), %error, "split file"))
         .ok()

@@ -14,7 +14,7 @@
 
 use super::{NameIndex, Names};
 use crate::keep;
-use crate::object;
+use crate::{mapping, object};
 use std::hash::Hasher;
 use std::io;
 use std::path::Path;
@@ -42,7 +42,7 @@ fn header(debug_size: u64, counts: [usize; 4]) -> Vec<u8> {
 /// The index of an image, if the folder has one that fits.
 pub(crate) fn load(folder: &Path, build_id: &[u8], debug_size: u64) -> Option<NameIndex> {
     let path = keep::file(folder, build_id, KIND)?;
-    let (data, _) = object::map(&path).ok()?;
+    let (data, _) = mapping::map(&path).ok()?;
     let mut counts = [0; 4];
     for (index, count) in counts.iter_mut().enumerate() {
         *count = usize::try_from(object::u64_at(data, 24 + index * 8)?).ok()?;

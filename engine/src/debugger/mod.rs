@@ -292,6 +292,13 @@ impl Debugger {
         for note in std::mem::take(&mut self.modules.notes) {
             self.events.push_back(Event::Note(note));
         }
+        for file in dwarf::truncated_files() {
+            self.events.push_back(Event::Note(format!(
+                "{} was cut short while it was being debugged; what had not been read of it is \
+                 lost: restart the program\n",
+                file.display()
+            )));
+        }
     }
 
     /// Ends the time in [`State::Held`]: lets the program run, or reports a stop
@@ -410,6 +417,7 @@ impl Debugger {
             if self.indexer.take_news() {
                 self.bind_functions();
             }
+            self.flush_module_notes();
             if !self.events.is_empty() {
                 continue;
             }

@@ -23,8 +23,10 @@ static ORIGINAL_MASK: OnceLock<libc::sigset_t> = OnceLock::new();
 /// To be called at the start of `main` of a process that debugs, before any thread exists.
 ///
 /// SIGCHLD, and the signals that ask us to end, must be blocked in all threads so that the
-/// session thread alone collects them from its signalfd.
+/// session thread alone collects them from its signalfd. SIGBUS, which reading a file brings
+/// that somebody cuts short meanwhile, must not be our end.
 pub fn prepare() {
+    super::sigbus::survive_truncated_files();
     let mut original = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: the sets are live and initialised by sigemptyset before use; the calls only
     // change this thread's mask.

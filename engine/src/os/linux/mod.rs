@@ -7,6 +7,7 @@ mod ptrace;
 #[cfg(target_arch = "x86_64")]
 #[path = "registers_x86_64.rs"]
 mod registers;
+mod sigbus;
 
 pub use launch::{Launcher, prepare};
 pub use registers::RawRegisters;
