@@ -275,6 +275,12 @@ fn c() {
             "both",
             "function",
             "ring",
+            "third",
+            "quad",
+            "lz",
+            "lanes",
+            "mixed",
+            "grown",
         ];
         all(program, &names);
     }

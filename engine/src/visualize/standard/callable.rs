@@ -116,13 +116,46 @@ pub fn whole_object(target: &dyn Target, part: &Value) -> Option<Value> {
     if to_top > 0 || class == ty.ty.name && to_top == 0 {
         return None;
     }
-    let whole = type_named(target, &class)?;
+    let whole = class_of_vtable(target, vptr, &class)?;
     let whole = Value::new(
         whole,
         Place::Memory(LoadAddr(at.0.wrapping_add_signed(to_top)), None),
     );
     let truly = !whole.ty.same_as(&part.ty) && has_part(target, &whole, part, at, 0);
     truly.then_some(whole)
+}
+
+/// Entries of a vtable that are looked at for a function of its class.
+const ENTRIES: u64 = 16;
+
+/// The class of a vtable: one of its functions belongs to the class and says so by its `this`,
+/// which takes no names of other units. Else by its name, where these have been read already.
+fn class_of_vtable(target: &dyn Target, vtable: LoadAddr, class: &str) -> Option<Ty> {
+    let spaceless = |name: &str| name.replace(' ', "");
+    let class_name = spaceless(class);
+    for entry in 0..ENTRIES {
+        let Some(code) = word_at(target, vtable + entry * 8) else {
+            break;
+        };
+        let Some((module, bias)) = target.module_at(LoadAddr(code)) else {
+            continue;
+        };
+        let Some(function) = module.function_at(bias.file(LoadAddr(code))) else {
+            continue;
+        };
+        let variables = &function.scope.variables;
+        let this = variables.iter().find(|variable| variable.name == "this");
+        if let Some(id) = this.and_then(|this| this.ty)
+            && let Shape::Pointer(of, _) = Ty::dwarf(&module, bias, id).shape()
+            && let Ty::Dwarf(of) = of.strip()
+            && spaceless(&of.ty.name) == class_name
+            && of.ty.size.is_some()
+        {
+            return Some(Ty::Dwarf(of));
+        }
+    }
+    let (module, _) = target.module_at(vtable)?;
+    module.has_names().then(|| type_named(target, class))?
 }
 
 /// The class whose vtable an object has.
