@@ -246,14 +246,14 @@ impl Run<'_> {
         returns: Ty,
         node: &Node,
     ) -> Result<Value, Error> {
-        if let Some(answer) = self.context.answered(&node.span) {
-            return answer.at(node);
-        }
         if self.purpose == Purpose::Look {
             return Err(error(
                 format!("`{name}` would run in the program; only the console and watches call"),
                 &node.span,
             ));
+        }
+        if let Some(answer) = self.context.answered(&node.span) {
+            return answer.at(node);
         }
         let mut arguments = Vec::new();
         for (nth, value) in given.iter().enumerate() {

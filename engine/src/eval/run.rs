@@ -177,17 +177,21 @@ impl<'a> Run<'a> {
     /// # Errors
     /// It is neither true nor false, or cannot be evaluated.
     pub fn truth(&mut self, node: &Node) -> Result<bool, Error> {
-        if let Some(Ok(before)) = self.context.answered(&(node.span.end..node.span.start)) {
+        // What only looks runs nothing that could begin again: a breakpoint's condition may be
+        // asked in the midst of a call.
+        let may_begin_again = self.purpose == Purpose::Change;
+        // Backwards: the node's value may be kept under the same place.
+        let place = node.span.end..node.span.start;
+        if may_begin_again && let Some(Ok(before)) = self.context.answered(&place) {
             return Ok(before.raw(self.context.as_target())? != 0);
         }
         let value = self.evaluate(node)?;
-        let operand = convert::operand(self.context.as_target(), &value);
-        match operand {
+        match convert::operand(self.context.as_target(), &value) {
             Ok(operand) => {
-                // Backwards: the node's value may be kept under the same place.
-                let known = arith::boolean(operand.is_true(), self.language);
-                let place = node.span.end..node.span.start;
-                self.context.keep_done(&place, &known);
+                if may_begin_again {
+                    let known = arith::boolean(operand.is_true(), self.language);
+                    self.context.keep_done(&place, &known);
+                }
                 Ok(operand.is_true())
             }
             Err(Error::Eval { .. }) => Err(error(
