@@ -584,6 +584,12 @@ impl Module {
         search::complete_type(self, id)
     }
 
+    /// The enumeration of which `name` is an enumerator that needs no path (not of a C++
+    /// `enum class`), in the unit that holds `near`.
+    pub fn enumeration_with(&self, name: &str, near: FileAddr) -> Option<TypeId> {
+        search::enumeration_with(self, name, near)
+    }
+
     /// Types by name (`int`, `struct node`, `ns::Class`, `crate::Type`), definitions first, those of the unit that holds `near` first.
     pub fn types_named(&self, name: &str, near: Option<FileAddr>) -> Vec<TypeId> {
         search::types_named(self, name, near)

@@ -365,6 +365,44 @@ pub(crate) fn has_unit_statics(module: &Module, addr: FileAddr) -> bool {
     module.info().and_then(unit).unwrap_or(false)
 }
 
+/// The enumeration that has an enumerator of this name, unless that needs the enumeration's
+/// own name before it; of the unit that holds `near`.
+pub(crate) fn enumeration_with(module: &Module, name: &str, near: FileAddr) -> Option<TypeId> {
+    let info = module.info()?;
+    let unit = info.whole(info.unit_at(near.0)?)?;
+    let mut entries = unit.raw.entries_raw(None).ok()?;
+    let mut enumeration = None;
+    while !entries.is_empty() {
+        let offset = entries.next_offset();
+        let Some(abbreviation) = entries.read_abbreviation().ok()? else {
+            continue;
+        };
+        let (mut found, mut scoped) = (false, false);
+        match abbreviation.tag() {
+            gimli::DW_TAG_enumeration_type => {
+                for spec in abbreviation.attributes() {
+                    let attr = entries.read_attribute(*spec).ok()?;
+                    scoped |= attr.name() == gimli::DW_AT_enum_class
+                        && matches!(attr.value(), gimli::AttributeValue::Flag(true));
+                }
+                enumeration = (!scoped).then_some(offset);
+            }
+            gimli::DW_TAG_enumerator if enumeration.is_some() => {
+                for spec in abbreviation.attributes() {
+                    let attr = entries.read_attribute(*spec).ok()?;
+                    found |= attr.name() == gimli::DW_AT_name
+                        && info.string(unit, attr.value()) == Some(name.as_bytes());
+                }
+            }
+            _ => entries.skip_attributes(abbreviation.attributes()).ok()?,
+        }
+        if found {
+            return Some(TypeId(unit.die(enumeration?)));
+        }
+    }
+    None
+}
+
 /// Static variables by name.
 pub(crate) fn statics_named(module: &Module, name: &str, near: Option<FileAddr>) -> Vec<Variable> {
     let query = NameQuery::new(name);

@@ -233,3 +233,17 @@ fn conditions_and_messages_use_the_same_language() {
     assert!(said.contains("n is 0x1 and 0b10"), "{said}");
     client.disconnect();
 }
+
+#[test]
+fn enumerators_by_their_bare_names() {
+    let fixture = Fixture::of("c/structs.c");
+    let mut client = DapClient::stopped_at(&fixture, "all");
+    assert_eq!(client.evaluate("GREEN"), "GREEN");
+    assert_eq!(client.evaluate("GREEN + 1"), client.evaluate("color + 1"));
+    assert_eq!(
+        client.evaluate("FLAG_A | FLAG_C"),
+        client.evaluate("(int)both")
+    );
+    let error = client.try_evaluate("NO_SUCH_COLOR").unwrap_err();
+    assert!(error.contains("NO_SUCH_COLOR"), "{error}");
+}

@@ -29,7 +29,7 @@ pub use suggest::with_marks;
 
 use crate::error::Error;
 use crate::value::scalar::NumberFormat;
-use crate::value::{Target, Value};
+use crate::value::{Target, Ty, Value};
 use dwarf::Language;
 use std::sync::Arc;
 
@@ -93,6 +93,10 @@ pub trait EvalContext: Target {
     /// Asks for a call; the error ends the evaluation.
     fn call(&mut self, call: Call) -> Error {
         Error::Unsupported(format!("`{}` cannot be called here", call.name))
+    }
+    /// The enumeration that a bare name is an enumerator of, as the frame's unit has it.
+    fn enumeration_with(&self, _enumerator: &str) -> Option<Ty> {
+        None
     }
     /// As a [`Target`].
     fn as_target(&self) -> &dyn Target;

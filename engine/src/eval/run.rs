@@ -215,15 +215,22 @@ impl<'a> Run<'a> {
                 let own = match self.language {
                     Language::Cpp => "this",
                     Language::Rust => "self",
-                    Language::C => return Ok(None),
+                    Language::C => "",
                 };
                 if name == own {
                     return Ok(None);
                 }
-                let Some(object) = self.context.variable(own)? else {
+                if !own.is_empty()
+                    && let Some(object) = self.context.variable(own)?
+                    && let Some(member) = self.find_member(&object, name)?
+                {
+                    return Ok(Some(member));
+                }
+                if self.language == Language::Rust {
                     return Ok(None);
-                };
-                self.find_member(&object, name)
+                }
+                let ty = self.context.enumeration_with(name);
+                Ok(ty.and_then(|ty| enumerator(&ty, name)))
             }
         }
     }

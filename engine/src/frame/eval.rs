@@ -4,7 +4,7 @@ use super::FrameScope;
 use crate::arch::register_parts;
 use crate::error::Error;
 use crate::eval::{Call, EvalContext, Known};
-use crate::value::{RegisterPlace, Target, Value};
+use crate::value::{RegisterPlace, Target, Ty, Value};
 use dwarf::{Language, LoadBias, Module, TypeId};
 use std::ops::Range;
 use std::sync::Arc;
@@ -183,6 +183,13 @@ impl EvalContext for FrameScope<'_> {
             let id = loaded.module.types_named(name, near).into_iter().next()?;
             Some((loaded.module.clone(), loaded.bias, id))
         })
+    }
+
+    fn enumeration_with(&self, enumerator: &str) -> Option<Ty> {
+        let loaded = self.loaded()?;
+        let near = loaded.bias.file(self.pc()?);
+        let id = loaded.module.enumeration_with(enumerator, near)?;
+        Some(Ty::dwarf(&loaded.module, loaded.bias, id))
     }
 
     fn as_target(&self) -> &dyn Target {
