@@ -48,6 +48,7 @@ mod fallback;
 mod index;
 mod keep;
 mod line;
+mod loaded;
 mod locate;
 mod mapping;
 mod names;

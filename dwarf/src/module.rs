@@ -123,7 +123,15 @@ impl Module {
     /// # Errors
     /// The file cannot be opened, or is not an ELF image.
     pub fn open(path: &Path) -> Result<Arc<Module>, Error> {
-        if let Ok(identity) = mapping::identity(path) {
+        Module::open_as(path, path)
+    }
+
+    /// Opens an image whose name is gone, or another file's by now, by another path.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or is not an ELF image.
+    pub fn open_as(path: &Path, file: &Path) -> Result<Arc<Module>, Error> {
+        if let Ok(identity) = mapping::identity(file) {
             let opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(module) = opened.get(&identity)
                 && module.path() == path
@@ -131,7 +139,7 @@ impl Module {
                 return Ok(module.clone());
             }
         }
-        let (data, identity) = mapping::map(path)?;
+        let (data, identity) = mapping::map(file)?;
         let module = Arc::new(Module::new(Image::parse(path, data)?));
         OPENED
             .lock()

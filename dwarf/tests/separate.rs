@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::{Fixture, compile, have};
-use dwarf::{Member, Module, Scope, ScopeKind, SymbolStatus, TypeId, TypeKind, Variable};
+use common::{FakeMemory, Fixture, compile, have};
+use dwarf::{LoadBias, Member, Module, Scope, ScopeKind, SymbolStatus, TypeId, TypeKind, Variable};
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
@@ -290,4 +290,21 @@ fn in_a_file_of_its_own() {
             assert_ne!(stripped.symbol_status(), SymbolStatus::DebugInfo);
         }
     }
+}
+
+#[test]
+fn what_is_in_memory_is_of_which_file() {
+    let fixture = compile("gcc -g", "separate.c", SOURCE);
+    let memory = FakeMemory {
+        base: 0x5000_0000,
+        bytes: std::fs::read(&fixture.binary).unwrap(),
+    };
+    let is_it = |module: &Module| module.is_loaded_at(LoadBias(memory.base), &memory);
+    assert!(is_it(&fixture.module));
+    run(folder(&fixture), "strip fixture -o stripped");
+    assert!(is_it(&open(&fixture, "stripped")));
+    add_sibling(&fixture, "gcc -g");
+    assert!(!is_it(&open(&fixture, "other")));
+    // Nothing can be said of memory that cannot be read.
+    assert!(open(&fixture, "other").is_loaded_at(LoadBias(0), &memory));
 }

@@ -1,7 +1,8 @@
 //! The images of the process, and what its dynamic loader says of them.
 
 use crate::debugger::{ModuleId, ModuleInfo};
-use crate::os::Backend;
+use crate::memory::ProcessMemory;
+use crate::os::MappedFile;
 use dwarf::{AddrRange, FileAddr, LoadAddr, LoadBias, Machine, Memory, Module, ModuleMap, WayBack};
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -73,8 +74,8 @@ pub struct Modules {
     pub cache: Option<PathBuf>,
     /// What went wrong with images, for the console.
     pub notes: Vec<String>,
-    /// Images that could not be opened.
-    unreadable: HashSet<PathBuf>,
+    /// Files of which that was said.
+    noted: HashSet<PathBuf>,
     /// Where C++ handlers begin (`__cxa_begin_catch`), once somebody asked.
     catch_entries: OnceCell<Vec<LoadAddr>>,
 }
@@ -157,30 +158,81 @@ impl Modules {
         })
     }
 
-    fn open(&mut self, path: &Path) -> Option<Arc<Module>> {
-        match Module::open(path) {
-            Ok(module) => Some(module),
+    fn note(&mut self, path: &Path, note: String) {
+        // The loader's list is read often; one word is enough.
+        if self.noted.insert(path.to_path_buf()) {
+            self.notes.push(note);
+        }
+    }
+
+    /// The image that a process has from the file at `path`, which may have been replaced since:
+    /// `at` is an address in it, and `bias` tells what it is loaded with.
+    fn open(
+        &mut self,
+        path: &Path,
+        at: LoadAddr,
+        bias: impl Fn(&Module) -> LoadBias,
+        (pid, memory): (i32, &ProcessMemory<'_>),
+    ) -> Option<Arc<Module>> {
+        let is_it = |module: &Module| module.is_loaded_at(bias(module), memory);
+        let named = Module::open(path);
+        // Without a build-id two builds may begin alike.
+        if let Ok(module) = &named
+            && is_it(module)
+            && module.build_id().is_some()
+        {
+            return named.ok();
+        }
+        let mapped = memory.os.mapped_file(pid, at);
+        let replaced = mapped.and_then(|file| file.replaced);
+        if let Some(file) = &replaced
+            && let Ok(module) = Module::open_as(path, file)
+            && is_it(&module)
+        {
+            if named.is_ok() {
+                self.note(path, replaced_note(path, "the old file is used"));
+            }
+            return Some(module);
+        }
+        match named {
+            Ok(module) if replaced.is_none() && is_it(&module) => Some(module),
+            Ok(_) => {
+                self.note(path, replaced_note(path, "its symbols are not used"));
+                None
+            }
             Err(error) => {
-                // The loader's list is read often; one word is enough.
-                if self.unreadable.insert(path.to_path_buf()) {
-                    self.notes.push(format!("{error}\n"));
+                self.note(path, format!("{error}\n"));
+                None
+            }
+        }
+    }
+
+    /// The program, which the system can always open.
+    fn open_program(&mut self, file: &MappedFile) -> Option<Arc<Module>> {
+        let path = &file.path;
+        let opened = match &file.replaced {
+            Some(replaced) => Module::open_as(path, replaced),
+            None => Module::open(path),
+        };
+        match opened {
+            Ok(module) => {
+                if file.replaced.is_some() && path.exists() {
+                    self.note(path, replaced_note(path, "the old file is used"));
                 }
+                Some(module)
+            }
+            Err(error) => {
+                self.note(path, format!("{error}\n"));
                 None
             }
         }
     }
 
     /// Finds the program, its loader and the vdso by the auxiliary vector.
-    pub fn load_initial(&mut self, pid: i32, os: &dyn Backend) {
-        let program = os.executable(pid).map(|path| {
-            // A deleted or replaced file is still there under its old name for the kernel.
-            if path.exists() {
-                path
-            } else {
-                PathBuf::from(format!("/proc/{pid}/exe"))
-            }
-        });
-        if let Some(module) = program.and_then(|path| self.open(&path)) {
+    pub fn load_initial(&mut self, pid: i32, memory: &ProcessMemory<'_>) {
+        let os = memory.os;
+        let program = os.executable(pid);
+        if let Some(module) = program.and_then(|file| self.open_program(&file)) {
             let bias = match os.auxiliary(pid, AT_ENTRY) {
                 Some(entry) => LoadBias(entry.wrapping_sub(module.entry().0)),
                 None => LoadBias(0),
@@ -188,10 +240,14 @@ impl Modules {
             let interpreter = module.interpreter();
             self.add(module, bias, true, false);
             let base = os.auxiliary(pid, AT_BASE).filter(|base| *base != 0);
+            let bias = |module: &Module| {
+                let start = module.load_range().start.0;
+                LoadBias(base.unwrap_or(0).wrapping_sub(start))
+            };
             if let (Some(base), Some(path)) = (base, interpreter)
-                && let Some(module) = self.open(&path)
+                && let Some(module) = self.open(&path, LoadAddr(base), bias, (pid, memory))
             {
-                let bias = LoadBias(base.wrapping_sub(module.load_range().start.0));
+                let bias = bias(&module);
                 self.add(module, bias, false, false);
                 if let Some(loader) = self.loaded.last_mut() {
                     loader.is_loader = true;
@@ -262,7 +318,7 @@ impl Modules {
     }
 
     /// Reads the loader's list and follows it. Nothing changes while the list is in flux.
-    pub fn refresh(&mut self, memory: &dyn Memory) -> Change {
+    pub fn refresh(&mut self, pid: i32, memory: &ProcessMemory<'_>) -> Change {
         let mut change = Change::default();
         let Some(debug) = self.debug_structure(memory) else {
             return change;
@@ -271,42 +327,43 @@ impl Modules {
         if memory.read_uint(debug + 24, 4) != Ok(0) {
             return change;
         }
-        let mut listed: Vec<(LoadBias, PathBuf)> = Vec::new();
+        let mut listed: Vec<(LoadBias, LoadAddr, PathBuf)> = Vec::new();
         let mut entry = memory.read_uint(debug + 8, 8).unwrap_or(0);
         while entry != 0 && listed.len() < MOST_IMAGES {
             // struct link_map { ElfW(Addr) addr; char *name; ElfW(Dyn) *ld; link_map *next, *prev; }
             let map = LoadAddr(entry);
-            let (Ok(bias), Ok(name), Ok(next)) = (
+            let (Ok(bias), Ok(name), Ok(dynamic), Ok(next)) = (
                 memory.read_uint(map, 8),
                 memory.read_uint(map + 8, 8),
+                memory.read_uint(map + 16, 8),
                 memory.read_uint(map + 24, 8),
             ) else {
                 break;
             };
             let name = read_path(memory, LoadAddr(name));
             if !name.as_os_str().is_empty() {
-                listed.push((LoadBias(bias), name));
+                listed.push((LoadBias(bias), LoadAddr(dynamic), name));
             }
             entry = next;
         }
         let (stay, gone) = std::mem::take(&mut self.loaded)
             .into_iter()
             .partition(|loaded| {
-                !loaded.listed || listed.iter().any(|(bias, _)| *bias == loaded.bias)
+                !loaded.listed || listed.iter().any(|(bias, ..)| *bias == loaded.bias)
             });
         self.loaded = stay;
         if !gone.is_empty() {
             self.catch_entries.take();
         }
         change.removed = gone;
-        for (bias, path) in listed {
+        for (bias, dynamic, path) in listed {
             let known = self
                 .loaded
                 .iter()
                 .any(|loaded| loaded.bias == bias && !loaded.is_program);
             if !known
                 && path.is_absolute()
-                && let Some(module) = self.open(&path)
+                && let Some(module) = self.open(&path, dynamic, |_| bias, (pid, memory))
             {
                 change.added.push(self.add(module, bias, false, true));
             }
@@ -326,6 +383,14 @@ impl ModuleMap for Modules {
             _ => Vec::new(),
         }
     }
+}
+
+fn replaced_note(path: &Path, what: &str) -> String {
+    let path = path.display();
+    format!(
+        "{path} was replaced on disk since the program started; {what}: restart the program to \
+         debug the new one\n"
+    )
 }
 
 /// A path in the debuggee; empty if it cannot be read.

@@ -258,14 +258,14 @@ impl Debugger {
             return;
         };
         self.system_call_at = None;
-        self.modules.load_initial(pid, &*self.os);
         let change = {
             let memory = crate::memory::ProcessMemory {
                 os: &*self.os,
                 sites: &self.sites,
                 cache: None,
             };
-            self.modules.refresh(&memory)
+            self.modules.load_initial(pid, &memory);
+            self.modules.refresh(pid, &memory)
         };
         debug_assert!(change.removed.is_empty());
         let infos: Vec<ModuleInfo> = self.modules.loaded.iter().map(|it| it.info()).collect();
@@ -479,7 +479,7 @@ impl Debugger {
         self.modules
             .program()
             .map(|program| program.module.path().to_path_buf())
-            .or_else(|| self.os.executable(process.pid))
+            .or_else(|| Some(self.os.executable(process.pid)?.path))
     }
 
     /// Bytes of an address.

@@ -1,14 +1,13 @@
 //! A backend that does what a test says: threads are registers, memory is bytes, stops are a
 //! script; what the engine asked for is written down.
 
-use super::{Backend, Mapping, Ready, RegisterSet, Resume, WaitStatus, Waker};
+use super::{Backend, MappedFile, Mapping, Ready, RegisterSet, Resume, WaitStatus, Waker};
 use crate::debugger::Launch;
 use crate::error::Error;
 use crate::event::{OutputStream, Signal, SignalInfo, ThreadId};
 use dwarf::LoadAddr;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -206,7 +205,11 @@ impl Backend for Fake {
         Vec::new()
     }
 
-    fn executable(&self, _: i32) -> Option<PathBuf> {
+    fn executable(&self, _: i32) -> Option<MappedFile> {
+        None
+    }
+
+    fn mapped_file(&self, _: i32, _: LoadAddr) -> Option<MappedFile> {
         None
     }
 

@@ -90,6 +90,15 @@ pub struct Mapping {
     pub offset: u64,
 }
 
+/// A file that a process runs or has mapped.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MappedFile {
+    /// The name it had when it was mapped, or has now if it was renamed.
+    pub path: PathBuf,
+    /// Where it may be opened although its name is gone, or another file's by now.
+    pub replaced: Option<PathBuf>,
+}
+
 /// A whole general-purpose register set, including what only the system understands.
 #[derive(Clone, Copy)]
 pub struct RegisterSet {
@@ -167,7 +176,9 @@ pub trait Backend {
     /// The address space.
     fn mappings(&self, pid: i32) -> Vec<Mapping>;
     /// The program's file.
-    fn executable(&self, pid: i32) -> Option<PathBuf>;
+    fn executable(&self, pid: i32) -> Option<MappedFile>;
+    /// The file that is mapped at an address.
+    fn mapped_file(&self, pid: i32, addr: LoadAddr) -> Option<MappedFile>;
     /// A thread's name, empty if it is gone.
     fn thread_name(&self, pid: i32, thread: ThreadId) -> String;
     /// The process a thread belongs to.

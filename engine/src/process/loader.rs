@@ -8,13 +8,16 @@ use dwarf::LoadAddr;
 impl Debugger {
     /// Reads the loader's list anew and follows it.
     pub(crate) fn on_loader(&mut self, addr: LoadAddr) {
+        let Some(pid) = self.pid() else {
+            return;
+        };
         let change = {
             let memory = crate::memory::ProcessMemory {
                 os: &*self.os,
                 sites: &self.sites,
                 cache: None,
             };
-            self.modules.refresh(&memory)
+            self.modules.refresh(pid, &memory)
         };
         for loaded in change.removed {
             self.sites.forget_in(loaded.range.start, loaded.range.end);

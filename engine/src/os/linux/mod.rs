@@ -12,7 +12,7 @@ mod sigbus;
 pub use launch::{Launcher, prepare};
 pub use registers::RawRegisters;
 
-use super::{Backend, Mapping, Ready, RegisterSet, Resume, WaitStatus};
+use super::{Backend, MappedFile, Mapping, Ready, RegisterSet, Resume, WaitStatus};
 use crate::debugger::Launch;
 use crate::error::Error;
 use crate::event::{OutputStream, Signal, SignalInfo, ThreadId};
@@ -22,7 +22,6 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -426,8 +425,12 @@ impl Backend for LinuxBackend {
         procfs::mappings(pid)
     }
 
-    fn executable(&self, pid: i32) -> Option<PathBuf> {
+    fn executable(&self, pid: i32) -> Option<MappedFile> {
         procfs::executable(pid)
+    }
+
+    fn mapped_file(&self, pid: i32, addr: LoadAddr) -> Option<MappedFile> {
+        procfs::mapped_file(pid, addr)
     }
 
     fn thread_name(&self, pid: i32, thread: ThreadId) -> String {

@@ -1,10 +1,12 @@
 //! proc(5): what it says of processes and threads.
 
-use super::super::Mapping;
+use super::super::{MappedFile, Mapping};
 use dwarf::LoadAddr;
+use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 /// `/proc/PID/maps`; empty if the process is gone.
@@ -30,7 +32,7 @@ fn parse_mapping(line: &[u8]) -> Option<Mapping> {
         start: LoadAddr(u64::from_str_radix(start, 16).ok()?),
         end: LoadAddr(u64::from_str_radix(end, 16).ok()?),
         executable: flags.get(2) == Some(&b'x'),
-        path: PathBuf::from(std::ffi::OsString::from_vec(path.to_vec())),
+        path: PathBuf::from(OsString::from_vec(path.to_vec())),
         offset: u64::from_str_radix(offset, 16).ok()?,
     })
 }
@@ -51,8 +53,42 @@ pub fn auxiliary(pid: i32, key: u64) -> Option<u64> {
 }
 
 /// `/proc/PID/exe`.
-pub fn executable(pid: i32) -> Option<PathBuf> {
-    fs::read_link(format!("/proc/{pid}/exe")).ok()
+pub fn executable(pid: i32) -> Option<MappedFile> {
+    let link = PathBuf::from(format!("/proc/{pid}/exe"));
+    let name = fs::read_link(&link).ok()?;
+    Some(mapped_file_of(name, link))
+}
+
+/// `/proc/PID/map_files`; what is there can only be opened with CAP_CHECKPOINT_RESTORE or
+/// CAP_SYS_ADMIN.
+pub fn mapped_file(pid: i32, addr: LoadAddr) -> Option<MappedFile> {
+    let mapping = mappings(pid)
+        .into_iter()
+        .find(|mapping| mapping.start <= addr && addr < mapping.end)?;
+    let (start, end) = (mapping.start.0, mapping.end.0);
+    let link = PathBuf::from(format!("/proc/{pid}/map_files/{start:x}-{end:x}"));
+    let named = mapping.path.is_absolute();
+    named.then(|| mapped_file_of(mapping.path, link))
+}
+
+/// The file behind a link that works whatever the file's name is by now.
+fn mapped_file_of(name: PathBuf, link: PathBuf) -> MappedFile {
+    const DELETED: &[u8] = b" (deleted)";
+    let kept = name.as_os_str().as_bytes().strip_suffix(DELETED);
+    let deleted = kept.is_some() && !name.exists();
+    let path = match kept {
+        Some(kept) if deleted => PathBuf::from(OsString::from_vec(kept.to_vec())),
+        _ => name,
+    };
+    let same = match (fs::metadata(&path), fs::metadata(&link)) {
+        (Ok(named), Ok(mapped)) => (named.dev(), named.ino()) == (mapped.dev(), mapped.ino()),
+        (Err(_), Ok(_)) => false,
+        (_, Err(_)) => !deleted,
+    };
+    MappedFile {
+        path,
+        replaced: (!same).then_some(link),
+    }
 }
 
 /// `/proc/PID/task/TID/comm`.
@@ -105,10 +141,13 @@ mod tests {
             .find(|map| map.start.0 <= here && here < map.end.0)
             .expect("our own code is mapped");
         assert!(ours.executable);
-        assert_eq!(
-            executable(std::process::id() as i32).as_ref(),
-            Some(&ours.path)
-        );
+        let file = MappedFile {
+            path: ours.path.clone(),
+            replaced: None,
+        };
+        let pid = std::process::id() as i32;
+        assert_eq!(executable(pid), Some(file.clone()));
+        assert_eq!(mapped_file(pid, LoadAddr(here)), Some(file));
     }
 
     #[test]
