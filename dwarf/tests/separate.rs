@@ -4,7 +4,9 @@
 mod common;
 
 use common::{FakeMemory, Fixture, compile, have};
-use dwarf::{LoadBias, Member, Module, Scope, ScopeKind, SymbolStatus, TypeId, TypeKind, Variable};
+use dwarf::{
+    LoadAddr, LoadBias, Member, Module, Scope, ScopeKind, SymbolStatus, TypeId, TypeKind, Variable,
+};
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
@@ -307,4 +309,18 @@ fn what_is_in_memory_is_of_which_file() {
     assert!(!is_it(&open(&fixture, "other")));
     // Nothing can be said of memory that cannot be read.
     assert!(open(&fixture, "other").is_loaded_at(LoadBias(0), &memory));
+
+    // Without its file there are no symbols, but the way to the caller is known.
+    let start = LoadAddr(memory.base);
+    let loaded = Module::from_memory(Path::new("gone"), start, &memory).unwrap();
+    assert_eq!(loaded.build_id(), fixture.module.build_id());
+    assert_eq!(loaded.symbol_status(), SymbolStatus::Stripped);
+    let code = fixture.function("sum").entry;
+    let at = |module: &Module| {
+        let mut bytes = [0; 16];
+        module.read_image(code, &mut bytes).map(|()| bytes)
+    };
+    assert!(at(&loaded).is_some());
+    assert_eq!(at(&loaded), at(&fixture.module));
+    assert!(Module::from_memory(Path::new("gone"), LoadAddr(0), &memory).is_err());
 }

@@ -166,11 +166,12 @@ impl Modules {
     }
 
     /// The image that a process has from the file at `path`, which may have been replaced since:
-    /// `at` is an address in it, and `bias` tells what it is loaded with.
+    /// `start` is where it begins in memory (libraries count from 0), and `bias` tells what it is
+    /// loaded with. Where its file cannot be had, what memory has of it serves for unwinding.
     fn open(
         &mut self,
         path: &Path,
-        at: LoadAddr,
+        start: LoadAddr,
         bias: impl Fn(&Module) -> LoadBias,
         (pid, memory): (i32, &ProcessMemory<'_>),
     ) -> Option<Arc<Module>> {
@@ -183,7 +184,7 @@ impl Modules {
         {
             return named.ok();
         }
-        let mapped = memory.os.mapped_file(pid, at);
+        let mapped = memory.os.mapped_file(pid, start);
         let replaced = mapped.and_then(|file| file.replaced);
         if let Some(file) = &replaced
             && let Ok(module) = Module::open_as(path, file)
@@ -198,11 +199,11 @@ impl Modules {
             Ok(module) if replaced.is_none() && is_it(&module) => Some(module),
             Ok(_) => {
                 self.note(path, replaced_note(path, "its symbols are not used"));
-                None
+                Module::from_memory(path, start, memory).ok()
             }
             Err(error) => {
                 self.note(path, format!("{error}\n"));
-                None
+                Module::from_memory(path, start, memory).ok()
             }
         }
     }
@@ -327,43 +328,42 @@ impl Modules {
         if memory.read_uint(debug + 24, 4) != Ok(0) {
             return change;
         }
-        let mut listed: Vec<(LoadBias, LoadAddr, PathBuf)> = Vec::new();
+        let mut listed: Vec<(LoadBias, PathBuf)> = Vec::new();
         let mut entry = memory.read_uint(debug + 8, 8).unwrap_or(0);
         while entry != 0 && listed.len() < MOST_IMAGES {
             // struct link_map { ElfW(Addr) addr; char *name; ElfW(Dyn) *ld; link_map *next, *prev; }
             let map = LoadAddr(entry);
-            let (Ok(bias), Ok(name), Ok(dynamic), Ok(next)) = (
+            let (Ok(bias), Ok(name), Ok(next)) = (
                 memory.read_uint(map, 8),
                 memory.read_uint(map + 8, 8),
-                memory.read_uint(map + 16, 8),
                 memory.read_uint(map + 24, 8),
             ) else {
                 break;
             };
             let name = read_path(memory, LoadAddr(name));
             if !name.as_os_str().is_empty() {
-                listed.push((LoadBias(bias), LoadAddr(dynamic), name));
+                listed.push((LoadBias(bias), name));
             }
             entry = next;
         }
         let (stay, gone) = std::mem::take(&mut self.loaded)
             .into_iter()
             .partition(|loaded| {
-                !loaded.listed || listed.iter().any(|(bias, ..)| *bias == loaded.bias)
+                !loaded.listed || listed.iter().any(|(bias, _)| *bias == loaded.bias)
             });
         self.loaded = stay;
         if !gone.is_empty() {
             self.catch_entries.take();
         }
         change.removed = gone;
-        for (bias, dynamic, path) in listed {
+        for (bias, path) in listed {
             let known = self
                 .loaded
                 .iter()
                 .any(|loaded| loaded.bias == bias && !loaded.is_program);
             if !known
                 && path.is_absolute()
-                && let Some(module) = self.open(&path, dynamic, |_| bias, (pid, memory))
+                && let Some(module) = self.open(&path, LoadAddr(bias.0), |_| bias, (pid, memory))
             {
                 change.added.push(self.add(module, bias, false, true));
             }
