@@ -130,8 +130,10 @@ unsafe fn watch(memory: i32, shared: &Shared) -> ! {
     // SAFETY: system calls and a robust, shared mutex on live memory.
     unsafe {
         libc::setsid();
-        // It will have to be quick. Without the right to it this fails, and it mostly is.
-        libc::setpriority(libc::PRIO_PROCESS, 0, -20);
+        // It will have to be quick. Without the right to it this fails, and it mostly is. (A
+        // nice value would not do: a session of its own is a scheduling group of its own.)
+        let first = libc::sched_param { sched_priority: 1 };
+        libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const first);
         libc::prctl(libc::PR_SET_NAME, c"stillpoint-guard".as_ptr());
         // Whoever waits for the end of our pipes and sockets must not wait for the guardian.
         if memory > 0 {
