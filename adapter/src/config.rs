@@ -35,6 +35,8 @@ pub struct LaunchSettings {
     pub symbol_cache: SymbolCache,
     /// How long a call in an expression may take, in seconds.
     call_timeout: Option<f64>,
+    /// Fetch debug info that is not on this machine.
+    pub debuginfod: bool,
 }
 
 /// Settings of an `attach` request.
@@ -52,6 +54,8 @@ pub struct AttachSettings {
     pub symbol_cache: SymbolCache,
     /// How long a call in an expression may take, in seconds.
     call_timeout: Option<f64>,
+    /// Fetch debug info that is not on this machine.
+    pub debuginfod: bool,
 }
 
 /// Where the program's input and output go.
@@ -257,6 +261,7 @@ impl LaunchSettings {
         "noDebug",
         "symbolCache",
         "callTimeout",
+        "debuginfod",
     ];
 
     /// What is to be done, by what the settings say and, where they say nothing, by
@@ -407,6 +412,7 @@ impl AttachSettings {
         "stopOnEntry",
         "symbolCache",
         "callTimeout",
+        "debuginfod",
         "terminateDebuggee",
     ];
 

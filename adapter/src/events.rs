@@ -1,5 +1,6 @@
 //! What the debuggee did, told to the client: the one place where engine events become DAP's.
 
+use crate::debuginfod::Debuginfod;
 use crate::protocol::{
     BreakpointEventBody, ContinuedEventBody, ExitedEventBody, Module, ModuleEventBody,
     OutputCategory, OutputEventBody, ProcessEventBody, StoppedEventBody, ThreadEventBody,
@@ -128,7 +129,8 @@ fn module_loaded(session: &mut Session, info: &ModuleInfo) {
     };
     let module = describe_module(info);
     session.event("module", &ModuleEventBody { reason, module });
-    if info.is_program && info.symbols != SymbolStatus::DebugInfo {
+    let is_fetched = session.debuginfod.want(info);
+    if info.is_program && info.symbols != SymbolStatus::DebugInfo && !is_fetched {
         session.console(&format!(
             "{} has no debug info; compile it with -g to see lines and variables\n",
             info.name
@@ -260,6 +262,7 @@ pub fn exited(session: &mut Session, status: ExitStatus) {
         }
     }
     session.handles.clear();
+    session.debuginfod = Debuginfod::default();
     if status != ExitStatus::Detached {
         let exit_code = status.shell_code().into();
         session.event("exited", &ExitedEventBody { exit_code });

@@ -97,7 +97,7 @@ impl<T> Table<T> {
         let index = id.saturating_sub(i64::from(self.first));
         if (1..i64::from(self.first)).contains(&id) {
             return Err(RequestError::StaleId(format!(
-                "{what} {id} is from an earlier stop; the program has run since"
+                "{what} {id} is from an earlier stop, or from before more debug info was found"
             )));
         }
         usize::try_from(index)

@@ -5,6 +5,7 @@
 mod client;
 mod codec;
 mod config;
+mod debuginfod;
 mod demo;
 mod error;
 mod events;

@@ -109,7 +109,26 @@ fn under_way(session: &Session) -> Vec<Work> {
             cancellable: false,
         });
     }
+    all.extend(session.debuginfod.work());
     all
+}
+
+/// Ends the work of that id, if it can be ended and still is under way.
+pub fn cancel(session: &mut Session, id: &str) {
+    let Some(work) = session.debuginfod.work() else {
+        return;
+    };
+    let mut shown = session.progress.shown.iter();
+    if let Some(place) = shown.position(|shown| shown.id == id && shown.is(&work)) {
+        session.debuginfod.cancel();
+        session.progress.shown.remove(place);
+        let message = Some("cancelled");
+        let end = ProgressEndEventBody {
+            progress_id: id,
+            message,
+        };
+        session.event("progressEnd", &end);
+    }
 }
 
 /// When [`advance`] has something to say, if nothing happens before.
@@ -145,9 +164,13 @@ pub fn advance(session: &mut Session) {
                     percentage,
                 },
             ),
-            News::End(id) => {
-                session.event("progressEnd", &ProgressEndEventBody { progress_id: &id })
-            }
+            News::End(id) => session.event(
+                "progressEnd",
+                &ProgressEndEventBody {
+                    progress_id: &id,
+                    message: None,
+                },
+            ),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! its own: a reader task fills the session's inbox, a writer task numbers and sends.
 
 use crate::codec::{Codec, FrameError};
+use crate::debuginfod;
 use crate::protocol::{Incoming, Malformed, Outgoing, Request, Response, read_message};
 use crate::session::{Session, SessionError};
 use crate::stdio::{self, Flags};
@@ -39,6 +40,8 @@ pub enum Inbound {
     Terminal(terminal::Report),
     /// The folder of Rust's own sources, if there is one.
     RustSources(Option<PathBuf>),
+    /// What became of fetching debug info.
+    DebugFile(debuginfod::Report),
     /// The client is gone, or sends garbage.
     Ended(Result<(), FrameError>),
 }

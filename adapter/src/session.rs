@@ -3,6 +3,7 @@
 
 use crate::client::Client;
 use crate::codec::FrameError;
+use crate::debuginfod::{self, Debuginfod};
 use crate::error::{RUNNING, RequestError};
 use crate::events::{self, Told};
 use crate::handles::Handles;
@@ -58,6 +59,8 @@ pub struct Session {
     pub told: Told,
     /// Long work that the client was told of.
     pub progress: Progress,
+    /// Debug info that is to come from servers.
+    pub debuginfod: Debuginfod,
     /// A request has changed a variable: others may show the same memory.
     pub variables_changed: bool,
     /// The way in, for those who report from other threads.
@@ -82,6 +85,7 @@ impl Session {
             startup: Startup::default(),
             told: Told::default(),
             progress: Progress::default(),
+            debuginfod: Debuginfod::default(),
             variables_changed: false,
             inbox,
             outbox,
@@ -107,6 +111,7 @@ impl Session {
                 // We hold a sender ourselves: it is only ever empty.
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => self.sleep()?,
             }
+            debuginfod::advance(&mut self);
         }
         // Some clients disconnect twice in a row; both get their answer.
         while let Ok(inbound) = inbox.recv_timeout(Duration::from_millis(10)) {
@@ -155,9 +160,15 @@ impl Session {
             Inbound::Response(response) => startup::on_response(self, &response),
             Inbound::Terminal(report) => startup::on_report(self, report),
             Inbound::RustSources(folder) => self.found_rust(folder),
+            Inbound::DebugFile(report) => debuginfod::on_report(self, report),
             Inbound::Malformed(malformed, _weight) => self.malformed(malformed),
             Inbound::Ended(_) => {}
         }
+    }
+
+    /// Whether an evaluation waits for a call into the program: the stop is to be the same after.
+    pub fn is_calling(&self) -> bool {
+        self.calling.is_some()
     }
 
     /// Whether a request has to wait until the call into the program has ended.
@@ -327,6 +338,7 @@ impl Session {
         if let Some((request, _)) = self.calling.take() {
             self.respond(request.seq, &request.command, Err(RequestError::Cancelled));
         }
+        self.debuginfod = Debuginfod::default();
         if terminate {
             self.debugger.kill();
         } else if let Err(error) = self.debugger.detach() {

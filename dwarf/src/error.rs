@@ -21,6 +21,16 @@ pub enum Error {
         /// What was found instead.
         message: String,
     },
+    /// The file has no debug info for the image it is to be used for.
+    #[error("{} is no debug file of {}: {message}", path.display(), image.display())]
+    WrongDebugFile {
+        /// The file.
+        path: PathBuf,
+        /// The image.
+        image: PathBuf,
+        /// What it lacks.
+        message: String,
+    },
     /// A section contradicts itself.
     #[error("corrupt debug info: {0}")]
     Corrupt(String),

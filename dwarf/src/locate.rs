@@ -1,5 +1,6 @@
 //! Where the debug info of an image is: in itself, or in a separate file.
 
+use crate::error::Error;
 use crate::mapping;
 use crate::object::{self, Image};
 use crate::unit::R;
@@ -52,6 +53,31 @@ fn debug_file_in(image: &Image, root: &Path) -> Option<Image> {
             };
             same.then_some(found)
         })
+}
+
+/// The debug file of an image that somebody has found by its build-id.
+///
+/// # Errors
+/// It cannot be read, is of another build, or has no debug info.
+pub(crate) fn debug_file_at(path: &Path, image: &Image) -> Result<Image, Error> {
+    let wrong = |message: &str| Error::WrongDebugFile {
+        path: path.to_owned(),
+        image: image.path.clone(),
+        message: message.to_owned(),
+    };
+    // Opening a pipe would wait for whoever writes to it.
+    if !path.is_file() {
+        return Err(wrong("it is not a regular file"));
+    }
+    let (data, _) = mapping::map(path)?;
+    let found = Image::parse(path, data)?;
+    if found.build_id.is_none() || found.build_id != image.build_id {
+        return Err(wrong("it has another build-id"));
+    }
+    if !found.has_section(".debug_info") {
+        return Err(wrong("it has no section .debug_info"));
+    }
+    Ok(found)
 }
 
 /// The supplementary file (dwz) that a debug file refers to, DWARF 5 §7.3.6 or GNU's form of it.

@@ -148,6 +148,29 @@ impl Module {
         Ok(module)
     }
 
+    /// The same image with its debug info in a file that was found by its build-id. From now on
+    /// [`Module::open`] gives this one.
+    ///
+    /// # Errors
+    /// The file cannot be read, is of another build, or has no debug info.
+    pub fn with_debug_file(&self, file: &Path) -> Result<Arc<Module>, Error> {
+        let debug = locate::debug_file_at(file, &self.image)?;
+        let image = Image::parse(&self.image.path, self.image.data)?;
+        let module = Module {
+            folder: self.folder.clone(),
+            debug_image: OnceLock::from(Some(debug)),
+            ..Module::new(image)
+        };
+        let module = Arc::new(module);
+        let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |known: &&mut Arc<Module>| known.identity == self.identity;
+        if let Some(known) = opened.values_mut().find(same) {
+            *known = Arc::clone(&module);
+        }
+        drop(opened);
+        Ok(module)
+    }
+
     /// An image that is no file (the vdso), under a name for people.
     ///
     /// # Errors

@@ -301,6 +301,35 @@ fn a_function_that_only_another_unit_describes() {
 }
 
 #[test]
+fn a_debug_file_that_was_found_elsewhere() {
+    let fixture = compile("gcc -g -Wl,--build-id", "loop.c", LOOP);
+    let folder = fixture.source.parent().expect("a folder");
+    let status = std::process::Command::new("sh")
+        .args([
+            "-c",
+            "objcopy --only-keep-debug fixture kept && objcopy --strip-debug fixture stripped",
+        ])
+        .current_dir(folder)
+        .status();
+    assert!(status.expect("run").success());
+    let (stripped, kept) = (folder.join("stripped"), folder.join("kept"));
+    let module = Module::open(&stripped).expect("open");
+    assert_eq!(module.symbol_status(), SymbolStatus::SymbolsOnly);
+    let found = module.with_debug_file(&kept).expect("the right file");
+    assert_eq!(found.symbol_status(), SymbolStatus::DebugInfo);
+    assert_eq!(found.functions_named("sum").len(), 1);
+    assert_eq!(found.debug_file(), Some(kept.as_path()));
+    let again = Module::open(&stripped).expect("open");
+    assert_eq!(again.symbol_status(), SymbolStatus::DebugInfo);
+    let wrong = |path| match module.with_debug_file(path) {
+        Ok(_) => panic!("it is no debug file"),
+        Err(error) => error.to_string(),
+    };
+    assert!(wrong(&stripped).contains("no section .debug_info"));
+    assert!(wrong(folder).contains("not a regular file"));
+}
+
+#[test]
 fn separate_and_compressed_debug_info() {
     let fixture = compile("gcc -g", "loop.c", LOOP);
     let run = |command: &str| {

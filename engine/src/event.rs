@@ -29,7 +29,7 @@ pub enum Event {
     ThreadStarted(ThreadId),
     /// A thread has ended.
     ThreadExited(ThreadId),
-    /// An image was loaded.
+    /// An image was loaded, or more is known of one (`Debugger::use_debug_file`).
     ModuleLoaded(ModuleInfo),
     /// An image was unloaded.
     ModuleUnloaded(ModuleId),

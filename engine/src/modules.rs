@@ -1,6 +1,8 @@
 //! The images of the process, and what its dynamic loader says of them.
 
-use crate::debugger::{ModuleId, ModuleInfo};
+use crate::debugger::{Debugger, ModuleId, ModuleInfo};
+use crate::error::Error;
+use crate::event::Event;
 use crate::memory::ProcessMemory;
 use crate::os::MappedFile;
 use dwarf::{AddrRange, FileAddr, LoadAddr, LoadBias, Machine, Memory, Module, ModuleMap, WayBack};
@@ -156,6 +158,19 @@ impl Modules {
             };
             self.loaded.iter().filter_map(of).collect()
         })
+    }
+
+    /// Takes the debug info of an image from a file.
+    ///
+    /// # Errors
+    /// It has none for that image, or the image is gone.
+    pub fn use_debug_file(&mut self, id: ModuleId, file: &Path) -> Result<(), Error> {
+        let gone = || Error::Unsupported("the image is not loaded any more".into());
+        let known = self.loaded.iter_mut().find(|loaded| loaded.id == id);
+        let loaded = known.ok_or_else(gone)?;
+        loaded.module = loaded.module.with_debug_file(file)?;
+        self.catch_entries.take();
+        Ok(())
     }
 
     fn note(&mut self, path: &Path, note: String) {
@@ -369,6 +384,27 @@ impl Modules {
             }
         }
         change
+    }
+}
+
+impl Debugger {
+    /// Takes the debug info of an image from a file that was found by its build-id. What was
+    /// worked out without it is forgotten, frames of the present stop too: they may be others
+    /// now. [`Event::ModuleLoaded`] and [`Event::BreakpointChanged`] tell what follows.
+    ///
+    /// # Errors
+    /// The file is of another build or has no debug info, or the image is gone.
+    pub fn use_debug_file(&mut self, id: ModuleId, file: &Path) -> Result<(), Error> {
+        self.modules.use_debug_file(id, file)?;
+        self.unwinder.borrow_mut().clear();
+        self.tail_calls.borrow_mut().clear();
+        self.stacks.clear();
+        self.told_of_units.remove(&id);
+        if let Some(loaded) = self.modules.get(id) {
+            self.events.push_back(Event::ModuleLoaded(loaded.info()));
+        }
+        self.rebind_in(id);
+        Ok(())
     }
 }
 

@@ -332,7 +332,10 @@ fn events() {
         percentage: Some(4),
     };
     event(&schema, "ProgressUpdateEvent", "progressUpdate", &updated);
-    let ended = ProgressEndEventBody { progress_id: "1" };
+    let ended = ProgressEndEventBody {
+        progress_id: "1",
+        message: Some("cancelled"),
+    };
     event(&schema, "ProgressEndEvent", "progressEnd", &ended);
     let changed = BreakpointEventBody {
         reason: "changed",

@@ -148,6 +148,9 @@ pub struct ProgressUpdateEventBody<'a> {
 pub struct ProgressEndEventBody<'a> {
     /// Which work.
     pub progress_id: &'a str,
+    /// How it ended, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<&'a str>,
 }
 
 /// The `output` event.

@@ -1,5 +1,6 @@
 //! Going on, and stopping.
 
+use crate::debuginfod;
 use crate::error::RequestError;
 use crate::protocol::{
     Capabilities, ContinueResponse, NextArguments, NoArguments, StepInArguments, StepOutArguments,
@@ -18,6 +19,7 @@ impl Request for Continue {
     type Body = ContinueResponse;
 
     fn handle(session: &mut Session, _: NoArguments) -> Result<ContinueResponse, RequestError> {
+        debuginfod::before_going_on(session);
         session.debugger.resume()?;
         session.handles.clear();
         Ok(ContinueResponse {
@@ -56,6 +58,7 @@ fn step(
             Granularity::Line
         }
     };
+    debuginfod::before_going_on(session);
     session
         .debugger
         .step(thread_id(thread)?, kind, granularity)?;

@@ -2,6 +2,7 @@
 
 use crate::client::{Client, PathFormat};
 use crate::error::RequestError;
+use crate::progress;
 use crate::protocol::{CancelArguments, Capabilities, InitializeArguments};
 use crate::routes::{self, Request, When};
 use crate::session::Session;
@@ -47,7 +48,7 @@ impl Request for Initialize {
 }
 
 /// The client does not want an answer any more. The reader has set the flag of the request
-/// already (see `server`); what waits for its answer is seen to here.
+/// already (see `server`); what waits for its answer, and work without a request, is seen to here.
 pub enum Cancel {}
 
 impl Request for Cancel {
@@ -64,6 +65,9 @@ impl Request for Cancel {
         if arguments.request_id.is_some() && arguments.request_id == session.startup.awaited() {
             session.let_go(None);
             startup::fail(session, RequestError::Cancelled);
+        }
+        if let Some(id) = arguments.progress_id {
+            progress::cancel(session, &id);
         }
         Ok(())
     }

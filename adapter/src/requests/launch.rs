@@ -1,6 +1,7 @@
 //! The beginning and the end of the debuggee.
 
 use crate::config::{self, AttachSettings, Console, LaunchPlan, LaunchSettings};
+use crate::debuginfod::Debuginfod;
 use crate::error::RequestError;
 use crate::events;
 use crate::protocol::{
@@ -31,6 +32,7 @@ impl Request for Launch {
         let console = settings.console;
         session.startup.stop_on_entry = settings.stop_on_entry;
         session.startup.no_debug = settings.no_debug;
+        session.debuginfod = Debuginfod::new(settings.debuginfod && !settings.no_debug);
         session.startup.terminate_debuggee = settings.terminate_debuggee;
         if let Some(limit) = settings.call_limit() {
             session.debugger.set_call_limit(limit);
@@ -141,6 +143,7 @@ impl Request for Attach {
             .debugger
             .attach(settings.pid().map_err(in_attach)?)?;
         session.startup.held(true);
+        session.debuginfod = Debuginfod::new(settings.debuginfod);
         session.startup.stop_on_entry = settings.stop_on_entry;
         session.startup.terminate_debuggee = settings.terminate_debuggee;
         use_settings(session, settings.into_source_map(), notes);

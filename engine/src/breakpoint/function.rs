@@ -10,7 +10,7 @@ use dwarf::SymbolKind;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// A name, and where it was found so far: images do not change, only their names come later.
+/// A name, and where it was found so far: of an image only the names come later.
 pub struct Named {
     name: String,
     found: FxHashMap<ModuleId, Found>,
@@ -28,6 +28,11 @@ impl Named {
             name: name.to_owned(),
             found: FxHashMap::default(),
         }
+    }
+
+    /// An image is to be asked again.
+    pub fn forget(&mut self, module: ModuleId) {
+        self.found.remove(&module);
     }
 
     /// The bodies of all functions of the name, and their inlined copies.

@@ -433,6 +433,39 @@ impl Debugger {
         }
     }
 
+    /// More is known of an image than before: breakpoints may be elsewhere in it. Tells of
+    /// those that are.
+    pub(crate) fn rebind_in(&mut self, module: ModuleId) {
+        let ids: Vec<BreakpointId> = self.breakpoints.all.keys().copied().collect();
+        for id in ids {
+            let before = self.breakpoint_info(id);
+            let Some(breakpoint) = self.breakpoints.all.get_mut(&id) else {
+                continue;
+            };
+            match &mut breakpoint.search {
+                Search::Line => {}
+                Search::Function(named) => named.forget(module),
+                Search::Functions(pattern) => pattern.forget(module),
+            }
+            let (old, kept) = std::mem::take(&mut breakpoint.bound)
+                .into_iter()
+                .partition::<Vec<Bound>, _>(|bound| bound.module == module);
+            breakpoint.bound = kept;
+            self.bind(id);
+            // Only now: no thread may slip past a place that stays.
+            let bound = self.breakpoints.all.get(&id).map(|it| it.bound.as_slice());
+            for place in old {
+                let stays = |bound: &[Bound]| bound.iter().any(|it| it.addr == place.addr);
+                if !bound.is_some_and(stays) {
+                    self.sites.remove(place.addr, Owner::User(id), &*self.os);
+                }
+            }
+            if self.breakpoint_info(id) != before {
+                self.events.push_back(Event::BreakpointChanged(id));
+            }
+        }
+    }
+
     /// An image is gone, and the places in it.
     pub(crate) fn unbind_module(&mut self, gone: &Loaded) {
         for (id, breakpoint) in &mut self.breakpoints.all {

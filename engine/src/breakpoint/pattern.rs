@@ -15,7 +15,7 @@ pub const MOST: usize = 1_000;
 /// What a pattern may take once compiled.
 const MOST_COMPILED: usize = 1 << 20;
 
-/// A pattern, and what it has found so far: images do not change.
+/// A pattern, and what it has found so far.
 pub struct Pattern {
     regex: Regex,
     found: FxHashMap<ModuleId, Found>,
@@ -45,6 +45,11 @@ impl Pattern {
             Ok(_) => Err("an empty pattern would match every function".into()),
             Err(error) => Err(error.to_string()),
         })
+    }
+
+    /// An image is to be asked again.
+    pub fn forget(&mut self, module: ModuleId) {
+        self.found.remove(&module);
     }
 
     /// The places of all functions that match. The system's libraries are looked at only if
