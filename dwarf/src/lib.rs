@@ -63,6 +63,7 @@ mod sources;
 mod split;
 mod symtab;
 mod tail_call;
+mod thread_local;
 mod unit;
 mod vtable;
 

@@ -7,6 +7,7 @@ use crate::module::{DieRef, Module};
 use crate::names::NameQuery;
 use crate::source::{LineLocation, SourceFile, SourceLocation};
 use crate::symbol::Symbol;
+use crate::thread_local;
 use crate::types::{Member, TypeId};
 use crate::unit::{DebugInfo, Unit, Value, flag};
 use crate::variable::{Variable, VariableKind};
@@ -351,7 +352,8 @@ pub(crate) fn unit_statics(module: &Module, addr: FileAddr) -> Vec<Variable> {
             if flag(&entry, gimli::DW_AT_declaration) || !defined {
                 return None;
             }
-            info.read_variable(unit, &entry, VariableKind::Static)
+            let variable = info.read_variable(unit, &entry, VariableKind::Static)?;
+            thread_local::as_declared(module, info, unit, &entry, variable)
         })
         .collect()
 }
@@ -420,7 +422,11 @@ pub(crate) fn statics_named(module: &Module, name: &str, near: Option<FileAddr>)
             })
             .collect()
     };
-    module.find_names(|index| &index.statics, key, near, look)
+    let found = module.find_names(|index| &index.statics, key, near, look);
+    match found.is_empty() {
+        true => thread_local::named(module, &query, near),
+        false => found,
+    }
 }
 
 fn unit_near(module: &Module, addr: Option<FileAddr>) -> Option<u32> {
@@ -428,7 +434,7 @@ fn unit_near(module: &Module, addr: Option<FileAddr>) -> Option<u32> {
 }
 
 /// Whether an entry is inside a function.
-fn in_function(info: &DebugInfo, die: DieRef) -> bool {
+pub(crate) fn in_function(info: &DebugInfo, die: DieRef) -> bool {
     let is_function = |die: DieRef| {
         let entry = info.entry(die);
         entry.is_ok_and(|(_, entry)| entry.tag() == gimli::DW_TAG_subprogram)

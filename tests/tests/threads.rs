@@ -222,3 +222,58 @@ fn each_thread_has_its_own() {
         client.disconnect();
     }
 }
+
+/// By the names in the source; std keeps them in statics of other names, and describes one for
+/// each that no thread has.
+#[test]
+fn rust_threads_have_their_own() {
+    for level in ["0", "2"] {
+        let flags = Flags::new(Compiler::Rustc).optimized(level);
+        let Some(fixture) = Fixture::build("rust/thread_local.rs", flags) else {
+            continue;
+        };
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({}));
+        client.set_breakpoints(&fixture, &["untouched", "filled"]);
+        client.configure();
+        let none = "<not initialized yet>";
+        for (marker, shown) in [
+            ("untouched", ["7", none, none, "[]", "'a'"]),
+            ("filled", ["1", "31", "[\"main\"] (1)", "[1] (1)", "'z'"]),
+            ("untouched", ["7", none, none, "[]", "'a'"]),
+            ("filled", ["2", "32", "[\"other\"] (1)", "[2] (1)", "'z'"]),
+            ("untouched", ["1", "31", "[\"main\"] (1)", "[1] (1)", "'z'"]),
+            (
+                "filled",
+                ["3", "34", "[\"main\", \"again\"] (2)", "[1, 3] (2)", "'z'"],
+            ),
+        ] {
+            client.expect_stopped("breakpoint");
+            client.expect_line(&fixture, marker);
+            let names = ["NUMBER", "LAZY", "WORDS", "LIST", "inner::LETTER"];
+            for (name, shown) in names.into_iter().zip(shown) {
+                let evaluated = client.evaluate(name);
+                assert!(
+                    evaluated.starts_with(shown),
+                    "{level} {marker} {name}: {evaluated}"
+                );
+            }
+            let frame = client.top_frame()["id"].clone();
+            let scopes = client.ask("scopes", json!({"frameId": frame}));
+            let scopes = scopes["scopes"].as_array().expect("scopes");
+            let of_unit = scopes.iter().find(|scope| scope["name"] == "Globals");
+            let globals = client.children(of_unit.expect("globals"));
+            let of = |name: &str| format!("thread_local::{name}");
+            let mut listed: Vec<&str> = globals.keys().map(String::as_str).collect();
+            // What is of another module may be of another unit.
+            listed.retain(|name| !name.ends_with("{vtable}") && !name.contains("::inner::"));
+            let mut expected: Vec<String> = names[..4].iter().map(|name| of(name)).collect();
+            expected.sort_unstable();
+            assert_eq!(listed, expected, "{level} {marker}");
+            assert!(globals[&of("LAZY")].starts_with(shown[1]), "{globals:?}");
+            client.continue_();
+        }
+        assert_eq!(client.expect_exit(), 0);
+        client.disconnect();
+    }
+}

@@ -212,6 +212,7 @@ static REGISTRY: &[&dyn Visualizer] = &[
     &rust_std::MAYBE_UNINIT,
     &rust_std::REF_CELL,
     &rust_std::ONCE,
+    &rust_std::THREAD_LOCAL,
     &rust_std::LOCKS,
     &rust_std::GUARDS,
     &rust_std::NUMBERS,

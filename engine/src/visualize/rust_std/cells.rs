@@ -89,7 +89,7 @@ fn counts_down(value: &Value) -> bool {
 }
 
 /// What is under `UnsafeCell`s, `MaybeUninit`s and unions of a value with what makes it.
-fn initialized(target: &dyn Target, value: &Value) -> Result<Value, Error> {
+pub(super) fn initialized(target: &dyn Target, value: &Value) -> Result<Value, Error> {
     let mut value = value.clone();
     for _ in 0..super::NESTING {
         let Shape::Composite(ty) = value.ty.shape() else {
@@ -111,7 +111,8 @@ fn initialized(target: &dyn Target, value: &Value) -> Result<Value, Error> {
     Ok(value)
 }
 
-fn innermost_enum(target: &dyn Target, value: &Value) -> Result<Value, Error> {
+/// The enum that is left when all structs around it are taken off.
+pub(super) fn innermost_enum(target: &dyn Target, value: &Value) -> Result<Value, Error> {
     let mut value = value.clone();
     for _ in 0..super::NESTING {
         if composite(&value)?

@@ -8,6 +8,7 @@ mod plain;
 mod sequences;
 mod shared;
 mod texts;
+mod thread_local;
 
 pub use dynamic::Dynamic;
 pub use texts::Fat;
@@ -74,6 +75,7 @@ named! {
     MAYBE_UNINIT = cells::maybe_uninit: "MaybeUninit";
     REF_CELL = cells::ref_cell: "RefCell";
     ONCE = cells::once: "OnceCell" "OnceLock" "LazyLock" "LazyCell";
+    THREAD_LOCAL = thread_local::storage: "Storage" "Key";
     LOCKS = cells::lock: "Mutex" "RwLock" "ReentrantLock";
     GUARDS = cells::guard: "MutexGuard" "RwLockReadGuard" "RwLockWriteGuard" "Ref" "RefMut";
     NUMBERS = plain::number: "NonZero" "NonZeroU8" "NonZeroU16" "NonZeroU32" "NonZeroU64"
