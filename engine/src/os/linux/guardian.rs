@@ -5,7 +5,9 @@
 //!
 //! It learns of that by a robust mutex which that thread holds: the kernel gives up a dying
 //! thread's futexes (`exit_mm`) before it lets go of what the thread traces (`exit_notify`).
-//! A pipe would not do: it closes with the last thread of the process.
+//! A pipe would not do: it closes with the last thread of the process. Between the two the
+//! thread has many more such mutexes to give up, which takes it a millisecond: the guardian's
+//! lead, for a sleeping processor may take some tenths of one to wake up.
 
 use dwarf::LoadAddr;
 use std::cell::UnsafeCell;
@@ -13,10 +15,15 @@ use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Sites that can be guarded at once.
 const ENTRIES: usize = 1 << 13;
+/// Mutexes that a dying thread has to give up after the one that counts; the kernel looks at
+/// 2048 in all (`ROBUST_LIST_LIMIT`).
+const DELAYS: usize = 2000;
+/// Said of a futex: somebody may wait for it (`FUTEX_WAITERS`), so the kernel has to look.
+const WAITERS: u32 = 1 << 31;
 /// Set in an entry's second word while the first one counts.
 const VALID: u64 = 1 << 8;
 
@@ -24,10 +31,25 @@ const VALID: u64 = 1 << 8;
 struct Shared {
     /// Held by the tracing thread as long as it lives.
     life: UnsafeCell<libc::pthread_mutex_t>,
+    /// Held by it too.
+    delays: [UnsafeCell<libc::pthread_mutex_t>; DELAYS],
     /// Not 0: all is well, the guardian may go.
     dismissed: AtomicU64,
     /// Address, and original byte with [`VALID`].
     entries: [[AtomicU64; 2]; ENTRIES],
+}
+
+impl Shared {
+    /// Unlocks all mutexes: none may be on the thread's list when the mapping goes.
+    ///
+    /// # Safety
+    /// To be called by the thread that holds them.
+    unsafe fn let_go(&self) {
+        for mutex in std::iter::once(&self.life).chain(&self.delays) {
+            // SAFETY: held by this thread, as the caller sees to.
+            unsafe { libc::pthread_mutex_unlock(mutex.get()) };
+        }
+    }
 }
 
 /// The process that guards, as its parent sees it. Belongs to the tracing thread.
@@ -64,12 +86,20 @@ impl Guardian {
                 libc::PTHREAD_PROCESS_SHARED,
             );
             libc::pthread_mutexattr_setrobust(attributes.as_mut_ptr(), libc::PTHREAD_MUTEX_ROBUST);
+            // What is taken last is given up first.
+            for delay in &(*shared).delays {
+                libc::pthread_mutex_init(delay.get(), attributes.as_ptr());
+                libc::pthread_mutex_lock(delay.get());
+                // Its first word is the futex.
+                (*delay.get().cast::<AtomicU32>()).fetch_or(WAITERS, Ordering::Relaxed);
+            }
             libc::pthread_mutex_init(life, attributes.as_ptr());
             libc::pthread_mutexattr_destroy(attributes.as_mut_ptr());
             libc::pthread_mutex_lock(life);
             match libc::fork() {
                 -1 => {
                     let error = io::Error::last_os_error();
+                    (*shared).let_go();
                     libc::munmap(shared.cast(), size_of::<Shared>());
                     Err(error)
                 }
@@ -115,7 +145,7 @@ impl Drop for Guardian {
         let mut status = 0;
         // SAFETY: we hold the mutex; afterwards nobody uses the mapping any more.
         unsafe {
-            libc::pthread_mutex_unlock(self.shared().life.get());
+            self.shared().let_go();
             libc::waitpid(self.pid, &raw mut status, libc::__WALL);
             libc::munmap(self.shared.cast(), size_of::<Shared>());
         }
