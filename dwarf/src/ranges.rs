@@ -7,12 +7,15 @@ use crate::unit::{DebugInfo, Ranges, Unit};
 use gimli::Section;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// An address that is looked for among [`ArangeSet`]s costs a pass over them; this many cost as
 /// much as the table.
 const PASSES: usize = 16;
+
+/// Sets that are asked before a pass: those of a line's places, or a stack's frames.
+const RECENT: usize = 8;
 
 /// What tells units by address, each part built when first needed.
 #[derive(Default)]
@@ -21,8 +24,8 @@ pub(crate) struct RangeTables {
     sets: OnceLock<Vec<ArangeSet>>,
     /// Passes made over them.
     passes: AtomicUsize,
-    /// The set that spoke of the last address.
-    recent: AtomicUsize,
+    /// The sets that spoke of the last addresses, the last one first.
+    recent: Mutex<Vec<usize>>,
     /// The same, sorted.
     quick: OnceLock<RangeTable>,
     /// Of the units that `.debug_aranges` leaves out (clang writes none).
@@ -125,18 +128,21 @@ impl DebugInfo {
         units
     }
 
-    /// As the table says, without making it. What is asked next is often of the same unit.
+    /// As the table says, without making it. What is asked next is often of the same few units.
     fn unit_by_pass(&self, addr: u64) -> Option<u32> {
         let sets = self.arange_sets();
-        let recent = self.ranges.recent.load(Ordering::Relaxed);
-        if let Some(set) = sets.get(recent)
-            && set.covers(addr)
-        {
-            self.ranges.passes.fetch_sub(1, Ordering::Relaxed);
-            return Some(set.unit);
-        }
-        let found = sets.iter().position(|set| set.covers(addr))?;
-        self.ranges.recent.store(found, Ordering::Relaxed);
+        let recent = self.ranges.recent.lock();
+        let mut recent = recent.unwrap_or_else(PoisonError::into_inner);
+        let covers = |set: &usize| sets.get(*set).is_some_and(|set| set.covers(addr));
+        let found = match recent.iter().position(covers) {
+            Some(at) => {
+                self.ranges.passes.fetch_sub(1, Ordering::Relaxed);
+                recent.remove(at)
+            }
+            None => sets.iter().position(|set| set.covers(addr))?,
+        };
+        recent.truncate(RECENT - 1);
+        recent.insert(0, found);
         Some(sets.get(found)?.unit)
     }
 
