@@ -26,7 +26,7 @@ pub(crate) struct RangeTables {
     passes: AtomicUsize,
     /// The sets that spoke of the last addresses, the last one first.
     recent: Mutex<Vec<usize>>,
-    /// The same, sorted.
+    /// The sets as one table, made once passes have cost as much.
     quick: OnceLock<RangeTable>,
     /// Of the units that `.debug_aranges` leaves out (clang writes none).
     rest: OnceLock<RangeTable>,

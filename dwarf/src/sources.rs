@@ -146,7 +146,7 @@ impl DebugInfo {
         let files: Vec<Vec<Arc<SourceFile>>> = self
             .program_heads()
             .par_iter()
-            .filter_map(|head| self.owned_program(head.offset, head.version))
+            .filter_map(|head| self.owned_program(head.offset))
             .map(|program| {
                 program
                     .file_numbers()
@@ -286,7 +286,7 @@ impl DebugInfo {
                     };
                     program?.files_named(self, base).next()?;
                 }
-                let program = self.owned_program(head.offset, head.version)?;
+                let program = self.owned_program(head.offset)?;
                 program.files_named(self, base).next()?;
                 Some(program)
             })
@@ -303,7 +303,7 @@ impl DebugInfo {
     }
 
     /// A program with what its unit says about it.
-    fn owned_program(&self, offset: usize, _version: u16) -> Option<Arc<Program>> {
+    fn owned_program(&self, offset: usize) -> Option<Arc<Program>> {
         if let Some(program) = self.cached_program(offset) {
             return program;
         }
