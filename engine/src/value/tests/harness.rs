@@ -203,6 +203,36 @@ impl Program {
         Some(program)
     }
 
+    /// A Rust fixture built by a release (`+1.70`; nothing: by what `rustc` is). `None`: that
+    /// release is not installed, or is what `rustc` is.
+    pub fn rust(release: &str, level: &str, fixture: &str) -> Option<Program> {
+        let version = |release: &str| {
+            let mut rustc = Command::new("rustc");
+            rustc.args((!release.is_empty()).then_some(release));
+            // Asked for a release that is not there, rustup would fetch it.
+            let output = rustc.arg("-V").env("RUSTUP_AUTO_INSTALL", "0").output();
+            let output = output.ok().filter(|output| output.status.success())?;
+            Some(String::from_utf8_lossy(&output.stdout).into_owned())
+        };
+        let Some(this) = version(release) else {
+            eprintln!("skipped: no rustc {release}");
+            return None;
+        };
+        if !release.is_empty() && version("").as_ref() == Some(&this) {
+            eprintln!("skipped: {release} is the usual rustc");
+            return None;
+        }
+        let minor = this.split('.').nth(1).and_then(|it| it.parse::<u32>().ok());
+        let level = format!("opt-level={level}");
+        let mut compiler = vec!["rustc"];
+        compiler.extend((!release.is_empty()).then_some(release));
+        compiler.extend(["-g", "-C", &level, "--edition", "2021", "-A", "warnings"]);
+        if minor.is_some_and(|minor| minor >= 80) {
+            compiler.extend(["--cfg", "lazy"]);
+        }
+        Program::start(&compiler, fixture, Language::Rust)
+    }
+
     pub fn reads(&self) -> u64 {
         self.memory.1.get()
     }
@@ -291,3 +321,45 @@ fn first_mapping(pid: u32, path: &Path) -> u64 {
         .unwrap();
     u64::from_str_radix(line.split('-').next().unwrap(), 16).unwrap()
 }
+
+/// A test for each release of rustc that keeps its types otherwise than the one before, without
+/// and with optimization: what is given is done with the program.
+macro_rules! with_each_rustc {
+    ($fixture:literal: $($part:ident)+) => {
+        fn with(release: &str) {
+            for level in ["0", "2"] {
+                if let Some(mut program) = Program::rust(release, level, $fixture) {
+                    eprintln!("at opt-level {level}:");
+                    $($part(&mut program);)+
+                }
+            }
+        }
+
+        #[test]
+        fn usual_rustc() {
+            with("");
+        }
+
+        #[test]
+        fn rustc_1_70() {
+            with("+1.70");
+        }
+
+        #[test]
+        fn rustc_1_80() {
+            with("+1.80");
+        }
+
+        #[test]
+        fn rustc_1_95() {
+            with("+1.95.0");
+        }
+
+        #[test]
+        fn rustc_nightly() {
+            with("+nightly");
+        }
+    };
+}
+
+pub(super) use with_each_rustc;

@@ -7,4 +7,5 @@ mod expressions;
 mod harness;
 mod noise;
 mod rust;
+mod rust_state;
 mod rust_std;

@@ -1,6 +1,8 @@
 //! Cells, locks, and wrappers that are nothing but what they hold.
 
-use super::{composite, deref, innermost, is_fat, missing, named_in, number_in, only, pointer_in};
+use super::{
+    composite, deref, dynamic, innermost, is_fat, missing, named_in, number_in, only, pointer_in,
+};
 use crate::error::Error;
 use crate::value::{Shape, Target, Value, members};
 use crate::visualize::{View, need};
@@ -162,6 +164,10 @@ pub(super) fn lock(target: &dyn Target, value: &Value) -> Result<View, Error> {
 /// What a guard guards: its `lock`'s data, or what it points to.
 pub(super) fn guard(target: &dyn Target, value: &Value) -> Result<View, Error> {
     if let Some(lock) = members::find(target, value, "lock")? {
+        if let Some(vtable) = members::find(target, &lock, "vtable")? {
+            let lock = deref(target, &need(target, &lock, &["pointer"])?)?;
+            return Ok(View::Pointee(dynamic::last_of(target, lock, &vtable)?.0));
+        }
         let lock = deref(target, &lock)?;
         return Ok(View::Pointee(need(target, &lock, &["data"])?));
     }

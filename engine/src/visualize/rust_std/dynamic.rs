@@ -1,9 +1,9 @@
 //! `dyn Trait` as what it is: the vtable tells.
 
-use super::{first_argument, missing};
+use super::{NESTING, composite, first_argument, missing};
 use crate::error::Error;
 use crate::value::types::DwarfTy;
-use crate::value::{Place, Shape, Target, Ty, Value};
+use crate::value::{Place, Shape, Target, Ty, Value, members};
 use crate::visualize::{View, Visualizer, need, word};
 use dwarf::LoadAddr;
 
@@ -26,38 +26,55 @@ impl Visualizer for Dynamic {
         let Shape::Pointer(of, _) = pointer.ty.shape() else {
             return Err(missing("pointer"));
         };
-        // Pointers to a struct that ends with a trait object have its header first.
-        if !of.name().trim_start_matches('(').starts_with("dyn ") {
-            return Err(missing("trait object"));
-        }
-        let vtable = Vtable::read(target, &vtable)?;
         let at = LoadAddr(word(target, &pointer)?);
         if at.0 == 0 {
             return Ok(View::Invalid("<invalid pointer 0x0>".into()));
         }
-        match vtable.concrete(target) {
-            Some(ty) => Ok(View::Pointee(Value::new(ty, Place::Memory(at, None)))),
-            None => Err(missing("type of this vtable")),
-        }
+        let (held, notes) = last_of(target, Value::new(of, Place::Memory(at, None)), &vtable)?;
+        Ok(match notes.is_empty() {
+            true => View::Pointee(held),
+            false => View::Noted(held, notes.join(", ")),
+        })
     }
 }
 
-/// The trait object behind a header: it lies `offset` bytes into it, or as far behind as its
-/// alignment wants.
-pub(super) fn behind_header(
+/// The trait object that a value is or, as `RefCell<dyn Trait>`, wraps, as what it is; and what
+/// is to be said of the wrappers. The debug info knows no alignment of `dyn`: in each struct
+/// it lies as far behind the rest as its own wants.
+pub(super) fn last_of(
     target: &dyn Target,
-    header: LoadAddr,
-    offset: u64,
+    mut value: Value,
     vtable: &Value,
-) -> Result<Value, Error> {
+) -> Result<(Value, Vec<String>), Error> {
     let vtable = Vtable::read(target, vtable)?;
-    let ty = vtable
-        .concrete(target)
-        .ok_or_else(|| missing("type of this vtable"))?;
-    let offset = offset
-        .checked_next_multiple_of(vtable.align)
-        .ok_or_else(|| missing("room"))?;
-    Ok(Value::new(ty, Place::Memory(header + offset, None)))
+    let concrete = vtable.concrete(target);
+    let concrete = concrete.ok_or_else(|| missing("type of this vtable"))?;
+    let mut notes = Vec::new();
+    for _ in 0..NESTING {
+        let at = value.address().ok_or_else(|| missing("address"))?;
+        let ty = composite(&value)?;
+        if ty.ty.name.trim_start_matches('(').starts_with("dyn ") {
+            return Ok((Value::new(concrete, Place::Memory(at, None)), notes));
+        }
+        // Of others' structs all members are worth seeing.
+        let root = ty.ty.name.split("::").next();
+        if !matches!(root, Some("core" | "alloc" | "std")) {
+            return Err(missing("trait object"));
+        }
+        if let Some(View::Noted(_, note)) = crate::visualize::view(target, &value) {
+            notes.push(note);
+        }
+        let members = ty.composite().map_or(&[][..], |it| &it.members);
+        let last = members.last().ok_or_else(|| missing("trait object"))?;
+        let part = members::member(target, &value, &ty, last)?;
+        let offset = part
+            .address()
+            .and_then(|part| part.0.checked_sub(at.0))
+            .and_then(|offset| offset.checked_next_multiple_of(vtable.align))
+            .ok_or_else(|| missing("room"))?;
+        value = Value::new(part.ty, Place::Memory(at + offset, None));
+    }
+    Err(missing("trait object"))
 }
 
 /// A table of functions; first come how to drop a value, its size and its alignment.

@@ -9,6 +9,10 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 
 /// `NonZero<T>`, `AtomicU32` and their kin: the number.
 pub(super) fn number(target: &dyn Target, value: &Value) -> Result<View, Error> {
+    // `AtomicBool`, where it is an alias.
+    if value.ty.name().ends_with("Atomic<bool>") {
+        return atomic_bool(target, value);
+    }
     Ok(View::Pointee(innermost(target, value.clone())?))
 }
 

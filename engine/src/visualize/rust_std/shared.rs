@@ -37,12 +37,22 @@ impl Counted {
         let strong = number_in(target, &self.inner, "strong")?;
         Ok((strong, number_in(target, &self.inner, "weak")?))
     }
+}
 
-    fn held(&self, target: &dyn Target) -> Result<Value, Error> {
-        match members::find(target, &self.inner, "value")? {
-            Some(value) => Ok(value),
-            None => need(target, &self.inner, &["data"]),
-        }
+/// Whether a type is that of what is counted, with its counts.
+pub(super) fn is_counted(name: &str) -> bool {
+    let path = &name[..name.find('<').unwrap_or(name.len())];
+    matches!(
+        members::last_component(path),
+        "RcBox" | "RcInner" | "ArcInner"
+    )
+}
+
+/// What is counted, of that with its counts.
+pub(super) fn held(target: &dyn Target, inner: &Value) -> Result<Value, Error> {
+    match members::find(target, inner, "value")? {
+        Some(value) => Ok(value),
+        None => need(target, inner, &["data"]),
     }
 }
 
@@ -89,26 +99,22 @@ fn seen(
         0 => format!("strong {strong}"),
         weak => format!("strong {strong}, weak {weak}"),
     };
-    let held = counted.held(target)?;
     let Some(fat) = &counted.fat else {
-        return Ok(View::Noted(held, note));
+        return Ok(View::Noted(held(target, &counted.inner)?, note));
     };
     let Some(length) = members::find(target, fat, "length")? else {
         let vtable = need(target, fat, &["vtable"])?;
-        let base = counted.inner.address().unwrap_or_default();
-        let offset = held.address().unwrap_or_default() - base;
-        let concrete = dynamic::behind_header(target, base, offset, &vtable)?;
-        return Ok(View::Noted(concrete, note));
+        let (held, mut notes) = dynamic::last_of(target, counted.inner.clone(), &vtable)?;
+        notes.push(note);
+        return Ok(View::Noted(held, notes.join(", ")));
     };
+    let held = held(target, &counted.inner)?;
     let len = word(target, &length)?;
     let at = held.address().ok_or_else(|| missing("address"))?;
     let ty = composite(value)?;
     let name = first_argument(&ty.ty.name);
-    if texts::is_c_text(name) {
-        return Ok(texts::text(at, len.saturating_sub(1)));
-    }
-    if texts::is_text(name) {
-        return Ok(texts::text(at, len));
+    if texts::is_c_text(name) || texts::is_text(name) {
+        return Ok(View::Noted(fat.clone(), note));
     }
     if !name.starts_with('[') {
         return Ok(View::Noted(held, note));

@@ -1,6 +1,6 @@
 //! Text, and pointers to text and slices.
 
-use super::{ISIZE_MAX, composite, first_argument, missing, sequences, struct_in};
+use super::{ISIZE_MAX, composite, deref, first_argument, missing, sequences, shared, struct_in};
 use crate::error::Error;
 use crate::value::types::DwarfTy;
 use crate::value::{Shape, Target, Value};
@@ -27,17 +27,25 @@ impl Visualizer for Fat {
         let Shape::Pointer(element, _) = pointer.ty.shape() else {
             return Err(missing("pointer"));
         };
-        let name = pointee_name(&composite(value)?.ty.name).to_owned();
-        if is_c_text(&name) {
+        let ty = composite(value)?;
+        let mut name = pointee_name(&ty.ty.name);
+        let mut at = at;
+        let counted = first_argument(name);
+        if shared::is_counted(name) && (is_text(counted) || is_c_text(counted)) {
+            let held = shared::held(target, &deref(target, &pointer)?)?;
+            at = held.address().ok_or_else(|| missing("address"))?;
+            name = counted;
+        }
+        if is_c_text(name) {
             // The length includes the NUL at the end.
             return Ok(text(at, len.saturating_sub(1)));
         }
-        if is_text(&name) {
+        if is_text(name) {
             return Ok(text(at, len));
         }
         if !name.starts_with('[') && !name.is_empty() {
             // A struct whose last member has no size of its own.
-            return Ok(View::Pointee(super::deref(target, &pointer)?));
+            return Ok(View::Pointee(deref(target, &pointer)?));
         }
         let element = match element.shape() {
             Shape::Array(array) => array.element.clone(),
