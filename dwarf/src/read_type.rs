@@ -420,6 +420,12 @@ impl DebugInfo {
                     bytes += parameter.as_ref().map_or(0, |(name, _)| name.len());
                     composite.template_types.extend(parameter);
                 }
+                gimli::DW_TAG_subprogram
+                    if composite.by_address.is_none()
+                        && self.copies_or_destroys(unit, entry, child)? =>
+                {
+                    composite.by_address = Some(true);
+                }
                 gimli::DW_TAG_GNU_template_parameter_pack => {
                     if let Some(mut pack) = Children::of(unit, child)? {
                         while let Some(argument) = pack.next()? {
@@ -434,6 +440,64 @@ impl DebugInfo {
             children.take(bytes)?;
         }
         Ok(composite)
+    }
+
+    /// Whether a function of a class is a copy or move constructor or a destructor that
+    /// somebody wrote: gcc says by nothing else that values of it are passed by address.
+    fn copies_or_destroys(
+        &self,
+        unit: &Unit,
+        class: &Entry,
+        function: &Entry,
+    ) -> Result<bool, Error> {
+        let written = !flag(function, gimli::DW_AT_artificial)
+            && !flag(function, gimli::DW_AT_deleted)
+            && function
+                .attr_value(gimli::DW_AT_defaulted)
+                .and_then(|it| udata(&it))
+                != Some(u64::from(gimli::DW_DEFAULTED_in_class.0));
+        let name = self.own_name(unit, function).unwrap_or(b"");
+        if !written || name.is_empty() {
+            return Ok(false);
+        }
+        if name.starts_with(b"~") {
+            return Ok(true);
+        }
+        let of = self.own_name(unit, class).unwrap_or(b"");
+        if of.split(|byte| *byte == b'<').next() != Some(name) {
+            return Ok(false);
+        }
+        let Some(mut parameters) = Children::of(unit, function)? else {
+            return Ok(false);
+        };
+        let mut given = None;
+        while let Some(parameter) = parameters.next()? {
+            match parameter.tag() {
+                gimli::DW_TAG_formal_parameter if flag(parameter, gimli::DW_AT_artificial) => {}
+                gimli::DW_TAG_formal_parameter if given.is_none() => {
+                    given = self.reference_attr(unit, parameter, gimli::DW_AT_type);
+                }
+                _ => return Ok(false),
+            }
+        }
+        let this = unit.die(class.offset());
+        let mut is_reference = false;
+        for _ in 0..MAX_HOPS {
+            let Some(die) = given else { return Ok(false) };
+            if die == this {
+                return Ok(is_reference);
+            }
+            let (unit, entry) = self.entry(die)?;
+            match entry.tag() {
+                gimli::DW_TAG_reference_type | gimli::DW_TAG_rvalue_reference_type => {
+                    is_reference = true;
+                }
+                gimli::DW_TAG_const_type | gimli::DW_TAG_typedef => {}
+                _ => return Ok(false),
+            }
+            given = self.reference_attr(unit, &entry, gimli::DW_AT_type);
+        }
+        Ok(false)
     }
 
     fn template_type(&self, unit: &Unit, entry: &Entry) -> Option<(String, TypeId)> {

@@ -138,7 +138,8 @@ pub struct Composite {
     /// Has a vtable pointer (`DW_AT_containing_type`, or a member `_vptr…`).
     pub polymorphic: bool,
     /// Whether values are passed and returned by the address of a copy, whatever their size
-    /// (`DW_AT_calling_convention`, DWARF 5 §5.7.1); `None` where the compiler does not say.
+    /// (`DW_AT_calling_convention`, DWARF 5 §5.7.1, or else a copy constructor or destructor of
+    /// its own; then a part's may still make it so); `None` where the compiler does not say.
     pub by_address: Option<bool>,
 }
 
