@@ -2,7 +2,7 @@
 //! x86-64, §3.2. The session goes on meanwhile; [`Event::CallEnded`] tells of the end, and then
 //! the thread is as it was before.
 
-use crate::arch::sysv::{self, Class};
+use crate::arch::sysv::{self, Class, Part};
 use crate::breakpoint::site::Owner;
 use crate::debugger::{Debugger, State};
 use crate::error::Error;
@@ -31,6 +31,8 @@ const INTEGERS: [Register; 6] = [RDI, RSI, RDX, RCX, Register(8), Register(9)];
 const VECTORS: usize = 8;
 /// Where FXSAVE, and so XSAVE, keeps xmm0 (Intel SDM vol. 1, §10.5.1).
 const XMM: usize = 160;
+/// Where it says which x87 registers are in use.
+const X87_TAGS: usize = 4;
 /// The word of an XSAVE area that says which parts are in it (§13.4.2); x87 and SSE are 1 and 2.
 const XSTATE_BV: usize = 512;
 /// The direction and the trap flag.
@@ -115,31 +117,46 @@ impl Debugger {
         }
         let mut on_stack: Vec<u8> = Vec::new();
         for argument in call.arguments {
-            let (classes, bytes) = match argument.how {
-                How::Registers(classes) => (classes, argument.bytes),
-                How::Stack => {
+            let (parts, bytes) = match argument.how {
+                How::Registers(parts) => (parts, argument.bytes),
+                How::Stack(alignment) => {
+                    on_stack.resize(on_stack.len().next_multiple_of(alignment), 0);
                     on_stack.extend(&argument.bytes);
                     on_stack.resize(on_stack.len().next_multiple_of(8), 0);
                     continue;
                 }
                 How::Pointer => {
                     let len = argument.bytes.len() as u64;
-                    let at = keep(argument.bytes, len);
-                    (vec![Class::Integer], at.to_le_bytes().to_vec())
+                    let at = keep(argument.bytes, len).to_le_bytes().to_vec();
+                    let class = Class::Integer;
+                    let (offset, size) = (0, 8);
+                    (
+                        vec![Part {
+                            offset,
+                            size,
+                            class,
+                        }],
+                        at,
+                    )
                 }
             };
-            let wants = |class| classes.iter().filter(|it| **it == class).count();
+            let wants = |class| parts.iter().filter(|it| it.class == class).count();
             let fits = wants(Class::Integer) <= integers.len()
                 && used_vectors + wants(Class::Sse) <= VECTORS;
+            let held = |part: &Part| {
+                let mut word = [0; 8];
+                let held = bytes.iter().skip(part.offset as usize);
+                let held = held.take(part.size as usize);
+                word.iter_mut().zip(held).for_each(|(to, byte)| *to = *byte);
+                word
+            };
             if !fits {
-                on_stack.extend(&bytes);
-                on_stack.resize(on_stack.len().next_multiple_of(8), 0);
+                parts.iter().for_each(|part| on_stack.extend(held(part)));
                 continue;
             }
-            for (class, eight) in classes.iter().zip(bytes.chunks(8)) {
-                let mut word = [0; 8];
-                word[..eight.len()].copy_from_slice(eight);
-                match class {
+            for part in &parts {
+                let word = held(part);
+                match part.class {
                     Class::Sse => {
                         let at = XMM + 16 * used_vectors;
                         if let Some(slot) = vectors.get_mut(at..at + 16) {
@@ -158,6 +175,8 @@ impl Debugger {
         }
         if let Some(parts) = vectors.get_mut(XSTATE_BV) {
             *parts |= 3;
+            // The x87 stack is empty where a function begins (psABI §3.2.1).
+            vectors[X87_TAGS] = 0;
         }
         // Aligned before the return address is pushed.
         top = top.wrapping_sub(on_stack.len() as u64) & !15;
@@ -401,7 +420,8 @@ impl Debugger {
         let set = self.os.registers(call.thread).ok_or(Error::OptimizedOut)?;
         let mut registers = set.to_registers();
         registers.set_vectors(self.os.vector_registers(call.thread).map(Into::into));
-        sysv::returned(&call.returns, call.language, &registers).ok_or_else(|| {
+        let st0 = || self.os.st0(call.thread);
+        sysv::returned(&call.returns, call.language, &registers, &st0).ok_or_else(|| {
             Error::eval(format!(
                 "`{}` has returned; how a `{}` is returned is not known here",
                 call.name,

@@ -55,6 +55,10 @@ fn arguments_and_results() {
             ("animal->count()", "2"),
             ("bird.count() + bird.speed(1)", "102"),
             ("(int)atoi(\"12345\")", "12345"),
+            ("(int)strlen(\"four\") + (int)strlen(name())", "10"),
+            ("(int)strcmp(name(), \"called\")", "0"),
+            ("twice(1.25)", "2.5"),
+            ("weighed(2, twice(0.75), large)", "8"),
         ] {
             assert_eq!(client.evaluate(expression), expected, "{expression}");
         }
@@ -86,7 +90,9 @@ fn what_goes_wrong_leaves_the_program_as_it_was() {
         ("thrower()", "exception"),
         ("with_stop(4)", "reached a breakpoint"),
         ("add(1)", "takes int, int"),
-        ("(int)strlen(\"1\")", "chosen when the program loads"),
+        ("strlen(\"1\")", "cast the call"),
+        ("legs_of(bird)", "by reference or pointer"),
+        ("size_of(text)", "copy constructor"),
         ("nowhere(1)", "no variable `nowhere`"),
         ("whole(1)", "cannot be called"),
     ] {
@@ -176,5 +182,43 @@ fn rust_functions() {
     );
     assert!(error.contains("panic"), "{error}");
     assert_eq!(client.evaluate("double(2)"), "4");
+    client.disconnect();
+}
+
+#[test]
+fn rust_arguments_and_results() {
+    let fixture = Fixture::of("rust/calls.rs");
+    let mut client = DapClient::stopped_at(&fixture, "all");
+    let before = state(&mut client);
+    for (expression, expected) in [
+        ("length(text)", "5"),
+        ("length(\"typed\") + length(\"\")", "5"),
+        ("length(&owned)", "4"),
+        ("last_behind(1, 2, 3, 4, 5, \"az\")", "137"),
+        ("first_half(\"abcd\")", "\"ab\""),
+        ("sum(&vector)", "6"),
+        ("sum(&vector[1..3])", "5"),
+        ("sum(&numbers)", "9"),
+        ("small(pair)", "7008"),
+        ("swapped(pair)", "(8, 7)"),
+        ("halves(half)", "Half(2.5, 1.5)"),
+        ("few(some)", "Few(3, 2, 1)"),
+        ("three(more)", "321"),
+        ("six(2, many)", "Six(12, 5, 4, 3, 2, 1)"),
+        ("array(floats)", "12.0"),
+        ("or_nine(none) + or_nine(one)", "10"),
+        ("next(1)", "Some(2)"),
+        ("next(2147483647)", "None"),
+        ("area(empty)", "0.0"),
+        ("area(circle)", "12.0"),
+        ("area(square)", "9.0"),
+        ("wide(18446744073709551616)", "36893488147419103232"),
+        ("found(some_text) + found(no_text)", "3"),
+    ] {
+        assert_eq!(client.evaluate(expression), expected, "{expression}");
+    }
+    assert_eq!(state(&mut client), before);
+    let error = error_of(&client.evaluated("or_nine(\"x\")").expect_err("no text"));
+    assert!(error.contains("takes"), "{error}");
     client.disconnect();
 }

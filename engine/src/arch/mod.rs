@@ -1,6 +1,7 @@
 //! What the engine must know of instructions: data and pure functions, chosen at run time.
 
 pub(crate) mod register_parts;
+pub(crate) mod rustc_abi;
 pub(crate) mod sysv;
 pub(crate) mod x86_64;
 pub(crate) mod x86_64_way_back;

@@ -1,44 +1,61 @@
-//! How values are returned: System V psABI for x86-64, §3.2.3. Rust's own functions follow it
-//! for what fits a register and for what is returned in memory; between these its ABI says
-//! nothing, and neither do we.
+//! How values are passed and returned: System V psABI for x86-64, §3.2.3; between Rust's own
+//! functions as [`rustc_abi`] has it.
 
+use super::rustc_abi;
 use crate::value::place::Bytes;
 use crate::value::scalar::{Float, ScalarKind};
 use crate::value::{Place, Shape, Ty, Value};
 use dwarf::register::x86_64::{RAX, RDX, XMM0};
 use dwarf::{Language, LoadAddr, MemberOffset, Register, Registers};
+use std::ops::Range;
 
 /// Structs within structs that are looked into.
 const NESTING: usize = 16;
 /// Parts of a value of 16 bytes; arrays of empty structs may have more.
 const PARTS: usize = 64;
+/// Types within a type that are looked at to tell how it is passed.
+const LOOKED_AT: u32 = 256;
 /// Two eightbytes go in registers; more goes through memory.
 const IN_REGISTERS: u64 = 16;
 
-/// What an eightbyte is to the convention.
+/// In which registers something goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
-    /// Padding.
-    None,
     /// General registers.
     Integer,
     /// Vector registers.
     Sse,
+    /// The top of the x87 stack; only what is returned.
+    X87,
+}
+
+/// What one register holds of a value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// Its first byte.
+    pub offset: u64,
+    /// Its bytes.
+    pub size: u64,
+    /// Which kind of register.
+    pub class: Class,
 }
 
 /// How a value is passed and returned.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Passing {
-    /// In registers of these classes, eight bytes each.
-    Registers(Vec<Class>),
+    /// In a register each of these.
+    Registers(Vec<Part>),
     /// In memory.
     Memory,
     /// Nobody can tell.
     Unknown,
 }
 
-/// How a value of a type is passed to a function, and returned by one.
-pub fn passing(ty: &Ty, language: Language) -> Passing {
+/// How a value of a type is passed to a function or, if `returned`, how one returns it.
+pub fn passing(ty: &Ty, language: Language, returned: bool) -> Passing {
+    if language == Language::Rust {
+        return rustc_abi::passing(ty, returned);
+    }
     let Some(size) = ty.size() else {
         return Passing::Unknown;
     };
@@ -48,31 +65,88 @@ pub fn passing(ty: &Ty, language: Language) -> Passing {
             _ => Passing::Unknown,
         };
     }
+    if is_by_address(ty) {
+        return Passing::Memory;
+    }
     let mut parts = Vec::new();
     match flatten(ty, 0, 0, &mut parts) {
         Err(Elsewhere::Memory) => return Passing::Memory,
         Err(Elsewhere::Unknown) => return Passing::Unknown,
         Ok(()) => {}
     }
-    if language == Language::Rust && !is_told(&parts, size) {
-        return Passing::Unknown;
+    if parts.iter().any(|(_, class)| *class == Class::X87) {
+        return match parts[..] {
+            [(0, class)] if returned => Passing::Registers(vec![Part {
+                offset: 0,
+                size,
+                class,
+            }]),
+            _ => Passing::Memory,
+        };
     }
-    let mut classes = vec![Class::None; size.div_ceil(8) as usize];
+    let mut eights: Vec<Part> = Vec::new();
     for (offset, class) in parts {
-        if let Some(here) = classes.get_mut((offset / 8) as usize)
-            && *here != Class::Integer
-        {
-            *here = class;
+        let start = offset / 8 * 8;
+        match eights.iter_mut().find(|it| it.offset == start) {
+            Some(eight) if class == Class::Integer => eight.class = class,
+            Some(_) => {}
+            None => eights.push(Part {
+                offset: start,
+                size: (size - start.min(size)).min(8),
+                class,
+            }),
         }
     }
-    Passing::Registers(classes)
+    eights.sort_by_key(|it| it.offset);
+    Passing::Registers(eights)
 }
 
-/// Whether rustc keeps to the convention: it passes two scalars in two registers, however small
-/// they are.
-fn is_told(parts: &[(u64, Class)], size: u64) -> bool {
-    let halves = [0, 8].map(|start| parts.iter().filter(|part| part.0 / 8 * 8 == start).count());
-    parts.len() <= 1 || size > 8 && halves == [1, 1]
+/// How a value in memory is aligned among the arguments on the stack, in bytes.
+pub fn stack_alignment(ty: &Ty) -> usize {
+    let is_extended = |ty: &Ty| match ty.shape() {
+        Shape::Scalar(it) => Some(matches!(
+            it.kind,
+            ScalarKind::Float(Float::Extended) | ScalarKind::Complex(Float::Extended)
+        )),
+        _ => None,
+    };
+    if any_part(ty, &mut (0..LOOKED_AT), &is_extended) {
+        16
+    } else {
+        8
+    }
+}
+
+/// Whether C++ copies values of a class by a constructor, and passes and returns the address
+/// of the copy (Itanium C++ ABI §3.1.2.3).
+pub fn is_by_address(ty: &Ty) -> bool {
+    any_part(ty, &mut (0..LOOKED_AT), &|ty| match ty.shape() {
+        Shape::Composite(ty) => {
+            let composite = ty.composite()?;
+            let has_virtual =
+                composite.polymorphic || composite.bases.iter().any(|it| it.is_virtual);
+            composite.by_address.or(has_virtual.then_some(true))
+        }
+        Shape::Array(_) => None,
+        _ => Some(false),
+    })
+}
+
+/// Whether something holds for a type or a part of it: `None` is that its parts tell.
+fn any_part(ty: &Ty, budget: &mut Range<u32>, holds: &dyn Fn(&Ty) -> Option<bool>) -> bool {
+    if budget.next().is_none() {
+        return false;
+    }
+    match (holds(ty), ty.shape()) {
+        (Some(known), _) => known,
+        (None, Shape::Array(array)) => any_part(&array.element, budget, holds),
+        (None, Shape::Composite(ty)) => ty.composite().is_some_and(|it| {
+            let members = it.members.iter().map(|it| it.ty);
+            let mut parts = members.chain(it.bases.iter().map(|it| it.ty));
+            parts.any(|id| any_part(&ty.related(id), budget, holds))
+        }),
+        _ => false,
+    }
 }
 
 /// Why a value is not in two registers.
@@ -81,50 +155,38 @@ enum Elsewhere {
     Unknown,
 }
 
-/// The value of a type that a function has just returned; `None` where nobody can tell.
-pub fn returned(ty: &Ty, language: Language, registers: &Registers) -> Option<Value> {
-    let size = ty.size()?;
-    let in_memory = || {
-        let addr = LoadAddr(registers.get(RAX)?);
-        Some(Value::new(ty.clone(), Place::Memory(addr, None)))
-    };
-    if size > IN_REGISTERS {
-        return match ty.shape() {
-            Shape::Composite(_) | Shape::Array(_) => in_memory(),
-            _ => None,
-        };
-    }
-    let mut parts = Vec::new();
-    match flatten(ty, 0, 0, &mut parts) {
-        Err(Elsewhere::Memory) => return in_memory(),
-        Err(Elsewhere::Unknown) => return None,
-        Ok(()) => {}
-    }
-    if language == Language::Rust && !is_told(&parts, size) {
-        return None;
-    }
-    let mut classes = [Class::None; 2];
-    for (offset, class) in parts {
-        let class_here = classes.get_mut((offset / 8) as usize)?;
-        if *class_here != Class::Integer {
-            *class_here = class;
+/// The value of a type that a function has just returned; `None` where nobody can tell. `st0`
+/// reads the top of the x87 stack.
+pub fn returned(
+    ty: &Ty,
+    language: Language,
+    registers: &Registers,
+    st0: &dyn Fn() -> Option<[u8; 10]>,
+) -> Option<Value> {
+    let parts = match passing(ty, language, true) {
+        Passing::Registers(parts) => parts,
+        Passing::Memory => {
+            let addr = LoadAddr(registers.get(RAX)?);
+            return Some(Value::new(ty.clone(), Place::Memory(addr, None)));
         }
-    }
+        Passing::Unknown => return None,
+    };
     let (mut integers, mut floats) = ([RAX, RDX].into_iter(), 0..2);
-    let mut bytes = Vec::with_capacity(16);
-    for class in classes.into_iter().take(size.div_ceil(8) as usize) {
-        let eight = match class {
+    let mut bytes = vec![0; ty.size()?.min(IN_REGISTERS) as usize];
+    for part in parts {
+        let held = match part.class {
             Class::Sse => {
                 let register = Register(XMM0.0 + floats.next()?);
-                registers.vector(register)? as u64
+                registers.vector(register)?.to_le_bytes().to_vec()
             }
-            Class::Integer => registers.get(integers.next()?)?,
-            Class::None => 0,
+            Class::Integer => registers.get(integers.next()?)?.to_le_bytes().to_vec(),
+            Class::X87 => st0()?.to_vec(),
         };
-        bytes.extend(eight.to_le_bytes());
+        let room = bytes.get_mut(part.offset as usize..)?;
+        let room = room.iter_mut().take(part.size as usize);
+        room.zip(held).for_each(|(to, byte)| *to = byte);
     }
-    let bytes = bytes.get(..size as usize)?;
-    Some(Value::new(ty.clone(), Place::Bytes(Bytes::new(bytes))))
+    Some(Value::new(ty.clone(), Place::Bytes(Bytes::new(&bytes))))
 }
 
 /// The parts of a type that registers hold, with their offsets.
@@ -148,10 +210,13 @@ fn flatten(
     };
     match ty.shape() {
         Shape::Scalar(scalar) => match scalar.kind {
-            // x87 registers are not read here.
-            ScalarKind::Float(Float::Extended) | ScalarKind::Complex(Float::Extended) => {
-                Err(Elsewhere::Unknown)
+            ScalarKind::Float(Float::Extended) if start == 0 => {
+                parts.push((0, Class::X87));
+                Ok(())
             }
+            // In st0 and st1, and in the whole of one vector register.
+            ScalarKind::Float(Float::Extended | Float::Quad)
+            | ScalarKind::Complex(Float::Extended | Float::Quad) => Err(Elsewhere::Unknown),
             ScalarKind::Float(_) | ScalarKind::Complex(_) => part(Class::Sse),
             _ => part(Class::Integer),
         },
@@ -174,10 +239,6 @@ fn flatten(
         }
         Shape::Composite(composite_ty) => {
             let composite = composite_ty.composite().ok_or(Elsewhere::Unknown)?;
-            if composite.by_address == Some(true) || composite.polymorphic {
-                return Err(Elsewhere::Memory);
-            }
-            // Which variant there is, is not known before the value is.
             if composite.variants.is_some() {
                 return Err(Elsewhere::Unknown);
             }

@@ -79,7 +79,8 @@ impl Debugger {
             function.function.return_type?,
         );
         let (_, registers) = self.innermost(thread).ok()?;
-        let value = sysv::returned(&ty, function.function.language, &registers)?;
+        let st0 = || self.os.st0(thread);
+        let value = sysv::returned(&ty, function.function.language, &registers, &st0)?;
         Some(Named {
             name: format!("{}()", function.function.name),
             expression: None,

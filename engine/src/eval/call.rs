@@ -51,13 +51,13 @@ impl Run<'_> {
                     .map(|it| self.evaluate(it))
                     .collect::<Result<_, _>>()?;
                 if let Kind::Name(name) = callee {
-                    self.refuse_indirect(name).at(node)?;
-                }
-                if let Kind::Name(name) = callee
-                    && let Some(found) =
-                        self.invoke_named(std::slice::from_ref(name), &given, node)?
-                {
-                    return Ok(found);
+                    if let Some(chosen) = self.implementation(name, function)? {
+                        return self.invoke_value(&chosen, &given, returns, node);
+                    }
+                    let names = std::slice::from_ref(name);
+                    if let Some(found) = self.invoke_named(names, &given, node)? {
+                        return Ok(found);
+                    }
                 }
                 let value = self.evaluate(function)?;
                 self.invoke_value(&value, &given, returns, node)

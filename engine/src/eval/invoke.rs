@@ -5,11 +5,12 @@
 use super::run::{At, DEREFERENCES, Run, error};
 use super::tree::{Binary, Node};
 use super::{Purpose, convert};
-use crate::arch::sysv::{self, Class, Passing};
+use crate::arch::sysv::{self, Class, Part, Passing};
 use crate::error::Error;
 use crate::value::members::{self, last_component};
-use crate::value::scalar::ScalarKind;
+use crate::value::scalar::{Float, ScalarKind};
 use crate::value::{PointerKind, Shape, Ty, Value};
+use crate::visualize::{self, View};
 use dwarf::{Function, Language, LoadAddr, LoadBias, Module, TypeKind, VariableKind};
 use std::ops::Range;
 use std::sync::Arc;
@@ -56,12 +57,44 @@ pub struct Argument {
 /// How an argument is handed over.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum How {
-    /// In registers of these classes, eight bytes each; on the stack if there are too few.
-    Registers(Vec<Class>),
-    /// On the stack.
-    Stack,
+    /// In a register each of these; the whole on the stack if there are too few.
+    Registers(Vec<Part>),
+    /// On the stack, aligned to so many bytes.
+    Stack(usize),
     /// A pointer to a copy.
     Pointer,
+}
+
+/// What is called.
+struct Callee<'a> {
+    name: &'a str,
+    entry: LoadAddr,
+    language: Language,
+    /// Of its parameters, as far as they are known.
+    types: &'a [Ty],
+    returns: Ty,
+}
+
+impl Argument {
+    /// A number in a general register.
+    fn word(number: u64) -> Argument {
+        Argument {
+            bytes: number.to_le_bytes().to_vec(),
+            how: How::Registers(vec![Part {
+                offset: 0,
+                size: 8,
+                class: Class::Integer,
+            }]),
+        }
+    }
+
+    /// A pointer to a copy of these bytes.
+    fn copy(bytes: Vec<u8>) -> Argument {
+        Argument {
+            bytes,
+            how: How::Pointer,
+        }
+    }
 }
 
 /// Slots of a vtable that are looked at.
@@ -106,21 +139,46 @@ impl Run<'_> {
         }
     }
 
-    /// Refuses functions whose symbol leads to a function that chooses one (`STT_GNU_IFUNC`).
-    pub(super) fn refuse_indirect(&self, name: &str) -> Result<(), Error> {
-        if self.context.answers_calls() {
-            let images = self.context.as_target().images();
-            let mut symbols = images
-                .iter()
-                .flat_map(|(module, _)| module.function_symbols(name));
-            if symbols.any(|it| it.kind == dwarf::SymbolKind::IndirectFunction) {
-                return Err(Error::eval(format!(
-                    "`{name}` is one of several implementations, chosen when the program loads; \
-                     call one of them by its own name"
-                )));
+    /// The implementation that stands behind a name whose symbol leads to a function that
+    /// chooses one (`STT_GNU_IFUNC`): that function is called first.
+    pub(super) fn implementation(
+        &mut self,
+        name: &str,
+        node: &Node,
+    ) -> Result<Option<Value>, Error> {
+        if !self.context.answers_calls() {
+            return Ok(None);
+        }
+        let images = self.context.as_target().images();
+        let is_chooser = |it: &dwarf::Symbol| it.kind == dwarf::SymbolKind::IndirectFunction;
+        let mut found = None;
+        for (nth, (module, bias)) in images.into_iter().enumerate() {
+            let symbols = module.function_symbols(name);
+            match symbols.iter().find(|it| is_chooser(it)) {
+                Some(symbol) => {
+                    found = Some((module, bias, symbol.addr));
+                    break;
+                }
+                // The program's own function; the dynamic loader has copies that it uses itself.
+                None if nth == 0 && !symbols.is_empty() => break,
+                None => {}
             }
         }
-        Ok(())
+        let Some((module, bias, addr)) = found else {
+            return Ok(None);
+        };
+        let chooser = Callee {
+            name: &format!("the function that chooses `{name}`"),
+            entry: bias.load(addr),
+            language: Language::C,
+            types: &[],
+            returns: Ty::Void.pointer(),
+        };
+        // Backwards: the function's own node may have been answered.
+        let key = node.span.end..node.span.start;
+        let chosen = self.run_call(chooser, &[], &key, node)?;
+        let entry = LoadAddr(chosen.raw(self.context.as_target())? as u64);
+        Ok(Some(Value::from_function(&module, bias, name, entry)))
     }
 
     /// How well arguments fit a function; `None`: not at all.
@@ -146,6 +204,8 @@ impl Run<'_> {
                 (Shape::Pointer(of, PointerKind::Owned), _) if of.same_as(&argument.ty) => 3,
                 (Shape::Pointer(..), Shape::Pointer(..) | Shape::Array(_) | Shape::Function) => 2,
                 (Shape::Pointer(..), Shape::Scalar(_)) if !referred => 1,
+                (Shape::Composite(_), Shape::Text) if matches!(&*to.name(), "&str" | "&[u8]") => 3,
+                (Shape::Composite(_), _) if self.row(&to, &argument).is_some() => 3,
                 (
                     Shape::Scalar(_) | Shape::Enumeration(_),
                     Shape::Scalar(_) | Shape::Enumeration(_),
@@ -168,16 +228,14 @@ impl Run<'_> {
             Some(id) => Ty::dwarf(&known.module, known.bias, id),
             None => Ty::Void,
         };
-        let entry = known.bias.load(known.function.entry);
-        let types = parameters(known);
-        let language = known.function.language;
-        self.run_call(
-            (&known.function.name, entry, language),
-            given,
-            &types,
+        let callee = Callee {
+            name: &known.function.name,
+            entry: known.bias.load(known.function.entry),
+            language: known.function.language,
+            types: &parameters(known),
             returns,
-            node,
-        )
+        };
+        self.run_call(callee, given, &node.span, node)
     }
 
     /// Calls what a pointer to a function points to, or a function without debug info, whose
@@ -219,50 +277,58 @@ impl Run<'_> {
             },
             _ => None,
         };
-        let language = self.language;
-        match (known, returns) {
+        let (types, returns) = match (known, returns) {
             (Some((types, of, variadic)), _) => {
                 if given.len() < types.len() || given.len() > types.len() && !variadic {
                     let why = format!("it takes {} arguments", types.len());
                     return Err(error(why, &node.span));
                 }
-                self.run_call((&said, entry, language), given, &types, of, node)
+                (types, of)
             }
-            (None, Some(of)) => {
-                self.run_call((&said, entry, language), given, &[], of.clone(), node)
+            (None, Some(of)) => (Vec::new(), of.clone()),
+            (None, None) => {
+                let why = format!(
+                    "nobody knows what `{said}` returns; cast the call, as in `(int){said}`"
+                );
+                return Err(error(why, &node.span));
             }
-            (None, None) => Err(error(
-                format!("nobody knows what `{said}` returns; cast the call, as in `(int){said}`"),
-                &node.span,
-            )),
-        }
+        };
+        let callee = Callee {
+            name: &said,
+            entry,
+            language: self.language,
+            types: &types,
+            returns,
+        };
+        self.run_call(callee, given, &node.span, node)
     }
 
+    /// Calls, or takes what has come of it, kept under `key`.
     fn run_call(
         &mut self,
-        (name, entry, language): (&str, LoadAddr, Language),
+        callee: Callee<'_>,
         given: &[Value],
-        types: &[Ty],
-        returns: Ty,
+        key: &Range<usize>,
         node: &Node,
     ) -> Result<Value, Error> {
+        let Callee { name, returns, .. } = callee;
         if self.purpose == Purpose::Look {
             return Err(error(
                 format!("`{name}` would run in the program; only the console and watches call"),
                 &node.span,
             ));
         }
-        if let Some(answer) = self.context.answered(&node.span) {
+        if let Some(answer) = self.context.answered(key) {
             return answer.at(node);
         }
         let mut arguments = Vec::new();
         for (nth, value) in given.iter().enumerate() {
-            let argument = self.argument(value, types.get(nth), language);
-            arguments.push(argument.at(node)?);
+            let argument = self.argument(value, callee.types.get(nth), callee.language);
+            arguments.extend(argument.at(node)?);
         }
         let through_memory = match returns.shape() {
             Shape::Void | Shape::Unit => false,
-            _ => match sysv::passing(&returns, language) {
+            _ => match sysv::passing(&returns, callee.language, true) {
                 Passing::Registers(_) => false,
                 Passing::Memory => true,
                 Passing::Unknown => {
@@ -275,26 +341,53 @@ impl Run<'_> {
         };
         Err(self.context.call(Call {
             name: name.to_owned(),
-            span: node.span.clone(),
-            entry,
+            span: key.clone(),
+            entry: callee.entry,
             arguments,
             returns,
             through_memory,
-            language,
+            language: callee.language,
         }))
     }
 
+    /// The elements that a value has for a parameter that is a `&str` or a slice.
+    fn row(&self, to: &Ty, value: &Value) -> Option<(LoadAddr, u64)> {
+        let name = to.name();
+        let of = name.strip_prefix('&')?;
+        let of = of.strip_prefix("mut ").unwrap_or(of);
+        let is_row_of = |element: &Ty| {
+            let inner = of.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+            inner == Some(&element.name())
+        };
+        let target = self.context.as_target();
+        let mut value = value.clone();
+        for _ in 0..DEREFERENCES {
+            value = match (visualize::view(target, &value), value.ty.shape()) {
+                (Some(View::Text { at, len, unit: 1 }), _) if of == "str" => {
+                    return Some((at, len));
+                }
+                (Some(View::Sequence { at, element, len }), _) if is_row_of(&element) => {
+                    return Some((at, len));
+                }
+                (Some(View::Pointee(next) | View::Noted(next, _)), _) => next,
+                (_, Shape::Array(array)) if is_row_of(&array.element) => {
+                    return Some((value.address()?, array.count?));
+                }
+                (_, Shape::Pointer(of, _)) => value.pointee(target, of).ok()?,
+                _ => return None,
+            };
+        }
+        None
+    }
+
+    /// What an argument becomes: more than one where rustc passes its halves by themselves.
     fn argument(
         &self,
         value: &Value,
         ty: Option<&Ty>,
         language: Language,
-    ) -> Result<Argument, Error> {
+    ) -> Result<Vec<Argument>, Error> {
         let target = self.context.as_target();
-        let pointer = |addr: LoadAddr| Argument {
-            bytes: addr.0.to_le_bytes().to_vec(),
-            how: How::Registers(vec![Class::Integer]),
-        };
         let refers = |ty: &Ty| match ty.shape() {
             Shape::Pointer(of, PointerKind::Reference) => Some(of),
             Shape::Pointer(of, PointerKind::Owned) if of.same_as(&value.ty) => Some(of),
@@ -303,34 +396,42 @@ impl Run<'_> {
         if let Some(of) = ty.and_then(refers) {
             let value = value.referent(target)?;
             if let (Some(addr), true) = (value.address(), !matches!(value.ty, Ty::Text)) {
-                return Ok(pointer(addr));
+                return Ok(vec![Argument::word(addr.0)]);
             }
             let value = match of.shape() {
                 Shape::Scalar(_) => convert::cast(self.context, &of, &value)?,
                 _ => value,
             };
-            return Ok(Argument {
-                bytes: value.bytes(target)?.to_vec(),
-                how: How::Pointer,
-            });
+            return Ok(vec![Argument::copy(value.bytes(target)?.to_vec())]);
         }
         if let Ty::Text = value.ty {
             let mut bytes = value.place.literal()?.to_vec();
             if language == Language::Rust {
-                return Err(Error::eval(
-                    "pass a variable: a `&str` typed here is not in the program",
-                ));
+                let len = bytes.len() as u64;
+                return match ty.map(Ty::name).as_deref() {
+                    Some("&str" | "&[u8]") => Ok(vec![Argument::copy(bytes), Argument::word(len)]),
+                    Some(name) => Err(Error::eval(format!(
+                        "a string typed here is a `&str`, and a `{name}` is expected"
+                    ))),
+                    None => Err(Error::eval(
+                        "nobody knows whether a `&str` is expected here",
+                    )),
+                };
             }
             bytes.push(0);
-            return Ok(Argument {
-                bytes,
-                how: How::Pointer,
-            });
+            return Ok(vec![Argument::copy(bytes)]);
+        }
+        if let Some(to) = ty.filter(|to| !to.same_as(&value.ty))
+            && let Some((at, len)) = self.row(to, value)
+        {
+            return Ok(vec![Argument::word(at.0), Argument::word(len)]);
         }
         let value = value.referent(target)?;
-        if let Shape::Array(_) = value.ty.shape() {
+        if let Shape::Array(_) = value.ty.shape()
+            && language != Language::Rust
+        {
             let addr = value.address().ok_or(Error::OptimizedOut)?;
-            return Ok(pointer(addr));
+            return Ok(vec![Argument::word(addr.0)]);
         }
         let value = match (ty, value.ty.shape()) {
             (
@@ -338,50 +439,65 @@ impl Run<'_> {
                 Shape::Scalar(_) | Shape::Enumeration(_) | Shape::Pointer(..) | Shape::Function,
             ) if !ty.same_as(&value.ty) => convert::cast(self.context, ty, &value)?,
             // Variadic: a float goes as a double (ISO C §6.5.2.2).
-            (None, Shape::Scalar(scalar)) if matches!(scalar.kind, ScalarKind::Float(_)) => {
+            (None, Shape::Scalar(scalar))
+                if matches!(
+                    scalar.kind,
+                    ScalarKind::Float(Float::Half | Float::Brain | Float::Single)
+                ) =>
+            {
                 let double = crate::language::c::builtin("double").unwrap_or(Ty::Void);
                 convert::cast(self.context, &double, &value)?
             }
             _ => value,
         };
+        let name = value.ty.name();
         let size = value.ty.size().unwrap_or(u64::MAX);
         if size > LARGEST {
+            return Err(Error::eval(format!("a `{name}` is too large to pass")));
+        }
+        if language != Language::Rust && sysv::is_by_address(&value.ty) {
             return Err(Error::eval(format!(
-                "a `{}` is too large to pass",
-                value.ty.name()
+                "a `{name}` is passed by a copy that its copy constructor makes, and its bytes \
+                 alone would be no such copy; call a function that takes it by reference or pointer"
             )));
         }
-        if let Shape::Composite(composite) = value.ty.shape()
-            && composite
-                .composite()
-                .is_some_and(|it| it.by_address == Some(true))
-        {
-            return Err(Error::eval(format!(
-                "a `{}` is passed by a copy that its constructor makes; pass it to a reference",
-                value.ty.name()
-            )));
-        }
-        let how = match sysv::passing(&value.ty, language) {
-            Passing::Registers(classes) => How::Registers(classes),
-            Passing::Memory if language == Language::Rust => How::Pointer,
-            Passing::Memory => How::Stack,
+        let parts = match sysv::passing(&value.ty, language, false) {
+            Passing::Registers(parts) => parts,
+            Passing::Memory if language == Language::Rust => {
+                return Ok(vec![Argument::copy(value.bytes(target)?.to_vec())]);
+            }
+            Passing::Memory => {
+                let bytes = value.bytes(target)?.to_vec();
+                let how = How::Stack(sysv::stack_alignment(&value.ty));
+                return Ok(vec![Argument { bytes, how }]);
+            }
             Passing::Unknown => {
                 return Err(Error::eval(format!(
-                    "how a `{}` is passed is not known here",
-                    value.ty.name()
+                    "how a `{name}` is passed is not known here"
                 )));
             }
         };
         let mut bytes = value.bytes(target)?.to_vec();
         // Small integers are extended to 32 bits by the caller, as clang expects it.
-        if let Shape::Scalar(scalar) = value.ty.shape()
+        if let (Shape::Scalar(scalar), [part]) = (value.ty.shape(), &parts[..])
             && scalar.is_integral()
             && bytes.len() < 8
         {
             let negative = scalar.is_signed() && bytes.last().is_some_and(|it| it >> 7 == 1);
             bytes.resize(8, if negative { 0xff } else { 0 });
+            let how = How::Registers(vec![Part { size: 8, ..*part }]);
+            return Ok(vec![Argument { bytes, how }]);
         }
-        Ok(Argument { bytes, how })
+        // Two scalars of Rust's are two arguments: one may be on the stack, the other not.
+        let together = match language {
+            Language::Rust if !matches!(value.ty.shape(), Shape::Scalar(_)) => 1,
+            _ => parts.len().max(1),
+        };
+        let groups = parts.chunks(together).map(|parts| Argument {
+            bytes: bytes.clone(),
+            how: How::Registers(parts.to_vec()),
+        });
+        Ok(groups.collect())
     }
 
     /// `object.name(…)` as a function of the object's class or one of its bases.

@@ -158,6 +158,13 @@ pub trait Backend {
     fn vector_uppers(&self, thread: ThreadId) -> Option<Vec<u128>>;
     /// All registers that are no general ones, as the kernel lays them out (x86-64: XSAVE).
     fn extended_registers(&self, thread: ThreadId) -> Option<Vec<u8>>;
+    /// The top of a stopped thread's x87 stack, as FXSAVE has it (Intel SDM vol. 1, §10.5.1).
+    fn st0(&self, thread: ThreadId) -> Option<[u8; 10]> {
+        self.extended_registers(thread)?
+            .get(32..42)?
+            .try_into()
+            .ok()
+    }
     /// Writes what [`Backend::extended_registers`] has read.
     fn set_extended_registers(&mut self, thread: ThreadId, bytes: &[u8]) -> bool;
     /// Opens the memory of a process; to be called again after an `execve`.
