@@ -6,6 +6,7 @@ mod call;
 mod complete;
 mod convert;
 mod format;
+mod hierarchy;
 mod invoke;
 mod lex;
 mod literal;

@@ -2,7 +2,7 @@
 
 use super::format::Format;
 use super::lex::{self, Token, TokenKind, error};
-use super::tree::{Binary, Kind, Node, Unary};
+use super::tree::{Binary, Cast, Kind, Node, Unary};
 use crate::error::Error;
 use crate::value::Ty;
 use crate::value::scalar::{Scalar, ScalarKind};
@@ -245,7 +245,7 @@ impl Parser<'_> {
             self.at += 1;
             let ty = self.type_name()?;
             let (span, depth) = (left.span.start..ty.span.end, left.depth);
-            return self.node(Kind::Cast(ty, left), span, &[depth]);
+            return self.node(Kind::Cast(Cast::Usual, ty, left), span, &[depth]);
         }
         match symbol {
             "&&" if power::AND >= least => {
@@ -369,7 +369,7 @@ impl Parser<'_> {
             // `(a)(b)` of a plain name would be a call; there are none, so it is a cast.
             if starts_operand || may_start && (sure || starred) {
                 let operand = self.operand()?;
-                let node = self.unary_node(start, operand, |it| Kind::Cast(ty, it))?;
+                let node = self.unary_node(start, operand, |it| Kind::Cast(Cast::Usual, ty, it))?;
                 return Ok(Some(node));
             }
             if sure || starred {
@@ -439,7 +439,12 @@ impl Parser<'_> {
             "static_cast" | "reinterpret_cast" | "const_cast" | "dynamic_cast"
                 if self.symbol() == "<" =>
             {
-                return self.named_cast(start);
+                let cast = match &*path {
+                    "reinterpret_cast" => Cast::Bits,
+                    "dynamic_cast" => Cast::Dynamic,
+                    _ => Cast::Usual,
+                };
+                return self.named_cast(cast, start);
             }
             _ => Kind::Name(path),
         };

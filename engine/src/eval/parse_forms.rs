@@ -2,7 +2,7 @@
 
 use super::lex::{TokenKind, error};
 use super::parse::{Parser, power};
-use super::tree::{Kind, Node, Unary};
+use super::tree::{Cast, Kind, Node, Unary};
 use crate::error::Error;
 
 impl Parser<'_> {
@@ -47,7 +47,7 @@ impl Parser<'_> {
     }
 
     /// `static_cast<T>(x)` and its like, from the `<` on.
-    pub(super) fn named_cast(&mut self, start: usize) -> Result<Box<Node>, Error> {
+    pub(super) fn named_cast(&mut self, cast: Cast, start: usize) -> Result<Box<Node>, Error> {
         self.expect("<")?;
         let ty = self.type_name()?;
         self.expect(">")?;
@@ -55,7 +55,7 @@ impl Parser<'_> {
         let operand = self.expression(power::SEQUENCE)?;
         self.expect(")")?;
         let (span, depth) = (start..self.token_before().span.end, operand.depth);
-        self.node(Kind::Cast(ty, operand), span, &[depth])
+        self.node(Kind::Cast(cast, ty, operand), span, &[depth])
     }
 
     /// What is in the brackets of an index: a value, or a range of Rust.

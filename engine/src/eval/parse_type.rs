@@ -54,9 +54,13 @@ impl Parser<'_> {
         let mut layers = Vec::new();
         while self.language != Language::Rust {
             match (self.peek(), self.symbol()) {
-                (_, "*" | "&" | "&&") => {
+                (_, symbol @ ("*" | "&" | "&&")) => {
+                    let layer = match symbol {
+                        "*" => Layer::Pointer,
+                        _ => Layer::Reference,
+                    };
                     self.at += 1;
-                    layers.push(Layer::Pointer);
+                    layers.push(layer);
                 }
                 (TokenKind::Name(name), _) if matches!(&**name, "const" | "volatile") => {
                     self.at += 1;

@@ -1,10 +1,10 @@
 //! Tree → value, in a frame.
 
 use super::arith::{self, Operand};
-use super::convert;
-use super::tree::{Binary, Kind, Node, Unary};
-use super::types::TypeName;
+use super::tree::{Binary, Cast, Kind, Node, Unary};
+use super::types::{Layer, TypeName};
 use super::{EvalContext, Purpose, types};
+use super::{convert, hierarchy};
 use crate::error::Error;
 use crate::value::place::Bytes;
 use crate::value::scalar::{self, Scalar, ScalarKind};
@@ -98,7 +98,7 @@ impl<'a> Run<'a> {
             Kind::Choice(condition, yes, no) => self.choice(condition, yes, no),
             Kind::Member(object, name) => self.member(object, name, node),
             Kind::Index(object, index) => self.index(object, index, node),
-            Kind::Cast(ty, inner) => self.cast(ty, inner, node),
+            Kind::Cast(cast, ty, inner) => self.cast(*cast, ty, inner, node),
             Kind::SizeOf(inner) => self.size_of_node(inner, node),
             Kind::Assign(operator, left, right) => self.assignment(*operator, left, right, node),
             Kind::Step(operator, operand, before) => self.step(*operator, operand, *before, node),
@@ -163,13 +163,49 @@ impl<'a> Run<'a> {
         self.evaluate(chosen)
     }
 
-    fn cast(&mut self, ty: &TypeName, inner: &Node, node: &Node) -> Result<Value, Error> {
-        let ty = ty.resolve(self.context)?;
+    fn cast(
+        &mut self,
+        cast: Cast,
+        name: &TypeName,
+        inner: &Node,
+        node: &Node,
+    ) -> Result<Value, Error> {
+        let ty = name.resolve(self.context)?;
         let value = match &self::inner(inner).kind {
             Kind::Call(function, arguments) => self.call(function, arguments, Some(&ty), inner)?,
             _ => self.evaluate_as(inner, &ty)?,
         };
-        convert::cast(self.context, &ty, &value).at(node)
+        if name.layers.last() == Some(&Layer::Reference)
+            && let Shape::Pointer(of, _) = ty.shape()
+        {
+            let addr = self.address_of_value(value, inner).at(node)?;
+            let there = self.cast_to(cast, &ty, &addr).at(node)?;
+            return there.pointee(self.context.as_target(), of).at(node);
+        }
+        self.cast_to(cast, &ty, &value).at(node)
+    }
+
+    fn cast_to(&self, cast: Cast, ty: &Ty, value: &Value) -> Result<Value, Error> {
+        let target = self.context.as_target();
+        let (Shape::Pointer(to, _), Shape::Pointer(from, _)) = (ty.shape(), value.ty.shape())
+        else {
+            return convert::cast(self.context, ty, value);
+        };
+        let classes = [&to, &from].map(|it| matches!(it.shape(), Shape::Composite(_)));
+        let is_null = value.raw(target)? == 0;
+        if cast == Cast::Bits || is_null || classes != [true, true] || to.same_as(&from) {
+            return convert::cast(self.context, ty, value);
+        }
+        let object = value.pointee(target, from)?;
+        let part = match cast {
+            Cast::Dynamic => hierarchy::in_whole(target, &object, &to)?,
+            _ => hierarchy::related(target, &object, &to)?,
+        };
+        match (part.and_then(|part| part.address()), cast) {
+            (Some(addr), _) => Ok(Value::pointer_to(to, addr)),
+            (None, Cast::Dynamic) => Ok(Value::pointer_to(to, LoadAddr(0))),
+            (None, _) => convert::cast(self.context, ty, value),
+        }
     }
 
     /// Whether a node's value counts as true.

@@ -58,14 +58,25 @@ pub enum Kind {
     Call(Box<Node>, Vec<Node>),
     /// `++a`, `a--`; `true`: the value is the one before.
     Step(Binary, Box<Node>, bool),
-    /// `(T)x`, `x as T`
-    Cast(TypeName, Box<Node>),
+    /// `(T)x`, `x as T`, `static_cast<T>(x)`
+    Cast(Cast, TypeName, Box<Node>),
     /// `sizeof(T)`
     SizeOfType(TypeName),
     /// `sizeof x`
     SizeOf(Box<Node>),
     /// `a = b`, `a += b`
     Assign(Option<Binary>, Box<Node>, Box<Node>),
+}
+
+/// What a cast does to pointers among the classes of a hierarchy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cast {
+    /// They lead to the part of the object that is of the other class.
+    Usual,
+    /// They stay (`reinterpret_cast`).
+    Bits,
+    /// They lead to that part of what the object is in truth, or nowhere (`dynamic_cast`).
+    Dynamic,
 }
 
 /// Operators of one operand.

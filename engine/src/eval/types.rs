@@ -21,8 +21,10 @@ pub struct TypeName {
 /// What is made of a type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Layer {
-    /// A pointer (or reference) to it.
+    /// A pointer to it; what Rust calls a reference too.
     Pointer,
+    /// A reference of C++.
+    Reference,
     /// So many in a row.
     Array(u64),
 }
@@ -33,7 +35,7 @@ impl TypeName {
         let mut ty = named(context, &self.base)?;
         for layer in &self.layers {
             ty = match layer {
-                Layer::Pointer => ty.pointer(),
+                Layer::Pointer | Layer::Reference => ty.pointer(),
                 Layer::Array(count) => ty.array(*count),
             };
         }

@@ -155,6 +155,31 @@ fn methods_of_cpp_types() {
 }
 
 #[test]
+fn casts_among_classes() {
+    cpp(|program| {
+        program.check(&[
+            ("((ns::Other *)&derived)->o", "2"),
+            ("static_cast<ns::Other *>(&derived)->o", "2"),
+            ("((ns::Derived *)(ns::Other *)&derived)->x", "3"),
+            ("static_cast<ns::Derived &>((ns::Other &)derived).x", "3"),
+            (
+                "(char *)(ns::Other *)&derived - (char *)&derived > 0",
+                "true",
+            ),
+            (
+                "(long)reinterpret_cast<ns::Other *>(&derived) == (long)&derived",
+                "true",
+            ),
+            ("(ns::Other *)(ns::Derived *)0 == 0", "true"),
+            ("dynamic_cast<Square *>((Named *)&square)->side", "3"),
+            ("dynamic_cast<Shape *>((Named *)&square)->id", "7"),
+            ("dynamic_cast<Square *>(plain_shape) == 0", "true"),
+            ("((Top *)&bottom)->t", "1"),
+        ]);
+    });
+}
+
+#[test]
 fn parts_of_c_types() {
     c(|program| {
         program.check(&[
