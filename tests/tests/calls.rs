@@ -1,8 +1,10 @@
 //! Calls of the program's functions from expressions: what they are given and give back, and
 //! that whatever happens in them leaves the program as it was.
 
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
+use stillpoint_tests::process::{self, Debuggee};
+use stillpoint_tests::{Compiler, DEADLINE, DapClient, Fixture, Flags};
 
 fn error_of(response: &Value) -> String {
     response["body"]["error"]["format"]
@@ -220,5 +222,71 @@ fn rust_arguments_and_results() {
     assert_eq!(state(&mut client), before);
     let error = error_of(&client.evaluated("or_nine(\"x\")").expect_err("no text"));
     assert!(error.contains("takes"), "{error}");
+    client.disconnect();
+}
+
+/// A debuggee that we have attached to, in the middle of a call without end.
+fn attached_in_a_call() -> (Debuggee, DapClient, Vec<u8>) {
+    let fixture = Fixture::of("c/callee.c");
+    let debuggee = Debuggee::start(&fixture, &[]);
+    debuggee.read_line();
+    let code = process::text_bytes(debuggee.pid(), &fixture.program);
+    let mut client = DapClient::spawn();
+    client.attach(debuggee.pid(), json!({}));
+    client.set_breakpoints(&fixture, &["beat"]);
+    client.configure();
+    client.expect_stopped("breakpoint");
+    let frame = client.top_frame()["id"].clone();
+    client.send(
+        "evaluate",
+        json!({"expression": "forever()", "frameId": frame, "context": "repl"}),
+    );
+    // The call is under way when this is answered.
+    client.ask("threads", json!({}));
+    (debuggee, client, code)
+}
+
+#[test]
+fn who_lets_go_in_the_middle_of_a_call_leaves_the_program_as_it_was() {
+    for how in [
+        json!(null),
+        json!({"terminateDebuggee": false}),
+        json!("end of input"),
+    ] {
+        let (debuggee, mut client, code) = attached_in_a_call();
+        if how == "end of input" {
+            client.close();
+            client.wait_exit();
+        } else {
+            client.disconnect_with(how.clone());
+        }
+        debuggee.expect_running();
+        let fixture = Fixture::of("c/callee.c");
+        let after = process::text_bytes(debuggee.pid(), &fixture.program);
+        assert!(after == code, "{how}: the code is as it was");
+    }
+}
+
+#[test]
+fn what_is_to_end_ends_in_the_middle_of_a_call() {
+    let (debuggee, client, _) = attached_in_a_call();
+    client.disconnect_with(json!({"terminateDebuggee": true}));
+    assert!(process::ends_within(debuggee.pid(), DEADLINE));
+}
+
+#[test]
+fn the_program_killed_in_the_middle_of_a_call() {
+    let fixture = Fixture::of("cpp/calls.cpp");
+    let mut client = DapClient::stopped_at(&fixture, "all");
+    let frame = client.top_frame()["id"].clone();
+    let call = client.send(
+        "evaluate",
+        json!({"expression": "forever()", "frameId": frame, "context": "repl"}),
+    );
+    client.ask("threads", json!({}));
+    process::send_signal(client.debuggee_pid(), Signal::SIGKILL);
+    let error = client.response(call).expect_err("nobody could return");
+    assert!(!error_of(&error).is_empty(), "{error}");
+    assert_eq!(client.expect_exit(), 128 + 9);
     client.disconnect();
 }
