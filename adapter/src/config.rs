@@ -45,6 +45,10 @@ pub struct LaunchSettings {
 pub struct AttachSettings {
     #[serde(alias = "processId")]
     pid: Option<i64>,
+    #[serde(alias = "processName")]
+    program: Option<String>,
+    /// Wait for the next process of that program.
+    pub wait_for: bool,
     source_map: PathPairs,
     /// Leave the program stopped.
     pub stop_on_entry: bool,
@@ -56,6 +60,15 @@ pub struct AttachSettings {
     call_timeout: Option<f64>,
     /// Fetch debug info that is not on this machine.
     pub debuginfod: bool,
+}
+
+/// What is to be attached to.
+#[derive(PartialEq, Eq, Debug)]
+pub enum Target {
+    /// The process of that number.
+    Pid(i32),
+    /// The process that runs a program: a path (with a slash), or a name.
+    Program(String),
 }
 
 /// Where the program's input and output go.
@@ -408,6 +421,8 @@ impl AttachSettings {
         "pid",
         "processId",
         "program",
+        "processName",
+        "waitFor",
         "sourceMap",
         "stopOnEntry",
         "symbolCache",
@@ -419,15 +434,25 @@ impl AttachSettings {
     /// The process.
     ///
     /// # Errors
-    /// It is missing, or no process has such a number.
-    pub fn pid(&self) -> Result<i32, String> {
-        let pid = self
-            .pid
-            .ok_or("`pid` is missing: the number of the process to attach to")?;
-        i32::try_from(pid)
-            .ok()
-            .filter(|pid| *pid > 0)
-            .ok_or_else(|| format!("`pid`: {pid} is not the number of a process"))
+    /// None is named, or no process has such a number.
+    pub fn target(&self) -> Result<Target, String> {
+        let program = self.program.clone().filter(|program| !program.is_empty());
+        match (self.pid, program) {
+            (None, Some(program)) => Ok(Target::Program(program)),
+            (None, None) => Err(
+                "`pid` is missing: the number of the process to attach to; or \
+                                 name its `program`"
+                    .to_owned(),
+            ),
+            (Some(_), _) if self.wait_for => Err("`waitFor` waits for a process that is to be \
+                                                  started: name its `program`, and no `pid`"
+                .to_owned()),
+            (Some(pid), _) => i32::try_from(pid)
+                .ok()
+                .filter(|pid| *pid > 0)
+                .map(Target::Pid)
+                .ok_or_else(|| format!("`pid`: {pid} is not the number of a process")),
+        }
     }
 
     /// Its map of source paths.
@@ -564,17 +589,26 @@ mod tests {
 
     #[test]
     fn attaching() {
-        let pid = |value: Value| {
+        let target = |value: Value| {
             let Value::Object(map) = value else {
                 panic!("not an object")
             };
             let (read, _) = read::<AttachSettings>(RawSettings(map), AttachSettings::KEYS)?;
-            read.pid()
+            read.target()
         };
-        assert_eq!(pid(json!({"pid": 12})), Ok(12));
-        assert_eq!(pid(json!({"processId": "12"})), Ok(12));
-        assert!(pid(json!({})).is_err());
-        assert!(pid(json!({"pid": -1})).is_err());
-        assert!(pid(json!({"pid": "x"})).unwrap_err().contains("pid"));
+        assert_eq!(target(json!({"pid": 12})), Ok(Target::Pid(12)));
+        assert_eq!(target(json!({"processId": "12"})), Ok(Target::Pid(12)));
+        let program = Ok(Target::Program("x".to_owned()));
+        assert_eq!(target(json!({"program": "x", "waitFor": true})), program);
+        assert_eq!(target(json!({"processName": "x"})), program);
+        // Other debuggers want the program with the number.
+        assert_eq!(
+            target(json!({"program": "x", "pid": 3})),
+            Ok(Target::Pid(3))
+        );
+        assert!(target(json!({})).unwrap_err().contains("program"));
+        assert!(target(json!({"pid": -1})).is_err());
+        assert!(target(json!({"pid": "x"})).unwrap_err().contains("pid"));
+        assert!(target(json!({"pid": 3, "waitFor": true})).is_err());
     }
 }

@@ -32,9 +32,10 @@ pub fn on_event(session: &mut Session, event: Event) {
         return;
     };
     match event {
-        Event::Launched => {}
+        Event::Launched | Event::Attached => {}
         Event::CallEnded => session.call_ended(),
         Event::LaunchFailed(text) => session.important(&format!("{text}\n")),
+        Event::AttachFailed(error) => session.important(&format!("{error}\n")),
         Event::ThreadStarted(id) => thread_started(session, id),
         Event::ThreadExited(id) => {
             if session.told.threads.remove(&id) {

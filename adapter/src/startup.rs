@@ -48,6 +48,8 @@ enum Stage {
     Nothing,
     /// A terminal is to start the program.
     Terminal(Terminal),
+    /// The process to attach to is to be started by somebody.
+    Awaited,
     /// The program is held.
     Held,
     /// The program was let go.
@@ -81,7 +83,7 @@ impl Startup {
     pub fn state_before(&self) -> Option<State> {
         match self.stage {
             Stage::Nothing => Some(State::NoProcess),
-            Stage::Terminal(_) | Stage::Held => Some(State::Held),
+            Stage::Terminal(_) | Stage::Awaited | Stage::Held => Some(State::Held),
             Stage::Going => None,
         }
     }
@@ -113,6 +115,11 @@ impl Startup {
     pub fn held(&mut self, attached: bool) {
         self.attached = attached;
         self.stage = Stage::Held;
+    }
+
+    /// The process to attach to is waited for.
+    pub fn awaiting(&mut self) {
+        self.stage = Stage::Awaited;
     }
 
     /// The client was asked to start the program in a terminal.
@@ -195,7 +202,7 @@ pub fn on_deadline(session: &mut Session) {
             session,
             RequestError::Start("the terminal did not start the program".to_owned()),
         ),
-        Stage::Nothing | Stage::Going => {}
+        Stage::Nothing | Stage::Awaited | Stage::Going => {}
     }
 }
 
@@ -238,6 +245,18 @@ pub fn on_report(session: &mut Session, report: Report) {
 pub fn on_event(session: &mut Session, event: Event) -> Option<Event> {
     if session.startup.initialized_sent {
         return Some(event);
+    }
+    match event {
+        Event::Attached => {
+            session.startup.held(true);
+            advance(session);
+            return None;
+        }
+        Event::AttachFailed(error) => {
+            fail(session, error.into());
+            return None;
+        }
+        _ => {}
     }
     let Stage::Terminal(terminal) = &mut session.startup.stage else {
         session.startup.early.push(event);

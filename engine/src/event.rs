@@ -2,6 +2,7 @@
 
 use crate::breakpoint::BreakpointId;
 use crate::debugger::{ModuleId, ModuleInfo};
+use crate::error::Error;
 use dwarf::LoadAddr;
 use std::fmt;
 
@@ -25,6 +26,11 @@ pub enum Event {
     Launched,
     /// The program that was to be started in a terminal ended before it was started.
     LaunchFailed(String),
+    /// The process that was waited for has been attached to and is held (see
+    /// `Debugger::attach_when_started`).
+    Attached,
+    /// It could not be attached to; nobody waits any more.
+    AttachFailed(Error),
     /// A thread exists now.
     ThreadStarted(ThreadId),
     /// A thread has ended.

@@ -23,6 +23,9 @@ pub struct Thread {
     pub registers: Option<RegisterSet>,
     /// They were changed and the kernel does not know it yet.
     pub unwritten: bool,
+    /// The whole process was stopped by a signal (group-stop) when this one was last heard of:
+    /// it stays so until SIGCONT ends that.
+    pub group_stop: bool,
     /// Its birth was announced.
     pub announced: bool,
 }

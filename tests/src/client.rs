@@ -410,7 +410,8 @@ impl DapClient {
         self.start("attach", arguments);
     }
 
-    fn start(&mut self, command: &str, arguments: Value) {
+    /// Initializes, sends `launch` or `attach` and waits for `initialized`.
+    pub fn start(&mut self, command: &str, arguments: Value) {
         self.initialize();
         let sequence = self.send(command, arguments);
         self.started = Some(sequence);

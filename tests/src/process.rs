@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -63,6 +63,22 @@ pub fn is_alive(pid: i32) -> bool {
     status(pid, "State").is_some_and(|state| !state.starts_with(['Z', 'X']))
 }
 
+/// Waits until `/proc/PID/status` says that the process is in such a state (`T`, `Z`, …).
+///
+/// # Panics
+/// Where the deadline passes.
+pub fn wait_for_state(pid: i32, state: char) {
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        let now = status(pid, "State").unwrap_or_default();
+        if now.starts_with(state) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "process {pid} is {now}");
+        thread::yield_now();
+    }
+}
+
 /// The executable bytes of the image `file` as they are in the memory of the process.
 pub fn text_bytes(pid: i32, file: &Path) -> Vec<u8> {
     use std::os::unix::fs::FileExt;
@@ -89,6 +105,55 @@ pub fn text_bytes(pid: i32, file: &Path) -> Vec<u8> {
     bytes
 }
 
+/// Has the command run under a seccomp filter that refuses ptrace, as strict containers do.
+pub fn forbid_ptrace(command: &mut Command) {
+    use std::os::unix::process::CommandExt;
+    let jump = |code: u32, jt, jf, k| libc::sock_filter {
+        code: code as u16,
+        jt,
+        jf,
+        k,
+    };
+    let filter = [
+        // The number of the system call is the first word of `struct seccomp_data`.
+        jump(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        jump(
+            libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+            0,
+            1,
+            libc::SYS_ptrace as u32,
+        ),
+        jump(
+            libc::BPF_RET | libc::BPF_K,
+            0,
+            0,
+            libc::SECCOMP_RET_ERRNO | libc::EPERM as u32,
+        ),
+        jump(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let install = move || {
+        let program = libc::sock_fprog {
+            len: filter.len() as u16,
+            filter: filter.as_ptr().cast_mut(),
+        };
+        // SAFETY: integers, and a filter that lives until the call is over.
+        let result = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+                | libc::prctl(
+                    libc::PR_SET_SECCOMP,
+                    libc::SECCOMP_MODE_FILTER,
+                    &raw const program,
+                )
+        };
+        match result {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: the closure makes system calls only.
+    unsafe { command.pre_exec(install) };
+}
+
 /// A program that the test itself started, to be attached to; killed when dropped.
 pub struct Debuggee {
     child: Child,
@@ -98,7 +163,12 @@ pub struct Debuggee {
 impl Debuggee {
     /// Starts the program; its standard output can be read with [`Debuggee::read_line`].
     pub fn start(fixture: &Fixture, arguments: &[&str]) -> Self {
-        let mut child = Command::new(&fixture.program)
+        Self::start_program(&fixture.program, arguments)
+    }
+
+    /// As [`Debuggee::start`], of any file.
+    pub fn start_program(program: &Path, arguments: &[&str]) -> Self {
+        let mut child = Command::new(program)
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -1,6 +1,6 @@
 //! The beginning and the end of the debuggee.
 
-use crate::config::{self, AttachSettings, Console, LaunchPlan, LaunchSettings};
+use crate::config::{self, AttachSettings, Console, LaunchPlan, LaunchSettings, Target};
 use crate::debuginfod::Debuginfod;
 use crate::error::RequestError;
 use crate::events;
@@ -139,15 +139,63 @@ impl Request for Attach {
         session
             .debugger
             .set_symbol_cache(settings.symbol_cache.clone().folder());
-        session
-            .debugger
-            .attach(settings.pid().map_err(in_attach)?)?;
-        session.startup.held(true);
+        begin_attach(
+            session,
+            &settings.target().map_err(in_attach)?,
+            settings.wait_for,
+        )?;
         session.debuginfod = Debuginfod::new(settings.debuginfod);
         session.startup.stop_on_entry = settings.stop_on_entry;
         session.startup.terminate_debuggee = settings.terminate_debuggee;
         use_settings(session, settings.into_source_map(), notes);
         Ok(())
+    }
+}
+
+fn begin_attach(
+    session: &mut Session,
+    target: &Target,
+    wait_for: bool,
+) -> Result<(), RequestError> {
+    let pid = match target {
+        Target::Pid(pid) => *pid,
+        Target::Program(program) if wait_for => {
+            session.debugger.attach_when_started(program)?;
+            session.startup.awaiting();
+            session.console(&format!("Waiting for `{program}` to be started\n"));
+            return Ok(());
+        }
+        Target::Program(program) => the_only_one(session, program)?,
+    };
+    session.debugger.attach(pid)?;
+    session.startup.held(true);
+    Ok(())
+}
+
+/// The one process that runs a program.
+fn the_only_one(session: &Session, program: &str) -> Result<i32, RequestError> {
+    const MOST: usize = 10;
+    let found = session.debugger.processes_named(program);
+    let failed = |message: String| Err(RequestError::Start(format!("attach: {message}")));
+    match found.as_slice() {
+        [(pid, _)] => Ok(*pid),
+        [] => failed(format!(
+            "no process runs `{program}`; start it, or set `waitFor` to attach when it is started"
+        )),
+        several => {
+            let listed = several.iter().take(MOST);
+            let mut listed: Vec<String> = listed
+                .map(|(pid, path)| format!("{pid} ({})", path.display()))
+                .collect();
+            if several.len() > MOST {
+                listed.push("…".to_owned());
+            }
+            failed(format!(
+                "{} processes run `{program}`; say by `pid` which: {}",
+                several.len(),
+                listed.join(", ")
+            ))
+        }
     }
 }
 

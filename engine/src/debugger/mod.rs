@@ -21,7 +21,7 @@ use crate::memory::PageCache;
 use crate::modules::Modules;
 use crate::os::{Backend, Ready, Waker};
 use crate::plan::Returning;
-use crate::process::Process;
+use crate::process::{Awaited, Process};
 use crate::stack::{TailCalls, ThreadStack};
 use crate::value::Value;
 use dwarf::{LoadAddr, Unwinder};
@@ -70,6 +70,8 @@ pub struct Debugger {
     pub(crate) terminating: bool,
     /// The session's process is gone.
     pub(crate) over: bool,
+    /// A process that is to be attached to as soon as there is one.
+    pub(crate) awaited: Option<Awaited>,
     pub(crate) system_call_at: Option<LoadAddr>,
     /// What a wait inside another operation has learnt and not yet told.
     woken: bool,
@@ -119,6 +121,7 @@ impl Debugger {
             more_stops: false,
             terminating: false,
             over: false,
+            awaited: None,
             system_call_at: None,
             woken: false,
             end: None,
@@ -224,8 +227,8 @@ impl Debugger {
         Ok(())
     }
 
-    fn no_process_yet(&self) -> Result<(), Error> {
-        if self.process.is_some() {
+    pub(crate) fn no_process_yet(&self) -> Result<(), Error> {
+        if self.process.is_some() || self.awaited.is_some() {
             return Err(Error::AlreadyStarted);
         }
         Ok(())
@@ -323,6 +326,7 @@ impl Debugger {
 
     /// Kills the process and collects it; no events follow. Nothing happens without one.
     pub fn kill(&mut self) {
+        self.awaited = None;
         let called = self.call.take().is_some();
         let Some(process) = self.process.take() else {
             return;
@@ -378,6 +382,7 @@ impl Debugger {
     /// # Errors
     /// There is no process.
     pub fn detach(&mut self) -> Result<(), Error> {
+        self.awaited = None;
         if self.process.is_none() {
             return Err(Error::NoProcess);
         }
@@ -414,6 +419,7 @@ impl Debugger {
             }
             self.finish_if_ended();
             self.check_call();
+            self.look_for_process();
             if self.indexer.take_news() {
                 self.bind_functions();
             }
@@ -430,7 +436,8 @@ impl Debugger {
             let until = if self.more_stops {
                 Some(Instant::now())
             } else {
-                [deadline, ended, self.call_deadline()]
+                let found = self.awaited.as_ref().map(|awaited| awaited.next);
+                [deadline, ended, found, self.call_deadline()]
                     .into_iter()
                     .flatten()
                     .min()

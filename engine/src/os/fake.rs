@@ -8,6 +8,7 @@ use crate::event::{OutputStream, Signal, SignalInfo, ThreadId};
 use dwarf::LoadAddr;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -26,6 +27,8 @@ pub struct Script {
     pub memory: Vec<u8>,
     /// Threads of other processes, by process.
     pub strangers: BTreeMap<ThreadId, i32>,
+    /// All processes, with what their programs are called.
+    pub named: BTreeMap<i32, String>,
     /// What was asked for: `continue 7`, `interrupt 8`, `detach 7 signal 10`.
     pub log: Vec<String>,
 }
@@ -92,8 +95,9 @@ impl Backend for Fake {
             .push(format!("{how} {thread}{signal}"));
     }
 
-    fn listen(&mut self, thread: ThreadId) {
+    fn listen(&mut self, thread: ThreadId) -> bool {
         self.0.borrow_mut().log.push(format!("listen {thread}"));
+        true
     }
 
     fn interrupt(&mut self, thread: ThreadId) {
@@ -211,6 +215,19 @@ impl Backend for Fake {
 
     fn mapped_file(&self, _: i32, _: LoadAddr) -> Option<MappedFile> {
         None
+    }
+
+    fn processes(&self) -> Vec<i32> {
+        self.0.borrow().named.keys().copied().collect()
+    }
+
+    fn program_named(&self, pid: i32, name: &str) -> Option<PathBuf> {
+        let script = self.0.borrow();
+        script
+            .named
+            .get(&pid)
+            .filter(|it| *it == name)
+            .map(PathBuf::from)
     }
 
     fn thread_name(&self, _: i32, _: ThreadId) -> String {

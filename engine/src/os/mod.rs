@@ -138,8 +138,8 @@ pub trait Backend {
     fn await_stop(&mut self, thread: ThreadId) -> Option<WaitStatus>;
     /// Lets a stopped thread go on, delivering a signal (0: none).
     fn resume(&mut self, thread: ThreadId, how: Resume, signal: Signal);
-    /// Lets a thread stay in its group-stop.
-    fn listen(&mut self, thread: ThreadId);
+    /// Lets a thread stay in its group-stop; false: it is not stopped by that.
+    fn listen(&mut self, thread: ThreadId) -> bool;
     /// Asks a running thread to stop; [`WaitStatus::Interrupted`] follows.
     fn interrupt(&mut self, thread: ThreadId);
     /// Lets a stopped thread go on without us, delivering a signal (0: none).
@@ -186,6 +186,11 @@ pub trait Backend {
     fn executable(&self, pid: i32) -> Option<MappedFile>;
     /// The file that is mapped at an address.
     fn mapped_file(&self, pid: i32, addr: LoadAddr) -> Option<MappedFile>;
+    /// All processes of the system.
+    fn processes(&self) -> Vec<i32>;
+    /// The program of a process, if that is meant by `name`: a path (with a slash), the name of
+    /// the program's file, or the name the process has. `None` also if it has ended.
+    fn program_named(&self, pid: i32, name: &str) -> Option<PathBuf>;
     /// A thread's name, empty if it is gone.
     fn thread_name(&self, pid: i32, thread: ThreadId) -> String;
     /// The process a thread belongs to.

@@ -1,6 +1,8 @@
 //! The process: what its threads did, what that means, and letting them go on. Here is where a
 //! stop comes in; the rooms below have what may follow from it.
 
+mod find;
+mod group_stop;
 mod life;
 mod loader;
 mod registers;
@@ -16,6 +18,7 @@ use crate::os::{Resume, WaitStatus};
 use crate::plan::Stepping;
 use crate::thread::Thread;
 use dwarf::LoadAddr;
+pub(crate) use find::Awaited;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 pub(crate) use trap::Trap;
@@ -56,6 +59,8 @@ pub struct Process {
     pub ended: Option<(ExitStatus, Instant)>,
     /// Where the dynamic loader is watched.
     pub loader_sites: Vec<LoadAddr>,
+    /// The user was told that a signal keeps it stopped.
+    pub told_of_group_stop: bool,
 }
 
 impl Process {
@@ -72,6 +77,7 @@ impl Process {
             launcher: false,
             ended: None,
             loader_sites: Vec::new(),
+            told_of_group_stop: false,
         }
     }
 }
@@ -170,18 +176,7 @@ impl Debugger {
                 self.expect_child(child, Child::Vfork);
                 true
             }
-            WaitStatus::Interrupted | WaitStatus::Other => true,
-            WaitStatus::GroupStop(_) => {
-                // A stopped process stays stopped (SIGCONT ends it); only our own stops
-                // take it out of that.
-                if self.state() == State::Running {
-                    if let Some(state) = self.thread_mut(thread) {
-                        state.stopped = false;
-                    }
-                    self.os.listen(thread);
-                }
-                true
-            }
+            WaitStatus::Interrupted | WaitStatus::GroupStop(_) | WaitStatus::Other => true,
             _ => false,
         }
     }
@@ -193,6 +188,7 @@ impl Debugger {
             state.registers = None;
             state.trapped = status == WaitStatus::Signal(Signal(libc::SIGTRAP));
         }
+        self.note_group_stop(thread, status);
     }
 
     /// Keeps a stop for the next resume; a breakpoint that was hit will simply be hit again.

@@ -15,6 +15,12 @@ impl Debugger {
         if !state.stopped {
             return;
         }
+        if state.group_stop && self.stay_stopped(thread) {
+            return;
+        }
+        let Some(state) = self.thread_mut(thread) else {
+            return;
+        };
         let mut signal = std::mem::take(&mut state.signal);
         let passed = state.passed.take();
         let registers = state.registers.take();

@@ -99,7 +99,7 @@ impl Debugger {
         self.os.interrupt(thread);
         self.os.resume(thread, Resume::Continue, Signal(0));
         match self.os.await_stop(thread) {
-            Some(WaitStatus::Interrupted) | None => {}
+            Some(WaitStatus::Interrupted | WaitStatus::GroupStop(_)) | None => {}
             Some(status @ (WaitStatus::Exited(_) | WaitStatus::Killed(_))) => {
                 self.thread_ended(thread, status);
             }

@@ -263,3 +263,64 @@ fn a_pause_reports_once_and_keeps_nothing_running() {
     let log = fake.0.borrow().log.clone();
     assert!(log.contains(&"interrupt 7".to_owned()) && log.contains(&"interrupt 8".to_owned()));
 }
+
+#[test]
+fn a_stop_from_outside_lasts_until_it_is_ended_outside() {
+    let (mut debugger, fake) = running();
+    let stopped = WaitStatus::GroupStop(Signal(libc::SIGSTOP));
+    fake.0
+        .borrow_mut()
+        .stops
+        .extend([(LEADER, stopped), (OTHER, stopped)]);
+    let Some(Event::Note(note)) = next(&mut debugger) else {
+        panic!("the user is told")
+    };
+    assert!(note.contains("SIGCONT"), "{note}");
+    assert!(next(&mut debugger).is_none(), "told once");
+    // Our own stop, and going on from it, leave it so.
+    fake.0
+        .borrow_mut()
+        .stops
+        .extend([(LEADER, stopped), (OTHER, stopped)]);
+    debugger.interrupt().unwrap();
+    assert!(next_stop(&mut debugger).is_some());
+    fake.0.borrow_mut().log.clear();
+    debugger.resume().unwrap();
+    assert_eq!(fake.0.borrow().log, ["listen 7", "listen 8"]);
+    assert!(next(&mut debugger).is_none());
+    // SIGCONT: each thread traps again, and goes on.
+    fake.0.borrow_mut().log.clear();
+    fake.0.borrow_mut().stops.extend([
+        (LEADER, WaitStatus::Interrupted),
+        (OTHER, WaitStatus::Interrupted),
+    ]);
+    assert!(matches!(next(&mut debugger), Some(Event::Note(_))));
+    assert!(next(&mut debugger).is_none());
+    assert_eq!(fake.0.borrow().log, ["continue 7", "continue 8"]);
+}
+
+#[test]
+fn the_next_process_of_a_name_is_attached_to() {
+    let fake = Fake::default();
+    {
+        let mut script = fake.0.borrow_mut();
+        script.named.insert(5, "server".into());
+        script.registers.insert(LEADER, at(LoadAddr(BASE)));
+    }
+    let mut debugger = Debugger::with_backend(Box::new(fake.clone()));
+    assert_eq!(debugger.processes_named("server"), [(5, "server".into())]);
+    debugger.attach_when_started("server").unwrap();
+    assert!(debugger.attach(PID).is_err(), "one process at a time");
+    let soon = || Instant::now() + std::time::Duration::from_millis(30);
+    assert!(matches!(debugger.wait(Some(soon())), Ok(Wait::Deadline)));
+    fake.0.borrow_mut().named.insert(PID, "server".into());
+    let attached = loop {
+        match debugger.wait(Some(soon())).unwrap() {
+            Wait::Event(Event::Attached) => break true,
+            Wait::Deadline => break false,
+            _ => {}
+        }
+    };
+    assert!(attached);
+    assert_eq!((debugger.pid(), debugger.state()), (Some(PID), State::Held));
+}

@@ -201,9 +201,7 @@ pub fn start(launch: &Launch) -> Result<Started, Error> {
         fail(message)
     };
     if let Err(error) = ptrace::seize(pid, true) {
-        return Err(give_up(format!(
-            "tracing is not permitted ({error}); in a container, allow CAP_SYS_PTRACE"
-        )));
+        return Err(give_up(super::refusal::of_launch(&error)));
     }
     if let Err(error) = io::Write::write_all(&mut &go_write, b"g") {
         return Err(give_up(error.to_string()));

@@ -4,6 +4,7 @@ mod guardian;
 mod launch;
 mod procfs;
 mod ptrace;
+mod refusal;
 #[cfg(target_arch = "x86_64")]
 #[path = "registers_x86_64.rs"]
 mod registers;
@@ -22,6 +23,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -115,45 +117,6 @@ impl LinuxBackend {
     }
 }
 
-fn attach_message(pid: i32, error: &io::Error) -> String {
-    let me = std::process::id() as i32;
-    match error.raw_os_error() {
-        Some(libc::ESRCH) => "there is no such process".into(),
-        Some(libc::EPERM) => {
-            if procfs::status(pid, "State").is_some_and(|state| state.starts_with('Z')) {
-                return "it has ended (it is a zombie)".into();
-            }
-            if let Some(tracer) =
-                procfs::status_number(pid, "TracerPid").filter(|tracer| *tracer != 0)
-            {
-                let name = procfs::thread_name(tracer, tracer);
-                return format!(
-                    "it is already traced by process {tracer} ({name}); detach that debugger first"
-                );
-            }
-            let (ours, theirs) = (
-                procfs::status_number(me, "Uid"),
-                procfs::status_number(pid, "Uid"),
-            );
-            if ours != theirs && ours != Some(0) {
-                return format!(
-                    "it belongs to user {}, we are user {}; run the debugger as that user or as root",
-                    theirs.unwrap_or(-1),
-                    ours.unwrap_or(-1)
-                );
-            }
-            match std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope") {
-                Ok(scope) if scope.trim() != "0" => format!(
-                    "the system forbids it (kernel.yama.ptrace_scope is {}); `sysctl kernel.yama.ptrace_scope=0` as root allows it",
-                    scope.trim()
-                ),
-                _ => "the system forbids it (kernel thread, other container, or missing CAP_SYS_PTRACE)".into(),
-            }
-        }
-        _ => error.to_string(),
-    }
-}
-
 impl Backend for LinuxBackend {
     fn waker(&self) -> Waker {
         Waker {
@@ -173,14 +136,14 @@ impl Backend for LinuxBackend {
         self.guarded = false;
         ptrace::seize(pid, true).map_err(|error| Error::Attach {
             pid,
-            message: attach_message(pid, &error),
+            message: refusal::of_process(pid, &error),
         })
     }
 
     fn attach(&mut self, pid: i32) -> Result<Vec<ThreadId>, Error> {
         let fail = |error: &io::Error| Error::Attach {
             pid,
-            message: attach_message(pid, error),
+            message: refusal::of_process(pid, error),
         };
         // A tid that is no leader would make us trace one thread of a process.
         if procfs::status_number(pid, "Tgid").is_some_and(|leader| leader != pid) {
@@ -300,10 +263,9 @@ impl Backend for LinuxBackend {
         }
     }
 
-    fn listen(&mut self, thread: ThreadId) {
-        if let Err(error) = ptrace::listen(thread) {
-            tracing::debug!(%thread, %error, "cannot listen");
-        }
+    fn listen(&mut self, thread: ThreadId) -> bool {
+        // EIO: it is stopped otherwise. ESRCH: killed meanwhile.
+        ptrace::listen(thread).is_ok()
     }
 
     fn interrupt(&mut self, thread: ThreadId) {
@@ -431,6 +393,14 @@ impl Backend for LinuxBackend {
 
     fn mapped_file(&self, pid: i32, addr: LoadAddr) -> Option<MappedFile> {
         procfs::mapped_file(pid, addr)
+    }
+
+    fn processes(&self) -> Vec<i32> {
+        procfs::processes()
+    }
+
+    fn program_named(&self, pid: i32, name: &str) -> Option<PathBuf> {
+        procfs::program_named(pid, name)
     }
 
     fn thread_name(&self, pid: i32, thread: ThreadId) -> String {

@@ -2,7 +2,7 @@
 
 use super::super::{MappedFile, Mapping};
 use dwarf::LoadAddr;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -96,6 +96,43 @@ pub fn thread_name(pid: i32, tid: i32) -> String {
     fs::read(format!("/proc/{pid}/task/{tid}/comm"))
         .map(|name| String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
         .unwrap_or_default()
+}
+
+/// All processes.
+pub fn processes() -> Vec<i32> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+/// The program of a process, if that is meant by `name`: a path (with a slash), the name of the
+/// program's file, or the name the process has (which says more of a script). `None` if not, or
+/// if it has ended.
+pub fn program_named(pid: i32, name: &str) -> Option<PathBuf> {
+    /// Of a process's name the kernel keeps so many bytes (TASK_COMM_LEN, less its NUL).
+    const LONGEST: usize = 15;
+    let program = executable(pid).map(|file| file.path);
+    if name.contains('/') {
+        let wanted = fs::canonicalize(name).ok();
+        return program.filter(|program| Some(program) == wanted.as_ref());
+    }
+    if let Some(program) = &program
+        && program.file_name() == Some(OsStr::new(name))
+    {
+        return Some(program.clone());
+    }
+    let called = thread_name(pid, pid);
+    let cut = name.as_bytes().get(..LONGEST).unwrap_or(name.as_bytes());
+    let fits = called.as_bytes() == cut && !called.is_empty();
+    (fits && !is_zombie(pid)).then(|| program.unwrap_or_else(|| PathBuf::from(called)))
+}
+
+/// Whether a process has ended and its parent has not asked how.
+pub fn is_zombie(pid: i32) -> bool {
+    status(pid, "State").is_some_and(|state| state.starts_with(['Z', 'X']))
 }
 
 /// All threads of a process; empty if it is gone.

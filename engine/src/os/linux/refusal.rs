@@ -1,0 +1,94 @@
+//! Why the kernel does not let us trace: ptrace(2) says little more than EPERM.
+
+use super::procfs;
+use std::io;
+
+/// Why a process cannot be attached to, and what to do.
+pub fn of_process(pid: i32, error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::ESRCH) => return "there is no such process".into(),
+        Some(libc::EPERM) => {}
+        _ => return error.to_string(),
+    }
+    if procfs::is_zombie(pid) {
+        return ended(pid);
+    }
+    if let Some(tracer) = procfs::status_number(pid, "TracerPid").filter(|tracer| *tracer != 0) {
+        let name = procfs::thread_name(tracer, tracer);
+        return format!(
+            "it is already traced by process {tracer} ({name}); detach that debugger first"
+        );
+    }
+    let (ours, theirs) = (
+        procfs::status_number(std::process::id() as i32, "Uid"),
+        procfs::status_number(pid, "Uid"),
+    );
+    if ours != theirs && ours != Some(0) {
+        return format!(
+            "it belongs to user {}, we are user {}; run the debugger as that user or as root",
+            theirs.unwrap_or(-1),
+            ours.unwrap_or(-1)
+        );
+    }
+    if may_nobody_trace() {
+        return BY_SANDBOX.into();
+    }
+    match yama() {
+        Some(scope) if scope > 0 => format!(
+            "the system forbids it (kernel.yama.ptrace_scope is {scope}); \
+             `sysctl kernel.yama.ptrace_scope=0` as root allows it, or let the debugger launch \
+             the program"
+        ),
+        _ => "the system forbids it (a kernel thread, a process that changed its user, another \
+              container, or CAP_SYS_PTRACE is missing); try as root"
+            .into(),
+    }
+}
+
+/// Why a program that we started ourselves cannot be traced, and what to do.
+pub fn of_launch(error: &io::Error) -> String {
+    match yama() {
+        _ if may_nobody_trace() => format!("tracing is not permitted: {BY_SANDBOX}"),
+        Some(scope) if scope > 1 => format!(
+            "tracing is not permitted: kernel.yama.ptrace_scope is {scope}; \
+             `sysctl kernel.yama.ptrace_scope=1` as root allows it (a 3 stays until a reboot)"
+        ),
+        _ => format!(
+            "tracing is not permitted ({error}); in a container, allow CAP_SYS_PTRACE \
+             (`docker run --cap-add=SYS_PTRACE`)"
+        ),
+    }
+}
+
+const BY_SANDBOX: &str = "the sandbox that we run in forbids ptrace (a seccomp filter); in a \
+                          container, allow it (`docker run --cap-add=SYS_PTRACE`, or \
+                          `--security-opt seccomp=unconfined`)";
+
+/// Whether a seccomp filter keeps ptrace from us: one that lets it through answers ESRCH here.
+fn may_nobody_trace() -> bool {
+    let filtered = procfs::status_number(std::process::id() as i32, "Seccomp") == Some(2);
+    // SAFETY: no process has number 0; the request touches no memory.
+    let result = unsafe { libc::ptrace(libc::PTRACE_INTERRUPT, 0, 0, 0) };
+    let error = io::Error::last_os_error().raw_os_error();
+    filtered && result == -1 && error != Some(libc::ESRCH)
+}
+
+fn yama() -> Option<i32> {
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok()?;
+    scope.trim().parse().ok()
+}
+
+/// What is left of a process that is a zombie.
+fn ended(pid: i32) -> String {
+    if procfs::threads(pid).len() > 1 {
+        return "its main thread has ended (pthread_exit) while others run on; such a process \
+                cannot be attached to, launch it under the debugger"
+            .into();
+    }
+    let parent = procfs::status_number(pid, "PPid").unwrap_or(0);
+    let name = procfs::thread_name(parent, parent);
+    format!(
+        "it has ended (it is a zombie): its parent, process {parent} ({name}), has not asked for \
+         its exit status yet; attach to that, or launch the program under the debugger"
+    )
+}
