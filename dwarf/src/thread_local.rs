@@ -35,9 +35,10 @@ pub(crate) fn named(module: &Module, query: &NameQuery, near: Option<u32>) -> Ve
     STORAGES.iter().find_map(found).unwrap_or_default()
 }
 
-/// A static by the name that the source has for it. `None`: a copy that has no storage; the
-/// macro makes one for values with a destructor and one for those without, of which the linker
-/// takes the one that is used and leaves the other's location 0, as good as any.
+/// A static by the name that the source has for it. `None`: it is not of the source, or a copy
+/// that has no storage: the macro makes one for values with a destructor and one for those
+/// without, of which the linker takes the one that is used and leaves the other's location 0,
+/// as good as any.
 pub(crate) fn as_declared(
     module: &Module,
     info: &DebugInfo,
@@ -45,6 +46,11 @@ pub(crate) fn as_declared(
     entry: &Entry,
     mut variable: Variable,
 ) -> Option<Variable> {
+    // Of constants, 1.70 keeps the state of the destructor apart.
+    let is_state = variable.name == "STATE" && variable.namespace.ends_with("::__getit");
+    if unit.language == Language::Rust && is_state {
+        return None;
+    }
     if unit.language != Language::Rust || !STORAGES.contains(&&*variable.name) {
         return Some(variable);
     }

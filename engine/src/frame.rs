@@ -298,6 +298,7 @@ impl FrameScope<'_> {
             }
         }
         self.restore_kept(&mut named);
+        self.drop_captured(&mut named, &names);
         Ok(named)
     }
 

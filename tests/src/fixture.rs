@@ -34,7 +34,13 @@ pub struct Flags {
     pub dwarf: u8,
     /// Further arguments of the compiler.
     pub extra: &'static [&'static str],
+    /// A release of rustc as rustup names it (`+1.70`); empty: what `rustc` is.
+    pub release: &'static str,
 }
+
+/// Releases of rustc whose standard libraries differ; the first is what `rustc` is. Those that
+/// are not installed build nothing.
+pub const RUST_RELEASES: [&str; 5] = ["", "+1.70", "+1.80", "+1.95.0", "+nightly"];
 
 impl Flags {
     /// Unoptimized, PIE, DWARF 5: what the compilers do of themselves with `-g`.
@@ -45,6 +51,15 @@ impl Flags {
             pie: true,
             dwarf: 5,
             extra: &[],
+            release: "",
+        }
+    }
+
+    /// rustc of a release, at a level.
+    pub const fn rust(release: &'static str, optimization: &'static str) -> Self {
+        Self {
+            release,
+            ..Self::new(Compiler::Rustc).optimized(optimization)
         }
     }
 
@@ -274,7 +289,21 @@ fn compiler(source: &Path, flags: Flags) -> Option<Command> {
         (Compiler::Rustc, _) => "rustc",
     });
     command.current_dir(source.parent().expect("a folder"));
-    if flags.compiler == Compiler::Rustc {
+    if flags.compiler == Compiler::Rustc && !flags.release.is_empty() {
+        // Older ones have neither the edition nor a choice of DWARF.
+        command.args([flags.release, "--edition", "2021", "-g", "-C"]);
+        command.arg(format!("opt-level={}", flags.optimization));
+        // Asked for a release that is not there, rustup would fetch it.
+        command.env("RUSTUP_AUTO_INSTALL", "0");
+        let asked = Command::new("rustc")
+            .args([flags.release, "-V"])
+            .env("RUSTUP_AUTO_INSTALL", "0")
+            .output();
+        if !asked.is_ok_and(|output| output.status.success()) {
+            eprintln!("skipped: no rustc {}", flags.release);
+            return None;
+        }
+    } else if flags.compiler == Compiler::Rustc {
         command.args(["--edition", "2024", "-C"]);
         command.arg(format!("opt-level={}", flags.optimization));
         if flags.dwarf > 0 {

@@ -25,5 +25,5 @@ mod steps;
 
 pub use binary::{repository, stillpoint, target_directory};
 pub use client::{DEADLINE, DapClient, Server, Terminal};
-pub use fixture::{Compiler, Fixture, Flags, aarch64_executable};
+pub use fixture::{Compiler, Fixture, Flags, RUST_RELEASES, aarch64_executable};
 pub use steps::{Step, matrix, run, run_with};

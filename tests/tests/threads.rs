@@ -3,7 +3,7 @@
 use std::env;
 
 use serde_json::{Value, json};
-use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, RUST_RELEASES};
 
 /// How often the race is run: `STILLPOINT_RUNS=100` for the full proof.
 fn runs() -> usize {
@@ -227,21 +227,24 @@ fn each_thread_has_its_own() {
 /// each that no thread has.
 #[test]
 fn rust_threads_have_their_own() {
-    for level in ["0", "2"] {
-        let flags = Flags::new(Compiler::Rustc).optimized(level);
+    let releases = RUST_RELEASES.into_iter();
+    for (release, level) in releases.flat_map(|release| [(release, "0"), (release, "2")]) {
+        let flags = Flags::rust(release, level);
         let Some(fixture) = Fixture::build("rust/thread_local.rs", flags) else {
             continue;
         };
         let mut client = DapClient::spawn();
         client.launch(&fixture, json!({}));
-        client.set_breakpoints(&fixture, &["untouched", "filled"]);
+        client.set_breakpoints(&fixture, &["untouched", "filled", "over"]);
         client.configure();
         let none = "<not initialized yet>";
+        let over = "<destroyed>";
         for (marker, shown) in [
             ("untouched", ["7", none, none, "[]", "'a'"]),
             ("filled", ["1", "31", "[\"main\"] (1)", "[1] (1)", "'z'"]),
             ("untouched", ["7", none, none, "[]", "'a'"]),
             ("filled", ["2", "32", "[\"other\"] (1)", "[2] (1)", "'z'"]),
+            ("over", ["2", "32", over, over, "'z'"]),
             ("untouched", ["1", "31", "[\"main\"] (1)", "[1] (1)", "'z'"]),
             (
                 "filled",
@@ -252,11 +255,20 @@ fn rust_threads_have_their_own() {
             client.expect_line(&fixture, marker);
             let names = ["NUMBER", "LAZY", "WORDS", "LIST", "inner::LETTER"];
             for (name, shown) in names.into_iter().zip(shown) {
+                // 1.70 keeps whether a constant is destroyed beside it.
+                if (release, name, shown) == ("+1.70", "LIST", over) {
+                    continue;
+                }
                 let evaluated = client.evaluate(name);
                 assert!(
                     evaluated.starts_with(shown),
-                    "{level} {marker} {name}: {evaluated}"
+                    "{release} {level} {marker} {name}: {evaluated}"
                 );
+            }
+            if marker == "over" {
+                // In a unit of its own.
+                client.continue_();
+                continue;
             }
             let frame = client.top_frame()["id"].clone();
             let scopes = client.ask("scopes", json!({"frameId": frame}));
@@ -269,7 +281,7 @@ fn rust_threads_have_their_own() {
             listed.retain(|name| !name.ends_with("{vtable}") && !name.contains("::inner::"));
             let mut expected: Vec<String> = names[..4].iter().map(|name| of(name)).collect();
             expected.sort_unstable();
-            assert_eq!(listed, expected, "{level} {marker}");
+            assert_eq!(listed, expected, "{release} {level} {marker}");
             assert!(globals[&of("LAZY")].starts_with(shown[1]), "{globals:?}");
             client.continue_();
         }

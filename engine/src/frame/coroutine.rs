@@ -5,7 +5,7 @@ use super::FrameScope;
 use crate::error::Error;
 use crate::value::types::DwarfTy;
 use crate::value::{Named, Place, Shape, Target, Value, members};
-use dwarf::VariableKind;
+use dwarf::{Variable, VariableKind};
 
 /// Wrappers around the state of a coroutine (`Pin<&mut …>`) that are looked through.
 const WRAPPERS: usize = 4;
@@ -25,7 +25,34 @@ impl FrameScope<'_> {
         }
     }
 
-    /// The same for one variable.
+    /// Parameters of an `async fn` are described twice: as what its state has captured, and as
+    /// what the body moves that into. The second is left; with the first one's value where it
+    /// has lost its own.
+    pub(super) fn drop_captured(&self, locals: &mut Vec<Named>, variables: &[&Variable]) {
+        /// What rustc calls the argument of `poll` in the body of an `async fn`.
+        const CONTEXT: &str = "_task_context";
+        if !variables.iter().any(|variable| variable.name == CONTEXT) {
+            return;
+        }
+        for (index, captured) in variables.iter().enumerate().rev() {
+            let same = |other: &&Variable| other.name == captured.name;
+            let Some(moved) = variables[index + 1..].iter().position(&same) else {
+                continue;
+            };
+            let moved = index + 1 + moved;
+            let is_first = !variables[..index].iter().any(same);
+            if !is_first || variables[moved].declaration != captured.declaration {
+                continue;
+            }
+            let readable = |value: &Value| value.bytes(self).is_ok();
+            if is_lost(&locals[moved].value) && locals[index].value.as_ref().is_ok_and(readable) {
+                locals[moved].value = locals[index].value.clone();
+            }
+            locals.remove(index);
+        }
+    }
+
+    /// [`FrameScope::restore_kept`] for one variable.
     pub(super) fn kept_instead(
         &self,
         name: &str,

@@ -183,7 +183,14 @@ fn parts_within(
             visit(object, ty, Part::Base(base))?;
         }
     }
-    for part in &composite.members {
+    // What a coroutine was called with has its place there, and one where it was moved to, which
+    // comes first.
+    let is_coroutine = ty.ty.name.contains("_env#");
+    for (index, part) in composite.members.iter().enumerate() {
+        let before = &composite.members[..index];
+        if is_coroutine && before.iter().any(|other| other.name == part.name) {
+            continue;
+        }
         if part.name.is_empty() && part.bits.is_none() && depth < NESTING {
             let inner = member(target, object, ty, part)?;
             if let Shape::Composite(inner_ty) = inner.ty.shape() {
