@@ -113,6 +113,9 @@ impl Debugger {
     }
 
     fn write_register(&mut self, place: RegisterPlace, bytes: &[u8]) -> Result<(), Error> {
+        if let Some(range) = register_parts::extended_place(place.register) {
+            return self.write_extended(place.thread, range, bytes);
+        }
         let mut set = self
             .registers_of(place.thread)
             .ok_or(Error::NoSuchThread(place.thread.0))?;
@@ -132,6 +135,31 @@ impl Debugger {
             return Err(Error::NoSuchThread(place.thread.0));
         }
         Ok(())
+    }
+
+    /// Writes the first bytes of a register that XSAVE keeps at `range`.
+    fn write_extended(
+        &mut self,
+        thread: crate::ThreadId,
+        range: std::ops::Range<usize>,
+        bytes: &[u8],
+    ) -> Result<(), Error> {
+        /// Which parts are in the area; x87 and SSE are 1 and 2 (Intel SDM vol. 1, §13.4.2).
+        const XSTATE_BV: usize = 512;
+        let mut area = self.os.extended_registers(thread);
+        let slot = area.as_mut().and_then(|it| it.get_mut(range));
+        let slot = slot.ok_or(Error::NoSuchThread(thread.0))?;
+        for (to, from) in slot.iter_mut().zip(bytes) {
+            *to = *from;
+        }
+        let mut area = area.unwrap_or_default();
+        if let Some(parts) = area.get_mut(XSTATE_BV) {
+            *parts |= 3;
+        }
+        match self.os.set_extended_registers(thread, &area) {
+            true => Ok(()),
+            false => Err(Error::NoSuchThread(thread.0)),
+        }
     }
 }
 
@@ -374,7 +402,11 @@ impl FrameScope<'_> {
             }
             RegisterGroup::Flags => register_parts::flags(registers, at)
                 .into_iter()
-                .map(|(name, value)| named(name, value, false))
+                .map(|(name, value)| {
+                    let mut named = named(name, value, false);
+                    named.expression = Some(format!("$rflags.{}", &name[..2]));
+                    named
+                })
                 .collect(),
             RegisterGroup::Vector => {
                 let mut found = Vec::new();

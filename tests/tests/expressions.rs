@@ -71,6 +71,22 @@ fn registers_and_earlier_results() {
     assert_eq!(repl(&mut client, "$rax"), "2");
     assert!(repl(&mut client, "$rip").contains("main"));
     assert!(repl(&mut client, "$xmm0").starts_with('{'));
+    assert_eq!(repl(&mut client, "$rax.u8[1] = 3"), "3");
+    assert_eq!(repl(&mut client, "$rax = $rax - 0x300 + 0,x"), "0x2");
+    assert_eq!(repl(&mut client, "$xmm1.u64[0] = 1"), "1");
+    assert_eq!(repl(&mut client, "$xmm1.u64[1] = 2"), "2");
+    assert_eq!(repl(&mut client, "$xmm1.u32"), "[1, 0, 2, 0]");
+    assert_eq!(repl(&mut client, "$xmm1[1] = 2.5"), "2.5");
+    assert_eq!(repl(&mut client, "$xmm1.f64[1] + 1"), "3.5");
+    assert_eq!(repl(&mut client, "$st0 = 1.25"), "1.25");
+    assert_eq!(repl(&mut client, "$st0 * 2"), "2.5");
+    for flag in ["true", "false"] {
+        assert_eq!(repl(&mut client, &format!("$eflags.CF = {flag}")), flag);
+        assert_eq!(repl(&mut client, "$rflags.CF"), flag);
+        let bit = if flag == "true" { "1" } else { "0" };
+        assert_eq!(repl(&mut client, "$eflags & 1"), bit);
+    }
+    assert!(repl(&mut client, "$rax.u7").contains("u7"));
     assert!(repl(&mut client, "$nosuch").contains("no register `$nosuch`"));
     assert_eq!(repl(&mut client, "$2 + 1,x"), "0x55667789");
     assert_eq!(repl(&mut client, "array[3]"), "40");

@@ -3,6 +3,7 @@
 use crate::value::place::{Bits, Bytes};
 use crate::value::scalar::{Float, Scalar, ScalarKind};
 use crate::value::{Place, RegisterPlace, Ty, Value};
+use dwarf::register::x86_64::{RFLAGS, XMM0};
 use dwarf::{Machine, Register, Registers};
 
 /// `$eax`, `$al`; `$xmm0` as two doubles.
@@ -43,6 +44,79 @@ pub(crate) fn value(
     Some(Value::new(ty, place))
 }
 
+/// `$xmm0.u32`, `$rax.u8`: the register as so many numbers of a kind; `$rflags.ZF`.
+pub(crate) fn member(register: &Value, name: &str) -> Option<Value> {
+    let Place::Register {
+        register: at,
+        bytes,
+        ..
+    } = &register.place
+    else {
+        return None;
+    };
+    if at.register == RFLAGS {
+        let (_, bit) = FLAGS.into_iter().find(|(it, _)| it.starts_with(name))?;
+        return (name.len() == 2).then(|| flag(*at, bytes.clone(), bit));
+    }
+    let (name, kind, size) = LANES.into_iter().find(|(it, ..)| *it == name)?;
+    let lane = Ty::Builtin(Scalar::new(kind, size), name);
+    let mut value = register.clone();
+    value.ty = lane.array(register.ty.size()? / u64::from(size));
+    Some(value)
+}
+
+/// What a register may be seen as, and of how many bytes it is.
+const LANES: [(&str, ScalarKind, u8); 11] = [
+    ("u8", ScalarKind::Unsigned, 1),
+    ("u16", ScalarKind::Unsigned, 2),
+    ("u32", ScalarKind::Unsigned, 4),
+    ("u64", ScalarKind::Unsigned, 8),
+    ("u128", ScalarKind::Unsigned, 16),
+    ("i8", ScalarKind::Signed, 1),
+    ("i16", ScalarKind::Signed, 2),
+    ("i32", ScalarKind::Signed, 4),
+    ("i64", ScalarKind::Signed, 8),
+    ("f32", ScalarKind::Float(Float::Single), 4),
+    ("f64", ScalarKind::Float(Float::Double), 8),
+];
+
+/// `$st0` and the others, out of what the thread keeps in an XSAVE area.
+pub(crate) fn x87(
+    name: &str,
+    area: &[u8],
+    place: impl Fn(Register) -> RegisterPlace,
+) -> Option<Value> {
+    let number: u16 = name.strip_prefix("st")?.parse().ok()?;
+    let register = Register(ST0.0 + number);
+    let bytes = area.get(extended_place(register)?)?;
+    let ty = Ty::Builtin(
+        Scalar::new(ScalarKind::Float(Float::Extended), 16),
+        "long double",
+    );
+    let place = Place::Register {
+        register: place(register),
+        bytes: Bytes::new(bytes),
+        offset: 0,
+    };
+    (number < 8).then(|| Value::new(ty, place))
+}
+
+/// Where an XSAVE area has a register: x87 ones from byte 32 on, SSE ones from byte 160 on, 16
+/// bytes each (Intel SDM vol. 1, §10.5.1). `None`: it is in no such area.
+pub(crate) fn extended_place(register: Register) -> Option<std::ops::Range<usize>> {
+    let start = match register.0 {
+        number if (XMM0.0..XMM0.0 + 16).contains(&number) => {
+            160 + 16 * usize::from(number - XMM0.0)
+        }
+        number if (ST0.0..ST0.0 + 8).contains(&number) => 32 + 16 * usize::from(number - ST0.0),
+        _ => return None,
+    };
+    Some(start..start + 16)
+}
+
+/// DWARF's number of the top of the x87 stack (psABI figure 3.36).
+const ST0: Register = Register(33);
+
 /// Whether a register is a segment or the base of one.
 pub(crate) fn is_segment(name: &str) -> bool {
     matches!(
@@ -69,28 +143,30 @@ pub(crate) fn flags(
     registers: &Registers,
     place: impl Fn(Register) -> RegisterPlace,
 ) -> Vec<(&'static str, Value)> {
-    let flags = Register(49);
-    let Some(bits) = registers.get(flags) else {
+    let Some(bits) = registers.get(RFLAGS) else {
         return Vec::new();
     };
     if registers.machine() != Machine::X86_64 {
         return Vec::new();
     }
-    let one = |(name, bit): (&'static str, u8)| {
-        let place = Place::Register {
-            register: place(flags),
-            bytes: Bytes::new(&bits.to_le_bytes()),
-            offset: u64::from(bit / 8),
-        };
-        let ty = Ty::Builtin(Scalar::new(ScalarKind::Bool, 1), "bool");
-        let mut value = Value::new(ty, place);
-        value.bits = Some(Bits {
-            offset: bit % 8,
-            size: 1,
-        });
-        (name, value)
-    };
+    let bytes = Bytes::new(&bits.to_le_bytes());
+    let one = |(name, bit)| (name, flag(place(RFLAGS), bytes.clone(), bit));
     FLAGS.into_iter().map(one).collect()
+}
+
+fn flag(register: RegisterPlace, bytes: Bytes, bit: u8) -> Value {
+    let place = Place::Register {
+        register,
+        bytes,
+        offset: u64::from(bit / 8),
+    };
+    let ty = Ty::Builtin(Scalar::new(ScalarKind::Bool, 1), "bool");
+    let mut value = Value::new(ty, place);
+    value.bits = Some(Bits {
+        offset: bit % 8,
+        size: 1,
+    });
+    value
 }
 
 /// `ymm0` and the others as four doubles, given the halves that SSE does not have.

@@ -5,6 +5,7 @@ use super::tree::{Binary, Cast, Kind, Node, Unary};
 use super::types::{Layer, TypeName};
 use super::{EvalContext, Purpose, types};
 use super::{convert, hierarchy};
+use crate::arch::register_parts;
 use crate::error::Error;
 use crate::value::place::Bytes;
 use crate::value::scalar::{self, Scalar, ScalarKind};
@@ -298,6 +299,11 @@ impl<'a> Run<'a> {
 
     fn member(&mut self, object: &Node, name: &str, node: &Node) -> Result<Value, Error> {
         let value = self.evaluate(object)?;
+        if let Kind::Register(_) = inner(object).kind
+            && let Some(part) = register_parts::member(&value, name)
+        {
+            return Ok(part);
+        }
         self.member_of(&value, name, object, node)
     }
 

@@ -80,7 +80,16 @@ impl EvalContext for FrameScope<'_> {
         if let Some(part) = register_parts::value(registers, name, at) {
             return Some(part);
         }
+        if place.index == 0
+            && let Some(area) = name
+                .starts_with("st")
+                .then(|| self.os.extended_registers(place.key.thread))
+            && let Some(value) = register_parts::x87(name, &area?, at)
+        {
+            return Some(value);
+        }
         let alias = match name {
+            "eflags" => Some(dwarf::register::x86_64::RFLAGS),
             "pc" => Some(registers.machine().pc()),
             "sp" => Some(registers.machine().sp()),
             "fp" => Some(registers.machine().frame_pointer()),
