@@ -254,10 +254,14 @@ fn a_panic_that_aborts() {
 /// describes where an optimized coroutine's state is since 1.95 at the latest; 1.80 does not.
 #[test]
 fn what_coroutines_keep() {
-    let optimized = ["", "+1.95.0", "+nightly"].map(|release| (release, "2"));
-    let plain = RUST_RELEASES.map(|release| (release, "0"));
-    for (release, level) in plain.into_iter().chain(optimized) {
-        let Some(fixture) = Fixture::build("rust/coroutine.rs", Flags::rust(release, level)) else {
+    let optimized = ["", "+1.95.0", "+nightly"].map(|release| Flags::rust(release, "2"));
+    let plain = RUST_RELEASES.map(|release| Flags::rust(release, "0"));
+    let inlined = Flags {
+        extra: &["-Ccodegen-units=1", "-Cllvm-args=-inline-threshold=10000"],
+        ..Flags::rust("", "2")
+    };
+    for flags in plain.into_iter().chain(optimized).chain([inlined]) {
+        let Some(fixture) = Fixture::build("rust/coroutine.rs", flags) else {
             continue;
         };
         let mut client = DapClient::spawn();
@@ -277,7 +281,7 @@ fn what_coroutines_keep() {
                 &[("seed", "3"), ("kept", "6"), ("__awaitee", awaited)],
             ),
         ] {
-            let of = format!("{marker} with {release} at -O{level}");
+            let of = format!("{marker} with {flags:?}");
             let line = fixture.line(marker);
             let frame = frames.iter().find(|frame| frame["line"] == line);
             let frame = frame.unwrap_or_else(|| panic!("no frame of {of} in {frames:?}"));
