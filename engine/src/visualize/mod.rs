@@ -3,6 +3,7 @@
 //! A new one is an `impl Visualizer` and one line in [`REGISTRY`]. A view finds what it needs
 //! by member names, never by fixed offsets, and believes nothing it reads.
 
+pub mod calendar;
 pub mod libcxx;
 pub mod libstdcxx;
 pub mod rust_std;

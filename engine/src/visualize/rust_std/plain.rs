@@ -4,7 +4,7 @@ use super::{composite, innermost, missing, number_in, only};
 use crate::error::Error;
 use crate::value::scalar::{Scalar, ScalarKind};
 use crate::value::{Limits, Target, Ty, Value, members, present};
-use crate::visualize::{View, word};
+use crate::visualize::{View, calendar, word};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 
 /// `NonZero<T>`, `AtomicU32` and their kin: the number.
@@ -81,37 +81,8 @@ pub(super) fn time(target: &dyn Target, value: &Value) -> Result<View, Error> {
             "{secs}.{nanos:09}s on the monotonic clock"
         )));
     }
-    let (days, second) = (secs.div_euclid(86_400), secs.rem_euclid(86_400));
-    let (year, month, day) = date(days);
-    Ok(View::Plain(format!(
-        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}.{nanos:09} UTC",
-        second / 3600,
-        second / 60 % 60,
-        second % 60
-    )))
-}
-
-/// The date some days after 1970-01-01, in the Gregorian calendar.
-fn date(days: i64) -> (i64, i64, i64) {
-    const IN_400_YEARS: i64 = 146_097;
-    /// Days of a year that begins in March before each of its months.
-    const BEFORE: [i64; 12] = [0, 31, 61, 92, 122, 153, 184, 214, 245, 275, 306, 337];
-    // From 0000-03-01 on, so that leap days come last.
-    let days = days + 719_468;
-    let (era, day) = (days.div_euclid(IN_400_YEARS), days.rem_euclid(IN_400_YEARS));
-    let centuries = (day / 36_524).min(3);
-    let day = day - centuries * 36_524;
-    let fours = day / 1461;
-    let day = day - fours * 1461;
-    let years = (day / 365).min(3);
-    let day = day - years * 365;
-    let month = BEFORE.partition_point(|before| *before <= day) as i64 - 1;
-    let year = era * 400 + centuries * 100 + fours * 4 + years;
-    let in_month = day - BEFORE[month as usize] + 1;
-    match month {
-        0..=9 => (year, month + 3, in_month),
-        _ => (year + 1, month - 9, in_month),
-    }
+    let date = calendar::date_and_time(secs);
+    Ok(View::Plain(format!("{date}.{nanos:09} UTC")))
 }
 
 /// `IpAddr` and `SocketAddr`: what they hold.
@@ -157,24 +128,4 @@ pub(super) fn address(target: &dyn Target, value: &Value) -> Result<View, Error>
         _ => return Err(missing("octets")),
     };
     Ok(View::Plain(text))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::date;
-
-    #[test]
-    fn dates() {
-        for (days, expected) in [
-            (0, (1970, 1, 1)),
-            (-1, (1969, 12, 31)),
-            (11_016, (2000, 2, 29)),
-            (11_017, (2000, 3, 1)),
-            (20_778, (2026, 11, 21)),
-            (-25_509, (1900, 2, 28)),
-            (-25_508, (1900, 3, 1)),
-        ] {
-            assert_eq!(date(days), expected, "{days}");
-        }
-    }
 }

@@ -4,7 +4,8 @@ use super::{Ask, argument, either, std_class};
 use crate::error::Error;
 use crate::value::scalar::{Int, Number};
 use crate::value::{Shape, Target, Ty, Value};
-use crate::visualize::View;
+use crate::visualize::{View, calendar};
+use std::ops::Range;
 
 /// `1500ms`.
 pub(in crate::visualize) fn duration(ask: &Ask<'_>) -> Result<View, Error> {
@@ -77,39 +78,19 @@ fn unit(period: (u64, u64)) -> String {
     }
 }
 
+/// Seconds from 1970 to years that people write: 1 to 9999 and some.
+const YEARS: Range<i128> = -700_000 * 86_400..4_000_000 * 86_400;
+
 /// The date and time of day of ticks since 1970; `None`: nobody writes such a year.
 fn date(ticks: i128, numerator: u64, denominator: u64) -> Option<String> {
     let denominator = i128::from(denominator);
     let scaled = ticks.checked_mul(i128::from(numerator))?;
     let seconds = scaled.div_euclid(denominator);
     let rest = scaled.rem_euclid(denominator);
-    let (mut day, second) = (seconds.div_euclid(86400), seconds.rem_euclid(86400));
-    if !(-700_000..4_000_000).contains(&day) {
+    if !YEARS.contains(&seconds) {
         return None;
     }
-    let leap = |year: i128| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    // Whole cycles of the calendar first: 400 years have 146097 days.
-    let mut year = 1970 + 400 * day.div_euclid(146_097);
-    day = day.rem_euclid(146_097);
-    while day >= 365 + i128::from(leap(year)) {
-        day -= 365 + i128::from(leap(year));
-        year += 1;
-    }
-    let february = 28 + i128::from(leap(year));
-    let mut month = 1;
-    for days in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        if day < days {
-            break;
-        }
-        day -= days;
-        month += 1;
-    }
-    let (hour, minute) = (second / 3600, second / 60 % 60);
-    let mut text = format!(
-        "{year:04}-{month:02}-{:02} {hour:02}:{minute:02}:{:02}",
-        day + 1,
-        second % 60
-    );
+    let mut text = calendar::date_and_time(seconds as i64);
     let power = denominator.to_string();
     if rest != 0 && power.trim_end_matches('0') == "1" {
         let digits = power.len() - 1;
@@ -123,14 +104,11 @@ mod tests {
     use super::date;
 
     #[test]
-    fn dates() {
-        let at = |seconds| date(seconds, 1, 1).unwrap();
-        assert_eq!(at(0), "1970-01-01 00:00:00");
-        assert_eq!(at(-1), "1969-12-31 23:59:59");
-        assert_eq!(at(951_782_400), "2000-02-29 00:00:00");
-        assert_eq!(at(1_735_689_599), "2024-12-31 23:59:59");
-        assert_eq!(at(4_107_542_400), "2100-03-01 00:00:00");
+    fn dates_of_ticks() {
+        assert_eq!(date(951_782_400, 1, 1).unwrap(), "2000-02-29 00:00:00");
+        assert_eq!(date(-1, 60, 1).unwrap(), "1969-12-31 23:59:00");
         assert_eq!(date(1_500, 1, 1000).unwrap(), "1970-01-01 00:00:01.500");
         assert_eq!(date(i128::MAX, 1, 1), None);
+        assert_eq!(date(i128::from(i64::MAX), 1, 1), None);
     }
 }
