@@ -4,19 +4,19 @@ use super::nodes::payload;
 use crate::error::Error;
 use crate::value::Ty;
 use crate::visualize::standard::walks::{self, target_type};
-use crate::visualize::standard::{self, Ask, either};
+use crate::visualize::standard::{Ask, either, owners};
 use crate::visualize::{View, need, word};
 use dwarf::LoadAddr;
 
 pub fn contiguous(ask: &Ask<'_>) -> Result<View, Error> {
-    standard::held(
+    owners::held(
         ask.target,
         &either(ask.target, ask.value, &["__i_", "__i"])?,
     )
 }
 
 pub fn deque(ask: &Ask<'_>) -> Result<View, Error> {
-    standard::held(ask.target, &ask.need(&["__ptr_"])?)
+    owners::held(ask.target, &ask.need(&["__ptr_"])?)
 }
 
 fn pointed(pointer: &Ty) -> Option<Ty> {

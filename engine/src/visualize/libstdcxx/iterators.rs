@@ -5,16 +5,16 @@ use crate::error::Error;
 use crate::language::template::{closing, split_arguments};
 use crate::value::Ty;
 use crate::visualize::standard::walks::target_type;
-use crate::visualize::standard::{self, Ask, callable};
+use crate::visualize::standard::{Ask, callable, owners};
 use crate::visualize::{View, word};
 use dwarf::LoadAddr;
 
 pub fn contiguous(ask: &Ask<'_>) -> Result<View, Error> {
-    standard::held(ask.target, &ask.need(&["_M_current"])?)
+    owners::held(ask.target, &ask.need(&["_M_current"])?)
 }
 
 pub fn deque(ask: &Ask<'_>) -> Result<View, Error> {
-    standard::held(ask.target, &ask.need(&["_M_cur"])?)
+    owners::held(ask.target, &ask.need(&["_M_cur"])?)
 }
 
 /// What the iterator is over. gcc does not always tell but by the name.

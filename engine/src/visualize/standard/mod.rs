@@ -2,6 +2,7 @@
 //! and the views that differ in nothing but member names.
 
 pub mod callable;
+pub mod owners;
 pub mod time;
 pub mod walks;
 
@@ -207,27 +208,6 @@ pub(super) fn pointee(target: &dyn Target, pointer: &Value) -> Result<Value, Err
         Shape::Pointer(of, _) => pointer.pointee(target, of),
         _ => Err(Error::Unsupported("no pointer".into())),
     }
-}
-
-/// What an owner or a handle stands for: what it points to, in the type that it has in truth.
-pub(super) fn held(target: &dyn Target, pointer: &Value) -> Result<View, Error> {
-    let Shape::Pointer(of, _) = pointer.ty.shape() else {
-        // A deleter may have a pointer of its own kind.
-        return Ok(View::Pointee(pointer.clone()));
-    };
-    if pointer.raw(target)? == 0 {
-        return Ok(View::Plain("nullptr".into()));
-    }
-    let opaque = match of.shape() {
-        Shape::Void | Shape::Function => true,
-        Shape::Composite(ty) => ty.composite().is_some_and(|it| it.declaration),
-        _ => false,
-    };
-    Ok(View::Pointee(if opaque {
-        pointer.clone()
-    } else {
-        super::in_truth(target, pointer.pointee(target, of)?)
-    }))
 }
 
 /// The first type of a class of this name among those that a type is made with or of.
@@ -459,20 +439,6 @@ pub(super) fn complex(value: &Value, real: &Value) -> Result<View, Error> {
     }
 }
 
-/// The counts of a shared object, for people.
-pub(super) fn counts(held: View, uses: u64, weaks: u64) -> View {
-    match held {
-        View::Pointee(value) => {
-            let weak = match weaks {
-                0 => String::new(),
-                count => format!(", weak count {count}"),
-            };
-            View::Noted(value, format!("use count {uses}{weak}"))
-        }
-        other => other,
-    }
-}
-
 /// Numbered fields.
 pub(super) fn tuple(values: Vec<Value>) -> View {
     let fields = (0..)
@@ -498,11 +464,6 @@ pub(super) fn row(element: Ty, count: u64, place: Place) -> Value {
         stride,
     };
     Value::new(Ty::Array(Arc::new(array)), place)
-}
-
-/// Whether a type is an array (`unique_ptr<T[]>`).
-pub(super) fn is_array(ty: &Ty) -> bool {
-    matches!(ty.shape(), Shape::Array(_))
 }
 
 /// A pointer to code in an object's place, if it is no null.
