@@ -374,7 +374,9 @@ impl DebugInfo {
                 Some(Value::CallingConvention(gimli::DW_CC_pass_by_value)) => Some(false),
                 _ => None,
             },
+            closure: false,
         };
+        let unnamed = !entry.has_attr(gimli::DW_AT_name);
         let Some(mut children) = Children::of(unit, entry)? else {
             return Ok(composite);
         };
@@ -420,11 +422,16 @@ impl DebugInfo {
                     bytes += parameter.as_ref().map_or(0, |(name, _)| name.len());
                     composite.template_types.extend(parameter);
                 }
-                gimli::DW_TAG_subprogram
+                gimli::DW_TAG_subprogram => {
+                    if unnamed && unit.language == Language::Cpp {
+                        let name = self.own_name(unit, child).unwrap_or_default();
+                        composite.closure |= name.starts_with(b"operator()");
+                    }
                     if composite.by_address.is_none()
-                        && self.copies_or_destroys(unit, entry, child)? =>
-                {
-                    composite.by_address = Some(true);
+                        && self.copies_or_destroys(unit, entry, child)?
+                    {
+                        composite.by_address = Some(true);
+                    }
                 }
                 gimli::DW_TAG_GNU_template_parameter_pack => {
                     if let Some(mut pack) = Children::of(unit, child)? {

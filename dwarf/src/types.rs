@@ -141,6 +141,8 @@ pub struct Composite {
     /// (`DW_AT_calling_convention`, DWARF 5 §5.7.1, or else a copy constructor or destructor of
     /// its own; then a part's may still make it so); `None` where the compiler does not say.
     pub by_address: Option<bool>,
+    /// The class of a C++ lambda: it has no name, but can be called.
+    pub closure: bool,
 }
 
 /// A base class.

@@ -2,6 +2,7 @@
 
 mod coroutine;
 mod eval;
+mod lambda;
 
 use crate::arch::register_parts;
 use crate::debugger::{Debugger, RegisterGroup};
@@ -297,36 +298,49 @@ impl FrameScope<'_> {
             return Ok(Vec::new());
         };
         let mut named: Vec<Named> = Vec::new();
-        let mut names: Vec<&Variable> = Vec::new();
+        let mut variables: Vec<&Variable> = Vec::new();
         for scope in self.scopes() {
             for variable in &scope.variables {
-                let hidden = variable.artificial && variable.name != "this";
-                if variable.name.is_empty() || hidden {
-                    continue;
-                }
                 if self.cancelled() {
                     return Err(Error::Cancelled);
                 }
-                for (shadowed, outer) in named.iter_mut().zip(&names) {
-                    if outer.name == variable.name && shadowed.expression.is_some() {
-                        shadowed.expression = None;
-                        if let Some(place) = &outer.declaration {
-                            shadowed.name = format!("{} (line {})", outer.name, place.line);
-                        }
+                let value = || self.value_of(&loaded.module, loaded.bias, variable);
+                if let Some(closure) = self.closure_in(variable, value) {
+                    named.extend(self.captures_of(&closure));
+                    variables.resize(named.len(), variable);
+                    continue;
+                }
+                let shown = match variable.artificial {
+                    _ if variable.name.is_empty() => false,
+                    true => variable.name == "this" || lambda::stands_for_capture(variable, scope),
+                    false => true,
+                };
+                let known = || named.iter().any(|it| it.name == variable.name);
+                if !shown || variable.artificial && known() {
+                    continue;
+                }
+                let name = Some(&*variable.name);
+                for shadowed in named
+                    .iter_mut()
+                    .filter(|it| it.expression.as_deref() == name)
+                {
+                    shadowed.expression = None;
+                    if let Some(place) = &shadowed.declaration {
+                        shadowed.name = format!("{} (line {})", variable.name, place.line);
                     }
                 }
-                names.push(variable);
+                variables.push(variable);
                 named.push(Named {
                     name: variable.name.clone(),
                     expression: Some(variable.name.clone()),
-                    value: self.value_of(&loaded.module, loaded.bias, variable),
+                    value: value(),
                     is_parameter: variable.kind == VariableKind::Parameter,
                     declaration: variable.declaration.clone(),
                 });
             }
         }
         self.restore_kept(&mut named);
-        self.drop_captured(&mut named, &names);
+        self.drop_captured(&mut named, &variables);
         Ok(named)
     }
 

@@ -330,13 +330,13 @@ impl Run<'_> {
             _ => self.truth_value(found),
         };
         Ok(match (name, arguments) {
-            ("len" | "size" | "length", []) => self.length(all.len),
+            ("len" | "size" | "length", []) => self.length(all.known_len()?),
             ("empty" | "is_empty", []) => self.truth_value(all.len == 0),
             ("front" | "first" | "back" | "last", []) if all.len == 0 => {
                 return Err(Error::eval("it is empty"));
             }
             ("front" | "first", []) => Some(nth(0)?),
-            ("back" | "last", []) => Some(nth(all.len - 1)?),
+            ("back" | "last", []) => Some(nth(all.known_len()? - 1)?),
             ("contains_key" | "contains" | "count", [wanted])
                 if all.kind == CollectionKind::Map =>
             {
@@ -354,7 +354,7 @@ impl Run<'_> {
                 let (items, _) = all.items(target, 0..all.len.min(SEARCHED))?;
                 counted(items.iter().any(|it| same_key(target, &it.value, wanted)))
             }
-            ("at" | "get", [index]) => Some(nth(self.place_in(index, all.len)?)?),
+            ("at" | "get", [index]) => Some(nth(self.place_in(index, all.reach())?)?),
             _ => None,
         })
     }

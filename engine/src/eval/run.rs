@@ -465,7 +465,7 @@ impl<'a> Run<'a> {
                 }
                 Some(View::Invalid(why)) => return Err(Error::eval(why)),
                 Some(View::Collection(collection)) => {
-                    let index = within(collection.len)?;
+                    let index = within(collection.reach())?;
                     let (items, lost) = collection.items(target, index..index + 1)?;
                     return match (items.into_iter().next(), lost) {
                         (Some(item), _) => Ok(item.value),

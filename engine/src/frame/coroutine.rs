@@ -52,7 +52,7 @@ impl FrameScope<'_> {
         }
     }
 
-    /// [`FrameScope::restore_kept`] for one variable.
+    /// [`FrameScope::restore_kept`] for one variable; of a lambda, what it captured.
     pub(super) fn kept_instead(
         &self,
         name: &str,
@@ -62,8 +62,11 @@ impl FrameScope<'_> {
             return value;
         }
         let mut kept = self.kept_by_coroutine().into_iter();
-        kept.find(|(known, _)| known == name)
-            .map_or(value, |(_, kept)| Ok(kept))
+        let kept = kept.find(|(known, _)| known == name).map(|(_, kept)| kept);
+        match kept.map_or_else(|| self.captured(name), |kept| Ok(Some(kept)))? {
+            Some(kept) => Ok(kept),
+            None => value,
+        }
     }
 
     /// What the coroutine whose function this frame runs kept, by name. rustc passes its state
@@ -105,7 +108,7 @@ fn kept_in(target: &dyn Target, mut state: Value) -> Option<Vec<(String, Value)>
                 };
                 let kept = inner.composite()?.members.iter().filter_map(|part| {
                     let value = members::member(target, &payload, &inner, part).ok()?;
-                    Some((members::shown_name(&part.name).to_owned(), value))
+                    Some((members::shown_name(&inner, &part.name).to_owned(), value))
                 });
                 return Some(kept.collect());
             }

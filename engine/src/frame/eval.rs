@@ -4,7 +4,7 @@ use super::FrameScope;
 use crate::arch::register_parts;
 use crate::error::Error;
 use crate::eval::{Call, EvalContext, Known};
-use crate::value::{RegisterPlace, Target, Ty, Value};
+use crate::value::{RegisterPlace, Shape, Target, Ty, Value, members};
 use dwarf::{Language, LoadBias, Module, TypeId};
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,18 +22,17 @@ impl EvalContext for FrameScope<'_> {
     }
 
     fn variable(&self, name: &str) -> Result<Option<Value>, Error> {
-        if let Some(loaded) = self.loaded() {
-            for scope in self.scopes().into_iter().rev() {
-                let local = scope
-                    .variables
-                    .iter()
-                    .rev()
-                    .find(|variable| variable.name == name);
-                if let Some(variable) = local {
-                    let value = self.value_of(&loaded.module, loaded.bias, variable);
-                    return self.kept_instead(name, value).map(Some);
-                }
-            }
+        if let Some(value) = self.local(name)? {
+            return Ok(Some(value));
+        }
+        // A member hides what namespaces have by its name, as `step` of the C library.
+        if self.language() == Language::Cpp
+            && let Ok(Some(this)) = self.local("this")
+            && let Shape::Pointer(of, _) = this.ty.shape()
+            && let Ok(object) = this.pointee(self, of)
+            && let Ok(Some(member)) = members::find(self, &object, name)
+        {
+            return Ok(Some(member));
         }
         let near = self
             .frame
@@ -114,6 +113,7 @@ impl EvalContext for FrameScope<'_> {
             .filter(|variable| !variable.name.is_empty())
             .map(|variable| variable.name.clone())
             .collect();
+        names.extend(self.captures().into_iter().map(|capture| capture.name));
         if let Some((loaded, pc)) = self.loaded().zip(self.pc()) {
             let statics = loaded.module.unit_statics(loaded.bias.file(pc));
             names.extend(statics.into_iter().map(|variable| variable.name));

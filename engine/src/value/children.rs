@@ -73,7 +73,7 @@ impl Opened {
             Inside::Members(object, ty, _) => (count_members(target, object, ty), 0),
             Inside::Fields(fields) => (fields.len() as u64, 0),
             Inside::Elements(row) => (0, row.count),
-            Inside::Items(collection) => (0, collection.len),
+            Inside::Items(all) => (0, all.len.saturating_add(u64::from(all.more))),
             Inside::Pointee(_) => (1, 0),
             Inside::Nothing => (0, 0),
         };
@@ -286,7 +286,10 @@ fn item_children(
     collection: &Collection,
     range: Range<u64>,
 ) -> Result<Vec<Child>, Error> {
-    let end = range.end.min(range.start.saturating_add(MOST));
+    let end = range
+        .end
+        .min(range.start.saturating_add(MOST))
+        .min(collection.len);
     let (items, lost) = collection.items(target, range.start..end)?;
     let mut children: Vec<Child> = (range.start..)
         .zip(items)
@@ -312,12 +315,20 @@ fn item_children(
             }
         })
         .collect();
+    let failed = |name: &str, error| Child {
+        name: name.into(),
+        value: Err(error),
+        path: None,
+    };
     if let Some(error) = lost {
-        children.push(Child {
-            name: "<error>".into(),
-            value: Err(error),
-            path: None,
-        });
+        children.push(failed("<error>", error));
+    } else if collection.more && range.contains(&collection.len) {
+        children.extend(
+            collection
+                .known_len()
+                .err()
+                .map(|why| failed("<more>", why)),
+        );
     }
     Ok(children)
 }
@@ -353,7 +364,7 @@ fn member_children(
                 }
             }
             Part::Member(member) => {
-                let name = members::shown_name(&member.name);
+                let name = members::shown_name(ty, &member.name);
                 let value = members::member(target, object, ty, member);
                 Child {
                     name: name.to_owned(),

@@ -231,7 +231,7 @@ fn find_within(
         return Ok(None);
     }
     for part in &composite.members {
-        if part.name == name || shown_name(&part.name) == name {
+        if part.name == name || shown_name(&ty, &part.name) == name {
             return member(target, object, &ty, part).map(Some);
         }
     }
@@ -272,19 +272,21 @@ pub fn names(target: &dyn Target, object: &Value) -> Vec<String> {
     if let Ok(Some((_, payload))) = active_variant(target, object, &ty) {
         return self::names(target, &payload);
     }
-    let _ = parts(target, object, &ty, &mut |_, _, part| {
+    let _ = parts(target, object, &ty, &mut |_, ty, part| {
         if let Part::Member(member) | Part::Static(member) = part {
-            let name = shown_name(&member.name);
-            names.push(name.to_owned());
+            names.push(shown_name(ty, &member.name).to_owned());
         }
         Ok(())
     });
     names
 }
 
-/// A member's name as the source has it: a tuple's index, a closure's captured variable.
-pub fn shown_name(name: &str) -> &str {
-    let captured = || name.strip_prefix("_ref__").filter(|name| !name.is_empty());
+/// A member's name as the source has it: a tuple's index, a closure's captured variable, which
+/// rustc (`_ref__a`) and gcc (`__a`) mark.
+pub fn shown_name<'a>(ty: &DwarfTy, name: &'a str) -> &'a str {
+    let closure = ty.composite().is_some_and(|it| it.closure);
+    let prefix = if closure { "__" } else { "_ref__" };
+    let captured = || name.strip_prefix(prefix).filter(|name| !name.is_empty());
     tuple_index(name).or_else(captured).unwrap_or(name)
 }
 

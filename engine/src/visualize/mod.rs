@@ -74,6 +74,8 @@ pub enum View {
 pub struct Collection {
     /// How many; what the debuggee says, so anything.
     pub len: u64,
+    /// There are more than `len`: the debuggee keeps no number, and they were counted so far.
+    pub more: bool,
     /// Whether there are keys, and whether an index means anything.
     pub kind: CollectionKind,
     /// The way to them.
@@ -122,10 +124,30 @@ impl Collection {
     /// Elements between two looks at whether the client still waits.
     const CHECK_EVERY: u64 = 1024;
 
+    /// How many elements can be asked for; where nobody knows the number, as many as are ever
+    /// walked over.
+    pub fn reach(&self) -> u64 {
+        if self.more { Self::FARTHEST } else { self.len }
+    }
+
+    /// How many elements there are.
+    ///
+    /// # Errors
+    /// More than were counted.
+    pub fn known_len(&self) -> Result<u64, Error> {
+        match self.more {
+            true => Err(Error::Unsupported(format!(
+                "there are more than {} elements; the program keeps no number of them",
+                self.len
+            ))),
+            false => Ok(self.len),
+        }
+    }
+
     /// What the first key that fits leads to.
     ///
     /// # Errors
-    /// Cancelled, or the way to it cannot be read.
+    /// Cancelled, the way to it cannot be read, or it is not among as many as are walked over.
     pub fn find(
         &self,
         target: &dyn Target,
@@ -144,9 +166,13 @@ impl Collection {
                 false => ControlFlow::Continue(()),
             }
         })?;
-        match cancelled {
-            true => Err(Error::Cancelled),
-            false => Ok(found),
+        match found {
+            _ if cancelled => Err(Error::Cancelled),
+            None if self.len > most && seen >= most => Err(Error::Unsupported(format!(
+                "it is not among the first {most} of {} elements; the others are too far away",
+                self.len
+            ))),
+            found => Ok(found),
         }
     }
 
@@ -160,7 +186,7 @@ impl Collection {
         range: Range<u64>,
     ) -> Result<(Vec<Item>, Option<Error>), Error> {
         let mut items = Vec::new();
-        let end = range.end.min(self.len);
+        let end = range.end.min(self.reach());
         if range.start >= end {
             return Ok((items, None));
         }
@@ -185,7 +211,10 @@ impl Collection {
             Err(error) => Ok((items, Some(error))),
             Ok(()) if (items.len() as u64) < wanted => {
                 let found = range.start + items.len() as u64;
-                let error = format!("{} elements were to be there, {found} are", self.len);
+                let error = match self.more {
+                    true => format!("it ends before element {found}"),
+                    false => format!("{} elements were to be there, {found} are", self.len),
+                };
                 Ok((items, Some(Error::Unsupported(error))))
             }
             Ok(()) => Ok((items, None)),

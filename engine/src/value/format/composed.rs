@@ -176,7 +176,7 @@ impl Writer<'_> {
         let whole = self.whole(value)?;
         self.out.push('{');
         self.members(value, &whole, ty, depth, &|part| match part {
-            Part::Member(member) => format!("{} = ", member.name),
+            Part::Member(member) => format!("{} = ", members::shown_name(ty, &member.name)),
             Part::Base(base) => format!("<{}> = ", ty.related(base.ty).name()),
             Part::Static(_) => String::new(),
         });
@@ -220,11 +220,15 @@ impl Writer<'_> {
         if let Some(error) = lost {
             self.out.push_str(if written > 0 { ", " } else { "" });
             self.out.push_str(&bracketed(&error));
-        } else if shown < collection.len {
+        } else if shown < collection.len || collection.more {
             self.out.push_str(", ...");
         }
         self.out.push(close);
-        self.count(collection.len, depth);
+        if collection.more {
+            let _ = write!(self.out, " (more than {})", collection.len);
+        } else {
+            self.count(collection.len, depth);
+        }
         Ok(())
     }
 
@@ -296,7 +300,9 @@ impl Writer<'_> {
             " {"
         });
         self.members(value, &whole, ty, depth, &|part| match part {
-            Part::Member(member) if !tuple => format!("{}: ", members::shown_name(&member.name)),
+            Part::Member(member) if !tuple => {
+                format!("{}: ", members::shown_name(ty, &member.name))
+            }
             _ => String::new(),
         });
         self.out.push(if tuple { ')' } else { '}' });

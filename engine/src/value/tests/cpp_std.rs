@@ -13,6 +13,7 @@ fn all(compiler: &[&str]) {
     many_bits(program);
     opened(program);
     pages(program);
+    uncounted(program);
 }
 
 #[test]
@@ -108,6 +109,12 @@ const NODES: &[(&str, &str)] = &[
     ("list_texts", "{\"l\"} (1)"),
     ("forward", "{97 'a', 98 'b'} (2)"),
     ("forward_wide", "{1.5} (1)"),
+    (
+        "long_forward",
+        "{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, ...} (more than 65536)",
+    ),
+    ("long_forward[69999]", "69999"),
+    ("long_forward[70000]", "error: it ends before element 70000"),
     ("map", "{1: \"one\", 2: \"two\"} (2)"),
     ("no_map", "{}"),
     ("nested", "{\"k\": {1, 2}} (1)"),
@@ -192,6 +199,11 @@ const OTHERS: &[(&str, &str)] = &[
 const ITERATORS: &[(&str, &str)] = &[
     ("vector_at", "15"),
     ("list_at", "2"),
+    ("*lambda_pointer", "{captured = 5, by_reference = 4}"),
+    (
+        "lambda_pointer->captured + lambda_pointer->by_reference",
+        "9",
+    ),
     ("map_at", "{first = 1, second = \"one\"}"),
     ("set_at", "\"a\""),
     ("table_at", "{first = \"k\", second = 11}"),
@@ -210,6 +222,10 @@ fn opened(program: &mut Program) {
     assert_eq!(program.opened("tree")[1], "name = \"n1\"");
     assert_eq!(program.opened("shared_point"), ["x = 0", "y = 0"]);
     assert_eq!(program.opened("opt_point"), ["x = 1", "y = 2"]);
+    assert_eq!(
+        program.opened("lambda_pointer"),
+        ["captured = 5", "by_reference = 4"]
+    );
     assert!(program.opened("opt").is_empty());
     assert!(program.opened("no_unique").is_empty());
 }
@@ -226,6 +242,16 @@ fn pages(program: &mut Program) {
         let all = children_of(program, &value, Which::Indexed, 0..u64::MAX).unwrap();
         assert!(all.len() >= 1000 && all.iter().all(|child| child.value.is_ok()));
     }
+}
+
+/// A list that does not know its length and is longer than anybody counts says so.
+fn uncounted(program: &mut Program) {
+    let value = program.eval("long_forward");
+    let children = children_of(program, &value, Which::Indexed, 65_530..70_000).unwrap();
+    let names: Vec<&str> = children.iter().map(|child| &*child.name).collect();
+    assert_eq!(names[5..], ["[65535]", "<more>"]);
+    let why = children[6].value.as_ref().err().map(ToString::to_string);
+    assert!(why.is_some_and(|why| why.starts_with("there are more than 65536 elements")));
 }
 
 const EXPRESSIONS: &[(&str, &str)] = &[

@@ -56,7 +56,7 @@ std::span<int> span; std::span<int, 3> fixed(triple); std::initializer_list<int>
 std::bitset<10> set_bits(0b1000000101); std::bitset<100> wide_bits; std::bitset<0> no_bits;
 std::stack<int> stack; std::queue<int> queue; std::priority_queue<int> heap;
 // Apart.
-std::list<int> list{1, 2, 3}, no_list; std::list<std::string> list_texts{"l"}; std::forward_list<char> forward{'a', 'b'}; std::forward_list<long double> forward_wide{1.5L};
+std::list<int> list{1, 2, 3}, no_list; std::list<std::string> list_texts{"l"}; std::forward_list<char> forward{'a', 'b'}; std::forward_list<long double> forward_wide{1.5L}; std::forward_list<int> long_forward;
 std::map<int, std::string> map{{2, "two"}, {1, "one"}}, large_map, no_map; std::map<std::string, std::vector<int>> nested{{"k", {1, 2}}};
 std::multimap<char, short> multi{{'a', 1}, {'a', 2}}; std::set<std::string> set{"b", "a"}; std::multiset<int> multiset{3, 3, 1}; std::set<char> set_chars{'x'}; std::set<long double> set_wide{2.5L};
 std::unordered_map<std::string, int> table{{"k", 11}}, no_table; std::unordered_map<int, int> large_table; std::unordered_set<int> hash_set{5}; std::unordered_set<char> hash_chars{'c'};
@@ -76,22 +76,22 @@ std::complex<double> complex(1.5, -2); std::complex<float> complex_float(1, 2);
 std::atomic<int> atomic{6}; std::atomic<bool> atomic_flag{true}; std::atomic<Point *> atomic_pointer{nullptr};
 std::reference_wrapper<int> wrapper = closed;
 std::function<int(int)> function = twice, no_function, function_sum = Sum{3}; int captured = 9; std::function<int(int)> function_lambda = [c = captured](int x) { return x + c; };
+auto lambda = [captured = 5, &by_reference = closed](int x) { return x + captured + by_reference; }; auto *lambda_pointer = &lambda;
 std::chrono::milliseconds ms = 1500ms; std::chrono::seconds s = 3s; std::chrono::nanoseconds ns = 5ns; std::chrono::minutes min = 2min; std::chrono::hours h = 4h; std::chrono::microseconds us = 7us; std::chrono::duration<double> fractional(0.25);
 std::chrono::duration<int, std::ratio<1, 30>> frames(3); std::chrono::time_point<std::chrono::system_clock, std::chrono::seconds> time_point{1700000000s}; std::chrono::steady_clock::time_point steady{1500ns};
 std::filesystem::path path = "/usr/lib/x"; std::exception_ptr error, no_error; Broken unbroken{0}; std::runtime_error runtime("it broke");
 std::vector<int>::iterator vector_at; std::list<int>::iterator list_at, list_end; std::map<int, std::string>::iterator map_at; std::set<std::string>::iterator set_at; std::unordered_map<std::string, int>::iterator table_at; std::deque<int>::iterator deque_at; std::forward_list<char>::iterator forward_at;
 std::vector<Point> points{{1, 2}, {3, 4}}; Side side = Side::Right;
 void stop() {
-  auto lambda = [captured = 5, &by_reference = closed](int x) { return x + captured + by_reference; };
-  static auto *lambda_pointer = &lambda; static auto &closure = lambda;
   std::puts("ready"); std::fflush(stdout); std::getchar();
-  (void)lambda_pointer; (void)lambda(closure(1));
+  (void)lambda_pointer; (void)lambda(1);
 }
 int main() {
   for (int i = 0; i < 100000; i++) numbers.push_back(i * 5);
   for (int i = 0; i < 1000; i++) { large_map[i] = "value" + std::to_string(i); long_deque.push_back(i); }
   for (int i = 0; i < 10; i++) long_deque.push_front(-i);
   for (int i = 0; i < 100000; i++) large_table[i] = i;
+  for (int i = 69999; i >= 0; i--) long_forward.push_front(i);
   many_bits[3] = true; wide_bits[70] = true; span = numbers; span = span.subspan(2, 3);
   stack.push(1); stack.push(2); queue.push(3); heap.push(1); heap.push(9);
   try { valueless.emplace<1>(1); } catch (int) {}

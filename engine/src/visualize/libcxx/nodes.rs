@@ -74,9 +74,6 @@ pub fn list(ask: &Ask<'_>) -> Result<View, Error> {
     Ok(standard::collection(CollectionKind::List, len, walk))
 }
 
-/// Elements that are counted; a list that goes on is said to have no more.
-const COUNTED: u64 = 1 << 16;
-
 pub fn forward_list(ask: &Ask<'_>) -> Result<View, Error> {
     let head = first(ask.target, ask.need(&["__before_begin_"])?)?;
     let link = need(ask.target, &head, &["__next_"])?;
@@ -98,8 +95,7 @@ pub fn forward_list(ask: &Ask<'_>) -> Result<View, Error> {
         next,
         payload,
     };
-    let len = walk.count(ask.target, COUNTED)?;
-    Ok(standard::collection(CollectionKind::List, len, walk))
+    standard::uncounted(ask.target, walk)
 }
 
 pub fn tree(ask: &Ask<'_>) -> Result<View, Error> {

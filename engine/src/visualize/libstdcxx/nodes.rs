@@ -49,21 +49,21 @@ pub fn list(ask: &Ask<'_>) -> Result<View, Error> {
     let around = Some((&implementation.ty, "_List_node"));
     let payload = payload(ask.target, around, &header, ask.argument(0)?, false)?;
     let end = head.address().ok_or(Error::OptimizedOut)?;
-    let len = match members::find(ask.target, &head, "_M_size")? {
-        Some(size) => word(ask.target, &size)?,
-        None => return Err(unknown("_M_size")),
-    };
     let walk = walks::Chain {
         first,
         end,
         next,
         payload,
     };
-    Ok(standard::collection(CollectionKind::List, len, walk))
+    // Lists of the ABI before C++11 do not know how long they are.
+    match members::find(ask.target, &head, "_M_size")? {
+        Some(size) => {
+            let len = word(ask.target, &size)?;
+            Ok(standard::collection(CollectionKind::List, len, walk))
+        }
+        None => standard::uncounted(ask.target, walk),
+    }
 }
-
-/// Nobody counts its elements but by walking; so far.
-const COUNTED: u64 = 1 << 16;
 
 pub fn forward_list(ask: &Ask<'_>) -> Result<View, Error> {
     let implementation = ask.need(&["_M_impl"])?;
@@ -77,8 +77,7 @@ pub fn forward_list(ask: &Ask<'_>) -> Result<View, Error> {
         next,
         payload,
     };
-    let len = walk.count(ask.target, COUNTED)?;
-    Ok(standard::collection(CollectionKind::List, len, walk))
+    standard::uncounted(ask.target, walk)
 }
 
 pub fn tree(ask: &Ask<'_>) -> Result<View, Error> {

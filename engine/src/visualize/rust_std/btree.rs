@@ -48,7 +48,12 @@ pub(super) fn tree(target: &dyn Target, value: &Value) -> Result<View, Error> {
             })
         }
     };
-    Ok(View::Collection(Collection { len, kind, walk }))
+    Ok(View::Collection(Collection {
+        len,
+        more: false,
+        kind,
+        walk,
+    }))
 }
 
 #[derive(Debug)]

@@ -42,6 +42,7 @@ pub(super) fn table(target: &dyn Target, value: &Value) -> Result<View, Error> {
     };
     Ok(View::Collection(Collection {
         len,
+        more: false,
         kind,
         walk: Rc::new(Table {
             control,

@@ -88,6 +88,7 @@ pub(super) fn deque(target: &dyn Target, value: &Value) -> Result<View, Error> {
     }
     Ok(View::Collection(Collection {
         len,
+        more: false,
         kind: CollectionKind::List,
         walk: Rc::new(Ring {
             at,
@@ -143,6 +144,7 @@ pub(super) fn linked_list(target: &dyn Target, value: &Value) -> Result<View, Er
     }
     Ok(View::Collection(Collection {
         len,
+        more: false,
         kind: CollectionKind::List,
         walk: Rc::new(Links { head }),
     }))

@@ -371,6 +371,20 @@ pub(super) fn between(
     })
 }
 
+/// Elements that nobody counts but by walking; so far.
+const COUNTED: u64 = 1 << 16;
+
+/// A view of elements in nodes, of which the program keeps no number.
+pub(super) fn uncounted(target: &dyn Target, chain: walks::Chain) -> Result<View, Error> {
+    let count = chain.count(target, COUNTED + 1)?;
+    Ok(View::Collection(Collection {
+        len: count.min(COUNTED),
+        more: count > COUNTED,
+        kind: CollectionKind::List,
+        walk: Rc::new(chain),
+    }))
+}
+
 /// A view of elements that lie apart.
 pub(super) fn collection(kind: CollectionKind, len: u64, walk: impl Walk + 'static) -> View {
     if len > PTRDIFF_MAX {
@@ -378,6 +392,7 @@ pub(super) fn collection(kind: CollectionKind, len: u64, walk: impl Walk + 'stat
     }
     View::Collection(Collection {
         len,
+        more: false,
         kind,
         walk: Rc::new(walk),
     })

@@ -1,0 +1,105 @@
+//! Variables that the lambda whose body a frame runs has captured: the members of an object
+//! that gcc passes as `__closure`, clang as `this`.
+
+use super::FrameScope;
+use crate::error::Error;
+use crate::value::{Named, Shape, Value, members};
+use dwarf::{Scope, Variable, VariableKind};
+
+/// Whether a variable is gcc's stand-in for a captured one, where the lambda's body uses it.
+pub(super) fn stands_for_capture(variable: &Variable, scope: &Scope) -> bool {
+    let is_closure = |it: &Variable| it.artificial && it.name == "__closure";
+    variable.kind != VariableKind::Parameter
+        && !variable.name.starts_with("__")
+        && scope.variables.iter().any(is_closure)
+}
+
+impl FrameScope<'_> {
+    /// A variable of the frame's scopes by name, innermost first, or a captured one.
+    ///
+    /// # Errors
+    /// It is there but has no place or cannot be read.
+    pub(super) fn local(&self, name: &str) -> Result<Option<Value>, Error> {
+        if let Some(loaded) = self.loaded() {
+            for scope in self.scopes().into_iter().rev() {
+                let local = scope
+                    .variables
+                    .iter()
+                    .rev()
+                    .find(|variable| variable.name == name);
+                if let Some(variable) = local {
+                    let value = || self.value_of(&loaded.module, loaded.bias, variable);
+                    if self.closure_in(variable, value).is_some() {
+                        break;
+                    }
+                    return self.kept_instead(name, value()).map(Some);
+                }
+            }
+        }
+        self.captured(name)
+    }
+
+    /// The object of a lambda, if it is what a variable points to.
+    pub(super) fn closure_in(
+        &self,
+        variable: &Variable,
+        value: impl FnOnce() -> Result<Value, Error>,
+    ) -> Option<Value> {
+        if !variable.artificial || !matches!(&*variable.name, "__closure" | "this") {
+            return None;
+        }
+        let pointer = value().ok()?;
+        let Shape::Pointer(of, _) = pointer.ty.shape() else {
+            return None;
+        };
+        let Shape::Composite(class) = of.shape() else {
+            return None;
+        };
+        let closure = class.composite()?.closure;
+        closure.then(|| pointer.pointee(self, of).ok())?
+    }
+
+    /// The object of the lambda whose body this frame runs.
+    fn closure(&self) -> Option<Value> {
+        let loaded = self.loaded()?;
+        let scopes = self.scopes();
+        let mut variables = scopes.iter().flat_map(|scope| &scope.variables);
+        variables.find_map(|variable| {
+            self.closure_in(variable, || {
+                self.value_of(&loaded.module, loaded.bias, variable)
+            })
+        })
+    }
+
+    /// A captured variable.
+    ///
+    /// # Errors
+    /// It is there but cannot be reached.
+    pub(super) fn captured(&self, name: &str) -> Result<Option<Value>, Error> {
+        match self.closure() {
+            Some(closure) => members::find(self, &closure, name),
+            None => Ok(None),
+        }
+    }
+
+    /// All captured variables.
+    pub(super) fn captures(&self) -> Vec<Named> {
+        let closure = self.closure();
+        closure.map_or_else(Vec::new, |closure| self.captures_of(&closure))
+    }
+
+    /// What is in the object of a lambda, as variables.
+    pub(super) fn captures_of(&self, closure: &Value) -> Vec<Named> {
+        let names = members::names(self, closure).into_iter();
+        names
+            .map(|name| Named {
+                value: members::find(self, closure, &name)
+                    .and_then(|found| found.ok_or(Error::OptimizedOut)),
+                expression: Some(name.clone()),
+                name,
+                is_parameter: false,
+                declaration: None,
+            })
+            .collect()
+    }
+}
