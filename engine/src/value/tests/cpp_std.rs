@@ -4,12 +4,18 @@ use super::harness::Program;
 use crate::value::{Which, children as children_of};
 use dwarf::Language;
 
+/// The standard that has what [`NEWER`] asks for.
+const CPP_23: &str = "-std=c++23";
+
 fn all(compiler: &[&str]) {
     let program = Program::start(compiler, "fixture_std.cpp", Language::Cpp);
     let Some(mut program) = program else { return };
     let program = &mut program;
     let texts = [ROWS, NODES, OWNERS, OTHERS, ITERATORS, EXPRESSIONS];
     program.check(&texts.concat());
+    if compiler.contains(&CPP_23) {
+        program.check(NEWER);
+    }
     many_bits(program);
     opened(program);
     pages(program);
@@ -18,7 +24,7 @@ fn all(compiler: &[&str]) {
 
 #[test]
 fn libstdcxx_gcc() {
-    all(&["g++", "-std=c++20", "-g", "-w"]);
+    all(&["g++", CPP_23, "-g", "-w"]);
 }
 
 #[test]
@@ -192,8 +198,23 @@ const OTHERS: &[(&str, &str)] = &[
     ("steady", "1500ns"),
     ("path", "\"/usr/lib/x\""),
     ("no_error", "nullptr"),
+    ("mutex", "unlocked"),
+    ("locked", "~locked by thread "),
     ("error", "{code = 8} (Broken)"),
     ("side", "Right"),
+];
+
+const NEWER: &[(&str, &str)] = &[
+    ("expected", "5"),
+    ("*expected + 1", "6"),
+    ("unexpected", "\"why\" (unexpected)"),
+    ("done", "void"),
+    ("undone", "3 (unexpected)"),
+    ("here", "~fixture_std.cpp:"),
+    ("nowhere", "nowhere"),
+    // Of these clang leaves the classes to whoever compiled libc++.
+    ("twice_locked", "~, 2 times"),
+    ("timed", "unlocked"),
 ];
 
 const ITERATORS: &[(&str, &str)] = &[

@@ -27,7 +27,15 @@
 #include <unordered_set>
 #include <variant>
 #include <vector>
+#include <mutex>
+#if __cplusplus > 202002L
+#include <expected>
+#include <source_location>
+std::expected<int, std::string> expected = 5, unexpected = std::unexpected<std::string>("why"); std::expected<void, int> done, undone = std::unexpected(3);
+std::source_location here = std::source_location::current(), nowhere;
+#endif
 using namespace std::chrono_literals;
+std::mutex mutex, locked; std::recursive_mutex twice_locked; std::timed_mutex timed;
 struct Point { int x, y; };
 struct Tree { int key; std::string name; std::unique_ptr<Tree> left, right; };
 struct Closer { int state = 7; void operator()(int *) const {} };
@@ -87,6 +95,7 @@ void stop() {
   (void)lambda_pointer; (void)lambda(1);
 }
 int main() {
+  locked.lock(); twice_locked.lock(); twice_locked.lock();
   for (int i = 0; i < 100000; i++) numbers.push_back(i * 5);
   for (int i = 0; i < 1000; i++) { large_map[i] = "value" + std::to_string(i); long_deque.push_back(i); }
   for (int i = 0; i < 10; i++) long_deque.push_front(-i);

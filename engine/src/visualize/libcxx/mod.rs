@@ -7,7 +7,7 @@ mod pointers;
 mod rows;
 mod vocabulary;
 
-use super::standard::{Classes, Library, time};
+use super::standard::{self, Classes, Library, time};
 use crate::error::Error;
 use crate::value::{Target, Value, members};
 
@@ -33,6 +33,7 @@ classes! {
     ["map", "multimap", "set", "multiset"] => nodes::tree,
     ["unordered_map", "unordered_multimap", "unordered_set", "unordered_multiset"] => nodes::table,
     ["optional"] => vocabulary::optional,
+    ["mutex", "recursive_mutex", "timed_mutex", "recursive_timed_mutex"] => standard::mutex,
     ["variant"] => vocabulary::variant,
     ["any"] => vocabulary::any,
     ["tuple"] => vocabulary::tuple,

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::value::{Shape, Target, Value, members};
 use crate::visualize::standard::{self, Ask, callable};
-use crate::visualize::{View, need};
+use crate::visualize::{View, need, word};
 
 pub fn optional(ask: &Ask<'_>) -> Result<View, Error> {
     match ask.word(&["_M_payload", "_M_engaged"])? {
@@ -14,6 +14,36 @@ pub fn optional(ask: &Ask<'_>) -> Result<View, Error> {
         }
         other => Ok(View::Invalid(format!("<invalid: engaged is {other}>"))),
     }
+}
+
+pub fn expected(ask: &Ask<'_>) -> Result<View, Error> {
+    let has_value = ask.word(&["_M_has_value"])?;
+    match has_value {
+        0 => Ok(View::Noted(ask.need(&["_M_unex"])?, "unexpected".into())),
+        1 => Ok(match members::find(ask.target, ask.value, "_M_val")? {
+            Some(value) => View::Pointee(value),
+            None => View::Plain("void".into()),
+        }),
+        other => Ok(View::Invalid(format!("<invalid: has_value is {other}>"))),
+    }
+}
+
+/// `main.cpp:8:58 (int main())`.
+pub fn source_location(ask: &Ask<'_>) -> Result<View, Error> {
+    let place = ask.need(&["_M_impl"])?;
+    if place.raw(ask.target)? == 0 {
+        return Ok(View::Plain("nowhere".into()));
+    }
+    let place = ask.pointee(&place)?;
+    let number = |name| word(ask.target, &need(ask.target, &place, &[name])?);
+    let text = |name| standard::terminated(ask.target, &need(ask.target, &place, &[name])?);
+    let (line, column) = (number("_M_line")?, number("_M_column")?);
+    let mut shown = format!("{}:{line}:{column}", text("_M_file_name")?);
+    let function = text("_M_function_name")?;
+    if !function.is_empty() {
+        shown += &format!(" ({function})");
+    }
+    Ok(View::Plain(shown))
 }
 
 pub fn variant(ask: &Ask<'_>) -> Result<View, Error> {

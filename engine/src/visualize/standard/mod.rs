@@ -10,7 +10,7 @@ use super::{Collection, CollectionKind, View, Visualizer, Walk, need, word};
 use crate::error::Error;
 use crate::value::scalar::{Scalar, ScalarKind};
 use crate::value::types::{ArrayTy, DwarfTy};
-use crate::value::{Place, PointerKind, Shape, Target, Ty, Value, members};
+use crate::value::{Place, PointerKind, Shape, Target, Ty, Value, members, text};
 use dwarf::LoadAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -344,6 +344,34 @@ pub(super) fn initializer_list(ask: &Ask<'_>) -> Result<View, Error> {
 pub(super) fn exception(ask: &Ask<'_>) -> Result<View, Error> {
     let object = either(ask.target, ask.value, &["_M_exception_object", "__ptr_"])?;
     callable::thrown(ask.target, &object)
+}
+
+/// A lock, by what glibc keeps of it: who has it, as the number the system gave the thread.
+pub(super) fn mutex(ask: &Ask<'_>) -> Result<View, Error> {
+    let lock = either(ask.target, ask.value, &["_M_mutex", "__m_"])?;
+    let number = |name| word(ask.target, &need(ask.target, &lock, &["__data", name])?);
+    let (state, owner, count) = (number("__lock")?, number("__owner")?, number("__count")?);
+    let text = match (state & 0xffff_ffff, count & 0xffff_ffff) {
+        (0, _) => "unlocked".to_owned(),
+        (_, 0 | 1) => format!("locked by thread {}", owner & 0xffff_ffff),
+        (_, count) => format!("locked by thread {}, {count} times", owner & 0xffff_ffff),
+    };
+    Ok(View::Plain(text))
+}
+
+/// The text that a pointer to characters points to, as far as anybody wants to see.
+pub(super) fn terminated(target: &dyn Target, pointer: &Value) -> Result<String, Error> {
+    const SHOWN: usize = 256;
+    let at = LoadAddr(word(target, pointer)?);
+    let (bytes, cut) = text::read_terminated(target.memory(), at, 1, SHOWN)?;
+    let mut shown = String::new();
+    for char in String::from_utf8_lossy(&bytes).chars() {
+        text::escape_char(&mut shown, char, '"');
+    }
+    if cut {
+        shown.push_str("...");
+    }
+    Ok(shown)
 }
 
 /// Elements between three addresses, as `std::vector` keeps them.
