@@ -29,6 +29,8 @@ pub struct LaunchSettings {
     disable_aslr: Option<bool>,
     /// What becomes of the program where `disconnect` does not say.
     pub terminate_debuggee: Option<bool>,
+    /// How long the program may take to end when it is asked to, in seconds.
+    terminate_timeout: Option<f64>,
     /// Run without breakpoints.
     pub no_debug: bool,
     /// Where names are kept between sessions.
@@ -54,6 +56,8 @@ pub struct AttachSettings {
     pub stop_on_entry: bool,
     /// What becomes of the program where `disconnect` does not say.
     pub terminate_debuggee: Option<bool>,
+    /// How long the program may take to end when it is asked to, in seconds.
+    terminate_timeout: Option<f64>,
     /// Where names are kept between sessions.
     pub symbol_cache: SymbolCache,
     /// How long a call in an expression may take, in seconds.
@@ -131,7 +135,7 @@ impl Default for Stdio {
     }
 }
 
-#[derive(Deserialize, Debug)]
+#[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 struct StdioObject {
     stdin: Option<PathBuf>,
@@ -156,10 +160,10 @@ impl Default for PathPairs {
 }
 
 impl PathPairs {
-    fn into_map(self) -> SourceMap {
+    fn to_map(&self) -> SourceMap {
         match self {
-            PathPairs::Object(pairs) => SourceMap::new(pairs),
-            PathPairs::List(pairs) => SourceMap::new(pairs),
+            PathPairs::Object(pairs) => SourceMap::new(pairs.clone()),
+            PathPairs::List(pairs) => SourceMap::new(pairs.clone()),
         }
     }
 }
@@ -175,9 +179,9 @@ enum Scalar {
 }
 
 impl Scalar {
-    fn into_string(self) -> String {
+    fn text(&self) -> String {
         match self {
-            Scalar::Text(text) => text,
+            Scalar::Text(text) => text.clone(),
             Scalar::Bool(value) => value.to_string(),
             Scalar::Integer(value) => value.to_string(),
             Scalar::Float(value) => value.to_string(),
@@ -271,6 +275,7 @@ impl LaunchSettings {
         "stopOnEntry",
         "disableASLR",
         "terminateDebuggee",
+        "terminateTimeout",
         "noDebug",
         "symbolCache",
         "callTimeout",
@@ -282,38 +287,39 @@ impl LaunchSettings {
     ///
     /// # Errors
     /// No program; settings that cannot be read; the text names the key.
-    pub fn into_plan(
-        self,
+    pub fn plan(
+        &self,
         directory: &Path,
         environment: impl Iterator<Item = (OsString, OsString)>,
     ) -> Result<LaunchPlan, String> {
         let program = self
             .program
+            .as_ref()
             .filter(|program| !program.as_os_str().is_empty())
             .ok_or("`program` is missing: the path of the program to debug")?;
-        let cwd = match self.cwd {
+        let cwd = match &self.cwd {
             Some(cwd) => directory.join(cwd),
             None => directory.to_owned(),
         };
         let program = cwd.join(program);
-        let args = match self.args {
-            Args::List(list) => list.into_iter().map(Scalar::into_string).collect(),
+        let args = match &self.args {
+            Args::List(list) => list.iter().map(Scalar::text).collect(),
             Args::Line(line) => {
-                shlex::split(&line).ok_or("`args`: a quote is not closed".to_owned())?
+                shlex::split(line).ok_or("`args`: a quote is not closed".to_owned())?
             }
         };
         let mut env_changes = BTreeMap::new();
-        if let Some(file) = self.env_file {
+        if let Some(file) = &self.env_file {
             let file = cwd.join(file);
             read_env_file(&file, &mut env_changes)
                 .map_err(|error| format!("`envFile`: {}: {error}", file.display()))?;
         }
-        match self.env {
+        match &self.env {
             Env::Object(object) => {
                 env_changes.extend(
                     object
-                        .into_iter()
-                        .map(|(k, v)| (k, v.map(Scalar::into_string))),
+                        .iter()
+                        .map(|(k, v)| (k.clone(), v.as_ref().map(Scalar::text))),
                 );
             }
             Env::List(list) => {
@@ -338,19 +344,26 @@ impl LaunchSettings {
                 args: args.into_iter().map(OsString::from).collect(),
                 cwd,
                 env: env.into_iter().collect(),
-                stdio: stdio_targets(self.stdio)?,
+                stdio: stdio_targets(&self.stdio)?,
                 disable_aslr: self.disable_aslr.unwrap_or(true),
             },
             env_changes,
-            source_map: self.source_map.into_map(),
+            source_map: self.source_map.to_map(),
         })
     }
 }
 
-fn stdio_targets(stdio: Stdio) -> Result<[StdioTarget; 3], String> {
+fn stdio_targets(stdio: &Stdio) -> Result<[StdioTarget; 3], String> {
     let mut paths = match stdio {
-        Stdio::List(list) => list,
-        Stdio::Object(object) => vec![object.stdin, object.stdout, object.stderr],
+        Stdio::List(list) => list.clone(),
+        Stdio::Object(object) => {
+            let StdioObject {
+                stdin,
+                stdout,
+                stderr,
+            } = object.clone();
+            vec![stdin, stdout, stderr]
+        }
     };
     if paths.len() > 3 {
         return Err("`stdio` has more than the three entries stdin, stdout, stderr".to_owned());
@@ -403,10 +416,22 @@ fn call_limit(seconds: Option<f64>) -> Option<Duration> {
     Some(Duration::from_secs_f64(seconds.min(3600.0)))
 }
 
+/// How long a program may take to end when it is asked to; at most a day.
+fn terminate_limit(seconds: Option<f64>) -> Duration {
+    const USUAL: f64 = 5.0;
+    let seconds = seconds.filter(|it| it.is_finite()).unwrap_or(USUAL);
+    Duration::from_secs_f64(seconds.clamp(0.0, 86_400.0))
+}
+
 impl LaunchSettings {
     /// How long a call in an expression may take, where it is said.
     pub fn call_limit(&self) -> Option<Duration> {
         call_limit(self.call_timeout)
+    }
+
+    /// How long the program may take to end when it is asked to; then it is killed.
+    pub fn terminate_limit(&self) -> Duration {
+        terminate_limit(self.terminate_timeout)
     }
 }
 
@@ -414,6 +439,11 @@ impl AttachSettings {
     /// How long a call in an expression may take, where it is said.
     pub fn call_limit(&self) -> Option<Duration> {
         call_limit(self.call_timeout)
+    }
+
+    /// How long the program may take to end when it is asked to; then it is killed.
+    pub fn terminate_limit(&self) -> Duration {
+        terminate_limit(self.terminate_timeout)
     }
 
     /// The keys it has.
@@ -429,6 +459,7 @@ impl AttachSettings {
         "callTimeout",
         "debuginfod",
         "terminateDebuggee",
+        "terminateTimeout",
     ];
 
     /// The process.
@@ -456,8 +487,8 @@ impl AttachSettings {
     }
 
     /// Its map of source paths.
-    pub fn into_source_map(self) -> SourceMap {
-        self.source_map.into_map()
+    pub fn source_map(&self) -> SourceMap {
+        self.source_map.to_map()
     }
 }
 
@@ -477,7 +508,7 @@ mod tests {
         let base = [("KEEP", "1"), ("GONE", "2")].map(|(k, v)| (k.into(), v.into()));
         settings(value)?
             .0
-            .into_plan(Path::new("/base"), base.into_iter())
+            .plan(Path::new("/base"), base.into_iter())
     }
 
     fn env_of(plan: &LaunchPlan, name: &str) -> Option<String> {

@@ -98,6 +98,22 @@ fn process(session: &Session) {
     );
 }
 
+/// Tells that threads and images of the process before are no more.
+pub fn forget_process(session: &mut Session) {
+    let told = std::mem::take(&mut session.told);
+    let mut threads: Vec<ThreadId> = told.threads.into_iter().collect();
+    threads.sort_unstable();
+    for thread in threads {
+        thread_event(session, ThreadEventReason::Exited, thread);
+    }
+    let mut modules: Vec<ModuleId> = told.modules.into_iter().collect();
+    modules.sort_unstable();
+    session.told.modules.extend(&modules);
+    for module in modules {
+        module_unloaded(session, module);
+    }
+}
+
 /// Tells that the program runs, where the client did not ask for it.
 pub fn continued(session: &Session) {
     session.event(

@@ -94,6 +94,7 @@ pub static ROUTES: &[Route] = &[
     route::<Attach>(),
     route::<ConfigurationDone>(),
     route::<Disconnect>(),
+    route::<Restart>(),
     route::<Terminate>(),
     route::<Cancel>(),
     route::<SetBreakpoints>(),

@@ -341,8 +341,14 @@ impl Session {
         self.debuginfod = Debuginfod::default();
         if terminate {
             self.debugger.kill();
-        } else if let Err(error) = self.debugger.detach() {
-            tracing::debug!(%error, "nothing to detach from");
+        } else {
+            match self.debugger.detach() {
+                Ok(()) if self.debugger.captures_output() => {
+                    self.console("The program runs on; what it writes from now on is lost.\n");
+                }
+                Ok(()) => {}
+                Err(error) => tracing::debug!(%error, "nothing to detach from"),
+            }
         }
         self.handles.clear();
     }

@@ -6,10 +6,10 @@
 
 use crate::error::RequestError;
 use crate::events;
-use crate::protocol::{ProcessEventStartMethod, Response};
+use crate::protocol::{ProcessEventStartMethod, RawSettings, Response};
 use crate::session::Session;
 use crate::terminal::{Rendezvous, Report};
-use engine::{Event, State};
+use engine::{Event, ExitStatus, Signal, State};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -31,8 +31,14 @@ pub struct Startup {
     pub no_debug: bool,
     /// What `disconnect` does where it does not say.
     pub terminate_debuggee: Option<bool>,
+    /// How long the program may take to end when it is asked to.
+    pub terminate_limit: Duration,
     /// The client asked the program to end.
     pub terminate_sent: bool,
+    /// The settings it began with.
+    pub settings: RawSettings,
+    /// When a program that was asked to end is killed; counts while it runs.
+    kill_at: Option<Instant>,
     attached: bool,
     initialized_sent: bool,
     answer: Option<(i64, &'static str)>,
@@ -103,6 +109,20 @@ impl Startup {
         self.terminate_debuggee.unwrap_or(!self.attached)
     }
 
+    /// Whether the process was found running.
+    pub fn was_attached(&self) -> bool {
+        self.attached
+    }
+
+    /// The session goes on with another process; what the client configured stays.
+    pub fn begin_again(&mut self) {
+        self.stage = Stage::Nothing;
+        self.terminate_sent = false;
+        self.kill_at = None;
+        self.answer = None;
+        self.early.clear();
+    }
+
     /// How it began, for the client.
     pub fn method(&self) -> ProcessEventStartMethod {
         match self.attached {
@@ -119,6 +139,7 @@ impl Startup {
 
     /// The process to attach to is waited for.
     pub fn awaiting(&mut self) {
+        self.attached = true;
         self.stage = Stage::Awaited;
     }
 
@@ -149,9 +170,9 @@ pub fn advance(session: &mut Session) {
         session.startup.initialized_sent = true;
         session.startup.heard();
         session.event("initialized", &());
-        for event in std::mem::take(&mut session.startup.early) {
-            events::on_event(session, event);
-        }
+    }
+    for event in std::mem::take(&mut session.startup.early) {
+        events::on_event(session, event);
     }
     if session.startup.configured {
         session.startup.stage = Stage::Going;
@@ -184,10 +205,29 @@ pub fn fail(session: &mut Session, error: RequestError) {
     }
 }
 
+/// Kills the program; the client is told of its end.
+pub fn kill(session: &mut Session) {
+    session.debugger.kill();
+    // `kill` leaves no event behind. 9 is SIGKILL wherever there are signals.
+    events::exited(session, ExitStatus::Signal(Signal(9)));
+}
+
 /// When [`on_deadline`] is due.
-pub fn deadline(session: &Session) -> Option<Instant> {
-    let startup = &session.startup;
+pub fn deadline(session: &mut Session) -> Option<Instant> {
+    let ending = session.startup.terminate_sent && session.debugger.state() == State::Running;
+    let startup = &mut session.startup;
+    if !ending {
+        startup.kill_at = None;
+    }
     match &startup.stage {
+        Stage::Going if ending => {
+            let limit = startup.terminate_limit;
+            Some(
+                *startup
+                    .kill_at
+                    .get_or_insert_with(|| Instant::now() + limit),
+            )
+        }
         Stage::Terminal(terminal) if terminal.socket.is_none() => Some(terminal.deadline),
         Stage::Held if startup.answer.is_some() => startup.last_heard.map(|heard| heard + SILENCE),
         _ => None,
@@ -202,6 +242,14 @@ pub fn on_deadline(session: &mut Session) {
             session,
             RequestError::Start("the terminal did not start the program".to_owned()),
         ),
+        Stage::Going if session.startup.kill_at.is_some() => {
+            let text = format!(
+                "The program has not ended within {} s of SIGTERM (`terminateTimeout`): killed\n",
+                session.startup.terminate_limit.as_secs_f32()
+            );
+            session.important(&text);
+            kill(session);
+        }
         Stage::Nothing | Stage::Awaited | Stage::Going => {}
     }
 }
@@ -243,7 +291,8 @@ pub fn on_report(session: &mut Session, report: Report) {
 
 /// The debugger's own news of the launcher; `None` if the event is for others.
 pub fn on_event(session: &mut Session, event: Event) -> Option<Event> {
-    if session.startup.initialized_sent {
+    let on_its_way = matches!(session.startup.stage, Stage::Terminal(_) | Stage::Awaited);
+    if session.startup.initialized_sent && !on_its_way {
         return Some(event);
     }
     match event {

@@ -2,6 +2,9 @@
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
+use std::fs;
+use std::thread;
+use std::time::Instant;
 use stillpoint_tests::process::{self, Debuggee};
 use stillpoint_tests::{DEADLINE, DapClient, Fixture};
 
@@ -177,6 +180,37 @@ fn what_was_launched_can_be_left_alive() {
     assert!(process::is_alive(pid));
     process::send_signal(pid, Signal::SIGKILL);
     assert!(process::ends_within(pid, DEADLINE));
+}
+
+#[test]
+fn what_is_left_alive_can_go_on_writing() {
+    let fixture = Fixture::of("c/talker.c");
+    let folder = tempfile::tempdir().expect("a folder");
+    let note = folder.path().join("note");
+    let settings = json!({"args": [note]});
+    let mut client = DapClient::stopped_with(&fixture, "begin", settings);
+    let pid = client.debuggee_pid();
+    client.ask("disconnect", json!({"terminateDebuggee": false}));
+    assert_eq!(client.wait_exit().code(), Some(0));
+    assert!(client.output("console").contains("runs on"));
+    assert!(process::ends_within(pid, DEADLINE));
+    assert_eq!(fs::read_to_string(&note).expect("a note"), "said all");
+}
+
+#[test]
+fn a_child_that_the_program_leaves_can_go_on_writing() {
+    let fixture = Fixture::of("c/talker.c");
+    let folder = tempfile::tempdir().expect("a folder");
+    let note = folder.path().join("note");
+    let (client, _) = DapClient::run_to_end(&fixture, json!({"args": [note, "daemon"]}));
+    client.disconnect();
+    let deadline = Instant::now() + DEADLINE;
+    let mut said = String::new();
+    while said.is_empty() && Instant::now() < deadline {
+        said = fs::read_to_string(&note).unwrap_or_default();
+        thread::yield_now();
+    }
+    assert_eq!(said, "said all");
 }
 
 #[test]

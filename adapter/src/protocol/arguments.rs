@@ -137,7 +137,7 @@ fn drop_hint(key: &str, _value: &Value) -> Mended {
 pub struct NoArguments {}
 
 /// Settings of a launch or attach, read by `config`.
-#[derive(Deserialize, Debug, Default)]
+#[derive(Deserialize, Clone, Debug, Default)]
 #[serde(transparent)]
 pub struct RawSettings(pub serde_json::Map<String, Value>);
 
@@ -179,6 +179,14 @@ pub struct SetBreakpointsArguments {
     pub breakpoints: Option<Vec<SourceBreakpoint>>,
     /// The older form of the set.
     pub lines: Option<Vec<i64>>,
+}
+
+/// Arguments of `restart`.
+#[derive(Deserialize, Debug, Default)]
+#[serde(default)]
+pub struct RestartArguments {
+    /// The settings as they are by now; missing: as they were.
+    pub arguments: Option<RawSettings>,
 }
 
 /// Arguments of `locations`.

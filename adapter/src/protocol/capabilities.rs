@@ -21,6 +21,7 @@ pub struct Capabilities {
     pub supports_delayed_stack_trace_loading: bool,
     pub supports_log_points: bool,
     pub supports_terminate_request: bool,
+    pub supports_restart_request: bool,
     pub supports_cancel_request: bool,
     pub supports_clipboard_context: bool,
     pub supports_modules_request: bool,

@@ -3,7 +3,6 @@
 use crate::config::{self, AttachSettings, Console, LaunchPlan, LaunchSettings, Target};
 use crate::debuginfod::Debuginfod;
 use crate::error::RequestError;
-use crate::events;
 use crate::protocol::{
     Capabilities, DisconnectArguments, NoArguments, RawSettings, RunInTerminalRequestArguments,
     TerminateArguments,
@@ -12,8 +11,9 @@ use crate::requests::breakpoints;
 use crate::routes::{Answer, Request, When};
 use crate::session::Session;
 use crate::source_map::SourceMap;
+use crate::startup;
 use crate::terminal::{Rendezvous, command_line};
-use engine::{ExitStatus, Signal, State};
+use engine::State;
 
 /// Starts a program and holds it.
 pub enum Launch {}
@@ -27,25 +27,55 @@ impl Request for Launch {
 
     fn handle(session: &mut Session, settings: RawSettings) -> Result<(), RequestError> {
         only_once(session)?;
+        let plan = LaunchRequest::read(session, settings)?;
+        plan.carry_out(session)
+    }
+}
+
+/// What a `launch` comes to.
+pub(super) struct LaunchRequest {
+    settings: LaunchSettings,
+    plan: LaunchPlan,
+    notes: Vec<String>,
+}
+
+impl LaunchRequest {
+    /// Reads the settings, and keeps them for a restart; nothing has happened yet.
+    pub(super) fn read(session: &mut Session, raw: RawSettings) -> Result<Self, RequestError> {
         let (settings, notes) =
-            config::read::<LaunchSettings>(settings, LaunchSettings::KEYS).map_err(in_launch)?;
-        let console = settings.console;
+            config::read::<LaunchSettings>(raw.clone(), LaunchSettings::KEYS).map_err(in_launch)?;
+        let directory = std::env::current_dir()
+            .map_err(|error| RequestError::Start(format!("no working directory: {error}")))?;
+        let plan = settings
+            .plan(&directory, std::env::vars_os())
+            .map_err(in_launch)?;
+        session.startup.settings = raw;
+        Ok(Self {
+            settings,
+            plan,
+            notes,
+        })
+    }
+
+    /// Starts the program.
+    pub(super) fn carry_out(self, session: &mut Session) -> Result<(), RequestError> {
+        let Self {
+            settings,
+            plan,
+            notes,
+        } = self;
         session.startup.stop_on_entry = settings.stop_on_entry;
         session.startup.no_debug = settings.no_debug;
         session.debuginfod = Debuginfod::new(settings.debuginfod && !settings.no_debug);
         session.startup.terminate_debuggee = settings.terminate_debuggee;
+        session.startup.terminate_limit = settings.terminate_limit();
         if let Some(limit) = settings.call_limit() {
             session.debugger.set_call_limit(limit);
         }
         session
             .debugger
-            .set_symbol_cache(settings.symbol_cache.clone().folder());
-        let directory = std::env::current_dir()
-            .map_err(|error| RequestError::Start(format!("no working directory: {error}")))?;
-        let plan = settings
-            .into_plan(&directory, std::env::vars_os())
-            .map_err(in_launch)?;
-        match terminal_kind(session, console) {
+            .set_symbol_cache(settings.symbol_cache.folder());
+        match terminal_kind(session, settings.console) {
             Some(kind) => launch_in_terminal(session, &plan, kind)?,
             None => {
                 session.debugger.launch(&plan.launch)?;
@@ -130,24 +160,47 @@ impl Request for Attach {
 
     fn handle(session: &mut Session, settings: RawSettings) -> Result<(), RequestError> {
         only_once(session)?;
+        AttachRequest::read(session, settings)?.carry_out(session)
+    }
+}
+
+/// What an `attach` comes to.
+pub(super) struct AttachRequest {
+    settings: AttachSettings,
+    target: Target,
+    notes: Vec<String>,
+}
+
+impl AttachRequest {
+    /// Reads the settings, and keeps them for a restart; nothing has happened yet.
+    pub(super) fn read(session: &mut Session, raw: RawSettings) -> Result<Self, RequestError> {
         let in_attach = |mistake| RequestError::Start(format!("attach: {mistake}"));
         let (settings, notes) =
-            config::read::<AttachSettings>(settings, AttachSettings::KEYS).map_err(in_attach)?;
+            config::read::<AttachSettings>(raw.clone(), AttachSettings::KEYS).map_err(in_attach)?;
+        let target = settings.target().map_err(in_attach)?;
+        session.startup.settings = raw;
+        Ok(Self {
+            settings,
+            target,
+            notes,
+        })
+    }
+
+    /// Takes hold of the process, or begins to wait for it.
+    pub(super) fn carry_out(self, session: &mut Session) -> Result<(), RequestError> {
+        let settings = self.settings;
         if let Some(limit) = settings.call_limit() {
             session.debugger.set_call_limit(limit);
         }
         session
             .debugger
             .set_symbol_cache(settings.symbol_cache.clone().folder());
-        begin_attach(
-            session,
-            &settings.target().map_err(in_attach)?,
-            settings.wait_for,
-        )?;
+        begin_attach(session, &self.target, settings.wait_for)?;
         session.debuginfod = Debuginfod::new(settings.debuginfod);
         session.startup.stop_on_entry = settings.stop_on_entry;
         session.startup.terminate_debuggee = settings.terminate_debuggee;
-        use_settings(session, settings.into_source_map(), notes);
+        session.startup.terminate_limit = settings.terminate_limit();
+        use_settings(session, settings.source_map(), self.notes);
         Ok(())
     }
 }
@@ -239,7 +292,7 @@ impl Request for Disconnect {
     }
 }
 
-/// Asks the program to end; asked again, ends it.
+/// Asks the program to end; asked again, or if it takes too long, ends it.
 pub enum Terminate {}
 
 impl Request for Terminate {
@@ -260,11 +313,7 @@ impl Request for Terminate {
                 session.debugger.terminate()?;
                 session.handles.clear();
             }
-            State::Held | State::Running | State::Stopped => {
-                session.debugger.kill();
-                // `kill` leaves no event behind. 9 is SIGKILL wherever there are signals.
-                events::exited(session, ExitStatus::Signal(Signal(9)));
-            }
+            State::Held | State::Running | State::Stopped => startup::kill(session),
         }
         Ok(())
     }

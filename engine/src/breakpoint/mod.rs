@@ -246,6 +246,14 @@ impl Breakpoints {
         }
     }
 
+    /// As [`Breakpoints::unbind_all`], and hits are counted anew: the program is started again.
+    pub fn start_anew(&mut self) {
+        self.unbind_all();
+        for breakpoint in self.all.values_mut() {
+            breakpoint.hits = 0;
+        }
+    }
+
     /// Makes the wanted set out of an old one; what stays keeps its id.
     fn replace(
         &mut self,

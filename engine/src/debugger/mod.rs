@@ -235,12 +235,24 @@ impl Debugger {
     }
 
     fn begin(&mut self, process: Process) {
+        self.forget_former();
         self.launched = process.launched;
         self.pid = Some(process.pid);
         self.over = false;
         self.terminating = false;
         self.system_call_at = None;
         self.process = Some(process);
+    }
+
+    /// Forgets what a process before this one has left, but for the breakpoints themselves.
+    fn forget_former(&mut self) {
+        self.sites.forget_all();
+        self.slots = Slots::default();
+        self.modules.clear();
+        self.unwinder.borrow_mut().clear();
+        self.tail_calls.borrow_mut().clear();
+        self.breakpoints.start_anew();
+        self.forget_stop();
     }
 
     fn thread_is_there(&mut self, thread: ThreadId) {
@@ -362,7 +374,7 @@ impl Debugger {
         self.over = true;
     }
 
-    /// Sends SIGTERM and lets the program run to deal with it.
+    /// Sends SIGTERM and lets the program run to deal with it, also one that a signal has stopped.
     ///
     /// # Errors
     /// There is no process.
@@ -370,6 +382,7 @@ impl Debugger {
         let pid = self.process.as_ref().ok_or(Error::NoProcess)?.pid;
         self.terminating = true;
         self.os.signal(pid, Signal(libc::SIGTERM));
+        self.end_group_stop();
         // The thread of a call runs already, and gets the signal.
         if self.call.is_none() && matches!(self.state(), State::Stopped | State::Held) {
             self.go_on_all();
@@ -464,6 +477,11 @@ impl Debugger {
     /// While on, the debuggee's output is left in its pipe (the client reads too slowly).
     pub fn hold_output(&mut self, hold: bool) {
         self.output_held = hold;
+    }
+
+    /// Whether somebody may still write what we capture; once we are gone it is thrown away.
+    pub fn captures_output(&self) -> bool {
+        self.os.output_open()
     }
 
     /// Where the session stands.

@@ -26,6 +26,15 @@ impl Debugger {
         }
     }
 
+    /// Sends SIGCONT where a signal has stopped the process: it could not be told of any other.
+    pub(crate) fn end_group_stop(&mut self) {
+        if let Some(process) = &self.process
+            && process.threads.values().any(|state| state.group_stop)
+        {
+            self.os.signal(process.pid, Signal(libc::SIGCONT));
+        }
+    }
+
     /// Lets a thread stay in its process's group-stop. False: there is none.
     pub(crate) fn stay_stopped(&mut self, thread: ThreadId) -> bool {
         // A call of ours runs all the same.

@@ -2,6 +2,7 @@
 
 mod guardian;
 mod launch;
+mod output;
 mod procfs;
 mod ptrace;
 mod refusal;
@@ -19,6 +20,7 @@ use crate::error::Error;
 use crate::event::{OutputStream, Signal, SignalInfo, ThreadId};
 use dwarf::LoadAddr;
 use guardian::Guardian;
+use output::Outputs;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -56,7 +58,7 @@ pub struct LinuxBackend {
     /// Only for processes that outlive us.
     guardian: Option<Guardian>,
     guarded: bool,
-    outputs: [Option<File>; 2],
+    outputs: Outputs,
     thread_bound: std::marker::PhantomData<*const ()>,
 }
 
@@ -92,7 +94,7 @@ impl LinuxBackend {
             memory: None,
             guardian: None,
             guarded: false,
-            outputs: [None, None],
+            outputs: Outputs::default(),
             thread_bound: std::marker::PhantomData,
         })
     }
@@ -127,7 +129,7 @@ impl Backend for LinuxBackend {
     fn launch(&mut self, launch: &Launch) -> Result<i32, Error> {
         let started = launch::start(launch)?;
         self.guarded = false;
-        self.outputs = started.outputs.map(|output| output.map(File::from));
+        self.outputs = Outputs::new(started.outputs.map(|output| output.map(File::from)));
         self.open_memory(started.pid)?;
         Ok(started.pid)
     }
@@ -199,8 +201,8 @@ impl Backend for LinuxBackend {
         descriptors[0].fd = self.signals.as_raw_fd();
         descriptors[1].fd = self.event.as_raw_fd();
         if output {
-            for (slot, file) in descriptors[2..].iter_mut().zip(&self.outputs) {
-                slot.fd = file.as_ref().map_or(-1, AsRawFd::as_raw_fd);
+            for (slot, output) in descriptors[2..].iter_mut().zip(self.outputs.descriptors()) {
+                slot.fd = output.unwrap_or(-1);
             }
         }
         let timeout = deadline.map(|deadline| {
@@ -412,29 +414,10 @@ impl Backend for LinuxBackend {
     }
 
     fn read_output(&mut self) -> Option<(OutputStream, Vec<u8>)> {
-        let mut buffer = [0; 1 << 16];
-        for (index, stream) in [OutputStream::Stdout, OutputStream::Stderr]
-            .into_iter()
-            .enumerate()
-        {
-            let Some(file) = &self.outputs[index] else {
-                continue;
-            };
-            match (&*file).read(&mut buffer) {
-                Ok(count) if count > 0 => return Some((stream, buffer[..count].to_vec())),
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-                    ) => {}
-                // End of file; EIO is a terminal's way to say that all writers are gone.
-                Ok(_) | Err(_) => self.outputs[index] = None,
-            }
-        }
-        None
+        self.outputs.read()
     }
 
     fn output_open(&self) -> bool {
-        self.outputs.iter().any(Option::is_some)
+        self.outputs.is_open()
     }
 }

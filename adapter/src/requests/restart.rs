@@ -1,0 +1,64 @@
+//! The debuggee once more, breakpoints as they are.
+
+use crate::error::RequestError;
+use crate::events;
+use crate::protocol::{Capabilities, RestartArguments};
+use crate::requests::launch::{AttachRequest, LaunchRequest};
+use crate::routes::{Answer, Request, When};
+use crate::session::Session;
+use crate::startup;
+
+/// Ends the program and starts it again, or lets go of it and attaches again; the settings are
+/// the client's newest, or those it began with.
+pub enum Restart {}
+
+impl Request for Restart {
+    const COMMAND: &'static str = "restart";
+    const WHEN: When = When::Always;
+    const ANSWER: Answer = Answer::AfterConfiguration;
+    type Arguments = RestartArguments;
+    type Body = ();
+
+    fn advertise(capabilities: &mut Capabilities) {
+        capabilities.supports_restart_request = true;
+    }
+
+    fn handle(session: &mut Session, arguments: RestartArguments) -> Result<(), RequestError> {
+        if !session.startup.has_begun() {
+            return Err(RequestError::NoProcess(
+                "there is no program yet; send launch or attach first",
+            ));
+        }
+        let settings = match arguments.arguments {
+            Some(settings) => settings,
+            None => session.startup.settings.clone(),
+        };
+        // Mistakes in the settings cost nothing.
+        if session.startup.was_attached() {
+            let request = AttachRequest::read(session, settings)?;
+            end_former(session, false);
+            started(request.carry_out(session), session)
+        } else {
+            let request = LaunchRequest::read(session, settings)?;
+            end_former(session, true);
+            started(request.carry_out(session), session)
+        }
+    }
+}
+
+/// The process before is no more, or none of ours; the session is as before it.
+fn end_former(session: &mut Session, kill: bool) {
+    // Whoever still waits for the start has it.
+    startup::answer(session);
+    session.let_go(Some(kill));
+    events::forget_process(session);
+    session.startup.begin_again();
+}
+
+/// Without a program there is nothing more to come.
+fn started(result: Result<(), RequestError>, session: &mut Session) -> Result<(), RequestError> {
+    if result.is_err() {
+        session.event("terminated", &());
+    }
+    result
+}

@@ -1,0 +1,121 @@
+//! What the debuggee writes to its captured descriptors: read by us, and by a small process that
+//! throws it away when we go and the debuggee (or a child that it left) lives on. It would die of
+//! SIGPIPE otherwise, or wait for ever for somebody to read.
+
+use crate::event::OutputStream;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, RawFd};
+
+/// Our ends of stdout and stderr, as long as anybody may write to them.
+#[derive(Default)]
+pub struct Outputs([Option<File>; 2]);
+
+impl Outputs {
+    /// Of these descriptors, which do not block.
+    pub fn new(files: [Option<File>; 2]) -> Self {
+        Self(files)
+    }
+
+    /// What to wait for.
+    pub fn descriptors(&self) -> [Option<RawFd>; 2] {
+        [0, 1].map(|index| self.0[index].as_ref().map(AsRawFd::as_raw_fd))
+    }
+
+    /// Whether anybody may still write.
+    pub fn is_open(&self) -> bool {
+        self.0.iter().any(Option::is_some)
+    }
+
+    /// Reads what was written, if anything: never waits.
+    pub fn read(&mut self) -> Option<(OutputStream, Vec<u8>)> {
+        let mut buffer = [0; 1 << 16];
+        let streams = [OutputStream::Stdout, OutputStream::Stderr];
+        for (slot, stream) in self.0.iter_mut().zip(streams) {
+            let Some(file) = slot else {
+                continue;
+            };
+            match file.read(&mut buffer) {
+                Ok(count) if count > 0 => return Some((stream, buffer[..count].to_vec())),
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                    ) => {}
+                // End of file; EIO is a terminal's way to say that all writers are gone.
+                Ok(_) | Err(_) => *slot = None,
+            }
+        }
+        None
+    }
+}
+
+impl Drop for Outputs {
+    fn drop(&mut self) {
+        // Most often everybody is gone, which only reading tells.
+        const MOST: usize = 64;
+        for _ in 0..MOST {
+            if self.read().is_none() {
+                break;
+            }
+        }
+        if !self.is_open() {
+            return;
+        }
+        let [stdout, stderr] = self.descriptors().map(|it| it.unwrap_or(-1));
+        // SAFETY: the child makes system calls only, on memory of its own.
+        unsafe {
+            if libc::fork() == 0 {
+                drain(stdout, stderr);
+            }
+        }
+    }
+}
+
+/// The life of the process that throws away what comes, until nobody can write any more.
+///
+/// # Safety
+/// To be called in a forked child only.
+unsafe fn drain(stdout: RawFd, stderr: RawFd) -> ! {
+    // SAFETY: system calls on live local memory; the descriptors are this process's own.
+    unsafe {
+        libc::setsid();
+        libc::prctl(libc::PR_SET_NAME, c"stillpoint-sink".as_ptr());
+        let mut none = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+        // Whoever waits for the end of our pipes and sockets must not wait for this process.
+        let mut kept = [stdout, stderr];
+        kept.sort_unstable();
+        let mut from = 0;
+        for descriptor in kept {
+            if descriptor >= 0 {
+                if descriptor as u32 > from {
+                    libc::syscall(libc::SYS_close_range, from, descriptor as u32 - 1, 0);
+                }
+                from = descriptor as u32 + 1;
+            }
+        }
+        libc::syscall(libc::SYS_close_range, from, u32::MAX, 0);
+        let mut polled = [stdout, stderr].map(|fd| libc::pollfd {
+            fd,
+            events: libc::POLLIN,
+            revents: 0,
+        });
+        let mut buffer = [0_u8; 4096];
+        while polled.iter().any(|it| it.fd >= 0) {
+            libc::poll(polled.as_mut_ptr(), 2, -1);
+            for slot in &mut polled {
+                if slot.fd < 0 || slot.revents == 0 {
+                    continue;
+                }
+                let count = libc::read(slot.fd, buffer.as_mut_ptr().cast(), buffer.len());
+                let again = count < 0 && *libc::__errno_location() == libc::EAGAIN;
+                if count <= 0 && !again {
+                    slot.fd = -1;
+                }
+            }
+        }
+        libc::_exit(0)
+    }
+}
