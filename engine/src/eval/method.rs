@@ -3,7 +3,7 @@
 
 use super::arith;
 use super::convert;
-use super::run::{DEREFERENCES, Run, same_key};
+use super::run::{DEREFERENCES, Key, Run};
 use crate::error::Error;
 use crate::value::place::Bytes;
 use crate::value::scalar::{Int, Number, Scalar, ScalarKind};
@@ -252,11 +252,12 @@ impl Run<'_> {
             ("at" | "get", [index]) => Some(nth(self.place_in(index, len)?)),
             ("data" | "as_ptr", []) => Some(Value::pointer_to(element, at)),
             ("contains", [wanted]) => {
+                let wanted = Key::of(target, wanted);
                 for index in 0..len.min(SEARCHED) {
                     if index % 1024 == 0 && target.cancelled() {
                         return Err(Error::Cancelled);
                     }
-                    if same_key(target, &nth(index), wanted) {
+                    if wanted.is(target, &nth(index)) {
                         return Ok(self.truth_value(true));
                     }
                 }
@@ -340,11 +341,13 @@ impl Run<'_> {
             ("contains_key" | "contains" | "count", [wanted])
                 if all.kind == CollectionKind::Map =>
             {
-                let fits = |have: &Value| same_key(target, have, wanted);
+                let wanted = Key::of(target, wanted);
+                let fits = |have: &Value| wanted.is(target, have);
                 counted(all.find(target, fits)?.is_some())
             }
             ("at" | "get", [wanted]) if all.kind == CollectionKind::Map => {
-                let fits = |have: &Value| same_key(target, have, wanted);
+                let wanted = Key::of(target, wanted);
+                let fits = |have: &Value| wanted.is(target, have);
                 match all.find(target, fits)? {
                     Some(found) => Some(found),
                     None => return Err(Error::eval("there is no such key")),
@@ -352,7 +355,8 @@ impl Run<'_> {
             }
             ("contains" | "count", [wanted]) => {
                 let (items, _) = all.items(target, 0..all.len.min(SEARCHED))?;
-                counted(items.iter().any(|it| same_key(target, &it.value, wanted)))
+                let wanted = Key::of(target, wanted);
+                counted(items.iter().any(|it| wanted.is(target, &it.value)))
             }
             ("at" | "get", [index]) => Some(nth(self.place_in(index, all.reach())?)?),
             _ => None,

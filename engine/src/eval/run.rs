@@ -413,7 +413,8 @@ impl<'a> Run<'a> {
                     continue;
                 }
                 Some(View::Collection(map)) if map.kind == CollectionKind::Map => {
-                    let is_it = |have: &Value| same_key(target, have, key);
+                    let key = Key::of(target, key);
+                    let is_it = |have: &Value| key.is(target, have);
                     return match map.find(target, is_it)? {
                         Some(found) => Ok(Some(found)),
                         None => Err(Error::eval("there is no such key")),
@@ -558,20 +559,38 @@ pub(super) fn inner(mut node: &Node) -> &Node {
     node
 }
 
-/// Whether a key of a map is the one that was written: the same text, or the same number.
-pub(super) fn same_key(target: &dyn Target, have: &Value, wanted: &Value) -> bool {
-    let text = |value| convert::string(target, value).ok().flatten();
-    if let (Some(have), Some(wanted)) = (text(have), text(wanted)) {
-        return have == wanted;
+/// What elements and keys are compared with, read once.
+pub(super) struct Key {
+    text: Option<Vec<u8>>,
+    number: Option<Operand>,
+}
+
+impl Key {
+    pub(super) fn of(target: &dyn Target, wanted: &Value) -> Key {
+        Key {
+            text: convert::string(target, wanted).ok().flatten(),
+            number: convert::operand(target, wanted).ok(),
+        }
     }
-    let number = |value| convert::operand(target, value);
-    let (Ok(have), Ok(wanted)) = (number(have), number(wanted)) else {
-        return false;
-    };
-    // By their numbers: a literal's type need not be the key's.
-    arith::binary(Binary::Eq, have, wanted, Language::C)
-        .and_then(|same| same.raw(target).map_err(|error| error.to_string()))
-        .is_ok_and(|same| same == 1)
+
+    /// Whether a value is the one that was written: the same text, or the same number.
+    pub(super) fn is(&self, target: &dyn Target, have: &Value) -> bool {
+        if let Some(wanted) = &self.text
+            && let Ok(Some(have)) = convert::string(target, have)
+        {
+            return have == *wanted;
+        }
+        let Some(wanted) = self.number else {
+            return false;
+        };
+        let Ok(have) = convert::operand(target, have) else {
+            return false;
+        };
+        // By their numbers: a literal's type need not be the key's.
+        arith::binary(Binary::Eq, have, wanted, Language::C)
+            .and_then(|same| same.raw(target).map_err(|error| error.to_string()))
+            .is_ok_and(|same| same == 1)
+    }
 }
 
 fn is_flexible(node: &Node) -> bool {

@@ -6,6 +6,7 @@ mod cpp_std;
 mod expressions;
 mod harness;
 mod noise;
+mod random;
 mod rust;
 mod rust_state;
 mod rust_std;

@@ -6,11 +6,12 @@ use crate::value::{Limits, Place, RegisterPlace, Target, Value, Which, children,
 use dwarf::{Language, LoadAddr, LoadBias, Memory, Module, ModuleMap, Unreadable};
 use std::sync::Arc;
 
-struct Noise<'a> {
-    program: &'a Program,
-    seed: u64,
+/// A program whose memory means nothing.
+pub struct Noise<'a> {
+    pub program: &'a Program,
+    pub seed: u64,
     /// The program's own bytes, with a wrong word here and there.
-    nearly_right: bool,
+    pub nearly_right: bool,
 }
 
 impl Memory for Noise<'_> {
