@@ -103,7 +103,7 @@ impl Request for Scopes {
     ) -> Result<ScopesResponse, RequestError> {
         let frame = session.handles.frame(arguments.frame_id)?;
         let has_globals = session.debugger.has_globals(frame);
-        let has_returned = session.debugger.returned(frame).is_some();
+        let has_returned = session.debugger.has_returned(frame);
         let mut scope = |name, presentation_hint, kind| Scope {
             name,
             presentation_hint,

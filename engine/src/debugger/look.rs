@@ -1,11 +1,12 @@
 //! Looking at a stopped process: stacks, variables, registers, expressions.
 
 use super::{Debugger, RegisterGroup};
-use crate::arch::sysv;
+use crate::arch::sysv::{self, Passing};
 use crate::call::Replay;
 use crate::error::Error;
 use crate::eval::{Completion, EvalContext, Expression, Purpose};
 use crate::event::ThreadId;
+use crate::plan::Returning;
 use crate::stack::{FrameKey, Stack};
 use crate::value::scalar::NumberFormat;
 use crate::value::{Child, Limits, Named, Place, Presentation, Ty, Value, Which};
@@ -66,18 +67,27 @@ impl Debugger {
             .unwrap_or(false)
     }
 
+    /// Whether there is a value for [`Debugger::returned`]; nothing is read of it.
+    pub fn has_returned(&self, frame: FrameKey) -> bool {
+        self.returned_from(frame).is_some_and(|(function, ty)| {
+            let language = function.function.language;
+            !matches!(sysv::passing(&ty, language, true), Passing::Unknown)
+        })
+    }
+
+    /// The function that was just stepped out of into a frame, and what it returns.
+    fn returned_from(&self, frame: FrameKey) -> Option<(Returning, Ty)> {
+        let (thread, function) = self.returned.clone()?;
+        let ty = function.function.return_type?;
+        let ty = Ty::dwarf(&function.module, function.bias, ty);
+        (frame.level == 0 && frame.thread == thread).then_some((function, ty))
+    }
+
     /// What the function returned that was just stepped out of into this frame, under the
     /// function's name.
     pub fn returned(&mut self, frame: FrameKey) -> Option<Named> {
-        let (thread, function) = self.returned.clone()?;
-        if frame.level != 0 || frame.thread != thread {
-            return None;
-        }
-        let ty = Ty::dwarf(
-            &function.module,
-            function.bias,
-            function.function.return_type?,
-        );
+        let (function, ty) = self.returned_from(frame)?;
+        let thread = frame.thread;
         let (_, registers) = self.innermost(thread).ok()?;
         let st0 = || self.os.st0(thread);
         let value = sysv::returned(&ty, function.function.language, &registers, &st0)?;
