@@ -37,6 +37,8 @@ pub struct LaunchSettings {
     pub symbol_cache: SymbolCache,
     /// How long a call in an expression may take, in seconds.
     call_timeout: Option<f64>,
+    /// Each thread stops by itself.
+    pub non_stop: bool,
     /// Fetch debug info that is not on this machine.
     pub debuginfod: bool,
 }
@@ -45,6 +47,8 @@ pub struct LaunchSettings {
 #[derive(Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AttachSettings {
+    /// Each thread stops by itself.
+    pub non_stop: bool,
     #[serde(alias = "processId")]
     pid: Option<i64>,
     #[serde(alias = "processName")]
@@ -279,6 +283,7 @@ impl LaunchSettings {
         "noDebug",
         "symbolCache",
         "callTimeout",
+        "nonStop",
         "debuginfod",
     ];
 
@@ -457,6 +462,7 @@ impl AttachSettings {
         "stopOnEntry",
         "symbolCache",
         "callTimeout",
+        "nonStop",
         "debuginfod",
         "terminateDebuggee",
         "terminateTimeout",

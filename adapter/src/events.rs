@@ -249,7 +249,7 @@ fn stopped(session: &mut Session, stop: Stop) {
             thread_id: stop.thread.0.into(),
             preserve_focus_hint: false,
             text,
-            all_threads_stopped: true,
+            all_threads_stopped: stop.all,
             hit_breakpoint_ids: ids.into_iter().map(|id| id.0).collect(),
         },
     );

@@ -3,7 +3,7 @@
 
 use crate::error::RequestError;
 use engine::value::scalar::NumberFormat;
-use engine::{FrameKey, RegisterGroup, SourceLocation, Value};
+use engine::{FrameKey, RegisterGroup, SourceLocation, ThreadId, Value};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -27,6 +27,19 @@ pub enum Container {
         /// Which of its indexed children.
         range: Range<u64>,
     },
+}
+
+impl Container {
+    /// The frame it was found in.
+    fn frame(&self) -> Option<FrameKey> {
+        match self {
+            Self::Locals(frame)
+            | Self::Returned(frame)
+            | Self::Globals(frame)
+            | Self::Registers(frame, _) => Some(*frame),
+            Self::Value(of) | Self::Bucket { of, .. } => of.frame,
+        }
+    }
 }
 
 /// A value that can be opened.
@@ -63,7 +76,8 @@ pub enum ScopeKind {
 #[derive(Debug)]
 struct Table<T> {
     first: i32,
-    items: Vec<T>,
+    /// `None`: forgotten before the others.
+    items: Vec<Option<T>>,
 }
 
 impl<T> Default for Table<T> {
@@ -89,21 +103,33 @@ impl<T> Table<T> {
         if id < self.first {
             *self = Self::default();
         }
-        self.items.push(item);
+        self.items.push(Some(item));
         id
     }
 
     fn get(&self, id: i64, what: &str) -> Result<&T, RequestError> {
         let index = id.saturating_sub(i64::from(self.first));
-        if (1..i64::from(self.first)).contains(&id) {
-            return Err(RequestError::StaleId(format!(
-                "{what} {id} is from an earlier stop, or from before more debug info was found"
-            )));
-        }
-        usize::try_from(index)
+        let item = usize::try_from(index)
             .ok()
-            .and_then(|index| self.items.get(index))
-            .ok_or_else(|| RequestError::StaleId(format!("there is no {what} {id}")))
+            .and_then(|index| self.items.get(index));
+        match item {
+            Some(Some(item)) => Ok(item),
+            None if !(1..i64::from(self.first)).contains(&id) => {
+                Err(RequestError::StaleId(format!("there is no {what} {id}")))
+            }
+            _ => Err(RequestError::StaleId(format!(
+                "{what} {id} is from an earlier stop, or from before more debug info was found"
+            ))),
+        }
+    }
+
+    fn forget(&mut self, is_old: impl Fn(&T) -> bool) {
+        for item in &mut self.items {
+            item.take_if(|item| is_old(item));
+        }
+        if self.items.iter().all(Option::is_none) {
+            self.clear();
+        }
     }
 
     fn clear(&mut self) {
@@ -130,6 +156,15 @@ impl Handles {
         self.containers.clear();
         self.scope_ids.clear();
         self.places.clear();
+    }
+
+    /// Forgets what is a thread's: it runs on, others do not.
+    pub fn forget(&mut self, thread: ThreadId) {
+        self.frames.forget(|key| key.thread == thread);
+        self.frame_ids.retain(|key, _| key.thread != thread);
+        self.containers
+            .forget(|container| container.frame().is_some_and(|key| key.thread == thread));
+        self.scope_ids.retain(|(key, _), _| key.thread != thread);
     }
 
     /// A frame's number, the same one each time.
@@ -194,7 +229,6 @@ impl Handles {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::ThreadId;
 
     fn key(level: usize) -> FrameKey {
         FrameKey {
@@ -222,6 +256,24 @@ mod tests {
         assert!(handles.frame(-5).is_err());
         assert!(handles.frame(i64::MIN).is_err());
         assert!(handles.frame(i64::MAX).is_err());
+    }
+
+    #[test]
+    fn a_thread_that_runs_on_takes_its_ids_with_it_and_leaves_the_others() {
+        let mut handles = Handles::default();
+        let other = FrameKey {
+            thread: ThreadId(8),
+            level: 0,
+        };
+        let (ours, theirs) = (handles.frame_id(key(0)), handles.frame_id(other));
+        let scope = handles.scope_id(key(0), ScopeKind::Locals);
+        let kept = handles.scope_id(other, ScopeKind::Locals);
+        handles.forget(ThreadId(7));
+        assert!(handles.frame(ours).is_err() && handles.container(scope).is_err());
+        assert_eq!(handles.frame(theirs).unwrap(), other);
+        assert!(handles.container(kept).is_ok());
+        assert_ne!(handles.frame_id(key(0)), ours);
+        assert_eq!(handles.frame_id(other), theirs);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::routes::{self, Answer, Handled, Request as _, Route, When};
 use crate::server::{CancelFlag, Inbound, Inbox, Outbox};
 use crate::source_map::{self, Sources};
 use crate::startup::{self, Startup};
-use engine::{Debugger, ExitStatus, State, Wait};
+use engine::{Debugger, ExitStatus, State, ThreadId, Wait};
 use serde::Serialize;
 use serde_json::Value;
 use std::any::Any;
@@ -277,6 +277,7 @@ impl Session {
                 Ok(())
             }
             (When::Stopped, State::Stopped) => Ok(()),
+            (When::Stopped, State::Running) if self.debugger.shows_a_stop() => Ok(()),
             (_, State::NoProcess) => Err(RequestError::NoProcess(
                 "there is no program yet; send launch or attach first",
             )),
@@ -291,6 +292,15 @@ impl Session {
     /// Where the session stands, for the client.
     pub fn state(&self) -> State {
         self.startup.state_before().unwrap_or(self.debugger.state())
+    }
+
+    /// A thread runs on, and in all-stop mode all others with it.
+    pub fn runs_on(&mut self, thread: ThreadId) {
+        if self.debugger.is_non_stop() {
+            self.handles.forget(thread);
+        } else {
+            self.handles.clear();
+        }
     }
 
     /// Whether the client has cancelled the request that is being carried out.

@@ -4,7 +4,7 @@
 
 use crate::arch::sysv::{self, Class, Part};
 use crate::breakpoint::site::Owner;
-use crate::debugger::{Debugger, State};
+use crate::debugger::Debugger;
 use crate::error::Error;
 use crate::eval::{Call, How};
 use crate::event::{Event, Signal, ThreadId};
@@ -204,6 +204,7 @@ impl Debugger {
         if let Some(state) = self.thread_mut(thread) {
             passed = state.passed.take();
             signal = std::mem::take(&mut state.signal);
+            state.held = false;
         }
         self.call = Some(Active {
             thread,
@@ -396,7 +397,9 @@ impl Debugger {
         if !restored {
             tracing::error!(%thread, "the registers cannot be restored after a call");
         }
+        let alone = self.non_stop;
         if let Some(state) = self.thread_mut(thread) {
+            state.held = alone;
             state.passed = call.passed;
             // A signal that came meanwhile is kept, unless one waited before.
             if call.signal.0 != 0 {
@@ -405,7 +408,7 @@ impl Debugger {
         }
         self.answer(&call.span, value);
         let outlives = self.process.as_ref().is_some_and(|it| !it.launched);
-        if outlives && self.state() == State::Stopped {
+        if outlives && self.is_shown(thread) {
             self.park_all();
         }
     }

@@ -57,7 +57,7 @@ pub enum Event {
     },
     /// A remark for the user's console; ends with a newline.
     Note(String),
-    /// All threads are stopped.
+    /// All threads are stopped, or in non-stop mode one.
     Stopped(Stop),
     /// The process replaced its program (`execve`); modules and threads were announced anew.
     Exec,
@@ -74,11 +74,13 @@ pub enum OutputStream {
     Stderr,
 }
 
-/// Why all threads are stopped.
+/// A stop that is shown.
 #[derive(Clone, Debug)]
 pub struct Stop {
     /// The thread that caused it.
     pub thread: ThreadId,
+    /// Whether all others are stopped with it.
+    pub all: bool,
     /// Why.
     pub reason: StopReason,
 }

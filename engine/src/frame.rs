@@ -52,7 +52,7 @@ impl Debugger {
         key: FrameKey,
         use_it: impl FnOnce(&mut FrameScope<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        if self.state() == crate::debugger::State::Running {
+        if !self.is_shown(key.thread) {
             let (address, registers) = self.innermost(key.thread)?;
             let mut frame = self.physical_frame(address, registers, 0);
             frame.cfa = self.caller_of(&frame).ok().map(|unwound| unwound.cfa);

@@ -2,6 +2,7 @@
 
 use crate::event::Signal;
 use crate::os::{RegisterSet, WaitStatus};
+use crate::plan::{Returning, Stepping};
 use dwarf::LoadAddr;
 
 /// A thread.
@@ -9,6 +10,10 @@ use dwarf::LoadAddr;
 pub struct Thread {
     /// It waits for us to let it go on.
     pub stopped: bool,
+    /// It is stopped for the client, and stays so while others run.
+    pub held: bool,
+    /// The client wants it stopped.
+    pub pausing: bool,
     /// It is stopped with a SIGTRAP, which it would be told of if we let go of it.
     pub trapped: bool,
     /// We asked it to stop and have not seen it do so.
@@ -26,6 +31,12 @@ pub struct Thread {
     /// The whole process was stopped by a signal (group-stop) when this one was last heard of:
     /// it stays so until SIGCONT ends that.
     pub group_stop: bool,
+    /// Inlined calls at its very place that are not shown as entered.
+    pub hidden: usize,
+    /// The function that it has just been stepped out of.
+    pub returned: Option<Returning>,
+    /// The step under way.
+    pub step: Option<Stepping>,
     /// Its birth was announced.
     pub announced: bool,
 }

@@ -136,6 +136,14 @@ fn drop_hint(key: &str, _value: &Value) -> Mended {
 #[derive(Deserialize, Debug, Default)]
 pub struct NoArguments {}
 
+/// The thread that a request is about; 0 is none, and what clients without threads send.
+#[derive(Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ThreadArguments {
+    /// The thread.
+    pub thread_id: i64,
+}
+
 /// Settings of a launch or attach, read by `config`.
 #[derive(Deserialize, Clone, Debug, Default)]
 #[serde(transparent)]

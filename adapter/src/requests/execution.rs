@@ -3,44 +3,54 @@
 use crate::debuginfod;
 use crate::error::RequestError;
 use crate::protocol::{
-    Capabilities, ContinueResponse, NextArguments, NoArguments, StepInArguments, StepOutArguments,
-    SteppingGranularity,
+    Capabilities, ContinueResponse, NextArguments, StepInArguments, StepOutArguments,
+    SteppingGranularity, ThreadArguments,
 };
 use crate::routes::{Request, When};
 use crate::session::Session;
 use engine::{Granularity, State, StepKind, ThreadId};
 
-/// Lets everything run, whichever thread was named.
+/// Lets everything run, whichever thread was named; in non-stop mode that one.
 pub enum Continue {}
 
 impl Request for Continue {
     const COMMAND: &'static str = "continue";
-    type Arguments = NoArguments;
+    type Arguments = ThreadArguments;
     type Body = ContinueResponse;
 
-    fn handle(session: &mut Session, _: NoArguments) -> Result<ContinueResponse, RequestError> {
+    fn handle(
+        session: &mut Session,
+        arguments: ThreadArguments,
+    ) -> Result<ContinueResponse, RequestError> {
         debuginfod::before_going_on(session);
-        session.debugger.resume()?;
-        session.handles.clear();
+        let thread = thread_id(arguments.thread_id)?;
+        let all_threads_continued = session.debugger.resume(thread)?;
+        match all_threads_continued {
+            true => session.handles.clear(),
+            false => session.runs_on(thread),
+        }
         Ok(ContinueResponse {
-            all_threads_continued: true,
+            all_threads_continued,
         })
     }
 }
 
-/// Stops everything, whichever thread was named.
+/// Stops everything, whichever thread was named; in non-stop mode that one.
 pub enum Pause {}
 
 impl Request for Pause {
     const COMMAND: &'static str = "pause";
     const WHEN: When = When::Process;
-    type Arguments = NoArguments;
+    type Arguments = ThreadArguments;
     type Body = ();
 
-    fn handle(session: &mut Session, _: NoArguments) -> Result<(), RequestError> {
+    fn handle(session: &mut Session, arguments: ThreadArguments) -> Result<(), RequestError> {
         match session.state() {
             State::Held => session.startup.stop_on_entry = true,
-            _ => session.debugger.interrupt()?,
+            _ => {
+                let thread = thread_id(arguments.thread_id)?;
+                session.debugger.interrupt(thread)?;
+            }
         }
         Ok(())
     }
@@ -59,10 +69,9 @@ fn step(
         }
     };
     debuginfod::before_going_on(session);
-    session
-        .debugger
-        .step(thread_id(thread)?, kind, granularity)?;
-    session.handles.clear();
+    let thread = thread_id(thread)?;
+    session.debugger.step(thread, kind, granularity)?;
+    session.runs_on(thread);
     Ok(())
 }
 

@@ -69,6 +69,7 @@ impl LaunchRequest {
         session.debuginfod = Debuginfod::new(settings.debuginfod && !settings.no_debug);
         session.startup.terminate_debuggee = settings.terminate_debuggee;
         session.startup.terminate_limit = settings.terminate_limit();
+        session.debugger.set_non_stop(settings.non_stop);
         if let Some(limit) = settings.call_limit() {
             session.debugger.set_call_limit(limit);
         }
@@ -189,6 +190,7 @@ impl AttachRequest {
     /// Takes hold of the process, or begins to wait for it.
     pub(super) fn carry_out(self, session: &mut Session) -> Result<(), RequestError> {
         let settings = self.settings;
+        session.debugger.set_non_stop(settings.non_stop);
         if let Some(limit) = settings.call_limit() {
             session.debugger.set_call_limit(limit);
         }

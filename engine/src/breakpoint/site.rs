@@ -2,6 +2,7 @@
 
 use super::BreakpointId;
 use crate::arch::x86_64::BREAKPOINT;
+use crate::event::ThreadId;
 use crate::os::Backend;
 use dwarf::LoadAddr;
 use smallvec::SmallVec;
@@ -15,8 +16,8 @@ pub enum Owner {
     User(BreakpointId),
     /// The dynamic loader tells of a changed list of images here.
     Loader,
-    /// A step is waiting for its thread here.
-    Step,
+    /// A step is waiting for this thread here.
+    Step(ThreadId),
     /// A call of ours ends here.
     Call,
 }

@@ -77,10 +77,11 @@ impl Debugger {
 
     /// The function that was just stepped out of into a frame, and what it returns.
     fn returned_from(&self, frame: FrameKey) -> Option<(Returning, Ty)> {
-        let (thread, function) = self.returned.clone()?;
+        let threads = &self.process.as_ref()?.threads;
+        let function = threads.get(&frame.thread)?.returned.clone()?;
         let ty = function.function.return_type?;
         let ty = Ty::dwarf(&function.module, function.bias, ty);
-        (frame.level == 0 && frame.thread == thread).then_some((function, ty))
+        (frame.level == 0).then_some((function, ty))
     }
 
     /// What the function returned that was just stepped out of into this frame, under the

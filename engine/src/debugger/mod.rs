@@ -20,7 +20,6 @@ use crate::indexer::Indexer;
 use crate::memory::PageCache;
 use crate::modules::Modules;
 use crate::os::{Backend, Ready, Waker};
-use crate::plan::Returning;
 use crate::process::{Awaited, Process};
 use crate::stack::{TailCalls, ThreadStack};
 use crate::value::Value;
@@ -48,10 +47,6 @@ pub struct Debugger {
     pub(crate) events: VecDeque<Event>,
     pub(crate) pages: PageCache,
     pub(crate) stacks: FxHashMap<ThreadId, ThreadStack>,
-    /// Inlined calls at the stopped thread's very place that are not shown as entered.
-    pub(crate) hidden: Option<(ThreadId, usize)>,
-    /// The function that a thread has just been stepped out of.
-    pub(crate) returned: Option<(ThreadId, Returning)>,
     /// Images whose missing split units were told of.
     pub(crate) told_of_units: HashSet<ModuleId>,
     /// Why stacks ended early, as far as it was told.
@@ -61,6 +56,8 @@ pub struct Debugger {
     /// The call under way.
     pub(crate) call: Option<crate::call::Active>,
     pub(crate) call_limit: Duration,
+    /// Each thread stops by itself, while the others run.
+    pub(crate) non_stop: bool,
     pub(crate) replay: RefCell<crate::call::Replay>,
     pub(crate) cancel: Option<Arc<AtomicBool>>,
     pub(crate) output_held: bool,
@@ -108,13 +105,12 @@ impl Debugger {
             events: VecDeque::new(),
             pages: PageCache::default(),
             stacks: FxHashMap::default(),
-            hidden: None,
-            returned: None,
             told_of_units: HashSet::new(),
             told_of_stacks: HashSet::new(),
             results: Vec::new(),
             call: None,
             call_limit: crate::call::PATIENCE,
+            non_stop: false,
             replay: RefCell::default(),
             cancel: None,
             output_held: false,
@@ -327,11 +323,21 @@ impl Debugger {
             State::NoProcess | State::Ended => return Err(Error::NoProcess),
             State::Running | State::Stopped => return Err(Error::AlreadyStarted),
         }
-        if stop {
-            let thread = self.current_thread().ok_or(Error::NoProcess)?;
-            self.report(thread, StopReason::Entry);
-        } else {
-            self.go_on_all();
+        let process = self.process.as_ref().ok_or(Error::NoProcess)?;
+        let current = process.current;
+        let others = process.threads.iter();
+        let others: Vec<ThreadId> = others
+            .filter(|(thread, state)| **thread != current && state.stopped)
+            .map(|(thread, _)| *thread)
+            .collect();
+        match (stop, self.non_stop) {
+            (false, _) => self.go_on_all(),
+            (true, false) => self.report(current, StopReason::Entry),
+            (true, true) => {
+                for thread in others.into_iter().chain([current]) {
+                    self.report(thread, StopReason::Entry);
+                }
+            }
         }
         Ok(())
     }
@@ -514,11 +520,27 @@ impl Debugger {
 
     // ---- running
 
+    /// Whether a thread stops by itself while the others run; from then on.
+    pub fn set_non_stop(&mut self, on: bool) {
+        self.non_stop = on;
+    }
+
+    /// Whether a thread stops by itself while the others run.
+    pub fn is_non_stop(&self) -> bool {
+        self.non_stop
+    }
+
+    /// Whether there is a stopped thread to look at, others may run.
+    pub fn shows_a_stop(&self) -> bool {
+        self.current_thread().is_some()
+    }
+
     fn stopped(&self) -> Result<&Process, Error> {
         let process = self.process.as_ref().ok_or(Error::NoProcess)?;
         match process.state {
-            State::Stopped if self.call.is_some() => Err(Error::Calling),
+            State::Stopped | State::Running if self.call.is_some() => Err(Error::Calling),
             State::Stopped => Ok(process),
+            State::Running if self.current_thread().is_some() => Ok(process),
             State::Ended | State::NoProcess => Err(Error::NoProcess),
             State::Held | State::Running => Err(Error::NotStopped),
         }
@@ -526,56 +548,84 @@ impl Debugger {
 
     pub(crate) fn stopped_thread(&self, thread: ThreadId) -> Result<(), Error> {
         match self.stopped()?.threads.get(&thread) {
-            Some(state) if state.stopped => Ok(()),
-            _ => Err(Error::NoSuchThread(thread.0)),
+            Some(_) if self.is_shown(thread) => Ok(()),
+            Some(_) => Err(Error::NotStopped),
+            None => Err(Error::NoSuchThread(thread.0)),
         }
+    }
+
+    /// Whether a thread is stopped for the client, and not just on its way through.
+    pub(crate) fn is_shown(&self, thread: ThreadId) -> bool {
+        let Some(process) = &self.process else {
+            return false;
+        };
+        let all = process.state == State::Stopped;
+        let state = process.threads.get(&thread);
+        state.is_some_and(|state| state.stopped && (all || state.held))
     }
 
     /// What is only true for one stop.
     pub(crate) fn forget_stop(&mut self) {
         self.pages.clear();
         self.stacks.clear();
-        self.hidden = None;
-        self.returned = None;
+        for state in self
+            .process
+            .iter_mut()
+            .flat_map(|it| it.threads.values_mut())
+        {
+            state.hidden = 0;
+            state.returned = None;
+        }
+    }
+
+    /// What is only true for one stop of a thread.
+    pub(crate) fn forget_stop_of(&mut self, thread: ThreadId) {
+        self.pages.clear();
+        self.stacks.remove(&thread);
+        if let Some(state) = self.thread_mut(thread) {
+            state.hidden = 0;
+            state.returned = None;
+        }
     }
 
     /// Inlined calls that a thread's innermost frame does not show.
     pub(crate) fn hidden_at(&self, thread: ThreadId) -> usize {
-        match self.hidden {
-            Some((stopped, hidden)) if stopped == thread => hidden,
-            _ => 0,
-        }
+        let state = self.process.as_ref().and_then(|it| it.threads.get(&thread));
+        state.map_or(0, |state| state.hidden)
     }
 
     /// The thread of the last stop, or one that is there.
     pub(crate) fn current_thread(&self) -> Option<ThreadId> {
         let process = self.process.as_ref()?;
-        let is_stopped = |thread: &ThreadId| {
-            process
-                .threads
-                .get(thread)
-                .is_some_and(|state| state.stopped)
-        };
         Some(process.current)
-            .filter(is_stopped)
-            .or_else(|| process.threads.keys().copied().find(is_stopped))
+            .filter(|thread| self.is_shown(*thread))
+            .or_else(|| {
+                let mut threads = process.threads.keys().copied();
+                threads.find(|thread| self.is_shown(*thread))
+            })
     }
 
-    /// Lets all threads run.
+    /// Lets all threads run, or in non-stop mode the one that is named. True: all run now.
     ///
     /// # Errors
-    /// The program is not stopped.
-    pub fn resume(&mut self) -> Result<(), Error> {
-        self.stopped()?;
+    /// The program, or the thread, is not stopped.
+    pub fn resume(&mut self, thread: ThreadId) -> Result<bool, Error> {
+        let process = self.stopped()?;
+        if self.non_stop && process.threads.contains_key(&thread) {
+            self.stopped_thread(thread)?;
+            self.go_on_from(thread);
+            return Ok(!self.shows_a_stop());
+        }
         self.go_on_all();
-        Ok(())
+        Ok(true)
     }
 
-    /// Asks the program to stop; [`StopReason::Pause`] follows unless it is stopped already.
+    /// Asks the program to stop, or in non-stop mode the thread that is named;
+    /// [`StopReason::Pause`] follows unless it is stopped already.
     ///
     /// # Errors
     /// There is no process.
-    pub fn interrupt(&mut self) -> Result<(), Error> {
+    pub fn interrupt(&mut self, thread: ThreadId) -> Result<(), Error> {
         match self.state() {
             State::NoProcess | State::Ended => return Err(Error::NoProcess),
             State::Stopped | State::Held => {
@@ -591,7 +641,14 @@ impl Debugger {
         {
             return Ok(());
         }
-        self.cancel_step();
+        if self.call.is_some() {
+            self.abort_call(Error::eval("the call was interrupted"));
+        }
+        if self.non_stop {
+            self.pause_threads(thread);
+            return Ok(());
+        }
+        self.cancel_steps();
         self.set_state(State::Stopped);
         self.stop_all();
         match self.current_thread() {

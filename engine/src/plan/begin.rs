@@ -3,7 +3,7 @@
 use super::{Plan, Returning, Start, StepInstruction, StepOut, StepRange, View};
 use crate::debugger::{Debugger, Granularity, StepKind};
 use crate::error::Error;
-use crate::event::{Event, Stop, StopReason, ThreadId};
+use crate::event::{StopReason, ThreadId};
 use dwarf::LoadAddr;
 use std::sync::Arc;
 
@@ -26,10 +26,10 @@ impl Debugger {
         if hidden > 0 && kind == StepKind::Into && granularity == Granularity::Line {
             // The inlined call begins right here: it is entered without a move.
             self.forget_stop();
-            self.hidden = Some((thread, hidden - 1));
-            let reason = StopReason::Step;
-            self.events
-                .push_back(Event::Stopped(Stop { thread, reason }));
+            if let Some(state) = self.thread_mut(thread) {
+                state.hidden = hidden - 1;
+            }
+            self.tell_of_stop(thread, StopReason::Step);
             return Ok(());
         }
         let out = self.way_out(thread)?;
@@ -78,7 +78,7 @@ impl Debugger {
         let leaves = kind == StepKind::Out && start_is_outermost;
         let returning = leaves.then(|| self.returning(thread, out?.0)).flatten();
         self.begin_step(thread, plan, verdict);
-        if let Some(step) = self.stepping() {
+        if let Some(step) = self.step_of(thread) {
             step.returning = returning;
         }
         Ok(())

@@ -79,9 +79,8 @@ pub trait Plan {
     fn on_stop(&mut self, view: &View<'_>) -> Verdict;
 }
 
-/// The step under way: the thread, the plan, and where it runs to.
+/// The step of a thread: the plan, and where it runs to.
 pub struct Stepping {
-    pub thread: ThreadId,
     plan: Box<dyn Plan>,
     targets: Vec<Target>,
     /// Where a signal interrupted a single step: the handler returns here.
@@ -106,57 +105,62 @@ pub struct Returning {
 impl Debugger {
     /// Begins a step with its first verdict.
     pub(crate) fn begin_step(&mut self, thread: ThreadId, plan: Box<dyn Plan>, first: Verdict) {
-        let Some(process) = &mut self.process else {
+        let Some(state) = self.thread_mut(thread) else {
             return;
         };
-        process.stepping = Some(Stepping {
-            thread,
+        state.step = Some(Stepping {
             plan,
             targets: Vec::new(),
             interrupted_at: None,
             returning: None,
         });
         match first {
-            Verdict::RunTo(targets) => self.set_targets(targets),
-            Verdict::Abandon => self.cancel_step(),
+            Verdict::RunTo(targets) => self.set_targets(thread, targets),
+            Verdict::Abandon => self.cancel_step(thread),
             Verdict::Step | Verdict::Done { .. } => {}
         }
-        self.go_on_all();
+        self.go_on_from(thread);
     }
 
-    /// Ends the step, if there is one, and takes its traps away.
-    pub(crate) fn cancel_step(&mut self) {
-        if let Some(process) = &mut self.process
-            && process.stepping.take().is_some()
+    /// Ends a thread's step, if there is one, and takes its traps away.
+    pub(crate) fn cancel_step(&mut self, thread: ThreadId) {
+        if let Some(state) = self.thread_mut(thread)
+            && state.step.take().is_some()
         {
-            self.sites.remove_owner(Owner::Step, &*self.os);
+            self.sites.remove_owner(Owner::Step(thread), &*self.os);
         }
     }
 
-    fn set_targets(&mut self, targets: Vec<Target>) {
-        self.sites.remove_owner(Owner::Step, &*self.os);
-        for target in &targets {
-            self.sites.add(target.addr, Owner::Step, &*self.os);
+    /// Ends all steps.
+    pub(crate) fn cancel_steps(&mut self) {
+        let threads = self.process.iter().flat_map(|process| &process.threads);
+        let stepping: Vec<ThreadId> = threads
+            .filter(|(_, state)| state.step.is_some())
+            .map(|(thread, _)| *thread)
+            .collect();
+        for thread in stepping {
+            self.cancel_step(thread);
         }
-        if let Some(step) = self.stepping() {
+    }
+
+    fn set_targets(&mut self, thread: ThreadId, targets: Vec<Target>) {
+        self.sites.remove_owner(Owner::Step(thread), &*self.os);
+        for target in &targets {
+            self.sites.add(target.addr, Owner::Step(thread), &*self.os);
+        }
+        if let Some(step) = self.step_of(thread) {
             step.targets = targets;
         }
     }
 
-    fn stepping(&mut self) -> Option<&mut Stepping> {
-        self.process.as_mut()?.stepping.as_mut()
+    fn step_of(&mut self, thread: ThreadId) -> Option<&mut Stepping> {
+        self.thread_mut(thread)?.step.as_mut()
     }
 
     /// How the stepping thread goes on; all others just run.
     pub(crate) fn go_on_stepping(&mut self, thread: ThreadId) {
-        let how = match self.stepping() {
-            Some(step)
-                if step.thread == thread
-                    && step.targets.is_empty()
-                    && step.interrupted_at.is_none() =>
-            {
-                Resume::Step
-            }
+        let how = match self.step_of(thread) {
+            Some(step) if step.targets.is_empty() && step.interrupted_at.is_none() => Resume::Step,
             _ => Resume::Continue,
         };
         self.go_on(thread, how);
@@ -165,8 +169,7 @@ impl Debugger {
     /// A signal that does not stop the program arrived: its handler is no part of the step.
     pub(crate) fn signal_while_stepping(&mut self, thread: ThreadId) {
         let registers = self.registers_of(thread);
-        if let (Some(registers), Some(step)) = (registers, self.stepping())
-            && step.thread == thread
+        if let (Some(registers), Some(step)) = (registers, self.step_of(thread))
             && step.targets.is_empty()
         {
             let target = Target {
@@ -174,7 +177,7 @@ impl Debugger {
                 sp: registers.sp(),
             };
             step.interrupted_at = Some(target);
-            self.sites.add(target.addr, Owner::Step, &*self.os);
+            self.sites.add(target.addr, Owner::Step(thread), &*self.os);
             // The trap is to be hit when the handler returns here, not passed now.
             if let Some(state) = self.thread_mut(thread) {
                 state.passed = None;
@@ -185,7 +188,7 @@ impl Debugger {
 
     /// The stepping thread's single step is done.
     pub(crate) fn on_single_step(&mut self, thread: ThreadId) {
-        if self.stepping().is_none_or(|step| step.thread != thread) {
+        if self.step_of(thread).is_none() {
             // A step that was given up while it ran.
             self.go_on(thread, Resume::Continue);
             return;
@@ -199,21 +202,18 @@ impl Debugger {
         let Some(sp) = self.registers_of(thread).map(|registers| registers.sp()) else {
             return false;
         };
-        let Some(step) = self.stepping() else {
+        let Some(step) = self.step_of(thread) else {
             return false;
         };
-        if step.thread != thread {
-            return false;
-        }
         let reached = |target: &Target| target.addr == addr && sp >= target.sp;
         if step.interrupted_at.as_ref().is_some_and(reached) {
             step.interrupted_at = None;
-            self.sites.remove(addr, Owner::Step, &*self.os);
+            self.sites.remove(addr, Owner::Step(thread), &*self.os);
             self.go_on_stepping(thread);
             return true;
         }
         if step.targets.iter().any(reached) {
-            self.set_targets(Vec::new());
+            self.set_targets(thread, Vec::new());
             self.ask_plan(thread);
             return true;
         }
@@ -224,13 +224,8 @@ impl Debugger {
         let Some(registers) = self.registers_of(thread) else {
             return;
         };
-        let Some(mut step) = self
-            .process
-            .as_mut()
-            .and_then(|process| process.stepping.take())
-        else {
-            return;
-        };
+        let step = self.thread_mut(thread).and_then(|state| state.step.take());
+        let Some(mut step) = step else { return };
         let verdict = {
             let memory = self.memory();
             step.plan.on_stop(&View {
@@ -239,18 +234,18 @@ impl Debugger {
                 memory: &memory,
             })
         };
-        if let Some(process) = &mut self.process {
-            process.stepping = Some(step);
+        if let Some(state) = self.thread_mut(thread) {
+            state.step = Some(step);
         }
         tracing::trace!(%thread, pc = %registers.pc(), sp = registers.sp(), ?verdict, "plan");
         match verdict {
             Verdict::Step => self.go_on_stepping(thread),
             Verdict::RunTo(targets) => {
-                self.set_targets(targets);
+                self.set_targets(thread, targets);
                 self.go_on_stepping(thread);
             }
             Verdict::Abandon => {
-                self.cancel_step();
+                self.cancel_step(thread);
                 self.go_on(thread, Resume::Continue);
             }
             Verdict::Done { hidden } => self.step_done(thread, registers.pc(), hidden),
@@ -273,12 +268,13 @@ impl Debugger {
             self.ask_breakpoints(thread, pc, &owners)
         };
         let is_step = reason.is_none();
-        let returning = self.stepping().and_then(|step| step.returning.take());
+        let returning = self.step_of(thread).and_then(|step| step.returning.take());
         self.report(thread, reason.unwrap_or(StopReason::Step));
-        if is_step {
-            self.hidden = Some((thread, hidden));
+        if let Some(state) = self.thread_mut(thread) {
+            if is_step {
+                state.hidden = hidden;
+            }
+            state.returned = returning.filter(|it| it.at == pc);
         }
-        let returned = returning.filter(|it| it.at == pc);
-        self.returned = returned.map(|function| (thread, function));
     }
 }

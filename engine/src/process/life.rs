@@ -2,6 +2,7 @@
 //! that a process leaves behind.
 
 use super::{Child, OUTPUT_PATIENCE};
+use crate::breakpoint::site::Owner;
 use crate::debugger::{Debugger, State};
 use crate::event::{Event, ExitStatus, Signal, ThreadId};
 use crate::os::{RegisterSet, Resume, WaitStatus};
@@ -135,13 +136,12 @@ impl Debugger {
         let Some(process) = &mut self.process else {
             return;
         };
-        process.threads.remove(&thread);
-        if process
-            .stepping
-            .as_ref()
-            .is_some_and(|step| step.thread == thread)
-        {
-            self.cancel_step();
+        let stepped = process
+            .threads
+            .remove(&thread)
+            .is_some_and(|state| state.step.is_some());
+        if stepped {
+            self.sites.remove_owner(Owner::Step(thread), &*self.os);
         }
         let Some(process) = &mut self.process else {
             return;
@@ -204,7 +204,6 @@ impl Debugger {
             return;
         };
         let was_launcher = std::mem::take(&mut process.launcher);
-        process.stepping = None;
         process.loader_sites.clear();
         let gone: Vec<ThreadId> = process
             .threads

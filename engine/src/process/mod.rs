@@ -15,7 +15,6 @@ mod trap;
 use crate::debugger::{Debugger, State};
 use crate::event::{ExitStatus, Signal, StopReason, ThreadId};
 use crate::os::{Resume, WaitStatus};
-use crate::plan::Stepping;
 use crate::thread::Thread;
 use dwarf::LoadAddr;
 pub(crate) use find::Awaited;
@@ -49,8 +48,6 @@ pub struct Process {
     pub children: BTreeMap<i32, Child>,
     /// Stops of threads and children that nobody has announced yet.
     pub early: BTreeMap<ThreadId, WaitStatus>,
-    /// The step under way.
-    pub stepping: Option<Stepping>,
     /// The thread of the last stop.
     pub current: ThreadId,
     /// A launcher that has not become the program yet.
@@ -72,7 +69,6 @@ impl Process {
             threads: BTreeMap::new(),
             children: BTreeMap::new(),
             early: BTreeMap::new(),
-            stepping: None,
             current: ThreadId(pid),
             launcher: false,
             ended: None,
@@ -134,7 +130,7 @@ impl Debugger {
         if self.settle(thread, status) {
             // Settled without a need to report.
             if self.state() == State::Running {
-                self.go_on(thread, Resume::Continue);
+                self.go_on_settled(thread);
             }
             return;
         }
@@ -144,6 +140,18 @@ impl Debugger {
             return;
         }
         self.judge(thread, status);
+    }
+
+    /// A thread has nothing to report, but may be one that the client wants stopped.
+    fn go_on_settled(&mut self, thread: ThreadId) {
+        let pausing = self
+            .thread_mut(thread)
+            .is_some_and(|state| state.stopped && state.pausing);
+        if pausing {
+            self.report(thread, StopReason::Pause);
+        } else {
+            self.go_on_stepping(thread);
+        }
     }
 
     /// The bookkeeping kinds of stops, in any state. True: the thread has nothing to report

@@ -12,7 +12,7 @@ impl Debugger {
         let Some(state) = self.thread_mut(thread) else {
             return;
         };
-        if !state.stopped {
+        if !state.stopped || state.held {
             return;
         }
         if state.group_stop && self.stay_stopped(thread) {
@@ -141,15 +141,35 @@ impl Debugger {
         }
     }
 
+    /// Lets a thread go on from a stop that was shown, and in all-stop mode all others too.
+    pub(crate) fn go_on_from(&mut self, thread: ThreadId) {
+        if !self.non_stop {
+            self.go_on_all();
+            return;
+        }
+        self.forget_stop_of(thread);
+        let Some(state) = self.thread_mut(thread) else {
+            return;
+        };
+        state.held = false;
+        match state.deferred.take() {
+            Some(status) => self.judge(thread, status),
+            None => self.go_on_stepping(thread),
+        }
+    }
+
     /// Lets all stopped threads go on; deferred stops are judged first, and may stop
     /// everything again at once.
     pub(crate) fn go_on_all(&mut self) {
         self.forget_stop();
         self.set_state(State::Running);
-        let threads: Vec<ThreadId> = match &self.process {
-            Some(process) => process.threads.keys().copied().collect(),
-            None => return,
+        let Some(process) = &mut self.process else {
+            return;
         };
+        let threads: Vec<ThreadId> = process.threads.keys().copied().collect();
+        for state in process.threads.values_mut() {
+            state.held = false;
+        }
         for thread in &threads {
             let deferred = self
                 .thread_mut(*thread)

@@ -12,8 +12,12 @@ use std::time::Instant;
 impl Debugger {
     /// Stops all threads and reports why.
     pub(crate) fn report(&mut self, thread: ThreadId, reason: StopReason) {
+        if self.non_stop {
+            self.report_alone(thread, reason);
+            return;
+        }
         self.set_state(State::Stopped);
-        self.cancel_step();
+        self.cancel_steps();
         self.stop_all();
         self.forget_stop();
         // Another thread's execve may have ended this one meanwhile.
@@ -25,27 +29,75 @@ impl Debugger {
         if !self.output_held {
             self.pump_output(OUTPUT_BURST);
         }
-        // Going on from here does not hit a breakpoint that is here.
-        let pc = self.registers_of(thread).map(|registers| registers.pc());
-        if let Some(state) = self.thread_mut(thread) {
-            state.passed = pc;
-        }
-        if let (StopReason::Breakpoint(ids), Some(pc)) = (&reason, pc) {
-            self.hidden = Some((thread, self.hidden_by(ids, pc)));
-        }
-        if self
-            .process
-            .as_ref()
-            .is_some_and(|process| !process.launched)
-        {
+        self.stand(thread, &reason);
+        if self.outlives_us() {
             self.park_all();
         }
-        if let Some(process) = &mut self.process
-            && process.state == State::Stopped
-        {
+        if self.state() == State::Stopped {
+            self.tell_of_stop(thread, reason);
+        }
+    }
+
+    /// Reports why one thread is stopped; all others go on as they are.
+    fn report_alone(&mut self, thread: ThreadId, reason: StopReason) {
+        self.set_state(State::Running);
+        self.cancel_step(thread);
+        self.forget_stop_of(thread);
+        if !self.output_held {
+            self.pump_output(OUTPUT_BURST);
+        }
+        self.stand(thread, &reason);
+        if self.outlives_us() {
+            self.park(thread);
+        }
+        if let Some(state) = self.thread_mut(thread) {
+            state.held = true;
+            state.pausing = false;
+            self.tell_of_stop(thread, reason);
+        }
+    }
+
+    /// Going on from here does not hit a breakpoint that is here.
+    fn stand(&mut self, thread: ThreadId, reason: &StopReason) {
+        let pc = self.registers_of(thread).map(|registers| registers.pc());
+        let hidden = match (reason, pc) {
+            (StopReason::Breakpoint(ids), Some(pc)) => self.hidden_by(ids, pc),
+            _ => 0,
+        };
+        if let Some(state) = self.thread_mut(thread) {
+            state.passed = pc;
+            state.hidden = hidden;
+        }
+    }
+
+    pub(crate) fn tell_of_stop(&mut self, thread: ThreadId, reason: StopReason) {
+        let all = !self.non_stop;
+        if let Some(process) = &mut self.process {
             process.current = thread;
-            self.events
-                .push_back(Event::Stopped(Stop { thread, reason }));
+            self.events.push_back(Event::Stopped(Stop {
+                thread,
+                reason,
+                all,
+            }));
+        }
+    }
+
+    fn outlives_us(&self) -> bool {
+        self.process.as_ref().is_some_and(|it| !it.launched)
+    }
+
+    /// Asks one thread to stop; all, if it is none of the program's.
+    pub(crate) fn pause_threads(&mut self, wanted: ThreadId) {
+        let Some(process) = &mut self.process else {
+            return;
+        };
+        let all = !process.threads.contains_key(&wanted);
+        for (thread, state) in &mut process.threads {
+            if (all || *thread == wanted) && !state.stopped {
+                state.pausing = true;
+                state.interrupted = true;
+                self.os.interrupt(*thread);
+            }
         }
     }
 
@@ -58,31 +110,35 @@ impl Debugger {
             None => return,
         };
         for thread in threads {
-            let Some(state) = self.thread_mut(thread) else {
-                continue;
-            };
-            if !state.stopped || state.deferred.is_some() || state.signal.0 != 0 {
-                continue;
-            }
-            let Some(registers) = self.registers_of(thread) else {
-                continue;
-            };
-            let site = registers.pc();
-            let mut refuge = None;
-            if self.sites.get(site).is_some() && self.make_slot(thread, site, &registers) {
-                // An indirect call has no copy: there the guardian must be quick.
-                refuge = self.slots.refuge(site, &registers);
-            }
-            self.end_trap_stop(thread);
-            match refuge {
-                Some(refuge) => {
-                    self.os.set_registers(thread, &refuge);
-                    if let Some(state) = self.thread_mut(thread) {
-                        state.unwritten = true;
-                    }
+            self.park(thread);
+        }
+    }
+
+    fn park(&mut self, thread: ThreadId) {
+        let Some(state) = self.thread_mut(thread) else {
+            return;
+        };
+        if !state.stopped || state.deferred.is_some() || state.signal.0 != 0 {
+            return;
+        }
+        let Some(registers) = self.registers_of(thread) else {
+            return;
+        };
+        let site = registers.pc();
+        let mut refuge = None;
+        if self.sites.get(site).is_some() && self.make_slot(thread, site, &registers) {
+            // An indirect call has no copy: there the guardian must be quick.
+            refuge = self.slots.refuge(site, &registers);
+        }
+        self.end_trap_stop(thread);
+        match refuge {
+            Some(refuge) => {
+                self.os.set_registers(thread, &refuge);
+                if let Some(state) = self.thread_mut(thread) {
+                    state.unwritten = true;
                 }
-                None => self.write_registers(thread),
             }
+            None => self.write_registers(thread),
         }
     }
 
@@ -168,7 +224,7 @@ impl Debugger {
 
     /// Takes everything of ours out of the stopped process.
     pub(crate) fn clean_process(&mut self) {
-        self.cancel_step();
+        self.cancel_steps();
         self.sites.remove_all(&*self.os);
         let threads: Vec<ThreadId> = match &self.process {
             Some(process) => process.threads.keys().copied().collect(),

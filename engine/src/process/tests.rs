@@ -71,9 +71,9 @@ fn pc(fake: &Fake, thread: ThreadId) -> LoadAddr {
 #[test]
 fn a_trap_that_was_taken_away_meanwhile_is_executed_again_as_what_it_was() {
     let (mut debugger, fake) = running();
-    debugger.sites.add(SITE, Owner::Step, &fake);
+    debugger.sites.add(SITE, Owner::Step(OTHER), &fake);
     trap(&fake, OTHER, SITE);
-    debugger.sites.remove(SITE, Owner::Step, &fake);
+    debugger.sites.remove(SITE, Owner::Step(OTHER), &fake);
     assert!(next(&mut debugger).is_none());
     assert_eq!(pc(&fake, OTHER), SITE);
     assert_eq!(fake.0.borrow().log, ["continue 8"]);
@@ -103,7 +103,7 @@ fn a_hit_during_a_stop_is_hit_again_after_it() {
     assert_eq!(thread, LEADER);
     assert!(matches!(reason, StopReason::Signal(info) if info.code == 0));
     // Resumed, it goes on before the trap, which is still there.
-    debugger.resume().unwrap();
+    debugger.resume(LEADER).unwrap();
     assert_eq!(pc(&fake, OTHER), SITE);
     assert_eq!(fake.0.borrow().memory[4], 0xcc);
     let log = fake.0.borrow().log.clone();
@@ -120,7 +120,7 @@ fn a_signal_during_a_stop_is_reported_after_it() {
         .stops
         .extend([(LEADER, fault), (OTHER, fault)]);
     assert_eq!(next_stop(&mut debugger).unwrap().0, LEADER);
-    debugger.resume().unwrap();
+    debugger.resume(LEADER).unwrap();
     assert_eq!(next_stop(&mut debugger).unwrap().0, OTHER);
     // Nobody ran in between.
     let log = fake.0.borrow().log.clone();
@@ -128,7 +128,7 @@ fn a_signal_during_a_stop_is_reported_after_it() {
         !log.iter().any(|entry| entry.starts_with("continue")),
         "{log:?}"
     );
-    debugger.resume().unwrap();
+    debugger.resume(LEADER).unwrap();
     let log = fake.0.borrow().log.clone();
     assert!(log.contains(&"continue 7 signal 11".to_owned()), "{log:?}");
     assert!(log.contains(&"continue 8 signal 11".to_owned()), "{log:?}");
@@ -254,10 +254,10 @@ fn detaching_gives_the_code_back_and_the_signal_on() {
 #[test]
 fn a_pause_reports_once_and_keeps_nothing_running() {
     let (mut debugger, fake) = running();
-    debugger.interrupt().unwrap();
+    debugger.interrupt(LEADER).unwrap();
     let (_, reason) = next_stop(&mut debugger).unwrap();
     assert!(matches!(reason, StopReason::Pause));
-    debugger.interrupt().unwrap();
+    debugger.interrupt(LEADER).unwrap();
     assert!(next_stop(&mut debugger).is_none());
     assert_eq!(debugger.state(), State::Stopped);
     let log = fake.0.borrow().log.clone();

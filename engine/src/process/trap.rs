@@ -49,7 +49,7 @@ impl Debugger {
             self.report(thread, reason);
             return;
         }
-        if owners.contains(&Owner::Step) && self.on_step_site(thread, addr) {
+        if owners.contains(&Owner::Step(thread)) && self.on_step_site(thread, addr) {
             return;
         }
         self.go_on_stepping(thread);
