@@ -47,6 +47,8 @@ pub struct DapClient {
     closed: bool,
     started: Option<i64>,
     thread: i64,
+    /// Each thread stops by itself.
+    non_stop: bool,
     began: Instant,
 }
 
@@ -103,6 +105,7 @@ impl DapClient {
             closed: false,
             started: None,
             thread: 0,
+            non_stop: false,
             began: Instant::now(),
         }
     }
@@ -230,8 +233,8 @@ impl DapClient {
         if message["event"] != "stopped" || !expected {
             self.fail(&format!("not stopped: {what}, but {message}"));
         }
-        if body["allThreadsStopped"] != true {
-            self.fail("stopped, but not all threads");
+        if body["allThreadsStopped"] == self.non_stop {
+            self.fail("`allThreadsStopped` is wrong");
         }
         match body["threadId"].as_i64() {
             Some(thread) => self.thread = thread,
@@ -413,6 +416,7 @@ impl DapClient {
     /// Initializes, sends `launch` or `attach` and waits for `initialized`.
     pub fn start(&mut self, command: &str, arguments: Value) {
         self.initialize();
+        self.non_stop = arguments["nonStop"] == true;
         let sequence = self.send(command, arguments);
         self.started = Some(sequence);
         let message = self.wait_for("`initialized`", |message| {

@@ -282,10 +282,10 @@ fn a_stop_from_outside_lasts_until_it_is_ended_outside() {
         .borrow_mut()
         .stops
         .extend([(LEADER, stopped), (OTHER, stopped)]);
-    debugger.interrupt().unwrap();
+    debugger.interrupt(LEADER).unwrap();
     assert!(next_stop(&mut debugger).is_some());
     fake.0.borrow_mut().log.clear();
-    debugger.resume().unwrap();
+    debugger.resume(LEADER).unwrap();
     assert_eq!(fake.0.borrow().log, ["listen 7", "listen 8"]);
     assert!(next(&mut debugger).is_none());
     // SIGCONT: each thread traps again, and goes on.
@@ -323,4 +323,36 @@ fn the_next_process_of_a_name_is_attached_to() {
     };
     assert!(attached);
     assert_eq!((debugger.pid(), debugger.state()), (Some(PID), State::Held));
+}
+
+#[test]
+fn non_stop_a_thread_stops_steps_and_goes_on_alone() {
+    let (mut debugger, fake) = running();
+    debugger.set_non_stop(true);
+    debugger.sites.add(SITE, Owner::Loader, &fake);
+    let fault = WaitStatus::Signal(Signal(libc::SIGSEGV));
+    fake.0.borrow_mut().stops.push_back((OTHER, fault));
+    assert_eq!(next_stop(&mut debugger).unwrap().0, OTHER);
+    // Nobody was interrupted; what the other one does goes on being dealt with.
+    trap(&fake, LEADER, SITE);
+    assert!(next_stop(&mut debugger).is_none());
+    {
+        let mut script = fake.0.borrow_mut();
+        assert_eq!(script.log, ["continue 7"]);
+        script.log.clear();
+    }
+    assert!(matches!(
+        debugger.resume(LEADER),
+        Err(crate::error::Error::NotStopped)
+    ));
+    // A pause of the one that runs; then the first goes on with its signal, alone.
+    debugger.interrupt(LEADER).unwrap();
+    let (thread, reason) = next_stop(&mut debugger).unwrap();
+    assert!(thread == LEADER && matches!(reason, StopReason::Pause));
+    assert!(!debugger.resume(OTHER).unwrap());
+    assert!(debugger.resume(LEADER).unwrap());
+    assert_eq!(
+        fake.0.borrow().log,
+        ["interrupt 7", "continue 8 signal 11", "continue 7"]
+    );
 }
