@@ -6,7 +6,9 @@ fn each(test: impl Fn(&mut Program)) {
     for compiler in [
         &["gcc", "-g", "-w"][..],
         &["gcc", "-gdwarf-4", "-w"],
+        &["gcc", "-g", "-O2", "-w"],
         &["clang", "-g", "-w"],
+        &["clang", "-g", "-O2", "-w"],
     ] {
         if let Some(mut program) = Program::start(compiler, "fixture.c", Language::C) {
             test(&mut program);
