@@ -210,16 +210,7 @@ fn stopped(session: &mut Session, stop: Stop) {
         StopReason::Entry => ("entry", Vec::new(), None, None),
         StopReason::Step => ("step", Vec::new(), None, None),
         StopReason::Pause => ("pause", Vec::new(), None, None),
-        StopReason::Breakpoint(ids) => {
-            // A line breakpoint at the same place is the more familiar reason.
-            let on_line = ids.iter().any(|id| session.breakpoints.is_on_line(*id));
-            let reason = if on_line {
-                "breakpoint"
-            } else {
-                "function breakpoint"
-            };
-            (reason, ids, None, None)
-        }
+        StopReason::Breakpoint(ids) => (session.breakpoints.reason(&ids), ids, None, None),
         StopReason::BreakpointError(ids, why) => {
             session.important(&format!("{why}\n"));
             ("breakpoint", ids, None, Some(why))

@@ -101,6 +101,7 @@ pub static ROUTES: &[Route] = &[
     route::<BreakpointLocations>(),
     route::<Locations>(),
     route::<SetFunctionBreakpoints>(),
+    route::<SetInstructionBreakpoints>(),
     route::<SetExceptionBreakpoints>(),
     route::<Threads>(),
     route::<Pause>(),

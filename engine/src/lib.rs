@@ -28,7 +28,7 @@ pub mod visualize;
 
 pub use breakpoint::{
     BreakpointId, BreakpointInfo, BreakpointOptions, BreakpointPlace, FunctionBreakpoint,
-    SourceBreakpoint,
+    InstructionBreakpoint, SourceBreakpoint,
 };
 pub use debugger::{
     Debugger, Evaluated, Granularity, Launch, ModuleId, ModuleInfo, Reading, RegisterGroup, State,

@@ -247,6 +247,27 @@ pub struct SourceBreakpoint {
     pub log_message: Option<String>,
 }
 
+/// Arguments of `setInstructionBreakpoints`.
+#[derive(Deserialize, Debug)]
+pub struct SetInstructionBreakpointsArguments {
+    /// The whole set.
+    pub breakpoints: Vec<InstructionBreakpoint>,
+}
+
+/// One of `setInstructionBreakpoints`.
+#[derive(Deserialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct InstructionBreakpoint {
+    /// An address, as frames and breakpoints have it.
+    pub instruction_reference: String,
+    /// Bytes to add to it.
+    pub offset: Option<i64>,
+    /// When to stop.
+    pub condition: Option<String>,
+    /// At which hits to stop.
+    pub hit_condition: Option<String>,
+}
+
 /// Arguments of `setExceptionBreakpoints`.
 #[derive(Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]

@@ -28,4 +28,5 @@ pub struct Capabilities {
     pub supports_loaded_sources_request: bool,
     pub supports_breakpoint_locations_request: bool,
     pub supports_stepping_granularity: bool,
+    pub supports_instruction_breakpoints: bool,
 }

@@ -2,13 +2,14 @@
 
 use crate::error::RequestError;
 use crate::protocol::{
-    Breakpoint, BreakpointReason, BreakpointsResponse, Capabilities, SetBreakpointsArguments,
-    SetExceptionBreakpointsArguments, SetFunctionBreakpointsArguments, Source, SourceBreakpoint,
+    Breakpoint, BreakpointReason, BreakpointsResponse, Capabilities, InstructionBreakpoint,
+    SetBreakpointsArguments, SetExceptionBreakpointsArguments, SetFunctionBreakpointsArguments,
+    SetInstructionBreakpointsArguments, Source, SourceBreakpoint,
 };
 use crate::routes::{Request, When};
 use crate::session::Session;
-use engine::{BreakpointId, BreakpointInfo, BreakpointOptions, BreakpointPlace};
-use std::collections::HashMap;
+use engine::{BreakpointId, BreakpointInfo, BreakpointOptions, BreakpointPlace, LoadAddr};
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// What the client set. Sets are kept by path exactly as it was spelled: debugger-cli has two
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 pub struct Breakpoints {
     sources: HashMap<String, Vec<engine::SourceBreakpoint>>,
     asked: HashMap<BreakpointId, Asked>,
+    instructions: HashSet<BreakpointId>,
 }
 
 /// Where the client wanted a breakpoint.
@@ -27,9 +29,15 @@ struct Asked {
 }
 
 impl Breakpoints {
-    /// Whether the client set it on a line (and not on a function).
-    pub fn is_on_line(&self, id: BreakpointId) -> bool {
-        self.asked.contains_key(&id)
+    /// The reason of a stop at breakpoints of one place: the most familiar one.
+    pub fn reason(&self, ids: &[BreakpointId]) -> &'static str {
+        if ids.iter().any(|id| self.asked.contains_key(id)) {
+            "breakpoint"
+        } else if ids.iter().all(|id| self.instructions.contains(id)) {
+            "instruction breakpoint"
+        } else {
+            "function breakpoint"
+        }
     }
 }
 
@@ -134,6 +142,7 @@ pub fn set_again(session: &mut Session) {
     let off = session.startup.no_debug;
     if off {
         session.debugger.set_function_breakpoints(&[]);
+        session.debugger.set_instruction_breakpoints(&[]);
     }
     if off || !session.sources.map().is_empty() {
         let sets = std::mem::take(&mut session.breakpoints.sources);
@@ -190,6 +199,66 @@ impl Request for SetFunctionBreakpoints {
         let infos = session.debugger.set_function_breakpoints(&wanted);
         Ok(described(session, &infos))
     }
+}
+
+/// Replaces the breakpoints on instructions.
+pub enum SetInstructionBreakpoints {}
+
+impl Request for SetInstructionBreakpoints {
+    const COMMAND: &'static str = "setInstructionBreakpoints";
+    const WHEN: When = When::Always;
+    type Arguments = SetInstructionBreakpointsArguments;
+    type Body = BreakpointsResponse;
+
+    fn advertise(capabilities: &mut Capabilities) {
+        capabilities.supports_instruction_breakpoints = true;
+    }
+
+    fn handle(
+        session: &mut Session,
+        arguments: SetInstructionBreakpointsArguments,
+    ) -> Result<BreakpointsResponse, RequestError> {
+        let wanted: Vec<_> = arguments
+            .breakpoints
+            .into_iter()
+            .map(at_instruction)
+            .collect::<Result<_, _>>()?;
+        if session.startup.no_debug {
+            return Ok(switched_off(wanted.len()));
+        }
+        let infos = session.debugger.set_instruction_breakpoints(&wanted);
+        session.breakpoints.instructions = infos.iter().map(|info| info.id).collect();
+        Ok(described(session, &infos))
+    }
+}
+
+fn at_instruction(
+    breakpoint: InstructionBreakpoint,
+) -> Result<engine::InstructionBreakpoint, RequestError> {
+    let reference = &breakpoint.instruction_reference;
+    let base = address(reference).ok_or_else(|| {
+        RequestError::Arguments(format!(
+            "setInstructionBreakpoints: `{reference}` is no address"
+        ))
+    })?;
+    Ok(engine::InstructionBreakpoint {
+        address: LoadAddr(base.0.wrapping_add_signed(breakpoint.offset.unwrap_or(0))),
+        options: BreakpointOptions {
+            condition: given(breakpoint.condition),
+            hit_condition: given(breakpoint.hit_condition),
+            log_message: None,
+        },
+    })
+}
+
+/// An address as clients spell it: decimal, or hexadecimal behind `0x`.
+pub(super) fn address(text: &str) -> Option<LoadAddr> {
+    let text = text.trim();
+    let number = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    number.ok().map(LoadAddr)
 }
 
 /// Accepts any exception filters, and says of each that it does nothing.

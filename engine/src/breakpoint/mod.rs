@@ -3,6 +3,8 @@
 mod condition;
 mod freshness;
 mod function;
+mod hit;
+mod instruction;
 mod locations;
 mod pattern;
 mod resolve;
@@ -10,12 +12,9 @@ pub(crate) mod site;
 mod sources;
 
 use crate::debugger::{Debugger, ModuleId};
-use crate::error::Error;
-use crate::eval::{EvalContext, Expression, Purpose};
-use crate::event::{Event, StopReason, ThreadId};
+use crate::eval::Expression;
+use crate::event::Event;
 use crate::modules::Loaded;
-use crate::stack::FrameKey;
-use crate::value::Limits;
 use condition::{HitCondition, Segment};
 use dwarf::{Language, LoadAddr};
 use function::Named;
@@ -68,6 +67,15 @@ pub struct FunctionBreakpoint {
     pub options: BreakpointOptions,
 }
 
+/// A breakpoint on an instruction, as asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InstructionBreakpoint {
+    /// Where the instruction begins.
+    pub address: LoadAddr,
+    /// Its options.
+    pub options: BreakpointOptions,
+}
+
 /// Where a breakpoint landed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BreakpointPlace {
@@ -104,6 +112,7 @@ enum Spec {
         column: Option<u32>,
     },
     Function(String),
+    Instruction(LoadAddr),
 }
 
 /// An address a breakpoint is bound to.
@@ -234,16 +243,24 @@ pub struct Breakpoints {
     all: BTreeMap<BreakpointId, Breakpoint>,
     by_source: FxHashMap<String, Vec<BreakpointId>>,
     functions: Vec<BreakpointId>,
+    instructions: Vec<BreakpointId>,
     freshness: freshness::Checked,
 }
 
 impl Breakpoints {
-    /// Forgets where breakpoints are bound: the process is another one now.
-    pub fn unbind_all(&mut self) {
-        for breakpoint in self.all.values_mut() {
+    /// Forgets where breakpoints are bound: the process is another one now. Gives those that
+    /// have ended with it.
+    pub fn unbind_all(&mut self) -> Vec<BreakpointId> {
+        let mut ended = Vec::new();
+        for (id, breakpoint) in &mut self.all {
+            if matches!(breakpoint.spec, Spec::Instruction(_)) && !breakpoint.bound.is_empty() {
+                breakpoint.failure = Some(OF_ANOTHER_PROGRAM.into());
+                ended.push(*id);
+            }
             breakpoint.bound.clear();
             breakpoint.pending = Some(PENDING.into());
         }
+        ended
     }
 
     /// As [`Breakpoints::unbind_all`], and hits are counted anew: the program is started again.
@@ -290,6 +307,9 @@ impl Breakpoints {
         (ids, old)
     }
 }
+
+const OF_ANOTHER_PROGRAM: &str =
+    "the process runs another program now: what was at the address is gone";
 
 const PENDING: &str = "no image that is loaded has it yet; it binds when one is loaded that does";
 
@@ -338,6 +358,20 @@ impl Debugger {
         self.change_breakpoints(ids, gone)
     }
 
+    pub(crate) fn replace_instruction_breakpoints(
+        &mut self,
+        wanted: &[InstructionBreakpoint],
+    ) -> Vec<BreakpointInfo> {
+        let old = std::mem::take(&mut self.breakpoints.instructions);
+        let wanted = wanted
+            .iter()
+            .map(|wanted| (Spec::Instruction(wanted.address), wanted.options.clone()))
+            .collect();
+        let (ids, gone) = self.breakpoints.replace(old, wanted);
+        self.breakpoints.instructions.clone_from(&ids);
+        self.change_breakpoints(ids, gone)
+    }
+
     fn change_breakpoints(
         &mut self,
         ids: Vec<BreakpointId>,
@@ -377,6 +411,19 @@ impl Debugger {
         let before = breakpoint.bound.len();
         let said = breakpoint.pending.clone();
         let resolved = match (&mut breakpoint.search, &breakpoint.spec) {
+            (_, Spec::Instruction(_)) if before > 0 || breakpoint.failure.is_some() => {
+                return false;
+            }
+            (_, Spec::Instruction(addr)) => {
+                let memory = crate::memory::ProcessMemory {
+                    os: &*self.os,
+                    sites: &self.sites,
+                    cache: None,
+                };
+                let mappings = self.process.as_ref().map(|it| self.os.mappings(it.pid));
+                let mappings = mappings.unwrap_or_default();
+                instruction::resolve(*addr, &self.modules, &memory, &mappings)
+            }
             (Search::Function(named), _) => named.resolve(&self.modules),
             (Search::Functions(pattern), _) => pattern.resolve(&self.modules),
             (
@@ -494,102 +541,5 @@ impl Debugger {
             .flat_map(|breakpoint| &breakpoint.bound)
             .filter(|bound| bound.addr == addr);
         bound.map(|bound| bound.hidden).min().unwrap_or(0)
-    }
-
-    /// A thread hit a site: do its owners say stop? Their side effects (counts, messages)
-    /// happen here.
-    pub(crate) fn ask_breakpoints(
-        &mut self,
-        thread: ThreadId,
-        addr: LoadAddr,
-        owners: &[Owner],
-    ) -> Option<StopReason> {
-        let mut ids = Vec::new();
-        let mut problem = None;
-        for owner in owners {
-            let Owner::User(id) = *owner else {
-                continue;
-            };
-            match self.ask_breakpoint(id, thread) {
-                Ok(true) => ids.push(id),
-                Ok(false) => {}
-                Err(error) => {
-                    ids.push(id);
-                    problem = Some(format!("breakpoint {id} at {addr}: {error}"));
-                }
-            }
-        }
-        match problem {
-            Some(message) => Some(StopReason::BreakpointError(ids, message)),
-            None => (!ids.is_empty()).then_some(StopReason::Breakpoint(ids)),
-        }
-    }
-
-    fn ask_breakpoint(&mut self, id: BreakpointId, thread: ThreadId) -> Result<bool, Error> {
-        let Some(breakpoint) = self.breakpoints.all.get(&id) else {
-            return Ok(false);
-        };
-        if breakpoint.failure.is_some() {
-            return Ok(false);
-        }
-        let condition = breakpoint.program.condition.clone();
-        let message = breakpoint.program.message.clone();
-        let frame = FrameKey { thread, level: 0 };
-        if let Some(condition) = condition {
-            let holds = self
-                .in_frame(frame, |context| condition.is_true(context))
-                .map_err(|error| {
-                    let text = self
-                        .breakpoints
-                        .all
-                        .get(&id)
-                        .and_then(|breakpoint| breakpoint.options.condition.clone())
-                        .unwrap_or_default();
-                    Error::eval(format!("condition `{text}`: {error}"))
-                })?;
-            if !holds {
-                return Ok(false);
-            }
-        }
-        if let Some(breakpoint) = self.breakpoints.all.get_mut(&id) {
-            breakpoint.hits += 1;
-            if let Some(hit) = breakpoint.hit
-                && !hit.holds(breakpoint.hits)
-            {
-                return Ok(false);
-            }
-        }
-        let Some(message) = message else {
-            return Ok(true);
-        };
-        let mut text = String::new();
-        for segment in message.iter() {
-            match segment {
-                Segment::Text(part) => text.push_str(part),
-                Segment::Value(expression) => {
-                    let shown = self.in_frame(frame, |context| {
-                        let value = expression.evaluate(context, Purpose::Look)?;
-                        let limits = Limits {
-                            numbers: expression.numbers().unwrap_or_default(),
-                            ..Limits::default()
-                        };
-                        let shown = crate::value::present(context.as_target(), &value, &limits);
-                        Ok(shown.text)
-                    });
-                    match shown {
-                        Ok(shown) => text.push_str(&shown),
-                        Err(error) => text.push_str(&format!("<{error}>")),
-                    }
-                }
-            }
-        }
-        if !text.ends_with('\n') {
-            text.push('\n');
-        }
-        self.events.push_back(Event::Log {
-            breakpoint: id,
-            text,
-        });
-        Ok(false)
     }
 }

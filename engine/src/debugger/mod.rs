@@ -11,7 +11,8 @@ pub use types::{
 
 use crate::breakpoint::site::{Owner, Sites};
 use crate::breakpoint::{
-    BreakpointId, BreakpointInfo, Breakpoints, FunctionBreakpoint, SourceBreakpoint,
+    BreakpointId, BreakpointInfo, Breakpoints, FunctionBreakpoint, InstructionBreakpoint,
+    SourceBreakpoint,
 };
 use crate::displaced::Slots;
 use crate::error::Error;
@@ -706,6 +707,14 @@ impl Debugger {
         breakpoints: &[FunctionBreakpoint],
     ) -> Vec<BreakpointInfo> {
         self.replace_function_breakpoints(breakpoints)
+    }
+
+    /// Replaces the breakpoints on instructions.
+    pub fn set_instruction_breakpoints(
+        &mut self,
+        breakpoints: &[InstructionBreakpoint],
+    ) -> Vec<BreakpointInfo> {
+        self.replace_instruction_breakpoints(breakpoints)
     }
 
     /// A breakpoint as it stands.

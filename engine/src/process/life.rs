@@ -234,7 +234,9 @@ impl Debugger {
         for loaded in self.modules.clear() {
             self.events.push_back(Event::ModuleUnloaded(loaded.id));
         }
-        self.breakpoints.unbind_all();
+        for id in self.breakpoints.unbind_all() {
+            self.events.push_back(Event::BreakpointChanged(id));
+        }
         if was_launcher {
             self.load_initial_modules();
             self.events.push_back(Event::Launched);

@@ -1,0 +1,111 @@
+//! A breakpoint was hit: its condition, its count and its message decide what follows.
+
+use super::BreakpointId;
+use super::condition::Segment;
+use super::site::Owner;
+use crate::debugger::Debugger;
+use crate::error::Error;
+use crate::eval::{EvalContext, Purpose};
+use crate::event::{Event, StopReason, ThreadId};
+use crate::stack::FrameKey;
+use crate::value::Limits;
+use dwarf::LoadAddr;
+
+impl Debugger {
+    /// A thread hit a site: do its owners say stop? Their side effects (counts, messages)
+    /// happen here.
+    pub(crate) fn ask_breakpoints(
+        &mut self,
+        thread: ThreadId,
+        addr: LoadAddr,
+        owners: &[Owner],
+    ) -> Option<StopReason> {
+        let mut ids = Vec::new();
+        let mut problem = None;
+        for owner in owners {
+            let Owner::User(id) = *owner else {
+                continue;
+            };
+            match self.ask_breakpoint(id, thread) {
+                Ok(true) => ids.push(id),
+                Ok(false) => {}
+                Err(error) => {
+                    ids.push(id);
+                    problem = Some(format!("breakpoint {id} at {addr}: {error}"));
+                }
+            }
+        }
+        match problem {
+            Some(message) => Some(StopReason::BreakpointError(ids, message)),
+            None => (!ids.is_empty()).then_some(StopReason::Breakpoint(ids)),
+        }
+    }
+
+    fn ask_breakpoint(&mut self, id: BreakpointId, thread: ThreadId) -> Result<bool, Error> {
+        let Some(breakpoint) = self.breakpoints.all.get(&id) else {
+            return Ok(false);
+        };
+        if breakpoint.failure.is_some() {
+            return Ok(false);
+        }
+        let condition = breakpoint.program.condition.clone();
+        let message = breakpoint.program.message.clone();
+        let frame = FrameKey { thread, level: 0 };
+        if let Some(condition) = condition {
+            let holds = self
+                .in_frame(frame, |context| condition.is_true(context))
+                .map_err(|error| {
+                    let text = self
+                        .breakpoints
+                        .all
+                        .get(&id)
+                        .and_then(|breakpoint| breakpoint.options.condition.clone())
+                        .unwrap_or_default();
+                    Error::eval(format!("condition `{text}`: {error}"))
+                })?;
+            if !holds {
+                return Ok(false);
+            }
+        }
+        if let Some(breakpoint) = self.breakpoints.all.get_mut(&id) {
+            breakpoint.hits += 1;
+            if let Some(hit) = breakpoint.hit
+                && !hit.holds(breakpoint.hits)
+            {
+                return Ok(false);
+            }
+        }
+        let Some(message) = message else {
+            return Ok(true);
+        };
+        let mut text = String::new();
+        for segment in message.iter() {
+            match segment {
+                Segment::Text(part) => text.push_str(part),
+                Segment::Value(expression) => {
+                    let shown = self.in_frame(frame, |context| {
+                        let value = expression.evaluate(context, Purpose::Look)?;
+                        let limits = Limits {
+                            numbers: expression.numbers().unwrap_or_default(),
+                            ..Limits::default()
+                        };
+                        let shown = crate::value::present(context.as_target(), &value, &limits);
+                        Ok(shown.text)
+                    });
+                    match shown {
+                        Ok(shown) => text.push_str(&shown),
+                        Err(error) => text.push_str(&format!("<{error}>")),
+                    }
+                }
+            }
+        }
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        self.events.push_back(Event::Log {
+            breakpoint: id,
+            text,
+        });
+        Ok(false)
+    }
+}
