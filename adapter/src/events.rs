@@ -2,7 +2,7 @@
 
 use crate::debuginfod::Debuginfod;
 use crate::protocol::{
-    BreakpointEventBody, ContinuedEventBody, ExitedEventBody, Module, ModuleEventBody,
+    Breakpoint, BreakpointEventBody, ContinuedEventBody, ExitedEventBody, Module, ModuleEventBody,
     OutputCategory, OutputEventBody, ProcessEventBody, StoppedEventBody, ThreadEventBody,
     ThreadEventReason,
 };
@@ -45,6 +45,7 @@ pub fn on_event(session: &mut Session, event: Event) {
         Event::ModuleLoaded(info) => module_loaded(session, &info),
         Event::ModuleUnloaded(id) => module_unloaded(session, id),
         Event::BreakpointChanged(id) => breakpoint_changed(session, id),
+        Event::BreakpointRemoved(id, why) => breakpoint_removed(session, id, why),
         Event::Output { stream, bytes } => output(session, stream, &bytes),
         Event::Log { text, .. } | Event::Note(text) => session.console(&text),
         Event::Stopped(stop) => stopped(session, stop),
@@ -194,6 +195,16 @@ fn breakpoint_changed(session: &mut Session, id: BreakpointId) {
     }
 }
 
+fn breakpoint_removed(session: &mut Session, id: BreakpointId, why: String) {
+    let breakpoint = Breakpoint {
+        id: Some(id.0),
+        message: Some(why),
+        ..Breakpoint::default()
+    };
+    let reason = "removed";
+    session.event("breakpoint", &BreakpointEventBody { reason, breakpoint });
+}
+
 fn output(session: &mut Session, stream: OutputStream, bytes: &[u8]) {
     let (carry, category) = match stream {
         OutputStream::Stdout => (&mut session.told.stdout, OutputCategory::Stdout),
@@ -211,6 +222,7 @@ fn stopped(session: &mut Session, stop: Stop) {
         StopReason::Step => ("step", Vec::new(), None, None),
         StopReason::Pause => ("pause", Vec::new(), None, None),
         StopReason::Breakpoint(ids) => (session.breakpoints.reason(&ids), ids, None, None),
+        StopReason::Data(ids, what) => ("data breakpoint", ids, Some(what.clone()), Some(what)),
         StopReason::BreakpointError(ids, why) => {
             session.important(&format!("{why}\n"));
             ("breakpoint", ids, None, Some(why))

@@ -102,6 +102,8 @@ pub static ROUTES: &[Route] = &[
     route::<Locations>(),
     route::<SetFunctionBreakpoints>(),
     route::<SetInstructionBreakpoints>(),
+    route::<DataBreakpointInfo>(),
+    route::<SetDataBreakpoints>(),
     route::<SetExceptionBreakpoints>(),
     route::<Threads>(),
     route::<Pause>(),

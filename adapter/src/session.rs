@@ -9,7 +9,7 @@ use crate::events::{self, Told};
 use crate::handles::Handles;
 use crate::progress::{self, Progress};
 use crate::protocol::{InvalidatedEventBody, Malformed, Outgoing, Request, body_of};
-use crate::requests::{Breakpoints, Evaluate};
+use crate::requests::{Breakpoints, Evaluate, WatchableData};
 use crate::routes::{self, Answer, Handled, Request as _, Route, When};
 use crate::server::{CancelFlag, Inbound, Inbox, Outbox};
 use crate::source_map::{self, Sources};
@@ -53,6 +53,8 @@ pub struct Session {
     pub sources: Sources,
     /// What the client set.
     pub breakpoints: Breakpoints,
+    /// What the client may set data breakpoints on.
+    pub watchable: WatchableData,
     /// How far launching or attaching has come.
     pub startup: Startup,
     /// What the client was told of the debuggee.
@@ -82,6 +84,7 @@ impl Session {
             handles: Handles::default(),
             sources: Sources::default(),
             breakpoints: Breakpoints::default(),
+            watchable: WatchableData::default(),
             startup: Startup::default(),
             told: Told::default(),
             progress: Progress::default(),

@@ -319,7 +319,7 @@ impl Debugger {
                     self.go_on(thread, Resume::Continue);
                     return;
                 }
-                Some(Trap::Step) => {
+                Some(Trap::Step | Trap::Access) => {
                     self.go_on(thread, Resume::Continue);
                     return;
                 }

@@ -41,6 +41,8 @@ pub enum Event {
     ModuleUnloaded(ModuleId),
     /// A breakpoint was bound, or lost its last location.
     BreakpointChanged(BreakpointId),
+    /// A breakpoint is no more, for this reason.
+    BreakpointRemoved(BreakpointId, String),
     /// The debuggee wrote to its console.
     Output {
         /// Which descriptor.
@@ -94,6 +96,9 @@ pub enum StopReason {
     Breakpoint(Vec<BreakpointId>),
     /// At breakpoints one of which could not decide; the text says why.
     BreakpointError(Vec<BreakpointId>, String),
+    /// Watched data was accessed, or is gone: the data breakpoints, behind them breakpoints in
+    /// the code where that led; and what happened (`x: 4 -> 5`).
+    Data(Vec<BreakpointId>, String),
     /// A step is done.
     Step,
     /// The client asked.

@@ -26,6 +26,7 @@ mod tls;
 pub mod value;
 pub mod visualize;
 
+pub use breakpoint::watch::{DataAccess, DataBreakpoint, WatchScope, Watchable};
 pub use breakpoint::{
     BreakpointId, BreakpointInfo, BreakpointOptions, BreakpointPlace, FunctionBreakpoint,
     InstructionBreakpoint, SourceBreakpoint,

@@ -37,6 +37,10 @@ pub struct Thread {
     pub returned: Option<Returning>,
     /// The step under way.
     pub step: Option<Stepping>,
+    /// The state of `Watches` that its debug registers are set to; 0: none, as at birth.
+    pub armed: u32,
+    /// Debug registers that it has hit and that nobody has looked at yet, a bit each.
+    pub accessed: u8,
     /// Its birth was announced.
     pub announced: bool,
 }

@@ -1,6 +1,6 @@
 //! Arguments of requests: those the `dap` crate has wrong, and how arguments are read.
 
-use super::{Source, ValueFormat};
+use super::{DataAccessType, Source, ValueFormat};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -262,6 +262,45 @@ pub struct InstructionBreakpoint {
     pub instruction_reference: String,
     /// Bytes to add to it.
     pub offset: Option<i64>,
+    /// When to stop.
+    pub condition: Option<String>,
+    /// At which hits to stop.
+    pub hit_condition: Option<String>,
+}
+
+/// Arguments of `dataBreakpointInfo`.
+#[derive(Deserialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct DataBreakpointInfoArguments {
+    /// The scope or value that it is in.
+    pub variables_reference: Option<i64>,
+    /// A child's name, an expression, or an address.
+    pub name: String,
+    /// Where to evaluate the expression.
+    pub frame_id: Option<i64>,
+    /// So many bytes from there on.
+    pub bytes: Option<u64>,
+    /// It is an address.
+    pub as_address: Option<bool>,
+    /// By what to watch it.
+    pub mode: Option<String>,
+}
+
+/// Arguments of `setDataBreakpoints`.
+#[derive(Deserialize, Debug)]
+pub struct SetDataBreakpointsArguments {
+    /// The whole set.
+    pub breakpoints: Vec<DataBreakpoint>,
+}
+
+/// One of `setDataBreakpoints`.
+#[derive(Deserialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct DataBreakpoint {
+    /// On what.
+    pub data_id: String,
+    /// At what accesses; missing: `write`.
+    pub access_type: Option<DataAccessType>,
     /// When to stop.
     pub condition: Option<String>,
     /// At which hits to stop.

@@ -29,4 +29,6 @@ pub struct Capabilities {
     pub supports_breakpoint_locations_request: bool,
     pub supports_stepping_granularity: bool,
     pub supports_instruction_breakpoints: bool,
+    pub supports_data_breakpoints: bool,
+    pub supports_data_breakpoint_bytes: bool,
 }

@@ -77,6 +77,34 @@ pub struct BreakpointsResponse {
     pub breakpoints: Vec<Breakpoint>,
 }
 
+/// Accesses that a data breakpoint stops at.
+#[derive(Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub enum DataAccessType {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Both.
+    ReadWrite,
+}
+
+/// What there is to watch.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct DataBreakpointInfoResponse {
+    /// What `setDataBreakpoints` is to be given; null where nothing can be watched.
+    pub data_id: Option<String>,
+    /// What it is, or why there is nothing.
+    pub description: String,
+    /// How it can be watched.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub access_types: Vec<DataAccessType>,
+    /// Whether the id is good in another session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub can_persist: Option<bool>,
+}
+
 /// The `breakpoint` event.
 #[derive(Serialize, Debug)]
 pub struct BreakpointEventBody {

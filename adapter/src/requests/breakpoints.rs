@@ -108,7 +108,7 @@ fn wanted(session: &Session, breakpoint: SourceBreakpoint) -> engine::SourceBrea
 }
 
 /// Editors send empty texts for fields left empty.
-fn given(text: Option<String>) -> Option<String> {
+pub(super) fn given(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.trim().is_empty())
 }
 
@@ -143,6 +143,7 @@ pub fn set_again(session: &mut Session) {
     if off {
         session.debugger.set_function_breakpoints(&[]);
         session.debugger.set_instruction_breakpoints(&[]);
+        session.debugger.set_data_breakpoints(&[]);
     }
     if off || !session.sources.map().is_empty() {
         let sets = std::mem::take(&mut session.breakpoints.sources);
@@ -153,12 +154,17 @@ pub fn set_again(session: &mut Session) {
     }
 }
 
-fn switched_off(count: usize) -> BreakpointsResponse {
-    let breakpoint = Breakpoint {
-        message: Some("the program runs without debugging (noDebug)".to_owned()),
+/// A breakpoint that will never be hit.
+pub(super) fn failed(message: String) -> Breakpoint {
+    Breakpoint {
+        message: Some(message),
         reason: Some(BreakpointReason::Failed),
         ..Breakpoint::default()
-    };
+    }
+}
+
+pub(super) fn switched_off(count: usize) -> BreakpointsResponse {
+    let breakpoint = failed("the program runs without debugging (noDebug)".to_owned());
     BreakpointsResponse {
         breakpoints: vec![breakpoint; count],
     }
@@ -288,7 +294,7 @@ impl Request for SetExceptionBreakpoints {
     }
 }
 
-fn described(session: &mut Session, infos: &[BreakpointInfo]) -> BreakpointsResponse {
+pub(super) fn described(session: &mut Session, infos: &[BreakpointInfo]) -> BreakpointsResponse {
     let breakpoints = infos
         .iter()
         .map(|info| describe_breakpoint(session, info))

@@ -2,6 +2,7 @@
 
 mod breakpoints;
 mod completions;
+mod data_breakpoints;
 mod evaluate;
 mod execution;
 mod initialize;
@@ -16,6 +17,7 @@ mod variables;
 
 pub use breakpoints::*;
 pub use completions::*;
+pub use data_breakpoints::*;
 pub use evaluate::*;
 pub use execution::*;
 pub use initialize::*;

@@ -420,19 +420,7 @@ impl Request for SetVariable {
         arguments: SetVariableArguments,
     ) -> Result<SetVariableResponse, RequestError> {
         let container = session.handles.container(arguments.variables_reference)?;
-        let name = arguments.name.as_str();
-        let (frame, expression, target) = match container {
-            Container::Locals(frame) => in_scope(frame, session.debugger.locals(frame)?, name)?,
-            Container::Returned(_) => {
-                let message = "what was returned cannot be changed";
-                return Err(RequestError::Other(message.to_owned()));
-            }
-            Container::Globals(frame) => in_scope(frame, session.debugger.globals(frame)?, name)?,
-            Container::Registers(frame, group) => {
-                in_scope(frame, session.debugger.registers(frame, group)?, name)?
-            }
-            Container::Value(of) | Container::Bucket { of, .. } => in_value(session, of, name)?,
-        };
+        let (frame, expression, target) = child_named(session, container, &arguments.name)?;
         let value = session.debugger.assign(frame, &target, &arguments.value)?;
         changed(session, &target);
         let limits = limits(arguments.format.as_ref());
@@ -469,6 +457,29 @@ type Target = (Option<FrameKey>, Option<String>, Value);
 
 fn no_variable(name: &str) -> RequestError {
     RequestError::Other(format!("there is no variable `{name}` here"))
+}
+
+/// The variable of that name in a scope or value.
+///
+/// # Errors
+/// There is none, or it has no value.
+pub(super) fn child_named(
+    session: &mut Session,
+    container: Container,
+    name: &str,
+) -> Result<Target, RequestError> {
+    match container {
+        Container::Locals(frame) => in_scope(frame, session.debugger.locals(frame)?, name),
+        Container::Returned(_) => {
+            let message = "what was returned cannot be changed";
+            Err(RequestError::Other(message.to_owned()))
+        }
+        Container::Globals(frame) => in_scope(frame, session.debugger.globals(frame)?, name),
+        Container::Registers(frame, group) => {
+            in_scope(frame, session.debugger.registers(frame, group)?, name)
+        }
+        Container::Value(of) | Container::Bucket { of, .. } => in_value(session, of, name),
+    }
 }
 
 fn in_scope(frame: FrameKey, variables: Vec<Named>, name: &str) -> Result<Target, RequestError> {

@@ -1,5 +1,6 @@
 //! What the engine must know of instructions: data and pure functions, chosen at run time.
 
+pub(crate) mod debug_registers;
 pub(crate) mod register_parts;
 pub(crate) mod rustc_abi;
 pub(crate) mod sysv;

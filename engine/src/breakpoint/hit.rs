@@ -41,7 +41,11 @@ impl Debugger {
         }
     }
 
-    fn ask_breakpoint(&mut self, id: BreakpointId, thread: ThreadId) -> Result<bool, Error> {
+    pub(super) fn ask_breakpoint(
+        &mut self,
+        id: BreakpointId,
+        thread: ThreadId,
+    ) -> Result<bool, Error> {
         let Some(breakpoint) = self.breakpoints.all.get(&id) else {
             return Ok(false);
         };

@@ -10,6 +10,7 @@ mod pattern;
 mod resolve;
 pub(crate) mod site;
 mod sources;
+pub(crate) mod watch;
 
 use crate::debugger::{Debugger, ModuleId};
 use crate::eval::Expression;
@@ -113,6 +114,7 @@ enum Spec {
     },
     Function(String),
     Instruction(LoadAddr),
+    Data(watch::DataSpec),
 }
 
 /// An address a breakpoint is bound to.
@@ -244,6 +246,7 @@ pub struct Breakpoints {
     by_source: FxHashMap<String, Vec<BreakpointId>>,
     functions: Vec<BreakpointId>,
     instructions: Vec<BreakpointId>,
+    data: Vec<BreakpointId>,
     freshness: freshness::Checked,
 }
 
@@ -251,7 +254,7 @@ impl Breakpoints {
     /// Forgets where breakpoints are bound: the process is another one now. Gives those that
     /// have ended with it.
     pub fn unbind_all(&mut self) -> Vec<BreakpointId> {
-        let mut ended = Vec::new();
+        let mut ended = self.end_data();
         for (id, breakpoint) in &mut self.all {
             if matches!(breakpoint.spec, Spec::Instruction(_)) && !breakpoint.bound.is_empty() {
                 breakpoint.failure = Some(OF_ANOTHER_PROGRAM.into());
@@ -263,12 +266,15 @@ impl Breakpoints {
         ended
     }
 
-    /// As [`Breakpoints::unbind_all`], and hits are counted anew: the program is started again.
-    pub fn start_anew(&mut self) {
-        self.unbind_all();
+    /// The program is started again: hits are counted anew, and breakpoints on instructions stay.
+    /// Gives those that have ended with the process.
+    pub fn start_anew(&mut self) -> Vec<BreakpointId> {
         for breakpoint in self.all.values_mut() {
+            breakpoint.bound.clear();
+            breakpoint.pending = Some(PENDING.into());
             breakpoint.hits = 0;
         }
+        self.end_data()
     }
 
     /// Makes the wanted set out of an old one; what stays keeps its id.
@@ -397,10 +403,10 @@ impl Debugger {
     }
 
     pub(crate) fn breakpoint_info(&self, id: BreakpointId) -> Option<BreakpointInfo> {
-        self.breakpoints
-            .all
-            .get(&id)
-            .map(|breakpoint| breakpoint.info(id))
+        let breakpoint = self.breakpoints.all.get(&id)?;
+        let mut info = breakpoint.info(id);
+        self.watch_info(id, &mut info);
+        Some(info)
     }
 
     /// Binds a breakpoint in all images. True if that changed anything.
@@ -434,8 +440,8 @@ impl Debugger {
                     column,
                 },
             ) => resolve::resolve(source, *line, *column, &self.modules),
-            // A pattern that is none.
-            (Search::Line, Spec::Function(_)) => return false,
+            // A pattern that is none; data has no place in the code.
+            (Search::Line, Spec::Function(_) | Spec::Data(_)) => return false,
         };
         let os = &*self.os;
         for module in &resolved.unread {

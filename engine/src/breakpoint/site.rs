@@ -20,6 +20,8 @@ pub enum Owner {
     Step(ThreadId),
     /// A call of ours ends here.
     Call,
+    /// A frame returns here that holds what this data breakpoint is on.
+    Scope(BreakpointId),
 }
 
 /// One address that holds a trap instruction.

@@ -10,6 +10,7 @@ pub use types::{
 };
 
 use crate::breakpoint::site::{Owner, Sites};
+use crate::breakpoint::watch::Watches;
 use crate::breakpoint::{
     BreakpointId, BreakpointInfo, Breakpoints, FunctionBreakpoint, InstructionBreakpoint,
     SourceBreakpoint,
@@ -42,6 +43,7 @@ pub struct Debugger {
     pub(crate) breakpoints: Breakpoints,
     pub(crate) indexer: Indexer,
     pub(crate) sites: Sites,
+    pub(crate) watches: Watches,
     pub(crate) slots: Slots,
     pub(crate) unwinder: RefCell<Unwinder>,
     pub(crate) tail_calls: RefCell<TailCalls>,
@@ -100,6 +102,7 @@ impl Debugger {
             breakpoints: Breakpoints::default(),
             indexer: Indexer::default(),
             sites: Sites::default(),
+            watches: Watches::default(),
             slots: Slots::default(),
             unwinder: RefCell::new(Unwinder::new()),
             tail_calls: RefCell::default(),
@@ -248,7 +251,10 @@ impl Debugger {
         self.modules.clear();
         self.unwinder.borrow_mut().clear();
         self.tail_calls.borrow_mut().clear();
-        self.breakpoints.start_anew();
+        self.forget_watches();
+        for id in self.breakpoints.start_anew() {
+            self.events.push_back(Event::BreakpointChanged(id));
+        }
         self.forget_stop();
     }
 
@@ -374,6 +380,7 @@ impl Debugger {
             }
         }
         self.sites.forget_all();
+        self.forget_watches();
         self.slots = Slots::default();
         self.forget_stop();
         self.events.clear();

@@ -25,6 +25,8 @@ pub struct Script {
     pub codes: BTreeMap<ThreadId, i32>,
     /// Memory from [`BASE`] on.
     pub memory: Vec<u8>,
+    /// DR6 of threads.
+    pub debug_status: BTreeMap<ThreadId, u64>,
     /// Threads of other processes, by process.
     pub strangers: BTreeMap<ThreadId, i32>,
     /// All processes, with what their programs are called.
@@ -141,6 +143,22 @@ impl Backend for Fake {
     fn set_registers(&mut self, thread: ThreadId, registers: &RegisterSet) -> bool {
         self.0.borrow_mut().registers.insert(thread, *registers);
         true
+    }
+
+    fn set_debug_registers(
+        &mut self,
+        thread: ThreadId,
+        addresses: &[u64; 4],
+        control: u64,
+    ) -> bool {
+        let text = format!("debug {thread} {addresses:x?} {control:#x}");
+        self.0.borrow_mut().log.push(text);
+        true
+    }
+
+    fn debug_status(&self, thread: ThreadId) -> u64 {
+        let script = self.0.borrow();
+        script.debug_status.get(&thread).copied().unwrap_or(0)
     }
 
     fn vector_registers(&self, _: ThreadId) -> Option<Vec<u128>> {

@@ -152,6 +152,13 @@ pub trait Backend {
     fn registers(&self, thread: ThreadId) -> Option<RegisterSet>;
     /// Sets them; false if the thread is gone.
     fn set_registers(&mut self, thread: ThreadId, registers: &RegisterSet) -> bool;
+    /// Sets the debug registers of a stopped thread: addresses and DR7. They are the thread's
+    /// own: new threads and processes have none, `execve` clears them, our end does not. False
+    /// if the thread is gone, or the kernel refuses.
+    fn set_debug_registers(&mut self, thread: ThreadId, addresses: &[u64; 4], control: u64)
+    -> bool;
+    /// DR6 of a stopped thread, as its last SIGTRAP left it.
+    fn debug_status(&self, thread: ThreadId) -> u64;
     /// The low 16 bytes of the vector registers of a stopped thread.
     fn vector_registers(&self, thread: ThreadId) -> Option<Vec<u128>>;
     /// The 16 bytes above them, where the processor has wider ones.

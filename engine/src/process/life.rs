@@ -136,6 +136,7 @@ impl Debugger {
         let Some(process) = &mut self.process else {
             return;
         };
+        let is_leader = thread.0 == process.pid;
         let stepped = process
             .threads
             .remove(&thread)
@@ -143,11 +144,14 @@ impl Debugger {
         if stepped {
             self.sites.remove_owner(Owner::Step(thread), &*self.os);
         }
+        if !is_leader {
+            self.end_scopes_of(thread);
+        }
         let Some(process) = &mut self.process else {
             return;
         };
         self.events.push_back(Event::ThreadExited(thread));
-        if thread.0 == process.pid {
+        if is_leader {
             let status = match status {
                 WaitStatus::Killed(signal) => ExitStatus::Signal(signal),
                 WaitStatus::Exited(code) => ExitStatus::Code(code),
@@ -157,6 +161,7 @@ impl Debugger {
             process.state = State::Ended;
             process.ended = Some((status, Instant::now() + OUTPUT_PATIENCE));
             self.sites.forget_all();
+            self.forget_watches();
         }
     }
 
@@ -226,6 +231,7 @@ impl Debugger {
         }
         self.sites.forget_all();
         self.slots = Default::default();
+        self.forget_watches();
         self.forget_stop();
         if let Err(error) = self.os.open_memory(pid) {
             self.events.push_back(Event::Note(format!("{error}\n")));

@@ -26,6 +26,7 @@ impl Debugger {
             self.unwinder.borrow_mut().clear();
             self.tail_calls.borrow_mut().clear();
             self.unbind_module(&loaded);
+            self.end_watches_in(loaded.range.start, loaded.range.end);
         }
         for id in change.added {
             self.announce_module(id);

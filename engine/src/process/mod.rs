@@ -195,6 +195,9 @@ impl Debugger {
             state.interrupted = false;
             state.registers = None;
             state.trapped = status == WaitStatus::Signal(Signal(libc::SIGTRAP));
+            if state.trapped {
+                self.note_access(thread);
+            }
         }
         self.note_group_stop(thread, status);
     }
@@ -209,7 +212,8 @@ impl Debugger {
                     self.set_pc(thread, addr);
                     return;
                 }
-                Trap::Step => return,
+                Trap::Step | Trap::Access if !self.has_accessed(thread) => return,
+                Trap::Step | Trap::Access => {}
                 Trap::Own | Trap::Sent => {}
             }
         }
@@ -236,8 +240,8 @@ impl Debugger {
                     self.go_on(thread, Resume::Continue);
                     return;
                 }
-                Some(Trap::Step) => {
-                    self.on_single_step(thread);
+                Some(kind @ (Trap::Step | Trap::Access)) => {
+                    self.on_trace(thread, kind == Trap::Step);
                     return;
                 }
                 Some(Trap::Own) => {

@@ -18,6 +18,12 @@ impl Debugger {
         if state.group_stop && self.stay_stopped(thread) {
             return;
         }
+        // Anything else may change what no debug register can watch.
+        let how = match self.watches.stepping && self.call.is_none() {
+            true => Resume::Step,
+            false => how,
+        };
+        self.arm(thread);
         let Some(state) = self.thread_mut(thread) else {
             return;
         };
@@ -132,10 +138,10 @@ impl Debugger {
             }
         }
         match status {
-            Some(WaitStatus::Signal(Signal(libc::SIGTRAP))) if how == Resume::Step => {
-                self.on_single_step(thread);
+            Some(WaitStatus::Signal(Signal(libc::SIGTRAP))) => {
+                self.note_access(thread);
+                self.on_trace(thread, how == Resume::Step);
             }
-            Some(WaitStatus::Signal(Signal(libc::SIGTRAP))) => self.go_on(thread, how),
             Some(status) => self.on_stop(thread, status),
             None => {}
         }
@@ -182,6 +188,7 @@ impl Debugger {
                 }
             }
         }
+        self.refresh_watches();
         for thread in threads {
             self.go_on_stepping(thread);
             if self.state() != State::Running {

@@ -232,6 +232,7 @@ impl Debugger {
         };
         let mut in_slot = false;
         for thread in &threads {
+            self.disarm(*thread);
             // Reading the registers takes a thread out of its slot.
             in_slot |= self
                 .registers_of(*thread)

@@ -1,9 +1,10 @@
 //! Traps: which of ours a thread ran into, and what that means.
 
 use crate::arch::x86_64::BREAKPOINT;
+use crate::breakpoint::BreakpointId;
 use crate::breakpoint::site::Owner;
 use crate::debugger::Debugger;
-use crate::event::ThreadId;
+use crate::event::{StopReason, ThreadId};
 use dwarf::LoadAddr;
 
 impl Debugger {
@@ -12,11 +13,11 @@ impl Debugger {
         // x86-64 reports int3 with SI_KERNEL; a single step with TRAP_TRACE, but one that went
         // past a system call with TRAP_BRKPT (`user_single_step_report`).
         const SI_KERNEL: i32 = 0x80;
+        const TRAP_HWBKPT: i32 = 4;
         let info = self.os.signal_info(thread)?;
-        let pc = self.registers_of(thread)?.pc();
         Some(match info.code {
             SI_KERNEL => {
-                let trap = pc - 1;
+                let trap = self.registers_of(thread)?.pc() - 1;
                 let mut byte = [0];
                 if self.sites.get(trap).is_some() {
                     Trap::Site(trap)
@@ -27,6 +28,7 @@ impl Debugger {
                     Trap::Own
                 }
             }
+            TRAP_HWBKPT => Trap::Access,
             code if code > 0 => Trap::Step,
             _ => Trap::Sent,
         })
@@ -45,8 +47,13 @@ impl Debugger {
         if owners.contains(&Owner::Loader) {
             self.on_loader(addr);
         }
+        let ended = self.end_scopes(thread, &owners);
         if let Some(reason) = self.ask_breakpoints(thread, addr, &owners) {
-            self.report(thread, reason);
+            self.report(thread, with_ended(ended, reason));
+            return;
+        }
+        if !ended.0.is_empty() {
+            self.report(thread, StopReason::Data(ended.0, ended.1.join("; ")));
             return;
         }
         if owners.contains(&Owner::Step(thread)) && self.on_step_site(thread, addr) {
@@ -65,8 +72,21 @@ pub(crate) enum Trap {
     Stale(LoadAddr),
     /// A single step is done.
     Step,
+    /// A debug register was hit.
+    Access,
     /// The program has a trap instruction of its own.
     Own,
     /// Somebody sent the signal.
     Sent,
+}
+
+/// A stop at breakpoints where the frames of watched data ended too.
+fn with_ended(ended: (Vec<BreakpointId>, Vec<String>), reason: StopReason) -> StopReason {
+    match reason {
+        StopReason::Breakpoint(here) if !ended.0.is_empty() => {
+            let ids = ended.0.into_iter().chain(here).collect();
+            StopReason::Data(ids, ended.1.join("; "))
+        }
+        reason => reason,
+    }
 }

@@ -299,6 +299,25 @@ impl Backend for LinuxBackend {
         registers::write(thread, &registers.raw)
     }
 
+    fn set_debug_registers(
+        &mut self,
+        thread: ThreadId,
+        addresses: &[u64; 4],
+        control: u64,
+    ) -> bool {
+        match registers::write_debug(thread, addresses, control) {
+            Ok(()) => true,
+            Err(error) => {
+                tracing::warn!(%thread, %error, "cannot set debug registers");
+                false
+            }
+        }
+    }
+
+    fn debug_status(&self, thread: ThreadId) -> u64 {
+        registers::read_debug_status(thread).unwrap_or(0)
+    }
+
     fn extended_registers(&self, thread: ThreadId) -> Option<Vec<u8>> {
         registers::read_extended(thread)
     }

@@ -119,6 +119,16 @@ pub fn register_bytes(tid: ThreadId, set: i32, write: bool, data: &mut [u8]) -> 
     Some(vector.iov_len.min(data.len()))
 }
 
+/// PTRACE_POKEUSER: writes a word of `struct user`.
+pub fn poke_user(tid: ThreadId, offset: usize, word: u64) -> io::Result<()> {
+    call(libc::PTRACE_POKEUSER, tid.0, offset, word as usize).map(drop)
+}
+
+/// PTRACE_PEEKUSER: reads a word of `struct user` that is not −1.
+pub fn peek_user(tid: ThreadId, offset: usize) -> io::Result<u64> {
+    call(libc::PTRACE_PEEKUSER, tid.0, offset, 0).map(|word| word as u64)
+}
+
 /// waitpid(2) with `__WALL | __WNOTHREAD`; `None`: nothing to tell (or nobody to wait for).
 pub fn wait(tid: i32, block: bool) -> Option<(ThreadId, WaitStatus)> {
     let flags = libc::__WALL | libc::__WNOTHREAD | if block { 0 } else { libc::WNOHANG };

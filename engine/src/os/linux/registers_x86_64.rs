@@ -4,6 +4,7 @@ use super::super::SystemCall;
 use super::ptrace;
 use crate::event::ThreadId;
 use dwarf::{Machine, Register, Registers};
+use std::io;
 
 /// The kernel's register set.
 #[derive(Clone, Copy)]
@@ -78,6 +79,30 @@ pub fn read_extended(tid: ThreadId) -> Option<Vec<u8>> {
 /// Writes the XSAVE area.
 pub fn write_extended(tid: ThreadId, area: &[u8]) -> bool {
     ptrace::register_bytes(tid, NT_X86_XSTATE, true, &mut area.to_vec()).is_some()
+}
+
+const fn debug_register(number: usize) -> usize {
+    std::mem::offset_of!(libc::user, u_debugreg) + number * size_of::<u64>()
+}
+
+/// Sets DR0 to DR3 and DR7 of a stopped thread.
+pub fn write_debug(tid: ThreadId, addresses: &[u64; 4], control: u64) -> io::Result<()> {
+    // The kernel checks an address against the length it is watched with: none at first.
+    ptrace::poke_user(tid, debug_register(7), 0)?;
+    for (index, addr) in addresses.iter().enumerate() {
+        if control >> (2 * index) & 1 != 0 {
+            ptrace::poke_user(tid, debug_register(index), *addr)?;
+        }
+    }
+    match control {
+        0 => Ok(()),
+        control => ptrace::poke_user(tid, debug_register(7), control),
+    }
+}
+
+/// DR6 of a stopped thread.
+pub fn read_debug_status(tid: ThreadId) -> io::Result<u64> {
+    ptrace::peek_user(tid, debug_register(6))
 }
 
 impl RawRegisters {

@@ -1,0 +1,195 @@
+//! Data breakpoints: what can be watched, and watching it.
+
+use super::breakpoints::{address, described, given, switched_off};
+use super::variables::child_named;
+use crate::error::RequestError;
+use crate::protocol::{
+    BreakpointsResponse, Capabilities, DataAccessType, DataBreakpointInfoArguments,
+    DataBreakpointInfoResponse, SetDataBreakpointsArguments,
+};
+use crate::routes::{Request, When};
+use crate::session::Session;
+use engine::{BreakpointOptions, DataAccess, FrameKey, Purpose, Watchable};
+use std::collections::{HashMap, VecDeque};
+
+/// Data ids that are remembered; the oldest ones go.
+const MOST: usize = 10_000;
+/// The mode in which the processor's debug registers are left alone.
+const BY_STEPS: &str = "software";
+
+/// What the client asked about, by the ids it was given.
+#[derive(Debug, Default)]
+pub struct WatchableData {
+    known: HashMap<String, (Watchable, bool)>,
+    order: VecDeque<String>,
+}
+
+impl WatchableData {
+    fn insert(&mut self, id: String, data: Watchable, by_steps: bool) {
+        if self.known.insert(id.clone(), (data, by_steps)).is_none() {
+            self.order.push_back(id);
+        }
+        if self.order.len() > MOST
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+    }
+}
+
+/// Says whether something can be watched, and how.
+pub enum DataBreakpointInfo {}
+
+impl Request for DataBreakpointInfo {
+    const COMMAND: &'static str = "dataBreakpointInfo";
+    const WHEN: When = When::Process;
+    type Arguments = DataBreakpointInfoArguments;
+    type Body = DataBreakpointInfoResponse;
+
+    fn advertise(capabilities: &mut Capabilities) {
+        capabilities.supports_data_breakpoints = true;
+        capabilities.supports_data_breakpoint_bytes = true;
+    }
+
+    fn handle(
+        session: &mut Session,
+        arguments: DataBreakpointInfoArguments,
+    ) -> Result<DataBreakpointInfoResponse, RequestError> {
+        let by_steps = arguments.mode.as_deref() == Some(BY_STEPS);
+        let data = match find(session, &arguments) {
+            Ok(data) => data,
+            Err(error @ (RequestError::StaleId(_) | RequestError::Cancelled)) => return Err(error),
+            Err(error) => {
+                return Ok(DataBreakpointInfoResponse {
+                    data_id: None,
+                    description: error.to_string(),
+                    access_types: Vec::new(),
+                    can_persist: None,
+                });
+            }
+        };
+        let frame = data.scope.as_ref();
+        let frame = frame.map(|it| format!(" of {}:{:#x}", it.thread, it.cfa));
+        let mode = if by_steps { " by steps" } else { "" };
+        let data_id = format!(
+            "{}/{} {}{}{mode}",
+            data.addr,
+            data.bytes,
+            data.name,
+            frame.unwrap_or_default()
+        );
+        let description = match data.bytes {
+            1 => format!("{} (1 byte at {})", data.name, data.addr),
+            bytes => format!("{} ({bytes} bytes at {})", data.name, data.addr),
+        };
+        let mut access_types = vec![DataAccessType::Write];
+        if !by_steps {
+            access_types.extend([DataAccessType::ReadWrite, DataAccessType::Read]);
+        }
+        session.watchable.insert(data_id.clone(), data, by_steps);
+        Ok(DataBreakpointInfoResponse {
+            data_id: Some(data_id),
+            description,
+            access_types,
+            can_persist: Some(false),
+        })
+    }
+}
+
+fn find(
+    session: &mut Session,
+    arguments: &DataBreakpointInfoArguments,
+) -> Result<Watchable, RequestError> {
+    let name = arguments.name.trim();
+    let bytes = arguments.bytes;
+    if arguments.as_address == Some(true) {
+        let addr = address(name)
+            .ok_or_else(|| RequestError::Arguments(format!("`{name}` is no address")))?;
+        return Ok(session.debugger.watchable_at(addr, bytes.unwrap_or(1))?);
+    }
+    if let Some(reference) = arguments.variables_reference.filter(|it| *it != 0) {
+        let container = session.handles.container(reference)?;
+        let (frame, expression, value) = child_named(session, container, name)?;
+        let name = expression.as_deref().unwrap_or(name);
+        return Ok(session.debugger.watchable(frame, name, &value, bytes)?);
+    }
+    let frame: Option<FrameKey> = arguments
+        .frame_id
+        .filter(|id| *id != 0)
+        .map(|id| session.handles.frame(id))
+        .transpose()?;
+    let found = session.debugger.evaluate(frame, name, Purpose::Look)?;
+    let name = found.expression;
+    Ok(session
+        .debugger
+        .watchable(frame, &name, &found.value, bytes)?)
+}
+
+/// Replaces the data breakpoints.
+pub enum SetDataBreakpoints {}
+
+impl Request for SetDataBreakpoints {
+    const COMMAND: &'static str = "setDataBreakpoints";
+    const WHEN: When = When::Always;
+    type Arguments = SetDataBreakpointsArguments;
+    type Body = BreakpointsResponse;
+
+    fn handle(
+        session: &mut Session,
+        arguments: SetDataBreakpointsArguments,
+    ) -> Result<BreakpointsResponse, RequestError> {
+        if session.startup.no_debug {
+            return Ok(switched_off(arguments.breakpoints.len()));
+        }
+        let mut wanted = Vec::new();
+        // Of each asked one: which of the wanted ones it is, or why it is none.
+        let mut places = Vec::new();
+        for breakpoint in arguments.breakpoints {
+            let Some((data, by_steps)) = data_of(session, &breakpoint.data_id) else {
+                places.push(Err(format!(
+                    "nothing is known by the id `{}` (any more)",
+                    breakpoint.data_id
+                )));
+                continue;
+            };
+            places.push(Ok(wanted.len()));
+            wanted.push(engine::DataBreakpoint {
+                data,
+                access: match breakpoint.access_type {
+                    None | Some(DataAccessType::Write) => DataAccess::Write,
+                    Some(DataAccessType::Read) => DataAccess::Read,
+                    Some(DataAccessType::ReadWrite) => DataAccess::ReadWrite,
+                },
+                by_steps,
+                options: BreakpointOptions {
+                    condition: given(breakpoint.condition),
+                    hit_condition: given(breakpoint.hit_condition),
+                    log_message: None,
+                },
+            });
+        }
+        let infos = session.debugger.set_data_breakpoints(&wanted);
+        let mut answer = described(session, &infos);
+        answer.breakpoints = places
+            .into_iter()
+            .map(|place| match place {
+                Ok(index) => answer.breakpoints.get(index).cloned().unwrap_or_default(),
+                Err(message) => super::breakpoints::failed(message),
+            })
+            .collect();
+        Ok(answer)
+    }
+}
+
+fn data_of(session: &mut Session, id: &str) -> Option<(Watchable, bool)> {
+    if let Some(known) = session.watchable.known.get(id) {
+        return Some(known.clone());
+    }
+    // What is known by its address alone is good for ever.
+    let (addr, bytes) = id.split_once(' ')?.0.split_once('/')?;
+    let named_so = id.split_once(' ')?.1 == addr;
+    let data = session
+        .debugger
+        .watchable_at(address(addr)?, bytes.parse().ok()?);
+    data.ok().filter(|_| named_so).map(|data| (data, false))
+}

@@ -1,0 +1,148 @@
+//! The debug registers of x86-64 (Intel SDM volume 3, §19.2): four addresses at each of which a
+//! thread stops when it writes what is there, or accesses it at all.
+
+use dwarf::LoadAddr;
+use smallvec::SmallVec;
+
+/// How many addresses there are.
+pub const SLOTS: usize = 4;
+
+/// At what a thread stops. Nothing stops at reads alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trigger {
+    /// Behind an instruction that writes.
+    Write,
+    /// Behind an instruction that reads or writes.
+    Access,
+}
+
+/// What one address register is set to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slot {
+    /// A multiple of `len`.
+    pub addr: LoadAddr,
+    /// 1, 2, 4 or 8 bytes.
+    pub len: u8,
+    /// At what.
+    pub trigger: Trigger,
+}
+
+/// The slots that watch a range: exactly it, or, where that takes fewer slots and `loosely`,
+/// some of its neighbours too. `None` where even [`SLOTS`] do not suffice.
+pub fn cover(
+    addr: LoadAddr,
+    bytes: u64,
+    trigger: Trigger,
+    loosely: bool,
+) -> Option<SmallVec<[Slot; SLOTS]>> {
+    let end = addr.0.checked_add(bytes)?;
+    let exact = pieces(addr.0, end, trigger, |at| {
+        let fits = |len: &u64| at.is_multiple_of(*len) && at + len <= end;
+        [8, 4, 2].into_iter().find(fits).unwrap_or(1)
+    });
+    let loose = pieces(addr.0, end, trigger, |at| {
+        let reaches = |len: &u64| at - at % len + len >= end;
+        [1, 2, 4].into_iter().find(reaches).unwrap_or(8)
+    });
+    match (exact, loose.filter(|_| loosely)) {
+        (Some(exact), Some(loose)) if loose.len() < exact.len() => Some(loose),
+        (exact, loose) => exact.or(loose),
+    }
+}
+
+fn pieces(
+    mut at: u64,
+    end: u64,
+    trigger: Trigger,
+    len_at: impl Fn(u64) -> u64,
+) -> Option<SmallVec<[Slot; SLOTS]>> {
+    let mut slots = SmallVec::new();
+    while at < end {
+        if slots.len() == SLOTS {
+            return None;
+        }
+        let len = len_at(at);
+        let start = at - at % len;
+        slots.push(Slot {
+            addr: LoadAddr(start),
+            len: len as u8,
+            trigger,
+        });
+        at = start.checked_add(len)?;
+    }
+    Some(slots)
+}
+
+/// DR7 for these slots.
+pub fn control(slots: &[Option<Slot>; SLOTS]) -> u64 {
+    let mut control = 0;
+    for (index, slot) in slots.iter().enumerate() {
+        let Some(slot) = slot else { continue };
+        let trigger = match slot.trigger {
+            Trigger::Write => 0b01,
+            Trigger::Access => 0b11,
+        };
+        let len = match slot.len {
+            1 => 0b00,
+            2 => 0b01,
+            8 => 0b10,
+            _ => 0b11,
+        };
+        control |= 1 << (2 * index) | (trigger | len << 2) << (16 + 4 * index);
+    }
+    control
+}
+
+/// Which slots a DR6 says were hit, a bit each.
+pub fn hits(status: u64) -> u8 {
+    (status & 0b1111) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn covered(addr: u64, bytes: u64, loosely: bool) -> Option<Vec<(u64, u8)>> {
+        let slots = cover(LoadAddr(addr), bytes, Trigger::Write, loosely)?;
+        Some(slots.iter().map(|slot| (slot.addr.0, slot.len)).collect())
+    }
+
+    #[test]
+    fn ranges_are_divided_by_alignment() {
+        assert_eq!(covered(16, 4, false).unwrap(), [(16, 4)]);
+        assert_eq!(covered(16, 16, false).unwrap(), [(16, 8), (24, 8)]);
+        assert_eq!(covered(17, 4, false).unwrap(), [(17, 1), (18, 2), (20, 1)]);
+        assert_eq!(covered(16, 32, false).unwrap().len(), 4);
+        assert_eq!(covered(16, 33, false), None);
+        assert_eq!(covered(17, 32, false), None);
+        assert_eq!(covered(u64::MAX - 1, 4, true), None);
+    }
+
+    #[test]
+    fn fewer_slots_do_where_neighbours_may_be_watched_too() {
+        assert_eq!(covered(17, 4, true).unwrap(), [(16, 8)]);
+        assert_eq!(covered(17, 1, true).unwrap(), [(17, 1)]);
+        assert_eq!(covered(16, 7, true).unwrap(), [(16, 8)]);
+        assert_eq!(covered(12, 8, true).unwrap(), [(12, 4), (16, 4)]);
+    }
+
+    #[test]
+    fn the_control_register_is_as_the_manual_has_it() {
+        let slot = |addr, len, trigger| {
+            Some(Slot {
+                addr: LoadAddr(addr),
+                len,
+                trigger,
+            })
+        };
+        let slots = [
+            slot(8, 4, Trigger::Write),
+            None,
+            slot(16, 8, Trigger::Access),
+            slot(3, 1, Trigger::Write),
+        ];
+        assert_eq!(control(&slots), 0b0001_1011_0000_1101 << 16 | 0b0101_0001);
+        assert_eq!(control(&[None; SLOTS]), 0);
+        assert_eq!(hits(0xffff_0ff5), 0b0101);
+    }
+}

@@ -1,0 +1,143 @@
+//! What can be watched of a value, and as long as which frame lives.
+
+use super::{WatchScope, Watchable};
+use crate::debugger::Debugger;
+use crate::error::Error;
+use crate::stack::FrameKey;
+use crate::value::scalar::{Scalar, ScalarKind};
+use crate::value::{Place, Ty, Value};
+use dwarf::LoadAddr;
+
+/// Frames that are searched for the one that data lies in.
+const MOST_FRAMES: usize = 1 << 12;
+/// What a leaf function may use below its stack pointer (System V psABI, §3.2.2), in bytes.
+const RED_ZONE: u64 = 128;
+
+impl Debugger {
+    /// What there is to watch of a value that was found in a frame; `bytes`: so many from its
+    /// first one on.
+    ///
+    /// # Errors
+    /// It is in no memory, or its size is not known.
+    pub fn watchable(
+        &mut self,
+        frame: Option<FrameKey>,
+        name: &str,
+        value: &Value,
+        bytes: Option<u64>,
+    ) -> Result<Watchable, Error> {
+        let refused = |why: &str| Err(Error::Unsupported(format!("`{name}` {why}")));
+        let addr = match &value.place {
+            Place::Memory(addr, _) => *addr,
+            Place::Register { .. } => return refused("is in a register here, not in memory"),
+            Place::Bytes(_) => return refused("is no variable: it has no place in memory"),
+            Place::Pieces(..) => return refused("is in several places here"),
+            Place::OptimizedOut => return refused("is optimized out here"),
+            Place::ImplicitPointer => return refused("points to something optimized out"),
+            Place::Failed(error) => return Err((**error).clone()),
+        };
+        let own = match value.bits {
+            Some(bits) => Some(bits.bytes() as u64),
+            None => value.ty.size(),
+        };
+        let Some(bytes) = bytes.or(own) else {
+            return refused("has no size that is known");
+        };
+        if bytes == 0 {
+            return refused("has no bytes");
+        }
+        let language = match frame {
+            Some(frame) => {
+                self.in_frame(frame, |scope| Ok(crate::eval::EvalContext::language(scope)))?
+            }
+            None => self.in_process(|scope| Ok(crate::eval::EvalContext::language(scope)))?,
+        };
+        let mut value = match Some(bytes) == own {
+            true => value.clone(),
+            false => raw(addr, bytes),
+        };
+        value.place = Place::Memory(addr, None);
+        Ok(Watchable {
+            name: name.to_owned(),
+            addr,
+            bytes,
+            scope: frame.and_then(|frame| self.scope_of(frame, addr)),
+            value,
+            language,
+        })
+    }
+
+    /// So many bytes at an address, whatever is there.
+    ///
+    /// # Errors
+    /// There are none.
+    pub fn watchable_at(&mut self, addr: LoadAddr, bytes: u64) -> Result<Watchable, Error> {
+        let value = raw(addr, bytes);
+        self.watchable(None, &addr.to_string(), &value, Some(bytes))
+    }
+
+    /// The machine frame that an address is in, of the stack that a frame belongs to.
+    fn scope_of(&mut self, frame: FrameKey, addr: LoadAddr) -> Option<WatchScope> {
+        let sp = self.registers_of(frame.thread)?.sp();
+        if addr.0 < sp.wrapping_sub(RED_ZONE) {
+            return None;
+        }
+        let mut levels = frame.level + 1;
+        loop {
+            let stack = self.unwound(frame.thread, levels + 1).ok()?;
+            // Nothing is in the frame of what a tail call left.
+            let mut frames = stack.physical.iter().filter(|it| !it.is_tail_call);
+            let inner = frames.position(|it| it.cfa.is_some_and(|cfa| addr < cfa));
+            if let Some(inner) = inner {
+                let mut frames = stack.physical.iter().filter(|it| !it.is_tail_call);
+                let cfa = frames.nth(inner)?.cfa?.0;
+                if let Some(outer) = frames.next() {
+                    let back = outer.address.addr();
+                    let scope = WatchScope {
+                        thread: frame.thread,
+                        cfa,
+                        back,
+                    };
+                    return self.is_alive(&scope).then_some(scope);
+                }
+            }
+            if stack.complete || levels > MOST_FRAMES {
+                return None;
+            }
+            levels *= 2;
+        }
+    }
+
+    /// Whether a frame is still there: its return address is where calls put it, and the stack
+    /// of its thread, where we can see it, reaches down to it.
+    pub(super) fn is_alive(&self, scope: &WatchScope) -> bool {
+        let mut back = [0; 8];
+        let at = LoadAddr(scope.cfa.wrapping_sub(8));
+        let is_there = self.os.read_memory(at, &mut back) == back.len()
+            && u64::from_le_bytes(back) == scope.back.0;
+        let state = self
+            .process
+            .as_ref()
+            .and_then(|it| it.threads.get(&scope.thread));
+        let Some(state) = state else { return false };
+        let sp = state
+            .stopped
+            .then(|| self.os.registers(scope.thread))
+            .flatten()
+            .map(|registers| registers.sp());
+        is_there && sp.is_none_or(|sp| sp < scope.cfa)
+    }
+}
+
+/// Bytes of no type: a number where they are as many as one has.
+fn raw(addr: LoadAddr, bytes: u64) -> Value {
+    let unsigned = |size, name| Ty::Builtin(Scalar::new(ScalarKind::Unsigned, size), name);
+    let ty = match bytes {
+        1 => unsigned(1, "u8"),
+        2 => unsigned(2, "u16"),
+        4 => unsigned(4, "u32"),
+        8 => unsigned(8, "u64"),
+        _ => unsigned(1, "u8").array(bytes),
+    };
+    Value::new(ty, Place::Memory(addr, None))
+}

@@ -1,0 +1,256 @@
+//! A thread has touched what is watched, or its frame has ended.
+
+use super::{DataAccess, Means, WatchScope};
+use crate::arch::debug_registers;
+use crate::breakpoint::BreakpointId;
+use crate::breakpoint::site::Owner;
+use crate::debugger::Debugger;
+use crate::event::{Event, StopReason, ThreadId};
+use crate::value::place::Bytes;
+use crate::value::{Limits, Place, Value};
+use dwarf::LoadAddr;
+
+/// `si_code` of a SIGTRAP: behind a single instruction.
+const TRAP_TRACE: i32 = 2;
+/// `si_code` of a SIGTRAP: by a debug register.
+const TRAP_HWBKPT: i32 = 4;
+
+impl Debugger {
+    /// A thread has stopped with a SIGTRAP: keeps which debug registers had to do with it, for
+    /// the kernel forgets that with the next trap.
+    pub(crate) fn note_access(&mut self, thread: ThreadId) {
+        if self.thread_mut(thread).is_none_or(|state| state.armed == 0) {
+            return;
+        }
+        let code = self.os.signal_info(thread).map(|info| info.code);
+        if matches!(code, Some(TRAP_TRACE | TRAP_HWBKPT)) {
+            let hits = debug_registers::hits(self.os.debug_status(thread));
+            if let Some(state) = self.thread_mut(thread) {
+                state.accessed |= hits;
+            }
+        }
+    }
+
+    /// Whether a stopped thread has touched what is watched since it was looked at last.
+    pub(crate) fn has_accessed(&mut self, thread: ThreadId) -> bool {
+        let noted = self.thread_mut(thread).is_some_and(|it| it.accessed != 0);
+        noted || self.watches.stepping && self.has_changed()
+    }
+
+    /// Whether anything differs that is compared after each step.
+    fn has_changed(&self) -> bool {
+        let mut watches = self.watches.all.values();
+        watches.any(|watch| {
+            let mut new = vec![0; watch.old.len()];
+            let read = self.os.read_memory(watch.data.addr, &mut new);
+            watch.means == Means::Steps && read == new.len() && new != watch.old
+        })
+    }
+
+    /// A thread has executed an instruction under watch, or (`stepped`) one alone.
+    pub(crate) fn on_trace(&mut self, thread: ThreadId, stepped: bool) {
+        let accessed = self
+            .thread_mut(thread)
+            .map_or(0, |state| std::mem::take(&mut state.accessed));
+        if (accessed != 0 || self.watches.stepping)
+            && let Some(reason) = self.ask_watches(thread, accessed)
+        {
+            self.report(thread, reason);
+        } else if stepped {
+            self.on_single_step(thread);
+        } else {
+            self.go_on_stepping(thread);
+        }
+    }
+
+    /// Do data breakpoints say stop? Breakpoints in the code where the thread has arrived are
+    /// hit with them.
+    fn ask_watches(&mut self, thread: ThreadId, accessed: u8) -> Option<StopReason> {
+        let touched: Vec<BreakpointId> = self
+            .watches
+            .all
+            .iter()
+            .filter(|(_, watch)| match watch.means {
+                Means::Slots(mask) => mask & accessed != 0,
+                Means::Steps => true,
+                Means::Nothing => false,
+            })
+            .map(|(id, _)| *id)
+            .collect();
+        let (mut ids, mut texts, mut problem) = (Vec::new(), Vec::new(), None);
+        for id in touched {
+            if let Some(text) = self.ended_unseen(id) {
+                ids.push(id);
+                texts.push(text);
+                continue;
+            }
+            let Some((old, new)) = self.accessed(id) else {
+                continue;
+            };
+            match self.ask_breakpoint(id, thread) {
+                Ok(false) => continue,
+                Ok(true) => texts.push(self.access_text(id, old, new)),
+                Err(error) => problem = Some(format!("data breakpoint {id}: {error}")),
+            }
+            ids.push(id);
+        }
+        if ids.is_empty() {
+            return None;
+        }
+        let pc = self.registers_of(thread)?.pc();
+        let owners = self.sites.get(pc).map(|site| site.owners().to_vec());
+        match self.ask_breakpoints(thread, pc, &owners.unwrap_or_default()) {
+            Some(StopReason::Breakpoint(here)) => ids.extend(here),
+            Some(StopReason::BreakpointError(here, text)) => {
+                ids.extend(here);
+                problem = Some(text);
+            }
+            _ => {}
+        }
+        Some(match problem {
+            Some(text) => StopReason::BreakpointError(ids, text),
+            None => StopReason::Data(ids, texts.join("; ")),
+        })
+    }
+
+    /// What a touched watch was and is, if that is an access it wants.
+    fn accessed(&mut self, id: BreakpointId) -> Option<(Vec<u8>, Vec<u8>)> {
+        let watch = self.watches.all.get_mut(&id)?;
+        let mut new = vec![0; watch.old.len()];
+        if self.os.read_memory(watch.data.addr, &mut new) < new.len() {
+            return None;
+        }
+        if watch.access == DataAccess::Write && new == watch.old {
+            return None;
+        }
+        let old = std::mem::replace(&mut watch.old, new.clone());
+        let access = watch.access;
+        let mut changed = old != new;
+        if changed && watch.data.value.bits.is_some() {
+            // Its neighbours in the same byte are none of its business.
+            let (old, new) = (at(&watch.data.value, &old), at(&watch.data.value, &new));
+            let differ = self.in_process(|scope| Ok(*old.bytes(scope)? != *new.bytes(scope)?));
+            changed = differ.unwrap_or(true);
+        }
+        let wanted = match access {
+            DataAccess::Write => changed,
+            DataAccess::Read => !changed,
+            DataAccess::ReadWrite => true,
+        };
+        wanted.then_some((old, new))
+    }
+
+    /// `x: 4 -> 5`
+    fn access_text(&mut self, id: BreakpointId, old: Vec<u8>, new: Vec<u8>) -> String {
+        let Some(watch) = self.watches.all.get(&id) else {
+            return String::new();
+        };
+        let name = watch.data.name.clone();
+        let (before, after) = (at(&watch.data.value, &old), at(&watch.data.value, &new));
+        let is_read = watch.access == DataAccess::Read;
+        let shown = self.in_process(|scope| {
+            let show = |value| crate::value::present(scope, value, &Limits::default()).text;
+            Ok((show(&before), show(&after)))
+        });
+        let (before, after) = shown.unwrap_or_default();
+        match (old == new, is_read) {
+            (false, _) => format!("{name}: {before} -> {after}"),
+            (true, true) => format!("{name} was read: {after}"),
+            (true, false) => format!("{name} was read, or written as it was: {after}"),
+        }
+    }
+
+    /// A thread is where functions return to whose frames hold what is watched: those that have
+    /// returned are removed. Gives them with what there is to say.
+    pub(crate) fn end_scopes(
+        &mut self,
+        thread: ThreadId,
+        owners: &[Owner],
+    ) -> (Vec<BreakpointId>, Vec<String>) {
+        let Some(sp) = self.registers_of(thread).map(|registers| registers.sp()) else {
+            return Default::default();
+        };
+        let mut ended = (Vec::new(), Vec::new());
+        for owner in owners {
+            let Owner::Scope(id) = *owner else { continue };
+            let scope = self.scope(id);
+            // A deeper recursion passes by here too.
+            if scope.is_some_and(|scope| scope.thread == thread && sp >= scope.cfa) {
+                ended.0.push(id);
+                ended.1.push(self.end_watch(id));
+            }
+        }
+        ended
+    }
+
+    /// A frame may also be left by an exception or a longjmp, and its memory used again.
+    fn ended_unseen(&mut self, id: BreakpointId) -> Option<String> {
+        let scope = self.scope(id)?.clone();
+        (!self.is_alive(&scope)).then(|| self.end_watch(id))
+    }
+
+    fn scope(&self, id: BreakpointId) -> Option<&WatchScope> {
+        self.watches.all.get(&id)?.data.scope.as_ref()
+    }
+
+    /// A data breakpoint has lost what it was on.
+    fn end_watch(&mut self, id: BreakpointId) -> String {
+        let watch = self.watches.all.get(&id);
+        let name = watch.map_or_else(String::new, |watch| watch.data.name.clone());
+        self.forget_watch(id);
+        self.breakpoints.all.remove(&id);
+        self.breakpoints.data.retain(|other| *other != id);
+        self.distribute_slots(&[]);
+        let text = format!("the frame of `{name}` has ended, and its data breakpoint with it");
+        self.events
+            .push_back(Event::BreakpointRemoved(id, text.clone()));
+        text
+    }
+
+    /// A thread has ended, and with it whatever is watched on its stack.
+    pub(crate) fn end_scopes_of(&mut self, thread: ThreadId) {
+        let on_its_stack =
+            |id: &BreakpointId| self.scope(*id).is_some_and(|it| it.thread == thread);
+        let ended: Vec<_> = self
+            .breakpoints
+            .data
+            .iter()
+            .copied()
+            .filter(on_its_stack)
+            .collect();
+        for id in ended {
+            self.end_watch(id);
+        }
+    }
+
+    /// An image is gone, and what is watched in it.
+    pub(crate) fn end_watches_in(&mut self, start: LoadAddr, end: LoadAddr) {
+        let inside = |id: &BreakpointId| {
+            let watch = self.watches.all.get(id);
+            watch.is_some_and(|it| (start..end).contains(&it.data.addr))
+        };
+        let ended: Vec<_> = self
+            .breakpoints
+            .data
+            .iter()
+            .copied()
+            .filter(inside)
+            .collect();
+        for id in ended {
+            if let Some(breakpoint) = self.breakpoints.all.get_mut(&id) {
+                breakpoint.pending = Some("the image that it was in is unloaded".into());
+            }
+            self.forget_watch(id);
+            self.events.push_back(Event::BreakpointChanged(id));
+        }
+        self.distribute_slots(&[]);
+    }
+}
+
+/// A value with other bytes.
+fn at(value: &Value, bytes: &[u8]) -> Value {
+    Value {
+        place: Place::Bytes(Bytes::new(bytes)),
+        ..value.clone()
+    }
+}

@@ -1,0 +1,425 @@
+//! Data breakpoints: what can be watched, when it stops, what it says, how it ends.
+
+use serde_json::{Value, json};
+use stillpoint_tests::process::Debuggee;
+use stillpoint_tests::{DapClient, Fixture};
+
+fn stopped(mode: &str) -> (Fixture, DapClient) {
+    let fixture = Fixture::of("c/watch.c");
+    let client = DapClient::stopped_with(&fixture, "main", json!({"args": [mode]}));
+    (fixture, client)
+}
+
+/// What there is to watch of an expression in the innermost frame.
+fn info(client: &mut DapClient, expression: &str) -> Value {
+    let frame = client.top_frame()["id"].clone();
+    client.ask(
+        "dataBreakpointInfo",
+        json!({"name": expression, "frameId": frame}),
+    )
+}
+
+fn set(client: &mut DapClient, breakpoints: Value) -> Vec<Value> {
+    let body = client.ask("setDataBreakpoints", json!({"breakpoints": breakpoints}));
+    body["breakpoints"].as_array().expect("an array").clone()
+}
+
+/// Watches an expression; `more` are members of the data breakpoint.
+fn watch(client: &mut DapClient, expression: &str, more: Value) -> Value {
+    let info = info(client, expression);
+    assert!(info["dataId"].is_string(), "{info}");
+    let mut breakpoint = json!({"dataId": info["dataId"]});
+    let members = breakpoint.as_object_mut().expect("an object");
+    members.extend(more.as_object().expect("an object").clone());
+    let breakpoint = set(client, json!([breakpoint])).remove(0);
+    assert_eq!(breakpoint["verified"], true, "{breakpoint}");
+    breakpoint
+}
+
+/// The texts of all stops until the program ends.
+fn stops(client: &mut DapClient) -> Vec<String> {
+    let mut texts = Vec::new();
+    loop {
+        client.continue_();
+        let event = client.wait_event_of(&["stopped", "exited"]);
+        let body = &event["body"];
+        if event["event"] == "exited" {
+            assert_eq!(body["exitCode"], 0);
+            return texts;
+        }
+        assert_eq!(body["reason"], "data breakpoint", "{body}");
+        assert_eq!(body["description"], body["text"]);
+        client.select_thread(body["threadId"].as_i64().expect("a thread"));
+        texts.push(body["text"].as_str().expect("a text").to_owned());
+    }
+}
+
+#[test]
+fn stops_where_a_value_changes_and_says_how() {
+    let (fixture, mut client) = stopped("");
+    let breakpoint = watch(&mut client, "counter", json!({"accessType": "write"}));
+    client.continue_();
+    let stop = client.expect_stopped("data breakpoint");
+    assert_eq!(stop["text"], "counter: 0 -> 4");
+    assert_eq!(stop["hitBreakpointIds"], json!([breakpoint["id"]]));
+    client.expect_line(&fixture, "set_end");
+    assert_eq!(client.evaluate("value"), "4");
+    // A write of what is there already is no change.
+    client.continue_();
+    assert_eq!(
+        client.expect_stopped("data breakpoint")["text"],
+        "counter: 4 -> 5"
+    );
+    assert_eq!(client.function_names()[1], "other_way");
+    // What we change is no change of the program's.
+    client.evaluate("counter = 60");
+    assert_eq!(stops(&mut client), ["counter: 60 -> 6"]);
+    client.disconnect();
+}
+
+#[test]
+fn reads_are_seen_too_where_asked_for() {
+    let (_, mut client) = stopped("");
+    watch(&mut client, "counter", json!({"accessType": "readWrite"}));
+    assert_eq!(
+        stops(&mut client),
+        [
+            "counter: 0 -> 4",
+            "counter was read, or written as it was: 4",
+            "counter: 4 -> 5",
+            "counter was read, or written as it was: 5",
+            "counter: 5 -> 6",
+        ]
+    );
+    client.disconnect();
+    let (_, mut client) = stopped("");
+    let breakpoint = watch(&mut client, "counter", json!({"accessType": "read"}));
+    let message = breakpoint["message"].as_str().expect("a message");
+    assert!(message.contains("reads and writes alike"), "{message}");
+    assert_eq!(
+        stops(&mut client),
+        ["counter was read: 4", "counter was read: 5"]
+    );
+    client.disconnect();
+}
+
+#[test]
+fn parts_and_wholes() {
+    for (expression, texts) in [
+        (
+            "pair",
+            vec![
+                "pair: {first = 0, second = 0} -> {first = 1, second = 0}",
+                "pair: {first = 1, second = 0} -> {first = 1, second = 2}",
+            ],
+        ),
+        ("pair.second", vec!["pair.second: 0 -> 2"]),
+        // Its neighbour shares the byte.
+        ("flags.high", vec!["flags.high: 0 -> 3"]),
+        ("packed[6]", vec!["packed[6]: 0 '\\x00' -> 1 '\\x01'"]),
+        ("*(int *)&pair", vec!["*(int *)&pair: 0 -> 1"]),
+    ] {
+        let (_, mut client) = stopped("");
+        watch(&mut client, expression, json!({}));
+        assert_eq!(stops(&mut client), texts);
+        client.disconnect();
+    }
+}
+
+#[test]
+fn by_a_variable_of_a_scope() {
+    let (_, mut client) = stopped("");
+    let frame = client.top_frame()["id"].as_i64().expect("an id");
+    let scopes = client.ask("scopes", json!({"frameId": frame}));
+    let scopes = scopes["scopes"].as_array().expect("scopes").clone();
+    let globals = scopes.iter().find(|scope| scope["name"] == "Globals");
+    let globals = globals.expect("globals")["variablesReference"]
+        .as_i64()
+        .expect("a reference");
+    let variables = client.variables(globals);
+    let pair = variables.iter().find(|it| it["name"] == "pair");
+    let info = client.ask(
+        "dataBreakpointInfo",
+        json!({"variablesReference": pair.expect("pair")["variablesReference"], "name": "first"}),
+    );
+    assert_eq!(info["accessTypes"], json!(["write", "readWrite", "read"]));
+    assert_eq!(info["canPersist"], false);
+    let description = info["description"].as_str().expect("a text");
+    assert!(
+        description.starts_with("pair.first (8 bytes at 0x"),
+        "{description}"
+    );
+    set(&mut client, json!([{"dataId": info["dataId"]}]));
+    assert_eq!(stops(&mut client), ["pair.first: 0 -> 1"]);
+    client.disconnect();
+}
+
+#[test]
+fn by_address() {
+    let (_, mut client) = stopped("");
+    let at = client.evaluate("(unsigned long)&packed[5]");
+    let info = client.ask(
+        "dataBreakpointInfo",
+        json!({"name": at, "asAddress": true, "bytes": 2}),
+    );
+    set(&mut client, json!([{"dataId": info["dataId"]}]));
+    let texts = stops(&mut client);
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert!(
+        texts[0].starts_with("0x") && texts[0].ends_with(": 0 -> 9"),
+        "{texts:?}"
+    );
+    assert!(texts[1].ends_with(": 9 -> 265"), "{texts:?}");
+    client.disconnect();
+}
+
+#[test]
+fn what_has_no_place_is_refused_with_the_reason() {
+    let (_, mut client) = stopped("");
+    for (expression, why) in [
+        ("1 + 2", "no place in memory"),
+        ("$rax", "in a register"),
+        ("nonsense", "nonsense"),
+        ("", ""),
+    ] {
+        let info = info(&mut client, expression);
+        assert_eq!(info["dataId"], Value::Null, "{info}");
+        let description = info["description"].as_str().expect("a text");
+        assert!(
+            description.contains(why) && !description.is_empty(),
+            "{description}"
+        );
+    }
+    let wrong = set(&mut client, json!([{"dataId": "nobody gave this"}]));
+    assert_eq!(wrong[0]["verified"], false);
+    let nowhere = client.ask(
+        "dataBreakpointInfo",
+        json!({"name": "0x10", "asAddress": true, "bytes": 4}),
+    );
+    let wrong = set(&mut client, json!([{"dataId": nowhere["dataId"]}]));
+    assert_eq!(wrong[0]["verified"], false);
+    let message = wrong[0]["message"].as_str().expect("a message");
+    assert!(message.contains("cannot be read"), "{message}");
+    client.disconnect();
+}
+
+#[test]
+fn conditions_and_hits() {
+    let (_, mut client) = stopped("");
+    watch(&mut client, "counter", json!({"condition": "value == 5"}));
+    assert_eq!(stops(&mut client), ["counter: 4 -> 5"]);
+    client.disconnect();
+    let (_, mut client) = stopped("");
+    watch(&mut client, "counter", json!({"hitCondition": ">= 2"}));
+    assert_eq!(stops(&mut client), ["counter: 4 -> 5", "counter: 5 -> 6"]);
+    client.disconnect();
+    let (_, mut client) = stopped("");
+    let info = info(&mut client, "counter");
+    let bad = json!([{"dataId": info["dataId"], "condition": "value =="}]);
+    let bad = set(&mut client, bad);
+    assert_eq!(bad[0]["verified"], false, "{}", bad[0]);
+    assert!(stops(&mut client).is_empty());
+    client.disconnect();
+}
+
+#[test]
+fn ends_once_with_the_frame() {
+    let fixture = Fixture::of("c/watch.c");
+    let mut client = DapClient::stopped_at(&fixture, "helper_end");
+    client.set_breakpoints(&fixture, &[]);
+    let breakpoint = watch(&mut client, "local", json!({}));
+    client.continue_();
+    assert_eq!(
+        client.expect_stopped("data breakpoint")["text"],
+        "local: 2 -> 4"
+    );
+    client.continue_();
+    let stop = client.expect_stopped("data breakpoint");
+    let text = stop["text"].as_str().expect("a text");
+    assert!(text.contains("the frame of `local` has ended"), "{text}");
+    assert_eq!(stop["hitBreakpointIds"], json!([breakpoint["id"]]));
+    assert_eq!(client.function_names()[0], "main");
+    let event = client.wait_event_where("breakpoint", |body| body["reason"] == "removed");
+    assert_eq!(event["breakpoint"]["id"], breakpoint["id"]);
+    // The next call of the function has another variable there.
+    assert!(stops(&mut client).is_empty());
+    client.disconnect();
+}
+
+#[test]
+fn deeper_recursions_do_not_end_it() {
+    let fixture = Fixture::of("c/watch.c");
+    let mut client = DapClient::stopped_at(&fixture, "descend");
+    client.step_in();
+    assert_eq!(client.evaluate("mine"), "3");
+    client.set_breakpoints(&fixture, &[]);
+    watch(&mut client, "mine", json!({}));
+    let texts = stops(&mut client);
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert_eq!(texts[0], "mine: 3 -> 6");
+    assert!(texts[1].contains("has ended"), "{texts:?}");
+    client.disconnect();
+}
+
+#[test]
+fn beyond_the_debug_registers_by_single_steps() {
+    let (_, mut client) = stopped("");
+    let breakpoint = watch(&mut client, "wide", json!({}));
+    let message = breakpoint["message"].as_str().expect("a message");
+    assert!(message.contains("single steps"), "{message}");
+    let texts = stops(&mut client);
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert!(
+        texts.iter().all(|text| text.starts_with("wide: ")),
+        "{texts:?}"
+    );
+    client.disconnect();
+    // Five of a word each: the fifth one too, and it gets a register as soon as one is free.
+    let (_, mut client) = stopped("");
+    let ids: Vec<Value> = ["pair.first", "pair.second", "counter", "sink", "wide[63]"]
+        .iter()
+        .map(|it| json!({"dataId": info(&mut client, it)["dataId"], "condition": "0"}))
+        .collect();
+    let all = set(&mut client, json!(ids));
+    assert!(all.iter().all(|it| it["verified"] == true), "{all:?}");
+    assert!(all[..4].iter().all(|it| it["message"].is_null()), "{all:?}");
+    assert!(
+        all[4]["message"]
+            .as_str()
+            .expect("slow")
+            .contains("four debug registers")
+    );
+    let fewer = set(&mut client, json!(ids[1..]));
+    assert_eq!(fewer[3]["id"], all[4]["id"]);
+    assert!(fewer[3]["message"].is_null(), "{fewer:?}");
+    assert!(stops(&mut client).is_empty());
+    client.disconnect();
+}
+
+#[test]
+fn by_single_steps_where_asked_for() {
+    let (_, mut client) = stopped("");
+    let frame = client.top_frame()["id"].clone();
+    let info = client.ask(
+        "dataBreakpointInfo",
+        json!({"name": "counter", "frameId": frame, "mode": "software"}),
+    );
+    assert_eq!(info["accessTypes"], json!(["write"]));
+    set(&mut client, json!([{"dataId": info["dataId"]}]));
+    assert_eq!(
+        stops(&mut client),
+        ["counter: 0 -> 4", "counter: 4 -> 5", "counter: 5 -> 6"]
+    );
+    client.disconnect();
+}
+
+#[test]
+fn threads_that_are_yet_to_come_are_watched() {
+    let (_, mut client) = stopped("thread");
+    watch(&mut client, "counter", json!({}));
+    let first = client.thread();
+    client.continue_();
+    let stop = client.expect_stopped("data breakpoint");
+    assert_eq!(stop["text"], "counter: 0 -> 77");
+    assert_ne!(client.thread(), first);
+    assert_eq!(client.function_names()[1], "worker");
+    client.continue_();
+    assert_eq!(client.expect_exit(), 0);
+    client.disconnect();
+}
+
+#[test]
+fn a_forked_child_is_let_alone() {
+    let (_, mut client) = stopped("fork");
+    watch(&mut client, "counter", json!({}));
+    assert!(stops(&mut client).is_empty());
+    assert!(client.output("stdout").contains("child 5"));
+    client.disconnect();
+}
+
+#[test]
+fn gone_with_the_program() {
+    let fixture = Fixture::of("c/watch.c");
+    let mut client = DapClient::stopped_with(&fixture, "main", json!({"args": ["exec"]}));
+    client.set_breakpoints(&fixture, &[]);
+    let breakpoint = watch(&mut client, "counter", json!({}));
+    assert!(stops(&mut client).is_empty());
+    let event = client.wait_event_where("breakpoint", |body| {
+        body["breakpoint"]["id"] == breakpoint["id"]
+    });
+    let message = event["breakpoint"]["message"].as_str().expect("a message");
+    assert!(message.contains("another program"), "{message}");
+    client.disconnect();
+}
+
+#[test]
+fn comes_and_goes_while_the_program_runs() {
+    let fixture = Fixture::of("c/watch.c");
+    let settings = json!({"args": ["hot", "4000000000"]});
+    let mut client = DapClient::stopped_with(&fixture, "main", settings);
+    client.set_breakpoints(&fixture, &[]);
+    let id = info(&mut client, "counter")["dataId"].clone();
+    client.continue_();
+    let first = set(&mut client, json!([{"dataId": id}]));
+    assert_eq!(first[0]["verified"], true, "{}", first[0]);
+    client.expect_stopped("data breakpoint");
+    let again = set(
+        &mut client,
+        json!([{"dataId": id, "condition": "i % 100000 == 0"}]),
+    );
+    assert_eq!(again[0]["id"], first[0]["id"]);
+    client.continue_();
+    set(&mut client, json!([]));
+    client.pause();
+    assert_eq!(client.count_events("stopped"), 3);
+    client.disconnect();
+}
+
+#[test]
+fn stops_once_for_all_that_is_hit_at_one_place() {
+    let (fixture, mut client) = stopped("");
+    let data = watch(&mut client, "pair.second", json!({}));
+    let line = fixture.line("second") + 1;
+    let path = fixture.source.to_str().expect("UTF-8").to_owned();
+    let code = client.set_source_breakpoints(&path, vec![json!({"line": line})]);
+    client.continue_();
+    let stop = client.expect_stopped("data breakpoint");
+    assert_eq!(
+        stop["hitBreakpointIds"],
+        json!([data["id"], code[0]["id"]]),
+        "{stop}"
+    );
+    assert!(stops(&mut client).is_empty());
+    client.disconnect();
+}
+
+#[test]
+fn a_step_over_a_change_ends_there() {
+    let fixture = Fixture::of("c/watch.c");
+    let mut client = DapClient::stopped_at(&fixture, "other_way");
+    client.set_breakpoints(&fixture, &[]);
+    watch(&mut client, "counter", json!({}));
+    let thread = client.thread();
+    client.ask("next", json!({"threadId": thread}));
+    client.expect_stopped("data breakpoint");
+    assert_eq!(client.function_names()[0], "set_counter");
+    client.disconnect();
+}
+
+#[test]
+fn a_program_that_is_let_go_is_watched_no_more() {
+    let fixture = Fixture::of("c/spin.c");
+    let debuggee = Debuggee::start(&fixture, &[]);
+    let mut client = DapClient::spawn();
+    client.attach(debuggee.pid(), json!({}));
+    client.set_breakpoints(&fixture, &["spin"]);
+    client.configure();
+    client.expect_stopped("breakpoint");
+    client.set_breakpoints(&fixture, &[]);
+    watch(&mut client, "count", json!({"condition": "count % 5 == 0"}));
+    client.continue_();
+    client.expect_stopped("data breakpoint");
+    client.continue_();
+    client.disconnect_with(json!({"terminateDebuggee": false}));
+    debuggee.expect_running();
+}
