@@ -507,15 +507,16 @@ impl DebugInfo {
         Ok(false)
     }
 
-    fn template_type(&self, unit: &Unit, entry: &Entry) -> Option<(String, TypeId)> {
+    fn template_type(&self, unit: &Unit, entry: &Entry) -> Option<(String, Option<TypeId>)> {
         if !matches!(entry.tag(), gimli::DW_TAG_template_type_parameter) {
             return None;
         }
         let name = self.own_name(unit, entry).unwrap_or(b"");
-        Some((
-            String::from_utf8_lossy(name).into_owned(),
-            TypeId(self.reference_attr(unit, entry, gimli::DW_AT_type)?),
-        ))
+        let ty = match entry.attr_value(gimli::DW_AT_type) {
+            Some(ty) => Some(TypeId(self.reference(unit, ty)?)),
+            None => None,
+        };
+        Some((String::from_utf8_lossy(name).into_owned(), ty))
     }
 
     fn reference_attr(&self, unit: &Unit, entry: &Entry, at: gimli::DwAt) -> Option<DieRef> {

@@ -131,8 +131,8 @@ pub struct Composite {
     pub statics: Vec<Member>,
     /// Rust enums: what depends on the discriminant.
     pub variants: Option<VariantPart>,
-    /// Template type arguments, by parameter name.
-    pub template_types: Vec<(String, TypeId)>,
+    /// Template type arguments, by parameter name; `None`: `void`.
+    pub template_types: Vec<(String, Option<TypeId>)>,
     /// Only declared here; see `Module::complete_type`.
     pub declaration: bool,
     /// Has a vtable pointer (`DW_AT_containing_type`, or a member `_vptr…`).

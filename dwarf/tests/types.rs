@@ -169,7 +169,7 @@ struct Forward;
 int use(Forward *f, shapes::Both &b, int &&r, int shapes::Left::*m) { return b.*m + r; }
 int main() {
     shapes::Both both; shapes::Kind kind = shapes::Kind::B; std::vector<std::string> words{"a"};
-    shapes::Tuple<int, char, long> t{1}; std::nullptr_t null = nullptr;
+    shapes::Tuple<int, char, void, long> t{1}; std::nullptr_t null = nullptr;
     int local = 3;
     return use(nullptr, both, 3, &shapes::Left::l) + (int)kind + words.size() + t.first
         + (null == nullptr) + local;
@@ -229,7 +229,9 @@ fn cpp() {
         assert!(!composite(&vector).declaration);
         let tuple = fixture.variable("main", "t");
         let tuple = module.ty(tuple.ty.expect("a type")).expect("tuple");
-        assert_eq!(composite(&tuple).template_types.len(), 3, "{compiler}");
+        let arguments = &composite(&tuple).template_types;
+        let is_void: Vec<bool> = arguments.iter().map(|(_, ty)| ty.is_none()).collect();
+        assert_eq!(is_void, [false, false, true, false], "{compiler}");
         let member = fixture.variable("use", "m");
         let member = module.ty(member.ty.expect("a type")).expect("pointer");
         assert!(matches!(member.kind, TypeKind::PointerToMember { .. }));

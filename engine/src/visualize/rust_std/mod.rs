@@ -108,7 +108,7 @@ fn argument(value: &Value, name: &str) -> Option<Ty> {
     let ty = composite(value).ok()?;
     let parameters = &ty.composite()?.template_types;
     let (_, found) = parameters.iter().find(|(known, _)| known == name)?;
-    Some(ty.related(*found))
+    found.map(|found| ty.related(found))
 }
 
 /// The first generic argument in a type's name: `str` of `Rc<str, Global>`.

@@ -187,7 +187,7 @@ pub(super) fn argument(ty: &Ty, index: usize) -> Result<Ty, Error> {
     };
     let arguments = &ty.composite().ok_or_else(missing)?.template_types;
     let (_, id) = arguments.get(index).ok_or_else(missing)?;
-    Ok(ty.related(*id))
+    Ok(ty.related_or_void(*id))
 }
 
 /// The last argument of a class's name, where it is a number.
@@ -224,7 +224,7 @@ pub(super) fn type_within(ty: &Ty, class: &str) -> Option<Ty> {
             if members::last_component(&ty.ty.name) == class {
                 return Some(Ty::Dwarf(ty));
             }
-            let arguments = composite.template_types.iter().map(|(_, id)| *id);
+            let arguments = composite.template_types.iter().filter_map(|(_, id)| *id);
             for id in composite.bases.iter().map(|base| base.ty).chain(arguments) {
                 seen += 1;
                 if seen > TYPES {
