@@ -1,7 +1,8 @@
 //! Types that want to be seen otherwise than member by member.
 //!
 //! A new one is an `impl Visualizer` and one line in [`REGISTRY`]. A view finds what it needs
-//! by member names, never by fixed offsets, and believes nothing it reads.
+//! by member names, by fixed offsets only where compilers leave out the class, and believes
+//! nothing it reads.
 
 pub mod calendar;
 pub mod libcxx;

@@ -1,12 +1,22 @@
+use super::cpp_std::has_libcxx;
 use super::harness::Program;
 use dwarf::Language;
 
 fn each(test: impl Fn(&mut Program)) {
+    let with_libcxx = has_libcxx();
     for compiler in [
         &["g++", "-std=c++20", "-g", "-w"][..],
         &["g++", "-std=c++20", "-gdwarf-4", "-w"],
+        &["g++", "-std=c++20", "-g", "-O2", "-w"],
         &["clang++", "-std=c++20", "-g", "-w"],
+        &["clang++", "-std=c++20", "-g", "-O2", "-w"],
+        &["clang++", "-std=c++20", "-stdlib=libc++", "-g", "-O2", "-w"],
     ] {
+        if compiler.contains(&"-stdlib=libc++") && !with_libcxx {
+            eprintln!("skipped: no libc++");
+            continue;
+        }
+        eprintln!("{}:", compiler.join(" "));
         if let Some(mut program) = Program::start(compiler, "fixture.cpp", Language::Cpp) {
             test(&mut program);
         }

@@ -38,12 +38,26 @@ fn libstdcxx_clang() {
 }
 
 #[test]
+fn libstdcxx_clang_optimized() {
+    all(&["clang++", "-std=c++20", "-g", "-O2", "-w"]);
+}
+
+#[test]
 fn libcxx() {
+    with_libcxx("-O0");
+}
+
+#[test]
+fn libcxx_optimized() {
+    with_libcxx("-O2");
+}
+
+fn with_libcxx(level: &str) {
     if !has_libcxx() {
         eprintln!("skipped: no libc++");
         return;
     }
-    all(&["clang++", "-std=c++20", "-stdlib=libc++", "-g", "-w"]);
+    all(&["clang++", "-std=c++20", "-stdlib=libc++", "-g", level, "-w"]);
 }
 
 /// Whether programs can be made with libc++ here.

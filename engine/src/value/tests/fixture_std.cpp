@@ -84,7 +84,7 @@ std::complex<double> complex(1.5, -2); std::complex<float> complex_float(1, 2);
 std::atomic<int> atomic{6}; std::atomic<bool> atomic_flag{true}; std::atomic<Point *> atomic_pointer{nullptr};
 std::reference_wrapper<int> wrapper = closed;
 std::function<int(int)> function = twice, no_function, function_sum = Sum{3}; int captured = 9; std::function<int(int)> function_lambda = [c = captured](int x) { return x + c; };
-auto lambda = [captured = 5, &by_reference = closed](int x) { return x + captured + by_reference; }; auto *lambda_pointer = &lambda;
+auto lambda = [captured = 5, &by_reference = closed](int x) { return x + captured + by_reference; }; [[gnu::used]] auto *lambda_pointer = &lambda;
 std::chrono::milliseconds ms = 1500ms; std::chrono::seconds s = 3s; std::chrono::nanoseconds ns = 5ns; std::chrono::minutes min = 2min; std::chrono::hours h = 4h; std::chrono::microseconds us = 7us; std::chrono::duration<double> fractional(0.25);
 std::chrono::duration<int, std::ratio<1, 30>> frames(3); std::chrono::time_point<std::chrono::system_clock, std::chrono::seconds> time_point{1700000000s}; std::chrono::steady_clock::time_point steady{1500ns};
 std::filesystem::path path = "/usr/lib/x"; std::exception_ptr error, no_error; Broken unbroken{0}; std::runtime_error runtime("it broke");

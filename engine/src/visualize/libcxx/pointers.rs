@@ -15,6 +15,7 @@ const COUNTS: Shared = Shared {
     pointer: "__ptr_",
     block: &["__cntrl_"],
     counts: ["__shared_owners_", "__shared_weak_owners_"],
+    layout: ([8, 16], 8),
     none: -1,
 };
 

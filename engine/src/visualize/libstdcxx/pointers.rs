@@ -23,6 +23,7 @@ const COUNTS: Shared = Shared {
     pointer: "_M_ptr",
     block: &["_M_refcount", "_M_pi"],
     counts: ["_M_use_count", "_M_weak_count"],
+    layout: ([8, 12], 4),
     none: 0,
 };
 

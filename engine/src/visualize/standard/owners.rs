@@ -2,7 +2,8 @@
 
 use super::{Ask, pointee};
 use crate::error::Error;
-use crate::value::{Shape, Target, Value};
+use crate::value::scalar::{Scalar, ScalarKind};
+use crate::value::{Shape, Target, Ty, Value};
 use crate::visualize::{View, in_truth, need, word};
 
 /// What an owner or a handle stands for: what it points to, in the type that it has in truth.
@@ -14,16 +15,20 @@ pub(in crate::visualize) fn held(target: &dyn Target, pointer: &Value) -> Result
     if pointer.raw(target)? == 0 {
         return Ok(View::Plain("nullptr".into()));
     }
-    let opaque = match of.shape() {
-        Shape::Void | Shape::Function => true,
-        Shape::Composite(ty) => ty.composite().is_some_and(|it| it.declaration),
-        _ => false,
-    };
-    Ok(View::Pointee(if opaque {
+    Ok(View::Pointee(if is_opaque(&of) {
         pointer.clone()
     } else {
         in_truth(target, pointer.pointee(target, of)?)
     }))
+}
+
+/// Whether nothing is known of what a type has in it.
+fn is_opaque(ty: &Ty) -> bool {
+    match ty.shape() {
+        Shape::Void | Shape::Function => true,
+        Shape::Composite(ty) => ty.composite().is_some_and(|it| it.declaration),
+        _ => false,
+    }
 }
 
 /// What a smart pointer owns; of an array only where it begins is known.
@@ -43,6 +48,9 @@ pub(in crate::visualize) struct Shared {
     pub block: &'static [&'static str],
     /// The members of that for uses and for weak references.
     pub counts: [&'static str; 2],
+    /// Where these lie behind the pointer to the vtable, which is part of the library's ABI,
+    /// and their bytes: clang leaves the class out where only optimized code needs it.
+    pub layout: ([u64; 2], u8),
     /// What a count of none is.
     pub none: i64,
 }
@@ -73,14 +81,20 @@ impl Shared {
             return Ok(None);
         }
         let block = pointee(ask.target, &block)?;
-        let count = |name| -> Result<u64, Error> {
-            let count = need(ask.target, &block, &[name])?;
+        let count = |nth: usize| -> Result<u64, Error> {
+            let count = match is_opaque(&block.ty) {
+                true => {
+                    let (offsets, size) = self.layout;
+                    let ty = Ty::Builtin(Scalar::new(ScalarKind::Signed, size), "count");
+                    Value::new(ty, block.place.offset(offsets[nth]))
+                }
+                false => need(ask.target, &block, &[self.counts[nth]])?,
+            };
             let unused = 64 - 8 * count.ty.size().unwrap_or(8).clamp(1, 8);
             let above = word(ask.target, &count)?.wrapping_sub(self.none as u64);
             Ok(above << unused >> unused)
         };
-        let [uses, weaks] = self.counts;
-        let (uses, weaks) = (count(uses)?, count(weaks)?);
+        let (uses, weaks) = (count(0)?, count(1)?);
         // All uses together hold one of the weak references.
         Ok(Some((uses, weaks.saturating_sub(u64::from(uses > 0)))))
     }
