@@ -77,6 +77,7 @@ pub use memory::{Memory, Unreadable};
 pub use module::{
     DieRef, Language, Machine, Module, Segment, SymbolStatus, ThreadStorage, demangle,
 };
+pub use names::answers_to;
 pub use register::{Register, Registers};
 pub use source::{LineLocation, LineRow, SourceFile, SourceLocation};
 pub use symbol::{Symbol, SymbolKind};

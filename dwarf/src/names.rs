@@ -150,6 +150,13 @@ pub(crate) struct NameQuery {
     components: Vec<String>,
 }
 
+/// Whether a function of that qualified name answers to what a person typed: it is that, or ends
+/// in it by whole components; parameters do not count.
+pub fn answers_to(qualified: &str, typed: &str) -> bool {
+    let query = NameQuery::new(typed);
+    !query.components.is_empty() && query.matches(qualified)
+}
+
 impl NameQuery {
     /// Takes a name apart: the parameter list goes, `struct` and its like go.
     pub(crate) fn new(name: &str) -> NameQuery {

@@ -1,5 +1,6 @@
 //! One frame as the evaluator sees it: its variables, its registers, the process's memory.
 
+mod callers;
 mod coroutine;
 mod eval;
 mod lambda;

@@ -520,3 +520,57 @@ fn a_function_that_begins_with_an_inlined_call_stops_as_itself() {
     client.expect_exit();
     client.disconnect();
 }
+
+/// What `counter` is set to at the stops in `set_counter` under a condition.
+fn sets_of(fixture: &Fixture, mode: &str, breakpoint: Value) -> Vec<String> {
+    let mut client = DapClient::spawn();
+    client.launch(fixture, json!({"args": [mode]}));
+    let set = client.set_breakpoints_with(fixture, vec![("set", breakpoint)]);
+    assert_eq!(set[0]["verified"], true, "{}", set[0]);
+    client.configure();
+    let mut values = Vec::new();
+    loop {
+        let event = client.wait_event_of(&["stopped", "exited"]);
+        if event["event"] == "exited" {
+            client.disconnect();
+            return values;
+        }
+        assert_eq!(event["body"]["text"], Value::Null, "{event}");
+        client.select_thread(event["body"]["threadId"].as_i64().expect("a thread"));
+        values.push(client.evaluate("value"));
+        client.continue_();
+    }
+}
+
+#[test]
+fn conditions_ask_who_called() {
+    let fixture = Fixture::of("c/watch.c");
+    let sets = |condition: &str| sets_of(&fixture, "", json!({"condition": condition}));
+    assert_eq!(sets("$caller_is(\"other_way\")"), ["5"]);
+    assert_eq!(sets("!$caller_is(\"other_way\")"), ["4", "4", "6"]);
+    assert_eq!(sets("$caller_is(\"main\", 2)"), ["5"]);
+    assert_eq!(sets("$caller_is(\"set_counter\", 0) && value == 6"), ["6"]);
+    assert_eq!(sets("$any_caller_is(\"main\")").len(), 4);
+    assert_eq!(sets("$_any_caller_is(\"nobody\")"), [""; 0]);
+}
+
+#[test]
+fn conditions_ask_which_thread() {
+    let fixture = Fixture::of("c/watch.c");
+    let sets = |condition: &str| sets_of(&fixture, "thread", json!({"condition": condition}));
+    assert_eq!(sets("$thread_name == \"watch\""), ["77"]);
+    assert_eq!(sets("$thread_name == \"other\""), [""; 0]);
+    let mut client = DapClient::stopped_with(&fixture, "main", json!({"args": ["thread"]}));
+    let main = client.thread();
+    assert_eq!(client.evaluate("$thread"), main.to_string());
+    let others = json!({"condition": format!("$thread != {main}")});
+    client.set_breakpoints_with(&fixture, vec![("set", others)]);
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    assert_ne!(client.thread(), main);
+    let mine = json!({"condition": format!("$thread == {main}")});
+    client.set_breakpoints_with(&fixture, vec![("set", mine)]);
+    client.continue_();
+    assert_eq!(client.expect_exit(), 0);
+    client.disconnect();
+}

@@ -2,7 +2,7 @@
 
 use super::run::{At, Run, inner};
 use super::tree::{Kind, Node};
-use super::{convert, types};
+use super::{arith, convert, types};
 use crate::error::Error;
 use crate::value::{Ty, Value};
 
@@ -15,6 +15,11 @@ impl Run<'_> {
         returns: Option<&Ty>,
         node: &Node,
     ) -> Result<Value, Error> {
+        if let Kind::Register(name) = &inner(function).kind
+            && let Some(any) = asks_for_caller(name)
+        {
+            return self.is_called_from(any, arguments, node);
+        }
         match &inner(function).kind {
             Kind::Member(object, name) => {
                 let value = self.evaluate(object)?;
@@ -63,5 +68,49 @@ impl Run<'_> {
                 self.invoke_value(&value, &given, returns, node)
             }
         }
+    }
+
+    /// `$caller_is("f")`, `$caller_is("f", 2)`, `$any_caller_is("f")`
+    fn is_called_from(
+        &mut self,
+        any: bool,
+        arguments: &[Node],
+        node: &Node,
+    ) -> Result<Value, Error> {
+        let (name, number) = match (arguments, any) {
+            ([name], true) => (name, None),
+            ([name], false) => (name, Some(1)),
+            ([name, number], false) => {
+                let number = self.evaluate(number)?.raw(self.context.as_target())?;
+                (name, Some(usize::try_from(number).unwrap_or(usize::MAX)))
+            }
+            _ => {
+                let usage = match any {
+                    true => "write `$any_caller_is(\"function\")`",
+                    false => {
+                        "write `$caller_is(\"function\")`, or with the number of frames up behind it"
+                    }
+                };
+                return Err(Error::eval(usage)).at(node);
+            }
+        };
+        let text = self.evaluate(name)?;
+        let Some(text) = convert::string(self.context.as_target(), &text).at(name)? else {
+            return Err(Error::eval("a function's name in quotes is expected")).at(name);
+        };
+        let holds = self
+            .context
+            .is_called_from(&String::from_utf8_lossy(&text), number);
+        Ok(arith::boolean(holds, self.language))
+    }
+}
+
+/// Whether a name behind `$` is that of a question about callers, as gdb spells it or without
+/// the underscore: about any of them, or about one.
+fn asks_for_caller(name: &str) -> Option<bool> {
+    match name.strip_prefix('_').unwrap_or(name) {
+        "caller_is" => Some(false),
+        "any_caller_is" => Some(true),
+        _ => None,
     }
 }

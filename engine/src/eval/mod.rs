@@ -72,6 +72,11 @@ pub trait EvalContext: Target {
     fn registers(&self) -> Vec<String> {
         Vec::new()
     }
+    /// Whether the caller of that number (0: the frame itself) is a function of that name;
+    /// without a number: whether any is.
+    fn is_called_from(&self, _name: &str, _number: Option<usize>) -> bool {
+        false
+    }
     /// An earlier result by its number from 1, for `$1`; `None`: the last one, for `$_`.
     fn previous(&self, _number: Option<usize>) -> Option<Value> {
         None

@@ -70,6 +70,9 @@ impl EvalContext for FrameScope<'_> {
 
     fn register(&self, name: &str) -> Option<Value> {
         let place = self.frame?;
+        if let Some(value) = self.of_thread(name) {
+            return Some(value);
+        }
         let registers = &place.physical.registers;
         let at = |register| RegisterPlace {
             thread: place.key.thread,
@@ -173,6 +176,10 @@ impl EvalContext for FrameScope<'_> {
         }
         self.replay.borrow_mut().wanted = Some(call);
         Error::Calling
+    }
+
+    fn is_called_from(&self, name: &str, number: Option<usize>) -> bool {
+        FrameScope::is_called_from(self, name, number)
     }
 
     fn previous(&self, number: Option<usize>) -> Option<Value> {
