@@ -574,3 +574,101 @@ fn conditions_ask_which_thread() {
     assert_eq!(client.expect_exit(), 0);
     client.disconnect();
 }
+
+#[test]
+fn once() {
+    let fixture = Fixture::of("c/watch.c");
+    assert_eq!(
+        sets_of(&fixture, "", json!({"hitCondition": "once"})),
+        ["4"]
+    );
+    let both = json!({"condition": "value > 4", "hitCondition": "once"});
+    assert_eq!(sets_of(&fixture, "", both), ["5"]);
+    // Sent again as it was, it stays what it is; changed, it is hit again.
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    let once = || json!({"hitCondition": "once"});
+    let first = client.set_breakpoints_with(&fixture, vec![("set", once())]);
+    client.configure();
+    client.expect_stopped("breakpoint");
+    let event =
+        client.wait_event_where("breakpoint", |body| body["breakpoint"]["verified"] == false);
+    assert_eq!(event["breakpoint"]["id"], first[0]["id"]);
+    let again = client.set_breakpoints_with(&fixture, vec![("set", once()), ("call", json!({}))]);
+    assert_eq!(again[0]["id"], first[0]["id"]);
+    assert_eq!(again[0]["verified"], false);
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    client.expect_line(&fixture, "call");
+    let changed = client.set_breakpoints(&fixture, &["set"]);
+    assert_eq!(changed[0]["id"], first[0]["id"]);
+    assert_eq!(changed[0]["verified"], true);
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    assert_eq!(client.evaluate("value"), "6");
+    client.disconnect();
+}
+
+#[test]
+fn by_debug_registers() {
+    let fixture = Fixture::of("c/watch.c");
+    let hardware = || json!({"mode": "hardware"});
+    assert_eq!(sets_of(&fixture, "", hardware()), ["4", "4", "5", "6"]);
+    assert_eq!(sets_of(&fixture, "thread", hardware()), ["77"]);
+    let condition = json!({"mode": "hardware", "condition": "value == 5"});
+    assert_eq!(sets_of(&fixture, "", condition), ["5"]);
+
+    // Nothing is written into the code, and steps end at it as at any other.
+    let mut client = DapClient::stopped_at(&fixture, "main");
+    let places = vec![("helper", hardware()), ("helper_end", hardware())];
+    let set = client.set_breakpoints_with(&fixture, places);
+    let pid = client.debuggee_pid();
+    let at = set[0]["instructionReference"].as_str().expect("an address");
+    let at = u64::from_str_radix(&at[2..], 16).expect("hexadecimal");
+    assert_ne!(memory_byte(pid, at), 0xcc);
+    client.continue_();
+    let stop = client.expect_stopped("breakpoint");
+    assert_eq!(stop["hitBreakpointIds"], json!([set[0]["id"]]));
+    client.next();
+    let thread = client.thread();
+    client.ask("next", json!({"threadId": thread}));
+    let stop = client.expect_stopped("breakpoint");
+    assert_eq!(stop["hitBreakpointIds"], json!([set[1]["id"]]));
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    assert_eq!(client.evaluate("n"), "2");
+    client.disconnect();
+}
+
+fn memory_byte(pid: i32, addr: u64) -> u8 {
+    use std::os::unix::fs::FileExt;
+    let memory = std::fs::File::open(format!("/proc/{pid}/mem")).expect("/proc/PID/mem");
+    let mut byte = [0];
+    memory.read_exact_at(&mut byte, addr).expect("a byte");
+    byte[0]
+}
+
+#[test]
+fn there_are_four_debug_registers() {
+    let fixture = Fixture::of("c/watch.c");
+    let mut client = DapClient::stopped_at(&fixture, "main");
+    let hardware = || json!({"mode": "hardware"});
+    let markers = ["set", "other_way", "read", "second", "helper", "call"];
+    let places = markers.iter().map(|it| (*it, hardware())).collect();
+    let set = client.set_breakpoints_with(&fixture, places);
+    assert!(set[..4].iter().all(|it| it["verified"] == true), "{set:?}");
+    for left_out in &set[4..] {
+        assert_eq!(left_out["verified"], false);
+        let message = left_out["message"].as_str().expect("a message");
+        assert!(message.contains("four debug registers"), "{message}");
+    }
+    // Whoever gives one up makes room.
+    let places = markers[2..].iter().map(|it| (*it, hardware())).collect();
+    let fewer = client.set_breakpoints_with(&fixture, places);
+    assert!(fewer.iter().all(|it| it["verified"] == true), "{fewer:?}");
+    client.continue_to(&fixture, "read");
+    client.continue_to(&fixture, "second");
+    client.continue_to(&fixture, "call");
+    client.continue_to(&fixture, "helper");
+    client.disconnect();
+}

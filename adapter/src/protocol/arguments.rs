@@ -245,6 +245,8 @@ pub struct SourceBreakpoint {
     pub hit_condition: Option<String>,
     /// What to say instead of stopping.
     pub log_message: Option<String>,
+    /// By what means.
+    pub mode: Option<String>,
 }
 
 /// Arguments of `setInstructionBreakpoints`.
@@ -262,6 +264,8 @@ pub struct InstructionBreakpoint {
     pub instruction_reference: String,
     /// Bytes to add to it.
     pub offset: Option<i64>,
+    /// By what means.
+    pub mode: Option<String>,
     /// When to stop.
     pub condition: Option<String>,
     /// At which hits to stop.

@@ -2,6 +2,20 @@
 
 use serde::Serialize;
 
+/// By what means breakpoints are set.
+#[derive(Serialize, Debug, Clone)]
+#[serde(rename_all = "camelCase")]
+pub struct BreakpointMode {
+    /// Its id.
+    pub mode: &'static str,
+    /// Its name.
+    pub label: &'static str,
+    /// What it means.
+    pub description: &'static str,
+    /// Breakpoints of what kinds have it, in the specification's words.
+    pub applies_to: &'static [&'static str],
+}
+
 /// The body of the `initialize` answer; each request adds what it brings (`Request::advertise`).
 #[derive(Serialize, Debug, Default, Clone)]
 #[serde(rename_all = "camelCase")]
@@ -31,4 +45,6 @@ pub struct Capabilities {
     pub supports_instruction_breakpoints: bool,
     pub supports_data_breakpoints: bool,
     pub supports_data_breakpoint_bytes: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub breakpoint_modes: Vec<BreakpointMode>,
 }

@@ -9,7 +9,7 @@ mod schema;
 mod types;
 
 pub use arguments::*;
-pub use capabilities::Capabilities;
+pub use capabilities::{BreakpointMode, Capabilities};
 pub use envelope::{Incoming, Malformed, Outgoing, Request, Response, body_of, read_message};
 pub use types::*;
 

@@ -2,15 +2,37 @@
 
 use crate::error::RequestError;
 use crate::protocol::{
-    Breakpoint, BreakpointReason, BreakpointsResponse, Capabilities, InstructionBreakpoint,
-    SetBreakpointsArguments, SetExceptionBreakpointsArguments, SetFunctionBreakpointsArguments,
-    SetInstructionBreakpointsArguments, Source, SourceBreakpoint,
+    Breakpoint, BreakpointMode, BreakpointReason, BreakpointsResponse, Capabilities,
+    InstructionBreakpoint, SetBreakpointsArguments, SetExceptionBreakpointsArguments,
+    SetFunctionBreakpointsArguments, SetInstructionBreakpointsArguments, Source, SourceBreakpoint,
 };
 use crate::routes::{Request, When};
 use crate::session::Session;
 use engine::{BreakpointId, BreakpointInfo, BreakpointOptions, BreakpointPlace, LoadAddr};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+
+/// The mode in which breakpoints take the processor's debug registers.
+const HARDWARE: &str = "hardware";
+/// The mode in which they do not.
+pub(super) const SOFTWARE: &str = "software";
+
+const MODES: [BreakpointMode; 2] = [
+    BreakpointMode {
+        mode: SOFTWARE,
+        label: "Software",
+        description: "In code by a trap instruction, on data by single steps (slow); as many as \
+                      one likes",
+        applies_to: &["source", "instruction", "data"],
+    },
+    BreakpointMode {
+        mode: HARDWARE,
+        label: "Hardware",
+        description: "By the processor's debug registers, of which there are four; the code is \
+                      not written to",
+        applies_to: &["source", "instruction", "data"],
+    },
+];
 
 /// What the client set. Sets are kept by path exactly as it was spelled: debugger-cli has two
 /// spellings of one file, and each `setBreakpoints` replaces its own set only.
@@ -54,6 +76,7 @@ impl Request for SetBreakpoints {
         capabilities.supports_conditional_breakpoints = true;
         capabilities.supports_hit_conditional_breakpoints = true;
         capabilities.supports_log_points = true;
+        capabilities.breakpoint_modes = MODES.to_vec();
     }
 
     fn handle(
@@ -103,6 +126,7 @@ fn wanted(session: &Session, breakpoint: SourceBreakpoint) -> engine::SourceBrea
             condition: given(breakpoint.condition),
             hit_condition: given(breakpoint.hit_condition),
             log_message: given(breakpoint.log_message),
+            hardware: breakpoint.mode.as_deref() == Some(HARDWARE),
         },
     }
 }
@@ -195,7 +219,7 @@ impl Request for SetFunctionBreakpoints {
                 options: BreakpointOptions {
                     condition: given(breakpoint.condition),
                     hit_condition: given(breakpoint.hit_condition),
-                    log_message: None,
+                    ..BreakpointOptions::default()
                 },
             })
             .collect();
@@ -252,7 +276,8 @@ fn at_instruction(
         options: BreakpointOptions {
             condition: given(breakpoint.condition),
             hit_condition: given(breakpoint.hit_condition),
-            log_message: None,
+            hardware: breakpoint.mode.as_deref() == Some(HARDWARE),
+            ..BreakpointOptions::default()
         },
     })
 }

@@ -1,6 +1,6 @@
 //! Data breakpoints: what can be watched, and watching it.
 
-use super::breakpoints::{address, described, given, switched_off};
+use super::breakpoints::{SOFTWARE, address, described, given, switched_off};
 use super::variables::child_named;
 use crate::error::RequestError;
 use crate::protocol::{
@@ -14,8 +14,6 @@ use std::collections::{HashMap, VecDeque};
 
 /// Data ids that are remembered; the oldest ones go.
 const MOST: usize = 10_000;
-/// The mode in which the processor's debug registers are left alone.
-const BY_STEPS: &str = "software";
 
 /// What the client asked about, by the ids it was given.
 #[derive(Debug, Default)]
@@ -55,7 +53,7 @@ impl Request for DataBreakpointInfo {
         session: &mut Session,
         arguments: DataBreakpointInfoArguments,
     ) -> Result<DataBreakpointInfoResponse, RequestError> {
-        let by_steps = arguments.mode.as_deref() == Some(BY_STEPS);
+        let by_steps = arguments.mode.as_deref() == Some(SOFTWARE);
         let data = match find(session, &arguments) {
             Ok(data) => data,
             Err(error @ (RequestError::StaleId(_) | RequestError::Cancelled)) => return Err(error),
@@ -164,7 +162,7 @@ impl Request for SetDataBreakpoints {
                 options: BreakpointOptions {
                     condition: given(breakpoint.condition),
                     hit_condition: given(breakpoint.hit_condition),
-                    log_message: None,
+                    ..BreakpointOptions::default()
                 },
             });
         }

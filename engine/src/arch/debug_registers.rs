@@ -1,7 +1,9 @@
 //! The debug registers of x86-64 (Intel SDM volume 3, §19.2): four addresses at each of which a
-//! thread stops when it writes what is there, or accesses it at all.
+//! thread stops when it executes what is there, writes it, or accesses it at all.
 
+use crate::os::RegisterSet;
 use dwarf::LoadAddr;
+use dwarf::register::x86_64::RFLAGS;
 use smallvec::SmallVec;
 
 /// How many addresses there are.
@@ -10,6 +12,8 @@ pub const SLOTS: usize = 4;
 /// At what a thread stops. Nothing stops at reads alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trigger {
+    /// Before the instruction there is executed.
+    Execute,
     /// Behind an instruction that writes.
     Write,
     /// Behind an instruction that reads or writes.
@@ -21,7 +25,7 @@ pub enum Trigger {
 pub struct Slot {
     /// A multiple of `len`.
     pub addr: LoadAddr,
-    /// 1, 2, 4 or 8 bytes.
+    /// 1, 2, 4 or 8 bytes; 1 for [`Trigger::Execute`].
     pub len: u8,
     /// At what.
     pub trigger: Trigger,
@@ -79,6 +83,7 @@ pub fn control(slots: &[Option<Slot>; SLOTS]) -> u64 {
     for (index, slot) in slots.iter().enumerate() {
         let Some(slot) = slot else { continue };
         let trigger = match slot.trigger {
+            Trigger::Execute => 0b00,
             Trigger::Write => 0b01,
             Trigger::Access => 0b11,
         };
@@ -91,6 +96,15 @@ pub fn control(slots: &[Option<Slot>; SLOTS]) -> u64 {
         control |= 1 << (2 * index) | (trigger | len << 2) << (16 + 4 * index);
     }
     control
+}
+
+/// The flag that keeps the next instruction from being stopped at (§19.3.1.1).
+const RESUME: u64 = 1 << 16;
+
+/// Has a thread execute the instruction it stands at, whatever [`Trigger::Execute`] says.
+pub fn pass(registers: &mut RegisterSet) {
+    let flags = registers.get(RFLAGS).unwrap_or(0);
+    registers.set(RFLAGS, flags | RESUME);
 }
 
 /// Which slots a DR6 says were hit, a bit each.
@@ -139,9 +153,9 @@ mod tests {
             slot(8, 4, Trigger::Write),
             None,
             slot(16, 8, Trigger::Access),
-            slot(3, 1, Trigger::Write),
+            slot(3, 1, Trigger::Execute),
         ];
-        assert_eq!(control(&slots), 0b0001_1011_0000_1101 << 16 | 0b0101_0001);
+        assert_eq!(control(&slots), 0b0000_1011_0000_1101 << 16 | 0b0101_0001);
         assert_eq!(control(&[None; SLOTS]), 0);
         assert_eq!(hits(0xffff_0ff5), 0b0101);
     }

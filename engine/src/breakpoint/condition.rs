@@ -19,19 +19,24 @@ pub enum HitCondition {
     LessThan(u64),
     /// `% N`: every N-th.
     Every(u64),
+    /// `once`: the first, which is the last.
+    Once,
 }
 
 impl HitCondition {
     /// Reads the texts that VS Code's users type.
     pub fn parse(text: &str) -> Result<Self, String> {
         let trimmed = text.trim();
+        if trimmed.eq_ignore_ascii_case("once") {
+            return Ok(Self::Once);
+        }
         let digits = trimmed
             .find(|character: char| character.is_ascii_digit())
             .unwrap_or(trimmed.len());
         let (operator, number) = trimmed.split_at(digits);
         let wrong = || {
             format!(
-                "hit condition `{text}` is none of: N, == N, >= N, > N, <= N, < N, % N (N a whole number)"
+                "hit condition `{text}` is none of: N, == N, >= N, > N, <= N, < N, % N (N a whole number), once"
             )
         };
         let number: u64 = number.trim().parse().map_err(|_| wrong())?;
@@ -55,6 +60,7 @@ impl HitCondition {
             Self::AtMost(number) => hits <= number,
             Self::LessThan(number) => hits < number,
             Self::Every(number) => hits.is_multiple_of(number),
+            Self::Once => hits == 1,
         }
     }
 }
@@ -142,6 +148,7 @@ mod tests {
         assert_eq!(stops("<= 2"), [1, 2]);
         assert_eq!(stops("< 2"), [1]);
         assert_eq!(stops("% 2"), [2, 4, 6]);
+        assert_eq!(stops("once "), [1]);
         for wrong in ["", "x", "% 0", "3 4", "!= 3", "-1", "99999999999999999999"] {
             assert!(HitCondition::parse(wrong).is_err(), "{wrong}");
         }

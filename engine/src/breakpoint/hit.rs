@@ -1,7 +1,7 @@
 //! A breakpoint was hit: its condition, its count and its message decide what follows.
 
 use super::BreakpointId;
-use super::condition::Segment;
+use super::condition::{HitCondition, Segment};
 use super::site::Owner;
 use crate::debugger::Debugger;
 use crate::error::Error;
@@ -78,6 +78,9 @@ impl Debugger {
             {
                 return Ok(false);
             }
+            if breakpoint.hit == Some(HitCondition::Once) {
+                self.spend(id);
+            }
         }
         let Some(message) = message else {
             return Ok(true);
@@ -111,5 +114,27 @@ impl Debugger {
             text,
         });
         Ok(false)
+    }
+
+    /// A breakpoint that was to stop once does nothing any more, until it is changed.
+    fn spend(&mut self, id: BreakpointId) {
+        let Some(breakpoint) = self.breakpoints.all.get_mut(&id) else {
+            return;
+        };
+        breakpoint.spent = true;
+        breakpoint.failure = Some("it has stopped once, as its hit condition says".into());
+        breakpoint.bound.clear();
+        self.sites.remove_owner(Owner::User(id), &*self.os);
+        self.end_watch_of_spent(id);
+        self.place_hardware(&[]);
+        self.events.push_back(Event::BreakpointChanged(id));
+    }
+
+    /// Who wants to know of a thread that is at an address.
+    pub(crate) fn owners_at(&self, addr: LoadAddr) -> Vec<Owner> {
+        let site = self.sites.get(addr);
+        let mut owners = site.map_or_else(Vec::new, |site| site.owners().to_vec());
+        owners.extend(self.hardware_at(addr).map(Owner::User));
+        owners
     }
 }

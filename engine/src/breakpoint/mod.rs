@@ -42,10 +42,13 @@ impl fmt::Display for BreakpointId {
 pub struct BreakpointOptions {
     /// Stop only where this expression is true.
     pub condition: Option<String>,
-    /// Stop only at these hits: `N`, `== N`, `>= N`, `> N`, `<= N`, `< N`, `% N`.
+    /// Stop only at these hits: `N`, `== N`, `>= N`, `> N`, `<= N`, `< N`, `% N`; `once`: at the
+    /// first, and never again.
     pub hit_condition: Option<String>,
     /// Do not stop, say this; `{expression}` is filled in.
     pub log_message: Option<String>,
+    /// By the processor's debug registers: nothing is written into the code.
+    pub hardware: bool,
 }
 
 /// A breakpoint on a line, as asked for.
@@ -149,6 +152,8 @@ struct Breakpoint {
     hit: Option<HitCondition>,
     program: Program,
     hits: u64,
+    /// It has stopped once, and was to do no more.
+    spent: bool,
     bound: Vec<Bound>,
     /// Why it can never be hit.
     failure: Option<String>,
@@ -167,6 +172,7 @@ impl Breakpoint {
             hit: None,
             program: Program::default(),
             hits: 0,
+            spent: false,
             bound: Vec::new(),
             failure: None,
             pending: None,
@@ -180,6 +186,7 @@ impl Breakpoint {
     fn set_options(&mut self, options: BreakpointOptions) {
         self.options = options;
         self.hits = 0;
+        self.spent = false;
         self.parse(self.bound.first().map(|bound| bound.language));
     }
 
@@ -273,6 +280,9 @@ impl Breakpoints {
             breakpoint.bound.clear();
             breakpoint.pending = Some(PENDING.into());
             breakpoint.hits = 0;
+            if std::mem::take(&mut breakpoint.spent) {
+                breakpoint.failure = None;
+            }
         }
         self.end_data()
     }
@@ -287,9 +297,9 @@ impl Breakpoints {
         let mut ids = Vec::with_capacity(wanted.len());
         for (spec, options) in wanted {
             let same = old.iter().position(|id| {
-                self.all
-                    .get(id)
-                    .is_some_and(|breakpoint| breakpoint.spec == spec)
+                self.all.get(id).is_some_and(|breakpoint| {
+                    breakpoint.spec == spec && breakpoint.options.hardware == options.hardware
+                })
             });
             let id = match same {
                 Some(index) => {
@@ -397,6 +407,7 @@ impl Debugger {
                 self.bind(*id);
             }
         }
+        self.place_hardware(&ids);
         ids.iter()
             .filter_map(|id| self.breakpoint_info(*id))
             .collect()
@@ -414,6 +425,9 @@ impl Debugger {
         let Some(breakpoint) = self.breakpoints.all.get_mut(&id) else {
             return false;
         };
+        if breakpoint.spent {
+            return false;
+        }
         let before = breakpoint.bound.len();
         let said = breakpoint.pending.clone();
         let resolved = match (&mut breakpoint.search, &breakpoint.spec) {
@@ -460,7 +474,8 @@ impl Debugger {
             if breakpoint.bound.contains(&place) {
                 continue;
             }
-            if self.sites.add(place.addr, Owner::User(id), &*self.os) {
+            let hardware = breakpoint.options.hardware;
+            if hardware || self.sites.add(place.addr, Owner::User(id), &*self.os) {
                 breakpoint.bound.push(place);
             } else {
                 breakpoint.pending =
@@ -482,6 +497,7 @@ impl Debugger {
                 self.events.push_back(Event::BreakpointChanged(id));
             }
         }
+        self.place_hardware(&[]);
     }
 
     /// An image is new: breakpoints may bind in it. Tells of those that do.
@@ -492,6 +508,7 @@ impl Debugger {
                 self.events.push_back(Event::BreakpointChanged(id));
             }
         }
+        self.place_hardware(&[]);
     }
 
     /// More is known of an image than before: breakpoints may be elsewhere in it. Tells of
@@ -525,6 +542,7 @@ impl Debugger {
                 self.events.push_back(Event::BreakpointChanged(id));
             }
         }
+        self.place_hardware(&[]);
     }
 
     /// An image is gone, and the places in it.
@@ -537,6 +555,7 @@ impl Debugger {
                 self.events.push_back(Event::BreakpointChanged(*id));
             }
         }
+        self.place_hardware(&[]);
     }
 
     /// How many inlined calls beginning at `addr` a stop there by these breakpoints hides.

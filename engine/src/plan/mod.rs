@@ -254,11 +254,7 @@ impl Debugger {
 
     /// The step is done; a breakpoint at its end is hit as well.
     fn step_done(&mut self, thread: ThreadId, pc: LoadAddr, hidden: usize) {
-        let owners: Vec<Owner> = self
-            .sites
-            .get(pc)
-            .map(|site| site.owners().to_vec())
-            .unwrap_or_default();
+        let owners = self.owners_at(pc);
         let passed = self
             .thread_mut(thread)
             .is_some_and(|state| state.passed == Some(pc));

@@ -1,5 +1,6 @@
 //! Letting threads go on: past the breakpoint they stand at, with the signal they are to get.
 
+use crate::arch::debug_registers;
 use crate::debugger::{Debugger, State};
 use crate::displaced::{Over, REGION};
 use crate::event::{Signal, ThreadId};
@@ -29,9 +30,16 @@ impl Debugger {
         };
         let mut signal = std::mem::take(&mut state.signal);
         let passed = state.passed.take();
-        let registers = state.registers.take();
-        let unwritten = std::mem::take(&mut state.unwritten);
+        let mut registers = state.registers.take();
+        let mut unwritten = std::mem::take(&mut state.unwritten);
         state.stopped = false;
+        if let (Some(addr), Some(registers)) = (passed, &mut registers)
+            && registers.pc() == addr
+            && self.watches.has_code(addr)
+        {
+            debug_registers::pass(registers);
+            unwritten = true;
+        }
         if let (Some(addr), Some(registers)) = (passed, registers)
             && registers.pc() == addr
             && self.sites.get(addr).is_some()

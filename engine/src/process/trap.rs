@@ -36,11 +36,7 @@ impl Debugger {
 
     /// A thread ran into one of our traps.
     pub(crate) fn on_site(&mut self, thread: ThreadId, addr: LoadAddr) {
-        let owners: Vec<Owner> = self
-            .sites
-            .get(addr)
-            .map(|site| site.owners().to_vec())
-            .unwrap_or_default();
+        let owners = self.owners_at(addr);
         if let Some(state) = self.thread_mut(thread) {
             state.passed = Some(addr);
         }

@@ -1,6 +1,6 @@
 //! A thread has touched what is watched, or its frame has ended.
 
-use super::{DataAccess, Means, WatchScope};
+use super::{DataAccess, Means, WatchScope, Watchable};
 use crate::arch::debug_registers;
 use crate::breakpoint::BreakpointId;
 use crate::breakpoint::site::Owner;
@@ -9,6 +9,7 @@ use crate::event::{Event, StopReason, ThreadId};
 use crate::value::place::Bytes;
 use crate::value::{Limits, Place, Value};
 use dwarf::LoadAddr;
+use std::rc::Rc;
 
 /// `si_code` of a SIGTRAP: behind a single instruction.
 const TRAP_TRACE: i32 = 2;
@@ -56,6 +57,10 @@ impl Debugger {
             && let Some(reason) = self.ask_watches(thread, accessed)
         {
             self.report(thread, reason);
+        } else if self.watches.is_code(accessed)
+            && let Some(registers) = self.registers_of(thread)
+        {
+            self.on_site(thread, registers.pc());
         } else if stepped {
             self.on_single_step(thread);
         } else {
@@ -84,12 +89,12 @@ impl Debugger {
                 texts.push(text);
                 continue;
             }
-            let Some((old, new)) = self.accessed(id) else {
+            let Some(access) = self.accessed(id) else {
                 continue;
             };
             match self.ask_breakpoint(id, thread) {
                 Ok(false) => continue,
-                Ok(true) => texts.push(self.access_text(id, old, new)),
+                Ok(true) => texts.push(self.access_text(&access)),
                 Err(error) => problem = Some(format!("data breakpoint {id}: {error}")),
             }
             ids.push(id);
@@ -98,8 +103,7 @@ impl Debugger {
             return None;
         }
         let pc = self.registers_of(thread)?.pc();
-        let owners = self.sites.get(pc).map(|site| site.owners().to_vec());
-        match self.ask_breakpoints(thread, pc, &owners.unwrap_or_default()) {
+        match self.ask_breakpoints(thread, pc, &self.owners_at(pc)) {
             Some(StopReason::Breakpoint(here)) => ids.extend(here),
             Some(StopReason::BreakpointError(here, text)) => {
                 ids.extend(here);
@@ -114,7 +118,7 @@ impl Debugger {
     }
 
     /// What a touched watch was and is, if that is an access it wants.
-    fn accessed(&mut self, id: BreakpointId) -> Option<(Vec<u8>, Vec<u8>)> {
+    fn accessed(&mut self, id: BreakpointId) -> Option<Access> {
         let watch = self.watches.all.get_mut(&id)?;
         let mut new = vec![0; watch.old.len()];
         if self.os.read_memory(watch.data.addr, &mut new) < new.len() {
@@ -124,11 +128,11 @@ impl Debugger {
             return None;
         }
         let old = std::mem::replace(&mut watch.old, new.clone());
-        let access = watch.access;
+        let (data, access) = (Rc::clone(&watch.data), watch.access);
         let mut changed = old != new;
-        if changed && watch.data.value.bits.is_some() {
+        if changed && data.value.bits.is_some() {
             // Its neighbours in the same byte are none of its business.
-            let (old, new) = (at(&watch.data.value, &old), at(&watch.data.value, &new));
+            let (old, new) = (at(&data.value, &old), at(&data.value, &new));
             let differ = self.in_process(|scope| Ok(*old.bytes(scope)? != *new.bytes(scope)?));
             changed = differ.unwrap_or(true);
         }
@@ -137,26 +141,27 @@ impl Debugger {
             DataAccess::Read => !changed,
             DataAccess::ReadWrite => true,
         };
-        wanted.then_some((old, new))
+        wanted.then_some(Access {
+            data,
+            access,
+            old,
+            new,
+        })
     }
 
     /// `x: 4 -> 5`
-    fn access_text(&mut self, id: BreakpointId, old: Vec<u8>, new: Vec<u8>) -> String {
-        let Some(watch) = self.watches.all.get(&id) else {
-            return String::new();
-        };
-        let name = watch.data.name.clone();
-        let (before, after) = (at(&watch.data.value, &old), at(&watch.data.value, &new));
-        let is_read = watch.access == DataAccess::Read;
+    fn access_text(&mut self, it: &Access) -> String {
+        let name = &it.data.name;
+        let (before, after) = (at(&it.data.value, &it.old), at(&it.data.value, &it.new));
         let shown = self.in_process(|scope| {
             let show = |value| crate::value::present(scope, value, &Limits::default()).text;
             Ok((show(&before), show(&after)))
         });
         let (before, after) = shown.unwrap_or_default();
-        match (old == new, is_read) {
+        match (it.old == it.new, it.access) {
             (false, _) => format!("{name}: {before} -> {after}"),
-            (true, true) => format!("{name} was read: {after}"),
-            (true, false) => format!("{name} was read, or written as it was: {after}"),
+            (true, DataAccess::Read) => format!("{name} was read: {after}"),
+            (true, _) => format!("{name} was read, or written as it was: {after}"),
         }
     }
 
@@ -207,6 +212,14 @@ impl Debugger {
         text
     }
 
+    /// A data breakpoint has stopped once, and is to do no more.
+    pub(in crate::breakpoint) fn end_watch_of_spent(&mut self, id: BreakpointId) {
+        if self.watches.all.contains_key(&id) {
+            self.forget_watch(id);
+            self.distribute_slots(&[]);
+        }
+    }
+
     /// A thread has ended, and with it whatever is watched on its stack.
     pub(crate) fn end_scopes_of(&mut self, thread: ThreadId) {
         let on_its_stack =
@@ -245,6 +258,14 @@ impl Debugger {
         }
         self.distribute_slots(&[]);
     }
+}
+
+/// An access that somebody wants to know of.
+struct Access {
+    data: Rc<Watchable>,
+    access: DataAccess,
+    old: Vec<u8>,
+    new: Vec<u8>,
 }
 
 /// A value with other bytes.

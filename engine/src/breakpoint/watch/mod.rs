@@ -2,6 +2,7 @@
 //! by single steps), and what it was when somebody looked last.
 
 mod find;
+mod hardware;
 mod hit;
 
 use super::{BreakpointId, BreakpointOptions, OF_ANOTHER_PROGRAM, Spec};
@@ -13,6 +14,7 @@ use crate::event::{Event, ThreadId};
 use crate::value::Value;
 use dwarf::{Language, LoadAddr};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// More than this is not compared after every instruction, in bytes.
 const MOST_BYTES: u64 = 1 << 16;
@@ -90,7 +92,7 @@ enum Means {
 }
 
 struct Watch {
-    data: Watchable,
+    data: Rc<Watchable>,
     access: DataAccess,
     by_steps: bool,
     /// Its bytes when they were read last.
@@ -127,13 +129,21 @@ impl Watches {
         (self.generation, addresses, control(&self.slots))
     }
 
-    /// Distributes the slots: first come, first served; the same slot serves several. True if
-    /// they are others than before.
-    fn allocate(&mut self) -> bool {
-        let before = std::mem::take(&mut self.slots);
-        let mut slots = before;
-        slots.fill(None);
-        for watch in self.all.values_mut() {
+    /// Distributes the slots among what is watched and the places of breakpoints in code: first
+    /// come, first served; the same slot serves several. True if they are others than before.
+    fn allocate(&mut self, code: &[(BreakpointId, LoadAddr)]) -> bool {
+        let before = self.slots;
+        let mut slots = [None; SLOTS];
+        let mut code = code.iter().peekable();
+        let mut take_code = |slots: &mut _, until: Option<BreakpointId>| {
+            while let Some((_, addr)) =
+                code.next_if(|(id, _)| !self.refused && until.is_none_or(|until| *id < until))
+            {
+                take_slots(slots, &[hardware::slot(*addr)]);
+            }
+        };
+        for (id, watch) in &mut self.all {
+            take_code(&mut slots, Some(*id));
             let changes_only = watch.access == DataAccess::Write;
             let wanted = cover(
                 watch.data.addr,
@@ -150,6 +160,7 @@ impl Watches {
                 None => Means::Nothing,
             };
         }
+        take_code(&mut slots, None);
         self.slots = slots;
         self.stepping = self.all.values().any(|it| it.means == Means::Steps);
         let changed = slots != before;
@@ -208,7 +219,8 @@ impl Debugger {
             self.forget_watch(id);
         }
         for (id, wanted) in ids.iter().zip(wanted) {
-            if !self.watches.all.contains_key(id) {
+            let spent = self.breakpoints.all.get(id).is_some_and(|it| it.spent);
+            if !spent && !self.watches.all.contains_key(id) {
                 self.begin_watch(*id, wanted);
             }
         }
@@ -247,7 +259,7 @@ impl Debugger {
         self.watches.all.insert(
             id,
             Watch {
-                data: data.clone(),
+                data: Rc::new(data.clone()),
                 access: wanted.access,
                 by_steps: wanted.by_steps,
                 old,
@@ -265,23 +277,25 @@ impl Debugger {
     /// Gives out the debug registers anew, and has all threads set to them. Tells of
     /// breakpoints that are watched otherwise now, but for those in `told`.
     fn distribute_slots(&mut self, told: &[BreakpointId]) {
-        let infos = |debugger: &Self| -> Vec<(BreakpointId, Option<BreakpointInfo>)> {
-            let ids = debugger.breakpoints.data.iter();
-            let others = ids.filter(|id| !told.contains(id));
-            others
-                .map(|id| (*id, debugger.breakpoint_info(*id)))
-                .collect()
+        let code = self.hardware_places();
+        let mut concerned = self.breakpoints.data.clone();
+        concerned.extend(code.iter().map(|(id, _)| *id));
+        concerned.dedup();
+        concerned.retain(|id| !told.contains(id));
+        let infos = |debugger: &Self| -> Vec<_> {
+            let ids = concerned.iter();
+            ids.map(|id| (*id, debugger.breakpoint_info(*id))).collect()
         };
         let before = infos(self);
         let was_stepping = self.watches.stepping;
-        let changed = self.watches.allocate();
+        let changed = self.watches.allocate(&code);
         if changed
             && let Some(thread) = self.current_thread()
             && !self.arm(thread)
         {
             // Without the processor's help: by steps.
             self.watches.refused = true;
-            self.watches.allocate();
+            self.watches.allocate(&code);
         }
         for ((id, before), (_, after)) in before.into_iter().zip(infos(self)) {
             if before != after {
@@ -335,6 +349,7 @@ impl Debugger {
     /// What data breakpoints say of themselves.
     pub(super) fn watch_info(&self, id: BreakpointId, info: &mut BreakpointInfo) {
         let Some(watch) = self.watches.all.get(&id) else {
+            self.hardware_info(id, info);
             return;
         };
         let why = match watch.by_steps || self.watches.refused {
