@@ -102,11 +102,27 @@ fn identity_of(metadata: &Metadata) -> FileIdentity {
 
 /// Maps a file for ever.
 pub(crate) fn map(path: &Path) -> Result<(&'static [u8], FileIdentity), Error> {
-    let io = |error: std::io::Error| Error::Io {
+    let file = File::open(path).map_err(|error| io_error(path, &error))?;
+    map_open(path, &file)
+}
+
+/// Maps an open file, which is known as `path` to people, for ever.
+///
+/// # Errors
+/// It is no regular file, or the system does not map it.
+pub fn map_file(path: &Path, file: &File) -> Result<&'static [u8], Error> {
+    map_open(path, file).map(|(bytes, _)| bytes)
+}
+
+fn io_error(path: &Path, error: &std::io::Error) -> Error {
+    Error::Io {
         path: path.to_owned(),
         message: error.to_string(),
-    };
-    let file = File::open(path).map_err(io)?;
+    }
+}
+
+fn map_open(path: &Path, file: &File) -> Result<(&'static [u8], FileIdentity), Error> {
+    let io = |error| io_error(path, &error);
     let metadata = file.metadata().map_err(io)?;
     if !metadata.is_file() {
         return Err(Error::NotAnImage {
@@ -123,7 +139,7 @@ pub(crate) fn map(path: &Path) -> Result<(&'static [u8], FileIdentity), Error> {
     // live with that (compilers and linkers write a new file), and a truncated file costs a
     // SIGBUS, not memory safety of other data.
     #[allow(unsafe_code)]
-    let mapping = unsafe { memmap2::Mmap::map(&file) }.map_err(io)?;
+    let mapping = unsafe { memmap2::Mmap::map(file) }.map_err(io)?;
     let bytes: &'static [u8] = Box::leak(Box::new(mapping));
     remember(path, bytes);
     Ok((bytes, identity))

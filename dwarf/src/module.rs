@@ -335,6 +335,11 @@ impl Module {
         &self.image.path
     }
 
+    /// The whole file.
+    pub fn bytes(&self) -> &'static [u8] {
+        self.image.data
+    }
+
     /// GNU build-id.
     pub fn build_id(&self) -> Option<&[u8]> {
         self.image.build_id

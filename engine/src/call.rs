@@ -84,6 +84,9 @@ impl Debugger {
 
     /// Begins a call; its end is told by [`Event::CallEnded`].
     pub(crate) fn begin_call(&mut self, thread: ThreadId, call: Call) -> Result<(), Error> {
+        if self.is_post_mortem() {
+            return Err(Error::PostMortem("its functions cannot be called"));
+        }
         let refused = |why: &str| Err(Error::Unsupported(format!("cannot call: {why}")));
         if self.call.is_some() {
             return refused("another call is under way");

@@ -41,6 +41,17 @@ pub enum Error {
         /// Why, and what to do.
         message: String,
     },
+    /// A core file that cannot be used.
+    #[error("cannot use the core file {}: {message}", path.display())]
+    Core {
+        /// The file.
+        path: PathBuf,
+        /// Why, and what to do.
+        message: String,
+    },
+    /// The process is a core file, which can be looked at only; the text says what was wanted.
+    #[error("this is a core file: {0}")]
+    PostMortem(&'static str),
     /// The operating system refused a call.
     #[error("{call} failed: {message}")]
     Os {

@@ -514,6 +514,9 @@ impl Target for FrameScope<'_> {
     }
 
     fn write_memory(&mut self, addr: LoadAddr, bytes: &[u8]) -> Result<(), Error> {
+        if self.os.core().is_some() {
+            return Err(Error::PostMortem("its memory cannot be changed"));
+        }
         let real = self.memory.sites.write_under(addr, bytes);
         self.pages.clear();
         if self.os.write_memory(addr, &real) {
@@ -527,6 +530,9 @@ impl Target for FrameScope<'_> {
     }
 
     fn write_register(&mut self, place: RegisterPlace, bytes: &[u8]) -> Result<(), Error> {
+        if self.os.core().is_some() {
+            return Err(Error::PostMortem("its registers cannot be changed"));
+        }
         if place.level != 0 {
             return Err(Error::Unsupported(
                 "a caller's register cannot be changed: only the innermost frame's can".into(),

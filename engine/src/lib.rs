@@ -39,6 +39,6 @@ pub use dwarf::{Language, LoadAddr, SourceFile, SourceLocation, SymbolStatus, fi
 pub use error::Error;
 pub use eval::Purpose;
 pub use event::{Event, ExitStatus, OutputStream, Signal, SignalInfo, Stop, StopReason, ThreadId};
-pub use os::Waker;
+pub use os::{CoreFile, Waker};
 pub use stack::{Frame, FrameKey, FrameKind, Stack};
 pub use value::{Child, Limits, Named, Presentation, Value, Which};

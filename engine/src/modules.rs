@@ -247,6 +247,16 @@ impl Modules {
     /// Finds the program, its loader and the vdso by the auxiliary vector.
     pub fn load_initial(&mut self, pid: i32, memory: &ProcessMemory<'_>) {
         let os = memory.os;
+        if let Some(core) = os.core().filter(|core| !core.images().is_empty()) {
+            for image in core.images() {
+                self.add(image.module.clone(), image.bias, image.is_program, false);
+                if let Some(loaded) = self.loaded.last_mut() {
+                    loaded.is_loader = image.is_loader;
+                }
+            }
+            self.add_vdso(pid, memory);
+            return;
+        }
         let program = os.executable(pid);
         if let Some(module) = program.and_then(|file| self.open_program(&file)) {
             let bias = match os.auxiliary(pid, AT_ENTRY) {
@@ -270,6 +280,11 @@ impl Modules {
                 }
             }
         }
+        self.add_vdso(pid, memory);
+    }
+
+    fn add_vdso(&mut self, pid: i32, memory: &ProcessMemory<'_>) {
+        let os = memory.os;
         if let Some(addr) = os.auxiliary(pid, AT_SYSINFO_EHDR) {
             let mut bytes = vec![0; 4 * 4096];
             let len = os.read_memory(LoadAddr(addr), &mut bytes);
@@ -336,6 +351,10 @@ impl Modules {
     /// Reads the loader's list and follows it. Nothing changes while the list is in flux.
     pub fn refresh(&mut self, pid: i32, memory: &ProcessMemory<'_>) -> Change {
         let mut change = Change::default();
+        // A core file has its own list, whose files were looked for already.
+        if memory.os.core().is_some_and(|core| core.lists_files()) {
+            return change;
+        }
         let Some(debug) = self.debug_structure(memory) else {
             return change;
         };

@@ -417,6 +417,10 @@ impl Debugger {
         let breakpoint = self.breakpoints.all.get(&id)?;
         let mut info = breakpoint.info(id);
         self.watch_info(id, &mut info);
+        if self.is_post_mortem() {
+            info.verified = false;
+            info.message = Some("this is a core file: nothing runs into a breakpoint".into());
+        }
         Some(info)
     }
 

@@ -1,6 +1,7 @@
 //! [`Debugger`]: the whole public face of the engine.
 
 pub(crate) mod look;
+mod post_mortem;
 mod types;
 
 pub use look::Evaluated;
@@ -330,6 +331,10 @@ impl Debugger {
             State::NoProcess | State::Ended => return Err(Error::NoProcess),
             State::Running | State::Stopped => return Err(Error::AlreadyStarted),
         }
+        if let Some((thread, reason)) = self.os.core().and_then(|core| core.stop()) {
+            self.report(thread, reason);
+            return Ok(());
+        }
         let process = self.process.as_ref().ok_or(Error::NoProcess)?;
         let current = process.current;
         let others = process.threads.iter();
@@ -352,6 +357,9 @@ impl Debugger {
     /// Kills the process and collects it; no events follow. Nothing happens without one.
     pub fn kill(&mut self) {
         self.awaited = None;
+        if self.is_post_mortem() {
+            self.close_core();
+        }
         let called = self.call.take().is_some();
         let Some(process) = self.process.take() else {
             return;
@@ -391,8 +399,9 @@ impl Debugger {
     /// Sends SIGTERM and lets the program run to deal with it, also one that a signal has stopped.
     ///
     /// # Errors
-    /// There is no process.
+    /// There is no process, or it is a core file.
     pub fn terminate(&mut self) -> Result<(), Error> {
+        self.can_run()?;
         let pid = self.process.as_ref().ok_or(Error::NoProcess)?.pid;
         self.terminating = true;
         self.os.signal(pid, Signal(libc::SIGTERM));
@@ -409,6 +418,10 @@ impl Debugger {
     /// # Errors
     /// There is no process.
     pub fn detach(&mut self) -> Result<(), Error> {
+        if self.is_post_mortem() {
+            self.close_core();
+            return Ok(());
+        }
         self.awaited = None;
         if self.process.is_none() {
             return Err(Error::NoProcess);
@@ -616,8 +629,9 @@ impl Debugger {
     /// Lets all threads run, or in non-stop mode the one that is named. True: all run now.
     ///
     /// # Errors
-    /// The program, or the thread, is not stopped.
+    /// The program, or the thread, is not stopped, or it is a core file.
     pub fn resume(&mut self, thread: ThreadId) -> Result<bool, Error> {
+        self.can_run()?;
         let process = self.stopped()?;
         if self.non_stop && process.threads.contains_key(&thread) {
             self.stopped_thread(thread)?;
@@ -632,8 +646,9 @@ impl Debugger {
     /// [`StopReason::Pause`] follows unless it is stopped already.
     ///
     /// # Errors
-    /// There is no process.
+    /// There is no process, or it is a core file.
     pub fn interrupt(&mut self, thread: ThreadId) -> Result<(), Error> {
+        self.can_run()?;
         match self.state() {
             State::NoProcess | State::Ended => return Err(Error::NoProcess),
             State::Stopped | State::Held => {
@@ -667,14 +682,18 @@ impl Debugger {
         Ok(())
     }
 
-    /// The threads, also while they run; the leader first.
+    /// The threads, also while they run; the leader first, of a core file the one that ended the
+    /// process.
     pub fn threads(&self) -> Vec<ThreadInfo> {
         let Some(process) = &self.process else {
             return Vec::new();
         };
-        process
-            .threads
-            .keys()
+        let mut threads: Vec<&ThreadId> = process.threads.keys().collect();
+        if self.is_post_mortem() {
+            threads.sort_by_key(|thread| **thread != process.current);
+        }
+        threads
+            .into_iter()
             .map(|thread| {
                 let name = self.os.thread_name(process.pid, *thread);
                 ThreadInfo {

@@ -11,9 +11,13 @@ use std::time::Instant;
 pub(crate) mod fake;
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "linux")]
+mod post_mortem;
 
 #[cfg(target_os = "linux")]
 pub use linux::{Launcher, Waker, give_way, prepare};
+#[cfg(target_os = "linux")]
+pub use post_mortem::{Core, CoreFile};
 
 /// The backend for live processes of this machine.
 ///
@@ -26,6 +30,23 @@ pub(crate) fn native() -> Result<Box<dyn Backend>, Error> {
     return Err(Error::Unsupported(
         "live processes cannot be debugged on this system yet".into(),
     ));
+}
+
+/// As [`native`], woken by `waker`, as the backend was that it takes the place of.
+///
+/// # Errors
+/// The system has no descriptors left.
+pub(crate) fn native_woken_by(waker: Waker) -> Result<Box<dyn Backend>, Error> {
+    Ok(Box::new(linux::LinuxBackend::woken_by(waker)?))
+}
+
+/// The backend for what a core file has left of a process. It is woken by `waker`, as the
+/// backend was that it takes the place of.
+///
+/// # Errors
+/// The system has no descriptors left.
+pub(crate) fn of_core(core: Core, waker: Waker) -> Result<Box<dyn Backend>, Error> {
+    Ok(Box::new(post_mortem::PostMortem::new(core, waker)?))
 }
 
 /// What a thread did, as `waitpid(2)` tells it. Real-time signals survive.
@@ -206,9 +227,19 @@ pub trait Backend {
     fn read_output(&mut self) -> Option<(OutputStream, Vec<u8>)>;
     /// Whether output may still come (a descriptor is open).
     fn output_open(&self) -> bool;
+    /// The core file, if the process is one that nothing else is left of.
+    fn core(&self) -> Option<&Core> {
+        None
+    }
 }
 
 impl RegisterSet {
+    /// The set out of a core file (x86-64: `user_regs_struct`).
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let raw = linux::RawRegisters::from_bytes(bytes)?;
+        Some(RegisterSet { raw })
+    }
+
     /// All registers zero.
     #[cfg(test)]
     pub(crate) fn zeroed() -> Self {

@@ -11,13 +11,14 @@ impl Debugger {
     /// Starts a step; [`StopReason::Step`] follows, or another stop that comes first.
     ///
     /// # Errors
-    /// Not stopped, no such thread, no caller to step out to.
+    /// Not stopped, no such thread, no caller to step out to, a core file.
     pub fn step(
         &mut self,
         thread: ThreadId,
         kind: StepKind,
         granularity: Granularity,
     ) -> Result<(), Error> {
+        self.can_run()?;
         self.stopped_thread(thread)?;
         let registers = self
             .registers_of(thread)

@@ -12,7 +12,8 @@ mod registers;
 mod sigbus;
 
 pub use launch::{Launcher, prepare};
-pub use registers::RawRegisters;
+pub use ptrace::decode_signal_info;
+pub use registers::{RawRegisters, vector_uppers_in, vectors_in};
 
 use super::{Backend, MappedFile, Mapping, Ready, RegisterSet, Resume, WaitStatus};
 use crate::debugger::Launch;
@@ -80,16 +81,22 @@ fn os_error(call: &'static str, error: &io::Error) -> Error {
 
 impl LinuxBackend {
     pub fn new() -> Result<Self, Error> {
+        // SAFETY: integers only.
+        let event = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        Self::woken_by(Waker {
+            event: Arc::new(owned_file(event, "eventfd")?),
+        })
+    }
+
+    /// The same with a waker that others have already.
+    pub fn woken_by(waker: Waker) -> Result<Self, Error> {
         // SAFETY: integers, and a live signal set.
-        let (event, signals) = unsafe {
+        let signals = unsafe {
             let set = launch::handled_signals();
-            (
-                libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK),
-                libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK),
-            )
+            libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
         };
         Ok(Self {
-            event: Arc::new(owned_file(event, "eventfd")?),
+            event: waker.event,
             signals: owned_file(signals, "signalfd")?,
             memory: None,
             guardian: None,

@@ -67,25 +67,27 @@ fn event_message(tid: i32) -> u64 {
 
 /// PTRACE_GETSIGINFO.
 pub fn signal_info(tid: ThreadId) -> Option<SignalInfo> {
-    // SAFETY: siginfo_t is plain data; all zeroes is a valid value.
-    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let mut info = [0_u8; size_of::<libc::siginfo_t>()];
     call(libc::PTRACE_GETSIGINFO, tid.0, 0, &raw mut info as usize).ok()?;
+    decode_signal_info(&info)
+}
+
+/// A `siginfo_t`, byte by byte.
+pub fn decode_signal_info(info: &[u8]) -> Option<SignalInfo> {
+    let word = |at: usize| Some(i32::from_le_bytes(info.get(at..at + 4)?.try_into().ok()?));
+    let (signal, code) = (word(0)?, word(8)?);
     let fault = matches!(
-        info.si_signo,
+        signal,
         libc::SIGSEGV | libc::SIGBUS | libc::SIGILL | libc::SIGFPE | libc::SIGTRAP
-    ) && info.si_code > 0;
-    // SAFETY: the kernel filled the union; si_addr is what it holds for these signals with a
-    // positive code, si_pid for codes of SI_USER and below.
-    let address = fault.then(|| LoadAddr(unsafe { info.si_addr() } as u64));
-    let sender = (info.si_code <= 0).then(|| {
-        // SAFETY: as above.
-        unsafe { info.si_pid() }
-    });
+    ) && code > 0;
+    // A union: si_addr for these signals with a positive code, si_pid for codes of SI_USER and
+    // below.
+    let address = u64::from_le_bytes(info.get(16..24)?.try_into().ok()?);
     Some(SignalInfo {
-        signal: Signal(info.si_signo),
-        code: info.si_code,
-        address,
-        sender,
+        signal: Signal(signal),
+        code,
+        address: fault.then_some(LoadAddr(address)),
+        sender: if code <= 0 { word(16) } else { None },
     })
 }
 

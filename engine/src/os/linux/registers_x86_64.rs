@@ -28,41 +28,43 @@ pub fn write(tid: ThreadId, registers: &RawRegisters) -> bool {
 
 /// xmm0 to xmm15.
 pub fn read_vectors(tid: ThreadId) -> Option<Vec<u128>> {
-    // SAFETY: integers only; all zeroes is a valid value.
-    let mut fxsave: libc::user_fpregs_struct = unsafe { std::mem::zeroed() };
-    ptrace::register_set(tid, NT_PRFPREG, false, &mut fxsave)?;
-    let words = fxsave.xmm_space;
-    Some(
-        words
-            .chunks_exact(4)
-            .map(|four| {
-                four.iter()
-                    .rev()
-                    .fold(0, |value, word| value << 32 | u128::from(*word))
-            })
-            .collect(),
-    )
+    let mut area = [0_u8; 512];
+    ptrace::register_set(tid, NT_PRFPREG, false, &mut area)?;
+    vectors_in(&area)
+}
+
+/// xmm0 to xmm15 out of an FXSAVE area (Intel SDM volume 1, §10.5.1).
+pub fn vectors_in(area: &[u8]) -> Option<Vec<u128>> {
+    Some(sixteens(area.get(160..160 + 16 * 16)?))
+}
+
+fn sixteens(bytes: &[u8]) -> Vec<u128> {
+    let value = |bytes: &[u8]| bytes.try_into().map_or(0, u128::from_le_bytes);
+    bytes.chunks_exact(16).map(value).collect()
+}
+
+/// The upper halves of ymm0 to ymm15.
+pub fn read_vector_uppers(tid: ThreadId) -> Option<Vec<u128>> {
+    vector_uppers_in(&read_extended(tid)?)
 }
 
 /// The upper halves of ymm0 to ymm15 out of the XSAVE area (Intel SDM volume 1, §13.4): the
 /// kernel hands it out in its standard form, where AVX state lies at a fixed place.
-pub fn read_vector_uppers(tid: ThreadId) -> Option<Vec<u128>> {
+pub fn vector_uppers_in(area: &[u8]) -> Option<Vec<u128>> {
     const XSTATE_BV: usize = 512;
     const AVX: usize = 576;
-    let mut area = [0_u64; 2048];
-    let len = ptrace::register_set(tid, NT_X86_XSTATE, false, &mut area)?;
     // XCR0, which the kernel leaves in bytes that the processor does not use: what there is.
-    let has_avx = |word: u64| word & 1 << 2 != 0;
-    if len < AVX + 256 || !has_avx(*area.get(464 / 8)?) {
+    const XCR0: usize = 464;
+    let has_avx = |at: usize| area.get(at).is_some_and(|parts| parts & 1 << 2 != 0);
+    let uppers = area.get(AVX..AVX + 16 * 16)?;
+    if !has_avx(XCR0) {
         return None;
     }
-    if !has_avx(*area.get(XSTATE_BV / 8)?) {
+    if !has_avx(XSTATE_BV) {
         // Never used, so all zero.
         return Some(vec![0; 16]);
     }
-    let words = area.get(AVX / 8..(AVX + 256) / 8)?.chunks_exact(2);
-    let halves = words.map(|half| u128::from(half[1]) << 64 | u128::from(half[0]));
-    Some(halves.collect())
+    Some(sixteens(uppers))
 }
 
 /// No processor's XSAVE area is as long.
@@ -110,6 +112,48 @@ impl RawRegisters {
     pub fn zeroed() -> Self {
         // SAFETY: integers only; all zeroes is a valid value.
         RawRegisters(unsafe { std::mem::zeroed() })
+    }
+
+    /// The set as it is in a core file: `user_regs_struct`, byte by byte.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut words = bytes.chunks_exact(8).map(|word| {
+            let word = word.try_into().map(u64::from_le_bytes);
+            word.unwrap_or(0)
+        });
+        let mut set = RawRegisters::zeroed();
+        let raw = &mut set.0;
+        for slot in [
+            &mut raw.r15,
+            &mut raw.r14,
+            &mut raw.r13,
+            &mut raw.r12,
+            &mut raw.rbp,
+            &mut raw.rbx,
+            &mut raw.r11,
+            &mut raw.r10,
+            &mut raw.r9,
+            &mut raw.r8,
+            &mut raw.rax,
+            &mut raw.rcx,
+            &mut raw.rdx,
+            &mut raw.rsi,
+            &mut raw.rdi,
+            &mut raw.orig_rax,
+            &mut raw.rip,
+            &mut raw.cs,
+            &mut raw.eflags,
+            &mut raw.rsp,
+            &mut raw.ss,
+            &mut raw.fs_base,
+            &mut raw.gs_base,
+            &mut raw.ds,
+            &mut raw.es,
+            &mut raw.fs,
+            &mut raw.gs,
+        ] {
+            *slot = words.next()?;
+        }
+        Some(set)
     }
 
     fn slot(&mut self, register: Register) -> Option<&mut u64> {

@@ -1,0 +1,369 @@
+//! The files that the process had mapped, as far as this machine has them: the same builds, by
+//! their build-ids. What the kernel leaves out of a core file is read from them.
+
+use super::notes::FilePart;
+use super::reader::{Core, Dumped};
+use dwarf::{LoadAddr, LoadBias, Memory, Module};
+use rustc_hash::FxHashMap;
+use std::cell::OnceCell;
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+const AT_BASE: u64 = 7;
+const AT_ENTRY: u64 = 9;
+/// Where distributions keep debug info, and programs, by build-id.
+const BY_BUILD_ID: &str = "/usr/lib/debug/.build-id";
+/// Files of more than this many are garbage.
+const MOST_FILES: usize = 1 << 13;
+/// The headers of an image and its build-id are in its first page.
+const PAGE: usize = 4096;
+
+/// An image of the process.
+pub struct CoreImage {
+    /// Its file.
+    pub module: Arc<Module>,
+    /// Where it was loaded.
+    pub bias: LoadBias,
+    /// It is the program.
+    pub is_program: bool,
+    /// It is the dynamic loader.
+    pub is_loader: bool,
+}
+
+/// Files that were mapped.
+#[derive(Default)]
+pub struct Images {
+    /// The program first.
+    pub all: Vec<CoreImage>,
+    /// The program's file, or what it was called.
+    pub program: Option<PathBuf>,
+    pub notes: Vec<String>,
+    contents: Vec<Contents>,
+    /// The place in `contents` of each part that is mapped.
+    content_of: Vec<Option<u32>>,
+    written: Option<SystemTime>,
+}
+
+/// What a mapped file has.
+enum Contents {
+    /// Of an image that is the same build.
+    Image(Arc<Module>),
+    /// Of a file that is none; opened when it is needed.
+    Data(PathBuf, OnceCell<Option<&'static [u8]>>),
+}
+
+/// A file that is the same build as what was mapped.
+struct Found {
+    module: Arc<Module>,
+    bias: LoadBias,
+    /// It has what was in memory, not only debug info.
+    whole: bool,
+}
+
+/// A file that was mapped, before it is looked for.
+struct Mapped<'a> {
+    path: &'a Path,
+    start: Option<LoadAddr>,
+    executable: bool,
+}
+
+impl Images {
+    /// Finds the files of a core file.
+    pub fn find(core: &Core, program: Option<&Path>) -> Self {
+        let mut images = Images {
+            written: core.written(),
+            ..Images::default()
+        };
+        let parts = &core.said.files;
+        let mut files: Vec<Mapped<'_>> = Vec::new();
+        let mut known: FxHashMap<&Path, usize> = FxHashMap::default();
+        let mut file_of = Vec::with_capacity(parts.len());
+        for part in parts {
+            let path = part.path.as_path();
+            let place = known.get(path).copied().or_else(|| {
+                (files.len() < MOST_FILES).then(|| {
+                    known.insert(path, files.len());
+                    files.push(Mapped {
+                        path,
+                        start: None,
+                        executable: false,
+                    });
+                    files.len() - 1
+                })
+            });
+            file_of.push(place);
+            if let Some(file) = place.and_then(|place| files.get_mut(place)) {
+                if part.offset == 0 {
+                    file.start = file.start.or(Some(part.start));
+                }
+                file.executable |= core.is_executable(part.start);
+            }
+        }
+        let at = |key| {
+            core.auxiliary(key)
+                .and_then(|addr| place_of(parts, LoadAddr(addr)))
+        };
+        let file_at = |key| at(key).and_then(|part| *file_of.get(part)?);
+        let (main, loader) = (file_at(AT_ENTRY), file_at(AT_BASE));
+        let mut content_of_file = Vec::with_capacity(files.len());
+        let mut missing: Vec<&Path> = Vec::new();
+        for (index, file) in files.iter().enumerate() {
+            let is_program = Some(index) == main;
+            let image = file
+                .start
+                .filter(|start| is_program || file.is_image(core, *start));
+            let contents = match image {
+                None => Some(Contents::Data(file.path.to_owned(), OnceCell::new())),
+                Some(start) => {
+                    let wanted = program.filter(|_| is_program);
+                    let found = images.find_image(core, file.path, start, (is_program, wanted));
+                    if found.is_none() && !is_program {
+                        missing.push(file.path);
+                    }
+                    found.and_then(|found| {
+                        let place = if is_program { 0 } else { images.all.len() };
+                        let image = CoreImage {
+                            module: found.module.clone(),
+                            bias: found.bias,
+                            is_program,
+                            is_loader: Some(index) == loader,
+                        };
+                        images.all.insert(place, image);
+                        found.whole.then_some(Contents::Image(found.module))
+                    })
+                }
+            };
+            content_of_file.push(contents.and_then(|contents| {
+                images.contents.push(contents);
+                u32::try_from(images.contents.len() - 1).ok()
+            }));
+        }
+        let content_of = |file: &Option<usize>| *content_of_file.get((*file)?)?;
+        images.content_of = file_of.iter().map(content_of).collect();
+        if main.is_none() {
+            // No list of files, or a wrong one: the program is what the user says.
+            images.program = program.map(Path::to_owned);
+            if program.is_none() {
+                images.notes.push(format!(
+                    "the core file does not say where the program `{}` was; say so by the \
+                     setting `program`\n",
+                    core.said.name
+                ));
+            }
+        }
+        if !missing.is_empty() {
+            let names: Vec<_> = missing
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
+            images.notes.push(format!(
+                "stacks may be wrong beyond functions of these libraries, which are not here as \
+                 the process had them: {}\n",
+                names.join(", ")
+            ));
+        }
+        images
+    }
+
+    /// The file of an image on this machine: `wanted` where the user has said so of the program,
+    /// else what is at its `path` or kept by its build-id.
+    fn find_image(
+        &mut self,
+        core: &Core,
+        path: &Path,
+        start: LoadAddr,
+        (is_program, wanted): (bool, Option<&Path>),
+    ) -> Option<Found> {
+        let name = without_deleted(path);
+        let id = build_id_at(core, start);
+        let found = |module: Arc<Module>, whole: bool| {
+            // Pages are mapped, from the one on that has the first segment.
+            let first = module.load_range().start.0 & !(PAGE as u64 - 1);
+            let bias = LoadBias(start.0.wrapping_sub(first));
+            Found {
+                module,
+                bias,
+                whole,
+            }
+        };
+        if is_program {
+            self.program = Some(name.clone());
+        }
+        // Why the first file that was looked at is not the one.
+        let mut wrong = None;
+        for path in wanted.into_iter().chain([name.as_path()]) {
+            if !path.is_file() {
+                if Some(path) == wanted {
+                    wrong = Some(format!("{} is not there", path.display()));
+                }
+                continue;
+            }
+            let found = match Module::open(path) {
+                Ok(module) => found(module, true),
+                Err(error) => {
+                    wrong.get_or_insert(error.to_string());
+                    continue;
+                }
+            };
+            let same = match (&id, found.module.build_id()) {
+                (Some(theirs), Some(ours)) => theirs == ours,
+                _ => found.module.is_loaded_at(found.bias, &Dumped(core)),
+            };
+            if !same {
+                wrong.get_or_insert_with(|| another_build(path, &found.module, id.as_deref()));
+                continue;
+            }
+            if let Some(wrong) = wrong {
+                let note = format!("{wrong}; {} is used\n", path.display());
+                self.notes.push(note);
+            }
+            if is_program {
+                self.program = Some(path.to_owned());
+            }
+            return Some(found);
+        }
+        for (path, whole) in id.iter().flat_map(|id| by_build_id(id)) {
+            let same = |module: &Arc<Module>| module.build_id() == id.as_deref();
+            if path.is_file()
+                && let Some(module) = Module::open_as(&name, &path).ok().filter(same)
+            {
+                return Some(found(module, whole));
+            }
+        }
+        if !is_program {
+            self.notes
+                .extend(wrong.map(|wrong| format!("{wrong}; it is not used\n")));
+            return None;
+        }
+        let wrong = wrong.unwrap_or_else(|| format!("{} is not here", name.display()));
+        let id = id.map_or(String::new(), |id| format!(" of build-id {}", hex(&id)));
+        self.notes.push(format!(
+            "{wrong}; without the program{id} there are no names and no variables: say by the \
+             setting `program` where it is\n"
+        ));
+        // A core file may have all of it (core(5), `coredump_filter`).
+        let module = Module::from_memory(&name, start, &Dumped(core)).ok()?;
+        Some(found(module, false))
+    }
+
+    /// What a mapped file has from an address on, where the process cannot have changed it.
+    pub fn bytes_at(&self, core: &Core, addr: LoadAddr) -> Option<&'static [u8]> {
+        let place = place_of(&core.said.files, addr)?;
+        let part = core.said.files.get(place)?;
+        let contents = (*self.content_of.get(place)?)?;
+        let writable = core.is_writable(addr);
+        let offset = part.offset.checked_add(addr - part.start)?;
+        let bytes = match self.contents.get(contents as usize)? {
+            Contents::Image(module) => {
+                let changed = module.segments().iter().any(|segment| {
+                    let size = segment.file_size;
+                    segment.writable && offset.wrapping_sub(segment.file_offset) < size
+                });
+                (!changed && writable != Some(true)).then(|| module.bytes())
+            }
+            Contents::Data(path, opened) => match writable {
+                Some(false) => *opened.get_or_init(|| self.data_file(path)),
+                _ => None,
+            },
+        }?;
+        let rest = bytes.get(usize::try_from(offset).ok()?..)?;
+        let len = usize::try_from(part.end - addr).unwrap_or(usize::MAX);
+        Some(&rest[..rest.len().min(len)]).filter(|bytes| !bytes.is_empty())
+    }
+
+    /// A file that is no image; only if it has not been changed since.
+    fn data_file(&self, path: &Path) -> Option<&'static [u8]> {
+        let metadata = std::fs::metadata(path).ok()?;
+        let old = metadata.modified().ok()? <= self.written?;
+        if !metadata.is_file() || !old {
+            return None;
+        }
+        dwarf::map_file(path, &File::open(path).ok()?).ok()
+    }
+}
+
+impl Mapped<'_> {
+    /// Whether it is an image, by its first bytes or by having code.
+    fn is_image(&self, core: &Core, start: LoadAddr) -> bool {
+        match core.dumped_at(start) {
+            Some(bytes) => bytes.starts_with(b"\x7fELF"),
+            None => self.executable,
+        }
+    }
+}
+
+fn another_build(path: &Path, module: &Module, wanted: Option<&[u8]>) -> String {
+    format!(
+        "{} is another build than the one in the core file (its build-id is {}, that in the core \
+         file {})",
+        path.display(),
+        module.build_id().map_or("missing".into(), hex),
+        wanted.map_or("missing, and its headers are others".into(), hex),
+    )
+}
+
+/// The part of a file that an address is in.
+pub(super) fn place_of(parts: &[FilePart], addr: LoadAddr) -> Option<usize> {
+    let behind = parts.partition_point(|part| part.start <= addr);
+    let place = behind.checked_sub(1)?;
+    (addr < parts.get(place)?.end).then_some(place)
+}
+
+/// The build-id of the image that begins at an address, if the core file has it.
+fn build_id_at(core: &Core, start: LoadAddr) -> Option<Vec<u8>> {
+    use object::LittleEndian as Endian;
+    use object::elf::{FileHeader64, NT_GNU_BUILD_ID, PT_LOAD, PT_NOTE};
+    use object::read::elf::{FileHeader, NoteIterator, ProgramHeader};
+    let bytes = core.dumped_at(start)?;
+    let header = FileHeader64::<Endian>::parse(bytes).ok()?;
+    let headers = header.program_headers(Endian, bytes).ok()?;
+    let loads = headers.iter().filter(|it| it.p_type(Endian) == PT_LOAD);
+    let first = loads.map(|it| it.p_vaddr(Endian)).min()?;
+    let notes = headers.iter().filter(|it| it.p_type(Endian) == PT_NOTE);
+    for note in notes.take(64) {
+        let at = note
+            .p_vaddr(Endian)
+            .wrapping_sub(first & !(PAGE as u64 - 1));
+        // Notes with build-ids are short.
+        let mut bytes = vec![0; note.p_filesz(Endian).min(PAGE as u64) as usize];
+        let addr = LoadAddr(start.0.wrapping_add(at));
+        if Dumped(core).read(addr, &mut bytes).is_err() {
+            continue;
+        }
+        let align = note.p_align(Endian);
+        let mut notes = NoteIterator::<FileHeader64<Endian>>::new(Endian, align, &bytes).ok()?;
+        while let Ok(Some(note)) = notes.next() {
+            if note.name() == b"GNU" && note.n_type(Endian) == NT_GNU_BUILD_ID {
+                return Some(note.desc().to_vec());
+            }
+        }
+    }
+    None
+}
+
+/// Where a file of a build-id may be, and whether it is the whole file there.
+fn by_build_id(id: &[u8]) -> Vec<(PathBuf, bool)> {
+    let Some((first, rest)) = id.split_first().filter(|(_, rest)| !rest.is_empty()) else {
+        return Vec::new();
+    };
+    let place = format!("{BY_BUILD_ID}/{first:02x}/{}", hex(rest));
+    let debug = PathBuf::from(format!("{place}.debug"));
+    vec![(PathBuf::from(place), true), (debug, false)]
+}
+
+/// A path without what the kernel adds to the name of a file that is gone.
+fn without_deleted(path: &Path) -> PathBuf {
+    let bytes = path.as_os_str().as_bytes();
+    match bytes.strip_suffix(b" (deleted)") {
+        Some(name) if !path.exists() => PathBuf::from(OsString::from_vec(name.to_vec())),
+        _ => path.to_owned(),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

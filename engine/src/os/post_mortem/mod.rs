@@ -1,0 +1,206 @@
+//! Core files: what is left of a process that has ended. [`CoreFile`] is the file, [`Core`] what
+//! it says, and [`PostMortem`] answers from it what the system answers of a live process.
+
+mod images;
+mod notes;
+mod reader;
+#[cfg(test)]
+mod tests;
+mod unpack;
+
+pub use reader::Core;
+pub use unpack::CoreFile;
+
+use super::linux::{LinuxBackend, Waker, vector_uppers_in, vectors_in};
+use super::{Backend, MappedFile, Mapping, Ready, RegisterSet, Resume, WaitStatus};
+use crate::debugger::Launch;
+use crate::error::Error;
+use crate::event::{OutputStream, Signal, SignalInfo, ThreadId};
+use dwarf::LoadAddr;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// What is answered where a live process is asked for.
+const ENDED: Error = Error::PostMortem("the program has ended and cannot be run");
+
+/// A process that a core file is left of: nothing runs, nothing can be changed.
+pub struct PostMortem {
+    core: Core,
+    /// For waiting: clients still ask.
+    live: LinuxBackend,
+}
+
+impl PostMortem {
+    pub fn new(core: Core, waker: Waker) -> Result<Self, Error> {
+        Ok(Self {
+            core,
+            live: LinuxBackend::woken_by(waker)?,
+        })
+    }
+}
+
+impl Backend for PostMortem {
+    fn core(&self) -> Option<&Core> {
+        Some(&self.core)
+    }
+
+    fn waker(&self) -> Waker {
+        self.live.waker()
+    }
+
+    fn wait(&mut self, deadline: Option<Instant>, _: bool) -> Result<Ready, Error> {
+        self.live.wait(deadline, false)
+    }
+
+    fn registers(&self, thread: ThreadId) -> Option<RegisterSet> {
+        Some(self.core.thread(thread)?.registers)
+    }
+
+    fn vector_registers(&self, thread: ThreadId) -> Option<Vec<u128>> {
+        let thread = self.core.thread(thread)?;
+        vectors_in(thread.vectors.or(thread.extended)?)
+    }
+
+    fn vector_uppers(&self, thread: ThreadId) -> Option<Vec<u128>> {
+        vector_uppers_in(self.core.thread(thread)?.extended?)
+    }
+
+    fn extended_registers(&self, thread: ThreadId) -> Option<Vec<u8>> {
+        self.core.thread(thread)?.extended.map(<[u8]>::to_vec)
+    }
+
+    fn signal_info(&self, thread: ThreadId) -> Option<SignalInfo> {
+        self.core.thread(thread)?.signal
+    }
+
+    fn read_memory(&self, addr: LoadAddr, buffer: &mut [u8]) -> usize {
+        let at = |addr| {
+            let dumped = self.core.dumped_at(addr);
+            dumped.or_else(|| self.core.images.bytes_at(&self.core, addr))
+        };
+        reader::read_by(at, addr, buffer)
+    }
+
+    fn auxiliary(&self, _: i32, key: u64) -> Option<u64> {
+        self.core.auxiliary(key)
+    }
+
+    fn mappings(&self, _: i32) -> Vec<Mapping> {
+        let parts = self.core.parts();
+        let mapping = |(start, end, executable)| {
+            let file = self.core.file_part(start);
+            Mapping {
+                start,
+                end,
+                executable,
+                path: file.map(|part| part.path.clone()).unwrap_or_default(),
+                offset: file.map_or(0, |part| part.offset.wrapping_add(start - part.start)),
+            }
+        };
+        parts.map(mapping).collect()
+    }
+
+    fn executable(&self, _: i32) -> Option<MappedFile> {
+        Some(MappedFile {
+            path: self.core.images.program.clone()?,
+            replaced: None,
+        })
+    }
+
+    fn mapped_file(&self, _: i32, addr: LoadAddr) -> Option<MappedFile> {
+        Some(MappedFile {
+            path: self.core.file_part(addr)?.path.clone(),
+            replaced: None,
+        })
+    }
+
+    fn processes(&self) -> Vec<i32> {
+        Vec::new()
+    }
+
+    fn program_named(&self, _: i32, _: &str) -> Option<PathBuf> {
+        None
+    }
+
+    fn thread_name(&self, pid: i32, thread: ThreadId) -> String {
+        // The names of other threads died with the process.
+        match thread.0 == pid {
+            true => self.core.said.name.clone(),
+            false => String::new(),
+        }
+    }
+
+    fn process_of(&self, _: ThreadId) -> Option<i32> {
+        Some(self.core.pid())
+    }
+
+    // ---- what needs a live process
+
+    fn launch(&mut self, _: &Launch) -> Result<i32, Error> {
+        Err(ENDED)
+    }
+
+    fn seize_launcher(&mut self, _: i32) -> Result<(), Error> {
+        Err(ENDED)
+    }
+
+    fn attach(&mut self, _: i32) -> Result<Vec<ThreadId>, Error> {
+        Err(ENDED)
+    }
+
+    fn next_stop(&mut self) -> Option<(ThreadId, WaitStatus)> {
+        None
+    }
+
+    fn await_stop(&mut self, _: ThreadId) -> Option<WaitStatus> {
+        None
+    }
+
+    fn resume(&mut self, _: ThreadId, _: Resume, _: Signal) {}
+
+    fn listen(&mut self, _: ThreadId) -> bool {
+        false
+    }
+
+    fn interrupt(&mut self, _: ThreadId) {}
+
+    fn detach(&mut self, _: ThreadId, _: Signal) {}
+
+    fn signal(&mut self, _: i32, _: Signal) {}
+
+    fn set_registers(&mut self, _: ThreadId, _: &RegisterSet) -> bool {
+        false
+    }
+
+    fn set_debug_registers(&mut self, _: ThreadId, _: &[u64; 4], _: u64) -> bool {
+        false
+    }
+
+    fn debug_status(&self, _: ThreadId) -> u64 {
+        0
+    }
+
+    fn set_extended_registers(&mut self, _: ThreadId, _: &[u8]) -> bool {
+        false
+    }
+
+    fn open_memory(&mut self, _: i32) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn write_memory(&self, _: LoadAddr, _: &[u8]) -> bool {
+        false
+    }
+
+    fn guard(&self, _: LoadAddr, _: Option<u8>) {}
+
+    fn write_memory_of(&self, _: i32, _: &[(LoadAddr, u8)]) {}
+
+    fn read_output(&mut self) -> Option<(OutputStream, Vec<u8>)> {
+        None
+    }
+
+    fn output_open(&self) -> bool {
+        false
+    }
+}

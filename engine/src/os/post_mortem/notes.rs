@@ -1,0 +1,168 @@
+//! What the notes of a core file say: threads with their registers, mapped files, the signal
+//! (core(5); the structures are those of the kernel's `fs/binfmt_elf.c` on x86-64).
+
+use super::super::{RegisterSet, linux::decode_signal_info};
+use crate::event::{Signal, SignalInfo, ThreadId};
+use dwarf::LoadAddr;
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+const NT_PRSTATUS: u32 = 1;
+const NT_FPREGSET: u32 = 2;
+const NT_PRPSINFO: u32 = 3;
+const NT_AUXV: u32 = 6;
+const NT_X86_XSTATE: u32 = 0x202;
+/// "SIGI"
+const NT_SIGINFO: u32 = 0x5349_4749;
+/// "FILE"
+const NT_FILE: u32 = 0x4649_4c45;
+
+/// Threads and mapped files of more than this many are garbage.
+const MOST: usize = 1 << 20;
+
+/// A thread as it was when the process ended.
+pub struct CoreThread {
+    pub id: ThreadId,
+    pub registers: RegisterSet,
+    /// FXSAVE area.
+    pub vectors: Option<&'static [u8]>,
+    /// XSAVE area.
+    pub extended: Option<&'static [u8]>,
+    /// What it was told, or was about to be.
+    pub signal: Option<SignalInfo>,
+}
+
+/// A part of a file that was mapped.
+#[derive(PartialEq, Eq, Debug)]
+pub struct FilePart {
+    pub start: LoadAddr,
+    pub end: LoadAddr,
+    /// In the file.
+    pub offset: u64,
+    pub path: PathBuf,
+}
+
+/// All of it.
+#[derive(Default)]
+pub struct Notes {
+    /// The one that ended the process first.
+    pub threads: Vec<CoreThread>,
+    pub files: Vec<FilePart>,
+    pub auxiliary: Vec<(u64, u64)>,
+    pub pid: Option<i32>,
+    /// The process's name, cut to 15 bytes by the kernel.
+    pub name: String,
+    /// Its command line, cut to 79 bytes by the kernel.
+    pub arguments: String,
+    seen: HashSet<ThreadId>,
+    last_given: i32,
+}
+
+impl Notes {
+    /// Takes in one note.
+    pub fn add(&mut self, name: &[u8], kind: u32, bytes: &'static [u8]) {
+        match (name, kind) {
+            (b"CORE", NT_PRSTATUS) => self.add_thread(bytes),
+            (b"CORE", NT_PRPSINFO) => self.add_process(bytes),
+            (b"CORE", NT_AUXV) => {
+                let pairs = bytes.chunks_exact(16).take(MOST);
+                let pairs = pairs.filter_map(|pair| Some((u64_at(pair, 0)?, u64_at(pair, 8)?)));
+                self.auxiliary = pairs.collect();
+            }
+            (b"CORE", NT_FILE) => self.files = files(bytes).unwrap_or_default(),
+            // What follows a thread's first note is the thread's.
+            (b"CORE" | b"LINUX", NT_FPREGSET | NT_X86_XSTATE | NT_SIGINFO) => {
+                let Some(thread) = self.threads.last_mut() else {
+                    return;
+                };
+                match kind {
+                    NT_FPREGSET => thread.vectors = Some(bytes),
+                    NT_X86_XSTATE => thread.extended = Some(bytes),
+                    _ => {
+                        let info = decode_signal_info(bytes);
+                        thread.signal = info.filter(|info| info.signal.0 != 0).or(thread.signal);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// `struct elf_prstatus`.
+    fn add_thread(&mut self, bytes: &'static [u8]) {
+        let read = || {
+            let registers = RegisterSet::from_bytes(bytes.get(112..112 + 27 * 8)?)?;
+            let signal = i16::from_le_bytes(bytes.get(12..14)?.try_into().ok()?);
+            Some((registers, signal, i32_at(bytes, 32)?))
+        };
+        let Some((registers, signal, id)) = read().filter(|_| self.threads.len() < MOST) else {
+            return;
+        };
+        // Nobody can name a thread that has no number, or another's.
+        let mut id = ThreadId(id);
+        while id.0 <= 0 || !self.seen.insert(id) {
+            self.last_given += 1;
+            id = ThreadId(self.last_given);
+        }
+        self.threads.push(CoreThread {
+            id,
+            registers,
+            vectors: None,
+            extended: None,
+            signal: (signal != 0).then_some(SignalInfo {
+                signal: Signal(signal.into()),
+                code: 0,
+                address: None,
+                sender: None,
+            }),
+        });
+    }
+
+    /// `struct elf_prpsinfo`.
+    fn add_process(&mut self, bytes: &[u8]) {
+        self.pid = i32_at(bytes, 24).filter(|pid| *pid > 0);
+        let text = |from: usize, to: usize| {
+            let bytes = bytes.get(from..to).unwrap_or_default();
+            let end = bytes.iter().position(|byte| *byte == 0);
+            let text = String::from_utf8_lossy(&bytes[..end.unwrap_or(bytes.len())]);
+            text.trim().to_owned()
+        };
+        self.name = text(40, 56);
+        self.arguments = text(56, 136);
+    }
+}
+
+/// The files of an NT_FILE note: how many, the unit of offsets, (start, end, offset) of each, and
+/// then the names.
+fn files(bytes: &[u8]) -> Option<Vec<FilePart>> {
+    let count = usize::try_from(u64_at(bytes, 0)?).ok()?;
+    let unit = u64_at(bytes, 8)?;
+    let (places, names) = bytes.get(16..)?.split_at_checked(count.checked_mul(24)?)?;
+    let names = names.split(|byte| *byte == 0);
+    let parts = places.chunks_exact(24).zip(names).take(MOST);
+    let mut parts: Vec<FilePart> = parts
+        .filter_map(|(place, name)| {
+            Some(FilePart {
+                start: LoadAddr(u64_at(place, 0)?),
+                end: LoadAddr(u64_at(place, 8)?),
+                offset: u64_at(place, 16)?.checked_mul(unit)?,
+                path: PathBuf::from(OsString::from_vec(name.to_vec())),
+            })
+        })
+        .filter(|part| part.start < part.end)
+        .collect();
+    parts.sort_by_key(|part| part.start);
+    Some(parts)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    let bytes = bytes.get(at..at + 8)?;
+    Some(u64::from_le_bytes(bytes.try_into().ok()?))
+}
+
+fn i32_at(bytes: &[u8], at: usize) -> Option<i32> {
+    let bytes = bytes.get(at..at + 4)?;
+    Some(i32::from_le_bytes(bytes.try_into().ok()?))
+}

@@ -1,0 +1,346 @@
+//! A core file's headers: what memory there is of the process, and where its notes are. Nothing
+//! of the memory is read before somebody wants it.
+
+use super::images::{CoreImage, Images};
+use super::notes::{CoreThread, FilePart, Notes};
+use super::unpack::CoreFile;
+use crate::error::Error;
+use crate::event::{SignalInfo, StopReason, ThreadId};
+use dwarf::{LoadAddr, Memory, Unreadable};
+use object::LittleEndian;
+use object::elf::{self, FileHeader64};
+use object::read::elf::{FileHeader, NoteIterator, ProgramHeader};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// A process has no more mappings (`vm.max_map_count` is 65530 as a rule).
+const MOST_SEGMENTS: usize = 1 << 20;
+
+const ENDIAN: LittleEndian = LittleEndian;
+
+/// A part of the process's address space.
+struct Segment {
+    start: u64,
+    /// Bytes of address space.
+    size: u64,
+    /// What the file has of it, from the start on.
+    bytes: &'static [u8],
+    executable: bool,
+    writable: bool,
+}
+
+/// What a core file has left of a process.
+pub struct Core {
+    path: PathBuf,
+    /// By address.
+    segments: Vec<Segment>,
+    pub(super) said: Notes,
+    pub(super) images: Images,
+    /// What there is to know of the file, for people.
+    notes: Vec<String>,
+    written: Option<SystemTime>,
+}
+
+impl Core {
+    /// Reads the headers of a core file and finds the files that the process had mapped;
+    /// `program` is the program's where it is not to be looked for.
+    ///
+    /// # Errors
+    /// It is no core file, or one of another machine's.
+    pub fn read(file: CoreFile, program: Option<&Path>) -> Result<Self, Error> {
+        let wrong = |message: &str| Error::Core {
+            path: file.path.clone(),
+            message: message.to_owned(),
+        };
+        let header = header(file.data).map_err(|message| wrong(&message))?;
+        let cut = "it is cut short: not even its headers are whole (a limit on the size of core \
+                   files, `ulimit -c`, or a full disk)";
+        let headers = header.program_headers(ENDIAN, file.data);
+        let headers = headers.map_err(|_| wrong(cut))?;
+        if headers.len() > MOST_SEGMENTS {
+            return Err(wrong(
+                "it has more segments than a process can have mappings",
+            ));
+        }
+        let mut core = Core {
+            path: file.path.clone(),
+            segments: Vec::new(),
+            said: Notes::default(),
+            images: Images::default(),
+            notes: file.notes,
+            written: file.written,
+        };
+        // Bytes that should be there; headers may lie, and share what they describe.
+        let (mut missing, mut notes_left) = (0_u64, file.data.len());
+        for header in headers {
+            let (offset, size) = header.file_range(ENDIAN);
+            let from = usize::try_from(offset).unwrap_or(usize::MAX);
+            let rest = file.data.get(from..).unwrap_or_default();
+            let bytes = &rest[..rest.len().min(usize::try_from(size).unwrap_or(usize::MAX))];
+            match header.p_type(ENDIAN) {
+                elf::PT_LOAD => {
+                    let memory = header.p_memsz(ENDIAN);
+                    missing = missing.saturating_add(
+                        size.min(memory) - (bytes.len() as u64).min(memory).min(size),
+                    );
+                    let flags = header.p_flags(ENDIAN);
+                    let start = header.p_vaddr(ENDIAN);
+                    core.segments.push(Segment {
+                        start,
+                        size: memory.min(u64::MAX - start),
+                        bytes: &bytes[..bytes.len().min(memory as usize)],
+                        executable: flags.contains(elf::PF_X),
+                        writable: flags.contains(elf::PF_W),
+                    });
+                }
+                elf::PT_NOTE => {
+                    let bytes = &bytes[..bytes.len().min(notes_left)];
+                    notes_left -= bytes.len();
+                    core.said.read(bytes, header.p_align(ENDIAN));
+                }
+                _ => {}
+            }
+        }
+        core.segments.sort_by_key(|segment| segment.start);
+        if core.said.threads.is_empty() {
+            return Err(match missing {
+                0 => wrong("it has no threads: nothing says where the program was"),
+                _ => wrong(cut),
+            });
+        }
+        if missing > 0 {
+            core.notes.push(format!(
+                "{} is cut short: {missing} bytes of memory are missing and read as not \
+                 available (a limit on the size of core files, `ulimit -c`, or a full disk)\n",
+                core.path.display()
+            ));
+        }
+        let headline = core.headline();
+        core.notes.insert(0, headline);
+        core.images = Images::find(&core, program);
+        Ok(core)
+    }
+
+    fn segment_at(&self, addr: u64) -> Option<&Segment> {
+        let behind = self
+            .segments
+            .partition_point(|segment| segment.start <= addr);
+        let segment = self.segments.get(behind.checked_sub(1)?)?;
+        (addr - segment.start < segment.size).then_some(segment)
+    }
+
+    /// What the core file itself has from an address on; not empty.
+    pub(super) fn dumped_at(&self, addr: LoadAddr) -> Option<&'static [u8]> {
+        let segment = self.segment_at(addr.0)?;
+        let bytes = segment.bytes.get((addr.0 - segment.start) as usize..)?;
+        (!bytes.is_empty()).then_some(bytes)
+    }
+
+    /// Whether an address could be written to, where that is known.
+    pub(super) fn is_writable(&self, addr: LoadAddr) -> Option<bool> {
+        self.segment_at(addr.0).map(|segment| segment.writable)
+    }
+
+    /// Whether code was at an address.
+    pub(super) fn is_executable(&self, addr: LoadAddr) -> bool {
+        self.segment_at(addr.0)
+            .is_some_and(|segment| segment.executable)
+    }
+
+    /// The parts of the address space: first address, first behind, whether executable.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (LoadAddr, LoadAddr, bool)> {
+        self.segments.iter().map(|segment| {
+            let end = segment.start + segment.size;
+            (LoadAddr(segment.start), LoadAddr(end), segment.executable)
+        })
+    }
+
+    /// The part of a file that an address is in.
+    pub(super) fn file_part(&self, addr: LoadAddr) -> Option<&FilePart> {
+        let place = super::images::place_of(&self.said.files, addr)?;
+        self.said.files.get(place)
+    }
+
+    /// When the file was written.
+    pub(super) fn written(&self) -> Option<SystemTime> {
+        self.written
+    }
+
+    /// The images of the process that this machine has files of, the program first.
+    pub fn images(&self) -> &[CoreImage] {
+        &self.images.all
+    }
+
+    /// Whether the file says which files were mapped.
+    pub fn lists_files(&self) -> bool {
+        !self.said.files.is_empty()
+    }
+
+    /// A value of the auxiliary vector.
+    pub(super) fn auxiliary(&self, key: u64) -> Option<u64> {
+        let mut pairs = self.said.auxiliary.iter();
+        pairs
+            .find(|(name, _)| *name == key)
+            .map(|(_, value)| *value)
+    }
+
+    /// The process's number; its first thread's where the file does not say.
+    pub fn pid(&self) -> i32 {
+        let first = self.said.threads.first();
+        let pid = self.said.pid.or(first.map(|thread| thread.id.0));
+        pid.unwrap_or(1)
+    }
+
+    /// The threads, first the one that ended the process.
+    pub fn threads(&self) -> impl Iterator<Item = ThreadId> {
+        self.said.threads.iter().map(|thread| thread.id)
+    }
+
+    pub(super) fn thread(&self, id: ThreadId) -> Option<&CoreThread> {
+        self.said.threads.iter().find(|thread| thread.id == id)
+    }
+
+    /// Why the process ended, and by which thread. A core file that somebody took of a living
+    /// process has no reason.
+    pub fn stop(&self) -> Option<(ThreadId, StopReason)> {
+        let thread = self.said.threads.first()?;
+        let reason = match self.signal() {
+            Some(info) => StopReason::Signal(info),
+            None => StopReason::Entry,
+        };
+        Some((thread.id, reason))
+    }
+
+    fn signal(&self) -> Option<SignalInfo> {
+        let info = self.said.threads.first()?.signal?;
+        // Others leave no core file (signal(7)): a debugger had stopped the process by one.
+        let leaves_core = matches!(
+            info.signal.0,
+            libc::SIGQUIT
+                | libc::SIGILL
+                | libc::SIGTRAP
+                | libc::SIGABRT
+                | libc::SIGBUS
+                | libc::SIGFPE
+                | libc::SIGSEGV
+                | libc::SIGXCPU
+                | libc::SIGXFSZ
+                | libc::SIGSYS
+        );
+        leaves_core.then_some(info)
+    }
+
+    /// What there is to know of the file and of the files that belong to it, for people.
+    pub fn notes(&self) -> impl Iterator<Item = &String> {
+        self.notes.iter().chain(&self.images.notes)
+    }
+
+    fn headline(&self) -> String {
+        let command = match self.said.arguments.is_empty() {
+            true => &self.said.name,
+            false => &self.said.arguments,
+        };
+        let threads = self.said.threads.len();
+        let mut text = format!("core file of process {}", self.pid());
+        // Writing to a String cannot fail.
+        let _ = write!(text, ", `{command}`, with {threads} thread");
+        text.push_str(match threads {
+            1 => "",
+            _ => "s",
+        });
+        text.push_str("; it can be looked at, not run\n");
+        text
+    }
+}
+
+impl Notes {
+    fn read(&mut self, bytes: &'static [u8], align: u64) {
+        let Ok(mut notes) = NoteIterator::<FileHeader64<LittleEndian>>::new(ENDIAN, align, bytes)
+        else {
+            return;
+        };
+        // What comes behind a note that is cut short is missing, too.
+        while let Ok(Some(note)) = notes.next() {
+            self.add(note.name(), note.n_type(ENDIAN).0, note.desc());
+        }
+    }
+}
+
+/// The file's header, if it is one of a core file that we understand.
+fn header(data: &'static [u8]) -> Result<&'static FileHeader64<LittleEndian>, String> {
+    match data {
+        [] => {
+            return Err(
+                "it is empty: there was no room for it, or a limit of 0 (`ulimit -c`)".into(),
+            );
+        }
+        [0x7f, b'E', b'L', b'F', class, order, ..] => {
+            if (*class, *order) != (2, 1) {
+                return Err(
+                    "it is of a 32-bit or big-endian program; x86-64 is what this debugger reads"
+                        .into(),
+                );
+            }
+        }
+        _ => return Err("it is no core file: it does not begin as an ELF file does".into()),
+    }
+    let header = FileHeader64::<LittleEndian>::parse(data)
+        .map_err(|error| format!("its ELF header cannot be read: {error}"))?;
+    match header.e_type(ENDIAN) {
+        elf::ET_CORE => {}
+        elf::ET_EXEC | elf::ET_DYN => {
+            return Err("it is no core file but a program or library; the setting for a program is `program`".into());
+        }
+        other => {
+            return Err(format!(
+                "it is no core file but an ELF file of type {}",
+                other.0
+            ));
+        }
+    }
+    match header.e_machine(ENDIAN) {
+        elf::EM_X86_64 => Ok(header),
+        elf::EM_AARCH64 => {
+            Err("it is of an AArch64 program; x86-64 is what this debugger reads".into())
+        }
+        other => Err(format!(
+            "it is of a program for machine {} (ELF e_machine); x86-64 is what this debugger reads",
+            other.0
+        )),
+    }
+}
+
+/// What the core file itself has, without what comes from mapped files.
+pub(super) struct Dumped<'a>(pub &'a Core);
+
+impl Memory for Dumped<'_> {
+    fn read(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), Unreadable> {
+        match read_by(|addr| self.0.dumped_at(addr), addr, buffer) == buffer.len() {
+            true => Ok(()),
+            false => Err(Unreadable {
+                addr,
+                len: buffer.len(),
+            }),
+        }
+    }
+}
+
+/// Fills a buffer by what `at` has from each address on; gives how many bytes there were.
+pub(super) fn read_by(
+    at: impl Fn(LoadAddr) -> Option<&'static [u8]>,
+    addr: LoadAddr,
+    buffer: &mut [u8],
+) -> usize {
+    let mut done = 0;
+    while done < buffer.len() {
+        let here = LoadAddr(addr.0.wrapping_add(done as u64));
+        let Some(bytes) = at(here).filter(|bytes| !bytes.is_empty()) else {
+            break;
+        };
+        let count = bytes.len().min(buffer.len() - done);
+        buffer[done..done + count].copy_from_slice(&bytes[..count]);
+        done += count;
+    }
+    done
+}

@@ -1,0 +1,359 @@
+//! Core files made by hand: what is read of them, and that no bytes do harm.
+
+use super::{Core, CoreFile, PostMortem};
+use crate::error::Error;
+use crate::event::{Signal, StopReason, ThreadId};
+use crate::os::{Backend, linux::LinuxBackend};
+use dwarf::LoadAddr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const PT_LOAD: u32 = 1;
+const PT_NOTE: u32 = 4;
+const R: u32 = 4;
+const RW: u32 = 6;
+const RX: u32 = 5;
+
+/// Writes a core file.
+#[derive(Default)]
+struct Writer {
+    notes: Vec<u8>,
+    /// Address, bytes of address space, flags, what the file has.
+    segments: Vec<(u64, u64, u32, Vec<u8>)>,
+}
+
+impl Writer {
+    fn note(mut self, name: &str, kind: u32, bytes: &[u8]) -> Self {
+        let padded = |bytes: &[u8]| {
+            let mut bytes = bytes.to_vec();
+            bytes.resize(bytes.len().next_multiple_of(4), 0);
+            bytes
+        };
+        let name = [name.as_bytes(), b"\0"].concat();
+        for word in [name.len() as u32, bytes.len() as u32, kind] {
+            self.notes.extend(word.to_le_bytes());
+        }
+        self.notes.extend(padded(&name));
+        self.notes.extend(padded(bytes));
+        self
+    }
+
+    /// A thread whose register number n of `user_regs_struct` has the value 0x100 + n.
+    fn thread(self, id: i32, signal: i16) -> Self {
+        let mut status = vec![0; 336];
+        status[12..14].copy_from_slice(&signal.to_le_bytes());
+        status[32..36].copy_from_slice(&id.to_le_bytes());
+        for register in 0..27_u64 {
+            let at = 112 + register as usize * 8;
+            status[at..at + 8].copy_from_slice(&(0x100 + register).to_le_bytes());
+        }
+        self.note("CORE", 1, &status)
+    }
+
+    fn process(self, pid: i32, name: &str, arguments: &str) -> Self {
+        let mut info = vec![0; 136];
+        info[24..28].copy_from_slice(&pid.to_le_bytes());
+        info[40..40 + name.len()].copy_from_slice(name.as_bytes());
+        info[56..56 + arguments.len()].copy_from_slice(arguments.as_bytes());
+        self.note("CORE", 3, &info)
+    }
+
+    /// A fault at an address.
+    fn fault(self, signal: i32, address: u64) -> Self {
+        let mut info = vec![0; 128];
+        info[..4].copy_from_slice(&signal.to_le_bytes());
+        info[8..12].copy_from_slice(&1_i32.to_le_bytes());
+        info[16..24].copy_from_slice(&address.to_le_bytes());
+        self.note("CORE", 0x5349_4749, &info)
+    }
+
+    fn auxiliary(self, pairs: &[(u64, u64)]) -> Self {
+        let words = pairs.iter().flat_map(|(key, value)| [*key, *value]);
+        let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+        self.note("CORE", 6, &bytes)
+    }
+
+    /// Parts of files: first address, first behind, page in the file.
+    fn files(self, parts: &[(u64, u64, u64, &Path)]) -> Self {
+        let mut bytes = Vec::new();
+        let words = parts.iter().flat_map(|part| [part.0, part.1, part.2]);
+        for word in [parts.len() as u64, 4096].into_iter().chain(words) {
+            bytes.extend(word.to_le_bytes());
+        }
+        for (.., path) in parts {
+            bytes.extend(path.as_os_str().as_encoded_bytes());
+            bytes.push(0);
+        }
+        self.note("CORE", 0x4649_4c45, &bytes)
+    }
+
+    fn memory(mut self, addr: u64, size: u64, flags: u32, bytes: &[u8]) -> Self {
+        self.segments.push((addr, size, flags, bytes.to_vec()));
+        self
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let count = self.segments.len() as u16 + 1;
+        let mut file = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0];
+        file.resize(16, 0);
+        // ET_CORE, EM_X86_64, version.
+        file.extend([4, 0, 62, 0, 1, 0, 0, 0]);
+        for word in [0_u64, 64, 0] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(0_u32.to_le_bytes());
+        for half in [64, 56, count, 64, 0, 0] {
+            file.extend(half.to_le_bytes());
+        }
+        let mut offset = 64 + u64::from(count) * 56;
+        let mut header = |kind: u32, flags: u32, addr: u64, len: usize, size: u64| {
+            file.extend(kind.to_le_bytes());
+            file.extend(flags.to_le_bytes());
+            for word in [offset, addr, 0, len as u64, size, 4] {
+                file.extend(word.to_le_bytes());
+            }
+            offset += len as u64;
+        };
+        header(PT_NOTE, 0, 0, self.notes.len(), 0);
+        for (addr, size, flags, bytes) in &self.segments {
+            header(PT_LOAD, *flags, *addr, bytes.len(), *size);
+        }
+        file.extend(&self.notes);
+        for (.., bytes) in &self.segments {
+            file.extend(bytes);
+        }
+        file
+    }
+
+    fn read(&self) -> Result<Core, Error> {
+        read(self.bytes())
+    }
+
+    fn open(&self) -> PostMortem {
+        let waker = LinuxBackend::new().unwrap().waker();
+        PostMortem::new(self.read().unwrap(), waker).unwrap()
+    }
+}
+
+fn read(bytes: Vec<u8>) -> Result<Core, Error> {
+    let file = CoreFile {
+        path: PathBuf::from("core"),
+        data: bytes.leak(),
+        notes: Vec::new(),
+        written: None,
+    };
+    Core::read(file, None)
+}
+
+fn said(core: &Core) -> String {
+    core.notes().map(String::as_str).collect()
+}
+
+#[test]
+fn threads_registers_and_the_signal() {
+    let process = Writer::default()
+        .thread(12, 11)
+        .process(10, "worker", "./worker --fast")
+        .fault(11, 0xdead)
+        .thread(10, 0);
+    let process = process.open();
+    let core = process.core().unwrap();
+    assert_eq!(core.pid(), 10);
+    let threads: Vec<ThreadId> = core.threads().collect();
+    assert_eq!(threads, [ThreadId(12), ThreadId(10)]);
+    assert_eq!(process.thread_name(10, ThreadId(10)), "worker");
+    assert_eq!(process.thread_name(10, ThreadId(12)), "");
+    assert!(said(core).contains("`./worker --fast`, with 2 threads"));
+    let Some((ThreadId(12), StopReason::Signal(info))) = core.stop() else {
+        panic!("{:?}", core.stop());
+    };
+    assert_eq!(info.signal, Signal(11));
+    assert_eq!(info.address, Some(LoadAddr(0xdead)));
+    let registers = process.registers(ThreadId(12)).unwrap();
+    // rip and rsp are numbers 16 and 19 of the kernel's order.
+    assert_eq!(registers.pc(), LoadAddr(0x110));
+    assert_eq!(registers.sp(), 0x113);
+}
+
+#[test]
+fn vectors_are_the_threads_own() {
+    let mut area = vec![0_u8; 576 + 256];
+    area[160 + 16] = 7;
+    // AVX state is there (XCR0) and in use (XSTATE_BV).
+    (area[464], area[512]) = (7, 7);
+    area[576 + 32] = 9;
+    let process = Writer::default()
+        .thread(1, 11)
+        .note("CORE", 2, &area[..512])
+        .note("LINUX", 0x202, &area)
+        .thread(2, 0)
+        .open();
+    let (first, second) = (ThreadId(1), ThreadId(2));
+    assert_eq!(process.vector_registers(first).unwrap()[1], 7);
+    assert_eq!(process.vector_uppers(first).unwrap()[2], 9);
+    assert_eq!(process.vector_registers(second), None);
+}
+
+#[test]
+fn every_thread_has_a_number_of_its_own() {
+    let core = Writer::default().thread(0, 6).thread(5, 0).thread(5, 0);
+    let core = core.thread(-3, 0).thread(1, 0).read().unwrap();
+    let mut threads: Vec<i32> = core.threads().map(|thread| thread.0).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    assert_eq!(threads.len(), 5);
+    assert!(threads[0] > 0);
+}
+
+#[test]
+fn a_core_file_taken_of_a_living_process_has_no_reason() {
+    let core = Writer::default().thread(1, 19).read().unwrap();
+    let stop = core.stop();
+    assert!(matches!(stop, Some((_, StopReason::Entry))), "{stop:?}");
+}
+
+#[test]
+fn memory_is_what_the_file_has() {
+    let process = Writer::default()
+        .thread(1, 11)
+        .memory(0x3000, 0x2000, RW, &[3; 0x1000])
+        .memory(0x1000, 0x1000, RW, &[1; 0x1000])
+        .memory(0x2000, 0x1000, RW, &[2; 0x1000])
+        .open();
+    let read = |addr: u64, len: usize| {
+        let mut buffer = vec![0; len];
+        let count = process.read_memory(LoadAddr(addr), &mut buffer);
+        buffer.truncate(count);
+        buffer
+    };
+    assert_eq!(read(0x1fff, 3), [1, 2, 2]);
+    assert_eq!(read(0x3ffe, 8), [3, 3], "the rest was left out");
+    assert_eq!(read(0xfff, 2), [0; 0]);
+    assert_eq!(read(u64::MAX, 2), [0; 0]);
+    assert!(!process.write_memory(LoadAddr(0x1000), &[0]));
+}
+
+/// A core file of a process that had this test mapped from 0x10000000 on; the first page is in
+/// the core file, as `change` leaves it.
+fn with_ourselves(change: impl Fn(&mut Vec<u8>)) -> (Writer, Vec<u8>) {
+    const START: u64 = 0x1000_0000;
+    let path = std::env::current_exe().unwrap();
+    let file = fs::read(&path).unwrap();
+    let module = dwarf::Module::open(&path).unwrap();
+    let entry = START + module.entry().0;
+    let end = START + file.len().next_multiple_of(4096) as u64;
+    let mut first = file[..4096].to_vec();
+    change(&mut first);
+    let writer = Writer::default()
+        .thread(1, 11)
+        .process(1, "test", "test")
+        .auxiliary(&[(9, entry)])
+        .files(&[(START, end, 0, &path)])
+        .memory(START, 4096, R, &first)
+        .memory(START + 4096, end - START - 4096, RX, &[]);
+    (writer, file)
+}
+
+#[test]
+fn pages_that_were_left_out_come_from_the_same_build() {
+    let (writer, file) = with_ourselves(|_| {});
+    let process = writer.open();
+    let core = process.core().unwrap();
+    assert!(core.images()[0].is_program, "{}", said(core));
+    let mut buffer = [0; 64];
+    assert_eq!(process.read_memory(LoadAddr(0x1000_1800), &mut buffer), 64);
+    assert_eq!(buffer, file[0x1800..0x1840]);
+    let mapping = &process.mappings(1)[1];
+    assert!(mapping.executable && mapping.offset == 4096);
+    assert_eq!(mapping.path, std::env::current_exe().unwrap());
+}
+
+#[test]
+fn nothing_comes_from_another_build() {
+    let id = dwarf::Module::open(&std::env::current_exe().unwrap()).unwrap();
+    let id = id.build_id().expect("linkers give one").to_vec();
+    let (writer, _) = with_ourselves(|page| {
+        let place = page.windows(id.len()).position(|bytes| bytes == id);
+        page[place.expect("in the first page")] ^= 1;
+    });
+    let process = writer.open();
+    let core = process.core().unwrap();
+    assert!(core.images().is_empty());
+    assert!(said(core).contains("is another build"), "{}", said(core));
+    let mut buffer = [0; 64];
+    assert_eq!(process.read_memory(LoadAddr(0x1000_1800), &mut buffer), 0);
+}
+
+#[test]
+fn what_a_cut_takes_is_counted() {
+    let writer = Writer::default()
+        .thread(1, 11)
+        .memory(0x1000, 0x1000, RW, &[1; 0x1000])
+        .memory(0x2000, 0x1000, RW, &[2; 0x1000]);
+    let mut bytes = writer.bytes();
+    bytes.truncate(bytes.len() - 0x1800);
+    let core = read(bytes).unwrap();
+    assert!(said(&core).contains("6144 bytes of memory are missing"));
+    assert_eq!(core.dumped_at(LoadAddr(0x17ff)), Some(&[1][..]));
+    assert_eq!(core.dumped_at(LoadAddr(0x1800)), None);
+}
+
+/// Looks at all that a core file says.
+fn look(core: Core) {
+    let waker = LinuxBackend::new().unwrap().waker();
+    let process = PostMortem::new(core, waker).unwrap();
+    let core = process.core().unwrap();
+    let _ = (said(core), core.stop(), core.images().len());
+    for thread in core.threads().take(16) {
+        let _ = process.registers(thread).map(|set| set.to_registers());
+        let _ = (
+            process.vector_registers(thread),
+            process.vector_uppers(thread),
+        );
+    }
+    let mut buffer = [0; 5000];
+    for mapping in process.mappings(1) {
+        for addr in [mapping.start.0, mapping.end.0.wrapping_sub(8)] {
+            process.read_memory(LoadAddr(addr), &mut buffer);
+        }
+    }
+    for addr in [0, 0x1000_1000, u64::MAX - 100] {
+        process.read_memory(LoadAddr(addr), &mut buffer);
+    }
+}
+
+#[test]
+fn no_bytes_do_harm() {
+    let path = std::env::current_exe().unwrap();
+    let whole = Writer::default()
+        .thread(12, 11)
+        .process(12, "worker", "worker")
+        .fault(11, 0x10)
+        .auxiliary(&[(9, 0x1000_0040), (7, 0x2000_0000), (33, 0x3000)])
+        .files(&[
+            (0x1000_0000, 0x1000_2000, 0, &path),
+            (0x2000_0000, 0x2000_1000, 0, Path::new("/etc/passwd")),
+        ])
+        .note("CORE", 2, &[0; 512])
+        .memory(0x1000_0000, 0x1000, R, &fs::read(&path).unwrap()[..0x400])
+        .memory(0x1000_1000, 0x1000, RX, &[])
+        .memory(0x2000_0000, 0x1000, R, &[])
+        .memory(0x3000, 0x100, RW, &[0x7f; 0x100])
+        .bytes();
+    look(read(whole.clone()).unwrap());
+    for len in (0..whole.len()).step_by(7) {
+        if let Ok(core) = read(whole[..len].to_vec()) {
+            look(core);
+        }
+    }
+    for place in 0..whole.len() {
+        // Registers may have any value.
+        for value in [0, 0xff, whole[place] ^ 1] {
+            let mut bytes = whole.clone();
+            bytes[place] = value;
+            if let Ok(core) = read(bytes) {
+                look(core);
+            }
+        }
+    }
+}

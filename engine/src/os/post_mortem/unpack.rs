@@ -1,0 +1,273 @@
+//! The file itself: mapped, and where it is compressed (as systemd keeps core files) unpacked into
+//! a file without a name.
+
+use crate::error::Error;
+use ruzstd::decoding::StreamingDecoder;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Unpacked at a time; the disk and the client are asked in between.
+const PORTION: usize = 1 << 20;
+/// What is left free on the disk that is unpacked to.
+const LEFT_FREE: u64 = 256 << 20;
+/// Zeros of this many bytes take no room.
+const HOLE: usize = 1 << 16;
+
+/// A core file, mapped, not read.
+#[derive(Debug)]
+pub struct CoreFile {
+    pub(super) path: PathBuf,
+    pub(super) data: &'static [u8],
+    /// What there is to know of the file, for people.
+    pub(super) notes: Vec<String>,
+    pub(super) written: Option<SystemTime>,
+}
+
+/// How a file is compressed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Compression {
+    /// Frames of Zstandard (RFC 8878).
+    Zstd,
+    /// LZ4 frames.
+    Lz4,
+}
+
+/// Formats that others have to unpack.
+const FOREIGN: [(&[u8], &str, &str); 3] = [
+    (b"\xfd7zXZ\0", "xz", "unxz --keep"),
+    (b"\x1f\x8b", "gzip", "gunzip --keep"),
+    (b"BZh", "bzip2", "bunzip2 --keep"),
+];
+
+impl CoreFile {
+    /// Opens a file that may be a core file.
+    ///
+    /// # Errors
+    /// It is not there, or no regular file.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let wrong = |message: String| Error::Core {
+            path: path.to_owned(),
+            message,
+        };
+        // Opening a pipe would wait for whoever writes to it.
+        let metadata = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
+        if !metadata.is_file() {
+            return Err(wrong("it is not a regular file".into()));
+        }
+        let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
+        let data = dwarf::map_file(path, &file)?;
+        for (magic, name, command) in FOREIGN {
+            if data.starts_with(magic) {
+                return Err(wrong(format!(
+                    "it is compressed with {name}; unpack it first (`{command} {}`)",
+                    path.display()
+                )));
+            }
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            data,
+            notes: Vec::new(),
+            written: metadata.modified().ok(),
+        })
+    }
+
+    /// How it is compressed, if it is: it has to be unpacked then.
+    pub fn compression(&self) -> Option<Compression> {
+        match self.data.get(..4)? {
+            // A frame that is to be skipped may come first.
+            [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Some(Compression::Zstd),
+            [0x04, 0x22, 0x4d, 0x18] => Some(Compression::Lz4),
+            _ => None,
+        }
+    }
+
+    /// Unpacks it into a file without a name, in `TMPDIR` or `/var/tmp`; as it is where it is not
+    /// compressed. To be called from a thread that may take its time: `progress` hears how many
+    /// bytes of how many are done, and ends it by `false`. Of a file that is damaged or cut short
+    /// there is what comes before.
+    ///
+    /// # Errors
+    /// There is no room for it; nothing of it can be unpacked; [`Error::Cancelled`].
+    pub fn unpack(self, progress: &dyn Fn(u64, u64) -> bool) -> Result<Self, Error> {
+        let Some(compression) = self.compression() else {
+            return Ok(self);
+        };
+        let wrong = |message: String| Error::Core {
+            path: self.path.clone(),
+            message,
+        };
+        let folder = match std::env::var_os("TMPDIR") {
+            Some(folder) => PathBuf::from(folder),
+            None => Some(PathBuf::from("/var/tmp"))
+                .filter(|folder| folder.is_dir())
+                .unwrap_or_else(std::env::temp_dir),
+        };
+        let no_room = |error: io::Error| {
+            wrong(format!(
+                "no room to unpack it in {}: {error} (TMPDIR says where)",
+                folder.display()
+            ))
+        };
+        let mut target = Target {
+            file: tempfile::tempfile_in(&folder).map_err(no_room)?,
+            len: 0,
+            checked: 0,
+        };
+        let left = Cell::new(self.data.len());
+        let unpacked = catch_unwind(AssertUnwindSafe(|| {
+            let mut source = Source {
+                rest: self.data,
+                left: &left,
+            };
+            let go_on = || {
+                let done = self.data.len() - left.get();
+                progress(done as u64, self.data.len() as u64)
+            };
+            match compression {
+                Compression::Zstd => unpack_zstd(&mut source, &mut target, &go_on),
+                Compression::Lz4 => unpack_lz4(&mut source, &mut target, &go_on),
+            }
+        }));
+        let mut notes = Vec::new();
+        match unpacked.unwrap_or_else(|_| Err(Failure::Damaged("its decoder failed".into()))) {
+            Ok(()) => {}
+            Err(Failure::Cancelled) => return Err(Error::Cancelled),
+            Err(Failure::NoRoom(error)) => return Err(no_room(error)),
+            Err(Failure::Damaged(why)) if target.len == 0 => {
+                return Err(wrong(format!("it cannot be unpacked: {why}")));
+            }
+            Err(Failure::Damaged(why)) => notes.push(format!(
+                "{} could not be unpacked to its end, it is damaged or cut short: {why}\n",
+                self.path.display()
+            )),
+        }
+        target.file.set_len(target.len).map_err(no_room)?;
+        let data = dwarf::map_file(&self.path, &target.file)?;
+        Ok(Self {
+            path: self.path,
+            data,
+            notes,
+            written: self.written,
+        })
+    }
+}
+
+enum Failure {
+    Cancelled,
+    NoRoom(io::Error),
+    Damaged(String),
+}
+
+/// The compressed bytes, and how many of them are left.
+struct Source<'a> {
+    rest: &'static [u8],
+    left: &'a Cell<usize>,
+}
+
+impl Read for Source<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.rest.read(buffer)?;
+        self.left.set(self.rest.len());
+        Ok(count)
+    }
+}
+
+/// The file that is unpacked to.
+struct Target {
+    file: File,
+    len: u64,
+    /// The length at which the disk was asked last.
+    checked: u64,
+}
+
+impl Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        for part in bytes.chunks(HOLE) {
+            if part.iter().all(|byte| *byte == 0) {
+                self.file.seek(SeekFrom::Current(part.len() as i64))?;
+            } else {
+                self.file.write_all(part)?;
+            }
+            self.len += part.len() as u64;
+        }
+        if self.len >= self.checked {
+            self.checked = self.len + LEFT_FREE / 4;
+            let disk = nix::sys::statvfs::fstatvfs(&self.file)?;
+            let free = disk.blocks_available().saturating_mul(disk.fragment_size());
+            if free < LEFT_FREE {
+                return Err(io::Error::other("the disk is almost full"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Copies to the end of what a decoder gives.
+fn copy(
+    decoder: &mut dyn Read,
+    target: &mut Target,
+    go_on: &dyn Fn() -> bool,
+) -> Result<(), Failure> {
+    let mut buffer = vec![0; PORTION];
+    loop {
+        if !go_on() {
+            return Err(Failure::Cancelled);
+        }
+        let mut filled = 0;
+        let mut end = None;
+        while filled < PORTION && end.is_none() {
+            match decoder.read(&mut buffer[filled..]) {
+                Ok(0) => end = Some(Ok(())),
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => end = Some(Err(Failure::Damaged(error.to_string()))),
+            }
+        }
+        target.write(&buffer[..filled]).map_err(Failure::NoRoom)?;
+        if let Some(end) = end {
+            return end;
+        }
+    }
+}
+
+fn unpack_zstd(
+    source: &mut Source<'_>,
+    target: &mut Target,
+    go_on: &dyn Fn() -> bool,
+) -> Result<(), Failure> {
+    while !source.rest.is_empty() {
+        match StreamingDecoder::new(&mut *source) {
+            Ok(mut decoder) => copy(&mut decoder, target, go_on)?,
+            Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                length,
+                ..
+            })) => {
+                let rest = source.rest.get(length as usize..);
+                source.rest = rest.unwrap_or_default();
+            }
+            Err(error) => return Err(Failure::Damaged(error.to_string())),
+        }
+    }
+    Ok(())
+}
+
+fn unpack_lz4(
+    source: &mut Source<'_>,
+    target: &mut Target,
+    go_on: &dyn Fn() -> bool,
+) -> Result<(), Failure> {
+    let mut left = usize::MAX;
+    // One decoder serves all frames: each ends as a file does.
+    let mut decoder = lz4_flex::frame::FrameDecoder::new(source);
+    while decoder.get_ref().rest.len() < left && !decoder.get_ref().rest.is_empty() {
+        left = decoder.get_ref().rest.len();
+        copy(&mut decoder, target, go_on)?;
+    }
+    Ok(())
+}
