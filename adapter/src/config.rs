@@ -1,5 +1,6 @@
 //! Launch and attach settings: what a `launch.json` may say.
 
+use crate::core_file::CorePlan;
 use crate::protocol::{RawSettings, read_arguments};
 use crate::source_map::SourceMap;
 use crate::symbol_cache::SymbolCache;
@@ -15,6 +16,8 @@ use std::time::Duration;
 #[serde(rename_all = "camelCase", default)]
 pub struct LaunchSettings {
     program: Option<PathBuf>,
+    #[serde(alias = "corefile", alias = "core", alias = "coreDumpPath")]
+    core_file: Option<PathBuf>,
     args: Args,
     cwd: Option<PathBuf>,
     env: Env,
@@ -55,6 +58,8 @@ pub struct AttachSettings {
     program: Option<String>,
     /// Wait for the next process of that program.
     pub wait_for: bool,
+    #[serde(alias = "corefile", alias = "core", alias = "coreDumpPath")]
+    core_file: Option<PathBuf>,
     source_map: PathPairs,
     /// Leave the program stopped.
     pub stop_on_entry: bool,
@@ -77,6 +82,8 @@ pub enum Target {
     Pid(i32),
     /// The process that runs a program: a path (with a slash), or a name.
     Program(String),
+    /// What a process has left.
+    Core(CorePlan),
 }
 
 /// Where the program's input and output go.
@@ -269,6 +276,10 @@ impl LaunchSettings {
     /// The keys it has.
     pub const KEYS: &[&'static str] = &[
         "program",
+        "coreFile",
+        "corefile",
+        "core",
+        "coreDumpPath",
         "args",
         "cwd",
         "env",
@@ -429,6 +440,22 @@ fn terminate_limit(seconds: Option<f64>) -> Duration {
 }
 
 impl LaunchSettings {
+    /// The core file that is to be opened instead of a program's start.
+    pub fn core(&self, directory: &Path) -> Option<CorePlan> {
+        let cwd = self.cwd.as_ref().map(|cwd| directory.join(cwd));
+        let directory = cwd.as_deref().unwrap_or(directory);
+        CorePlan::of(
+            self.core_file.as_deref(),
+            self.program.as_deref(),
+            directory,
+        )
+    }
+
+    /// Its map of source paths, of what is not launched.
+    pub fn source_map(&self) -> SourceMap {
+        self.source_map.to_map()
+    }
+
     /// How long a call in an expression may take, where it is said.
     pub fn call_limit(&self) -> Option<Duration> {
         call_limit(self.call_timeout)
@@ -458,6 +485,10 @@ impl AttachSettings {
         "program",
         "processName",
         "waitFor",
+        "coreFile",
+        "corefile",
+        "core",
+        "coreDumpPath",
         "sourceMap",
         "stopOnEntry",
         "symbolCache",
@@ -468,17 +499,27 @@ impl AttachSettings {
         "terminateTimeout",
     ];
 
-    /// The process.
+    /// The process, or what it has left.
     ///
     /// # Errors
     /// None is named, or no process has such a number.
     pub fn target(&self) -> Result<Target, String> {
         let program = self.program.clone().filter(|program| !program.is_empty());
+        // The process's own directory is what a relative path starts from.
+        let named = self.program.as_deref().map(Path::new);
+        let core = CorePlan::of(self.core_file.as_deref(), named, Path::new(""));
+        match (core, self.pid) {
+            (Some(core), None) => return Ok(Target::Core(core)),
+            (Some(_), Some(_)) => {
+                return Err("`pid` and `coreFile`: only one of them can be looked at".to_owned());
+            }
+            (None, _) => {}
+        }
         match (self.pid, program) {
             (None, Some(program)) => Ok(Target::Program(program)),
             (None, None) => Err(
                 "`pid` is missing: the number of the process to attach to; or \
-                                 name its `program`"
+                                 name its `program`, or a `coreFile`"
                     .to_owned(),
             ),
             (Some(_), _) if self.wait_for => Err("`waitFor` waits for a process that is to be \
@@ -614,6 +655,25 @@ mod tests {
     }
 
     #[test]
+    fn a_core_file_needs_no_program() {
+        let core = |value: Value| {
+            let (settings, notes) = settings(value).unwrap();
+            assert_eq!(notes, [""; 0]);
+            settings.core(Path::new("/base"))
+        };
+        let plan = |core: &str, program: Option<&str>| {
+            Some(CorePlan {
+                core: core.into(),
+                program: program.map(PathBuf::from),
+            })
+        };
+        assert_eq!(core(json!({"coreFile": "c"})), plan("/base/c", None));
+        let named = json!({"core": "c", "program": "p", "cwd": "sub"});
+        assert_eq!(core(named), plan("/base/sub/c", Some("/base/sub/p")));
+        assert_eq!(core(json!({"program": "p", "coreFile": ""})), None);
+    }
+
+    #[test]
     fn unknown_keys_name_the_nearest() {
         let notes = settings(json!({"program": "p", "stopAtEntry": true, "name": "x"}))
             .unwrap()
@@ -647,5 +707,12 @@ mod tests {
         assert!(target(json!({"pid": -1})).is_err());
         assert!(target(json!({"pid": "x"})).unwrap_err().contains("pid"));
         assert!(target(json!({"pid": 3, "waitFor": true})).is_err());
+        let core = CorePlan {
+            core: "c".into(),
+            program: Some("p".into()),
+        };
+        let core = Ok(Target::Core(core));
+        assert_eq!(target(json!({"coreFile": "c", "program": "p"})), core);
+        assert!(target(json!({"coreFile": "c", "pid": 12})).is_err());
     }
 }

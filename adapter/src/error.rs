@@ -51,9 +51,9 @@ impl From<engine::Error> for RequestError {
             engine::Error::Cancelled => RequestError::Cancelled,
             engine::Error::Calling => RequestError::Calling,
             engine::Error::NotStopped => RequestError::NotStopped(RUNNING),
-            engine::Error::Launch { .. } | engine::Error::Attach { .. } => {
-                RequestError::Start(error.to_string())
-            }
+            engine::Error::Launch { .. }
+            | engine::Error::Attach { .. }
+            | engine::Error::Core { .. } => RequestError::Start(error.to_string()),
             other => RequestError::Other(other.to_string()),
         }
     }

@@ -91,10 +91,12 @@ fn process(session: &Session) {
         "process",
         &ProcessEventBody {
             name: program.map_or_else(String::new, |path| path.to_string_lossy().into_owned()),
-            system_process_id: Some(session.debugger.pid().unwrap_or_default().into()),
-            is_local_process: Some(true),
-            start_method: Some(session.startup.method()),
-            pointer_size: Some(i64::from(session.debugger.pointer_size()) * 8),
+            // Another process may have the number of one that has ended.
+            system_process_id: (!session.debugger.is_post_mortem())
+                .then(|| session.debugger.pid().unwrap_or_default().into()),
+            is_local_process: true,
+            start_method: session.startup.method(),
+            pointer_size: i64::from(session.debugger.pointer_size()) * 8,
         },
     );
 }
@@ -230,6 +232,10 @@ fn stopped(session: &mut Session, stop: Stop) {
         StopReason::Signal(info) => {
             let name = crate::signal::name(info.signal.0);
             let text = signal_text(&name, &info, session.debugger.pid());
+            let text = match session.debugger.is_post_mortem() {
+                true => format!("the program was ended by {text}"),
+                false => text,
+            };
             (
                 "exception",
                 Vec::new(),

@@ -5,6 +5,7 @@
 mod client;
 mod codec;
 mod config;
+mod core_file;
 mod debuginfod;
 mod demo;
 mod error;

@@ -1,8 +1,11 @@
 //! Work that takes long, shown to the client while it lasts. It is told of once it has lasted
 //! [`NOTICE`], so that what is done soon never flashes, and never more often than [`PACE`].
 
+use crate::core_file::Unpacking;
+use crate::error::RequestError;
 use crate::protocol::{ProgressEndEventBody, ProgressStartEventBody, ProgressUpdateEventBody};
 use crate::session::Session;
+use crate::startup;
 use std::time::{Duration, Instant};
 
 /// Work of less than this is not told of.
@@ -110,25 +113,31 @@ fn under_way(session: &Session) -> Vec<Work> {
         });
     }
     all.extend(session.debuginfod.work());
+    all.extend(session.startup.being_unpacked().map(Unpacking::work));
     all
 }
 
 /// Ends the work of that id, if it can be ended and still is under way.
 pub fn cancel(session: &mut Session, id: &str) {
-    let Some(work) = session.debuginfod.work() else {
+    let mut shown = session.progress.shown.iter();
+    let Some(place) = shown.position(|shown| shown.id == id) else {
         return;
     };
-    let mut shown = session.progress.shown.iter();
-    if let Some(place) = shown.position(|shown| shown.id == id && shown.is(&work)) {
+    let is = |work: Option<Work>| work.is_some_and(|work| session.progress.shown[place].is(&work));
+    if is(session.debuginfod.work()) {
         session.debuginfod.cancel();
-        session.progress.shown.remove(place);
-        let message = Some("cancelled");
-        let end = ProgressEndEventBody {
-            progress_id: id,
-            message,
-        };
-        session.event("progressEnd", &end);
+    } else if is(session.startup.being_unpacked().map(Unpacking::work)) {
+        startup::fail(session, RequestError::Cancelled);
+    } else {
+        return;
     }
+    session.progress.shown.remove(place);
+    let message = Some("cancelled");
+    let end = ProgressEndEventBody {
+        progress_id: id,
+        message,
+    };
+    session.event("progressEnd", &end);
 }
 
 /// When [`advance`] has something to say, if nothing happens before.

@@ -2,6 +2,7 @@
 //! its own: a reader task fills the session's inbox, a writer task numbers and sends.
 
 use crate::codec::{Codec, FrameError};
+use crate::core_file;
 use crate::debuginfod;
 use crate::protocol::{Incoming, Malformed, Outgoing, Request, Response, read_message};
 use crate::session::{Session, SessionError};
@@ -42,6 +43,8 @@ pub enum Inbound {
     RustSources(Option<PathBuf>),
     /// What became of fetching debug info.
     DebugFile(debuginfod::Report),
+    /// A core file is unpacked, or cannot be.
+    Core(core_file::Report),
     /// The client is gone, or sends garbage.
     Ended(Result<(), FrameError>),
 }

@@ -3,6 +3,7 @@
 
 use crate::client::Client;
 use crate::codec::FrameError;
+use crate::core_file;
 use crate::debuginfod::{self, Debuginfod};
 use crate::error::{RUNNING, RequestError};
 use crate::events::{self, Told};
@@ -164,6 +165,7 @@ impl Session {
             Inbound::Terminal(report) => startup::on_report(self, report),
             Inbound::RustSources(folder) => self.found_rust(folder),
             Inbound::DebugFile(report) => debuginfod::on_report(self, report),
+            Inbound::Core(report) => core_file::on_report(self, report),
             Inbound::Malformed(malformed, _weight) => self.malformed(malformed),
             Inbound::Ended(_) => {}
         }

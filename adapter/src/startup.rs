@@ -4,6 +4,7 @@
 //! to `configurationDone`, as clients written for gdb expect; a client that falls silent waiting
 //! for it (debugger-cli) gets it at once. The program is let go after `configurationDone`.
 
+use crate::core_file::Unpacking;
 use crate::error::RequestError;
 use crate::events;
 use crate::protocol::{ProcessEventStartMethod, RawSettings, Response};
@@ -56,6 +57,8 @@ enum Stage {
     Terminal(Terminal),
     /// The process to attach to is to be started by somebody.
     Awaited,
+    /// A core file is being unpacked.
+    Core(Unpacking),
     /// The program is held.
     Held,
     /// The program was let go.
@@ -89,7 +92,7 @@ impl Startup {
     pub fn state_before(&self) -> Option<State> {
         match self.stage {
             Stage::Nothing => Some(State::NoProcess),
-            Stage::Terminal(_) | Stage::Awaited | Stage::Held => Some(State::Held),
+            Stage::Terminal(_) | Stage::Awaited | Stage::Core(_) | Stage::Held => Some(State::Held),
             Stage::Going => None,
         }
     }
@@ -143,6 +146,19 @@ impl Startup {
         self.stage = Stage::Awaited;
     }
 
+    /// A core file has to be unpacked before it can be opened.
+    pub fn unpacking(&mut self, unpacking: Unpacking) {
+        self.stage = Stage::Core(unpacking);
+    }
+
+    /// The core file that is being unpacked.
+    pub fn being_unpacked(&self) -> Option<&Unpacking> {
+        match &self.stage {
+            Stage::Core(unpacking) => Some(unpacking),
+            _ => None,
+        }
+    }
+
     /// The client was asked to start the program in a terminal.
     pub fn in_terminal(&mut self, rendezvous: Rendezvous) {
         self.attached = false;
@@ -183,6 +199,8 @@ pub fn advance(session: &mut Session) {
         events::announce(session);
         let stop = session.startup.stop_on_entry;
         match session.debugger.release(stop) {
+            // A core file stops where it is.
+            Ok(()) if session.debugger.is_post_mortem() => {}
             Ok(()) if session.startup.attached && !stop => events::continued(session),
             Ok(()) => {}
             Err(error) => session.important(&format!("The program cannot be let go: {error}\n")),
@@ -250,7 +268,7 @@ pub fn on_deadline(session: &mut Session) {
             session.important(&text);
             kill(session);
         }
-        Stage::Nothing | Stage::Awaited | Stage::Going => {}
+        Stage::Nothing | Stage::Awaited | Stage::Core(_) | Stage::Going => {}
     }
 }
 

@@ -413,6 +413,13 @@ impl DapClient {
         self.start("attach", arguments);
     }
 
+    /// Initializes, sends `attach` with a core file and waits for `initialized`.
+    pub fn open_core(&mut self, core: &Path, settings: Value) {
+        let mut arguments = json!({"coreFile": core});
+        merge(&mut arguments, settings);
+        self.start("attach", arguments);
+    }
+
     /// Initializes, sends `launch` or `attach` and waits for `initialized`.
     pub fn start(&mut self, command: &str, arguments: Value) {
         self.initialize();

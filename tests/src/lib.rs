@@ -18,6 +18,7 @@
 
 mod binary;
 mod client;
+mod core;
 mod fixture;
 pub mod process;
 mod schema;
@@ -25,5 +26,6 @@ mod steps;
 
 pub use binary::{repository, stillpoint, target_directory};
 pub use client::{DEADLINE, DapClient, Server, Terminal};
+pub use core::{core_of, core_of_program};
 pub use fixture::{Compiler, Fixture, Flags, RUST_RELEASES, aarch64_executable};
 pub use steps::{Step, matrix, run, run_with};

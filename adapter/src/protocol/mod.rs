@@ -13,7 +13,7 @@ pub use capabilities::{BreakpointMode, Capabilities};
 pub use envelope::{Incoming, Malformed, Outgoing, Request, Response, body_of, read_message};
 pub use types::*;
 
-pub use dap::events::{ContinuedEventBody, ExitedEventBody, ProcessEventBody, ThreadEventBody};
+pub use dap::events::{ContinuedEventBody, ExitedEventBody, ThreadEventBody};
 pub use dap::requests::{
     CancelArguments, DisconnectArguments, NextArguments, ScopesArguments,
     SetFunctionBreakpointsArguments, SetVariableArguments, StackTraceArguments, StepInArguments,

@@ -287,14 +287,16 @@ fn events() {
         "exited",
         &ExitedEventBody { exit_code: 139 },
     );
-    let process = ProcessEventBody {
-        name: "/a.out".to_owned(),
-        system_process_id: Some(1),
-        is_local_process: Some(true),
-        start_method: Some(ProcessEventStartMethod::Launch),
-        pointer_size: Some(64),
-    };
-    event(&schema, "ProcessEvent", "process", &process);
+    for system_process_id in [Some(1), None] {
+        let process = ProcessEventBody {
+            name: "/a.out".to_owned(),
+            system_process_id,
+            is_local_process: true,
+            start_method: ProcessEventStartMethod::Launch,
+            pointer_size: 64,
+        };
+        event(&schema, "ProcessEvent", "process", &process);
+    }
     let thread = ThreadEventBody {
         reason: ThreadEventReason::Started,
         thread_id: 1,

@@ -1,6 +1,7 @@
 //! Types of the wire that the `dap` crate has wrong (0.4.1-alpha1 loses fields that are not
 //! camelCase, lacks newer ones, and prints nulls).
 
+use dap::types::ProcessEventStartMethod;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -202,6 +203,23 @@ pub enum OutputCategory {
     Stdout,
     /// The program's complaints.
     Stderr,
+}
+
+/// The `process` event.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct ProcessEventBody {
+    /// The program's path.
+    pub name: String,
+    /// The process's number, while it lives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_process_id: Option<i64>,
+    /// Whether it is of this machine.
+    pub is_local_process: bool,
+    /// How the session began.
+    pub start_method: ProcessEventStartMethod,
+    /// Bits of an address.
+    pub pointer_size: i64,
 }
 
 /// The `module` event.

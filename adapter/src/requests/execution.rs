@@ -22,6 +22,7 @@ impl Request for Continue {
         session: &mut Session,
         arguments: ThreadArguments,
     ) -> Result<ContinueResponse, RequestError> {
+        session.debugger.can_run()?;
         debuginfod::before_going_on(session);
         let thread = thread_id(arguments.thread_id)?;
         let all_threads_continued = session.debugger.resume(thread)?;
@@ -68,6 +69,7 @@ fn step(
             Granularity::Line
         }
     };
+    session.debugger.can_run()?;
     debuginfod::before_going_on(session);
     let thread = thread_id(thread)?;
     session.debugger.step(thread, kind, granularity)?;

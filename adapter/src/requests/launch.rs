@@ -1,8 +1,10 @@
 //! The beginning and the end of the debuggee.
 
 use crate::config::{self, AttachSettings, Console, LaunchPlan, LaunchSettings, Target};
+use crate::core_file::{self, CorePlan};
 use crate::debuginfod::Debuginfod;
 use crate::error::RequestError;
+use crate::events;
 use crate::protocol::{
     Capabilities, DisconnectArguments, NoArguments, RawSettings, RunInTerminalRequestArguments,
     TerminateArguments,
@@ -13,7 +15,7 @@ use crate::session::Session;
 use crate::source_map::SourceMap;
 use crate::startup;
 use crate::terminal::{Rendezvous, command_line};
-use engine::State;
+use engine::{ExitStatus, State};
 
 /// Starts a program and holds it.
 pub enum Launch {}
@@ -35,8 +37,13 @@ impl Request for Launch {
 /// What a `launch` comes to.
 pub(super) struct LaunchRequest {
     settings: LaunchSettings,
-    plan: LaunchPlan,
+    plan: Plan,
     notes: Vec<String>,
+}
+
+enum Plan {
+    Program(LaunchPlan),
+    Core(CorePlan),
 }
 
 impl LaunchRequest {
@@ -46,9 +53,14 @@ impl LaunchRequest {
             config::read::<LaunchSettings>(raw.clone(), LaunchSettings::KEYS).map_err(in_launch)?;
         let directory = std::env::current_dir()
             .map_err(|error| RequestError::Start(format!("no working directory: {error}")))?;
-        let plan = settings
-            .plan(&directory, std::env::vars_os())
-            .map_err(in_launch)?;
+        let plan = match settings.core(&directory) {
+            Some(core) => Plan::Core(core),
+            None => Plan::Program(
+                settings
+                    .plan(&directory, std::env::vars_os())
+                    .map_err(in_launch)?,
+            ),
+        };
         session.startup.settings = raw;
         Ok(Self {
             settings,
@@ -75,15 +87,24 @@ impl LaunchRequest {
         }
         session
             .debugger
-            .set_symbol_cache(settings.symbol_cache.folder());
-        match terminal_kind(session, settings.console) {
-            Some(kind) => launch_in_terminal(session, &plan, kind)?,
-            None => {
-                session.debugger.launch(&plan.launch)?;
-                session.startup.held(false);
+            .set_symbol_cache(settings.symbol_cache.clone().folder());
+        let source_map = match plan {
+            Plan::Core(core) => {
+                core_file::open(session, core, false)?;
+                settings.source_map()
             }
-        }
-        use_settings(session, plan.source_map, notes);
+            Plan::Program(plan) => {
+                match terminal_kind(session, settings.console) {
+                    Some(kind) => launch_in_terminal(session, &plan, kind)?,
+                    None => {
+                        session.debugger.launch(&plan.launch)?;
+                        session.startup.held(false);
+                    }
+                }
+                plan.source_map
+            }
+        };
+        use_settings(session, source_map, notes);
         Ok(())
     }
 }
@@ -197,7 +218,7 @@ impl AttachRequest {
         session
             .debugger
             .set_symbol_cache(settings.symbol_cache.clone().folder());
-        begin_attach(session, &self.target, settings.wait_for)?;
+        begin_attach(session, self.target, settings.wait_for)?;
         session.debuginfod = Debuginfod::new(settings.debuginfod);
         session.startup.stop_on_entry = settings.stop_on_entry;
         session.startup.terminate_debuggee = settings.terminate_debuggee;
@@ -207,20 +228,17 @@ impl AttachRequest {
     }
 }
 
-fn begin_attach(
-    session: &mut Session,
-    target: &Target,
-    wait_for: bool,
-) -> Result<(), RequestError> {
+fn begin_attach(session: &mut Session, target: Target, wait_for: bool) -> Result<(), RequestError> {
     let pid = match target {
-        Target::Pid(pid) => *pid,
+        Target::Core(core) => return core_file::open(session, core, true),
+        Target::Pid(pid) => pid,
         Target::Program(program) if wait_for => {
-            session.debugger.attach_when_started(program)?;
+            session.debugger.attach_when_started(&program)?;
             session.startup.awaiting();
             session.console(&format!("Waiting for `{program}` to be started\n"));
             return Ok(());
         }
-        Target::Program(program) => the_only_one(session, program)?,
+        Target::Program(program) => the_only_one(session, &program)?,
     };
     session.debugger.attach(pid)?;
     session.startup.held(true);
@@ -311,6 +329,11 @@ impl Request for Terminate {
         let asked_before = std::mem::replace(&mut session.startup.terminate_sent, true);
         match session.state() {
             State::NoProcess | State::Ended => return Ok(()),
+            // Nothing of it is there to be ended.
+            _ if session.debugger.is_post_mortem() => {
+                session.let_go(None);
+                events::exited(session, ExitStatus::Detached);
+            }
             State::Running | State::Stopped if !asked_before => {
                 session.debugger.terminate()?;
                 session.handles.clear();

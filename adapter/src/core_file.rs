@@ -1,0 +1,142 @@
+//! Core files: opened at once, or where they are compressed unpacked first, on a thread of its own.
+
+use crate::error::RequestError;
+use crate::progress::Work;
+use crate::server::{Inbound, Inbox};
+use crate::session::Session;
+use crate::startup;
+use engine::{CoreFile, Error};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::Instant;
+
+/// What the settings say of a core file.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CorePlan {
+    /// The core file.
+    pub core: PathBuf,
+    /// The program's file, where it is not to be looked for.
+    pub program: Option<PathBuf>,
+}
+
+impl CorePlan {
+    /// What the settings come to; an empty path is none.
+    pub fn of(core: Option<&Path>, program: Option<&Path>, directory: &Path) -> Option<Self> {
+        let named = |path: Option<&Path>| {
+            path.filter(|path| !path.as_os_str().is_empty())
+                .map(|path| directory.join(path))
+        };
+        Some(Self {
+            core: named(core)?,
+            program: named(program),
+        })
+    }
+}
+
+/// A core file that is being unpacked; dropped, it no longer is.
+#[derive(Debug)]
+pub struct Unpacking {
+    program: Option<PathBuf>,
+    attached: bool,
+    name: String,
+    began: Instant,
+    percentage: Arc<AtomicU32>,
+    given_up: Arc<AtomicBool>,
+}
+
+/// The end of unpacking.
+#[derive(Debug)]
+pub struct Report {
+    of: Arc<AtomicBool>,
+    file: Result<CoreFile, Error>,
+}
+
+impl Unpacking {
+    fn start(
+        file: CoreFile,
+        plan: CorePlan,
+        attached: bool,
+        inbox: Inbox,
+    ) -> std::io::Result<Self> {
+        let name = plan.core.file_name().unwrap_or_default();
+        let unpacking = Self {
+            program: plan.program,
+            attached,
+            name: name.to_string_lossy().into_owned(),
+            began: Instant::now(),
+            percentage: Arc::default(),
+            given_up: Arc::default(),
+        };
+        let (percentage, of) = (unpacking.percentage.clone(), unpacking.given_up.clone());
+        thread::Builder::new()
+            .name("unpack".into())
+            .spawn(move || {
+                let file = file.unpack(&|done, all| {
+                    let part = (done.saturating_mul(100)).checked_div(all).unwrap_or(0);
+                    percentage.store(part.min(100) as u32, Ordering::Relaxed);
+                    !of.load(Ordering::Relaxed)
+                });
+                inbox.put(Inbound::Core(Report { of, file }));
+            })?;
+        Ok(unpacking)
+    }
+
+    /// It, as long work.
+    pub fn work(&self) -> Work {
+        Work {
+            title: format!("Unpacking {}", self.name),
+            began: self.began,
+            percentage: Some(self.percentage.load(Ordering::Relaxed)),
+            cancellable: true,
+        }
+    }
+}
+
+impl Drop for Unpacking {
+    fn drop(&mut self) {
+        self.given_up.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Opens a core file, now or as soon as it is unpacked; `attached` by the request's name.
+///
+/// # Errors
+/// There is none, or it is none.
+pub fn open(session: &mut Session, plan: CorePlan, attached: bool) -> Result<(), RequestError> {
+    let file = CoreFile::open(&plan.core)?;
+    if file.compression().is_none() {
+        return use_file(session, file, plan.program.as_deref(), attached);
+    }
+    let failed = |error| RequestError::Start(format!("no thread to unpack it: {error}"));
+    let unpacking = Unpacking::start(file, plan, attached, session.inbox.clone());
+    let unpacking = unpacking.map_err(failed)?;
+    session.startup.unpacking(unpacking);
+    Ok(())
+}
+
+fn use_file(
+    session: &mut Session,
+    file: CoreFile,
+    program: Option<&Path>,
+    attached: bool,
+) -> Result<(), RequestError> {
+    session.debugger.open_core(file, program)?;
+    session.startup.held(attached);
+    Ok(())
+}
+
+/// A core file has been unpacked, or cannot be.
+pub fn on_report(session: &mut Session, report: Report) {
+    let unpacking = session.startup.being_unpacked();
+    let Some(unpacking) = unpacking.filter(|it| Arc::ptr_eq(&it.given_up, &report.of)) else {
+        return;
+    };
+    let (program, attached) = (unpacking.program.clone(), unpacking.attached);
+    let used = report.file.map_err(RequestError::from);
+    match used.and_then(|file| use_file(session, file, program.as_deref(), attached)) {
+        Ok(()) => startup::advance(session),
+        Err(error) => startup::fail(session, error),
+    }
+}

@@ -1,0 +1,379 @@
+//! Core files: looking at what a program has left.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use stillpoint_tests::{DapClient, Fixture, core_of, core_of_program};
+
+/// A client that has opened a core file and stopped where the program ended.
+fn opened(core: &Path, settings: Value) -> (DapClient, Value) {
+    let mut client = DapClient::spawn();
+    client.open_core(core, settings);
+    client.configure();
+    let stop = client.expect_stopped("exception");
+    (client, stop)
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+/// Function and line of the frames that have a source.
+fn frames(client: &mut DapClient) -> Vec<(String, u64)> {
+    let stack = client.stack();
+    let with_source = stack.iter().filter(|frame| frame["source"].is_object());
+    let line = |frame: &Value| {
+        let name = frame["name"].as_str().unwrap_or_default().to_owned();
+        (name, frame["line"].as_u64().unwrap_or(0))
+    };
+    with_source.map(line).collect()
+}
+
+#[test]
+fn a_c_program_is_seen_as_it_was_when_it_crashed() {
+    let fixture = Fixture::of("c/crash.c");
+    let folder = folder();
+    let Some(core) = core_of(&fixture, folder.path()) else {
+        return;
+    };
+    let mut live = DapClient::spawn();
+    live.launch(&fixture, json!({}));
+    live.configure();
+    live.expect_stopped("exception");
+
+    let (mut client, stop) = opened(&core, json!({}));
+    assert_eq!(stop["description"], "signal SIGSEGV");
+    let text = stop["text"].as_str().unwrap_or_default();
+    assert!(text.contains("ended by SIGSEGV at address 0x0"), "{text}");
+    client.expect_line(&fixture, "crash");
+    assert_eq!(frames(&mut client), frames(&mut live));
+    assert_eq!(client.function_names(), live.function_names());
+    let (ours, theirs) = (client.locals(), live.locals());
+    for name in ["list", "length", "total", "i"] {
+        assert_eq!(ours[name], theirs[name], "{name}");
+    }
+    assert_eq!(ours["i"], "3");
+    assert_eq!(ours["total"], "6");
+
+    // Statics, memory behind pointers, what is in the program's file only, what a thread has.
+    assert_eq!(client.evaluate("first.next->value"), "2");
+    assert!(client.evaluate("first.next->name").contains("middle"));
+    assert_eq!(client.evaluate("own"), "7");
+    assert_eq!(client.evaluate("total * 2 + length"), "17");
+    assert_eq!(client.evaluate("$rip"), client.evaluate("$pc"));
+    live.disconnect();
+
+    let threads = client.ask("threads", json!({}));
+    let threads = threads["threads"].as_array().expect("a list").clone();
+    assert_eq!(threads.len(), 3);
+    assert_eq!(threads[0]["id"], stop["threadId"], "the crash first");
+    let mut found = Vec::new();
+    for thread in &threads {
+        client.select_thread(thread["id"].as_i64().expect("a number"));
+        for (function, line) in frames(&mut client) {
+            if line == fixture.line("waits") {
+                assert_eq!(client.evaluate("own"), "9");
+            }
+            found.push((function, line));
+        }
+    }
+    for (function, place) in [
+        ("waits", "waits"),
+        ("main", "main_waits"),
+        ("crashes", "calls"),
+    ] {
+        let frame = (function.to_owned(), fixture.line(place));
+        assert!(found.contains(&frame), "{frame:?} is not in {found:?}");
+    }
+    let modules = client.ask("modules", json!({}));
+    let modules = modules["modules"].to_string();
+    assert!(
+        modules.contains("libc.so") && modules.contains("vdso"),
+        "{modules}"
+    );
+    client.disconnect();
+}
+
+#[test]
+fn containers_and_classes_of_cpp_are_read() {
+    let fixture = Fixture::of("cpp/crash.cpp");
+    let folder = folder();
+    let Some(core) = core_of(&fixture, folder.path()) else {
+        return;
+    };
+    let (mut client, stop) = opened(&core, json!({}));
+    assert_eq!(stop["description"], "signal SIGABRT");
+    let audit = frame_of(&mut client, "audit");
+    assert_eq!(audit["line"], fixture.line("crash"));
+    let mut value = |expression: &str| {
+        let arguments = json!({
+            "expression": expression, "frameId": audit["id"], "context": "watch",
+        });
+        let answer = client.ask("evaluate", arguments);
+        answer["result"].as_str().unwrap_or_default().to_owned()
+    };
+    assert_eq!(value("total"), "60");
+    assert_eq!(value("account.owner"), "\"ada\"");
+    assert_eq!(value("account.movements[2]"), "30");
+    assert_eq!(value("limits[\"bob\"]"), "10");
+    // The object's own class, not the reference's.
+    assert!(value("account").ends_with("rate = 0.5}"));
+    client.disconnect();
+}
+
+#[test]
+fn enums_and_maps_of_rust_are_read() {
+    let fixture = Fixture::of("rust/crash.rs");
+    let folder = folder();
+    let Some(core) = core_of(&fixture, folder.path()) else {
+        return;
+    };
+    let (mut client, stop) = opened(&core, json!({}));
+    assert_eq!(stop["description"], "signal SIGABRT");
+    let frame = frame_of(&mut client, "carry_out");
+    assert_eq!(frame["line"], fixture.line("crash"));
+    let mut value = |expression: &str| {
+        let arguments = json!({
+            "expression": expression, "frameId": frame["id"], "context": "watch",
+        });
+        let answer = client.ask("evaluate", arguments);
+        answer["result"].as_str().unwrap_or_default().to_owned()
+    };
+    assert_eq!(value("paid"), "12");
+    assert_eq!(value("what"), "\"ink\"");
+    assert_eq!(value("orders.len()"), "3");
+    assert_eq!(value("prices[\"tea\"]"), "4");
+    client.disconnect();
+}
+
+fn frame_of(client: &mut DapClient, function: &str) -> Value {
+    let stack = client.stack();
+    let named = |frame: &&Value| {
+        frame["name"]
+            .as_str()
+            .is_some_and(|it| it.ends_with(function))
+    };
+    let found = stack.iter().find(named).cloned();
+    found.unwrap_or_else(|| client.fail(&format!("no {function} in the stack")))
+}
+
+#[test]
+fn nothing_runs_and_nothing_is_changed() {
+    let fixture = Fixture::of("c/crash.c");
+    let folder = folder();
+    let Some(core) = core_of(&fixture, folder.path()) else {
+        return;
+    };
+    let (mut client, _) = opened(&core, json!({}));
+    let thread = json!({"threadId": client.thread()});
+    for command in ["continue", "next", "stepIn", "stepOut", "pause"] {
+        let message = client.ask_wrongly(command, thread.clone());
+        assert!(
+            message.contains("this is a core file"),
+            "{command}: {message}"
+        );
+        assert!(message.contains("cannot be run"), "{command}: {message}");
+    }
+    for expression in [
+        "total = 1",
+        "first.value += 1",
+        "$rax = 1",
+        "sum(&first, 1)",
+    ] {
+        let error = client.try_evaluate(expression).expect_err(expression);
+        assert!(
+            error.contains("this is a core file"),
+            "{expression}: {error}"
+        );
+    }
+    let set = client.set_breakpoints(&fixture, &["calls"]);
+    assert_eq!(set[0]["verified"], false);
+    assert!(
+        set[0]["message"].to_string().contains("core file"),
+        "{}",
+        set[0]
+    );
+    let data = json!({"name": "first.value", "frameId": client.top_frame()["id"]});
+    let data = client.ask("dataBreakpointInfo", data)["dataId"].clone();
+    let set = json!({"breakpoints": [{"dataId": data, "accessType": "write"}]});
+    let set = client.ask("setDataBreakpoints", set);
+    assert_eq!(set["breakpoints"][0]["verified"], false, "{set}");
+    // Still there, and as it was.
+    assert_eq!(client.evaluate("total"), "6");
+    client.expect_line(&fixture, "crash");
+    client.ask("terminate", json!({}));
+    client.wait_event("terminated");
+    client.disconnect();
+}
+
+#[test]
+fn launching_opens_it_and_ending_the_session_is_swift() {
+    let fixture = Fixture::of("c/crash.c");
+    let folder = folder();
+    let Some(core) = core_of(&fixture, folder.path()) else {
+        return;
+    };
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"coreFile": core}));
+    client.configure();
+    client.expect_stopped("exception");
+    client.expect_line(&fixture, "crash");
+    // Once more, and then the program itself.
+    client.ask("restart", json!({}));
+    client.expect_stopped("exception");
+    client.expect_line(&fixture, "crash");
+    let program = json!({"program": fixture.program, "stopOnEntry": true});
+    client.ask("restart", json!({"arguments": program}));
+    client.expect_stopped("entry");
+    client.next();
+    client.disconnect_with(json!({"terminateDebuggee": true}));
+}
+
+/// Compresses by a program of that name; none, and a printed word, where there is none.
+fn compressed(core: &Path, command: &str) -> Option<PathBuf> {
+    let target = core.with_extension(command);
+    let mut compress = Command::new(command);
+    compress.args(["-q", "-f"]).arg(core).arg("-o").arg(&target);
+    if command == "lz4" {
+        compress = Command::new(command);
+        compress.args(["-q", "-f"]).arg(core).arg(&target);
+    }
+    let Ok(status) = compress.status() else {
+        eprintln!("skipped: no {command}");
+        return None;
+    };
+    assert!(status.success());
+    Some(target)
+}
+
+#[test]
+fn compressed_ones_are_unpacked() {
+    let fixture = Fixture::of("c/crash.c");
+    let folder = folder();
+    let Some(core) = core_of(&fixture, folder.path()) else {
+        return;
+    };
+    for command in ["zstd", "lz4"] {
+        let Some(packed) = compressed(&core, command) else {
+            continue;
+        };
+        let (mut client, _) = opened(&packed, json!({}));
+        client.expect_line(&fixture, "crash");
+        assert_eq!(client.locals()["total"], "6");
+        client.disconnect();
+
+        // Of one that was cut short there is what comes before.
+        let bytes = fs::read(&packed).expect("the file");
+        fs::write(&packed, &bytes[..bytes.len() / 2]).expect("a shorter one");
+        let (client, _) = opened(&packed, json!({}));
+        let said = client.output("console");
+        assert!(said.contains("could not be unpacked to its end"), "{said}");
+        assert!(said.contains("bytes of memory are missing"), "{said}");
+        client.disconnect();
+    }
+}
+
+#[test]
+fn a_core_file_that_is_cut_short_says_what_is_missing() {
+    let fixture = Fixture::of("c/crash.c");
+    let folder = folder();
+    let Some(core) = core_of(&fixture, folder.path()) else {
+        return;
+    };
+    let bytes = fs::read(&core).expect("the core file");
+    let short = folder.path().join("short");
+    fs::write(&short, &bytes[..bytes.len() / 2]).expect("a shorter one");
+    let (mut client, _) = opened(&short, json!({}));
+    let said = client.output("console");
+    assert!(said.contains("cut short"), "{said}");
+    assert!(said.contains("bytes of memory are missing"), "{said}");
+    // The program's own memory comes first in the file.
+    assert_eq!(client.evaluate("first.value"), "1");
+    client.disconnect();
+}
+
+#[test]
+fn files_that_are_none_are_explained() {
+    let fixture = Fixture::of("c/crash.c");
+    let folder = folder();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).expect("the file");
+        path
+    };
+    let elf = fs::read(&fixture.program).expect("the program");
+    let mut headless = elf[..64].to_vec();
+    headless[16] = 4;
+    let cases = [
+        (folder.path().join("nothing"), "No such file"),
+        (folder.path().to_owned(), "not a regular file"),
+        (PathBuf::from("/dev/zero"), "not a regular file"),
+        (file("empty", b""), "empty"),
+        (file("text", b"This is no core file."), "no core file"),
+        (fixture.program.clone(), "`program`"),
+        (file("short", &headless), "cut short"),
+        (file("xz", b"\xfd7zXZ\0\0\0"), "compressed with xz"),
+        (file("zst", b"\x28\xb5\x2f\xfd\x24"), "cannot be unpacked"),
+        (file("lz4", b"\x04\x22\x4d\x18\x64"), "cannot be unpacked"),
+    ];
+    for (path, reason) in cases {
+        let mut client = DapClient::spawn();
+        client.initialize();
+        let message = client.ask_wrongly("attach", json!({"coreFile": path}));
+        assert!(message.contains(reason), "{}: {message}", path.display());
+        client.close();
+    }
+}
+
+#[test]
+fn the_program_is_found_and_another_build_is_not_taken_for_it() {
+    let fixture = Fixture::of("c/crash.c");
+    let other = Fixture::of("c/loop.c");
+    let folder = folder();
+    let program = folder.path().join("program");
+    fs::copy(&fixture.program, &program).expect("a copy");
+    let Some(core) = core_of_program(&program, folder.path()) else {
+        return;
+    };
+    // Where it was; what the user says is wrong.
+    let (mut client, _) = opened(&core, json!({"program": other.program}));
+    let said = client.output("console");
+    assert!(
+        said.contains("another build") && said.contains("is used"),
+        "{said}"
+    );
+    client.expect_line(&fixture, "crash");
+    client.disconnect();
+
+    // Gone; then another one is at its place.
+    fs::remove_file(&program).expect("it was there");
+    let (client, _) = opened(&core, json!({}));
+    let said = client.output("console");
+    assert!(
+        said.contains("is not here") && said.contains("`program`"),
+        "{said}"
+    );
+    client.disconnect();
+    fs::copy(&other.program, &program).expect("another one");
+    let (mut client, _) = opened(&core, json!({}));
+    let said = client.output("console");
+    assert!(
+        said.contains("another build") && said.contains("`program`"),
+        "{said}"
+    );
+    let frames = frames(&mut client);
+    let ours = ["sum", "crashes"];
+    let of_other = frames
+        .iter()
+        .find(|(name, _)| ours.contains(&name.as_str()));
+    assert_eq!(of_other, None, "a line of another build");
+    client.disconnect();
+
+    // Where the user says.
+    let (mut client, _) = opened(&core, json!({"program": fixture.program}));
+    client.expect_line(&fixture, "crash");
+    assert_eq!(client.locals()["total"], "6");
+    client.disconnect();
+}
