@@ -54,6 +54,8 @@ enum Command {
     Dap(Dap),
     /// Run a program and show each stop: place, stack, variables
     Run(run::Options),
+    /// Show what a program left when it crashed: threads, stacks, variables
+    Core(run::core::Options),
     /// Build a small program with the system's C compiler and show a stop in it
     Demo,
     #[command(hide = true)]
@@ -66,7 +68,7 @@ impl Command {
     fn debugs(&self) -> bool {
         match self {
             Command::Dap(options) => options.listen.is_none(),
-            Command::Run(_) | Command::Demo => true,
+            Command::Run(_) | Command::Core(_) | Command::Demo => true,
             Command::LaunchInTerminal(_) => false,
         }
     }
@@ -125,6 +127,10 @@ fn main() -> ExitCode {
         Command::Run(options) => {
             start_log(None);
             run::run(options)
+        }
+        Command::Core(options) => {
+            start_log(None);
+            run::core::core(options)
         }
         Command::Demo => {
             start_log(None);

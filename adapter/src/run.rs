@@ -2,6 +2,7 @@
 //! this process, by real messages.
 
 mod client;
+pub mod core;
 mod report;
 
 use crate::server;
@@ -37,9 +38,16 @@ pub struct Options {
 
 /// Runs a program to its end; the exit code is the program's.
 pub fn run(options: Options) -> ExitCode {
+    serve_client(move |client| session(client, &options))
+}
+
+/// Runs a server and a client of it, from the client's `initialize` to our `disconnect`.
+fn serve_client(
+    session: impl FnOnce(&mut Client) -> Result<u8, Failure> + Send + 'static,
+) -> ExitCode {
     let (ours, theirs) = tokio::io::duplex(64 << 10);
     // The session must be on this thread, which prepared the process for it.
-    let driver = thread::spawn(move || drive(options, ours));
+    let driver = thread::spawn(move || drive(session, ours));
     let end = server::serve(|| Ok(tokio::io::split(theirs)));
     let driven = driver
         .join()
@@ -74,24 +82,29 @@ fn place(text: &str) -> Place<'_> {
 }
 
 /// The client's side, from `initialize` to `disconnect`.
-fn drive(options: Options, stream: tokio::io::DuplexStream) -> Result<u8, Failure> {
+fn drive(
+    session: impl FnOnce(&mut Client) -> Result<u8, Failure>,
+    stream: tokio::io::DuplexStream,
+) -> Result<u8, Failure> {
     let mut client = Client::new(stream)?;
-    let driven = session(&mut client, &options);
+    let driven = session(&mut client);
     let ended = client.request("disconnect", &json!({"terminateDebuggee": true}));
     let code = driven?;
     ended.map(|_| code)
 }
 
+fn initialize(client: &mut Client) -> Result<(), Failure> {
+    let arguments = json!({
+        "clientID": "stillpoint-run",
+        "adapterID": "stillpoint",
+        "supportsVariableType": true,
+        "supportsVariablePaging": true,
+    });
+    client.request("initialize", &arguments).map(drop)
+}
+
 fn session(client: &mut Client, options: &Options) -> Result<u8, Failure> {
-    client.request(
-        "initialize",
-        &json!({
-            "clientID": "stillpoint-run",
-            "adapterID": "stillpoint",
-            "supportsVariableType": true,
-            "supportsVariablePaging": true,
-        }),
-    )?;
+    initialize(client)?;
     let mut launch = json!({"program": options.command[0], "args": options.command[1..]});
     // The program's input is ours, where it can be opened a second time.
     if std::fs::File::open("/dev/stdin").is_ok() {
@@ -111,10 +124,7 @@ fn session(client: &mut Client, options: &Options) -> Result<u8, Failure> {
             "output" => show_output(body, options.json),
             "stopped" => {
                 let report = Report::gather(client, body, &options.prints)?;
-                match options.json {
-                    true => say_json(&report.to_json()),
-                    false => say(&report.to_string()),
-                }
+                say_report(&report, options.json);
                 let thread = json!({"threadId": body["threadId"]});
                 client.request("continue", &thread)?;
             }
@@ -184,6 +194,13 @@ fn show_output(body: &Value, json: bool) {
     match body["category"].as_str() {
         Some("stdout") => say(text),
         _ => eprint!("{text}"),
+    }
+}
+
+fn say_report(report: &Report, json: bool) {
+    match json {
+        true => say_json(&report.to_json()),
+        false => say(&report.to_string()),
     }
 }
 

@@ -6,7 +6,7 @@ use std::thread;
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use stillpoint_tests::{DEADLINE, Fixture, process, stillpoint};
+use stillpoint_tests::{DEADLINE, Fixture, core_of, process, stillpoint};
 
 fn stillpoint_with(arguments: &[&str]) -> Output {
     let child = Command::new(stillpoint())
@@ -143,4 +143,30 @@ fn the_demo_shows_a_stop() {
     );
     assert!(shown.contains("main"), "a stack: {shown}");
     assert!(shown.lines().count() > 5, "{shown}");
+}
+
+#[test]
+fn a_core_file_is_shown() {
+    let fixture = Fixture::of("cpp/crash.cpp");
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(core) = core_of(&fixture, folder.path()) else {
+        return;
+    };
+    let core = core.to_str().expect("UTF-8");
+    let output = stillpoint_with(&["core", "--print", "limits.size()", core]);
+    let shown = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{shown}");
+    // The frame that is looked at is the program's own, not that of `abort`.
+    for part in [
+        "ended by SIGABRT",
+        "total = 60",
+        "limits.size() = 2",
+        "another thread",
+        "main",
+    ] {
+        assert!(shown.contains(part), "no `{part}` in\n{shown}");
+    }
+    let output = stillpoint_with(&["core", "/dev/null"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("not a regular file"));
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::fs;
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 /// Lines shown before and after the one that comes next.
 const CONTEXT: usize = 3;
@@ -16,6 +17,8 @@ pub struct Report {
     reason: String,
     thread: String,
     frames: Vec<Value>,
+    /// The frame that is looked at.
+    level: usize,
     source: Vec<(usize, String)>,
     variables: Vec<Value>,
     prints: Vec<(String, Result<String, String>)>,
@@ -42,8 +45,10 @@ impl Report {
         let stack = json!({"threadId": thread_id, "startFrame": 0, "levels": FRAMES});
         let mut stack = client.request("stackTrace", &stack)?;
         let frames = list(&mut stack["stackFrames"]);
-        let top = frames.first();
-        let frame_id = top.map_or(Value::Null, |frame| frame["id"].clone());
+        // A program that ends itself does so in a library.
+        let level = frames.iter().position(has_source).unwrap_or(0);
+        let shown = frames.get(level);
+        let frame_id = shown.map_or(Value::Null, |frame| frame["id"].clone());
         let variables = match frame_id {
             Value::Null => Vec::new(),
             _ => locals(client, &frame_id)?,
@@ -62,7 +67,8 @@ impl Report {
         Ok(Self {
             reason: reason(stopped),
             thread,
-            source: top.map(source_lines).unwrap_or_default(),
+            level,
+            source: shown.map(source_lines).unwrap_or_default(),
             frames,
             variables,
             prints,
@@ -97,6 +103,11 @@ impl Report {
             "prints": prints.collect::<Vec<_>>(),
         })
     }
+}
+
+/// Whether a frame's source is here.
+fn has_source(frame: &Value) -> bool {
+    Path::new(text(&frame["source"]["path"])).is_file()
 }
 
 fn text(value: &Value) -> &str {
@@ -159,7 +170,7 @@ fn place(frame: &Value) -> String {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "── {} ── thread {}", self.reason, self.thread)?;
-        if let Some(top) = self.frames.first() {
+        if let Some(top) = self.frames.get(self.level) {
             writeln!(f, "{}", place(top))?;
             for (number, line) in &self.source {
                 let mark = match top["line"] == *number {
