@@ -275,6 +275,57 @@ fn compressed_ones_are_unpacked() {
     }
 }
 
+/// A Zstandard file of 4 MiB that becomes 128 GiB of zeros.
+fn endless(path: &Path) {
+    let mut bytes = vec![0x28, 0xb5, 0x2f, 0xfd];
+    // No sizes, a window of 128 KiB; then blocks of so many times one byte.
+    bytes.extend([0, 7 << 3]);
+    bytes.extend([0x02, 0x00, 0x10, 0].repeat(1 << 20));
+    fs::write(path, bytes).expect("the file");
+}
+
+#[test]
+fn unpacking_is_shown_and_can_be_cancelled() {
+    let fixture = Fixture::of("c/loop.c");
+    let folder = folder();
+    let packed = folder.path().join("core.zst");
+    endless(&packed);
+    let mut client = DapClient::spawn();
+    let arguments = json!({"adapterID": "stillpoint", "supportsProgressReporting": true});
+    client.ask("initialize", arguments);
+    for by_request in [false, true] {
+        let attach = client.send("attach", json!({"coreFile": packed}));
+        let start = client.wait_event("progressStart");
+        assert_eq!(start["title"], "Unpacking core.zst");
+        assert_eq!(start["cancellable"], true);
+        // The session is not kept waiting.
+        assert_eq!(client.ask("threads", json!({}))["threads"], json!([]));
+        client.ask(
+            "cancel",
+            match by_request {
+                true => json!({"requestId": attach}),
+                false => json!({"progressId": start["progressId"]}),
+            },
+        );
+        let failed = client.response(attach).expect_err("it was cancelled");
+        assert_eq!(failed["message"], "cancelled");
+        client.wait_event("progressEnd");
+    }
+    let launch = client.send("launch", json!({"program": fixture.program}));
+    client.wait_event("initialized");
+    client.ask("configurationDone", json!({}));
+    client.response(launch).expect("a launch after all");
+    assert_eq!(client.expect_exit(), 0);
+    client.disconnect();
+
+    // Nor is the end of the session.
+    let mut client = DapClient::spawn();
+    client.initialize();
+    client.send("attach", json!({"coreFile": packed}));
+    client.close();
+    client.wait_exit();
+}
+
 #[test]
 fn a_core_file_that_is_cut_short_says_what_is_missing() {
     let fixture = Fixture::of("c/crash.c");
