@@ -82,6 +82,10 @@ impl Backend for Fake {
         script.stops.remove(index).map(|(_, status)| status)
     }
 
+    fn stop_of(&mut self, thread: ThreadId) -> Option<WaitStatus> {
+        self.await_stop(thread)
+    }
+
     fn resume(&mut self, thread: ThreadId, how: Resume, signal: Signal) {
         let how = match how {
             Resume::Continue => "continue",

@@ -155,6 +155,8 @@ pub trait Backend {
     fn wait(&mut self, deadline: Option<Instant>, output: bool) -> Result<Ready, Error>;
     /// The next stop of any thread, if one is ready.
     fn next_stop(&mut self) -> Option<(ThreadId, WaitStatus)>;
+    /// The stop of one thread, if it is ready.
+    fn stop_of(&mut self, thread: ThreadId) -> Option<WaitStatus>;
     /// Waits for a stop of one thread that is bound to come at once.
     fn await_stop(&mut self, thread: ThreadId) -> Option<WaitStatus>;
     /// Lets a stopped thread go on, delivering a signal (0: none).

@@ -197,13 +197,24 @@ impl Debugger {
             if running.is_empty() {
                 return;
             }
-            for thread in running {
-                if let Some(state) = self.thread_mut(thread)
+            for thread in &running {
+                if let Some(state) = self.thread_mut(*thread)
                     && !state.interrupted
                 {
                     state.interrupted = true;
-                    self.os.interrupt(thread);
+                    self.os.interrupt(*thread);
                 }
+            }
+            // Asked for one by one: for "any" the kernel walks over all threads each time.
+            let mut stopped = false;
+            for thread in running {
+                if let Some(status) = self.os.stop_of(thread) {
+                    self.on_stop(thread, status);
+                    stopped = true;
+                }
+            }
+            if stopped {
+                continue;
             }
             match self.os.next_stop() {
                 Some((thread, status)) => self.on_stop(thread, status),

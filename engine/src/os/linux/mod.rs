@@ -261,6 +261,10 @@ impl Backend for LinuxBackend {
         }
     }
 
+    fn stop_of(&mut self, thread: ThreadId) -> Option<WaitStatus> {
+        ptrace::wait(thread.0, false).map(|(_, status)| status)
+    }
+
     fn await_stop(&mut self, thread: ThreadId) -> Option<WaitStatus> {
         ptrace::wait(thread.0, true).map(|(_, status)| status)
     }
