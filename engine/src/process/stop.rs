@@ -7,7 +7,12 @@ use crate::error::Error;
 use crate::event::{Event, Signal, Stop, StopReason, ThreadId};
 use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
 use dwarf::LoadAddr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// So many threads that are still to stop are given time rather than asked again and again.
+const CROWD: usize = 64;
+/// How much time that is.
+const BREATH: Duration = Duration::from_millis(1);
 
 impl Debugger {
     /// Stops all threads and reports why.
@@ -206,14 +211,19 @@ impl Debugger {
                 }
             }
             // Asked for one by one: for "any" the kernel walks over all threads each time.
-            let mut stopped = false;
+            let (all, mut stopped) = (running.len(), 0);
             for thread in running {
                 if let Some(status) = self.os.stop_of(thread) {
                     self.on_stop(thread, status);
-                    stopped = true;
+                    stopped += 1;
                 }
             }
-            if stopped {
+            if all - stopped > CROWD && stopped < all / 4 && Instant::now() < patience {
+                // To be woken for each of them would cost more than they take to stop.
+                std::thread::sleep(BREATH);
+                continue;
+            }
+            if stopped > 0 {
                 continue;
             }
             match self.os.next_stop() {
