@@ -152,6 +152,10 @@ impl Backend for PostMortem {
         None
     }
 
+    fn stop_of(&mut self, _: ThreadId) -> Option<WaitStatus> {
+        None
+    }
+
     fn await_stop(&mut self, _: ThreadId) -> Option<WaitStatus> {
         None
     }
