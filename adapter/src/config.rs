@@ -44,6 +44,8 @@ pub struct LaunchSettings {
     pub non_stop: bool,
     /// Fetch debug info that is not on this machine.
     pub debuginfod: bool,
+    /// Which code steps go through.
+    step_filters: StepFilters,
 }
 
 /// Settings of an `attach` request.
@@ -73,6 +75,36 @@ pub struct AttachSettings {
     call_timeout: Option<f64>,
     /// Fetch debug info that is not on this machine.
     pub debuginfod: bool,
+    /// Which code steps go through.
+    step_filters: StepFilters,
+}
+
+/// Which code steps go through rather than stop in.
+#[derive(Deserialize, Debug)]
+#[serde(
+    untagged,
+    expecting = "expected true, false, or a list of patterns of source paths"
+)]
+enum StepFilters {
+    Switch(bool),
+    Patterns(Vec<String>),
+}
+
+impl Default for StepFilters {
+    fn default() -> Self {
+        StepFilters::Switch(true)
+    }
+}
+
+impl StepFilters {
+    fn build(&self) -> Result<engine::StepFilters, String> {
+        match self {
+            StepFilters::Switch(false) => Ok(engine::StepFilters::none()),
+            StepFilters::Switch(true) => Ok(engine::StepFilters::default()),
+            StepFilters::Patterns(more) => engine::StepFilters::new(more)
+                .map_err(|mistake| format!("`stepFilters`: {mistake}")),
+        }
+    }
 }
 
 /// What is to be attached to.
@@ -296,6 +328,7 @@ impl LaunchSettings {
         "callTimeout",
         "nonStop",
         "debuginfod",
+        "stepFilters",
     ];
 
     /// What is to be done, by what the settings say and, where they say nothing, by
@@ -465,6 +498,14 @@ impl LaunchSettings {
     pub fn terminate_limit(&self) -> Duration {
         terminate_limit(self.terminate_timeout)
     }
+
+    /// Which code steps go through.
+    ///
+    /// # Errors
+    /// Patterns that are too long or too many.
+    pub fn step_filters(&self) -> Result<engine::StepFilters, String> {
+        self.step_filters.build()
+    }
 }
 
 impl AttachSettings {
@@ -476,6 +517,14 @@ impl AttachSettings {
     /// How long the program may take to end when it is asked to; then it is killed.
     pub fn terminate_limit(&self) -> Duration {
         terminate_limit(self.terminate_timeout)
+    }
+
+    /// Which code steps go through.
+    ///
+    /// # Errors
+    /// Patterns that are too long or too many.
+    pub fn step_filters(&self) -> Result<engine::StepFilters, String> {
+        self.step_filters.build()
     }
 
     /// The keys it has.
@@ -495,6 +544,7 @@ impl AttachSettings {
         "callTimeout",
         "nonStop",
         "debuginfod",
+        "stepFilters",
         "terminateDebuggee",
         "terminateTimeout",
     ];

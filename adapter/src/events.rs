@@ -222,6 +222,7 @@ fn stopped(session: &mut Session, stop: Stop) {
     let (reason, ids, description, text) = match stop.reason {
         StopReason::Entry => ("entry", Vec::new(), None, None),
         StopReason::Step => ("step", Vec::new(), None, None),
+        StopReason::Goto => ("goto", Vec::new(), None, None),
         StopReason::Pause => ("pause", Vec::new(), None, None),
         StopReason::Breakpoint(ids) => (session.breakpoints.reason(&ids), ids, None, None),
         StopReason::Data(ids, what) => ("data breakpoint", ids, Some(what.clone()), Some(what)),

@@ -3,7 +3,7 @@
 
 use crate::error::RequestError;
 use engine::value::scalar::NumberFormat;
-use engine::{FrameKey, RegisterGroup, SourceLocation, ThreadId, Value};
+use engine::{FrameKey, GotoTarget, RegisterGroup, SourceLocation, StepTarget, ThreadId, Value};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -146,6 +146,8 @@ pub struct Handles {
     containers: Table<Container>,
     scope_ids: HashMap<(FrameKey, ScopeKind), i32>,
     places: Table<SourceLocation>,
+    step_targets: Table<StepTarget>,
+    goto_targets: Table<GotoTarget>,
 }
 
 impl Handles {
@@ -156,6 +158,8 @@ impl Handles {
         self.containers.clear();
         self.scope_ids.clear();
         self.places.clear();
+        self.step_targets.clear();
+        self.goto_targets.clear();
     }
 
     /// Forgets what is a thread's: it runs on, others do not.
@@ -165,6 +169,7 @@ impl Handles {
         self.containers
             .forget(|container| container.frame().is_some_and(|key| key.thread == thread));
         self.scope_ids.retain(|(key, _), _| key.thread != thread);
+        self.step_targets.forget(|target| target.thread == thread);
     }
 
     /// A frame's number, the same one each time.
@@ -210,6 +215,32 @@ impl Handles {
     /// The number is from an earlier stop, or was never given.
     pub fn place(&self, id: i64) -> Result<SourceLocation, RequestError> {
         self.places.get(id, "location reference").cloned()
+    }
+
+    /// A new number for a call that can be stepped into.
+    pub fn step_target_id(&mut self, target: StepTarget) -> i64 {
+        i64::from(self.step_targets.insert(target))
+    }
+
+    /// What the `targetId` of a `stepIn` stands for.
+    ///
+    /// # Errors
+    /// The number is from an earlier stop, or was never given.
+    pub fn step_target(&self, id: i64) -> Result<StepTarget, RequestError> {
+        self.step_targets.get(id, "step target").cloned()
+    }
+
+    /// A new number for a place that a thread can be moved to.
+    pub fn goto_target_id(&mut self, target: GotoTarget) -> i64 {
+        i64::from(self.goto_targets.insert(target))
+    }
+
+    /// What the `targetId` of a `goto` stands for.
+    ///
+    /// # Errors
+    /// The number is from an earlier stop, or was never given.
+    pub fn goto_target(&self, id: i64) -> Result<GotoTarget, RequestError> {
+        self.goto_targets.get(id, "goto target").cloned()
     }
 
     /// A new number for something that can be opened.

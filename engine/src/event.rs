@@ -101,6 +101,8 @@ pub enum StopReason {
     Data(Vec<BreakpointId>, String),
     /// A step is done.
     Step,
+    /// It was moved to another line.
+    Goto,
     /// The client asked.
     Pause,
     /// A signal is about to be delivered.

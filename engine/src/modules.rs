@@ -80,6 +80,10 @@ pub struct Modules {
     noted: HashSet<PathBuf>,
     /// Where C++ handlers begin (`__cxa_begin_catch`), once somebody asked.
     catch_entries: OnceCell<Vec<LoadAddr>>,
+    /// Where long jumps are made, once somebody asked.
+    long_jumps: OnceCell<Vec<LoadAddr>>,
+    /// Where Rust's caught panics pass, once somebody asked.
+    panic_cleanups: OnceCell<Vec<LoadAddr>>,
 }
 
 /// What changed.
@@ -109,7 +113,7 @@ impl Modules {
 
     /// Forgets all images (the process replaced its program, or is gone).
     pub fn clear(&mut self) -> Vec<Loaded> {
-        self.catch_entries.take();
+        self.forget_entries();
         std::mem::take(&mut self.loaded)
     }
 
@@ -120,7 +124,7 @@ impl Modules {
         is_program: bool,
         listed: bool,
     ) -> ModuleId {
-        self.catch_entries.take();
+        self.forget_entries();
         if let Some(folder) = &self.cache {
             module.keep_in(folder);
         }
@@ -137,6 +141,49 @@ impl Modules {
             listed,
         });
         id
+    }
+
+    /// What was found by name in images that are others now.
+    fn forget_entries(&mut self) {
+        self.catch_entries.take();
+        self.long_jumps.take();
+        self.panic_cleanups.take();
+    }
+
+    /// The functions of the C library that a program calls to make a long jump.
+    pub fn long_jumps(&self) -> &[LoadAddr] {
+        self.long_jumps.get_or_init(|| {
+            let mut found: Vec<LoadAddr> = Vec::new();
+            for loaded in &self.loaded {
+                for name in ["longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"] {
+                    let exported = loaded.module.exported(name);
+                    found.extend(exported.map(|addr| loaded.bias.load(addr)));
+                }
+            }
+            found.sort_unstable();
+            found.dedup();
+            found
+        })
+    }
+
+    /// What Rust's `catch_unwind` calls when it has caught a panic.
+    pub fn panic_cleanups(&self) -> &[LoadAddr] {
+        self.panic_cleanups.get_or_init(|| {
+            let candidates = self.loaded.iter().filter(|it| !it.is_of_the_system());
+            let of = |loaded: &Loaded| {
+                let symbols = loaded.module.function_symbols("__rust_panic_cleanup");
+                let bias = loaded.bias;
+                symbols
+                    .into_iter()
+                    .map(move |symbol| bias.load(symbol.addr))
+            };
+            candidates.flat_map(of).collect()
+        })
+    }
+
+    /// The same, if somebody had a reason to look for them.
+    pub fn known_panic_cleanups(&self) -> &[LoadAddr] {
+        self.panic_cleanups.get().map_or(&[], Vec::as_slice)
     }
 
     /// What every C++ handler calls first: there an exception has arrived (Itanium C++ ABI
@@ -169,7 +216,7 @@ impl Modules {
         let known = self.loaded.iter_mut().find(|loaded| loaded.id == id);
         let loaded = known.ok_or_else(gone)?;
         loaded.module = loaded.module.with_debug_file(file)?;
-        self.catch_entries.take();
+        self.forget_entries();
         Ok(())
     }
 
@@ -387,7 +434,7 @@ impl Modules {
             });
         self.loaded = stay;
         if !gone.is_empty() {
-            self.catch_entries.take();
+            self.forget_entries();
         }
         change.removed = gone;
         for (bias, path) in listed {
@@ -417,6 +464,7 @@ impl Debugger {
         self.modules.use_debug_file(id, file)?;
         self.unwinder.borrow_mut().clear();
         self.tail_calls.borrow_mut().clear();
+        self.reaches.borrow_mut().clear();
         self.stacks.clear();
         self.told_of_units.remove(&id);
         if let Some(loaded) = self.modules.get(id) {

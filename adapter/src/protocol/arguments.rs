@@ -221,6 +221,16 @@ pub struct BreakpointLocationsArguments {
     pub end_column: Option<i64>,
 }
 
+/// Arguments of `gotoTargets`.
+#[derive(Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct GotoTargetsArguments {
+    /// Where.
+    pub source: Source,
+    /// The line.
+    pub line: i64,
+}
+
 /// Arguments of `modules`.
 #[derive(Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]

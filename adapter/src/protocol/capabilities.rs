@@ -47,4 +47,6 @@ pub struct Capabilities {
     pub supports_data_breakpoint_bytes: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub breakpoint_modes: Vec<BreakpointMode>,
+    pub supports_step_in_targets_request: bool,
+    pub supports_goto_targets_request: bool,
 }

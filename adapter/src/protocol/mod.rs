@@ -15,9 +15,9 @@ pub use types::*;
 
 pub use dap::events::{ContinuedEventBody, ExitedEventBody, ThreadEventBody};
 pub use dap::requests::{
-    CancelArguments, DisconnectArguments, NextArguments, ScopesArguments,
+    CancelArguments, DisconnectArguments, GotoArguments, NextArguments, ScopesArguments,
     SetFunctionBreakpointsArguments, SetVariableArguments, StackTraceArguments, StepInArguments,
-    StepOutArguments, TerminateArguments, VariablesArguments,
+    StepInTargetsArguments, StepOutArguments, TerminateArguments, VariablesArguments,
 };
 pub use dap::responses::{SetVariableResponse, SourceResponse, ThreadsResponse};
 pub use dap::types::{

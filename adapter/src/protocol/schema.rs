@@ -202,6 +202,25 @@ fn responses() {
         column: Some(1),
     };
     response(&schema, "LocationsResponse", &location);
+    let targets = StepInTargetsResponse {
+        targets: vec![StepInTarget {
+            id: 1,
+            label: "f".to_owned(),
+            line: Some(3),
+            column: Some(1),
+        }],
+    };
+    response(&schema, "StepInTargetsResponse", &targets);
+    let targets = GotoTargetsResponse {
+        targets: vec![GotoTarget {
+            id: 1,
+            label: "main: line 3".to_owned(),
+            line: 3,
+            column: Some(1),
+            instruction_pointer_reference: "0x1".to_owned(),
+        }],
+    };
+    response(&schema, "GotoTargetsResponse", &targets);
     let memory = MemoryEventBody {
         memory_reference: "0x1".to_owned(),
         offset: 0,

@@ -398,6 +398,52 @@ pub struct VariablesResponse {
     pub variables: Vec<Variable>,
 }
 
+/// The result of `stepInTargets`.
+#[derive(Serialize, Debug)]
+pub struct StepInTargetsResponse {
+    /// In the order of the calls.
+    pub targets: Vec<StepInTarget>,
+}
+
+/// A call that can be stepped into.
+#[derive(Serialize, Debug)]
+pub struct StepInTarget {
+    /// Its number, for `stepIn`.
+    pub id: i64,
+    /// The function.
+    pub label: String,
+    /// Where the call stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<i64>,
+    /// The column.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<i64>,
+}
+
+/// The result of `gotoTargets`.
+#[derive(Serialize, Debug)]
+pub struct GotoTargetsResponse {
+    /// In the order of their addresses.
+    pub targets: Vec<GotoTarget>,
+}
+
+/// Where a thread can be moved to.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct GotoTarget {
+    /// Its number, for `goto`.
+    pub id: i64,
+    /// For people.
+    pub label: String,
+    /// The line.
+    pub line: i64,
+    /// The column.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<i64>,
+    /// The address.
+    pub instruction_pointer_reference: String,
+}
+
 /// The result of `locations`.
 #[derive(Serialize, Debug)]
 pub struct LocationsResponse {

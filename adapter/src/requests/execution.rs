@@ -6,6 +6,7 @@ use crate::protocol::{
     Capabilities, ContinueResponse, NextArguments, StepInArguments, StepOutArguments,
     SteppingGranularity, ThreadArguments,
 };
+use crate::requests::stepping::step_into_target;
 use crate::routes::{Request, When};
 use crate::session::Session;
 use engine::{Granularity, State, StepKind, ThreadId};
@@ -121,9 +122,13 @@ impl Request for StepIn {
         let StepInArguments {
             thread_id,
             granularity,
+            target_id,
             ..
         } = arguments;
-        step(session, thread_id, StepKind::Into, granularity)
+        match target_id {
+            Some(target) => step_into_target(session, target),
+            None => step(session, thread_id, StepKind::Into, granularity),
+        }
     }
 }
 

@@ -85,6 +85,8 @@ impl LaunchRequest {
         if let Some(limit) = settings.call_limit() {
             session.debugger.set_call_limit(limit);
         }
+        let filters = settings.step_filters().map_err(in_launch)?;
+        session.debugger.set_step_filters(filters);
         session
             .debugger
             .set_symbol_cache(settings.symbol_cache.clone().folder());
@@ -215,6 +217,10 @@ impl AttachRequest {
         if let Some(limit) = settings.call_limit() {
             session.debugger.set_call_limit(limit);
         }
+        let filters = settings
+            .step_filters()
+            .map_err(|mistake| RequestError::Start(format!("attach: {mistake}")))?;
+        session.debugger.set_step_filters(filters);
         session
             .debugger
             .set_symbol_cache(settings.symbol_cache.clone().folder());

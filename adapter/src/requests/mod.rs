@@ -12,6 +12,7 @@ mod modules;
 mod restart;
 mod sources;
 mod stack;
+mod stepping;
 mod threads;
 mod variables;
 
@@ -27,5 +28,6 @@ pub use modules::*;
 pub use restart::*;
 pub use sources::*;
 pub use stack::*;
+pub use stepping::*;
 pub use threads::*;
 pub use variables::*;

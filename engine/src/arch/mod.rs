@@ -5,4 +5,7 @@ pub(crate) mod register_parts;
 pub(crate) mod rustc_abi;
 pub(crate) mod sysv;
 pub(crate) mod x86_64;
+mod x86_64_simulation;
 pub(crate) mod x86_64_way_back;
+
+pub(crate) use x86_64_simulation::Simulation;

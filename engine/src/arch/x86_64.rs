@@ -93,6 +93,16 @@ pub fn target(
     Some(LoadAddr(target))
 }
 
+/// Where a branch or call through a word of its image goes (`call *word(%rip)`): that does not
+/// depend on registers.
+pub fn fixed_target(instruction: &Instruction, memory: &dyn Memory) -> Option<LoadAddr> {
+    if instruction.op0_kind() != OpKind::Memory || !instruction.is_ip_rel_memory_operand() {
+        return None;
+    }
+    let word = LoadAddr(instruction.ip_rel_memory_address());
+    memory.read_uint(word, 8).ok().map(LoadAddr)
+}
+
 /// A general-purpose register's value by iced's name.
 fn register_value(register: iced_x86::Register, registers: &RegisterSet) -> Option<u64> {
     use iced_x86::Register as R;

@@ -7,7 +7,7 @@ mod hit;
 mod instruction;
 mod locations;
 mod pattern;
-mod resolve;
+pub(crate) mod resolve;
 pub(crate) mod site;
 mod sources;
 pub(crate) mod watch;
@@ -122,14 +122,14 @@ enum Spec {
 
 /// An address a breakpoint is bound to.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Bound {
-    addr: LoadAddr,
+pub(crate) struct Bound {
+    pub addr: LoadAddr,
     module: ModuleId,
-    source: Option<(PathBuf, u32, u32)>,
+    pub source: Option<(PathBuf, u32, u32)>,
     language: Language,
     /// Inlined calls that begin at the address and are not what was asked for: the stop shows
     /// them as not entered yet.
-    hidden: usize,
+    pub hidden: usize,
 }
 
 /// A condition or message, parsed in the language of the place; parsed anew when bound.

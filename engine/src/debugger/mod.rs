@@ -23,6 +23,7 @@ use crate::indexer::Indexer;
 use crate::memory::PageCache;
 use crate::modules::Modules;
 use crate::os::{Backend, Ready, Waker};
+use crate::plan::{Reaches, StepFilters};
 use crate::process::{Awaited, Process};
 use crate::stack::{TailCalls, ThreadStack};
 use crate::value::Value;
@@ -48,6 +49,9 @@ pub struct Debugger {
     pub(crate) slots: Slots,
     pub(crate) unwinder: RefCell<Unwinder>,
     pub(crate) tail_calls: RefCell<TailCalls>,
+    /// Which code steps go through, and what was found out of it.
+    pub(crate) step_filters: StepFilters,
+    pub(crate) reaches: RefCell<Reaches>,
     pub(crate) events: VecDeque<Event>,
     pub(crate) pages: PageCache,
     pub(crate) stacks: FxHashMap<ThreadId, ThreadStack>,
@@ -107,6 +111,8 @@ impl Debugger {
             slots: Slots::default(),
             unwinder: RefCell::new(Unwinder::new()),
             tail_calls: RefCell::default(),
+            step_filters: StepFilters::none(),
+            reaches: RefCell::default(),
             events: VecDeque::new(),
             pages: PageCache::default(),
             stacks: FxHashMap::default(),
@@ -153,6 +159,13 @@ impl Debugger {
     /// nowhere.
     pub fn set_symbol_cache(&mut self, folder: Option<PathBuf>) {
         self.modules.cache = folder;
+    }
+
+    /// Which code steps go through rather than stop in; at first they stop wherever there are
+    /// lines.
+    pub fn set_step_filters(&mut self, filters: StepFilters) {
+        self.step_filters = filters;
+        self.reaches.borrow_mut().clear();
     }
 
     /// The image whose names are being read in the background, if there is one.

@@ -5,7 +5,8 @@ use super::FrameScope;
 use crate::error::Error;
 use crate::value::types::DwarfTy;
 use crate::value::{Named, Place, Shape, Target, Value, members};
-use dwarf::{Variable, VariableKind};
+use dwarf::{LoadAddr, Variable, VariableKind};
+use std::sync::Arc;
 
 /// Wrappers around the state of a coroutine (`Pin<&mut …>`) that are looked through.
 const WRAPPERS: usize = 4;
@@ -69,20 +70,36 @@ impl FrameScope<'_> {
         }
     }
 
-    /// What the coroutine whose function this frame runs kept, by name. rustc passes its state
-    /// as a parameter without a name.
+    /// What the coroutine whose function this frame runs kept, by name.
     fn kept_by_coroutine(&self) -> Vec<(String, Value)> {
-        let Some(loaded) = self.loaded() else {
-            return Vec::new();
-        };
-        let scopes = self.scopes();
-        let mut variables = scopes.iter().flat_map(|scope| &scope.variables);
-        let state = variables
-            .find(|it| it.name.is_empty() && it.kind == VariableKind::Parameter)
-            .and_then(|state| self.value_of(&loaded.module, loaded.bias, state).ok());
-        state
+        self.passed_state()
             .and_then(|state| kept_in(self, state))
             .unwrap_or_default()
+    }
+
+    /// rustc passes a coroutine's state as a parameter without a name.
+    fn passed_state(&self) -> Option<Value> {
+        let loaded = self.loaded()?;
+        let scopes = self.scopes();
+        let mut variables = scopes.iter().flat_map(|scope| &scope.variables);
+        let state =
+            variables.find(|it| it.name.is_empty() && it.kind == VariableKind::Parameter)?;
+        self.value_of(&loaded.module, loaded.bias, state).ok()
+    }
+
+    /// Where the state is of the coroutine whose function this frame runs; and where, in how
+    /// many bytes, the number of the state it is in.
+    pub(crate) fn coroutine(&self) -> Option<(LoadAddr, (LoadAddr, usize))> {
+        let mut state = self.passed_state()?;
+        let ty = unwrapped(self, &mut state)?;
+        let discriminant = ty.composite()?.variants.as_ref()?.discriminant.as_ref()?;
+        let number = members::member(self, &state, &ty, discriminant).ok()?;
+        let size = usize::try_from(number.ty.size()?).ok()?;
+        let at = |value: &Value| match value.place {
+            Place::Memory(addr, _) => Some(addr),
+            _ => None,
+        };
+        Some((at(&state)?, (at(&number)?, size)))
     }
 }
 
@@ -98,25 +115,29 @@ fn is_lost(value: &Result<Value, Error>) -> bool {
 }
 
 fn kept_in(target: &dyn Target, mut state: Value) -> Option<Vec<(String, Value)>> {
+    let ty = unwrapped(target, &mut state)?;
+    let (_, payload) = members::active_variant(target, &state, &ty).ok()??;
+    let Shape::Composite(inner) = payload.ty.shape() else {
+        return None;
+    };
+    let kept = inner.composite()?.members.iter().filter_map(|part| {
+        let value = members::member(target, &payload, &inner, part).ok()?;
+        Some((members::shown_name(&inner, &part.name).to_owned(), value))
+    });
+    Some(kept.collect())
+}
+
+/// Goes from what the function is passed to the coroutine itself, whose type it gives.
+fn unwrapped(target: &dyn Target, state: &mut Value) -> Option<Arc<DwarfTy>> {
     for _ in 0..WRAPPERS {
         match state.ty.shape() {
-            Shape::Pointer(of, _) => state = state.pointee(target, of).ok()?,
-            Shape::Composite(ty) if is_coroutine(&ty) => {
-                let (_, payload) = members::active_variant(target, &state, &ty).ok()??;
-                let Shape::Composite(inner) = payload.ty.shape() else {
-                    return None;
-                };
-                let kept = inner.composite()?.members.iter().filter_map(|part| {
-                    let value = members::member(target, &payload, &inner, part).ok()?;
-                    Some((members::shown_name(&inner, &part.name).to_owned(), value))
-                });
-                return Some(kept.collect());
-            }
+            Shape::Pointer(of, _) => *state = state.pointee(target, of).ok()?,
+            Shape::Composite(ty) if is_coroutine(&ty) => return Some(ty),
             Shape::Composite(ty) => {
                 let [only] = &*ty.composite()?.members else {
                     return None;
                 };
-                state = members::member(target, &state, &ty, only).ok()?;
+                *state = members::member(target, state, &ty, only).ok()?;
             }
             _ => return None,
         }

@@ -1,11 +1,15 @@
 //! How a step begins: which plan serves what was asked for, where the thread is.
 
-use super::{Plan, Returning, Start, StepInstruction, StepOut, StepRange, View};
+use super::{Coroutine, Mode, Plan, Returning, Start, StepInstruction, StepOut, StepRange, Target};
 use crate::debugger::{Debugger, Granularity, StepKind};
 use crate::error::Error;
 use crate::event::{StopReason, ThreadId};
+use crate::stack::FrameKey;
 use dwarf::LoadAddr;
 use std::sync::Arc;
+
+/// No way out is looked for behind more frames of code that steps go through.
+const MOST_FRAMES: usize = 256;
 
 impl Debugger {
     /// Starts a step; [`StopReason::Step`] follows, or another stop that comes first.
@@ -23,35 +27,36 @@ impl Debugger {
         let registers = self
             .registers_of(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
+        let pc = registers.pc();
         let hidden = self.hidden_at(thread);
-        if hidden > 0 && kind == StepKind::Into && granularity == Granularity::Line {
+        if kind == StepKind::Into
+            && granularity == Granularity::Line
+            && let Some(left_out) = self.shown_call_at(pc, hidden)
+        {
             // The inlined call begins right here: it is entered without a move.
-            self.forget_stop();
-            if let Some(state) = self.thread_mut(thread) {
-                state.hidden = hidden - 1;
-            }
-            self.tell_of_stop(thread, StopReason::Step);
+            self.enter_inlined(thread, left_out);
             return Ok(());
         }
         let out = self.way_out(thread)?;
-        let memory = self.memory();
-        let view = View {
-            registers: &registers,
-            modules: &self.modules,
-            memory: &memory,
+        let coroutine = self.coroutine_of(thread);
+        let outer = match kind {
+            StepKind::Out => self.way_out_to_shown(thread).or(out),
+            _ => out,
         };
-        let start = Start::at(&self.modules, registers.pc(), self.hidden_at(thread));
+        let memory = self.memory();
+        let view = self.view(&registers, &memory);
+        let start = Start::at(&self.modules, pc, hidden);
         let start_is_outermost = start.as_ref().is_none_or(|start| start.inlined.is_empty());
         let (plan, verdict): (Box<dyn Plan>, _) = match (kind, granularity) {
-            (StepKind::Out, _) => match (start, &out) {
+            (StepKind::Out, _) => match (start, outer) {
                 (Some(mut start), _) if !start.inlined.is_empty() => {
                     // Out of an inlined call: until its code is left.
                     start.line = None;
-                    let (plan, verdict) = StepRange::begin(start, false, &view);
+                    let (plan, verdict) = StepRange::begin(start, Mode::Over, out, None, &view);
                     (Box::new(plan), verdict)
                 }
-                (_, Some((back, cfa))) => {
-                    let (plan, verdict) = StepOut::begin(*back, *cfa, &view);
+                (_, Some(back)) => {
+                    let (plan, verdict) = StepOut::begin(back, coroutine, &view);
                     (Box::new(plan), verdict)
                 }
                 (_, None) => return Err(Error::OutermostFrame),
@@ -60,14 +65,18 @@ impl Debugger {
                 let (plan, verdict) = StepInstruction::begin(&view, kind == StepKind::Over);
                 (Box::new(plan), verdict)
             }
-            (kind, Granularity::Line) => match (start.filter(|it| it.line.is_some()), &out) {
+            (kind, Granularity::Line) => match (start.filter(|it| it.line.is_some()), out) {
                 (Some(start), _) => {
-                    let (plan, verdict) = StepRange::begin(start, kind == StepKind::Into, &view);
+                    let mode = match kind {
+                        StepKind::Into => Mode::Into,
+                        _ => Mode::Over,
+                    };
+                    let (plan, verdict) = StepRange::begin(start, mode, out, coroutine, &view);
                     (Box::new(plan), verdict)
                 }
                 // Without lines here, the next line is the caller's.
-                (None, Some((back, cfa))) => {
-                    let (plan, verdict) = StepOut::begin(*back, *cfa, &view);
+                (None, Some(back)) => {
+                    let (plan, verdict) = StepOut::begin(back, None, &view);
                     (Box::new(plan), verdict)
                 }
                 (None, None) => {
@@ -77,12 +86,34 @@ impl Debugger {
             },
         };
         let leaves = kind == StepKind::Out && start_is_outermost;
-        let returning = leaves.then(|| self.returning(thread, out?.0)).flatten();
+        let returning = out.filter(|_| leaves);
+        let returning = returning.and_then(|out| self.returning(thread, out.addr));
         self.begin_step(thread, plan, verdict);
         if let Some(step) = self.step_of(thread) {
             step.returning = returning;
         }
         Ok(())
+    }
+
+    /// Of the `hidden` inlined calls that begin at `pc` and are not entered, the outermost one
+    /// that there is something to see of: how many in it are left out then.
+    fn shown_call_at(&self, pc: LoadAddr, hidden: usize) -> Option<usize> {
+        let here = Start::at(&self.modules, pc, hidden)?.line?;
+        let unfiltered = self.step_filters.skips(&here.file);
+        (0..hidden).rev().find(|left_out| {
+            let start = Start::at(&self.modules, pc, *left_out);
+            let line = start.and_then(|start| start.line);
+            line.is_some_and(|line| unfiltered || !self.step_filters.skips(&line.file))
+        })
+    }
+
+    /// Shows the thread in an inlined call that begins where it is.
+    pub(crate) fn enter_inlined(&mut self, thread: ThreadId, left_out: usize) {
+        self.forget_stop_of(thread);
+        if let Some(state) = self.thread_mut(thread) {
+            state.hidden = left_out;
+        }
+        self.tell_of_stop(thread, StopReason::Step);
     }
 
     /// A thread's innermost machine frame as one that returns to an address.
@@ -98,8 +129,8 @@ impl Debugger {
         })
     }
 
-    /// Return address and canonical frame address of a thread's innermost machine frame.
-    fn way_out(&mut self, thread: ThreadId) -> Result<Option<(LoadAddr, LoadAddr)>, Error> {
+    /// Where a thread's innermost machine frame returns to.
+    pub(crate) fn way_out(&mut self, thread: ThreadId) -> Result<Option<Target>, Error> {
         self.unwound(thread, 1)?;
         let levels = self
             .stacks
@@ -110,8 +141,59 @@ impl Debugger {
         // Nothing returns to what a tail call left.
         let mut frames = stack.physical.iter().filter(|frame| !frame.is_tail_call);
         Ok(frames.next().zip(frames.next()).and_then(|(inner, outer)| {
-            let cfa = inner.cfa?;
-            Some((outer.address.addr(), cfa))
+            Some(Target {
+                addr: outer.address.addr(),
+                sp: inner.cfa?.0,
+            })
         }))
+    }
+
+    /// The future whose body a thread's innermost machine frame runs.
+    pub(crate) fn coroutine_of(&mut self, thread: ThreadId) -> Option<Coroutine> {
+        let frame = self.stacks.get(&thread)?.physical.first()?;
+        let (function, bias) = frame.function.as_ref()?;
+        if function.language != dwarf::Language::Rust || !function.name.contains("{async_") {
+            return None;
+        }
+        let entry = bias.load(function.entry);
+        let level = (frame.level + frame.levels).checked_sub(1)?;
+        let (state, discriminant) = self
+            .in_frame(FrameKey { thread, level }, |scope| Ok(scope.coroutine()))
+            .ok()??;
+        Some(Coroutine {
+            state,
+            discriminant,
+            entry,
+        })
+    }
+
+    /// Where a thread comes back to code that steps stop in, if it is in such code now.
+    fn way_out_to_shown(&mut self, thread: ThreadId) -> Option<Target> {
+        let shown = |debugger: &Self, addr: LoadAddr| {
+            Start::shown_at(&debugger.modules, &debugger.step_filters, addr)
+        };
+        let here = self.registers_of(thread)?.pc();
+        shown(self, here)?;
+        for outer in 1..MOST_FRAMES {
+            let stack = self.stacks.get(&thread)?;
+            if outer >= stack.physical.len() {
+                let levels = stack.levels;
+                self.unwound(thread, levels + 1).ok()?;
+            }
+            let frames = &self.stacks.get(&thread)?.physical;
+            let here = frames.get(outer)?;
+            // Nothing returns to what a tail call left, nor from it.
+            let mut inner = frames.iter().take(outer).rev();
+            let Some(inner) = inner.find(|it| !it.is_tail_call && !here.is_tail_call) else {
+                continue;
+            };
+            if shown(self, here.address.lookup()).is_some() {
+                return Some(Target {
+                    addr: here.address.addr(),
+                    sp: inner.cfa?.0,
+                });
+            }
+        }
+        None
     }
 }

@@ -2,20 +2,34 @@
 //! stop of its thread and votes what is to happen next; any other stop wins over it.
 
 mod begin;
+mod callee;
+mod coroutine;
+mod filter;
+mod goto;
+mod region;
+mod start;
 mod step_instruction;
 mod step_out;
 mod step_range;
+mod targets;
+mod view;
 
+pub use callee::Reaches;
+pub use coroutine::Coroutine;
+pub use filter::StepFilters;
+pub use goto::GotoTarget;
+pub use start::Start;
 pub use step_instruction::StepInstruction;
 pub use step_out::StepOut;
-pub use step_range::{Start, StepRange};
+pub use step_range::{Mode, StepRange};
+pub use targets::StepTarget;
+pub use view::View;
 
 use crate::breakpoint::site::Owner;
 use crate::debugger::Debugger;
 use crate::event::{StopReason, ThreadId};
-use crate::modules::Modules;
 use crate::os::{RegisterSet, Resume};
-use dwarf::{Function, LoadAddr, LoadBias, Memory, Module};
+use dwarf::{Function, LoadAddr, LoadBias, Module};
 use std::sync::Arc;
 
 /// What a plan wants.
@@ -25,6 +39,8 @@ pub enum Verdict {
     Step,
     /// Run until one of these is reached.
     RunTo(Vec<Target>),
+    /// This was not it: run on to one of the same places.
+    Again,
     /// The step is done here; so many inlined calls that begin right here are not entered.
     Done { hidden: usize },
     /// Nothing more to stop for: the program runs on.
@@ -38,39 +54,6 @@ pub struct Target {
     pub addr: LoadAddr,
     /// Counts only where the stack pointer is at least this: deeper recursions pass by.
     pub sp: u64,
-}
-
-/// What a plan sees of its thread.
-pub struct View<'a> {
-    pub registers: &'a RegisterSet,
-    pub modules: &'a Modules,
-    pub memory: &'a dyn Memory,
-}
-
-impl View<'_> {
-    /// What to run to for `targets`, if an exception may come instead.
-    fn run_to(&self, targets: impl IntoIterator<Item = Target>) -> Verdict {
-        let catches = self.modules.catch_entries().iter();
-        let catches = catches.map(|addr| Target { addr: *addr, sp: 0 });
-        Verdict::RunTo(targets.into_iter().chain(catches).collect())
-    }
-
-    /// Whether a C++ handler is beginning.
-    fn is_catching(&self) -> bool {
-        self.modules.catch_entries().contains(&self.registers.pc())
-    }
-
-    /// The handler that is beginning, if its frame is the one whose stack pointer was `sp`, or
-    /// an older one.
-    fn handler(&self, sp: u64) -> Option<Target> {
-        let here = self.registers.sp();
-        let back = self.memory.read_uint(LoadAddr(here), 8).ok()?;
-        let handler = Target {
-            addr: LoadAddr(back),
-            sp: here.wrapping_add(8),
-        };
-        (handler.sp >= sp).then_some(handler)
-    }
 }
 
 /// A step in progress.
@@ -114,10 +97,11 @@ impl Debugger {
             interrupted_at: None,
             returning: None,
         });
+        tracing::trace!(%thread, ?first, "a step begins");
         match first {
             Verdict::RunTo(targets) => self.set_targets(thread, targets),
             Verdict::Abandon => self.cancel_step(thread),
-            Verdict::Step | Verdict::Done { .. } => {}
+            Verdict::Step | Verdict::Again | Verdict::Done { .. } => {}
         }
         self.go_on_from(thread);
     }
@@ -144,12 +128,21 @@ impl Debugger {
     }
 
     fn set_targets(&mut self, thread: ThreadId, targets: Vec<Target>) {
-        self.sites.remove_owner(Owner::Step(thread), &*self.os);
+        let Some(step) = self.step_of(thread) else {
+            return;
+        };
+        let before = std::mem::replace(&mut step.targets, targets.clone());
+        let is_in = |all: &[Target], addr| all.iter().any(|target| target.addr == addr);
         for target in &targets {
-            self.sites.add(target.addr, Owner::Step(thread), &*self.os);
+            if !is_in(&before, target.addr) {
+                self.sites.add(target.addr, Owner::Step(thread), &*self.os);
+            }
         }
-        if let Some(step) = self.step_of(thread) {
-            step.targets = targets;
+        for target in before {
+            if !is_in(&targets, target.addr) {
+                self.sites
+                    .remove(target.addr, Owner::Step(thread), &*self.os);
+            }
         }
     }
 
@@ -193,7 +186,9 @@ impl Debugger {
             self.go_on(thread, Resume::Continue);
             return;
         }
-        self.ask_plan(thread);
+        if !self.ask_plan(thread) {
+            self.go_on_stepping(thread);
+        }
     }
 
     /// The thread is at a trap of a step. True: dealt with; the thread has been set going or
@@ -212,44 +207,57 @@ impl Debugger {
             self.go_on_stepping(thread);
             return true;
         }
-        if step.targets.iter().any(reached) {
-            self.set_targets(thread, Vec::new());
-            self.ask_plan(thread);
-            return true;
-        }
-        false
+        step.targets.iter().any(reached) && self.ask_plan(thread)
     }
 
-    fn ask_plan(&mut self, thread: ThreadId) {
+    /// What a plan is shown of a thread with these registers.
+    pub(crate) fn view<'a>(
+        &'a self,
+        registers: &'a RegisterSet,
+        memory: &'a dyn dwarf::Memory,
+    ) -> View<'a> {
+        View {
+            registers,
+            modules: &self.modules,
+            memory,
+            unwinder: &self.unwinder,
+            filters: &self.step_filters,
+            reaches: &self.reaches,
+        }
+    }
+
+    /// False if the plan has nothing to say to where the thread is: it goes on as it does.
+    fn ask_plan(&mut self, thread: ThreadId) -> bool {
         let Some(registers) = self.registers_of(thread) else {
-            return;
+            return true;
         };
         let step = self.thread_mut(thread).and_then(|state| state.step.take());
-        let Some(mut step) = step else { return };
+        let Some(mut step) = step else { return true };
         let verdict = {
             let memory = self.memory();
-            step.plan.on_stop(&View {
-                registers: &registers,
-                modules: &self.modules,
-                memory: &memory,
-            })
+            step.plan.on_stop(&self.view(&registers, &memory))
         };
         if let Some(state) = self.thread_mut(thread) {
             state.step = Some(step);
         }
         tracing::trace!(%thread, pc = %registers.pc(), sp = registers.sp(), ?verdict, "plan");
         match verdict {
-            Verdict::Step => self.go_on_stepping(thread),
+            Verdict::Step => {
+                self.set_targets(thread, Vec::new());
+                self.go_on_stepping(thread);
+            }
             Verdict::RunTo(targets) => {
                 self.set_targets(thread, targets);
                 self.go_on_stepping(thread);
             }
+            Verdict::Again => return false,
             Verdict::Abandon => {
                 self.cancel_step(thread);
                 self.go_on(thread, Resume::Continue);
             }
             Verdict::Done { hidden } => self.step_done(thread, registers.pc(), hidden),
         }
+        true
     }
 
     /// The step is done; a breakpoint at its end is hit as well.

@@ -1,33 +1,66 @@
 //! To the caller: run to the return address, in a frame at least as old as the caller's; or
-//! to the handler of an exception that leaves the frame.
+//! to where an exception or a long jump goes on that leaves the frame. Out of an `async fn` that
+//! waits there is no way but its end.
 
-use super::{Plan, Target, Verdict, View};
-use dwarf::LoadAddr;
+use super::view::Landing;
+use super::{Coroutine, Plan, Target, Verdict, View};
 
 /// Done at the return address.
 pub struct StepOut {
     back: Target,
+    landing: Option<Landing>,
+    coroutine: Option<Coroutine>,
 }
 
 impl StepOut {
-    /// The plan, given the return address and the frame's canonical address.
-    pub fn begin(return_address: LoadAddr, cfa: LoadAddr, view: &View<'_>) -> (Self, Verdict) {
-        let back = Target {
-            addr: return_address,
-            sp: cfa.0,
+    /// The plan, given where the frame returns to, and the future whose body it runs.
+    pub fn begin(back: Target, coroutine: Option<Coroutine>, view: &View<'_>) -> (Self, Verdict) {
+        let plan = Self {
+            back,
+            landing: None,
+            coroutine,
         };
-        (Self { back }, view.run_to([back]))
+        let verdict = plan.run_on(view);
+        (plan, verdict)
+    }
+
+    fn run_on(&self, view: &View<'_>) -> Verdict {
+        let loaded = view.modules.at(view.registers.pc());
+        let language = loaded.and_then(|loaded| {
+            let addr = loaded.bias.file(view.registers.pc());
+            loaded.module.language_at(addr)
+        });
+        view.run_to(&[], Some(self.back), Some(language.unwrap_or_default()))
     }
 }
 
 impl Plan for StepOut {
     fn on_stop(&mut self, view: &View<'_>) -> Verdict {
-        if !view.is_catching() {
+        if self.landing.is_some() {
             return Verdict::Done { hidden: 0 };
         }
-        match view.handler(self.back.sp) {
-            Some(handler) => Verdict::RunTo(vec![handler]),
-            None => view.run_to([self.back]),
+        if let Some(coroutine) = self.coroutine {
+            if coroutine.is_resumed(view) {
+                let Some(back) = view.out() else {
+                    return Verdict::Abandon;
+                };
+                self.back = back;
+                return self.run_on(view);
+            }
+            if view.registers.pc() == coroutine.entry {
+                return Verdict::Again;
+            }
+        }
+        match view.escape() {
+            None => match self.coroutine.filter(|it| it.is_waiting(view)) {
+                Some(coroutine) => Verdict::RunTo(vec![coroutine.resumption()]),
+                None => Verdict::Done { hidden: 0 },
+            },
+            Some(Some(landing)) if landing.target.sp >= self.back.sp => {
+                self.landing = Some(landing);
+                Verdict::RunTo(vec![landing.target])
+            }
+            Some(_) => Verdict::Again,
         }
     }
 }

@@ -1,438 +1,629 @@
-//! Over or into, by lines: instruction by instruction through the ranges of the line, at full
-//! speed through calls, until another line begins in the same frame, or the frame is left.
+//! Over or into, by lines: at full speed to where the line can be left, or to what it calls,
+//! until another line begins in the same frame, or the frame is left.
 
+use super::callee::{Code, Reach, body_of, function_at, given, near_target, reach};
+use super::coroutine::Coroutine;
+use super::filter::StepFilters;
+use super::region::Region;
+use super::start::{Start, inlined_at};
 use super::{Plan, Target, Verdict, View};
 use crate::arch::x86_64;
-use crate::modules::{Loaded, Modules};
 use crate::stack::{calls_at_body, calls_beginning_at};
-use dwarf::{AddrRange, Function, LoadAddr, LoadBias, ScopeKind, SourceLocation};
+use dwarf::{FileAddr, FrameAddress, LineRow, LoadAddr};
 use iced_x86::Instruction;
-use std::sync::Arc;
 
-/// The line, or the inlined call, that a step is to leave.
-#[derive(Clone, Debug)]
-pub struct Start {
-    /// The line; `None`: only leaving the scope counts.
-    pub line: Option<SourceLocation>,
-    /// The concrete function.
-    pub function: Arc<Function>,
-    /// Where it is loaded.
-    pub bias: LoadBias,
-    /// The inlined calls the step begins in, by their entries' ids, outermost first.
-    pub inlined: Vec<dwarf::DieRef>,
+/// What a step does about calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// They are run through.
+    Over,
+    /// The first one with something to see is entered.
+    Into,
+    /// The one at this address is entered, whatever it is.
+    IntoCall(LoadAddr),
+    /// The inlined call that begins here is entered, with so many others that begin right here
+    /// in it left out.
+    IntoInlined(LoadAddr, usize),
 }
 
-impl Start {
-    /// Where a thread is at `pc`, `hidden` inlined calls not entered yet; `None` without a
-    /// function known there.
-    pub fn at(modules: &Modules, pc: LoadAddr, hidden: usize) -> Option<Start> {
-        let loaded = modules.at(pc)?;
-        let addr = loaded.bias.file(pc);
-        let function = loaded.module.function_at(addr)?;
-        let mut inlined = inlined_at(&function, addr);
-        let mut line = loaded.module.row_at(addr)?.location;
-        if hidden > 0 {
-            inlined.truncate(inlined.len().saturating_sub(hidden));
-            let frames = function.frames_at(addr);
-            let entered = frames.get(hidden - 1).and_then(|frame| frame.inlined);
-            line = entered.and_then(|call| call.call_site.clone());
-        }
-        Some(Start {
-            line,
-            function,
-            bias: loaded.bias,
-            inlined,
-        })
-    }
-}
-
-/// The inlined calls at an address, outermost first.
-fn inlined_at(function: &Function, addr: dwarf::FileAddr) -> Vec<dwarf::DieRef> {
-    let mut chain: Vec<dwarf::DieRef> = function
-        .frames_at(addr)
-        .iter()
-        .filter(|frame| frame.inlined.is_some())
-        .filter_map(|frame| frame.scopes.first())
-        .filter(|scope| matches!(scope.kind, ScopeKind::Inlined(_)))
-        .map(|scope| scope.id)
-        .collect();
-    chain.reverse();
-    chain
-}
+/// No stack has more frames of code that steps go through.
+const MOST_FRAMES: usize = 256;
 
 /// What a person calls `next` and `step in`.
 pub struct StepRange {
     start: Start,
-    into: bool,
-    /// Addresses known to belong to what is being left.
-    ranges: Vec<AddrRange<LoadAddr>>,
-    /// The instruction that the thread is about to execute.
-    about: Option<(Instruction, u64)>,
-    /// On the way through a call.
+    mode: Mode,
+    /// Whether it begins in code that steps stop in; else there are no others for it.
+    filtered: bool,
     phase: Phase,
-    /// Where the call comes back to.
-    back: Option<Target>,
+    region: Region,
+    /// What is entered when it is reached, and calls that are looked at.
+    wanted: Reach,
+    /// Where the frame returns to.
+    out: Option<Target>,
+    /// The stack pointer at the beginning.
+    sp: u64,
+    /// The future whose body this is.
+    coroutine: Option<Coroutine>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 enum Phase {
-    /// Instruction by instruction.
-    Stepping,
-    /// Until a call returns.
-    InCall,
-    /// To the body of a function that was stepped into; or back, if it is never entered.
-    Entering(LoadAddr),
+    /// To an exit of the region.
+    Leaving,
+    /// To where a call returns to the region, since it is run by deeper frames too.
+    InCalls,
+    /// One instruction.
+    Stepping(Box<Instruction>),
     /// Until the function that replaced ours by a jump returns.
     InTailCall,
-    /// To where the handler of an exception goes on.
-    Catching,
+    /// Through code that is not shown, until it returns here or calls what is.
+    Through(Target),
+    /// To where the handler of an exception, or a long jump, goes on.
+    Landing(Target),
+    /// Until the future that waits is resumed.
+    Waiting,
 }
 
 impl StepRange {
-    /// The plan and its first verdict.
-    pub fn begin(start: Start, into: bool, view: &View<'_>) -> (Self, Verdict) {
-        let mut plan = Self {
-            start,
-            into,
-            ranges: Vec::new(),
-            about: None,
-            phase: Phase::Stepping,
-            back: None,
-        };
-        let pc = view.registers.pc();
-        if let Some(loaded) = view.modules.at(pc)
-            && plan.start.line.is_some()
-            && let Some(row) = loaded.module.row_at(loaded.bias.file(pc))
-        {
-            plan.add(row.range);
-        }
-        plan.look(view);
-        let verdict = plan.before_instruction(view);
+    /// The plan and its first verdict; `out` is where the frame returns to.
+    pub fn begin(
+        start: Start,
+        mode: Mode,
+        out: Option<Target>,
+        coroutine: Option<Coroutine>,
+        view: &View<'_>,
+    ) -> (Self, Verdict) {
+        let mut plan = Self::new(start, mode, out, coroutine, view);
+        let verdict = plan.leave(view);
         (plan, verdict)
     }
 
-    fn add(&mut self, range: AddrRange<dwarf::FileAddr>) {
-        let bias = self.start.bias;
-        self.ranges
-            .push(AddrRange::new(bias.load(range.start), bias.load(range.end)));
+    fn new(
+        start: Start,
+        mode: Mode,
+        out: Option<Target>,
+        coroutine: Option<Coroutine>,
+        view: &View<'_>,
+    ) -> Self {
+        let file = start.line.as_ref().map(|line| &line.file);
+        Self {
+            filtered: file.is_none_or(|file| !view.filters.skips(file)),
+            start,
+            mode,
+            phase: Phase::Leaving,
+            region: Region::default(),
+            wanted: Reach::default(),
+            out,
+            sp: view.registers.sp(),
+            coroutine,
+        }
     }
 
-    /// Remembers the instruction that comes next.
-    fn look(&mut self, view: &View<'_>) {
-        self.about =
-            x86_64::read(view.memory, view.registers.pc()).map(|it| (it, view.registers.sp()));
+    /// What `start` holds from where the thread is on, with what is inlined into it.
+    pub fn region(start: Start, view: &View<'_>) -> Region {
+        let mut plan = Self::new(start, Mode::Over, None, None, view);
+        plan.find_region(view);
+        plan.region
     }
 
-    /// Steps, or runs over a call without stepping into it first.
-    fn before_instruction(&mut self, view: &View<'_>) -> Verdict {
-        let Some((instruction, sp)) = &self.about else {
-            return Verdict::Step;
-        };
-        let Some(call) = x86_64::call(instruction, view.registers, view.memory) else {
-            return Verdict::Step;
-        };
-        let back = Target {
-            addr: call.return_address,
-            sp: *sp,
-        };
-        self.back = Some(back);
-        if self.into
-            && let Some(body) = body_of(view, call.target)
-        {
-            self.phase = Phase::Entering(body);
-            return view.run_to([Target { addr: body, sp: 0 }, back]);
-        }
-        self.phase = Phase::InCall;
-        view.run_to([back])
+    fn find_region(&mut self, view: &View<'_>) {
+        let mut code = Code::new(view);
+        self.region = Region::of(
+            view.registers.pc(),
+            &mut code,
+            |addr| self.is_ours(view, addr),
+            |addr| self.place(view, addr).is_none(),
+        );
     }
 
-    fn step_on(&mut self, view: &View<'_>) -> Verdict {
-        self.look(view);
-        self.before_instruction(view)
+    /// Plans how what is to be left can be left from here.
+    fn leave(&mut self, view: &View<'_>) -> Verdict {
+        self.find_region(view);
+        self.wanted = self.wanted_by_calls(view);
+        self.phase = Phase::Leaving;
+        if self.region.instructions.len() <= 1 && self.region.calls.is_empty() {
+            return self.one_instruction(view);
+        }
+        self.run_on(view)
     }
 
-    /// The thread is at `pc`, in our frame or one that it returned to.
-    fn arrived(&mut self, view: &View<'_>, returned: bool) -> Verdict {
-        let pc = view.registers.pc();
-        if self.ranges.iter().any(|range| range.contains(pc)) {
-            return self.step_on(view);
-        }
-        let addr = self.start.bias.file(pc);
-        let ours = view
-            .modules
-            .at(pc)
-            .is_some_and(|loaded| loaded.bias == self.start.bias)
-            && self.start.function.contains(addr);
-        if !ours {
-            return if returned {
-                self.left(view)
-            } else {
-                self.jumped_away(view)
-            };
-        }
-        if returned {
-            // A recursion came back into an older frame of the same function.
-            return Verdict::Done { hidden: 0 };
-        }
-        let Some(row) = view
-            .modules
-            .at(pc)
-            .and_then(|loaded| loaded.module.row_at(addr))
-        else {
-            return self.step_on(view);
+    fn one_instruction(&mut self, view: &View<'_>) -> Verdict {
+        let Some(instruction) = x86_64::read(view.memory, view.registers.pc()) else {
+            // The processor will say what is wrong.
+            return Verdict::Abandon;
         };
-        let inlined = inlined_at(&self.start.function, addr);
-        let module = view.modules.at(pc).map(|loaded| &loaded.module);
-        let beginning = module.map_or(0, |module| calls_beginning_at(module, addr));
-        if beginning > 0
-            && let Some(verdict) = self.before_inlined_call(&inlined, addr, beginning)
-        {
-            return match verdict {
-                Some(hidden) => Verdict::Done { hidden },
-                None => {
-                    self.add(row.range);
-                    self.step_on(view)
+        if x86_64::is_call(&instruction) {
+            return self.run_on(view);
+        }
+        self.phase = Phase::Stepping(Box::new(instruction));
+        Verdict::Step
+    }
+
+    /// Runs to whatever comes first in this phase.
+    fn run_on(&self, view: &View<'_>) -> Verdict {
+        let mut targets: Vec<LoadAddr> = self.wanted.bodies.clone();
+        targets.extend(&self.wanted.indirect);
+        let language = Some(self.start.function.language);
+        let mut calls = true;
+        match &self.phase {
+            Phase::Leaving => {
+                let region = &self.region;
+                calls = !region.calls.is_empty();
+                targets.extend(region.exits.iter().chain(&region.unclear));
+                if self.out.is_none() {
+                    targets.extend(&region.returns);
                 }
-            };
+                if self.out.is_none() || self.mode != Mode::Over {
+                    targets.extend(&region.jumps);
+                }
+                calls |= !region.jumps.is_empty();
+            }
+            Phase::InCalls => targets.extend(self.region.calls.iter().map(|call| call.back)),
+            Phase::Through(back) => {
+                return view.run_to(&targets, Some(*back), language);
+            }
+            Phase::Landing(target) => return Verdict::RunTo(vec![*target]),
+            Phase::Waiting => {
+                let resumption = self.coroutine.map(|it| it.resumption());
+                return Verdict::RunTo(resumption.into_iter().collect());
+            }
+            Phase::InTailCall | Phase::Stepping(_) => {}
         }
-        let deeper =
-            inlined.len() > self.start.inlined.len() && inlined.starts_with(&self.start.inlined);
-        let outside = !inlined.starts_with(&self.start.inlined);
-        let at_start = row.is_stmt && row.range.start == addr;
-        let Some(line) = &row.location else {
-            // Compiler-made code belongs to what surrounds it.
-            self.add(row.range);
-            return self.step_on(view);
+        view.run_to(&targets, self.out, language.filter(|_| calls))
+    }
+
+    /// What the calls of the region are to be watched for.
+    fn wanted_by_calls(&self, view: &View<'_>) -> Reach {
+        let mut wanted = Reach::default();
+        match self.mode {
+            Mode::Over => {}
+            Mode::IntoCall(at) => wanted.indirect.push(at),
+            Mode::IntoInlined(at, _) => wanted.indirect.push(at),
+            Mode::Into => {
+                for call in &self.region.calls {
+                    let near = near_target(&call.instruction);
+                    match near.or_else(|| x86_64::fixed_target(&call.instruction, view.memory)) {
+                        Some(target) => self.want(view, target, call.at, &mut wanted),
+                        None => wanted.indirect.push(call.at),
+                    }
+                }
+            }
+        }
+        wanted
+    }
+
+    /// What a call at `at` of `target` is to be watched for.
+    fn want(&self, view: &View<'_>, target: LoadAddr, at: LoadAddr, wanted: &mut Reach) {
+        if let Some(body) = body_of(view, target, self.filtered) {
+            if !makes_a_future(view, target) {
+                wanted.bodies.push(body);
+            }
+            return;
+        }
+        wanted.add(&reach(view, target));
+        if function_at(view, target).is_none_or(|(loaded, _)| loaded.is_of_the_system()) {
+            // Nothing is known of it but what it will be given.
+            wanted.indirect.push(at);
+        }
+    }
+
+    /// Whether an address is in our function.
+    fn is_ours(&self, view: &View<'_>, addr: LoadAddr) -> bool {
+        let bias = self.start.bias;
+        view.modules.at(addr).is_some_and(|it| it.bias == bias)
+            && self.start.function.contains(bias.file(addr))
+    }
+
+    /// Whether the step is done where it comes to `addr` of our function; if so, how many
+    /// inlined calls that begin right there are not entered.
+    fn place(&self, view: &View<'_>, addr: LoadAddr) -> Option<usize> {
+        let loaded = view.modules.at(addr)?;
+        let addr = loaded.bias.file(addr);
+        let row = loaded.module.row_at(addr)?;
+        let inlined = inlined_at(&self.start.function, addr);
+        let begins = row.range.start == addr;
+        let beginning = if begins || inlined.len() > self.start.inlined.len() {
+            calls_beginning_at(&loaded.module, addr)
+        } else {
+            0
         };
+        if let Mode::IntoInlined(at, hidden) = self.mode
+            && loaded.bias.file(at) == addr
+        {
+            return Some(hidden.min(beginning));
+        }
+        if beginning > 0
+            && let Some(done) = self.before_inlined_calls(view, &row, &inlined, addr, beginning)
+        {
+            return done;
+        }
+        let outside = !inlined.starts_with(&self.start.inlined);
+        let deeper = !outside && inlined.len() > self.start.inlined.len();
+        let at_start = row.is_stmt && begins;
+        // Compiler-made code belongs to what surrounds it.
+        let line = row.location.as_ref()?;
+        // A future that is resumed goes to where it waited first.
+        let resumes = self.coroutine.is_some()
+            && self.entry_line(view) == Some(line.line)
+            && inlined.is_empty();
+        if resumes || self.is_filtered(view, line) {
+            return None;
+        }
         let Some(start_line) = &self.start.line else {
             // Stepping out of an inlined call.
-            return if outside {
-                Verdict::Done { hidden: 0 }
-            } else {
-                self.step_on(view)
-            };
+            return outside.then_some(0);
         };
         if deeper {
-            if self.into && at_start {
-                return Verdict::Done { hidden: 0 };
-            }
-            if !self.into {
-                self.add(row.range);
-            }
-            return self.step_on(view);
+            return (self.mode == Mode::Into && at_start).then_some(0);
         }
         if !outside && line.line == start_line.line && line.file == start_line.file {
-            self.add(row.range);
-            return self.step_on(view);
+            return None;
         }
-        if at_start || outside {
-            return Verdict::Done { hidden: 0 };
-        }
-        self.step_on(view)
+        (at_start || outside).then_some(0)
+    }
+
+    /// The line that the function begins at.
+    fn entry_line(&self, view: &View<'_>) -> Option<u32> {
+        let start = &self.start;
+        let loaded = view.modules.at(start.bias.load(start.function.entry))?;
+        let row = loaded.module.row_at(start.function.entry)?;
+        Some(row.location?.line)
+    }
+
+    fn is_filtered(&self, view: &View<'_>, location: &dwarf::SourceLocation) -> bool {
+        self.filtered && view.filters.skips(&location.file)
     }
 
     /// At an address where `beginning` inlined calls begin: the person sees the line they are
-    /// called on. Gives what to hide if the step ends here, `None` if it goes on; nothing if
-    /// that cannot be told.
-    fn before_inlined_call(
+    /// called on. Gives what to leave out if the step ends here, `None` in it if it goes on;
+    /// nothing if that cannot be told.
+    fn before_inlined_calls(
         &self,
+        view: &View<'_>,
+        row: &LineRow,
         inlined: &[dwarf::DieRef],
-        addr: dwarf::FileAddr,
+        addr: FileAddr,
         beginning: usize,
     ) -> Option<Option<usize>> {
         let start = self.start.line.as_ref()?;
         let outer = inlined.get(..inlined.len().checked_sub(beginning)?)?;
-        if outer != self.start.inlined.as_slice() {
+        if !outer.starts_with(&self.start.inlined) {
             return None;
         }
         let frames = self.start.function.frames_at(addr);
-        let outermost = frames.get(beginning - 1)?.inlined?;
-        let line = outermost.call_site.as_ref()?;
-        if line.line != start.line || line.file != start.file {
+        // Where a person is who sees the frame of this number.
+        let location = |level: usize| match level.checked_sub(1) {
+            Some(inner) => frames.get(inner)?.inlined?.call_site.as_ref(),
+            None => row.location.as_ref(),
+        };
+        let outermost = location(beginning)?;
+        let elsewhere = outermost.line != start.line || outermost.file != start.file;
+        let is_deeper = outer.len() > self.start.inlined.len();
+        if elsewhere
+            && !self.is_filtered(view, outermost)
+            && !(is_deeper && self.mode != Mode::Into)
+        {
             return Some(Some(beginning));
         }
-        // Called on the line that is being left: `step in` enters it, and only it.
-        Some(self.into.then_some(beginning - 1))
+        if self.mode != Mode::Into {
+            return Some(None);
+        }
+        // `step in` enters the outermost one that there is something to see of.
+        let mut levels = (0..beginning).rev();
+        let shown = |level: &usize| location(*level).is_some_and(|it| !self.is_filtered(view, it));
+        Some(levels.find(shown))
     }
 
-    /// The handler of an exception has begun, in our frame or an older one.
-    fn caught(&mut self, view: &View<'_>) -> Verdict {
+    /// Whether the thread is in a frame that ours has called.
+    fn is_deeper(&self, view: &View<'_>) -> bool {
+        let sp = view.registers.sp();
+        if sp >= self.sp {
+            return false;
+        }
+        match (self.out, view.cfa()) {
+            (Some(out), Some(cfa)) => cfa.0 < out.sp,
+            _ => !self.region.calls.is_empty(),
+        }
+    }
+
+    /// The thread is in our frame, or has just left it by the instruction that it was at.
+    fn arrived(&mut self, view: &View<'_>, by: Option<&Instruction>) -> Verdict {
         let pc = view.registers.pc();
-        let has_lines = view.modules.at(pc).is_some_and(|loaded| {
-            let row = loaded.module.row_at(loaded.bias.file(pc - 1));
-            row.is_some_and(|row| row.location.is_some())
-        });
-        if has_lines {
-            Verdict::Done { hidden: 0 }
-        } else {
-            self.phase = Phase::Stepping;
-            Verdict::Abandon
+        let returned = by.is_some_and(x86_64::is_return);
+        if returned {
+            return self.left(view);
+        }
+        if !self.is_ours(view, pc) {
+            return self.jumped_away(view);
+        }
+        match self.place(view, pc) {
+            Some(hidden) => Verdict::Done { hidden },
+            None => self.leave(view),
         }
     }
 
-    /// The frame returned to its caller.
-    fn left(&self, view: &View<'_>) -> Verdict {
-        let loaded = view.modules.at(view.registers.pc());
-        let from_system = view
-            .modules
-            .loaded
-            .iter()
-            .any(|loaded| loaded.bias == self.start.bias && loaded.is_of_the_system());
-        let visible = loaded.is_some_and(|loaded| {
-            let call = loaded.bias.file(view.registers.pc()) - 1;
-            if from_system {
-                let row = loaded.module.row_at(call);
-                row.is_some_and(|row| row.location.is_some())
-            } else {
-                is_visible(loaded, call)
-            }
-        });
-        if visible {
-            Verdict::Done { hidden: 0 }
-        } else {
-            // main returned to the C library: there is nothing more to see.
-            Verdict::Abandon
+    /// The frame returned to its caller: a person sees the call, unless it is in code that
+    /// steps go through.
+    fn left(&mut self, view: &View<'_>) -> Verdict {
+        if self.coroutine.is_some_and(|it| it.is_waiting(view)) {
+            self.phase = Phase::Waiting;
+            return self.run_on(view);
         }
+        let pc = view.registers.pc();
+        let call = pc - 1;
+        let Some(loaded) = view.modules.at(call) else {
+            return Verdict::Abandon;
+        };
+        let addr = loaded.bias.file(call);
+        let row = loaded.module.row_at(addr).and_then(|row| row.location);
+        let shown = match &row {
+            // Who was in such code sees where it came back to.
+            Some(_) if self.start_is_of_the_system(view) => true,
+            Some(_) if !self.filtered => StepFilters::has_source(loaded, addr),
+            _ => view.filters.shows(loaded, addr),
+        };
+        if shown {
+            return Verdict::Done { hidden: 0 };
+        }
+        match Start::shown_at(view.modules, view.filters, call) {
+            // The call is in an inlined one; what that was called for is shown.
+            Some(start) => {
+                self.restart(view, start);
+                self.leave(view)
+            }
+            None => self.go_through(view),
+        }
+    }
+
+    fn start_is_of_the_system(&self, view: &View<'_>) -> bool {
+        let mut loaded = view.modules.loaded.iter();
+        loaded.any(|loaded| loaded.bias == self.start.bias && loaded.is_of_the_system())
+    }
+
+    /// Begins anew in another frame.
+    fn restart(&mut self, view: &View<'_>, start: Start) {
+        self.start = start;
+        self.mode = Mode::Into;
+        self.sp = view.registers.sp();
+        self.out = view.out();
+        self.coroutine = None;
+    }
+
+    /// Runs through code that is not shown to what it calls or returns to.
+    fn go_through(&mut self, view: &View<'_>) -> Verdict {
+        let mut wanted = Reach::default();
+        let mut frame = (
+            FrameAddress::ReturnAddress(view.registers.pc()),
+            view.registers.to_registers(),
+        );
+        let mut back = None;
+        for _ in 0..MOST_FRAMES {
+            let lookup = frame.0.lookup();
+            if let Some(loaded) = view.modules.at(lookup)
+                && let Some(function) = loaded.module.function_at(loaded.bias.file(lookup))
+            {
+                wanted.add(&reach(view, loaded.bias.load(function.entry)));
+            }
+            let Some(unwound) = view.unwind(frame.0, &frame.1) else {
+                break;
+            };
+            let Some(caller) = unwound.caller else {
+                break;
+            };
+            if Start::shown_at(view.modules, view.filters, caller.0.lookup()).is_some() {
+                back = Some(Target {
+                    addr: caller.0.addr(),
+                    sp: unwound.cfa.0,
+                });
+                break;
+            }
+            frame = caller;
+        }
+        let Some(back) = back else {
+            // main returned to the C library: there is nothing more to see.
+            return Verdict::Abandon;
+        };
+        // Who called us may do so again.
+        let entry = self.start.bias.load(self.start.function.entry);
+        wanted.bodies.extend(body_of(view, entry, true));
+        self.wanted = wanted;
+        self.phase = Phase::Through(back);
+        self.run_on(view)
     }
 
     /// A jump left the function: a tail call, or a jump through a procedure linkage table.
     fn jumped_away(&mut self, view: &View<'_>) -> Verdict {
         let sp = view.registers.sp();
-        let Ok(back) = view.memory.read_uint(LoadAddr(sp), 8) else {
-            return Verdict::Done { hidden: 0 };
-        };
-        let back = Target {
-            addr: LoadAddr(back),
-            sp: sp.wrapping_add(8),
-        };
-        self.back = Some(back);
-        if self.into
-            && let Some(body) = body_of(view, view.registers.pc())
-        {
-            if body == view.registers.pc() {
-                return entered(view);
-            }
-            self.phase = Phase::Entering(body);
-            return view.run_to([Target { addr: body, sp: 0 }, back]);
+        if self.out.is_none() {
+            let Ok(back) = view.memory.read_uint(LoadAddr(sp), 8) else {
+                return Verdict::Done { hidden: 0 };
+            };
+            self.out = Some(Target {
+                addr: LoadAddr(back),
+                sp: sp.wrapping_add(8),
+            });
         }
         self.phase = Phase::InTailCall;
-        view.run_to([back])
+        self.wanted = Reach::default();
+        if self.mode != Mode::Over {
+            let pc = view.registers.pc();
+            let mut wanted = Reach::default();
+            self.want(view, pc, pc, &mut wanted);
+            wanted.indirect.retain(|at| *at != pc);
+            if wanted.bodies.contains(&pc) {
+                return self.enter(view);
+            }
+            self.wanted = wanted;
+        }
+        self.run_on(view)
+    }
+
+    /// The thread is at the body of a function that was to be entered: it is seen as itself,
+    /// although its first line may be that of an inlined call.
+    fn enter(&mut self, view: &View<'_>) -> Verdict {
+        let pc = view.registers.pc();
+        let Some(start) = Start::at(view.modules, pc, 0) else {
+            return Verdict::Done { hidden: 0 };
+        };
+        if start.function.name.contains("{async_fn#") && start.inlined.is_empty() {
+            // It begins by going to where it waited, or to its first line.
+            self.restart(view, start);
+            self.mode = Mode::Over;
+            return self.leave(view);
+        }
+        let hidden = calls_at_body(&start.function, start.bias.file(pc));
+        Verdict::Done { hidden }
+    }
+
+    /// The thread is at a call that is watched.
+    fn at_call(&mut self, view: &View<'_>) -> Verdict {
+        let pc = view.registers.pc();
+        if let Mode::IntoInlined(at, hidden) = self.mode
+            && at == pc
+        {
+            return match self.is_deeper(view) {
+                true => Verdict::Again,
+                false => Verdict::Done { hidden },
+            };
+        }
+        let instruction = x86_64::read(view.memory, pc);
+        let target = instruction.and_then(|it| x86_64::target(&it, view.registers, view.memory));
+        let Some(target) = target else {
+            return Verdict::Again;
+        };
+        let mut wanted = Reach::default();
+        if self.mode == Mode::IntoCall(pc) {
+            if self.is_deeper(view) {
+                return Verdict::Again;
+            }
+            wanted.bodies.extend(body_of(view, target, false));
+            self.wanted = wanted;
+            return self.run_on(view);
+        }
+        self.want(view, target, pc, &mut wanted);
+        if wanted.bodies.is_empty() {
+            wanted.add(&given(view));
+        }
+        let before = self.wanted.bodies.len() + self.wanted.indirect.len();
+        self.wanted.add(&wanted);
+        if self.wanted.bodies.len() + self.wanted.indirect.len() == before {
+            return Verdict::Again;
+        }
+        self.run_on(view)
+    }
+
+    /// An exception has come to a handler, or a long jump is about to be made.
+    fn at_escape(&mut self, view: &View<'_>) -> Option<Verdict> {
+        let landing = match view.escape()? {
+            Some(landing) => landing,
+            None => return Some(Verdict::Again),
+        };
+        // Below us it is no matter of ours: the call goes on.
+        let is_below = match (self.out, landing.cfa) {
+            (Some(out), Some(cfa)) => cfa.0 < out.sp,
+            _ => landing.target.sp < self.sp,
+        };
+        if is_below {
+            return Some(Verdict::Again);
+        }
+        self.phase = Phase::Landing(landing.target);
+        Some(self.run_on(view))
+    }
+
+    fn is_on_our_line(&self, start: &Start) -> bool {
+        let (Some(ours), Some(line)) = (&self.start.line, &start.line) else {
+            return false;
+        };
+        start.function.id == self.start.function.id
+            && line.line == ours.line
+            && line.file == ours.file
+    }
+
+    /// The handler of an exception has begun, in our frame or an older one.
+    fn landed(&mut self, view: &View<'_>) -> Verdict {
+        let pc = view.registers.pc();
+        match Start::shown_at(view.modules, view.filters, pc - 1) {
+            // A call that caught what was thrown in it.
+            Some(start) if self.is_on_our_line(&start) && !self.is_deeper(view) => self.leave(view),
+            Some(_) if view.filters.shows_at(view.modules, pc - 1) => Verdict::Done { hidden: 0 },
+            Some(start) => {
+                self.restart(view, start);
+                self.leave(view)
+            }
+            None => self.go_through(view),
+        }
     }
 }
 
 impl Plan for StepRange {
     fn on_stop(&mut self, view: &View<'_>) -> Verdict {
-        let pc = view.registers.pc();
-        if self.phase != Phase::Stepping
-            && let Some(back) = self.back
-            && view.is_catching()
-        {
-            return match view.handler(back.sp) {
-                Some(handler) => {
-                    self.phase = Phase::Catching;
-                    Verdict::RunTo(vec![handler])
-                }
-                // Caught below us: the call goes on.
-                None => view.run_to([back]),
+        let (pc, sp) = (view.registers.pc(), view.registers.sp());
+        if let Phase::Stepping(instruction) = &self.phase {
+            let instruction = instruction.clone();
+            return self.arrived(view, Some(&instruction));
+        }
+        if let Phase::Landing(target) = self.phase {
+            return match pc == target.addr {
+                true => self.landed(view),
+                false => Verdict::Again,
             };
         }
-        match std::mem::replace(&mut self.phase, Phase::Stepping) {
-            Phase::Catching => return self.caught(view),
-            Phase::Entering(body) if body == pc => return entered(view),
-            Phase::InTailCall => return self.left(view),
-            // Back from a call: an older frame only if the call was the last one's.
-            Phase::Entering(_) | Phase::InCall => return self.arrived(view, false),
-            Phase::Stepping => {}
+        if self.phase == Phase::Waiting {
+            if !self.coroutine.is_some_and(|it| it.is_resumed(view)) {
+                return Verdict::Again;
+            }
+            self.sp = sp;
+            self.out = view.out();
+            return self.leave(view);
         }
-        let returned = self.about.as_ref().is_some_and(|(instruction, sp)| {
-            x86_64::is_return(instruction) && view.registers.sp() > *sp
-        });
-        self.arrived(view, returned)
+        if let Some(verdict) = self.at_escape(view) {
+            return verdict;
+        }
+        if self.wanted.bodies.contains(&pc) {
+            return self.enter(view);
+        }
+        if let Phase::Through(back) = self.phase
+            && back.addr == pc
+            && sp >= back.sp
+        {
+            return self.left(view);
+        }
+        if !matches!(self.phase, Phase::Through(_))
+            && let Some(out) = self.out
+            && out.addr == pc
+            && sp >= out.sp
+        {
+            return self.left(view);
+        }
+        if self.wanted.indirect.contains(&pc) {
+            return self.at_call(view);
+        }
+        if matches!(self.phase, Phase::Through(_) | Phase::InTailCall) {
+            return Verdict::Again;
+        }
+        if self.is_deeper(view) {
+            if self.phase == Phase::InCalls || self.region.calls.is_empty() {
+                return Verdict::Again;
+            }
+            self.phase = Phase::InCalls;
+            return self.run_on(view);
+        }
+        let region = &self.region;
+        let mut stepped = region.unclear.iter().chain(&region.returns);
+        if stepped.any(|at| *at == pc) || region.jumps.contains(&pc) {
+            return self.one_instruction(view);
+        }
+        self.arrived(view, None)
     }
 }
 
-/// A function was stepped into: it is seen as itself, although its first line may be that of an
-/// inlined call.
-fn entered(view: &View<'_>) -> Verdict {
-    let pc = view.registers.pc();
-    let hidden = view.modules.at(pc).and_then(|loaded| {
-        let addr = loaded.bias.file(pc);
-        Some(calls_at_body(&*loaded.module.function_at(addr)?, addr))
+/// Whether a function only makes the future of an `async fn`: what people see as its body runs
+/// when that is polled.
+fn makes_a_future(view: &View<'_>, target: LoadAddr) -> bool {
+    let made = function_at(view, target).and_then(|(loaded, function)| {
+        let made = loaded.module.ty(function.return_type?).ok()?;
+        Some(made.name.contains("{async_fn_env#"))
     });
-    Verdict::Done {
-        hidden: hidden.unwrap_or(0),
-    }
-}
-
-/// Whether there is anything to see at an address: not in the system's own code, unless its
-/// sources are at hand.
-fn is_visible(loaded: &Loaded, addr: dwarf::FileAddr) -> bool {
-    let Some(location) = loaded.module.row_at(addr).and_then(|row| row.location) else {
-        return false;
-    };
-    !loaded.is_of_the_system() || location.file.path.exists()
-}
-
-/// Where a function that is called at `target` is stepped into: its body, if it has lines,
-/// also behind procedure linkage tables.
-fn body_of(view: &View<'_>, target: LoadAddr) -> Option<LoadAddr> {
-    let mut target = target;
-    for _ in 0..4 {
-        let loaded = view.modules.at(target)?;
-        let addr = loaded.bias.file(target);
-        if let Some(function) = loaded.module.function_at(addr) {
-            if addr != function.entry {
-                return None;
-            }
-            let body = loaded.module.body_start(&function);
-            return is_visible(loaded, body).then(|| loaded.bias.load(body));
-        }
-        target = behind_stub(view, target)?;
-    }
-    None
-}
-
-/// Where a stub (PLT entry, thunk) jumps to in the end.
-fn behind_stub(view: &View<'_>, stub: LoadAddr) -> Option<LoadAddr> {
-    let mut at = stub;
-    for _ in 0..4 {
-        let instruction = x86_64::read(view.memory, at)?;
-        match instruction.flow_control() {
-            iced_x86::FlowControl::UnconditionalBranch | iced_x86::FlowControl::IndirectBranch => {
-                // Only jumps that do not depend on registers can be foreseen.
-                let target = x86_64::target(&instruction, view.registers, view.memory)?;
-                let loaded = view.modules.at(stub)?;
-                if view
-                    .modules
-                    .at(target)
-                    .is_some_and(|other| other.id == loaded.id)
-                    && loaded
-                        .module
-                        .function_at(loaded.bias.file(target))
-                        .is_none()
-                {
-                    // Not bound yet: the jump goes back into the table. By name, then.
-                    return by_name(view, stub);
-                }
-                return Some(target);
-            }
-            iced_x86::FlowControl::Next => at = LoadAddr(instruction.next_ip()),
-            _ => return None,
-        }
-    }
-    None
-}
-
-fn by_name(view: &View<'_>, stub: LoadAddr) -> Option<LoadAddr> {
-    let loaded = view.modules.at(stub)?;
-    let symbol = loaded.module.symbol_at(loaded.bias.file(stub))?;
-    let name = symbol.name.strip_suffix("@plt")?;
-    view.modules.loaded.iter().find_map(|loaded| {
-        let symbol = loaded
-            .module
-            .symbols_named(name)
-            .into_iter()
-            .find(|symbol| symbol.kind == dwarf::SymbolKind::Function && symbol.addr.0 != 0)?;
-        Some(loaded.bias.load(symbol.addr))
-    })
+    made.unwrap_or(false)
 }

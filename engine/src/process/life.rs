@@ -237,6 +237,7 @@ impl Debugger {
             self.events.push_back(Event::Note(format!("{error}\n")));
         }
         self.tail_calls.borrow_mut().clear();
+        self.reaches.borrow_mut().clear();
         for loaded in self.modules.clear() {
             self.events.push_back(Event::ModuleUnloaded(loaded.id));
         }

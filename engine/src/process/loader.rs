@@ -25,6 +25,7 @@ impl Debugger {
             self.events.push_back(Event::ModuleUnloaded(loaded.id));
             self.unwinder.borrow_mut().clear();
             self.tail_calls.borrow_mut().clear();
+            self.reaches.borrow_mut().clear();
             self.unbind_module(&loaded);
             self.end_watches_in(loaded.range.start, loaded.range.end);
         }

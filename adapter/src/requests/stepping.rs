@@ -1,0 +1,110 @@
+//! What a step can enter, and where a thread can be moved to.
+
+use crate::debuginfod;
+use crate::error::RequestError;
+use crate::protocol::{
+    Capabilities, GotoArguments, GotoTarget, GotoTargetsArguments, GotoTargetsResponse,
+    StepInTarget, StepInTargetsArguments, StepInTargetsResponse,
+};
+use crate::requests::breakpoints::{debug_info_path, key_of};
+use crate::requests::execution::thread_id;
+use crate::routes::Request;
+use crate::session::Session;
+
+/// The calls of a frame's line.
+pub enum StepInTargets {}
+
+impl Request for StepInTargets {
+    const COMMAND: &'static str = "stepInTargets";
+    type Arguments = StepInTargetsArguments;
+    type Body = StepInTargetsResponse;
+
+    fn advertise(capabilities: &mut Capabilities) {
+        capabilities.supports_step_in_targets_request = true;
+    }
+
+    fn handle(
+        session: &mut Session,
+        arguments: StepInTargetsArguments,
+    ) -> Result<StepInTargetsResponse, RequestError> {
+        let frame = session.handles.frame(arguments.frame_id)?;
+        let found = session.debugger.step_targets(frame)?;
+        let targets = found.into_iter().map(|target| {
+            let place = target.location.clone();
+            let column = place.as_ref().map(|place| place.column);
+            StepInTarget {
+                label: target.name.clone(),
+                line: place.map(|place| session.client.line_out(place.line)),
+                column: column
+                    .filter(|column| *column > 0)
+                    .map(|column| session.client.column_out(column)),
+                id: session.handles.step_target_id(target),
+            }
+        });
+        Ok(StepInTargetsResponse {
+            targets: targets.collect(),
+        })
+    }
+}
+
+/// Steps into what `stepInTargets` has named.
+///
+/// # Errors
+/// The number is from an earlier stop, or the thread is not stopped.
+pub fn step_into_target(session: &mut Session, id: i64) -> Result<(), RequestError> {
+    let target = session.handles.step_target(id)?;
+    debuginfod::before_going_on(session);
+    session.debugger.step_into(&target)?;
+    session.runs_on(target.thread);
+    Ok(())
+}
+
+/// Where a line begins in the functions that threads are in.
+pub enum GotoTargets {}
+
+impl Request for GotoTargets {
+    const COMMAND: &'static str = "gotoTargets";
+    type Arguments = GotoTargetsArguments;
+    type Body = GotoTargetsResponse;
+
+    fn advertise(capabilities: &mut Capabilities) {
+        capabilities.supports_goto_targets_request = true;
+    }
+
+    fn handle(
+        session: &mut Session,
+        arguments: GotoTargetsArguments,
+    ) -> Result<GotoTargetsResponse, RequestError> {
+        let key = key_of(arguments.source, Self::COMMAND)?;
+        let line = session.client.line_in(arguments.line);
+        let path = debug_info_path(session, &key);
+        let found = session.debugger.goto_targets(&path, line)?;
+        let targets = found.into_iter().map(|target| GotoTarget {
+            label: format!("{}: line {}", target.function, target.line),
+            line: session.client.line_out(target.line),
+            column: (target.column > 0).then(|| session.client.column_out(target.column)),
+            instruction_pointer_reference: target.addr.to_string(),
+            id: session.handles.goto_target_id(target),
+        });
+        Ok(GotoTargetsResponse {
+            targets: targets.collect(),
+        })
+    }
+}
+
+/// Moves a thread without running what lies between.
+pub enum Goto {}
+
+impl Request for Goto {
+    const COMMAND: &'static str = "goto";
+    type Arguments = GotoArguments;
+    type Body = ();
+
+    fn handle(session: &mut Session, arguments: GotoArguments) -> Result<(), RequestError> {
+        let target = session.handles.goto_target(arguments.target_id)?;
+        let thread = thread_id(arguments.thread_id)?;
+        session.debugger.goto(thread, &target)?;
+        session.runs_on(thread);
+        Ok(())
+    }
+}

@@ -1,0 +1,126 @@
+//! Foreseeing where calls through registers and memory will go: the moves, loads and sums before
+//! them, carried out on a copy of the registers. What cannot be followed is unknown.
+
+use crate::os::RegisterSet;
+use dwarf::{LoadAddr, Memory, Register as Number};
+use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+
+/// General registers by iced's order, as far as they are known.
+pub struct Simulation<'a> {
+    memory: &'a dyn Memory,
+    known: [Option<u64>; 16],
+    info: InstructionInfoFactory,
+}
+
+/// DWARF numbers in iced's order: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15.
+const NUMBERS: [u16; 16] = [0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15];
+
+/// What a call leaves as it was (System V ABI, x86-64): rbx, rsp, rbp, r12 to r15.
+const KEPT: [usize; 7] = [3, 4, 5, 12, 13, 14, 15];
+
+fn index(register: Register) -> Option<usize> {
+    let full = register.full_register();
+    full.is_gpr64().then(|| full.number())
+}
+
+impl<'a> Simulation<'a> {
+    /// From a thread's registers on.
+    pub fn new(registers: &RegisterSet, memory: &'a dyn Memory) -> Self {
+        Self {
+            memory,
+            known: NUMBERS.map(|number| registers.get(Number(number))),
+            info: InstructionInfoFactory::new(),
+        }
+    }
+
+    /// What was worked out on another way here does not hold; what functions keep over calls
+    /// does, but for what they use as variables.
+    pub fn forget(&mut self) {
+        for (index, value) in self.known.iter_mut().enumerate() {
+            if index != 4 && index != 5 {
+                *value = None;
+            }
+        }
+    }
+
+    /// Where a call through a register or memory will go.
+    pub fn target(&self, instruction: &Instruction) -> Option<LoadAddr> {
+        self.operand(instruction, 0).map(LoadAddr)
+    }
+
+    fn operand(&self, instruction: &Instruction, operand: u32) -> Option<u64> {
+        match instruction.op_kind(operand) {
+            OpKind::Register => {
+                let register = instruction.op_register(operand);
+                let value = self.known[index(register)?]?;
+                match register.size() {
+                    8 => Some(value),
+                    4 => Some(value & 0xffff_ffff),
+                    _ => None,
+                }
+            }
+            OpKind::Memory => {
+                let size = instruction.memory_size().size();
+                let addr = self.address(instruction)?;
+                let fits = size == 8 || size == 4;
+                fits.then(|| self.memory.read_uint(LoadAddr(addr), size).ok())?
+            }
+            OpKind::Immediate8to64
+            | OpKind::Immediate32to64
+            | OpKind::Immediate64
+            | OpKind::Immediate32 => Some(instruction.immediate(operand)),
+            _ => None,
+        }
+    }
+
+    fn address(&self, instruction: &Instruction) -> Option<u64> {
+        instruction.virtual_address(
+            u32::from(instruction.op0_kind() != OpKind::Memory),
+            0,
+            |register, _, _| match register {
+                // Only the thread's own storage would differ, and vtables are not there.
+                register if register.is_segment_register() => {
+                    (register != Register::FS && register != Register::GS).then_some(0)
+                }
+                register => self.known[index(register)?],
+            },
+        )
+    }
+
+    /// Does what an instruction does to the registers.
+    pub fn execute(&mut self, instruction: &Instruction) {
+        if crate::arch::x86_64::is_call(instruction) {
+            for (index, value) in self.known.iter_mut().enumerate() {
+                if !KEPT.contains(&index) {
+                    *value = None;
+                }
+            }
+            return;
+        }
+        let value = match instruction.mnemonic() {
+            Mnemonic::Mov => self.operand(instruction, 1),
+            Mnemonic::Lea => self.address(instruction),
+            Mnemonic::Add => self.sum(instruction, u64::wrapping_add),
+            Mnemonic::Sub => self.sum(instruction, u64::wrapping_sub),
+            _ => None,
+        };
+        let to = (instruction.op0_kind() == OpKind::Register)
+            .then(|| instruction.op0_register())
+            .filter(|register| matches!(register.size(), 4 | 8))
+            .and_then(index);
+        let mut written = Vec::new();
+        for used in self.info.info(instruction).used_registers() {
+            let reads = matches!(used.access(), OpAccess::Read | OpAccess::CondRead);
+            written.extend(index(used.register()).filter(|_| !reads));
+        }
+        for register in written {
+            self.known[register] = value.filter(|_| Some(register) == to);
+        }
+    }
+
+    fn sum(&self, instruction: &Instruction, how: fn(u64, u64) -> u64) -> Option<u64> {
+        let is_wide = instruction.op0_register().size() == 8;
+        let sum = how(self.operand(instruction, 0)?, self.operand(instruction, 1)?);
+        is_wide.then_some(sum)
+    }
+}

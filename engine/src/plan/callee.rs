@@ -1,0 +1,323 @@
+//! What a call leads to: the body that is stepped into, behind linkage tables and thunks, and
+//! the functions that code without a stop in it may call.
+
+use super::View;
+use super::filter::StepFilters;
+use crate::arch::x86_64;
+use crate::modules::{Loaded, Modules};
+use dwarf::{Function, LoadAddr, Memory};
+use iced_x86::{FlowControl, Instruction};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A jump to a jump to a jump is followed so far.
+const MOST_STUBS: usize = 4;
+/// Unoptimized thunks have so many instructions before their jump.
+const MOST_IN_STUB: usize = 24;
+/// Code that is looked through for calls of what is to be seen, in instructions.
+const MOST_INSTRUCTIONS: usize = 60_000;
+/// No more places than these get a trap on the way through such code.
+const MOST_PLACES: usize = 256;
+
+/// Where a function that is called at `target` is stepped into: its body, if it has lines, also
+/// behind procedure linkage tables and thunks. Not if it is `filtered` and steps go through it.
+pub fn body_of(view: &View<'_>, target: LoadAddr, filtered: bool) -> Option<LoadAddr> {
+    let (loaded, function) = function_at(view, target)?;
+    let body = loaded.module.body_start(&function);
+    let shown = match filtered {
+        true => view.filters.shows(loaded, body),
+        false => StepFilters::has_source(loaded, body),
+    };
+    shown.then(|| loaded.bias.load(body))
+}
+
+/// The function whose entry a call at `target` leads to.
+pub fn function_at<'a>(view: &View<'a>, target: LoadAddr) -> Option<(&'a Loaded, Arc<Function>)> {
+    let mut target = target;
+    for _ in 0..MOST_STUBS {
+        let loaded = view.modules.at(target)?;
+        let addr = loaded.bias.file(target);
+        match loaded.module.function_at(addr) {
+            Some(function) if addr != function.entry => return None,
+            // A thunk may have an entry of its own, and no line.
+            Some(function) if has_lines(loaded, &function) => return Some((loaded, function)),
+            _ => {}
+        }
+        target = behind_stub(view, target)?;
+    }
+    None
+}
+
+fn has_lines(loaded: &Loaded, function: &Function) -> bool {
+    let row = loaded.module.row_at(function.entry);
+    row.is_some_and(|row| row.location.is_some())
+}
+
+/// Where a stub (PLT entry, thunk) jumps to in the end.
+fn behind_stub(view: &View<'_>, stub: LoadAddr) -> Option<LoadAddr> {
+    let mut at = stub;
+    for _ in 0..MOST_IN_STUB {
+        let instruction = x86_64::read(view.memory, at)?;
+        match instruction.flow_control() {
+            FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => {
+                // Only jumps that do not depend on registers can be foreseen.
+                let target = x86_64::target(&instruction, view.registers, view.memory)?;
+                let loaded = view.modules.at(stub)?;
+                let inside = view.modules.at(target).is_some_and(|it| it.id == loaded.id);
+                let function = loaded.module.function_at(loaded.bias.file(target));
+                if inside && function.is_none() {
+                    // Not bound yet: the jump goes back into the table. By name, then.
+                    return by_name(view.modules, stub);
+                }
+                return Some(target);
+            }
+            FlowControl::Next => at = LoadAddr(instruction.next_ip()),
+            _ => return None,
+        }
+    }
+    None
+}
+
+fn by_name(modules: &Modules, stub: LoadAddr) -> Option<LoadAddr> {
+    let loaded = modules.at(stub)?;
+    let symbol = loaded.module.symbol_at(loaded.bias.file(stub))?;
+    let name = symbol.name.strip_suffix("@plt")?;
+    modules.loaded.iter().find_map(|loaded| {
+        let symbols = loaded.module.symbols_named(name);
+        let mut code = symbols.into_iter().filter(|it| {
+            // What is not defined here has no address.
+            it.kind == dwarf::SymbolKind::Function && it.addr.0 != 0
+        });
+        Some(loaded.bias.load(code.next()?.addr))
+    })
+}
+
+/// The code of functions as their images have it, else as the process has it.
+pub struct Code<'a> {
+    modules: &'a Modules,
+    memory: &'a dyn Memory,
+    /// Bytes around the last address asked for.
+    bytes: Vec<u8>,
+    start: LoadAddr,
+}
+
+/// So much is read at once.
+const WINDOW: usize = 256;
+
+impl<'a> Code<'a> {
+    /// Nothing read yet.
+    pub fn new(view: &View<'a>) -> Self {
+        Self {
+            modules: view.modules,
+            memory: view.memory,
+            bytes: Vec::new(),
+            start: LoadAddr(0),
+        }
+    }
+
+    /// The instruction at an address.
+    pub fn at(&mut self, addr: LoadAddr) -> Option<Instruction> {
+        let known = |code: &Self| {
+            let offset = usize::try_from(addr.0.checked_sub(code.start.0)?).ok()?;
+            let instruction = x86_64::decode(code.bytes.get(offset..)?, addr);
+            (!instruction.is_invalid()).then_some(instruction)
+        };
+        if let Some(instruction) = known(self) {
+            return Some(instruction);
+        }
+        self.bytes.resize(WINDOW, 0);
+        self.start = addr;
+        let read = self.modules.at(addr).and_then(|loaded| {
+            let addr = loaded.bias.file(addr);
+            loaded.module.read_image(addr, &mut self.bytes)
+        });
+        match read {
+            Some(()) => known(self),
+            None => {
+                self.bytes.clear();
+                x86_64::read(self.memory, addr)
+            }
+        }
+    }
+}
+
+/// What code that is not shown leads to.
+#[derive(Default, Debug)]
+pub struct Reach {
+    /// Bodies of functions to be seen that it calls by name.
+    pub bodies: Vec<LoadAddr>,
+    /// Calls in it that go where only registers tell.
+    pub indirect: Vec<LoadAddr>,
+}
+
+impl Reach {
+    /// Takes in what other code leads to.
+    pub fn add(&mut self, other: &Reach) {
+        for (own, others) in [
+            (&mut self.bodies, &other.bodies),
+            (&mut self.indirect, &other.indirect),
+        ] {
+            for addr in others {
+                if own.len() < MOST_PLACES && !own.contains(addr) {
+                    own.push(*addr);
+                }
+            }
+        }
+    }
+}
+
+/// What was found out of functions, by entry; to be forgotten when images come or go.
+pub type Reaches = FxHashMap<LoadAddr, Rc<Reach>>;
+
+/// What the function that a call at `target` leads to may call in turn, as far as the code
+/// that it runs through has lines.
+pub fn reach(view: &View<'_>, target: LoadAddr) -> Rc<Reach> {
+    if let Some(known) = view.reaches.borrow().get(&target) {
+        return Rc::clone(known);
+    }
+    let found = Rc::new(search(view, target));
+    view.reaches.borrow_mut().insert(target, Rc::clone(&found));
+    found
+}
+
+fn search(view: &View<'_>, from: LoadAddr) -> Reach {
+    let mut found = Reach::default();
+    let mut code = Code::new(view);
+    let (mut seen, mut called) = (FxHashSet::default(), FxHashSet::default());
+    let mut todo = Vec::new();
+    // False if nothing is known of the function.
+    let mut enter = |target: LoadAddr, todo: &mut Vec<LoadAddr>, found: &mut Reach| {
+        if !called.insert(target) {
+            return true;
+        }
+        let Some((loaded, function)) = function_at(view, target) else {
+            return !is_own(view, target);
+        };
+        let body = loaded.module.body_start(&function);
+        if view.filters.shows(loaded, body) {
+            found.bodies.push(loaded.bias.load(body));
+        } else if !loaded.is_of_the_system() {
+            todo.push(loaded.bias.load(function.entry));
+        }
+        true
+    };
+    enter(from, &mut todo, &mut found);
+    while let Some(at) = todo.pop() {
+        if seen.len() >= MOST_INSTRUCTIONS
+            || found.bodies.len() >= MOST_PLACES
+            || found.indirect.len() >= MOST_PLACES
+        {
+            break;
+        }
+        if !seen.insert(at) {
+            continue;
+        }
+        let Some(instruction) = code.at(at) else {
+            continue;
+        };
+        let target = near_target(&instruction);
+        let next = LoadAddr(instruction.next_ip());
+        match instruction.flow_control() {
+            FlowControl::Call => {
+                if target.is_some_and(|target| !enter(target, &mut todo, &mut found)) {
+                    // It may be given functions to call.
+                    found.indirect.push(at);
+                }
+                todo.push(next);
+            }
+            FlowControl::IndirectCall => {
+                match x86_64::fixed_target(&instruction, view.memory) {
+                    Some(target) => {
+                        enter(target, &mut todo, &mut found);
+                    }
+                    None => found.indirect.push(at),
+                }
+                todo.push(next);
+            }
+            // A jump may be a call that is a function's last act.
+            FlowControl::UnconditionalBranch => match target {
+                Some(target) if target.0.abs_diff(at.0) > 1 << 16 => {
+                    enter(target, &mut todo, &mut found);
+                }
+                Some(target) => todo.push(target),
+                None => {}
+            },
+            FlowControl::ConditionalBranch => {
+                todo.extend(target);
+                todo.push(next);
+            }
+            FlowControl::IndirectBranch => match x86_64::fixed_target(&instruction, view.memory) {
+                Some(target) => {
+                    enter(target, &mut todo, &mut found);
+                }
+                None if is_through_object(&instruction) => found.indirect.push(at),
+                // A table of places in this function.
+                None => todo.extend(rows_around(view, at)),
+            },
+            FlowControl::Return | FlowControl::Exception | FlowControl::Interrupt => {}
+            _ => todo.push(next),
+        }
+    }
+    found.bodies.truncate(MOST_PLACES);
+    found.indirect.truncate(MOST_PLACES);
+    found
+}
+
+/// Whether a jump goes where a word behind a register tells, as the last act of a function that
+/// calls through a vtable does.
+fn is_through_object(instruction: &Instruction) -> bool {
+    instruction.op0_kind() == iced_x86::OpKind::Memory
+        && instruction.memory_index() == iced_x86::Register::None
+}
+
+/// Where the rows of the function around an address begin: instructions, all of them.
+fn rows_around(view: &View<'_>, at: LoadAddr) -> Vec<LoadAddr> {
+    let Some(loaded) = view.modules.at(at) else {
+        return Vec::new();
+    };
+    let Some(function) = loaded.module.function_at(loaded.bias.file(at)) else {
+        return Vec::new();
+    };
+    let ranges = function.ranges.iter();
+    let rows = ranges.flat_map(|range| loaded.module.rows_in(*range));
+    rows.map(|row| loaded.bias.load(row.range.start)).collect()
+}
+
+/// Whether code without debug info is part of an image that is no library of the system's.
+fn is_own(view: &View<'_>, target: LoadAddr) -> bool {
+    let loaded = view.modules.at(target);
+    loaded.is_some_and(|it| !it.is_of_the_system()) && behind_stub(view, target).is_none()
+}
+
+/// Where a direct branch or call goes.
+pub fn near_target(instruction: &Instruction) -> Option<LoadAddr> {
+    let near = instruction.op0_kind() == iced_x86::OpKind::NearBranch64;
+    near.then(|| LoadAddr(instruction.near_branch64()))
+}
+
+/// What a call may lead to by the pointers to functions that it is given, in the registers of
+/// its arguments.
+pub fn given(view: &View<'_>) -> Reach {
+    use dwarf::Register;
+    // rdi, rsi, rdx, rcx, r8, r9 (System V ABI, x86-64).
+    let arguments = [5, 4, 1, 2, 8, 9];
+    let values = arguments.map(|number| view.registers.get(Register(number)));
+    let mut found = Reach::default();
+    for target in values.into_iter().flatten().map(LoadAddr) {
+        let own = |loaded: &Loaded| {
+            let function = loaded.module.function_at(loaded.bias.file(target));
+            let is_entry = function.is_some_and(|it| loaded.bias.load(it.entry) == target);
+            // Data lies in images too.
+            is_entry && !loaded.is_of_the_system()
+        };
+        if !view.modules.at(target).is_some_and(own) {
+            continue;
+        }
+        match body_of(view, target, true) {
+            Some(body) => found.bodies.push(body),
+            None => found.add(&reach(view, target)),
+        }
+    }
+    found
+}

@@ -1,0 +1,114 @@
+//! Moving a thread to another line of the function that it is in, without running what lies
+//! between.
+
+use super::start::inlined_at;
+use crate::breakpoint::resolve::resolve;
+use crate::debugger::Debugger;
+use crate::error::Error;
+use crate::event::{StopReason, ThreadId};
+use dwarf::{FrameAddress, LoadAddr};
+use std::path::Path;
+
+/// A place that a thread can be moved to.
+#[derive(Clone, Debug)]
+pub struct GotoTarget {
+    /// The address.
+    pub addr: LoadAddr,
+    /// The line that is there.
+    pub line: u32,
+    /// Its column, 0 where the compiler did not say.
+    pub column: u32,
+    /// The readable name of the function.
+    pub function: String,
+    /// Inlined calls that begin there and are not entered.
+    hidden: usize,
+}
+
+impl Debugger {
+    /// Where the code of a line begins in the functions that stopped threads are in.
+    ///
+    /// # Errors
+    /// The program is not stopped.
+    pub fn goto_targets(&mut self, source: &Path, line: u32) -> Result<Vec<GotoTarget>, Error> {
+        let threads: Vec<ThreadId> = self.threads().into_iter().map(|it| it.id).collect();
+        let mut places = Vec::new();
+        for thread in threads {
+            places.extend(self.registers_of(thread).map(|registers| registers.pc()));
+        }
+        let mut targets = Vec::new();
+        for bound in resolve(source, line, None, &self.modules).bound {
+            let Some(loaded) = self.modules.at(bound.addr) else {
+                continue;
+            };
+            let Some(function) = loaded.module.function_at(loaded.bias.file(bound.addr)) else {
+                continue;
+            };
+            let has = |pc: &LoadAddr| function.contains(loaded.bias.file(*pc));
+            let Some((_, line, column)) = bound.source.filter(|_| places.iter().any(has)) else {
+                continue;
+            };
+            targets.push(GotoTarget {
+                addr: bound.addr,
+                line,
+                column,
+                function: function.name.clone(),
+                hidden: bound.hidden,
+            });
+        }
+        Ok(targets)
+    }
+
+    /// Moves a thread; [`StopReason::Goto`] follows, and nothing has run.
+    ///
+    /// # Errors
+    /// Not stopped; the place is in another function than the thread's innermost frame, or in
+    /// an inlined call, or the frame is laid out differently there.
+    pub fn goto(&mut self, thread: ThreadId, target: &GotoTarget) -> Result<(), Error> {
+        self.stopped_thread(thread)?;
+        let mut registers = self
+            .registers_of(thread)
+            .ok_or(Error::NoSuchThread(thread.0))?;
+        let refuse = |why: &str| Err(Error::Unsupported(why.into()));
+        let place = |addr: LoadAddr| {
+            let loaded = self.modules.at(addr)?;
+            let function = loaded.module.function_at(loaded.bias.file(addr))?;
+            let mut inlined = inlined_at(&function, loaded.bias.file(addr));
+            if addr == target.addr {
+                inlined.truncate(inlined.len().saturating_sub(target.hidden));
+            }
+            Some((function.id, loaded.id, inlined))
+        };
+        let (Some(here), Some(there)) = (place(registers.pc()), place(target.addr)) else {
+            return refuse("there is no debug info for the function");
+        };
+        if (here.0, here.1) != (there.0, there.1) {
+            return refuse("the line is not in the function that the thread is in");
+        }
+        if !here.2.starts_with(&there.2) {
+            return refuse(
+                "the line is in an inlined call, whose variables exist only once it was entered",
+            );
+        }
+        let memory = self.memory();
+        let view = self.view(&registers, &memory);
+        let frame = |addr| {
+            let unwound = view.unwind(FrameAddress::Pc(addr), &registers.to_registers());
+            unwound.map(|unwound| unwound.cfa)
+        };
+        let (from, to) = (frame(registers.pc()), frame(target.addr));
+        if from.is_none() || from != to {
+            return refuse(
+                "the stack frame is not laid out there as it is here: the program would crash",
+            );
+        }
+        registers.set_pc(target.addr);
+        if !self.set_registers_of(thread, registers) {
+            return Err(Error::NoSuchThread(thread.0));
+        }
+        self.report(thread, StopReason::Goto);
+        if let Some(state) = self.thread_mut(thread) {
+            state.hidden = target.hidden;
+        }
+        Ok(())
+    }
+}

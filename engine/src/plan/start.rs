@@ -1,0 +1,77 @@
+//! Where a step begins, as a person sees it.
+
+use super::filter::StepFilters;
+use crate::modules::Modules;
+use dwarf::{Function, LoadAddr, LoadBias, ScopeKind, SourceLocation};
+use std::sync::Arc;
+
+/// The line, or the inlined call, that a step is to leave.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// The line; `None`: only leaving the scope counts.
+    pub line: Option<SourceLocation>,
+    /// The concrete function.
+    pub function: Arc<Function>,
+    /// Where it is loaded.
+    pub bias: LoadBias,
+    /// The inlined calls the step begins in, by their entries' ids, outermost first.
+    pub inlined: Vec<dwarf::DieRef>,
+}
+
+impl Start {
+    /// Where a thread is at `pc`, `hidden` inlined calls not entered yet; `None` without a
+    /// function known there.
+    pub fn at(modules: &Modules, pc: LoadAddr, hidden: usize) -> Option<Start> {
+        let loaded = modules.at(pc)?;
+        let addr = loaded.bias.file(pc);
+        let function = loaded.module.function_at(addr)?;
+        let mut inlined = inlined_at(&function, addr);
+        let mut line = loaded.module.row_at(addr)?.location;
+        if hidden > 0 {
+            inlined.truncate(inlined.len().saturating_sub(hidden));
+            let frames = function.frames_at(addr);
+            let entered = frames.get(hidden - 1).and_then(|frame| frame.inlined);
+            line = entered.and_then(|call| call.call_site.clone());
+        }
+        Some(Start {
+            line,
+            function,
+            bias: loaded.bias,
+            inlined,
+        })
+    }
+
+    /// The innermost frame at `pc` (inlined calls are frames) whose line steps stop in.
+    pub fn shown_at(modules: &Modules, filters: &StepFilters, pc: LoadAddr) -> Option<Start> {
+        let loaded = modules.at(pc)?;
+        if loaded.is_of_the_system() {
+            let shows = filters.shows(loaded, loaded.bias.file(pc));
+            return shows.then(|| Start::at(modules, pc, 0))?;
+        }
+        let innermost = Start::at(modules, pc, 0)?;
+        let shown = |start: &Start| {
+            let line = start.line.as_ref();
+            line.is_some_and(|line| !filters.skips(&line.file))
+        };
+        let calls = innermost.inlined.len();
+        if shown(&innermost) {
+            return Some(innermost);
+        }
+        let mut outer = (1..=calls).filter_map(|hidden| Start::at(modules, pc, hidden));
+        outer.find(shown)
+    }
+}
+
+/// The inlined calls at an address, outermost first.
+pub fn inlined_at(function: &Function, addr: dwarf::FileAddr) -> Vec<dwarf::DieRef> {
+    let mut chain: Vec<dwarf::DieRef> = function
+        .frames_at(addr)
+        .iter()
+        .filter(|frame| frame.inlined.is_some())
+        .filter_map(|frame| frame.scopes.first())
+        .filter(|scope| matches!(scope.kind, ScopeKind::Inlined(_)))
+        .map(|scope| scope.id)
+        .collect();
+    chain.reverse();
+    chain
+}

@@ -1,0 +1,196 @@
+//! What a step can be told to enter: the calls of the line that a thread is at.
+
+use super::callee::{Code, body_of, function_at, near_target};
+use super::region::Region;
+use super::start::{Start, inlined_at};
+use super::{Mode, StepRange, View};
+use crate::arch::Simulation;
+use crate::debugger::Debugger;
+use crate::error::Error;
+use crate::event::ThreadId;
+use crate::stack::{FrameKey, calls_beginning_at};
+use dwarf::{DieRef, LoadAddr, ScopeKind, SourceLocation};
+
+/// A line has no more targets than a person would look through.
+const MOST: usize = 256;
+
+/// A call that a step can enter.
+#[derive(Clone, Debug)]
+pub struct StepTarget {
+    /// The thread that is about to make it.
+    pub thread: ThreadId,
+    /// The readable name of the function.
+    pub name: String,
+    /// Where the call stands.
+    pub location: Option<SourceLocation>,
+    entry: Entry,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Entry {
+    /// By the call at this address.
+    Call(LoadAddr),
+    /// An inlined call that begins here, with so many in it that begin here as well.
+    Inlined(LoadAddr, usize),
+}
+
+impl Entry {
+    fn addr(self) -> LoadAddr {
+        match self {
+            Entry::Call(addr) | Entry::Inlined(addr, _) => addr,
+        }
+    }
+}
+
+impl Debugger {
+    /// The functions that the line of a thread's innermost frame calls from where it is on, in
+    /// the order of the calls, as far as there is something to see of them. What a pointer or
+    /// an object will call is among them if that can be told now. Other frames have none: they
+    /// are in the middle of a call.
+    ///
+    /// # Errors
+    /// Not stopped, no such thread.
+    pub fn step_targets(&mut self, key: FrameKey) -> Result<Vec<StepTarget>, Error> {
+        let thread = key.thread;
+        self.stopped_thread(thread)?;
+        let registers = self
+            .registers_of(thread)
+            .ok_or(Error::NoSuchThread(thread.0))?;
+        let hidden = self.hidden_at(thread);
+        let start = Start::at(&self.modules, registers.pc(), hidden);
+        let Some(start) = start.filter(|start| key.level == 0 && start.line.is_some()) else {
+            return Ok(Vec::new());
+        };
+        let memory = self.memory();
+        let view = self.view(&registers, &memory);
+        let region = StepRange::region(start.clone(), &view);
+        let mut found = calls(&view, &start, &region);
+        found.extend(inlined_calls(&view, &start, &region));
+        found.sort_by_key(|(_, entry)| entry.addr());
+        found.truncate(MOST);
+        let target = |(name, entry): (String, Entry)| {
+            let loaded = self.modules.at(entry.addr())?;
+            let row = loaded.module.row_at(loaded.bias.file(entry.addr()));
+            let location = match entry {
+                Entry::Call(_) => row.and_then(|row| row.location),
+                Entry::Inlined(..) => start.line.clone(),
+            };
+            Some(StepTarget {
+                thread,
+                name,
+                location,
+                entry,
+            })
+        };
+        Ok(found.into_iter().filter_map(target).collect())
+    }
+
+    /// Steps into one of the calls that [`Debugger::step_targets`] gave; where the program does
+    /// not come to it, the step ends where stepping over would.
+    ///
+    /// # Errors
+    /// Not stopped, the thread is gone, or has moved on since.
+    pub fn step_into(&mut self, target: &StepTarget) -> Result<(), Error> {
+        let thread = target.thread;
+        self.stopped_thread(thread)?;
+        let registers = self
+            .registers_of(thread)
+            .ok_or(Error::NoSuchThread(thread.0))?;
+        let mode = match target.entry {
+            Entry::Inlined(addr, left_out) if addr == registers.pc() => {
+                self.enter_inlined(thread, left_out);
+                return Ok(());
+            }
+            Entry::Inlined(addr, left_out) => Mode::IntoInlined(addr, left_out),
+            Entry::Call(addr) => Mode::IntoCall(addr),
+        };
+        let out = self.way_out(thread)?;
+        let coroutine = self.coroutine_of(thread);
+        let start = Start::at(&self.modules, registers.pc(), self.hidden_at(thread));
+        let start = start.ok_or_else(|| Error::Unsupported("there are no lines here".into()))?;
+        let memory = self.memory();
+        let view = self.view(&registers, &memory);
+        let (plan, verdict) = StepRange::begin(start, mode, out, coroutine, &view);
+        self.begin_step(thread, Box::new(plan), verdict);
+        Ok(())
+    }
+}
+
+/// The real calls of a region that belong to the line itself, not to what is inlined into it.
+fn calls(view: &View<'_>, start: &Start, region: &Region) -> Vec<(String, Entry)> {
+    let mut simulation = Simulation::new(view.registers, view.memory);
+    let mut code = Code::new(view);
+    let mut found = Vec::new();
+    let mut expected = view.registers.pc();
+    for at in region.instructions.iter().copied() {
+        let Some(instruction) = code.at(at) else {
+            continue;
+        };
+        if at != expected {
+            // Flow comes here from elsewhere.
+            simulation.forget();
+        }
+        expected = LoadAddr(instruction.next_ip());
+        let target = near_target(&instruction).or_else(|| simulation.target(&instruction));
+        simulation.execute(&instruction);
+        if !region.calls.iter().any(|call| call.at == at) {
+            continue;
+        }
+        let addr = start.bias.file(at);
+        if inlined_at(&start.function, addr).len() > start.inlined.len() {
+            continue;
+        }
+        let Some(target) = target.filter(|target| body_of(view, *target, false).is_some()) else {
+            continue;
+        };
+        if let Some((_, function)) = function_at(view, target) {
+            found.push((function.name.clone(), Entry::Call(at)));
+        }
+    }
+    found
+}
+
+/// The inlined calls that the line makes.
+fn inlined_calls(view: &View<'_>, start: &Start, region: &Region) -> Vec<(String, Entry)> {
+    let mut found = Vec::new();
+    let Some(line) = &start.line else {
+        return found;
+    };
+    let mut scopes = vec![(&start.function.scope, start.inlined.as_slice())];
+    while let Some((scope, path)) = scopes.pop() {
+        for child in &scope.children {
+            let ScopeKind::Inlined(call) = &child.kind else {
+                scopes.push((child, path));
+                continue;
+            };
+            if let Some((next, rest)) = path.split_first() {
+                if child.id == *next {
+                    scopes.push((child, rest));
+                }
+                continue;
+            }
+            let site = call.call_site.as_ref();
+            let is_here = site.is_some_and(|it| it.line == line.line && it.file == line.file);
+            let entry = start.bias.load(call.entry);
+            if is_here && region.instructions.contains(&entry) {
+                let left_out = calls_in(view, entry, child.id);
+                found.push((call.name.clone(), Entry::Inlined(entry, left_out)));
+            }
+        }
+    }
+    found
+}
+
+/// How many inlined calls in the one of this entry begin where it does.
+fn calls_in(view: &View<'_>, entry: LoadAddr, id: DieRef) -> usize {
+    let Some(loaded) = view.modules.at(entry) else {
+        return 0;
+    };
+    let addr = loaded.bias.file(entry);
+    let Some(function) = loaded.module.function_at(addr) else {
+        return 0;
+    };
+    let chain = inlined_at(&function, addr);
+    let deeper = chain.iter().rev().take_while(|it| **it != id).count();
+    deeper.min(calls_beginning_at(&loaded.module, addr))
+}

@@ -1,0 +1,165 @@
+//! What a plan sees of its thread and its program.
+
+use super::callee::Reaches;
+use super::filter::StepFilters;
+use super::start::Start;
+use super::{Target, Verdict};
+use crate::modules::Modules;
+use crate::os::RegisterSet;
+use dwarf::{FrameAddress, Language, LoadAddr, Memory, Register, Registers, Unwinder, Unwound};
+use std::cell::RefCell;
+
+/// A panic is not caught farther out than so many frames of Rust's library.
+const MOST_FRAMES: usize = 64;
+
+/// A thread at a stop.
+pub struct View<'a> {
+    pub registers: &'a RegisterSet,
+    pub modules: &'a Modules,
+    pub memory: &'a dyn Memory,
+    pub unwinder: &'a RefCell<Unwinder>,
+    pub filters: &'a StepFilters,
+    pub reaches: &'a RefCell<Reaches>,
+}
+
+/// Where an exception, a panic or a long jump takes the thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Landing {
+    /// The place.
+    pub target: Target,
+    /// The canonical address of its frame, where that is known.
+    pub cfa: Option<LoadAddr>,
+}
+
+impl View<'_> {
+    /// What to run to for `targets` and the place `out`; where calls are run through, also for
+    /// what may end them in another way.
+    pub fn run_to(
+        &self,
+        targets: &[LoadAddr],
+        out: Option<Target>,
+        calls: Option<Language>,
+    ) -> Verdict {
+        let anywhere = |addr: &LoadAddr| Target { addr: *addr, sp: 0 };
+        let mut all: Vec<Target> = targets.iter().map(anywhere).collect();
+        all.extend(out);
+        if let Some(language) = calls {
+            let modules = self.modules;
+            let mut escapes = vec![modules.catch_entries(), modules.long_jumps()];
+            if language == Language::Rust {
+                escapes.push(modules.panic_cleanups());
+            }
+            all.extend(escapes.into_iter().flatten().map(anywhere));
+        }
+        Verdict::RunTo(all)
+    }
+
+    /// One step up the stack from a frame.
+    pub fn unwind(&self, address: FrameAddress, registers: &Registers) -> Option<Unwound> {
+        let mut unwinder = self.unwinder.borrow_mut();
+        let unwound = unwinder.unwind(self.modules, self.memory, address, registers);
+        unwound.ok()
+    }
+
+    fn innermost(&self) -> (FrameAddress, Registers) {
+        let address = FrameAddress::Pc(self.registers.pc());
+        (address, self.registers.to_registers())
+    }
+
+    /// The canonical frame address of the thread's innermost frame.
+    pub fn cfa(&self) -> Option<LoadAddr> {
+        let (address, registers) = self.innermost();
+        Some(self.unwind(address, &registers)?.cfa)
+    }
+
+    /// Where the innermost frame returns to.
+    pub fn out(&self) -> Option<Target> {
+        let (address, registers) = self.innermost();
+        let unwound = self.unwind(address, &registers)?;
+        Some(Target {
+            addr: unwound.caller?.0.addr(),
+            sp: unwound.cfa.0,
+        })
+    }
+
+    /// Where the thread is about to be taken, if it is where exceptions are caught or long
+    /// jumps are made; `Some(None)`: that cannot be told.
+    pub fn escape(&self) -> Option<Option<Landing>> {
+        let pc = self.registers.pc();
+        if self.modules.catch_entries().contains(&pc) {
+            return Some(self.handler());
+        }
+        if self.modules.long_jumps().contains(&pc) {
+            return Some(self.long_jump());
+        }
+        if self.modules.known_panic_cleanups().contains(&pc) {
+            return Some(self.panic_caught());
+        }
+        None
+    }
+
+    /// The C++ handler that is beginning.
+    fn handler(&self) -> Option<Landing> {
+        let sp = self.registers.sp();
+        let back = self.memory.read_uint(LoadAddr(sp), 8).ok()?;
+        let (address, registers) = self.innermost();
+        let caller = self.unwind(address, &registers).and_then(|it| it.caller);
+        let frame = caller.and_then(|(address, registers)| self.unwind(address, &registers));
+        Some(Landing {
+            target: Target {
+                addr: LoadAddr(back),
+                sp: sp.wrapping_add(8),
+            },
+            cfa: frame.map(|frame| frame.cfa),
+        })
+    }
+
+    /// What the first argument of `longjmp` says: the stack pointer and the place are its words
+    /// 6 and 7 in the C libraries of Linux, which glibc (`PTR_MANGLE`) rotates and mixes with a
+    /// word of the thread's own.
+    fn long_jump(&self) -> Option<Landing> {
+        let buffer = self.registers.get(Register(5))?;
+        let word = |index: u64| {
+            let addr = LoadAddr(buffer.wrapping_add(index * 8));
+            self.memory.read_uint(addr, 8).ok()
+        };
+        let (sp, pc) = (word(6)?, word(7)?);
+        let fs = self.registers.get(dwarf::register::x86_64::FS_BASE)?;
+        let key = LoadAddr(fs.wrapping_add(0x30));
+        let key = self.memory.read_uint(key, 8).ok()?;
+        let clear = |word: u64| word.rotate_right(17) ^ key;
+        let is_code = |pc: u64| self.modules.at(LoadAddr(pc)).is_some();
+        let (sp, pc) = if is_code(clear(pc)) {
+            (clear(sp), clear(pc))
+        } else {
+            (sp, pc)
+        };
+        is_code(pc).then_some(Landing {
+            target: Target {
+                addr: LoadAddr(pc),
+                sp,
+            },
+            cfa: None,
+        })
+    }
+
+    /// Where Rust's `catch_unwind` was called that is about to return the panic.
+    fn panic_caught(&self) -> Option<Landing> {
+        let (mut address, mut registers) = self.innermost();
+        for _ in 0..MOST_FRAMES {
+            let unwound = self.unwind(address, &registers)?;
+            (address, registers) = unwound.caller?;
+            if Start::shown_at(self.modules, self.filters, address.lookup()).is_some() {
+                let frame = self.unwind(address, &registers);
+                return Some(Landing {
+                    target: Target {
+                        addr: address.addr(),
+                        sp: unwound.cfa.0,
+                    },
+                    cfa: frame.map(|frame| frame.cfa),
+                });
+            }
+        }
+        None
+    }
+}

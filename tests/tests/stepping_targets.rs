@@ -1,0 +1,124 @@
+//! What a step can be told to enter, what steps go through, and moving to another line.
+
+use serde_json::{Value, json};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
+
+/// The targets of the innermost frame's line.
+fn targets(client: &mut DapClient) -> Vec<(String, i64)> {
+    let frame = client.top_frame()["id"].clone();
+    let body = client.ask("stepInTargets", json!({"frameId": frame}));
+    let targets = body["targets"].as_array().expect("targets");
+    let target = |target: &Value| {
+        let label = target["label"].as_str().expect("a label").to_owned();
+        (label, target["id"].as_i64().expect("a number"))
+    };
+    targets.iter().map(target).collect()
+}
+
+fn labels(targets: &[(String, i64)]) -> Vec<&str> {
+    targets.iter().map(|(label, _)| label.as_str()).collect()
+}
+
+fn step_into(client: &mut DapClient, targets: &[(String, i64)], label: &str) {
+    let found = targets.iter().find(|(name, _)| name == label);
+    let (_, id) = found.unwrap_or_else(|| panic!("no {label} in {targets:?}"));
+    let thread = client.thread();
+    client.ask("stepIn", json!({"threadId": thread, "targetId": id}));
+    client.expect_stopped("step");
+}
+
+#[test]
+fn the_calls_of_a_line_can_be_chosen() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let Some(fixture) = Fixture::build("stepping/targets.cpp", Flags::new(compiler)) else {
+            continue;
+        };
+        let mut client = DapClient::stopped_at(&fixture, "nested");
+        let found = targets(&mut client);
+        let mut names = labels(&found);
+        assert_eq!(names.pop(), Some("both"), "called last: {found:?}");
+        // The order of the arguments is the compiler's.
+        names.sort_unstable();
+        assert_eq!(names, ["first", "second"]);
+        step_into(&mut client, &found, "both");
+        client.expect_line(&fixture, "both");
+        client.step_out();
+        client.expect_line(&fixture, "nested");
+        assert!(targets(&mut client).is_empty(), "all calls are made");
+        client.next();
+        client.expect_line(&fixture, "kinds");
+        let found = targets(&mut client);
+        // Nothing is known of printf.
+        assert_eq!(labels(&found), ["Square::area", "inlined"], "{compiler:?}");
+        step_into(&mut client, &found, "inlined");
+        client.expect_line(&fixture, "inlined");
+        assert_eq!(client.function_names()[..2], ["inlined", "main"]);
+        client.disconnect();
+    }
+}
+
+#[test]
+fn a_call_through_an_object_can_be_chosen() {
+    let fixture = Fixture::of("stepping/targets.cpp");
+    let mut client = DapClient::stopped_at(&fixture, "kinds");
+    let found = targets(&mut client);
+    step_into(&mut client, &found, "Square::area");
+    client.expect_line(&fixture, "area");
+    let frames = client.stack();
+    let outer = frames[1]["id"].clone();
+    let body = client.ask("stepInTargets", json!({"frameId": outer}));
+    assert_eq!(body["targets"], json!([]), "it is in the middle of a call");
+    let thread = client.thread();
+    let stale = found[0].1;
+    client.ask_wrongly("stepIn", json!({"threadId": thread, "targetId": stale}));
+    client.disconnect();
+}
+
+#[test]
+fn filters_can_be_switched_off_and_added_to() {
+    let fixture = Fixture::of("stepping/iterators.rs");
+    let mut client = DapClient::stopped_with(&fixture, "sum", json!({"stepFilters": false}));
+    client.step_in();
+    let path = client.top_frame()["source"]["path"].clone();
+    let path = path.as_str().expect("a path");
+    assert!(path.contains("/library/core/"), "{path}");
+    client.disconnect();
+
+    let fixture = Fixture::of("stepping/targets.cpp");
+    let own = json!({"stepFilters": ["*/stepping/*"]});
+    let mut client = DapClient::stopped_with(&fixture, "nested", own);
+    // Who is in code that is left out sees it.
+    client.step_in();
+    assert_ne!(client.function_names()[0], "main");
+    client.disconnect();
+}
+
+#[test]
+fn a_thread_can_be_moved_within_its_function() {
+    let fixture = Fixture::of("stepping/targets.cpp");
+    let mut client = DapClient::stopped_at(&fixture, "after");
+    let source = json!({"path": fixture.source});
+    let thread = client.thread();
+    let goto = |client: &mut DapClient, line: u64| {
+        let body = client.ask("gotoTargets", json!({"source": source, "line": line}));
+        body["targets"].as_array().expect("targets").clone()
+    };
+    let targets = goto(&mut client, fixture.line("end"));
+    assert_eq!(targets.len(), 1, "{targets:?}");
+    assert_eq!(targets[0]["line"], fixture.line("end"));
+    let id = targets[0]["id"].clone();
+    client.ask("goto", json!({"threadId": thread, "targetId": id}));
+    client.expect_stopped("goto");
+    client.expect_line(&fixture, "end");
+    assert_ne!(client.evaluate("sink"), "6", "nothing has run");
+    // Back again, to the line of the breakpoint: it is no hit.
+    let targets = goto(&mut client, fixture.line("after"));
+    let id = targets[0]["id"].clone();
+    client.ask("goto", json!({"threadId": thread, "targetId": id}));
+    client.expect_stopped("goto");
+    client.next();
+    client.expect_line(&fixture, "skipped");
+    assert_eq!(client.evaluate("sink"), "5");
+    assert!(goto(&mut client, fixture.line("first")).is_empty());
+    client.disconnect();
+}
