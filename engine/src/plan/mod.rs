@@ -6,6 +6,7 @@ mod callee;
 mod coroutine;
 mod filter;
 mod goto;
+mod place;
 mod region;
 mod start;
 mod step_instruction;

@@ -1,0 +1,116 @@
+//! Where in its function a step is done: what a person who has left the line looks at next.
+
+use super::start::inlined_at;
+use super::step_range::{Mode, StepRange};
+use super::view::View;
+use crate::stack::calls_beginning_at;
+use dwarf::{FileAddr, LineRow, LoadAddr};
+
+impl StepRange {
+    /// Whether an address is in our function.
+    pub(super) fn is_ours(&self, view: &View<'_>, addr: LoadAddr) -> bool {
+        let bias = self.start.bias;
+        view.modules.at(addr).is_some_and(|it| it.bias == bias)
+            && self.start.function.contains(bias.file(addr))
+    }
+
+    /// Whether the step is done where it comes to `addr` of our function; if so, how many
+    /// inlined calls that begin right there are not entered.
+    pub(super) fn place(&self, view: &View<'_>, addr: LoadAddr) -> Option<usize> {
+        let loaded = view.modules.at(addr)?;
+        let addr = loaded.bias.file(addr);
+        let row = loaded.module.row_at(addr)?;
+        let inlined = inlined_at(&self.start.function, addr);
+        let begins = row.range.start == addr;
+        let beginning = if begins || inlined.len() > self.start.inlined.len() {
+            calls_beginning_at(&loaded.module, addr)
+        } else {
+            0
+        };
+        if let Mode::IntoInlined(at, hidden) = self.mode
+            && loaded.bias.file(at) == addr
+        {
+            return Some(hidden.min(beginning));
+        }
+        if beginning > 0
+            && let Some(done) = self.before_inlined_calls(view, &row, &inlined, addr, beginning)
+        {
+            return done;
+        }
+        let outside = !inlined.starts_with(&self.start.inlined);
+        let deeper = !outside && inlined.len() > self.start.inlined.len();
+        let at_start = row.is_stmt && begins;
+        // Compiler-made code belongs to what surrounds it.
+        let line = row.location.as_ref()?;
+        // A future that is resumed goes to where it waited first.
+        let resumes = self.coroutine.is_some()
+            && self.entry_line(view) == Some(line.line)
+            && inlined.is_empty();
+        if resumes || self.is_filtered(view, line) {
+            return None;
+        }
+        let Some(start_line) = &self.start.line else {
+            // Stepping out of an inlined call.
+            return outside.then_some(0);
+        };
+        if deeper {
+            return (self.mode == Mode::Into && at_start).then_some(0);
+        }
+        if !outside && line.line == start_line.line && line.file == start_line.file {
+            return None;
+        }
+        (at_start || outside).then_some(0)
+    }
+
+    /// The line that the function begins at.
+    fn entry_line(&self, view: &View<'_>) -> Option<u32> {
+        let start = &self.start;
+        let loaded = view.modules.at(start.bias.load(start.function.entry))?;
+        let row = loaded.module.row_at(start.function.entry)?;
+        Some(row.location?.line)
+    }
+
+    pub(super) fn is_filtered(&self, view: &View<'_>, location: &dwarf::SourceLocation) -> bool {
+        self.filtered && view.filters.skips(&location.file)
+    }
+
+    /// At an address where `beginning` inlined calls begin: the person sees the line they are
+    /// called on. Gives what to leave out if the step ends here, `None` in it if it goes on;
+    /// nothing if that cannot be told.
+    fn before_inlined_calls(
+        &self,
+        view: &View<'_>,
+        row: &LineRow,
+        inlined: &[dwarf::DieRef],
+        addr: FileAddr,
+        beginning: usize,
+    ) -> Option<Option<usize>> {
+        let start = self.start.line.as_ref()?;
+        let outer = inlined.get(..inlined.len().checked_sub(beginning)?)?;
+        if !outer.starts_with(&self.start.inlined) {
+            return None;
+        }
+        let frames = self.start.function.frames_at(addr);
+        // Where a person is who sees the frame of this number.
+        let location = |level: usize| match level.checked_sub(1) {
+            Some(inner) => frames.get(inner)?.inlined?.call_site.as_ref(),
+            None => row.location.as_ref(),
+        };
+        let outermost = location(beginning)?;
+        let elsewhere = outermost.line != start.line || outermost.file != start.file;
+        let is_deeper = outer.len() > self.start.inlined.len();
+        if elsewhere
+            && !self.is_filtered(view, outermost)
+            && !(is_deeper && self.mode != Mode::Into)
+        {
+            return Some(Some(beginning));
+        }
+        if self.mode != Mode::Into {
+            return Some(None);
+        }
+        // `step in` enters the outermost one that there is something to see of.
+        let mut levels = (0..beginning).rev();
+        let shown = |level: &usize| location(*level).is_some_and(|it| !self.is_filtered(view, it));
+        Some(levels.find(shown))
+    }
+}
