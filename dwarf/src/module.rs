@@ -11,7 +11,7 @@ use crate::location::{FrameContext, Location};
 use crate::mapping::{self, FileIdentity};
 use crate::object::Image;
 use crate::search;
-use crate::source::{LineLocation, LineRow, SourceFile};
+use crate::source::{LineLocation, LineRow, SourceFile, SourceLocation};
 use crate::symbol::Symbol;
 use crate::symtab::{self, SymbolTable};
 use crate::types::{Member, Type, TypeId};
@@ -618,6 +618,16 @@ impl Module {
     /// The definition of a type that is only declared here; `id` itself if it is complete or nothing better is known.
     pub fn complete_type(&self, id: TypeId) -> TypeId {
         search::complete_type(self, id)
+    }
+
+    /// The class that the function at an address is a member of.
+    pub fn class_of_function(&self, addr: FileAddr) -> Option<TypeId> {
+        search::class_of_function(self, addr)
+    }
+
+    /// Where a type was declared.
+    pub fn declaration_of(&self, id: TypeId) -> Option<SourceLocation> {
+        search::declaration_of(self, id)
     }
 
     /// The enumeration of which `name` is an enumerator that needs no path (not of a C++

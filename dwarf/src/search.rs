@@ -40,6 +40,25 @@ pub(crate) fn function(module: &Module, info: &DebugInfo, die: DieRef) -> Option
         .clone()
 }
 
+/// The class that the function at an address is a member of.
+pub(crate) fn class_of_function(module: &Module, addr: FileAddr) -> Option<TypeId> {
+    let info = module.info()?;
+    let declared = info.root_origin(info.function_die_at(addr.0)?);
+    let parent = info.parent(declared)?;
+    let is_class = matches!(
+        info.entry(parent).ok()?.1.tag(),
+        gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type
+    );
+    is_class.then_some(TypeId(parent))
+}
+
+/// Where a type was declared.
+pub(crate) fn declaration_of(module: &Module, id: TypeId) -> Option<SourceLocation> {
+    let info = module.info()?;
+    let (unit, entry) = info.entry(id.0).ok()?;
+    info.declaration(unit, &entry)
+}
+
 /// Function symbols by readable name.
 pub(crate) fn function_symbols(module: &Module, name: &str) -> Vec<Symbol> {
     let query = NameQuery::new(name);

@@ -3,8 +3,23 @@
 use super::{DEPTH, template};
 use crate::value::Ty;
 use crate::value::scalar::{Float, Scalar, ScalarKind};
+use crate::value::types::DwarfTy;
 use dwarf::{CompositeKind, Language, TypeKind};
 use std::borrow::Cow;
+
+/// What a class without a name is called: where it is written tells which one it is.
+fn unnamed(ty: &DwarfTy, keyword: &str) -> String {
+    let what = match ty.composite() {
+        Some(composite) if composite.closure => "lambda",
+        _ => keyword,
+    };
+    let place = ty.module().declaration_of(ty.ty.id);
+    let place = place.as_ref().and_then(|place| {
+        let file = place.file.path.file_name()?;
+        Some(format!(" at {}:{}", file.to_string_lossy(), place.line))
+    });
+    format!("<{what}{}>", place.unwrap_or_default())
+}
 
 /// A type's name: a declaration without the declared (ISO C §6.7.7, type names).
 pub fn spell(ty: &Ty, language: Language) -> String {
@@ -34,6 +49,7 @@ fn declare(ty: &Ty, inner: String, language: Language, depth: usize) -> String {
             let named = |keyword: &str| {
                 let name = &*readable(&dwarf.ty.name, language);
                 match (name.is_empty(), language) {
+                    (true, Language::Cpp) => join(&unnamed(dwarf, keyword), &inner),
                     (true, _) => join(&format!("{keyword} {{...}}"), &inner),
                     (false, Language::C) if !name.starts_with(keyword) => {
                         join(&format!("{keyword} {name}"), &inner)

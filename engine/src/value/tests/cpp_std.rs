@@ -88,6 +88,10 @@ const ROWS: &[(&str, &str)] = &[
     ("zero", "\"a\\0b\""),
     ("view", "\"seen\""),
     ("view16", "u\"seen\""),
+    ("wide_view", "U\"seen wide\""),
+    ("view8", "\"seen\""),
+    ("view32", "U\"seen\""),
+    ("no_view", "\"\""),
     (
         "numbers",
         "{0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 75, ...} (100000)",
@@ -183,7 +187,11 @@ const OWNERS: &[(&str, &str)] = &[
     ("apart", "98 (use count 1)"),
     ("weak", "99 (use count 2, weak count 1)"),
     ("weak_gone", "expired"),
-    ("shared_point", "{x = 0, y = 0} (use count 1)"),
+    ("no_weak", "nullptr"),
+    ("shared_void", "~0x"),
+    ("shared_array", "~0x"),
+    ("freed", "4"),
+    ("shared_point", "{x = 0, y = 0} (use count 2)"),
     ("wrapper", "4"),
     ("pair", "{first = 1, second = \"p\"}"),
     ("tuple", "(1, \"t\", 2.5)"),
@@ -199,7 +207,19 @@ const OTHERS: &[(&str, &str)] = &[
     ("function", "~ <twice(int)>"),
     ("no_function", "nullptr"),
     ("function_sum", "{add = 3} (Sum)"),
-    ("function_lambda", "~<"),
+    ("function_lambda", "~{c = 9} (lambda at fixture_std.cpp:"),
+    (
+        "function_owner",
+        "~{owned = 41 (use count 1)} (lambda at fixture_std.cpp:",
+    ),
+    (
+        "function_text",
+        "~{text = \"kept on the heap as it is too long\"} (lambda at ",
+    ),
+    // Of a lambda that nobody calls clang tells no more than of other classes without a name.
+    ("function_empty", "~ at fixture_std.cpp:"),
+    ("any_lambda", "~ at fixture_std.cpp:"),
+    ("any_unseen", "{sees = 2} ((anonymous namespace)::Unseen)"),
     ("ms", "1500ms"),
     ("s", "3s"),
     ("ns", "5ns"),
@@ -244,6 +264,21 @@ const ITERATORS: &[(&str, &str)] = &[
     ("table_at", "{first = \"k\", second = 11}"),
     ("deque_at", "3"),
     ("forward_at", "97 'a'"),
+    ("vector_const", "20"),
+    ("no_vector_at", "nullptr"),
+    ("backwards", "499995"),
+    ("bit_at", "true"),
+    ("no_bit_at", "nullptr"),
+    ("bit_const", "true"),
+    ("text_at", "109 'm'"),
+    ("span_at", "15"),
+    ("list_const", "2"),
+    ("map_const", "{first = 2, second = \"two\"}"),
+    ("multiset_at", "1"),
+    ("table_const", "{first = \"k\", second = 11}"),
+    ("hash_set_at", "5"),
+    ("no_hash_set_at", "nullptr"),
+    ("deque_const", "3"),
 ];
 
 fn opened(program: &mut Program) {
@@ -261,6 +296,8 @@ fn opened(program: &mut Program) {
         program.opened("lambda_pointer"),
         ["captured = 5", "by_reference = 4"]
     );
+    let lambda = program.type_of("lambda_pointer");
+    assert!(lambda.contains(" at fixture_std.cpp:"), "{lambda}");
     assert!(program.opened("opt").is_empty());
     assert!(program.opened("no_unique").is_empty());
 }

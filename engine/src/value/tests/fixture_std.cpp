@@ -84,11 +84,18 @@ std::complex<double> complex(1.5, -2); std::complex<float> complex_float(1, 2);
 std::atomic<int> atomic{6}; std::atomic<bool> atomic_flag{true}; std::atomic<Point *> atomic_pointer{nullptr};
 std::reference_wrapper<int> wrapper = closed;
 std::function<int(int)> function = twice, no_function, function_sum = Sum{3}; int captured = 9; std::function<int(int)> function_lambda = [c = captured](int x) { return x + c; };
+std::function<int()> function_owner = [owned = std::make_shared<int>(41)] { return *owned + 1; }, function_text = [text = std::string("kept on the heap as it is too long")] { return (int)text.size(); }, function_empty = [] { return 1; };
+std::any any_lambda = [inside = 6] { return inside; };
+namespace { struct Unseen { int sees = 2; }; } std::any any_unseen = Unseen{};
+std::weak_ptr<int> no_weak; std::shared_ptr<void> shared_void = shared_point; std::shared_ptr<int[]> shared_array(new int[2]{1, 2}); std::unique_ptr<int, void (*)(int *)> freed(&closed, [](int *) {});
+std::wstring_view wide_view = L"seen wide"; std::u8string_view view8 = u8"seen"; std::u32string_view view32 = U"seen"; std::string_view no_view;
 auto lambda = [captured = 5, &by_reference = closed](int x) { return x + captured + by_reference; }; [[gnu::used]] auto *lambda_pointer = &lambda;
 std::chrono::milliseconds ms = 1500ms; std::chrono::seconds s = 3s; std::chrono::nanoseconds ns = 5ns; std::chrono::minutes min = 2min; std::chrono::hours h = 4h; std::chrono::microseconds us = 7us; std::chrono::duration<double> fractional(0.25);
 std::chrono::duration<int, std::ratio<1, 30>> frames(3); std::chrono::time_point<std::chrono::system_clock, std::chrono::seconds> time_point{1700000000s}; std::chrono::steady_clock::time_point steady{1500ns};
 std::filesystem::path path = "/usr/lib/x"; std::exception_ptr error, no_error; Broken unbroken{0}; std::runtime_error runtime("it broke");
 std::vector<int>::iterator vector_at; std::list<int>::iterator list_at, list_end; std::map<int, std::string>::iterator map_at; std::set<std::string>::iterator set_at; std::unordered_map<std::string, int>::iterator table_at; std::deque<int>::iterator deque_at; std::forward_list<char>::iterator forward_at;
+std::vector<int>::const_iterator vector_const, no_vector_at; std::vector<int>::reverse_iterator backwards; std::vector<bool>::iterator bit_at, no_bit_at; std::vector<bool>::const_iterator bit_const; std::string::iterator text_at; std::span<int>::iterator span_at;
+std::list<int>::const_iterator list_const; std::map<int, std::string>::const_iterator map_const; std::multiset<int>::const_iterator multiset_at; std::unordered_map<std::string, int>::const_iterator table_const; std::unordered_set<int>::iterator hash_set_at, no_hash_set_at; std::deque<int>::const_iterator deque_const;
 std::vector<Point> points{{1, 2}, {3, 4}}; Side side = Side::Right;
 void stop() {
   std::puts("ready"); std::fflush(stdout); std::getchar();
@@ -107,6 +114,8 @@ int main() {
   tree = build(4, 1); weak_gone = std::make_shared<int>(1);
   try { throw Broken{8}; } catch (...) { error = std::current_exception(); }
   vector_at = numbers.begin() + 3; list_at = ++list.begin(); list_end = list.end(); map_at = map.begin(); set_at = set.begin(); table_at = table.begin(); deque_at = deque.begin() + 1; forward_at = forward.begin();
+  vector_const = vector_at + 1; backwards = numbers.rbegin(); bit_at = bits.begin() + 2; bit_const = many_bits.begin() + 3; text_at = small.begin() + 1; span_at = span.begin() + 1;
+  list_const = list_at; map_const = ++map.begin(); multiset_at = multiset.begin(); table_const = table_at; hash_set_at = hash_set.begin(); deque_const = deque_at;
   stop();
   return function(1) + twice(2) + (int)side;
 }

@@ -2,9 +2,9 @@
 
 use super::first;
 use crate::error::Error;
-use crate::language::template::split_arguments;
-use crate::value::{Place, Shape, Value, members};
-use crate::visualize::standard::{self, Ask, callable, either};
+use crate::value::{Place, Shape, Ty, Value, members};
+use crate::visualize::standard::callable::{self, Held};
+use crate::visualize::standard::{self, Ask, either};
 use crate::visualize::{View, need, word};
 
 pub fn optional(ask: &Ask<'_>) -> Result<View, Error> {
@@ -76,26 +76,21 @@ pub fn any(ask: &Ask<'_>) -> Result<View, Error> {
     let Some(code) = standard::code_at(ask.target, &handler)? else {
         return Ok(View::Plain("empty".into()));
     };
-    let name = callable::function_name(ask.target, code)?;
+    let held = |class| Held::by_code(ask.target, code, class, 0);
     let storage = either(ask.target, ask.value, &["__s_", "__s"])?;
-    let (held, place) = match callable::arguments_of(&name, "_SmallHandler") {
-        Some(held) => (
-            held,
-            either(ask.target, &storage, &["__buf_", "__buf"])?.place,
-        ),
-        None => {
-            let held = callable::arguments_of(&name, "_LargeHandler");
-            let pointer = either(ask.target, &storage, &["__ptr_", "__ptr"])?;
-            (
-                held.ok_or_else(callable::unknown)?,
-                ask.pointee(&pointer)?.place,
-            )
-        }
-    };
-    Ok(callable::of_type_named(ask.target, &held, place))
+    if let Some(inside) = held("_SmallHandler") {
+        let buffer = either(ask.target, &storage, &["__buf_", "__buf"])?;
+        return Ok(inside.at(buffer.place));
+    }
+    let outside = held("_LargeHandler").ok_or_else(callable::unknown)?;
+    let pointer = either(ask.target, &storage, &["__ptr_", "__ptr"])?;
+    Ok(outside.at(ask.pointee(&pointer)?.place))
 }
 
-/// The target is behind a base with virtual functions, whose vtable names its type.
+/// The functions of `__func` up to `operator()`, as its vtable has them.
+const FUNCTIONS: u64 = 7;
+
+/// The target is behind a base with virtual functions, whose class names its type.
 pub fn function(ask: &Ask<'_>) -> Result<View, Error> {
     let target = ask.target;
     let erased = ask.need(&["__f_"])?;
@@ -104,26 +99,17 @@ pub fn function(ask: &Ask<'_>) -> Result<View, Error> {
         return Ok(View::Plain("nullptr".into()));
     }
     let base = ask.pointee(&pointer)?;
-    let held = callable::vtable_of(target, &base).ok_or_else(callable::unknown)?;
-    let held = callable::arguments_of(&held, "__func").ok_or_else(callable::unknown)?;
-    let held = split_arguments(&held)
-        .first()
-        .copied()
-        .unwrap_or_default()
-        .to_owned();
+    let held = Held::by_vtable(target, &base, "__func", FUNCTIONS);
+    let held = held.ok_or_else(callable::unknown)?;
     // It follows what all of them have: the pointer to the vtable.
-    let behind = base.ty.size().ok_or_else(callable::unknown)?;
-    let place = base.place.offset(behind);
-    if callable::is_function_pointer(&held) {
-        let code = Value::new(crate::value::Ty::Function("code".into()).pointer(), place);
+    let vptr = base.ty.size().ok_or_else(callable::unknown)?;
+    let place = base.place.offset(vptr.next_multiple_of(held.alignment()));
+    if held.is_code() {
+        let code = Value::new(Ty::Function("code".into()).pointer(), place);
         return Ok(View::Pointee(code));
     }
-    Ok(callable::of_type_named(
-        target,
-        &held,
-        match place {
-            Place::Memory(addr, _) => Place::Memory(addr, None),
-            other => other,
-        },
-    ))
+    Ok(held.at(match place {
+        Place::Memory(addr, _) => Place::Memory(addr, None),
+        other => other,
+    }))
 }

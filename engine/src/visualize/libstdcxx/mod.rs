@@ -51,6 +51,9 @@ classes! {
     // libc++ has this one in no namespace of its own either.
     ["__exception_ptr::exception_ptr", "exception_ptr"] => standard::exception,
     ["__normal_iterator"] => iterators::contiguous,
+    ["reverse_iterator"] => standard::iterators::reverse,
+    ["_Bit_iterator", "_Bit_const_iterator"] => standard::iterators::bit,
+    ["_Bit_reference"] => standard::iterators::bit_reference,
     ["_Deque_iterator"] => iterators::deque,
     ["_List_iterator", "_List_const_iterator"] => iterators::list,
     ["_Fwd_list_iterator", "_Fwd_list_const_iterator"] => iterators::forward_list,

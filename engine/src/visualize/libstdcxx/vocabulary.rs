@@ -2,7 +2,8 @@
 
 use crate::error::Error;
 use crate::value::{Shape, Target, Value, members};
-use crate::visualize::standard::{self, Ask, callable};
+use crate::visualize::standard::callable::{self, Held};
+use crate::visualize::standard::{self, Ask};
 use crate::visualize::{View, need, word};
 
 pub fn optional(ask: &Ask<'_>) -> Result<View, Error> {
@@ -125,20 +126,14 @@ pub fn any(ask: &Ask<'_>) -> Result<View, Error> {
     let Some(code) = standard::code_at(ask.target, &manager)? else {
         return Ok(View::Plain("empty".into()));
     };
-    let name = callable::function_name(ask.target, code)?;
-    let inside = ask.need(&["_M_storage", "_M_buffer"])?;
-    let (held, place) = match callable::arguments_of(&name, "_Manager_internal") {
-        Some(held) => (held, inside.place),
-        None => {
-            let held = callable::arguments_of(&name, "_Manager_external");
-            let pointer = ask.need(&["_M_storage", "_M_ptr"])?;
-            (
-                held.ok_or_else(callable::unknown)?,
-                ask.pointee(&pointer)?.place,
-            )
-        }
-    };
-    Ok(callable::of_type_named(ask.target, &held, place))
+    let held = |class| Held::by_code(ask.target, code, class, 0);
+    if let Some(inside) = held("_Manager_internal") {
+        let place = ask.need(&["_M_storage", "_M_buffer"])?.place;
+        return Ok(inside.at(place));
+    }
+    let outside = held("_Manager_external").ok_or_else(callable::unknown)?;
+    let pointer = ask.need(&["_M_storage", "_M_ptr"])?;
+    Ok(outside.at(ask.pointee(&pointer)?.place))
 }
 
 pub fn function(ask: &Ask<'_>) -> Result<View, Error> {
@@ -150,25 +145,27 @@ pub fn function(ask: &Ask<'_>) -> Result<View, Error> {
     let Some(code) = standard::code_at(ask.target, &invoker)? else {
         return Ok(View::Plain("nullptr".into()));
     };
-    let name = callable::function_name(ask.target, code)?;
-    let held = callable::arguments_of(&name, "_Function_handler").ok_or_else(callable::unknown)?;
-    let held = callable::last_argument(&held);
-    let data = ask.need(&["_M_functor"])?;
-    if callable::is_function_pointer(held) {
+    let class = "_Function_handler";
+    let held = Held::by_code(ask.target, code, class, 1).ok_or_else(callable::unknown)?;
+    if held.is_code() {
         let pointer = ask.need(&["_M_functor", "_M_unused", "_M_function_pointer"])?;
         return Ok(View::Pointee(pointer));
     }
-    // What is small lies in the object, the rest where it points to.
-    let view = callable::of_type_named(ask.target, held, data.place.clone());
-    if let View::Noted(value, note) = &view
-        && value.ty.size() > data.ty.size()
-    {
-        let pointer = ask.need(&["_M_functor", "_M_unused", "_M_object"])?;
-        let place = ask.pointee(&pointer)?.place;
-        return Ok(View::Noted(
-            Value::new(value.ty.clone(), place),
-            note.clone(),
-        ));
+    // What is small and may be copied byte by byte lies in the object, the rest where it points
+    // to.
+    let data = ask.need(&["_M_functor"])?;
+    let says = callable::class_of(ask.target, code, class).and_then(|class| {
+        let handler = Value::new(class, data.place.clone());
+        let inside = need(ask.target, &handler, &["__stored_locally"]).ok()?;
+        word(ask.target, &inside).ok()
+    });
+    let inside = match says {
+        Some(inside) => inside != 0,
+        None => held.size() <= data.ty.size(),
+    };
+    if inside {
+        return Ok(held.at(data.place));
     }
-    Ok(view)
+    let pointer = ask.need(&["_M_functor", "_M_unused", "_M_object"])?;
+    Ok(held.at(ask.pointee(&pointer)?.place))
 }

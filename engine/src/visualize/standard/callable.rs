@@ -5,6 +5,7 @@ use crate::language::c;
 use crate::language::template::{closing, readable, split_arguments};
 use crate::value::{Place, Shape, Target, Ty, Value, members};
 use crate::visualize::View;
+use crate::visualize::standard::{alignment, argument};
 use dwarf::{LoadAddr, LoadBias, Module};
 use std::sync::Arc;
 
@@ -23,11 +24,6 @@ pub fn unknown() -> Error {
     Error::Unsupported("its type is not known".into())
 }
 
-/// The readable name of the function at an address.
-pub fn function_name(target: &dyn Target, addr: LoadAddr) -> Result<String, Error> {
-    exact_symbol(target, addr).ok_or_else(unknown)
-}
-
 /// The readable name of the symbol that begins at an address.
 fn exact_symbol(target: &dyn Target, addr: LoadAddr) -> Option<String> {
     let (module, bias) = target.module_at(addr)?;
@@ -37,7 +33,7 @@ fn exact_symbol(target: &dyn Target, addr: LoadAddr) -> Option<String> {
 }
 
 /// `int` of `std::any::_Manager_internal<int>::_S_manage(…)` and `_Manager_internal`.
-pub fn arguments_of(name: &str, class: &str) -> Option<String> {
+fn arguments_of(name: &str, class: &str) -> Option<String> {
     let class = format!("{class}<");
     let at = name.find(&class)?;
     let rest = &name[at + class.len()..];
@@ -45,25 +41,105 @@ pub fn arguments_of(name: &str, class: &str) -> Option<String> {
     Some(rest[..end].trim().to_owned())
 }
 
-/// The last of several arguments.
-pub fn last_argument(list: &str) -> &str {
-    split_arguments(list).last().copied().unwrap_or(list)
+/// A type that a class template was made with, of which code is a member.
+pub struct Held {
+    ty: Option<Ty>,
+    name: String,
 }
 
-/// Whether a name is that of a pointer to a function.
-pub fn is_function_pointer(name: &str) -> bool {
-    name.contains("(*)(")
-}
-
-/// What lies at a place, by the name of its type; only the name where that is not known.
-pub fn of_type_named(target: &dyn Target, name: &str, place: Place) -> View {
-    match type_named(target, name) {
-        Some(ty) => {
-            let note = ty.name();
-            View::Noted(Value::new(ty, place), note)
+impl Held {
+    /// The argument of the class of the function at an address, as its debug info tells, else by
+    /// the function's symbol.
+    pub fn by_code(target: &dyn Target, code: LoadAddr, class: &str, index: usize) -> Option<Held> {
+        if let Some(ty) = class_of(target, code, class).and_then(|it| argument(&it, index).ok()) {
+            return Some(Held::of(ty));
         }
-        None => View::Plain(format!("<{}>", readable(name))),
+        Held::by_name(target, &exact_symbol(target, code)?, class, index)
     }
+
+    /// The same by the functions in a vtable, else by the vtable's symbol. No more than
+    /// `functions` of them are looked at: what follows is another class's.
+    pub fn by_vtable(
+        target: &dyn Target,
+        object: &Value,
+        class: &str,
+        functions: u64,
+    ) -> Option<Held> {
+        let vtable = LoadAddr(word_at(target, object.address()?)?);
+        let of = (0..functions).find_map(|entry| {
+            let code = word_at(target, vtable + entry * 8)?;
+            class_of(target, LoadAddr(code), class)
+        });
+        if let Some(ty) = of.and_then(|it| argument(&it, 0).ok()) {
+            return Some(Held::of(ty));
+        }
+        Held::by_name(target, &vtable_of(target, object)?, class, 0)
+    }
+
+    fn of(ty: Ty) -> Held {
+        Held {
+            name: ty.name(),
+            ty: Some(ty),
+        }
+    }
+
+    fn by_name(target: &dyn Target, name: &str, class: &str, index: usize) -> Option<Held> {
+        let list = arguments_of(name, class)?;
+        Some(Held::named(target, split_arguments(&list).get(index)?))
+    }
+
+    fn named(target: &dyn Target, name: &str) -> Held {
+        match type_named(target, name) {
+            Some(ty) => Held::of(ty),
+            None => Held {
+                ty: None,
+                name: name.to_owned(),
+            },
+        }
+    }
+
+    /// Whether it is a pointer to a function.
+    pub fn is_code(&self) -> bool {
+        match self.ty.as_ref().map(Ty::shape) {
+            Some(Shape::Pointer(of, _)) => matches!(of.shape(), Shape::Function),
+            _ => self.name.contains("(*)("),
+        }
+    }
+
+    /// Its size in bytes, if known.
+    pub fn size(&self) -> Option<u64> {
+        self.ty.as_ref().and_then(Ty::size)
+    }
+
+    /// The address that values of it begin at multiples of.
+    pub fn alignment(&self) -> u64 {
+        self.ty.as_ref().map_or(1, alignment)
+    }
+
+    /// What lies at a place; only the type's name where no more is known of it.
+    pub fn at(self, place: Place) -> View {
+        match self.ty {
+            Some(ty) => {
+                // The note has brackets of its own.
+                let name = self.name.strip_prefix('<');
+                let note = name
+                    .and_then(|it| it.strip_suffix('>'))
+                    .unwrap_or(&self.name);
+                View::Noted(Value::new(ty, place), note.to_owned())
+            }
+            None => View::Plain(format!("<{}>", readable(&self.name))),
+        }
+    }
+}
+
+/// The class of this name that the function at an address is a member of.
+pub fn class_of(target: &dyn Target, code: LoadAddr, class: &str) -> Option<Ty> {
+    let (module, bias) = target.module_at(code)?;
+    let id = module.class_of_function(bias.file(code))?;
+    let Ty::Dwarf(ty) = Ty::dwarf(&module, bias, id) else {
+        return None;
+    };
+    (members::last_component(&ty.ty.name) == class).then_some(Ty::Dwarf(ty))
 }
 
 /// A class or built-in type by the name that a symbol has for it.
@@ -194,5 +270,5 @@ pub fn thrown(target: &dyn Target, pointer: &Value) -> Result<View, Error> {
         .and_then(|info| exact_symbol(target, LoadAddr(info)))
         .ok_or_else(unknown)?;
     let class = described(&symbol, "typeinfo").ok_or_else(unknown)?;
-    Ok(of_type_named(target, class, Place::Memory(at, None)))
+    Ok(Held::named(target, class).at(Place::Memory(at, None)))
 }

@@ -2,6 +2,7 @@
 //! and the views that differ in nothing but member names.
 
 pub mod callable;
+pub mod iterators;
 pub mod owners;
 pub mod time;
 pub mod walks;

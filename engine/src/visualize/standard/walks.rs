@@ -238,6 +238,20 @@ pub struct BitRow {
     pub skip: u64,
 }
 
+impl BitRow {
+    /// A bit, from the first byte's lowest on.
+    pub fn bit(&self, nth: u64) -> Value {
+        let ty = Ty::Builtin(Scalar::new(ScalarKind::Bool, 1), "bool");
+        let at = LoadAddr(self.at.0.wrapping_add(nth / 8));
+        let mut value = Value::new(ty, Place::Memory(at, None));
+        value.bits = Some(Bits {
+            offset: (nth % 8) as u8,
+            size: 1,
+        });
+        value
+    }
+}
+
 impl Walk for BitRow {
     fn walk(
         &self,
@@ -247,12 +261,7 @@ impl Walk for BitRow {
     ) -> Result<(), Error> {
         let mut bit = self.skip.saturating_add(start);
         loop {
-            let ty = Ty::Builtin(Scalar::new(ScalarKind::Bool, 1), "bool");
-            let mut value = Value::new(ty, Place::Memory(self.at + bit / 8, None));
-            value.bits = Some(Bits {
-                offset: (bit % 8) as u8,
-                size: 1,
-            });
+            let value = self.bit(bit);
             if visit(Item { key: None, value }).is_break() || bit == u64::MAX {
                 return Ok(());
             }
