@@ -27,6 +27,8 @@ pub struct Client {
     pub variable_paging: bool,
     /// It can run programs in a terminal.
     pub run_in_terminal: bool,
+    /// It can begin further sessions.
+    pub start_debugging: bool,
     /// It asks again for what it is told is stale.
     pub invalidated: bool,
     /// It can ask for memory by reference.
@@ -46,6 +48,7 @@ impl Default for Client {
             variable_type: false,
             variable_paging: false,
             run_in_terminal: false,
+            start_debugging: false,
             invalidated: false,
             memory_references: false,
             memory_events: false,

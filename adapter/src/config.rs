@@ -1,5 +1,6 @@
 //! Launch and attach settings: what a `launch.json` may say.
 
+use crate::children::{Following, Words, following};
 use crate::core_file::CorePlan;
 use crate::protocol::{RawSettings, read_arguments};
 use crate::source_map::SourceMap;
@@ -34,6 +35,12 @@ pub struct LaunchSettings {
     pub terminate_debuggee: Option<bool>,
     /// How long the program may take to end when it is asked to, in seconds.
     terminate_timeout: Option<f64>,
+    /// Which processes that the program makes are followed.
+    follow_fork: Option<String>,
+    /// What such a process has to run.
+    follow_fork_programs: Words,
+    /// How long one is held for a session of its own, in seconds.
+    follow_fork_timeout: Option<f64>,
     /// Run without breakpoints.
     pub no_debug: bool,
     /// Where names are kept between sessions.
@@ -62,6 +69,15 @@ pub struct AttachSettings {
     pub wait_for: bool,
     #[serde(alias = "corefile", alias = "core", alias = "coreDumpPath")]
     core_file: Option<PathBuf>,
+    /// Where the session of its parent hands the process over.
+    #[serde(rename = "__handover")]
+    pub handover: Option<PathBuf>,
+    /// Which processes that the program makes are followed.
+    follow_fork: Option<String>,
+    /// What such a process has to run.
+    follow_fork_programs: Words,
+    /// How long one is held for a session of its own, in seconds.
+    follow_fork_timeout: Option<f64>,
     source_map: PathPairs,
     /// Leave the program stopped.
     pub stop_on_entry: bool,
@@ -323,6 +339,9 @@ impl LaunchSettings {
         "disableASLR",
         "terminateDebuggee",
         "terminateTimeout",
+        "followFork",
+        "followForkPrograms",
+        "followForkTimeout",
         "noDebug",
         "symbolCache",
         "callTimeout",
@@ -506,6 +525,15 @@ impl LaunchSettings {
     pub fn step_filters(&self) -> Result<engine::StepFilters, String> {
         self.step_filters.build()
     }
+
+    /// What becomes of processes that it makes.
+    ///
+    /// # Errors
+    /// A word that nobody knows; the text names the key.
+    pub fn following(&self) -> Result<Following, String> {
+        let follow = self.follow_fork.as_deref();
+        following(follow, &self.follow_fork_programs, self.follow_fork_timeout)
+    }
 }
 
 impl AttachSettings {
@@ -525,6 +553,15 @@ impl AttachSettings {
     /// Patterns that are too long or too many.
     pub fn step_filters(&self) -> Result<engine::StepFilters, String> {
         self.step_filters.build()
+    }
+
+    /// What becomes of processes that it makes.
+    ///
+    /// # Errors
+    /// A word that nobody knows; the text names the key.
+    pub fn following(&self) -> Result<Following, String> {
+        let follow = self.follow_fork.as_deref();
+        following(follow, &self.follow_fork_programs, self.follow_fork_timeout)
     }
 
     /// The keys it has.
@@ -547,6 +584,9 @@ impl AttachSettings {
         "stepFilters",
         "terminateDebuggee",
         "terminateTimeout",
+        "followFork",
+        "followForkPrograms",
+        "followForkTimeout",
     ];
 
     /// The process, or what it has left.
@@ -695,6 +735,7 @@ mod tests {
             ("console", json!("window")),
             ("sourceMap", json!("x")),
             ("stdio", json!(5)),
+            ("followForkPrograms", json!(5)),
         ] {
             let mut all = json!({"program": "p"});
             all[key] = value;

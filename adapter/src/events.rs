@@ -1,5 +1,6 @@
 //! What the debuggee did, told to the client: the one place where engine events become DAP's.
 
+use crate::children;
 use crate::debuginfod::Debuginfod;
 use crate::protocol::{
     Breakpoint, BreakpointEventBody, ContinuedEventBody, ExitedEventBody, Module, ModuleEventBody,
@@ -49,6 +50,14 @@ pub fn on_event(session: &mut Session, event: Event) {
         Event::Output { stream, bytes } => output(session, stream, &bytes),
         Event::Log { text, .. } | Event::Note(text) => session.console(&text),
         Event::Stopped(stop) => stopped(session, stop),
+        Event::ChildHeld { pid, program } => children::held(session, pid, &program),
+        Event::Followed { parent } => {
+            session.console(&format!(
+                "Process {parent} runs on without us; from now on its child is debugged\n"
+            ));
+            session.handles.clear();
+            process(session);
+        }
         Event::Exec => {
             session.handles.clear();
             process(session);

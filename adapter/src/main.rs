@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod children;
 mod client;
 mod codec;
 mod config;
@@ -11,6 +12,7 @@ mod demo;
 mod error;
 mod events;
 mod handles;
+mod handover;
 mod progress;
 mod protocol;
 mod requests;

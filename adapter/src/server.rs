@@ -4,11 +4,13 @@
 use crate::codec::{Codec, FrameError};
 use crate::core_file;
 use crate::debuginfod;
+use crate::handover;
 use crate::protocol::{Incoming, Malformed, Outgoing, Request, Response, read_message};
 use crate::session::{Session, SessionError};
 use crate::stdio::{self, Flags};
 use crate::terminal;
 use engine::{Debugger, Waker};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -41,6 +43,10 @@ pub enum Inbound {
     Terminal(terminal::Report),
     /// The folder of Rust's own sources, if there is one.
     RustSources(Option<PathBuf>),
+    /// News of a child that is to have a session of its own.
+    Child(handover::Report),
+    /// The child that we are to attach to.
+    Given(handover::Given),
     /// What became of fetching debug info.
     DebugFile(debuginfod::Report),
     /// A core file is unpacked, or cannot be.
@@ -78,6 +84,8 @@ const BACKLOG: usize = 16 << 20;
 pub struct Outbox {
     queue: UnboundedSender<String>,
     queued: Arc<Queued>,
+    /// Messages so far: the writer numbers them in their order.
+    sent: Cell<u64>,
 }
 
 /// What waits on the way in and on the way out.
@@ -125,15 +133,20 @@ impl Drop for Weight {
 }
 
 impl Outbox {
-    /// Queues a message.
-    pub fn send(&self, message: &Outgoing<'_>) {
+    /// Queues a message; gives the number it will have.
+    pub fn send(&self, message: &Outgoing<'_>) -> Option<u64> {
         match serde_json::to_string(message) {
             Ok(json) => {
+                self.sent.set(self.sent.get() + 1);
                 self.queued.bytes.fetch_add(json.len(), Ordering::Relaxed);
                 // Fails only when the client is gone, of which the reader tells.
                 let _ = self.queue.send(json);
+                Some(self.sent.get())
             }
-            Err(error) => tracing::error!(%error, "a message cannot be written"),
+            Err(error) => {
+                tracing::error!(%error, "a message cannot be written");
+                None
+            }
         }
     }
 
@@ -165,6 +178,7 @@ where
     let outbox = Outbox {
         queue,
         queued: Arc::clone(&queued),
+        sent: Cell::new(0),
     };
     let (done, flushed) = mpsc::channel();
     let (reader_inbox, io_waker) = (inbox.clone(), waker);

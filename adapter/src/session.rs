@@ -1,6 +1,7 @@
 //! One client and one debuggee. The session's thread owns everything that changes, carries out
 //! requests in their order, and sleeps in one place, `Debugger::wait`.
 
+use crate::children::{self, Children};
 use crate::client::Client;
 use crate::codec::FrameError;
 use crate::core_file;
@@ -62,6 +63,8 @@ pub struct Session {
     pub told: Told,
     /// Long work that the client was told of.
     pub progress: Progress,
+    /// Processes that are to have sessions of their own.
+    pub children: Children,
     /// Debug info that is to come from servers.
     pub debuginfod: Debuginfod,
     /// A request has changed a variable: others may show the same memory.
@@ -89,6 +92,7 @@ impl Session {
             startup: Startup::default(),
             told: Told::default(),
             progress: Progress::default(),
+            children: Children::default(),
             debuginfod: Debuginfod::default(),
             variables_changed: false,
             inbox,
@@ -161,9 +165,14 @@ impl Session {
             // Its weight is kept with it: who sends more than fits has to wait.
             Inbound::Request(..) if self.is_held(&inbound) => self.held.push_back(inbound),
             Inbound::Request(request, flag, _weight) => self.request(request, flag),
-            Inbound::Response(response) => startup::on_response(self, &response),
+            Inbound::Response(response) => {
+                startup::on_response(self, &response);
+                children::on_response(self, &response);
+            }
             Inbound::Terminal(report) => startup::on_report(self, report),
             Inbound::RustSources(folder) => self.found_rust(folder),
+            Inbound::Child(report) => children::on_report(self, report),
+            Inbound::Given(given) => children::on_given(self, given),
             Inbound::DebugFile(report) => debuginfod::on_report(self, report),
             Inbound::Core(report) => core_file::on_report(self, report),
             Inbound::Malformed(malformed, _weight) => self.malformed(malformed),
@@ -333,16 +342,19 @@ impl Session {
     /// Sends an event; `()` is no body.
     pub fn event(&self, event: &'static str, body: &impl Serialize) {
         match body_of(body) {
-            Ok(body) => self.outbox.send(&Outgoing::Event { event, body }),
+            Ok(body) => drop(self.outbox.send(&Outgoing::Event { event, body })),
             Err(error) => tracing::error!(event, %error, "an event cannot be written"),
         }
     }
 
-    /// Asks the client for something.
-    pub fn ask(&self, command: &'static str, arguments: &impl Serialize) {
+    /// Asks the client for something; gives the number that its answer will name.
+    pub fn ask(&self, command: &'static str, arguments: &impl Serialize) -> Option<u64> {
         match body_of(arguments) {
             Ok(arguments) => self.outbox.send(&Outgoing::Request { command, arguments }),
-            Err(error) => tracing::error!(command, %error, "a request cannot be written"),
+            Err(error) => {
+                tracing::error!(command, %error, "a request cannot be written");
+                None
+            }
         }
     }
 
@@ -354,6 +366,7 @@ impl Session {
             self.respond(request.seq, &request.command, Err(RequestError::Cancelled));
         }
         self.debuginfod = Debuginfod::default();
+        self.children = Children::default();
         if terminate {
             self.debugger.kill();
         } else {

@@ -41,6 +41,8 @@ pub struct Startup {
     /// When a program that was asked to end is killed; counts while it runs.
     kill_at: Option<Instant>,
     attached: bool,
+    /// The process comes from one that another session launched.
+    parent_launched: bool,
     initialized_sent: bool,
     answer: Option<(i64, &'static str)>,
     last_heard: Option<Instant>,
@@ -109,7 +111,21 @@ impl Startup {
 
     /// Whether the debuggee ends with the session.
     pub fn ends_with_us(&self) -> bool {
-        self.terminate_debuggee.unwrap_or(!self.attached)
+        let launched = !self.attached || self.parent_launched;
+        self.terminate_debuggee.unwrap_or(launched)
+    }
+
+    /// Whether the process to attach to has still to come.
+    pub fn is_awaiting(&self) -> bool {
+        matches!(self.stage, Stage::Awaited)
+    }
+
+    /// The process is held that the session of its parent has handed over.
+    pub fn held_for_parent(&mut self, launched: bool) {
+        self.held(true);
+        self.parent_launched = launched;
+        // A restart has to attach to it as to any other.
+        self.settings.0.remove("__handover");
     }
 
     /// Whether the process was found running.
@@ -122,6 +138,7 @@ impl Startup {
         self.stage = Stage::Nothing;
         self.terminate_sent = false;
         self.kill_at = None;
+        self.parent_launched = false;
         self.answer = None;
         self.early.clear();
     }

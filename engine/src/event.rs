@@ -5,6 +5,7 @@ use crate::debugger::{ModuleId, ModuleInfo};
 use crate::error::Error;
 use dwarf::LoadAddr;
 use std::fmt;
+use std::path::PathBuf;
 
 /// A thread of the debuggee, by the operating system's number (Linux: tid).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -61,6 +62,20 @@ pub enum Event {
     Note(String),
     /// All threads are stopped, or in non-stop mode one.
     Stopped(Stop),
+    /// A process that the debuggee made is the debuggee now; threads and modules are announced
+    /// anew.
+    Followed {
+        /// The one before, which runs on without us.
+        parent: i32,
+    },
+    /// A process that the debuggee made is held for a debugger of its own:
+    /// `Debugger::hand_over` or `Debugger::release_child` is due.
+    ChildHeld {
+        /// The process.
+        pid: i32,
+        /// What it runs.
+        program: PathBuf,
+    },
     /// The process replaced its program (`execve`); modules and threads were announced anew.
     Exec,
     /// The process is gone; the last event of a session.

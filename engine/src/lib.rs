@@ -41,5 +41,6 @@ pub use eval::Purpose;
 pub use event::{Event, ExitStatus, OutputStream, Signal, SignalInfo, Stop, StopReason, ThreadId};
 pub use os::{CoreFile, Waker};
 pub use plan::{GotoTarget, StepFilters, StepTarget};
+pub use process::{Follow, FollowFork, Handover};
 pub use stack::{Frame, FrameKey, FrameKind, Stack};
 pub use value::{Child, Limits, Named, Presentation, Value, Which};

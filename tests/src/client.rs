@@ -388,7 +388,7 @@ impl DapClient {
                 "linesStartAt1": true, "columnsStartAt1": true, "pathFormat": "path",
                 "locale": "en", "supportsVariableType": true, "supportsVariablePaging": true,
                 "supportsMemoryReferences": true, "supportsInvalidatedEvent": true,
-                "supportsMemoryEvent": true,
+                "supportsMemoryEvent": true, "supportsStartDebuggingRequest": true,
             }),
         )
     }
@@ -719,6 +719,39 @@ impl DapClient {
     /// Answers `runInTerminal` with an error.
     pub fn refuse_terminal(&mut self, reason: &str) {
         let request = self.terminal_request();
+        self.refuse(&request, reason);
+    }
+
+    /// Answers `startDebugging` with an error.
+    pub fn refuse_session(&mut self, reason: &str) {
+        let request = self.session_request();
+        self.refuse(&request, reason);
+    }
+
+    /// Answers `startDebugging` and gives its arguments; nobody does what they say.
+    pub fn ignore_session(&mut self) -> Value {
+        let request = self.session_request();
+        self.answer(&request, Value::Null);
+        request["arguments"].clone()
+    }
+
+    /// Answers `startDebugging` as an editor does: a new adapter is started, and told what the
+    /// request says. The new session is where [`DapClient::attach`] leaves one.
+    pub fn begin_session(&mut self) -> DapClient {
+        let arguments = self.ignore_session();
+        let mut client = DapClient::spawn();
+        let request = arguments["request"].as_str().expect("a request");
+        client.start(request, arguments["configuration"].clone());
+        client
+    }
+
+    fn session_request(&mut self) -> Value {
+        self.wait_for("`startDebugging`", |message| {
+            message["type"] == "request" && message["command"] == "startDebugging"
+        })
+    }
+
+    fn refuse(&mut self, request: &Value, reason: &str) {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
         self.send_message(&json!({
@@ -736,10 +769,14 @@ impl DapClient {
     fn answer(&mut self, request: &Value, body: Value) {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
-        self.send_message(&json!({
+        let mut message = json!({
             "seq": sequence, "type": "response", "request_seq": request["seq"],
-            "command": request["command"], "success": true, "body": body,
-        }));
+            "command": request["command"], "success": true,
+        });
+        if !body.is_null() {
+            message["body"] = body;
+        }
+        self.send_message(&message);
     }
 
     // Ending.

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -176,6 +176,19 @@ impl Debuggee {
             .expect("the fixture starts");
         let lines = lines_of(child.stdout.take().expect("piped"));
         Self { child, lines }
+    }
+
+    /// As [`Debuggee::start`], with a way to its standard input.
+    pub fn start_with_input(fixture: &Fixture, arguments: &[&str]) -> (Self, ChildStdin) {
+        let mut child = Command::new(&fixture.program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the fixture starts");
+        let lines = lines_of(child.stdout.take().expect("piped"));
+        let input = child.stdin.take().expect("piped");
+        (Self { child, lines }, input)
     }
 
     /// Its process id.

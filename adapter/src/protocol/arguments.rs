@@ -168,6 +168,8 @@ pub struct InitializeArguments {
     pub supports_variable_paging: Option<bool>,
     /// It can run programs in a terminal.
     pub supports_run_in_terminal_request: Option<bool>,
+    /// It can begin further sessions.
+    pub supports_start_debugging_request: Option<bool>,
     /// It understands `invalidated` events.
     pub supports_invalidated_event: Option<bool>,
     /// It can ask for memory by reference.

@@ -28,6 +28,8 @@ pub struct Request {
 /// The client's answer to a request of ours.
 #[derive(Debug)]
 pub struct Response {
+    /// The number of our request; 0 where the client does not say.
+    pub request_seq: u64,
     /// What we wanted.
     pub command: String,
     /// Whether it was done.
@@ -57,6 +59,8 @@ struct Envelope {
     command: Value,
     #[serde(default)]
     arguments: Value,
+    #[serde(default)]
+    request_seq: Value,
     #[serde(default)]
     success: Value,
     #[serde(default)]
@@ -98,6 +102,7 @@ pub fn read_message(bytes: &[u8]) -> Result<Incoming, Malformed> {
             }))
         }
         Some("response") => Ok(Incoming::Response(Response {
+            request_seq: envelope.request_seq.as_u64().unwrap_or(0),
             command,
             success: envelope.success.as_bool().unwrap_or(false),
             message: envelope.message.as_str().map(str::to_owned),

@@ -398,4 +398,15 @@ fn requests() {
         "RunInTerminalRequest",
         &Outgoing::Request { command, arguments },
     );
+    let arguments = StartDebuggingRequestArguments {
+        request: "attach",
+        configuration: [("pid".to_owned(), 5.into())].into_iter().collect(),
+    };
+    let arguments = body_of(&arguments).expect("JSON");
+    let command = "startDebugging";
+    check(
+        &schema,
+        "StartDebuggingRequest",
+        &Outgoing::Request { command, arguments },
+    );
 }

@@ -585,6 +585,15 @@ pub struct RunInTerminalRequestArguments {
     pub env: BTreeMap<String, Option<String>>,
 }
 
+/// Arguments of the `startDebugging` request to the client.
+#[derive(Serialize, Debug)]
+pub struct StartDebuggingRequestArguments {
+    /// `launch` or `attach`.
+    pub request: &'static str,
+    /// Its settings.
+    pub configuration: serde_json::Map<String, serde_json::Value>,
+}
+
 /// The body of an answer that says no.
 #[derive(Serialize, Debug)]
 pub struct ErrorBody {

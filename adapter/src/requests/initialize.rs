@@ -38,6 +38,7 @@ impl Request for Initialize {
             variable_type: arguments.supports_variable_type.unwrap_or(false),
             variable_paging: arguments.supports_variable_paging.unwrap_or(false),
             run_in_terminal: arguments.supports_run_in_terminal_request.unwrap_or(false),
+            start_debugging: arguments.supports_start_debugging_request.unwrap_or(false),
             invalidated: arguments.supports_invalidated_event.unwrap_or(false),
             memory_references: arguments.supports_memory_references.unwrap_or(false),
             memory_events: arguments.supports_memory_event.unwrap_or(false),

@@ -1,10 +1,12 @@
 //! The beginning and the end of the debuggee.
 
+use crate::children::Following;
 use crate::config::{self, AttachSettings, Console, LaunchPlan, LaunchSettings, Target};
 use crate::core_file::{self, CorePlan};
 use crate::debuginfod::Debuginfod;
 use crate::error::RequestError;
 use crate::events;
+use crate::handover;
 use crate::protocol::{
     Capabilities, DisconnectArguments, NoArguments, RawSettings, RunInTerminalRequestArguments,
     TerminateArguments,
@@ -38,6 +40,7 @@ impl Request for Launch {
 pub(super) struct LaunchRequest {
     settings: LaunchSettings,
     plan: Plan,
+    following: Following,
     notes: Vec<String>,
 }
 
@@ -61,10 +64,12 @@ impl LaunchRequest {
                     .map_err(in_launch)?,
             ),
         };
+        let following = settings.following().map_err(in_launch)?;
         session.startup.settings = raw;
         Ok(Self {
             settings,
             plan,
+            following,
             notes,
         })
     }
@@ -74,8 +79,10 @@ impl LaunchRequest {
         let Self {
             settings,
             plan,
+            following,
             notes,
         } = self;
+        follow(session, following);
         session.startup.stop_on_entry = settings.stop_on_entry;
         session.startup.no_debug = settings.no_debug;
         session.debuginfod = Debuginfod::new(settings.debuginfod && !settings.no_debug);
@@ -192,6 +199,7 @@ impl Request for Attach {
 pub(super) struct AttachRequest {
     settings: AttachSettings,
     target: Target,
+    following: Following,
     notes: Vec<String>,
 }
 
@@ -202,10 +210,12 @@ impl AttachRequest {
         let (settings, notes) =
             config::read::<AttachSettings>(raw.clone(), AttachSettings::KEYS).map_err(in_attach)?;
         let target = settings.target().map_err(in_attach)?;
+        let following = settings.following().map_err(in_attach)?;
         session.startup.settings = raw;
         Ok(Self {
             settings,
             target,
+            following,
             notes,
         })
     }
@@ -214,6 +224,7 @@ impl AttachRequest {
     pub(super) fn carry_out(self, session: &mut Session) -> Result<(), RequestError> {
         let settings = self.settings;
         session.debugger.set_non_stop(settings.non_stop);
+        follow(session, self.following);
         if let Some(limit) = settings.call_limit() {
             session.debugger.set_call_limit(limit);
         }
@@ -224,7 +235,14 @@ impl AttachRequest {
         session
             .debugger
             .set_symbol_cache(settings.symbol_cache.clone().folder());
-        begin_attach(session, self.target, settings.wait_for)?;
+        match &settings.handover {
+            Some(socket) => {
+                handover::ask(socket.clone(), session.inbox.clone())
+                    .map_err(|error| RequestError::Start(format!("attach: {error}")))?;
+                session.startup.awaiting();
+            }
+            None => begin_attach(session, self.target, settings.wait_for)?,
+        }
         session.debuginfod = Debuginfod::new(settings.debuginfod);
         session.startup.stop_on_entry = settings.stop_on_entry;
         session.startup.terminate_debuggee = settings.terminate_debuggee;
@@ -232,6 +250,11 @@ impl AttachRequest {
         use_settings(session, settings.source_map(), self.notes);
         Ok(())
     }
+}
+
+fn follow(session: &mut Session, following: Following) {
+    session.debugger.set_follow_fork(following.follow);
+    session.children.patience = following.patience;
 }
 
 fn begin_attach(session: &mut Session, target: Target, wait_for: bool) -> Result<(), RequestError> {

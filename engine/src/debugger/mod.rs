@@ -24,7 +24,7 @@ use crate::memory::PageCache;
 use crate::modules::Modules;
 use crate::os::{Backend, Ready, Waker};
 use crate::plan::{Reaches, StepFilters};
-use crate::process::{Awaited, Process};
+use crate::process::{Awaited, FollowFork, Process};
 use crate::stack::{TailCalls, ThreadStack};
 use crate::value::Value;
 use dwarf::{LoadAddr, Unwinder};
@@ -75,6 +75,10 @@ pub struct Debugger {
     pub(crate) terminating: bool,
     /// The session's process is gone.
     pub(crate) over: bool,
+    /// What becomes of processes that the debuggee makes.
+    pub(crate) follow: FollowFork,
+    /// Processes that we launched and let go for a child of theirs; children of ours.
+    pub(crate) released: Vec<i32>,
     /// A process that is to be attached to as soon as there is one.
     pub(crate) awaited: Option<Awaited>,
     pub(crate) system_call_at: Option<LoadAddr>,
@@ -128,6 +132,8 @@ impl Debugger {
             more_stops: false,
             terminating: false,
             over: false,
+            follow: FollowFork::default(),
+            released: Vec::new(),
             awaited: None,
             system_call_at: None,
             woken: false,
@@ -213,15 +219,27 @@ impl Debugger {
     /// # Errors
     /// It is gone or not ours; the message says why (uid, ptrace_scope, traced by whom).
     pub fn attach(&mut self, pid: i32) -> Result<(), Error> {
+        self.attach_as(pid, false, |_| ())
+    }
+
+    /// As [`Debugger::attach`]; `launched`: it dies with us. `mend` is called as soon as the
+    /// process is stopped.
+    pub(crate) fn attach_as(
+        &mut self,
+        pid: i32,
+        launched: bool,
+        mend: impl FnOnce(&mut Debugger),
+    ) -> Result<(), Error> {
         self.no_process_yet()?;
-        let threads = self.os.attach(pid)?;
-        self.begin(Process::new(pid, false));
+        let threads = self.os.attach(pid, launched)?;
+        self.begin(Process::new(pid, launched));
         if let Some(process) = &mut self.process {
             for thread in threads {
                 process.threads.entry(thread).or_default().announced = true;
             }
         }
         self.stop_all();
+        mend(self);
         let alive = self
             .process
             .as_ref()
@@ -248,7 +266,7 @@ impl Debugger {
         Ok(())
     }
 
-    fn begin(&mut self, process: Process) {
+    pub(crate) fn begin(&mut self, process: Process) {
         self.forget_former();
         self.launched = process.launched;
         self.pid = Some(process.pid);
@@ -272,7 +290,7 @@ impl Debugger {
         self.forget_stop();
     }
 
-    fn thread_is_there(&mut self, thread: ThreadId) {
+    pub(crate) fn thread_is_there(&mut self, thread: ThreadId) {
         if let Some(process) = &mut self.process {
             let state = process.threads.entry(thread).or_default();
             state.stopped = true;
@@ -367,83 +385,6 @@ impl Debugger {
         Ok(())
     }
 
-    /// Kills the process and collects it; no events follow. Nothing happens without one.
-    pub fn kill(&mut self) {
-        self.awaited = None;
-        if self.is_post_mortem() {
-            self.close_core();
-        }
-        let called = self.call.take().is_some();
-        let Some(process) = self.process.take() else {
-            return;
-        };
-        self.os.signal(process.pid, Signal(libc::SIGKILL));
-        // The leader is told of last; a stopped thread dies all the same.
-        let patience = Instant::now() + Duration::from_secs(2);
-        loop {
-            match self.os.next_stop() {
-                Some((thread, status)) => {
-                    use crate::os::WaitStatus::{Exited, Killed};
-                    let gone = matches!(status, Exited(_) | Killed(_));
-                    if gone && thread.0 == process.pid {
-                        break;
-                    }
-                    if !gone {
-                        self.os
-                            .resume(thread, crate::os::Resume::Continue, Signal(0));
-                    }
-                }
-                None if Instant::now() >= patience => break,
-                None => match self.os.wait(Some(patience), false) {
-                    Ok(ready) => self.remember(ready),
-                    Err(_) => break,
-                },
-            }
-        }
-        self.sites.forget_all();
-        self.forget_watches();
-        self.slots = Slots::default();
-        self.forget_stop();
-        self.events.clear();
-        self.events.extend(called.then_some(Event::CallEnded));
-        self.over = true;
-    }
-
-    /// Sends SIGTERM and lets the program run to deal with it, also one that a signal has stopped.
-    ///
-    /// # Errors
-    /// There is no process, or it is a core file.
-    pub fn terminate(&mut self) -> Result<(), Error> {
-        self.can_run()?;
-        let pid = self.process.as_ref().ok_or(Error::NoProcess)?.pid;
-        self.terminating = true;
-        self.os.signal(pid, Signal(libc::SIGTERM));
-        self.end_group_stop();
-        // The thread of a call runs already, and gets the signal.
-        if self.call.is_none() && matches!(self.state(), State::Stopped | State::Held) {
-            self.go_on_all();
-        }
-        Ok(())
-    }
-
-    /// Takes everything of ours out of the process and lets it run on without us.
-    ///
-    /// # Errors
-    /// There is no process.
-    pub fn detach(&mut self) -> Result<(), Error> {
-        if self.is_post_mortem() {
-            self.close_core();
-            return Ok(());
-        }
-        self.awaited = None;
-        if self.process.is_none() {
-            return Err(Error::NoProcess);
-        }
-        self.detach_all()?;
-        self.events.clear();
-        Ok(())
-    }
-
     /// Whether the process was launched by us (else attached to).
     pub fn was_launched(&self) -> bool {
         self.launched
@@ -470,6 +411,7 @@ impl Debugger {
             if !self.output_held {
                 self.collect_stops();
             }
+            self.go_over_to_child();
             self.finish_if_ended();
             self.check_call();
             self.look_for_process();
@@ -485,7 +427,7 @@ impl Debugger {
                 .as_ref()
                 .and_then(|process| process.ended)
                 .map(|(_, patience)| patience)
-                .filter(|_| !self.output_held);
+                .filter(|_| !self.output_held && !self.waits_for_children());
             let until = if self.more_stops {
                 Some(Instant::now())
             } else {

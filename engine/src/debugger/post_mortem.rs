@@ -36,7 +36,7 @@ impl Debugger {
     }
 
     /// Puts a core file away: what follows may be a live process.
-    pub(super) fn close_core(&mut self) {
+    pub(crate) fn close_core(&mut self) {
         self.process = None;
         self.forget_stop();
         self.events.clear();

@@ -55,7 +55,7 @@ impl Backend for Fake {
         Ok(())
     }
 
-    fn attach(&mut self, pid: i32) -> Result<Vec<ThreadId>, Error> {
+    fn attach(&mut self, pid: i32, _: bool) -> Result<Vec<ThreadId>, Error> {
         let script = self.0.borrow();
         let threads = script.registers.keys().copied();
         assert_eq!(pid, PID);
@@ -215,6 +215,10 @@ impl Backend for Fake {
     }
 
     fn guard(&self, _: LoadAddr, _: Option<u8>) {}
+
+    fn read_memory_of(&self, _: i32, _: LoadAddr, _: &mut [u8]) -> usize {
+        0
+    }
 
     fn write_memory_of(&self, pid: i32, writes: &[(LoadAddr, u8)]) {
         for (addr, byte) in writes {

@@ -143,11 +143,11 @@ pub trait Backend {
     /// # Errors
     /// It is gone or not ours.
     fn seize_launcher(&mut self, pid: i32) -> Result<(), Error>;
-    /// Seizes all threads of a process; they keep running.
+    /// Seizes all threads of a process; they keep running. `exit_kill`: it dies with us.
     ///
     /// # Errors
     /// It is gone or not ours.
-    fn attach(&mut self, pid: i32) -> Result<Vec<ThreadId>, Error>;
+    fn attach(&mut self, pid: i32, exit_kill: bool) -> Result<Vec<ThreadId>, Error>;
     /// Sleeps until something is ready. Output is only waited for where `output` is true.
     ///
     /// # Errors
@@ -206,6 +206,8 @@ pub trait Backend {
     /// Tells of a trap that was planted over `original`, or taken away (`None`), so that the
     /// byte is given back should we be killed.
     fn guard(&self, addr: LoadAddr, original: Option<u8>);
+    /// Reads memory of a process that is not the one whose memory is open; gives the bytes read.
+    fn read_memory_of(&self, pid: i32, addr: LoadAddr, buffer: &mut [u8]) -> usize;
     /// Writes memory of a process that is not the one whose memory is open (a fork's child).
     fn write_memory_of(&self, pid: i32, writes: &[(LoadAddr, u8)]);
     /// A value of the auxiliary vector.
@@ -315,6 +317,11 @@ pub enum SystemCall {
         addr: LoadAddr,
         /// Bytes.
         len: u64,
+    },
+    /// Lets a process trace this one where Yama would not (prctl(2), PR_SET_PTRACER).
+    AllowTracer {
+        /// The process.
+        pid: i32,
     },
     /// Unmaps memory.
     Unmap {

@@ -1,12 +1,11 @@
-//! Threads and processes that come and go: clone, fork, vfork, exec, exit; and the output
-//! that a process leaves behind.
+//! Threads that come and go, `execve`, the end; and the output that a process leaves behind.
+//! Processes that the debuggee makes: `children`.
 
 use super::{Child, OUTPUT_PATIENCE};
 use crate::breakpoint::site::Owner;
 use crate::debugger::{Debugger, State};
 use crate::event::{Event, ExitStatus, Signal, ThreadId};
-use crate::os::{RegisterSet, Resume, WaitStatus};
-use dwarf::LoadAddr;
+use crate::os::{Resume, WaitStatus};
 use std::time::Instant;
 
 impl Debugger {
@@ -43,93 +42,16 @@ impl Debugger {
             process.early.remove(&thread);
             return;
         }
+        if process.state == State::Ended {
+            self.on_orphan(thread, status);
+            return;
+        }
         if self.os.process_of(thread) == Some(process.pid) {
             self.adopt(thread);
             self.on_stop(thread, status);
             return;
         }
         process.early.insert(thread, status);
-    }
-
-    pub(crate) fn expect_child(&mut self, child: i32, kind: Child) {
-        let Some(process) = &mut self.process else {
-            return;
-        };
-        process.children.insert(child, kind);
-        if let Some(status) = process.early.remove(&ThreadId(child)) {
-            self.on_child(ThreadId(child), kind, status);
-        }
-    }
-
-    /// A child process is let go as soon as none of our traps can harm it.
-    pub(crate) fn on_child(&mut self, child: ThreadId, kind: Child, status: WaitStatus) {
-        let forget = |debugger: &mut Debugger| {
-            if let Some(process) = &mut debugger.process {
-                process.children.remove(&child.0);
-            }
-        };
-        match (kind, status) {
-            (_, WaitStatus::Exited(_) | WaitStatus::Killed(_)) => forget(self),
-            (Child::Fork, _) => {
-                self.os.write_memory_of(child.0, &self.sites.originals());
-                let signal = match status {
-                    WaitStatus::Signal(signal) => signal,
-                    _ => Signal(0),
-                };
-                self.os.detach(child, signal);
-                forget(self);
-            }
-            (Child::Vfork, WaitStatus::Execed(_)) => {
-                self.os.detach(child, Signal(0));
-                forget(self);
-            }
-            (Child::Vfork, WaitStatus::Signal(signal)) => {
-                // It runs on our program's memory: past our traps, like a thread.
-                let registers = self.os.registers(child);
-                let site = registers.map(|registers| registers.pc() - 1);
-                match (
-                    registers,
-                    site.filter(|site| self.sites.get(*site).is_some()),
-                ) {
-                    (Some(mut registers), Some(site)) if signal.0 == libc::SIGTRAP => {
-                        registers.set_pc(site);
-                        self.over_in_child(child, site, registers);
-                    }
-                    _ => self.os.resume(child, Resume::Continue, signal),
-                }
-            }
-            (Child::Vfork, WaitStatus::Forked(grandchild)) => {
-                self.expect_child(grandchild, Child::Fork);
-                self.os.resume(child, Resume::Continue, Signal(0));
-            }
-            (Child::Vfork, WaitStatus::Vforked(grandchild)) => {
-                self.expect_child(grandchild, Child::Vfork);
-                self.os.resume(child, Resume::Continue, Signal(0));
-            }
-            (Child::Vfork, _) => self.os.resume(child, Resume::Continue, Signal(0)),
-        }
-    }
-
-    pub(crate) fn over_in_child(
-        &mut self,
-        child: ThreadId,
-        site: LoadAddr,
-        registers: RegisterSet,
-    ) {
-        match self.way_over(child, site, &registers) {
-            Some(registers) => {
-                self.os.set_registers(child, &registers);
-                self.os.resume(child, Resume::Continue, Signal(0));
-            }
-            None => {
-                self.os.set_registers(child, &registers);
-                self.sites.lift(site, &*self.os);
-                self.os.resume(child, Resume::Step, Signal(0));
-                self.os.await_stop(child);
-                self.sites.plant(site, &*self.os);
-                self.os.resume(child, Resume::Continue, Signal(0));
-            }
-        }
     }
 
     pub(crate) fn thread_ended(&mut self, thread: ThreadId, status: WaitStatus) {
@@ -160,7 +82,11 @@ impl Debugger {
             process.threads.clear();
             process.state = State::Ended;
             process.ended = Some((status, Instant::now() + OUTPUT_PATIENCE));
-            self.sites.forget_all();
+            // A child whose parent was killed before it could tell of it has our traps too: the
+            // sites are kept for its sake.
+            for (child, status) in std::mem::take(&mut process.early) {
+                self.on_stranger(child, status);
+            }
             self.forget_watches();
         }
     }
@@ -169,6 +95,9 @@ impl Debugger {
     pub(crate) fn finish_if_ended(&mut self) {
         let open = self.os.output_open();
         let held = self.output_held && open;
+        if self.waits_for_children() {
+            return;
+        }
         let Some(process) = &mut self.process else {
             return;
         };
@@ -180,8 +109,11 @@ impl Debugger {
             && (!open || Instant::now() >= patience)
         {
             process.ended = None;
+            let children = std::mem::take(&mut process.children);
             self.events.push_back(Event::Exited(status));
             self.process = None;
+            self.sites.forget_all();
+            self.release_children(children);
             self.forget_stop();
             self.over = true;
         }

@@ -1,6 +1,8 @@
 //! The process: what its threads did, what that means, and letting them go on. Here is where a
 //! stop comes in; the rooms below have what may follow from it.
 
+mod children;
+mod end;
 mod find;
 mod group_stop;
 mod life;
@@ -16,6 +18,8 @@ use crate::debugger::{Debugger, State};
 use crate::event::{ExitStatus, Signal, StopReason, ThreadId};
 use crate::os::{Resume, WaitStatus};
 use crate::thread::Thread;
+pub(crate) use children::Child;
+pub use children::{Follow, FollowFork, Handover};
 use dwarf::LoadAddr;
 pub(crate) use find::Awaited;
 use std::collections::BTreeMap;
@@ -29,22 +33,13 @@ const OUTPUT_PATIENCE: Duration = Duration::from_millis(300);
 /// Output handed on before a stop is reported, at most.
 const OUTPUT_BURST: usize = 1 << 20;
 
-/// A process that shares the debuggee's memory or has a copy of it, until we let it go.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Child {
-    /// It has a copy.
-    Fork,
-    /// It shares the memory until it execs.
-    Vfork,
-}
-
 /// The debuggee.
 pub struct Process {
     pub pid: i32,
     pub launched: bool,
     pub state: State,
     pub threads: BTreeMap<ThreadId, Thread>,
-    /// Children on their way out of our hands.
+    /// Processes that came from it and are in our hands still.
     pub children: BTreeMap<i32, Child>,
     /// Stops of threads and children that nobody has announced yet.
     pub early: BTreeMap<ThreadId, WaitStatus>,
@@ -96,7 +91,7 @@ impl Debugger {
     /// Collects what is ready, up to a bound, so that the inbox is never starved.
     pub(crate) fn collect_stops(&mut self) {
         for _ in 0..256 {
-            if !self.events.is_empty() {
+            if !self.events.is_empty() || self.is_child_due() {
                 return;
             }
             match self.os.next_stop() {
@@ -111,6 +106,9 @@ impl Debugger {
     /// Deals with one stop; lets the thread go on unless there is something to report.
     fn on_stop(&mut self, thread: ThreadId, status: WaitStatus) {
         tracing::trace!(%thread, ?status, "stop");
+        if matches!(status, WaitStatus::Exited(_) | WaitStatus::Killed(_)) {
+            self.released.retain(|pid| *pid != thread.0);
+        }
         let Some(process) = &mut self.process else {
             self.os.resume(thread, Resume::Continue, Signal(0));
             return;

@@ -1,6 +1,6 @@
 //! Stopping everything, saying why, and letting go of a process without a trace.
 
-use super::{OUTPUT_BURST, Process, STOP_PATIENCE};
+use super::{Child, OUTPUT_BURST, Process, STOP_PATIENCE};
 use crate::debugger::{Debugger, State};
 use crate::displaced::REGION;
 use crate::error::Error;
@@ -251,7 +251,12 @@ impl Debugger {
             Some(process) => process.threads.keys().copied().collect(),
             None => return,
         };
-        let mut in_slot = false;
+        // Whoever shares the memory may be in a slot too.
+        let shares = |kind: &Child| *kind == Child::Vfork;
+        let mut in_slot = self
+            .process
+            .as_ref()
+            .is_some_and(|it| it.children.values().any(shares));
         for thread in &threads {
             self.disarm(*thread);
             // Reading the registers takes a thread out of its slot.
@@ -300,9 +305,7 @@ impl Debugger {
             }
             self.os.detach(thread, signal);
         }
-        for (child, _) in process.children {
-            self.os.detach(ThreadId(child), Signal(0));
-        }
+        self.release_children(process.children);
         self.forget_stop();
         self.over = true;
         Ok(())

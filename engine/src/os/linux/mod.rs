@@ -149,7 +149,7 @@ impl Backend for LinuxBackend {
         })
     }
 
-    fn attach(&mut self, pid: i32) -> Result<Vec<ThreadId>, Error> {
+    fn attach(&mut self, pid: i32, exit_kill: bool) -> Result<Vec<ThreadId>, Error> {
         let fail = |error: &io::Error| Error::Attach {
             pid,
             message: refusal::of_process(pid, error),
@@ -170,14 +170,14 @@ impl Backend for LinuxBackend {
                 message: "it is this debugger itself".into(),
             });
         }
-        ptrace::seize(pid, false).map_err(|error| fail(&error))?;
+        ptrace::seize(pid, exit_kill).map_err(|error| fail(&error))?;
         let mut seized = vec![ThreadId(pid)];
         // Threads come to life while we look; those of seized parents come to us by themselves.
         loop {
             let mut news = false;
             for tid in procfs::threads(pid) {
                 let thread = ThreadId(tid);
-                if !seized.contains(&thread) && ptrace::seize(tid, false).is_ok() {
+                if !seized.contains(&thread) && ptrace::seize(tid, exit_kill).is_ok() {
                     seized.push(thread);
                     news = true;
                 }
@@ -186,7 +186,7 @@ impl Backend for LinuxBackend {
                 break;
             }
         }
-        self.guarded = true;
+        self.guarded = !exit_kill;
         if let Err(error) = self.open_memory(pid) {
             for thread in seized {
                 ptrace::interrupt(thread).ok();
@@ -393,6 +393,12 @@ impl Backend for LinuxBackend {
         self.memory
             .as_ref()
             .is_some_and(|memory| memory.write_all_at(bytes, addr.0).is_ok())
+    }
+
+    fn read_memory_of(&self, pid: i32, addr: LoadAddr, buffer: &mut [u8]) -> usize {
+        File::open(format!("/proc/{pid}/mem"))
+            .and_then(|memory| memory.read_at(buffer, addr.0))
+            .unwrap_or(0)
     }
 
     fn write_memory_of(&self, pid: i32, writes: &[(LoadAddr, u8)]) {

@@ -244,6 +244,10 @@ impl RawRegisters {
                     0,
                 ],
             ),
+            SystemCall::AllowTracer { pid } => (
+                libc::SYS_prctl,
+                [libc::PR_SET_PTRACER as u64, pid as u64, 0, 0, 0, 0],
+            ),
             SystemCall::Unmap { addr, len } => (libc::SYS_munmap, [addr.0, len, 0, 0, 0, 0]),
         };
         let mut raw = self.0;

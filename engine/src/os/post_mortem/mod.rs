@@ -144,7 +144,7 @@ impl Backend for PostMortem {
         Err(ENDED)
     }
 
-    fn attach(&mut self, _: i32) -> Result<Vec<ThreadId>, Error> {
+    fn attach(&mut self, _: i32, _: bool) -> Result<Vec<ThreadId>, Error> {
         Err(ENDED)
     }
 
@@ -197,6 +197,10 @@ impl Backend for PostMortem {
     }
 
     fn guard(&self, _: LoadAddr, _: Option<u8>) {}
+
+    fn read_memory_of(&self, _: i32, _: LoadAddr, _: &mut [u8]) -> usize {
+        0
+    }
 
     fn write_memory_of(&self, _: i32, _: &[(LoadAddr, u8)]) {}
 

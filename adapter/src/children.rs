@@ -1,0 +1,213 @@
+//! Processes that the debuggee makes: held until a session of their own takes them over.
+
+use crate::handover::{self, Given, Offer, Report};
+use crate::protocol::{RawSettings, Response, StartDebuggingRequestArguments};
+use crate::session::Session;
+use crate::startup;
+use engine::Follow;
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::Duration;
+
+/// Children on offer.
+#[derive(Debug, Default)]
+pub struct Children {
+    /// How long a child waits for its session.
+    pub patience: Duration,
+    offers: HashMap<i32, Offer>,
+    /// What the client was asked: which child each request was for.
+    asked: HashMap<u64, i32>,
+    told: bool,
+}
+
+/// The engine holds a child: the client is asked for a session.
+pub fn held(session: &mut Session, pid: i32, program: &Path) {
+    if !session.client.start_debugging {
+        session.debugger.release_child(pid);
+        if !std::mem::replace(&mut session.children.told, true) {
+            session.important(&format!(
+                "The program has started process {pid} ({}), which runs on without us: this \
+                 editor cannot begin further sessions (`followFork: \"both\"`)\n",
+                program.display()
+            ));
+        }
+        return;
+    }
+    let patience = session.children.patience;
+    let offer = match Offer::open(pid, patience, session.inbox.clone()) {
+        Ok(offer) => offer,
+        Err(error) => {
+            let_go(session, pid, &error.to_string());
+            return;
+        }
+    };
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    let mut configuration = inherited(&session.startup.settings);
+    configuration.insert("name".to_owned(), json!(format!("{name} ({pid})")));
+    configuration.insert("pid".to_owned(), json!(pid));
+    configuration.insert("__handover".to_owned(), json!(offer.path()));
+    let seq = session.ask(
+        "startDebugging",
+        &StartDebuggingRequestArguments {
+            request: "attach",
+            configuration,
+        },
+    );
+    session.children.offers.insert(pid, offer);
+    session.children.asked.extend(seq.map(|seq| (seq, pid)));
+}
+
+/// The settings of the parent's session that hold for its children.
+fn inherited(settings: &RawSettings) -> serde_json::Map<String, serde_json::Value> {
+    const OWN: &[&str] = &[
+        "pid",
+        "processId",
+        "program",
+        "processName",
+        "waitFor",
+        "stopOnEntry",
+    ];
+    let keys = crate::config::AttachSettings::KEYS.iter();
+    keys.filter(|key| !OWN.contains(key))
+        .filter_map(|key| Some(((*key).to_owned(), settings.0.get(*key)?.clone())))
+        .collect()
+}
+
+fn let_go(session: &mut Session, pid: i32, why: &str) {
+    session.children.offers.remove(&pid);
+    session.debugger.release_child(pid);
+    session.important(&format!(
+        "Process {pid}, which the program has started, runs on without us: {why}\n"
+    ));
+}
+
+/// The client has answered our `startDebugging`.
+pub fn on_response(session: &mut Session, response: &Response) {
+    if let Some(pid) = session.children.asked.remove(&response.request_seq)
+        && !response.success
+    {
+        let message = response.message.as_deref().unwrap_or("no reason given");
+        let why = format!("the editor cannot begin a session: {message}");
+        let_go(session, pid, &why);
+    }
+}
+
+/// News of a child on offer.
+pub fn on_report(session: &mut Session, report: Report) {
+    match report {
+        Report::Wanted { pid, by, socket } => {
+            let Some(offer) = session.children.offers.get_mut(&pid) else {
+                return;
+            };
+            match session.debugger.hand_over(pid, by) {
+                Ok(handover) => {
+                    // If the session has gone again, we are told that the child is lost.
+                    if let Err(error) = handover::give(&handover, &socket) {
+                        tracing::info!(pid, %error, "nobody to hand a child over to");
+                    }
+                    offer.given = Some(handover);
+                }
+                // The session that came hears no word of it.
+                Err(error) => tracing::info!(pid, %error, "a child cannot be handed over"),
+            }
+        }
+        Report::Unwanted { pid } if session.children.offers.contains_key(&pid) => {
+            let seconds = session.children.patience.as_secs_f32();
+            let_go(
+                session,
+                pid,
+                &format!("no session came for it in {seconds} s"),
+            );
+        }
+        Report::Lost { pid } => {
+            if let Some(offer) = session.children.offers.remove(&pid) {
+                match &offer.given {
+                    Some(handover) => session.debugger.take_back(handover),
+                    None => session.debugger.release_child(pid),
+                }
+            }
+        }
+        Report::Unwanted { .. } => {}
+    }
+}
+
+/// The parent's session has given us the child that we were to attach to.
+pub fn on_given(session: &mut Session, given: Given) {
+    if !session.startup.is_awaiting() {
+        // Cancelled: at the end of the socket the parent's session takes the child back.
+        return;
+    }
+    let taken = given.map_err(crate::error::RequestError::Start);
+    let taken = taken.and_then(|(handover, socket)| {
+        session.debugger.take_over(&handover)?;
+        // If the parent's session has ended, it needs no word.
+        let _ = std::io::Write::write_all(&mut &socket, b"t");
+        Ok(handover.launched)
+    });
+    match taken {
+        Ok(launched) => {
+            session.startup.held_for_parent(launched);
+            startup::advance(session);
+        }
+        Err(error) => startup::fail(session, error),
+    }
+}
+
+/// One or several, as people write them.
+#[derive(Deserialize, Debug)]
+#[serde(untagged, expecting = "expected a list of strings, or one string")]
+pub enum Words {
+    /// As a list.
+    List(Vec<String>),
+    /// Only one.
+    One(String),
+}
+
+impl Default for Words {
+    fn default() -> Self {
+        Words::List(Vec::new())
+    }
+}
+
+/// What becomes of processes that the program makes.
+pub struct Following {
+    /// For the engine.
+    pub follow: engine::FollowFork,
+    /// How long one is held for its session.
+    pub patience: Duration,
+}
+
+/// What the settings `followFork…` come to.
+///
+/// # Errors
+/// A word that nobody knows, or a pattern that is none; the text names the key.
+pub fn following(
+    follow: Option<&str>,
+    programs: &Words,
+    timeout: Option<f64>,
+) -> Result<Following, String> {
+    const USUAL: f64 = 10.0;
+    let programs = match programs {
+        Words::List(list) => list.as_slice(),
+        Words::One(one) => std::slice::from_ref(one),
+    };
+    let seconds = timeout.filter(|it| it.is_finite()).unwrap_or(USUAL);
+    Ok(Following {
+        follow: engine::FollowFork::new(mode(follow)?, programs)
+            .map_err(|mistake| format!("`followForkPrograms`: {mistake}"))?,
+        patience: Duration::from_secs_f64(seconds.clamp(0.1, 3600.0)),
+    })
+}
+
+fn mode(word: Option<&str>) -> Result<Follow, String> {
+    match word {
+        None | Some("parent") => Ok(Follow::Parent),
+        Some("child") => Ok(Follow::Child),
+        Some("both") => Ok(Follow::Both),
+        Some(other) => Err(format!(
+            "`followFork`: `{other}` is neither `parent`, `child` nor `both`"
+        )),
+    }
+}

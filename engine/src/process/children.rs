@@ -1,0 +1,502 @@
+//! Processes that the debuggee makes. Most are let go as soon as none of our traps can harm them;
+//! one that is to be followed becomes the debuggee, or is held for another debugger.
+//!
+//! From one debugger to another a process goes like this, for two tracers there cannot be: its
+//! memory has nothing of ours in it. Where it stands it gets an instruction that jumps to itself,
+//! and is detached; the other one seizes and stops it and puts the program's bytes back
+//! ([`Handover`]). No signal is sent, so neither the program nor its parent can see it.
+
+use super::Process;
+use crate::debugger::{Debugger, State};
+use crate::error::Error;
+use crate::event::{Event, Signal, StopReason, ThreadId};
+use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
+use dwarf::LoadAddr;
+use regex::Regex;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A process (or a thread of one) that came from the debuggee, until we let it go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Child {
+    /// It has a copy of the memory, with our traps in it.
+    Fork,
+    /// It shares the memory until it execs.
+    Vfork,
+    /// There is nothing of ours in its memory; it is followed once it runs a wanted program.
+    Watched,
+    /// It is to be followed, and held, stopped with this signal to be told of.
+    Held(Signal),
+}
+
+/// Which processes that the debuggee makes are followed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Follow {
+    /// None.
+    #[default]
+    Parent,
+    /// The first one becomes the debuggee; its parent is let go.
+    Child,
+    /// All, each held for a debugger of its own ([`Event::ChildHeld`]).
+    Both,
+}
+
+/// What becomes of processes that the debuggee makes.
+#[derive(Default)]
+pub struct FollowFork {
+    follow: Follow,
+    /// Programs that are wanted; empty: whatever it runs, from its first instruction.
+    programs: Vec<Regex>,
+}
+
+impl FollowFork {
+    /// Follows children that run a program which a pattern matches: `*` and `?` stand for any
+    /// characters, and for one; a pattern with a slash is of the whole path, another of the
+    /// file's name. Without patterns: children from their first instruction.
+    ///
+    /// # Errors
+    /// A pattern that is too long.
+    pub fn new(follow: Follow, programs: &[String]) -> Result<Self, String> {
+        let compile = |pattern: &String| {
+            let escaped = regex::escape(pattern);
+            let text = escaped.replace(r"\*", ".*").replace(r"\?", ".");
+            let text = format!("(?s)^{text}$");
+            Regex::new(&text).map_err(|error| format!("`{pattern}`: {error}"))
+        };
+        let programs = programs.iter().map(compile).collect::<Result<_, _>>()?;
+        Ok(Self { follow, programs })
+    }
+
+    fn wants(&self, program: &Path) -> bool {
+        let path = program.to_string_lossy();
+        let name = program.file_name().unwrap_or_default().to_string_lossy();
+        self.programs.is_empty()
+            || self.programs.iter().any(|pattern| match pattern {
+                of_path if of_path.as_str().contains('/') => of_path.is_match(&path),
+                of_name => of_name.is_match(&name),
+            })
+    }
+}
+
+/// A process that was let go for another debugger: it jumps in place until that has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Handover {
+    /// The process.
+    pub pid: i32,
+    /// Where it jumps.
+    pub at: LoadAddr,
+    /// What the program has there.
+    pub original: [u8; 2],
+    /// It comes from a program that we launched, and dies with its debugger.
+    pub launched: bool,
+}
+
+/// A jump to itself (x86-64: `jmp` with a displacement of −2).
+const IN_PLACE: [u8; 2] = [0xeb, 0xfe];
+/// Children held at once; more are let go.
+const MOST_HELD: usize = 64;
+/// How long children may take to stop when they are let go of.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Debugger {
+    /// Says what becomes of processes that the debuggee makes from now on.
+    pub fn set_follow_fork(&mut self, follow: FollowFork) {
+        self.follow = follow;
+    }
+
+    pub(crate) fn expect_child(&mut self, child: i32, kind: Child) {
+        let Some(process) = &mut self.process else {
+            return;
+        };
+        process.children.insert(child, kind);
+        let mut status = process.early.remove(&ThreadId(child));
+        let becomes = kind == Child::Fork
+            && self.follow.follow == Follow::Child
+            && self.follow.programs.is_empty();
+        if status.is_none() && becomes {
+            // At once, for its parent is not to get ahead of it.
+            status = self.os.await_stop(ThreadId(child));
+        }
+        if let Some(status) = status {
+            self.on_child(ThreadId(child), kind, status);
+        }
+    }
+
+    /// A child stopped whose parent has ended.
+    pub(crate) fn on_orphan(&mut self, child: ThreadId, status: WaitStatus) {
+        self.set_child(child, Some(Child::Fork));
+        self.on_child(child, Child::Fork, status);
+    }
+
+    fn set_child(&mut self, child: ThreadId, kind: Option<Child>) {
+        if let Some(process) = &mut self.process {
+            match kind {
+                Some(kind) => process.children.insert(child.0, kind),
+                None => process.children.remove(&child.0),
+            };
+        }
+    }
+
+    fn let_child_go(&mut self, child: ThreadId, signal: Signal) {
+        self.os.detach(child, signal);
+        self.set_child(child, None);
+    }
+
+    /// A child stopped.
+    pub(crate) fn on_child(&mut self, child: ThreadId, kind: Child, status: WaitStatus) {
+        let signal = match status {
+            WaitStatus::Signal(signal) => signal,
+            _ => Signal(0),
+        };
+        match (kind, status) {
+            (_, WaitStatus::Exited(_) | WaitStatus::Killed(_)) => self.set_child(child, None),
+            (Child::Held(_), _) => {}
+            (Child::Fork, _) => {
+                self.os.write_memory_of(child.0, &self.sites.originals());
+                if self.follow.follow == Follow::Parent {
+                    self.let_child_go(child, signal);
+                } else if self.follow.programs.is_empty() {
+                    self.follow_child(child, signal);
+                } else {
+                    self.set_child(child, Some(Child::Watched));
+                    self.os.resume(child, Resume::Continue, signal);
+                }
+            }
+            (Child::Vfork | Child::Watched, WaitStatus::Execed(_)) => {
+                if self.follow.follow == Follow::Parent {
+                    self.let_child_go(child, Signal(0));
+                } else if self
+                    .program_of(child)
+                    .is_some_and(|it| self.follow.wants(&it))
+                {
+                    self.follow_child(child, Signal(0));
+                } else {
+                    self.set_child(child, Some(Child::Watched));
+                    self.os.resume(child, Resume::Continue, Signal(0));
+                }
+            }
+            (Child::Vfork, WaitStatus::Signal(signal)) => {
+                // It runs on our program's memory: past our traps, like a thread.
+                let registers = self.os.registers(child);
+                let site = registers.map(|registers| registers.pc() - 1);
+                match (
+                    registers,
+                    site.filter(|site| self.sites.get(*site).is_some()),
+                ) {
+                    (Some(mut registers), Some(site)) if signal.0 == libc::SIGTRAP => {
+                        registers.set_pc(site);
+                        self.over_in_child(child, site, registers);
+                    }
+                    _ => self.os.resume(child, Resume::Continue, signal),
+                }
+            }
+            (
+                _,
+                WaitStatus::Forked(new)
+                | WaitStatus::Vforked(new)
+                | WaitStatus::Cloned(ThreadId(new)),
+            ) => {
+                let of_new = match (kind, status) {
+                    (Child::Vfork, WaitStatus::Forked(_)) => Child::Fork,
+                    (Child::Vfork, _) => Child::Vfork,
+                    _ => Child::Watched,
+                };
+                self.expect_child(new, of_new);
+                self.os.resume(child, Resume::Continue, Signal(0));
+            }
+            (Child::Watched, WaitStatus::GroupStop(_)) if self.os.listen(child) => {}
+            (Child::Vfork | Child::Watched, _) => {
+                self.os.resume(child, Resume::Continue, signal);
+            }
+        }
+    }
+
+    pub(crate) fn over_in_child(
+        &mut self,
+        child: ThreadId,
+        site: LoadAddr,
+        registers: RegisterSet,
+    ) {
+        match self.way_over(child, site, &registers) {
+            Some(registers) => {
+                self.os.set_registers(child, &registers);
+                self.os.resume(child, Resume::Continue, Signal(0));
+            }
+            None => {
+                self.os.set_registers(child, &registers);
+                self.sites.lift(site, &*self.os);
+                self.os.resume(child, Resume::Step, Signal(0));
+                self.os.await_stop(child);
+                self.sites.plant(site, &*self.os);
+                self.os.resume(child, Resume::Continue, Signal(0));
+            }
+        }
+    }
+
+    fn program_of(&self, child: ThreadId) -> Option<PathBuf> {
+        self.os.executable(child.0).map(|file| file.path)
+    }
+
+    /// A child is one that is wanted; it is stopped.
+    fn follow_child(&mut self, child: ThreadId, signal: Signal) {
+        let Some(process) = &mut self.process else {
+            return;
+        };
+        let held = |kind: &&Child| matches!(kind, Child::Held(_));
+        let most = match self.follow.follow {
+            // One becomes the debuggee; who comes meanwhile is let go.
+            Follow::Child => 1,
+            _ => MOST_HELD,
+        };
+        if process.children.values().filter(held).count() >= most {
+            self.let_child_go(child, signal);
+            return;
+        }
+        process.children.insert(child.0, Child::Held(signal));
+        if self.follow.follow == Follow::Both {
+            let event = Event::ChildHeld {
+                pid: child.0,
+                program: self.program_of(child).unwrap_or_default(),
+            };
+            self.events.push_back(event);
+        }
+    }
+
+    /// Whether a process that has ended is kept because of its children: one may still become
+    /// the debuggee, or is about to get a debugger of its own.
+    pub(crate) fn waits_for_children(&self) -> bool {
+        let mut children = self.process.iter().flat_map(|it| it.children.values());
+        match self.follow.follow {
+            Follow::Parent => false,
+            Follow::Child => children.next().is_some(),
+            Follow::Both => children.any(|kind| matches!(kind, Child::Held(_))),
+        }
+    }
+
+    /// Whether a child is to become the debuggee now: not while the user looks at its parent.
+    pub(crate) fn is_child_due(&self) -> bool {
+        let Some(process) = &self.process else {
+            return false;
+        };
+        self.follow.follow == Follow::Child
+            && matches!(process.state, State::Running | State::Ended)
+            && !process.threads.values().any(|thread| thread.held)
+            && process
+                .children
+                .values()
+                .any(|kind| matches!(kind, Child::Held(_)))
+    }
+
+    /// The child that is to become the debuggee does.
+    pub(crate) fn go_over_to_child(&mut self) {
+        if !self.is_child_due() {
+            return;
+        }
+        let Some(process) = &mut self.process else {
+            return;
+        };
+        let mut children = process.children.iter();
+        let Some((child, signal)) = children.find_map(|(child, kind)| match kind {
+            Child::Held(signal) => Some((ThreadId(*child), *signal)),
+            _ => None,
+        }) else {
+            return;
+        };
+        process.children.remove(&child.0);
+        let (parent, launched) = (process.pid, process.launched);
+        let stepped = process.threads.values().any(|it| it.step.is_some());
+        let threads: Vec<ThreadId> = process.threads.keys().copied().collect();
+        let ended = process.state == State::Ended;
+        if let Err(error) = self.detach_all() {
+            tracing::warn!(%error, "the parent of a followed child");
+        }
+        if launched && !ended {
+            self.released.push(parent);
+        }
+        for thread in threads {
+            self.events.push_back(Event::ThreadExited(thread));
+        }
+        for loaded in self.modules.clear() {
+            self.events.push_back(Event::ModuleUnloaded(loaded.id));
+        }
+        self.begin(Process::new(child.0, launched));
+        if let Err(error) = self.os.open_memory(child.0) {
+            self.events.push_back(Event::Note(format!("{error}\n")));
+        }
+        self.thread_is_there(child);
+        if let Some(state) = self.thread_mut(child) {
+            state.signal = signal;
+        }
+        self.set_state(State::Running);
+        self.events.push_back(Event::Followed { parent });
+        self.events.push_back(Event::ThreadStarted(child));
+        self.load_initial_modules();
+        if stepped {
+            // Who stepped over the fork wants to be here.
+            self.report(child, StopReason::Step);
+        } else {
+            self.go_on(child, Resume::Continue);
+        }
+    }
+
+    fn held_child(&self, pid: i32) -> Option<Signal> {
+        match self.process.as_ref()?.children.get(&pid) {
+            Some(Child::Held(signal)) => Some(*signal),
+            _ => None,
+        }
+    }
+
+    /// Lets a child go that was held. Nothing happens if it is not.
+    pub fn release_child(&mut self, pid: i32) {
+        if let Some(signal) = self.held_child(pid) {
+            self.let_child_go(ThreadId(pid), signal);
+        }
+    }
+
+    /// Lets a child go that was held, to the debugger that `to` is the process of.
+    ///
+    /// # Errors
+    /// It is not there any more.
+    pub fn hand_over(&mut self, pid: i32, to: i32) -> Result<Handover, Error> {
+        let gone = || Error::Attach {
+            pid,
+            message: "it has ended, or was let go".into(),
+        };
+        let mut signal = self.held_child(pid).ok_or_else(gone)?;
+        let child = ThreadId(pid);
+        let launched = self.process.as_ref().is_some_and(|it| it.launched);
+        // Out of the `execve` or `fork` that it may be stopped in.
+        self.os.interrupt(child);
+        self.os.resume(child, Resume::Continue, Signal(0));
+        let registers = match self.os.await_stop(child) {
+            Some(WaitStatus::Exited(_) | WaitStatus::Killed(_)) | None => None,
+            Some(status) => {
+                if let WaitStatus::Signal(one) = status {
+                    signal = one;
+                }
+                self.os.registers(child)
+            }
+        };
+        let Some(registers) = registers else {
+            self.set_child(child, None);
+            return Err(gone());
+        };
+        let (at, mut original) = (registers.pc(), [0; 2]);
+        if self.os.read_memory_of(pid, at, &mut original) != original.len() {
+            self.let_child_go(child, signal);
+            return Err(gone());
+        }
+        self.allow_tracer(child, to, &registers);
+        self.write_pair(pid, at, IN_PLACE);
+        self.let_child_go(child, signal);
+        Ok(Handover {
+            pid,
+            at,
+            original,
+            launched,
+        })
+    }
+
+    /// Where Yama guards ptrace, only ancestors may trace, and whom a process itself allows to.
+    fn allow_tracer(&mut self, child: ThreadId, to: i32, registers: &RegisterSet) {
+        const SYSCALL: [u8; 2] = [0x0f, 0x05];
+        let at = registers.pc();
+        self.write_pair(child.0, at, SYSCALL);
+        let call = registers.for_system_call(SystemCall::AllowTracer { pid: to }, at);
+        self.os.set_registers(child, &call);
+        self.os.resume(child, Resume::Step, Signal(0));
+        self.os.await_stop(child);
+        self.os
+            .set_registers(child, &registers.outside_system_call());
+    }
+
+    fn write_pair(&self, pid: i32, at: LoadAddr, bytes: [u8; 2]) {
+        let writes = [(at, bytes[0]), (at + 1, bytes[1])];
+        self.os.write_memory_of(pid, &writes);
+    }
+
+    /// The other debugger has not taken over: the process goes on without any.
+    pub fn take_back(&self, handover: &Handover) {
+        let mut bytes = [0; 2];
+        let read = self
+            .os
+            .read_memory_of(handover.pid, handover.at, &mut bytes);
+        if read == bytes.len() && bytes == IN_PLACE {
+            self.write_pair(handover.pid, handover.at, handover.original);
+        }
+    }
+
+    /// Takes hold of a process that another debugger has let go for us; it is held as after
+    /// [`Debugger::attach`].
+    ///
+    /// # Errors
+    /// As for [`Debugger::attach`].
+    pub fn take_over(&mut self, handover: &Handover) -> Result<(), Error> {
+        self.attach_as(handover.pid, handover.launched, |debugger| {
+            let mut bytes = [0; 2];
+            debugger.os.read_memory(handover.at, &mut bytes);
+            if bytes == IN_PLACE {
+                debugger.os.write_memory(handover.at, &handover.original);
+            }
+        })
+    }
+
+    /// Lets go of children whose parent is ours no more.
+    pub(crate) fn release_children(&mut self, children: BTreeMap<i32, Child>) {
+        let mut running = Vec::new();
+        for (child, kind) in children {
+            let child = ThreadId(child);
+            match kind {
+                Child::Held(signal) => self.os.detach(child, signal),
+                Child::Fork | Child::Vfork | Child::Watched => {
+                    self.os.interrupt(child);
+                    running.push(child);
+                }
+            }
+        }
+        let patience = Instant::now() + PATIENCE;
+        while !running.is_empty() && Instant::now() < patience {
+            let Some((child, status)) = self.os.next_stop() else {
+                match self.os.wait(Some(patience), false) {
+                    Ok(ready) => self.remember(ready),
+                    Err(_) => return,
+                }
+                continue;
+            };
+            match status {
+                WaitStatus::Forked(new)
+                | WaitStatus::Vforked(new)
+                | WaitStatus::Cloned(ThreadId(new)) => running.push(ThreadId(new)),
+                _ => {}
+            }
+            let signal = match status {
+                WaitStatus::Signal(signal) => signal,
+                _ => Signal(0),
+            };
+            running.retain(|it| *it != child);
+            self.os.detach(child, signal);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_of_names_and_of_paths() {
+        let wants = |pattern: &str, path: &str| {
+            FollowFork::new(Follow::Child, &[pattern.to_owned()])
+                .unwrap()
+                .wants(Path::new(path))
+        };
+        assert!(wants("worker", "/opt/bin/worker"));
+        assert!(!wants("worker", "/opt/worker/sh"));
+        assert!(wants("work*", "/opt/bin/worker") && wants("w?rker", "/worker"));
+        assert!(wants("/opt/*", "/opt/bin/worker") && !wants("/usr/*", "/opt/x"));
+        assert!(!wants("wor.er", "/worker"), "a dot is a dot");
+        let all = FollowFork::new(Follow::Both, &[]).unwrap();
+        assert!(all.wants(Path::new("/any")));
+    }
+}

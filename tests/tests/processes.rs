@@ -1,0 +1,385 @@
+//! Processes that the program makes: let go, followed, or debugged in sessions of their own.
+
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+use std::time::Duration;
+use stillpoint_tests::process::{self, Debuggee};
+use stillpoint_tests::{DEADLINE, DapClient, Fixture};
+
+const WAYS: [&str; 5] = ["fork", "exec", "vfork", "spawn", "shell"];
+
+/// Launches it; the breakpoints are where parent and child both come by.
+fn launched(fixture: &Fixture, how: &str, settings: Value) -> DapClient {
+    let mut client = DapClient::spawn();
+    let mut all = json!({"args": [how]});
+    for (key, value) in settings.as_object().expect("an object") {
+        all[key] = value.clone();
+    }
+    client.launch(fixture, all);
+    client.set_breakpoints(fixture, &["work"]);
+    client.configure();
+    client
+}
+
+/// What `work` is called with in a child made that way.
+fn of_child(how: &str) -> i64 {
+    match how {
+        "fork" | "daemon" | "wait" => 3,
+        _ => 5,
+    }
+}
+
+#[test]
+fn children_run_without_us_where_nobody_says_otherwise() {
+    let fixture = Fixture::of("c/children.c");
+    for how in WAYS {
+        let mut client = launched(&fixture, how, json!({}));
+        client.expect_stopped("breakpoint");
+        assert_eq!(client.evaluate("who"), "1", "{how}");
+        client.continue_();
+        assert_eq!(client.expect_exit(), 0);
+        let said = format!("child {} parent 2", 2 * of_child(how));
+        assert_eq!(client.output("stdout").trim_end(), said, "{how}");
+        client.disconnect();
+    }
+}
+
+#[test]
+fn the_child_is_debugged_instead() {
+    let fixture = Fixture::of("c/children.c");
+    for how in ["fork", "exec", "vfork", "spawn"] {
+        let mut client = launched(&fixture, how, json!({"followFork": "child"}));
+        let parent = client.wait_event("process")["systemProcessId"].clone();
+        client.expect_stopped("breakpoint");
+        let child = client.wait_event_where("process", |body| body["systemProcessId"] != parent);
+        let names: Vec<String> = client.function_names();
+        assert_eq!(names[..2], ["work", "main"], "{how}");
+        // A child that has no program of its own yet is followed from its birth.
+        let who = if how == "exec" { 5 } else { of_child(how) };
+        assert_eq!(client.evaluate("who"), who.to_string(), "{how}");
+        let threads = client.ask("threads", Value::Null);
+        let threads = threads["threads"].as_array().expect("a list");
+        assert_eq!(threads.len(), 1, "{how}");
+        assert_eq!(threads[0]["id"], child["systemProcessId"]);
+        client.step_out();
+        client.continue_();
+        assert_eq!(client.expect_exit(), 2 * who, "{how}");
+        client.disconnect();
+    }
+}
+
+#[test]
+fn only_a_child_that_runs_the_program() {
+    let fixture = Fixture::of("c/children.c");
+    let name = fixture.program.file_name().expect("a name");
+    for programs in [
+        json!(name.to_str()),
+        json!(["nothing", "child*"]),
+        json!([fixture.program]),
+    ] {
+        let settings = json!({"followFork": "child", "followForkPrograms": programs});
+        let mut client = launched(&fixture, "shell", settings);
+        client.expect_stopped("breakpoint");
+        // The shell came first.
+        assert_eq!(client.evaluate("who"), "5", "{programs}");
+        client.continue_();
+        assert_eq!(client.expect_exit(), 10);
+        client.disconnect();
+    }
+    let settings = json!({"followFork": "child", "followForkPrograms": "nothing"});
+    let mut client = launched(&fixture, "shell", settings);
+    client.expect_stopped("breakpoint");
+    assert_eq!(client.evaluate("who"), "1");
+    client.continue_();
+    assert_eq!(client.expect_exit(), 0);
+    assert_eq!(client.output("stdout").trim_end(), "child 10 parent 2");
+    client.disconnect();
+}
+
+#[test]
+fn who_steps_over_a_fork_is_in_the_child() {
+    let fixture = Fixture::of("c/children.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"followFork": "child"}));
+    client.set_breakpoints(&fixture, &["fork"]);
+    client.configure();
+    client.expect_stopped("breakpoint");
+    let thread = client.thread();
+    client.ask("next", json!({"threadId": thread}));
+    client.expect_stopped("step");
+    assert_ne!(client.thread(), thread);
+    assert!(client.function_names().contains(&"main".to_owned()));
+    client.set_breakpoints(&fixture, &["child"]);
+    client.continue_to(&fixture, "child");
+    client.disconnect();
+}
+
+#[test]
+fn a_parent_that_is_let_go_ends_with_the_session() {
+    let fixture = Fixture::of("c/children.c");
+    let mut client = DapClient::spawn();
+    let settings = json!({"followFork": "child", "args": ["fork"]});
+    client.launch(&fixture, settings);
+    client.set_breakpoints(&fixture, &["child"]);
+    client.configure();
+    let parent = client.debuggee_pid();
+    client.expect_stopped("breakpoint");
+    assert!(process::is_alive(parent), "it waits for its child");
+    client.disconnect();
+    assert!(process::ends_within(parent, DEADLINE));
+}
+
+#[test]
+fn each_in_a_session_of_its_own() {
+    let fixture = Fixture::of("c/children.c");
+    for how in ["fork", "exec", "vfork", "spawn"] {
+        let mut parent = launched(&fixture, how, json!({"followFork": "both"}));
+        let mut child = parent.begin_session();
+        child.set_breakpoints(&fixture, &["work"]);
+        child.configure();
+        child.expect_stopped("breakpoint");
+        let who = of_child(how);
+        if how == "exec" {
+            // Followed from its birth, and through its `execve`.
+            assert_eq!(child.evaluate("who"), "5");
+        }
+        assert_eq!(child.evaluate("who"), who.to_string(), "{how}");
+        assert_eq!(child.function_names()[..2], ["work", "main"]);
+        child.step_out();
+        assert_eq!(parent.count_events("stopped"), 0, "it waits for the child");
+        child.continue_();
+        assert_eq!(child.expect_exit(), 2 * who);
+        child.disconnect();
+        parent.expect_stopped("breakpoint");
+        assert_eq!(parent.evaluate("who"), "1");
+        parent.continue_();
+        assert_eq!(parent.expect_exit(), 0);
+        let said = format!("child {} parent 2", 2 * who);
+        assert_eq!(parent.output("stdout").trim_end(), said, "{how}");
+        parent.disconnect();
+    }
+}
+
+#[test]
+fn the_childs_session_has_the_parents_settings() {
+    let fixture = Fixture::of("c/children.c");
+    let settings = json!({
+        "followFork": "both", "followForkPrograms": ["children"], "callTimeout": 3,
+        "stopOnEntry": true, "sourceMap": {"/a": "/b"}
+    });
+    let mut parent = DapClient::spawn();
+    let mut all = settings.clone();
+    all["args"] = json!(["shell"]);
+    parent.launch(&fixture, all);
+    parent.configure();
+    parent.expect_stopped("entry");
+    parent.continue_();
+    let arguments = parent.ignore_session();
+    let configuration = &arguments["configuration"];
+    for key in [
+        "followFork",
+        "followForkPrograms",
+        "callTimeout",
+        "sourceMap",
+    ] {
+        assert_eq!(configuration[key], settings[key], "{key}");
+    }
+    assert!(configuration.get("stopOnEntry").is_none());
+    assert!(configuration.get("args").is_none());
+    let name = configuration["name"].as_str().expect("a name");
+    assert!(name.starts_with("children"), "{name}");
+    parent.disconnect();
+}
+
+#[test]
+fn an_editor_without_further_sessions_lets_children_run() {
+    let fixture = Fixture::of("c/children.c");
+    let mut client = DapClient::spawn();
+    client.ask("initialize", json!({"adapterID": "x"}));
+    let launch = client.send(
+        "launch",
+        json!({"program": fixture.program, "args": ["fork"], "followFork": "both"}),
+    );
+    client.wait_event("initialized");
+    client.set_breakpoints(&fixture, &["work"]);
+    client.ask("configurationDone", Value::Null);
+    client.response(launch).expect("launched");
+    client.expect_stopped("breakpoint");
+    assert_eq!(client.evaluate("who"), "1");
+    client.continue_();
+    assert_eq!(client.expect_exit(), 0);
+    assert_eq!(client.output("stdout").trim_end(), "child 6 parent 2");
+    assert!(client.output("important").contains("followFork"));
+    client.disconnect();
+}
+
+#[test]
+fn a_child_that_nobody_takes_runs_on() {
+    let fixture = Fixture::of("c/children.c");
+    for (how, refuse) in [("fork", true), ("fork", false), ("spawn", false)] {
+        let settings = json!({"followFork": "both", "followForkTimeout": 0.2});
+        let mut client = launched(&fixture, how, settings);
+        let word = match refuse {
+            true => {
+                client.refuse_session("no room");
+                "no room"
+            }
+            false => {
+                client.ignore_session();
+                "no session came"
+            }
+        };
+        client.expect_stopped("breakpoint");
+        assert_eq!(client.evaluate("who"), "1");
+        client.continue_();
+        assert_eq!(client.expect_exit(), 0);
+        let said = format!("child {} parent 2", 2 * of_child(how));
+        assert_eq!(client.output("stdout").trim_end(), said);
+        let told = client.output("important");
+        assert!(told.contains(word), "{told}");
+        client.disconnect();
+    }
+}
+
+#[test]
+fn a_session_that_comes_and_goes_leaves_the_child_running() {
+    let fixture = Fixture::of("c/children.c");
+    let mut parent = launched(&fixture, "fork", json!({"followFork": "both"}));
+    let arguments = parent.ignore_session();
+    // It says who it is and is killed; the socket ends.
+    use std::io::{BufRead, BufReader, Write};
+    let socket = arguments["configuration"]["__handover"].as_str();
+    let mut stream = std::os::unix::net::UnixStream::connect(socket.expect("a path"))
+        .expect("the parent's session listens");
+    writeln!(stream, "{}", std::process::id()).expect("written");
+    let mut line = String::new();
+    let mut lines = BufReader::new(stream);
+    lines.read_line(&mut line).expect("where the child is");
+    assert_eq!(line.split_whitespace().count(), 5, "{line}");
+    drop(lines);
+    parent.expect_stopped("breakpoint");
+    assert_eq!(parent.evaluate("who"), "1");
+    parent.continue_();
+    assert_eq!(parent.expect_exit(), 0);
+    assert_eq!(parent.output("stdout").trim_end(), "child 6 parent 2");
+    parent.disconnect();
+}
+
+#[test]
+fn a_parent_that_ends_at_once_takes_no_child_along() {
+    let fixture = Fixture::of("c/children.c");
+    let mut parent = launched(&fixture, "daemon", json!({"followFork": "both"}));
+    let mut child = parent.begin_session();
+    assert_eq!(parent.expect_exit(), 0);
+    parent.disconnect();
+    child.set_breakpoints(&fixture, &["work"]);
+    child.configure();
+    child.expect_stopped("breakpoint");
+    assert_eq!(child.evaluate("who"), "3");
+    child.continue_();
+    assert_eq!(child.expect_exit(), 6);
+    child.disconnect();
+}
+
+#[test]
+fn a_followed_child_of_a_launched_program_dies_with_its_debugger() {
+    let fixture = Fixture::of("c/children.c");
+    for handed_over in [false, true] {
+        let settings = json!({"followFork": "both", "followForkTimeout": 3600});
+        let mut parent = launched(&fixture, "fork", settings);
+        let (pid, killed, _child) = if handed_over {
+            let mut child = parent.begin_session();
+            child.set_breakpoints(&fixture, &["work"]);
+            child.configure();
+            child.expect_stopped("breakpoint");
+            let pid = child.debuggee_pid();
+            (pid, child.adapter_pid(), Some(child))
+        } else {
+            let arguments = parent.ignore_session();
+            let pid = arguments["configuration"]["pid"].as_i64().expect("a pid");
+            (pid as i32, parent.adapter_pid(), None)
+        };
+        assert!(process::is_alive(pid));
+        process::send_signal(killed, Signal::SIGKILL);
+        assert!(process::ends_within(pid, DEADLINE), "{handed_over}");
+    }
+}
+
+#[test]
+fn stopping_the_childs_session_ends_the_child_unless_told_otherwise() {
+    let fixture = Fixture::of("c/children.c");
+    for (arguments, status) in [(Value::Null, -9), (json!({"terminateDebuggee": false}), 6)] {
+        let mut parent = launched(&fixture, "fork", json!({"followFork": "both"}));
+        let mut child = parent.begin_session();
+        child.set_breakpoints(&fixture, &["work"]);
+        child.configure();
+        child.expect_stopped("breakpoint");
+        child.disconnect_with(arguments);
+        parent.expect_stopped("breakpoint");
+        parent.continue_();
+        assert_eq!(parent.expect_exit(), 0);
+        let said = format!("child {status} parent 2");
+        assert_eq!(parent.output("stdout").trim_end(), said);
+        parent.disconnect();
+    }
+}
+
+#[test]
+fn children_of_what_was_attached_to_outlive_every_adapter() {
+    let fixture = Fixture::of("c/children.c");
+    for killed in ["nobody", "the parent's", "the child's"] {
+        let (debuggee, mut input) = Debuggee::start_with_input(&fixture, &["wait"]);
+        let mut parent = DapClient::spawn();
+        parent.attach(debuggee.pid(), json!({"followFork": "both"}));
+        parent.configure();
+        std::io::Write::write_all(&mut input, b"x").expect("it reads");
+        drop(input);
+        let mut child = parent.begin_session();
+        child.set_breakpoints(&fixture, &["work"]);
+        child.configure();
+        child.expect_stopped("breakpoint");
+        assert_eq!(child.evaluate("who"), "3");
+        if killed == "the parent's" {
+            process::send_signal(parent.adapter_pid(), Signal::SIGKILL);
+            parent.wait_exit();
+        }
+        match killed {
+            "the child's" => process::send_signal(child.adapter_pid(), Signal::SIGKILL),
+            _ => child.disconnect(),
+        }
+        assert_eq!(debuggee.read_line(), "child 6 parent 2", "{killed}");
+    }
+}
+
+#[test]
+fn disconnecting_lets_a_child_go_that_is_still_held() {
+    let fixture = Fixture::of("c/children.c");
+    let (debuggee, mut input) = Debuggee::start_with_input(&fixture, &["wait"]);
+    let mut parent = DapClient::spawn();
+    let settings = json!({"followFork": "both", "followForkTimeout": 3600});
+    parent.attach(debuggee.pid(), settings);
+    parent.configure();
+    std::io::Write::write_all(&mut input, b"x").expect("it reads");
+    let arguments = parent.ignore_session();
+    let child = arguments["configuration"]["pid"].as_i64().expect("a pid") as i32;
+    assert!(!process::ends_within(child, Duration::ZERO), "it is held");
+    parent.disconnect();
+    assert_eq!(debuggee.read_line(), "child 6 parent 2");
+}
+
+#[test]
+fn mistakes_in_the_settings_are_named() {
+    let fixture = Fixture::of("c/children.c");
+    let mut client = DapClient::spawn();
+    client.initialize();
+    for (key, value) in [
+        ("followFork", json!("all")),
+        ("followForkPrograms", json!({})),
+    ] {
+        let mut settings = json!({"program": fixture.program});
+        settings[key] = value;
+        let message = client.ask_wrongly("launch", settings);
+        assert!(message.contains(key), "{message}");
+    }
+    client.disconnect();
+}
