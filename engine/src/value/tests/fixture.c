@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <stdint.h>
 #include <wchar.h>
+#include <uchar.h>
 #include <complex.h>
 struct node { int v; struct node *l, *r; };
 struct inner { int x; double y; };
@@ -53,6 +54,7 @@ int lanes __attribute__((vector_size(16))) = {1, -2, 3, 4}; char byte_lanes __at
 struct { int n; union { int i; float f; }; struct { short lo, hi; }; enum flags set; } mixed = {1, {2}, {3, 4}, F_B | F_C};
 struct flexible *grown; int cube[2][2][2] = {{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}}}; char lines[2][4] = {"one", "two"};
 char full[3] = {'a', 'b', 'c'}; struct { signed low : 4, : 3, high : 5; } packed = {-8, 15};
+char16_t c16 = u'x', text16[] = u"sixteen"; char32_t c32 = U'y'; const char32_t *text32 = U"thirty-two"; const wchar_t *wide_text = L"wide\n"; struct hidden *opaque = (struct hidden *)&root; enum flags no_flags = 0;
 int main(void) {
   grown = calloc(1, sizeof *grown + 3 * sizeof(int)); grown->n = 3; grown->data[1] = 8;
   for (int n = 0; n < 100000; n++) many[n] = n * 3;
