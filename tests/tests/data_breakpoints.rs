@@ -1,7 +1,8 @@
 //! Data breakpoints: what can be watched, when it stops, what it says, how it ends.
 
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use stillpoint_tests::process::Debuggee;
+use stillpoint_tests::process::{self, Debuggee};
 use stillpoint_tests::{DapClient, Fixture};
 
 fn stopped(mode: &str) -> (Fixture, DapClient) {
@@ -422,4 +423,26 @@ fn a_program_that_is_let_go_is_watched_no_more() {
     client.continue_();
     client.disconnect_with(json!({"terminateDebuggee": false}));
     debuggee.expect_running();
+}
+
+#[test]
+fn watches_of_a_killed_adapter_harm_nobody() {
+    let fixture = Fixture::of("c/touch.c");
+    let debuggee = Debuggee::start(&fixture, &[]);
+    let mut client = DapClient::spawn();
+    client.attach(debuggee.pid(), json!({}));
+    client.set_breakpoints(&fixture, &["beat"]);
+    client.configure();
+    client.expect_stopped("breakpoint");
+    client.set_breakpoints(&fixture, &[]);
+    watch(&mut client, "touched", json!({"condition": "touched < 0"}));
+    client.continue_();
+    process::send_signal(debuggee.pid(), Signal::SIGUSR1);
+    while debuggee.read_line() != "touched 1" {}
+    process::send_signal(client.adapter_pid(), Signal::SIGKILL);
+    client.wait_exit();
+    while process::status(debuggee.pid(), "TracerPid").as_deref() != Some("0") {}
+    debuggee.expect_running();
+    process::send_signal(debuggee.pid(), Signal::SIGUSR1);
+    while debuggee.read_line() != "touched 2" {}
 }

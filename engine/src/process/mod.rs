@@ -193,9 +193,6 @@ impl Debugger {
             state.interrupted = false;
             state.registers = None;
             state.trapped = status == WaitStatus::Signal(Signal(libc::SIGTRAP));
-            if state.trapped {
-                self.note_access(thread);
-            }
         }
         self.note_group_stop(thread, status);
     }

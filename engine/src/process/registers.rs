@@ -36,7 +36,9 @@ impl Debugger {
                 Some(Origin::Inside) => {
                     self.os.resume(thread, Resume::Step, Signal(0));
                     match self.os.await_stop(thread)? {
-                        WaitStatus::Signal(Signal(libc::SIGTRAP)) => self.note_access(thread),
+                        WaitStatus::Signal(Signal(libc::SIGTRAP)) => {
+                            self.note_access(thread);
+                        }
                         status => self.defer(thread, status),
                     }
                     registers = self.os.registers(thread)?;

@@ -3,6 +3,7 @@
 use crate::arch::x86_64::BREAKPOINT;
 use crate::breakpoint::BreakpointId;
 use crate::breakpoint::site::Owner;
+use crate::breakpoint::watch::TRAP_HWBKPT;
 use crate::debugger::Debugger;
 use crate::event::{StopReason, ThreadId};
 use dwarf::LoadAddr;
@@ -13,9 +14,8 @@ impl Debugger {
         // x86-64 reports int3 with SI_KERNEL; a single step with TRAP_TRACE, but one that went
         // past a system call with TRAP_BRKPT (`user_single_step_report`).
         const SI_KERNEL: i32 = 0x80;
-        const TRAP_HWBKPT: i32 = 4;
-        let info = self.os.signal_info(thread)?;
-        Some(match info.code {
+        let code = self.note_access(thread)?;
+        Some(match code {
             SI_KERNEL => {
                 let trap = self.registers_of(thread)?.pc() - 1;
                 let mut byte = [0];

@@ -14,22 +14,23 @@ use std::rc::Rc;
 /// `si_code` of a SIGTRAP: behind a single instruction.
 const TRAP_TRACE: i32 = 2;
 /// `si_code` of a SIGTRAP: by a debug register.
-const TRAP_HWBKPT: i32 = 4;
+pub(crate) const TRAP_HWBKPT: i32 = 4;
 
 impl Debugger {
     /// A thread has stopped with a SIGTRAP: keeps which debug registers had to do with it, for
-    /// the kernel forgets that with the next trap.
-    pub(crate) fn note_access(&mut self, thread: ThreadId) {
-        if self.thread_mut(thread).is_none_or(|state| state.armed == 0) {
-            return;
-        }
-        let code = self.os.signal_info(thread).map(|info| info.code);
-        if matches!(code, Some(TRAP_TRACE | TRAP_HWBKPT)) {
+    /// the kernel forgets that with the next trap. Gives its `si_code`; `None`: it is gone.
+    pub(crate) fn note_access(&mut self, thread: ThreadId) -> Option<i32> {
+        let code = self.os.signal_info(thread)?.code;
+        let is_armed = self
+            .thread_mut(thread)
+            .is_some_and(|state| state.armed != 0);
+        if is_armed && matches!(code, TRAP_TRACE | TRAP_HWBKPT) {
             let hits = debug_registers::hits(self.os.debug_status(thread));
             if let Some(state) = self.thread_mut(thread) {
                 state.accessed |= hits;
             }
         }
+        Some(code)
     }
 
     /// Whether a stopped thread has touched what is watched since it was looked at last.

@@ -5,6 +5,8 @@ mod find;
 mod hardware;
 mod hit;
 
+pub(crate) use hit::TRAP_HWBKPT;
+
 use super::{BreakpointId, BreakpointOptions, OF_ANOTHER_PROGRAM, Spec};
 use crate::arch::debug_registers::{SLOTS, Slot, Trigger, control, cover};
 use crate::breakpoint::site::Owner;

@@ -8,6 +8,10 @@
 //! A pipe would not do: it closes with the last thread of the process. Between the two the
 //! thread has many more such mutexes to give up, which takes it a millisecond: the guardian's
 //! lead, for a sleeping processor may take some tenths of one to wake up.
+//!
+//! Debug registers outlast a tracer too, and only another one can clear them: the guardian
+//! becomes that as soon as the kernel has let go. Who touches watched data in these one or two
+//! milliseconds is lost.
 
 use dwarf::LoadAddr;
 use std::cell::UnsafeCell;
@@ -15,10 +19,14 @@ use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 /// Sites that can be guarded at once.
 const ENTRIES: usize = 1 << 13;
+/// Threads with debug registers that can be guarded at once.
+const THREADS: usize = 1 << 12;
+/// How often a thread is asked for that the dying tracer still has, and the time between in ns.
+const TRIES: (u32, i64) = (20_000, 50_000);
 /// Mutexes that a dying thread has to give up after the one that counts; the kernel looks at
 /// 2048 in all (`ROBUST_LIST_LIMIT`).
 const DELAYS: usize = 2000;
@@ -37,6 +45,8 @@ struct Shared {
     dismissed: AtomicU64,
     /// Address, and original byte with [`VALID`].
     entries: [[AtomicU64; 2]; ENTRIES],
+    /// Threads whose debug registers are set; 0: a free place.
+    threads: [AtomicI32; THREADS],
 }
 
 impl Shared {
@@ -137,6 +147,24 @@ impl Guardian {
             }
         }
     }
+
+    /// Puts a thread under guard whose debug registers are set, or (`false`) are no more.
+    pub fn guard_thread(&self, tid: i32, armed: bool) {
+        let threads = &self.shared().threads;
+        let place = |wanted| {
+            threads
+                .iter()
+                .find(|it| it.load(Ordering::Relaxed) == wanted)
+        };
+        match (place(tid), armed) {
+            (None, true) => match place(0) {
+                Some(free) => free.store(tid, Ordering::Release),
+                None => tracing::warn!(tid, "too many threads to guard this one's debug registers"),
+            },
+            (Some(place), false) => place.store(0, Ordering::Release),
+            (Some(_), true) | (None, false) => {}
+        }
+    }
 }
 
 impl Drop for Guardian {
@@ -180,7 +208,55 @@ unsafe fn watch(memory: i32, shared: &Shared) -> ! {
                     libc::pwrite(memory, (&raw const byte).cast(), 1, place);
                 }
             }
+            clear_debug_registers(shared);
         }
         libc::_exit(0)
+    }
+}
+
+/// Takes the threads over from the dead tracer, for as long as it takes to clear their debug
+/// registers.
+///
+/// # Safety
+/// To be called in the forked child only.
+unsafe fn clear_debug_registers(shared: &Shared) {
+    let threads = || {
+        let tids = shared.threads.iter().map(|it| it.load(Ordering::Acquire));
+        tids.filter(|tid| *tid != 0)
+    };
+    let control = std::mem::offset_of!(libc::user, u_debugreg) + 7 * size_of::<u64>();
+    // SAFETY: system calls, on integers and a live status.
+    unsafe {
+        for tid in threads() {
+            let pause = libc::timespec {
+                tv_sec: 0,
+                tv_nsec: TRIES.1,
+            };
+            for _ in 0..TRIES.0 {
+                if libc::ptrace(libc::PTRACE_SEIZE, tid, 0_usize, 0_usize) == 0 {
+                    libc::ptrace(libc::PTRACE_INTERRUPT, tid, 0_usize, 0_usize);
+                    break;
+                }
+                if *libc::__errno_location() != libc::EPERM {
+                    break;
+                }
+                libc::nanosleep(&raw const pause, std::ptr::null_mut());
+            }
+        }
+        for tid in threads() {
+            let mut status = 0;
+            if libc::waitpid(tid, &raw mut status, libc::__WALL) != tid || !libc::WIFSTOPPED(status)
+            {
+                continue;
+            }
+            libc::ptrace(libc::PTRACE_POKEUSER, tid, control, 0_usize);
+            // Of our own stop, and of what the registers did, the program hears nothing.
+            let signal = match libc::WSTOPSIG(status) {
+                _ if status >> 16 == libc::PTRACE_EVENT_STOP => 0,
+                libc::SIGTRAP => 0,
+                signal => signal,
+            };
+            libc::ptrace(libc::PTRACE_DETACH, tid, 0_usize, signal as usize);
+        }
     }
 }

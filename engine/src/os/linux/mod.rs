@@ -106,6 +106,15 @@ impl LinuxBackend {
         })
     }
 
+    /// What has ended needs no guard.
+    fn heard_of(&self, thread: ThreadId, status: WaitStatus) {
+        if let (WaitStatus::Exited(_) | WaitStatus::Killed(_), Some(guardian)) =
+            (status, &self.guardian)
+        {
+            guardian.guard_thread(thread.0, false);
+        }
+    }
+
     /// Reads the signalfd empty; the signal that asks us to end, if one came.
     fn drain_signals(&self) -> Option<Signal> {
         let mut end = None;
@@ -256,6 +265,7 @@ impl Backend for LinuxBackend {
             let (thread, status) = ptrace::wait(-1, false)?;
             // The guardian is our child, but none of the debuggee's threads.
             if self.guardian.as_ref().map(|guardian| guardian.pid) != Some(thread.0) {
+                self.heard_of(thread, status);
                 return Some((thread, status));
             }
         }
@@ -266,7 +276,9 @@ impl Backend for LinuxBackend {
     }
 
     fn await_stop(&mut self, thread: ThreadId) -> Option<WaitStatus> {
-        ptrace::wait(thread.0, true).map(|(_, status)| status)
+        let (_, status) = ptrace::wait(thread.0, true)?;
+        self.heard_of(thread, status);
+        Some(status)
     }
 
     fn resume(&mut self, thread: ThreadId, how: Resume, signal: Signal) {
@@ -317,7 +329,12 @@ impl Backend for LinuxBackend {
         control: u64,
     ) -> bool {
         match registers::write_debug(thread, addresses, control) {
-            Ok(()) => true,
+            Ok(()) => {
+                if let Some(guardian) = &self.guardian {
+                    guardian.guard_thread(thread.0, control != 0);
+                }
+                true
+            }
             Err(error) => {
                 tracing::warn!(%thread, %error, "cannot set debug registers");
                 false
