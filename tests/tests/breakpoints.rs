@@ -672,3 +672,30 @@ fn there_are_four_debug_registers() {
     client.continue_to(&fixture, "helper");
     client.disconnect();
 }
+
+#[test]
+fn a_trap_in_the_program_itself_stops_and_is_gone_on_from() {
+    let fixture = Fixture::of("c/trap.c");
+    for with_breakpoint in [false, true] {
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({}));
+        if with_breakpoint {
+            client.set_breakpoints(&fixture, &["trap"]);
+        }
+        client.configure();
+        for passed in ["0", "1"] {
+            if with_breakpoint {
+                client.expect_stopped("breakpoint");
+                client.expect_line(&fixture, "trap");
+                client.continue_();
+            }
+            let stop = client.expect_stopped("exception");
+            assert_eq!(stop["description"], "signal SIGTRAP");
+            client.expect_line(&fixture, "behind");
+            assert_eq!(client.evaluate("passed"), passed);
+            client.continue_();
+        }
+        assert_eq!(client.expect_exit(), 2);
+        client.disconnect();
+    }
+}

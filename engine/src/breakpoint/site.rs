@@ -37,6 +37,11 @@ impl Site {
     pub fn owners(&self) -> &[Owner] {
         &self.owners
     }
+
+    /// Whether the program has a trap instruction of its own here.
+    pub fn covers_trap(&self) -> bool {
+        self.original.get() == BREAKPOINT
+    }
 }
 
 /// All sites of the process.

@@ -3,7 +3,7 @@
 use crate::arch::debug_registers;
 use crate::debugger::{Debugger, State};
 use crate::displaced::{Over, REGION};
-use crate::event::{Signal, ThreadId};
+use crate::event::{Signal, StopReason, ThreadId};
 use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
 use dwarf::LoadAddr;
 
@@ -40,10 +40,21 @@ impl Debugger {
             debug_registers::pass(registers);
             unwritten = true;
         }
-        if let (Some(addr), Some(registers)) = (passed, registers)
+        if let (Some(addr), Some(mut registers)) = (passed, registers)
             && registers.pc() == addr
-            && self.sites.get(addr).is_some()
+            && let Some(site) = self.sites.get(addr)
         {
+            if site.covers_trap() {
+                // Executed elsewhere it would be taken for ours.
+                registers.set_pc(addr + 1);
+                if let Some(state) = self.thread_mut(thread) {
+                    state.stopped = true;
+                    state.signal = signal;
+                }
+                self.set_registers_of(thread, registers);
+                self.report(thread, StopReason::Trap);
+                return;
+            }
             match self.way_over(thread, addr, &registers) {
                 Some(over) => {
                     // Gone if this fails; its end is on the way.
