@@ -1,6 +1,8 @@
 //! What threads do, in orders that a live kernel shows once in a thousand runs.
 
+use crate::breakpoint::BreakpointInfo;
 use crate::breakpoint::site::Owner;
+use crate::breakpoint::watch::{DataAccess, DataBreakpoint};
 use crate::debugger::{Debugger, State, Wait};
 use crate::event::{Event, ExitStatus, Signal, StopReason, ThreadId};
 use crate::os::fake::{BASE, Fake, PID};
@@ -355,4 +357,82 @@ fn non_stop_a_thread_stops_steps_and_goes_on_alone() {
         fake.0.borrow().log,
         ["interrupt 7", "continue 8 signal 11", "continue 7"]
     );
+}
+
+/// `si_code` of a hit of a debug register.
+const TRAP_HWBKPT: i32 = 4;
+/// What is watched, of four bytes.
+const WATCHED: LoadAddr = LoadAddr(BASE + 16);
+
+fn watch(debugger: &mut Debugger) -> BreakpointInfo {
+    let wanted = DataBreakpoint {
+        data: debugger.watchable_at(WATCHED, 4).unwrap(),
+        access: DataAccess::Write,
+        by_steps: false,
+        options: Default::default(),
+    };
+    debugger.set_data_breakpoints(&[wanted]).remove(0)
+}
+
+/// The thread has written a byte of what is watched.
+fn write(fake: &Fake, thread: ThreadId, byte: u8) {
+    let mut script = fake.0.borrow_mut();
+    script.memory[16] = byte;
+    script.codes.insert(thread, TRAP_HWBKPT);
+    script.debug_status.insert(thread, 1);
+    script.stops.push_back((thread, TRAP));
+}
+
+#[test]
+fn a_watch_is_set_on_running_threads_by_a_stop_that_nobody_sees() {
+    let (mut debugger, fake) = running();
+    assert!(watch(&mut debugger).verified);
+    assert!(next(&mut debugger).is_none());
+    for thread in [7, 8] {
+        let of = |what: &str| {
+            let log = &fake.0.borrow().log;
+            log.iter().position(|it| it.starts_with(what)).unwrap()
+        };
+        let set = of(&format!("debug {thread} "));
+        assert!(of(&format!("interrupt {thread}")) < set);
+        assert!(set < of(&format!("continue {thread}")));
+    }
+    // Without a breakpoint that wants it, the registers are cleared the same way.
+    debugger.set_data_breakpoints(&[]);
+    assert!(next(&mut debugger).is_none());
+    let log = fake.0.borrow().log.clone();
+    assert!(
+        log.contains(&"debug 8 [0, 0, 0, 0] 0x0".to_owned()),
+        "{log:?}"
+    );
+}
+
+#[test]
+fn a_change_during_a_stop_is_reported_after_it() {
+    let (mut debugger, fake) = running();
+    watch(&mut debugger);
+    assert!(next(&mut debugger).is_none());
+    let fault = WaitStatus::Signal(Signal(libc::SIGSEGV));
+    fake.0.borrow_mut().stops.push_back((LEADER, fault));
+    write(&fake, OTHER, 5);
+    let first = next_stop(&mut debugger).unwrap();
+    assert_eq!(first.0, LEADER);
+    debugger.resume(LEADER).unwrap();
+    let (thread, reason) = next_stop(&mut debugger).unwrap();
+    assert_eq!(thread, OTHER);
+    assert!(
+        matches!(&reason, StopReason::Data(_, text) if text.ends_with(": 2425393296 -> 2425393157")),
+        "{reason:?}"
+    );
+}
+
+#[test]
+fn a_write_that_changes_nothing_goes_on_alone() {
+    let (mut debugger, fake) = running();
+    watch(&mut debugger);
+    assert!(next(&mut debugger).is_none());
+    fake.0.borrow_mut().log.clear();
+    write(&fake, OTHER, 0x90);
+    assert!(next_stop(&mut debugger).is_none());
+    assert_eq!(fake.0.borrow().log, ["continue 8"]);
 }

@@ -130,6 +130,10 @@ impl LinuxBackend {
                     end = Some(Signal(number));
                 }
             }
+            // It had no more than that.
+            if count < buffer.len() {
+                break;
+            }
         }
         end
     }
