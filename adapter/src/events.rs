@@ -159,7 +159,9 @@ fn module_loaded(session: &mut Session, info: &ModuleInfo) {
     let module = describe_module(info);
     session.event("module", &ModuleEventBody { reason, module });
     let is_fetched = session.debuginfod.want(info);
-    if info.is_program && info.symbols != SymbolStatus::DebugInfo && !is_fetched {
+    // Of a core file's program that is not here that was said already.
+    let is_here = !session.debugger.is_post_mortem() || info.path.exists();
+    if info.is_program && info.symbols != SymbolStatus::DebugInfo && !is_fetched && is_here {
         session.console(&format!(
             "{} has no debug info; compile it with -g to see lines and variables\n",
             info.name

@@ -32,6 +32,9 @@ impl Debugger {
             self.thread_is_there(thread);
         }
         self.load_initial_modules();
+        // What is there from the start is told by `modules`.
+        self.events
+            .retain(|event| !matches!(event, Event::ModuleLoaded(_)));
         Ok(())
     }
 

@@ -21,6 +21,7 @@ const BY_BUILD_ID: &str = "/usr/lib/debug/.build-id";
 const MOST_FILES: usize = 1 << 13;
 /// The headers of an image and its build-id are in its first page.
 const PAGE: usize = 4096;
+static ZEROS: [u8; PAGE] = [0; PAGE];
 
 /// An image of the process.
 pub struct CoreImage {
@@ -119,8 +120,7 @@ impl Images {
             let contents = match image {
                 None => Some(Contents::Data(file.path.to_owned(), OnceCell::new())),
                 Some(start) => {
-                    let wanted = program.filter(|_| is_program);
-                    let found = images.find_image(core, file.path, start, (is_program, wanted));
+                    let found = images.find_image(core, file.path, start, (is_program, program));
                     if found.is_none() && !is_program {
                         missing.push(file.path);
                     }
@@ -162,22 +162,24 @@ impl Images {
                 .collect();
             images.notes.push(format!(
                 "stacks may be wrong beyond functions of these libraries, which are not here as \
-                 the process had them: {}\n",
+                 the process had them: {} (they are looked for beside the file that the setting \
+                 `program` names, too)\n",
                 names.join(", ")
             ));
         }
         images
     }
 
-    /// The file of an image on this machine: `wanted` where the user has said so of the program,
-    /// else what is at its `path` or kept by its build-id.
+    /// The file of an image on this machine: of the program what the `user` has said it is, else
+    /// what is at its `path`, beside the user's program, or kept by its build-id.
     fn find_image(
         &mut self,
         core: &Core,
         path: &Path,
         start: LoadAddr,
-        (is_program, wanted): (bool, Option<&Path>),
+        (is_program, user): (bool, Option<&Path>),
     ) -> Option<Found> {
+        let wanted = user.filter(|_| is_program);
         let name = without_deleted(path);
         let id = build_id_at(core, start);
         let found = |module: Arc<Module>, whole: bool| {
@@ -226,7 +228,10 @@ impl Images {
             }
             return Some(found);
         }
-        for (path, whole) in id.iter().flat_map(|id| by_build_id(id)) {
+        // Of another machine's files only the same build will do.
+        let beside = user.and_then(|user| Some((user.with_file_name(name.file_name()?), true)));
+        let by_id = id.iter().flat_map(|id| by_build_id(id));
+        for (path, whole) in beside.filter(|_| id.is_some()).into_iter().chain(by_id) {
             let same = |module: &Arc<Module>| module.build_id() == id.as_deref();
             if path.is_file()
                 && let Some(module) = Module::open_as(&name, &path).ok().filter(same)
@@ -270,9 +275,15 @@ impl Images {
                 _ => None,
             },
         }?;
-        let rest = bytes.get(usize::try_from(offset).ok()?..)?;
+        let offset = usize::try_from(offset).ok()?;
         let len = usize::try_from(part.end - addr).unwrap_or(usize::MAX);
-        Some(&rest[..rest.len().min(len)]).filter(|bytes| !bytes.is_empty())
+        // The last page is filled up with zeros (mmap(2)).
+        let rest = match bytes.get(offset..) {
+            Some(rest) if !rest.is_empty() => rest,
+            _ if offset < bytes.len().next_multiple_of(PAGE) => &ZEROS[offset % PAGE..],
+            _ => return None,
+        };
+        Some(&rest[..rest.len().min(len)])
     }
 
     /// A file that is no image; only if it has not been changed since.

@@ -104,10 +104,13 @@ impl Core {
         }
         core.segments.sort_by_key(|segment| segment.start);
         if core.said.threads.is_empty() {
-            return Err(match missing {
-                0 => wrong("it has no threads: nothing says where the program was"),
-                _ => wrong(cut),
-            });
+            return Err(wrong(match missing {
+                0 => "it has no threads: nothing says where the program was",
+                _ => {
+                    "it is cut short, and what says where its threads were is missing (a limit on \
+                     the size of core files, `ulimit -c`, or a full disk)"
+                }
+            }));
         }
         if missing > 0 {
             core.notes.push(format!(

@@ -231,6 +231,9 @@ fn memory_is_what_the_file_has() {
     assert_eq!(read(0xfff, 2), [0; 0]);
     assert_eq!(read(u64::MAX, 2), [0; 0]);
     assert!(!process.write_memory(LoadAddr(0x1000), &[0]));
+    let core = process.core().unwrap();
+    assert_eq!(core.is_writable(LoadAddr(0x4fff)), Some(true));
+    assert_eq!(core.is_writable(LoadAddr(0x5000)), None);
 }
 
 /// A core file of a process that had this test mapped from 0x10000000 on; the first page is in
@@ -266,6 +269,37 @@ fn pages_that_were_left_out_come_from_the_same_build() {
     let mapping = &process.mappings(1)[1];
     assert!(mapping.executable && mapping.offset == 4096);
     assert_eq!(mapping.path, std::env::current_exe().unwrap());
+}
+
+#[test]
+fn files_that_were_mapped_end_in_zeros() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("text");
+    fs::write(&path, "hello").unwrap();
+    let writer = Writer::default()
+        .thread(1, 11)
+        .files(&[(0x5000, 0x7000, 0, &path)])
+        .memory(0x5000, 0x2000, R, &[]);
+    let open = |written| {
+        let file = CoreFile {
+            path: PathBuf::from("core"),
+            data: writer.bytes().leak(),
+            notes: Vec::new(),
+            written: Some(written),
+        };
+        let waker = LinuxBackend::new().unwrap().waker();
+        PostMortem::new(Core::read(file, None).unwrap(), waker).unwrap()
+    };
+    let changed = fs::metadata(&path).unwrap().modified().unwrap();
+    let mut buffer = [1; 8];
+    let process = open(changed);
+    assert_eq!(process.read_memory(LoadAddr(0x5001), &mut buffer), 8);
+    assert_eq!(&buffer, b"ello\0\0\0\0");
+    // The page behind the end of the file cannot be touched.
+    assert_eq!(process.read_memory(LoadAddr(0x5ffc), &mut buffer), 4);
+    // What has changed since is not what was mapped.
+    let process = open(changed - std::time::Duration::from_secs(1));
+    assert_eq!(process.read_memory(LoadAddr(0x5001), &mut buffer), 0);
 }
 
 #[test]
