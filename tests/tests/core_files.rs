@@ -176,6 +176,9 @@ fn nothing_runs_and_nothing_is_changed() {
         );
         assert!(message.contains("cannot be run"), "{command}: {message}");
     }
+    let line = json!({"source": {"path": fixture.source}, "line": fixture.line("calls")});
+    let message = client.ask_wrongly("gotoTargets", line);
+    assert!(message.contains("this is a core file"), "{message}");
     for expression in [
         "total = 1",
         "first.value += 1",

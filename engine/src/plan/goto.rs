@@ -28,8 +28,9 @@ impl Debugger {
     /// Where the code of a line begins in the functions that stopped threads are in.
     ///
     /// # Errors
-    /// The program is not stopped.
+    /// The program is not stopped, or it is a core file.
     pub fn goto_targets(&mut self, source: &Path, line: u32) -> Result<Vec<GotoTarget>, Error> {
+        self.can_run()?;
         let threads: Vec<ThreadId> = self.threads().into_iter().map(|it| it.id).collect();
         let mut places = Vec::new();
         for thread in threads {
@@ -64,6 +65,7 @@ impl Debugger {
     /// Not stopped; the place is in another function than the thread's innermost frame, or in
     /// an inlined call, or the frame is laid out differently there.
     pub fn goto(&mut self, thread: ThreadId, target: &GotoTarget) -> Result<(), Error> {
+        self.can_run()?;
         self.stopped_thread(thread)?;
         let mut registers = self
             .registers_of(thread)

@@ -91,6 +91,7 @@ impl Debugger {
     /// # Errors
     /// Not stopped, the thread is gone, or has moved on since.
     pub fn step_into(&mut self, target: &StepTarget) -> Result<(), Error> {
+        self.can_run()?;
         let thread = target.thread;
         self.stopped_thread(thread)?;
         let registers = self
