@@ -148,3 +148,13 @@ fn through_the_library_in_rust() {
 fn over_awaits() {
     walk("stepping/awaits.rs");
 }
+
+#[test]
+fn recursion_macros_and_loops() {
+    walk("stepping/shapes.c");
+}
+
+#[test]
+fn to_the_end_of_a_thread() {
+    walk("stepping/alone.c");
+}

@@ -289,3 +289,30 @@ fn rust_threads_have_their_own() {
         client.disconnect();
     }
 }
+
+#[test]
+fn a_thread_can_be_stepped_alone() {
+    let fixture = Fixture::of("stepping/alone.c");
+    let mut client = DapClient::stopped_at(&fixture, "first");
+    let thread = client.thread();
+    let alone = json!({"threadId": thread, "singleThread": true});
+    for marker in ["second", "third", "create"] {
+        client.ask("next", alone.clone());
+        client.expect_stopped("step");
+        client.expect_line(&fixture, marker);
+    }
+    // Nobody has counted meanwhile.
+    assert_eq!(client.evaluate("first"), client.evaluate("second"));
+    assert_eq!(client.evaluate("second"), client.evaluate("third"));
+    client.set_breakpoints(&fixture, &["joined"]);
+    let body = client.ask("continue", alone);
+    assert_eq!(body["allThreadsContinued"], false);
+    client.expect_stopped("breakpoint");
+    let before = client.evaluate("first");
+    assert_ne!(
+        before,
+        client.evaluate("counted"),
+        "but for the other worker"
+    );
+    client.disconnect();
+}

@@ -142,6 +142,8 @@ pub struct NoArguments {}
 pub struct ThreadArguments {
     /// The thread.
     pub thread_id: i64,
+    /// Only this one goes on.
+    pub single_thread: Option<bool>,
 }
 
 /// Settings of a launch or attach, read by `config`.

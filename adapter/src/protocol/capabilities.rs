@@ -49,4 +49,5 @@ pub struct Capabilities {
     pub breakpoint_modes: Vec<BreakpointMode>,
     pub supports_step_in_targets_request: bool,
     pub supports_goto_targets_request: bool,
+    pub supports_single_thread_execution_requests: bool,
 }

@@ -26,6 +26,8 @@ impl Request for Continue {
         session.debugger.can_run()?;
         debuginfod::before_going_on(session);
         let thread = thread_id(arguments.thread_id)?;
+        let alone = arguments.single_thread.unwrap_or(false);
+        session.debugger.run_alone(alone);
         let all_threads_continued = session.debugger.resume(thread)?;
         match all_threads_continued {
             true => session.handles.clear(),
@@ -63,6 +65,7 @@ fn step(
     thread: i64,
     kind: StepKind,
     granularity: Option<SteppingGranularity>,
+    alone: Option<bool>,
 ) -> Result<(), RequestError> {
     let granularity = match granularity {
         Some(SteppingGranularity::Instruction) => Granularity::Instruction,
@@ -73,6 +76,7 @@ fn step(
     session.debugger.can_run()?;
     debuginfod::before_going_on(session);
     let thread = thread_id(thread)?;
+    session.debugger.run_alone(alone.unwrap_or(false));
     session.debugger.step(thread, kind, granularity)?;
     session.runs_on(thread);
     Ok(())
@@ -98,15 +102,22 @@ impl Request for Next {
 
     fn advertise(capabilities: &mut Capabilities) {
         capabilities.supports_stepping_granularity = true;
+        capabilities.supports_single_thread_execution_requests = true;
     }
 
     fn handle(session: &mut Session, arguments: NextArguments) -> Result<(), RequestError> {
         let NextArguments {
             thread_id,
             granularity,
-            ..
+            single_thread,
         } = arguments;
-        step(session, thread_id, StepKind::Over, granularity)
+        step(
+            session,
+            thread_id,
+            StepKind::Over,
+            granularity,
+            single_thread,
+        )
     }
 }
 
@@ -123,11 +134,17 @@ impl Request for StepIn {
             thread_id,
             granularity,
             target_id,
-            ..
+            single_thread,
         } = arguments;
         match target_id {
-            Some(target) => step_into_target(session, target),
-            None => step(session, thread_id, StepKind::Into, granularity),
+            Some(target) => step_into_target(session, target, single_thread.unwrap_or(false)),
+            None => step(
+                session,
+                thread_id,
+                StepKind::Into,
+                granularity,
+                single_thread,
+            ),
         }
     }
 }
@@ -144,8 +161,14 @@ impl Request for StepOut {
         let StepOutArguments {
             thread_id,
             granularity,
-            ..
+            single_thread,
         } = arguments;
-        step(session, thread_id, StepKind::Out, granularity)
+        step(
+            session,
+            thread_id,
+            StepKind::Out,
+            granularity,
+            single_thread,
+        )
     }
 }

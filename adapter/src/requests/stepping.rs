@@ -51,9 +51,10 @@ impl Request for StepInTargets {
 ///
 /// # Errors
 /// The number is from an earlier stop, or the thread is not stopped.
-pub fn step_into_target(session: &mut Session, id: i64) -> Result<(), RequestError> {
+pub fn step_into_target(session: &mut Session, id: i64, alone: bool) -> Result<(), RequestError> {
     let target = session.handles.step_target(id)?;
     debuginfod::before_going_on(session);
+    session.debugger.run_alone(alone);
     session.debugger.step_into(&target)?;
     session.runs_on(target.thread);
     Ok(())

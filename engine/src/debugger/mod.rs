@@ -49,6 +49,8 @@ pub struct Debugger {
     pub(crate) slots: Slots,
     pub(crate) unwinder: RefCell<Unwinder>,
     pub(crate) tail_calls: RefCell<TailCalls>,
+    /// The thread that goes on next does so alone.
+    pub(crate) alone: bool,
     /// Which code steps go through, and what was found out of it.
     pub(crate) step_filters: StepFilters,
     pub(crate) reaches: RefCell<Reaches>,
@@ -115,6 +117,7 @@ impl Debugger {
             slots: Slots::default(),
             unwinder: RefCell::new(Unwinder::new()),
             tail_calls: RefCell::default(),
+            alone: false,
             step_filters: StepFilters::none(),
             reaches: RefCell::default(),
             events: VecDeque::new(),
@@ -593,8 +596,19 @@ impl Debugger {
             self.go_on_from(thread);
             return Ok(!self.shows_a_stop());
         }
-        self.go_on_all();
-        Ok(true)
+        let all = !self.alone;
+        if !all {
+            self.stopped_thread(thread)?;
+        }
+        self.go_on_from(thread);
+        Ok(all)
+    }
+
+    /// Whether only the thread that is named next is to go on, by a step or by
+    /// [`Debugger::resume`], while all others stay where they are. It may come to wait for one
+    /// of them: [`Debugger::interrupt`] ends that.
+    pub fn run_alone(&mut self, alone: bool) {
+        self.alone = alone;
     }
 
     /// Asks the program to stop, or in non-stop mode the thread that is named;

@@ -166,10 +166,12 @@ impl Debugger {
         }
     }
 
-    /// Lets a thread go on from a stop that was shown, and in all-stop mode all others too.
+    /// Lets a thread go on from a stop that was shown, and in all-stop mode all others too, if
+    /// it is not to run alone.
     pub(crate) fn go_on_from(&mut self, thread: ThreadId) {
         if !self.non_stop {
-            self.go_on_all();
+            let alone = std::mem::take(&mut self.alone);
+            self.go_on_with(|other| !alone || other == thread);
             return;
         }
         self.forget_stop_of(thread);
@@ -183,15 +185,21 @@ impl Debugger {
         }
     }
 
-    /// Lets all stopped threads go on; deferred stops are judged first, and may stop
-    /// everything again at once.
+    /// Lets all stopped threads go on.
     pub(crate) fn go_on_all(&mut self) {
+        self.go_on_with(|_| true);
+    }
+
+    /// Lets these stopped threads go on; deferred stops are judged first, and may stop
+    /// everything again at once.
+    fn go_on_with(&mut self, wanted: impl Fn(ThreadId) -> bool) {
         self.forget_stop();
         self.set_state(State::Running);
         let Some(process) = &mut self.process else {
             return;
         };
-        let threads: Vec<ThreadId> = process.threads.keys().copied().collect();
+        let threads = process.threads.keys().copied();
+        let threads: Vec<ThreadId> = threads.filter(|thread| wanted(*thread)).collect();
         for state in process.threads.values_mut() {
             state.held = false;
         }
