@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::eval::{Call, How};
 use crate::event::{Event, Signal, ThreadId};
 use crate::os::{RegisterSet, Resume, WaitStatus};
-use crate::process::Trap;
+use crate::process::Found;
 use crate::value::place::Bytes;
 use crate::value::{Place, Shape, Ty, Value};
 use dwarf::register::x86_64::{RAX, RCX, RDI, RDX, RFLAGS, RSI};
@@ -45,6 +45,8 @@ pub(crate) struct Replay {
     pub expression: (Option<crate::FrameKey>, String),
     pub done: HashMap<(usize, usize), Result<Value, Error>>,
     pub wanted: Option<Call>,
+    /// Bytes of the stack below the red zone that hold what calls have returned there.
+    pub reserved: u64,
 }
 
 /// A call under way.
@@ -54,6 +56,8 @@ pub(crate) struct Active {
     span: Range<usize>,
     returns: Ty,
     language: dwarf::Language,
+    /// What it returns is there.
+    result: Option<LoadAddr>,
     /// Where it returns to, and the stack pointer then.
     back: (LoadAddr, u64),
     saved: RegisterSet,
@@ -103,7 +107,10 @@ impl Debugger {
         };
         let mut registers = saved.outside_system_call();
         let mut vectors = extended.clone();
-        let mut top = saved.sp().wrapping_sub(RED_ZONE) & !15;
+        let reserved = self.replay.get_mut().reserved;
+        let base = saved.sp().wrapping_sub(RED_ZONE) & !15;
+        let mut top = base.wrapping_sub(reserved);
+        let mut result = None;
         let mut copies: Vec<(u64, Vec<u8>)> = Vec::new();
         let mut keep = |bytes: Vec<u8>, len: u64| {
             top = top.wrapping_sub(len) & !15;
@@ -114,6 +121,9 @@ impl Debugger {
         if call.through_memory {
             let len = call.returns.size().unwrap_or(0).min(crate::value::LARGEST);
             let at = keep(Vec::new(), len);
+            result = Some(LoadAddr(at));
+            // It must outlive the calls that come after this one.
+            self.replay.get_mut().reserved = base.wrapping_sub(at);
             if let Some(first) = integers.next() {
                 registers.set(*first, at);
             }
@@ -215,6 +225,7 @@ impl Debugger {
             span: call.span,
             returns: call.returns,
             language: call.language,
+            result,
             back: (back, after),
             saved,
             extended,
@@ -297,43 +308,13 @@ impl Debugger {
             }
             return;
         }
-        let WaitStatus::Signal(signal) = status else {
-            self.go_on(thread, Resume::Continue);
-            return;
+        let signal = match self.found(thread, status) {
+            Some(Found::Site(addr)) => return self.on_call_site(thread, addr),
+            Some(Found::Step | Found::Access) => return self.go_on(thread, Resume::Continue),
+            Some(Found::Own) => return self.give_up_call("ran into a trap of its own"),
+            Some(Found::Signal(signal)) => signal,
+            None => return,
         };
-        let name = self
-            .call
-            .as_ref()
-            .map_or_else(String::new, |call| call.name.clone());
-        let ended = |what: &str| {
-            Err(Error::eval(format!(
-                "`{name}` {what}; the call was given up, and the thread is where it was"
-            )))
-        };
-        if signal.0 == libc::SIGTRAP {
-            match self.trap_kind(thread) {
-                Some(Trap::Site(addr)) => {
-                    self.set_pc(thread, addr);
-                    self.on_call_site(thread, addr);
-                    return;
-                }
-                Some(Trap::Stale(addr)) => {
-                    self.set_pc(thread, addr);
-                    self.go_on(thread, Resume::Continue);
-                    return;
-                }
-                Some(Trap::Step | Trap::Access) => {
-                    self.go_on(thread, Resume::Continue);
-                    return;
-                }
-                Some(Trap::Own) => {
-                    self.end_call(ended("ran into a trap of its own"));
-                    return;
-                }
-                Some(Trap::Sent) => {}
-                None => return,
-            }
-        }
         if crate::process::stops(signal) {
             let what = match signal.0 {
                 libc::SIGSEGV => "died of SIGSEGV".to_owned(),
@@ -345,7 +326,7 @@ impl Debugger {
                 libc::SIGILL => "died of SIGILL".to_owned(),
                 number => format!("died of signal {number}"),
             };
-            self.end_call(ended(&what));
+            self.give_up_call(&what);
             return;
         }
         if let Some(state) = self.thread_mut(thread) {
@@ -356,38 +337,30 @@ impl Debugger {
 
     fn on_call_site(&mut self, thread: ThreadId, addr: LoadAddr) {
         let Some(call) = &self.call else { return };
-        let name = call.name.clone();
         let (back, sp) = call.back;
         let here = self.registers_of(thread).map(|registers| registers.sp());
         if addr == back && here == Some(sp) {
             self.end_call(Ok(()));
             return;
         }
-        let owners: Vec<Owner> = self
-            .sites
-            .get(addr)
-            .map(|site| site.owners().to_vec())
-            .unwrap_or_default();
-        let what = if owners.contains(&Owner::Call) && addr != back {
-            Some("threw an exception that it does not catch")
-        } else if owners.iter().any(|it| matches!(it, Owner::User(_))) {
-            Some("reached a breakpoint")
-        } else {
-            None
-        };
-        if let Some(what) = what {
-            self.end_call(Err(Error::eval(format!(
-                "`{name}` {what}; the call was given up, and the thread is where it was"
-            ))));
-            return;
+        let owners = self.owners_at(addr);
+        if owners.contains(&Owner::Call) && addr != back {
+            return self.give_up_call("threw an exception that it does not catch");
         }
-        if let Some(state) = self.thread_mut(thread) {
-            state.passed = Some(addr);
+        if owners.iter().any(|it| matches!(it, Owner::User(_))) {
+            return self.give_up_call("reached a breakpoint");
         }
-        if owners.contains(&Owner::Loader) {
-            self.on_loader(addr);
-        }
+        self.pass_site(thread, addr, &owners);
         self.go_on(thread, Resume::Continue);
+    }
+
+    /// Ends the call, which did `what` instead of returning.
+    fn give_up_call(&mut self, what: &str) {
+        let Some(call) = &self.call else { return };
+        let name = &call.name;
+        self.end_call(Err(Error::eval(format!(
+            "`{name}` {what}; the call was given up, and the thread is where it was"
+        ))));
     }
 
     /// Puts the thread back where it was, and keeps what came of the call.
@@ -422,6 +395,9 @@ impl Debugger {
                 call.returns.clone(),
                 Place::Bytes(Bytes::new(&[])),
             ));
+        }
+        if let Some(addr) = call.result {
+            return Ok(Value::new(call.returns.clone(), Place::Memory(addr, None)));
         }
         let set = self.os.registers(call.thread).ok_or(Error::OptimizedOut)?;
         let mut registers = set.to_registers();

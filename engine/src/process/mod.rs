@@ -24,7 +24,7 @@ use dwarf::LoadAddr;
 pub(crate) use find::Awaited;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-pub(crate) use trap::Trap;
+pub(crate) use trap::{Found, Trap};
 
 /// How long threads may take to stop before the others are reported without them.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
@@ -219,34 +219,15 @@ impl Debugger {
 
     /// A stop that may have to be reported; the program is running.
     fn judge(&mut self, thread: ThreadId, status: WaitStatus) {
-        let WaitStatus::Signal(signal) = status else {
-            self.go_on(thread, Resume::Continue);
-            return;
-        };
-        if signal.0 == libc::SIGTRAP {
-            match self.trap_kind(thread) {
-                Some(Trap::Site(addr)) => {
-                    self.set_pc(thread, addr);
-                    self.on_site(thread, addr);
-                    return;
-                }
-                Some(Trap::Stale(addr)) => {
-                    self.set_pc(thread, addr);
-                    self.go_on(thread, Resume::Continue);
-                    return;
-                }
-                Some(kind @ (Trap::Step | Trap::Access)) => {
-                    self.on_trace(thread, kind == Trap::Step);
-                    return;
-                }
-                Some(Trap::Own) => {
-                    self.report(thread, StopReason::Trap);
-                    return;
-                }
-                Some(Trap::Sent) => {}
-                None => return,
+        let signal = match self.found(thread, status) {
+            Some(Found::Site(addr)) => return self.on_site(thread, addr),
+            Some(kind @ (Found::Step | Found::Access)) => {
+                return self.on_trace(thread, kind == Found::Step);
             }
-        }
+            Some(Found::Own) => return self.report(thread, StopReason::Trap),
+            Some(Found::Signal(signal)) => signal,
+            None => return,
+        };
         if let Some(state) = self.thread_mut(thread) {
             state.signal = signal;
         }

@@ -5,7 +5,8 @@ use crate::breakpoint::BreakpointId;
 use crate::breakpoint::site::Owner;
 use crate::breakpoint::watch::TRAP_HWBKPT;
 use crate::debugger::Debugger;
-use crate::event::{StopReason, ThreadId};
+use crate::event::{Signal, StopReason, ThreadId};
+use crate::os::{Resume, WaitStatus};
 use dwarf::LoadAddr;
 
 impl Debugger {
@@ -34,15 +35,47 @@ impl Debugger {
         })
     }
 
-    /// A thread ran into one of our traps.
-    pub(crate) fn on_site(&mut self, thread: ThreadId, addr: LoadAddr) {
-        let owners = self.owners_at(addr);
+    /// What a stop comes to that was more than bookkeeping; a thread that hit a site is back at
+    /// its address. `None`: there was nothing to it and the thread goes on, or it is gone.
+    pub(crate) fn found(&mut self, thread: ThreadId, status: WaitStatus) -> Option<Found> {
+        let WaitStatus::Signal(signal) = status else {
+            self.go_on(thread, Resume::Continue);
+            return None;
+        };
+        if signal.0 != libc::SIGTRAP {
+            return Some(Found::Signal(signal));
+        }
+        match self.trap_kind(thread)? {
+            Trap::Site(addr) => {
+                self.set_pc(thread, addr);
+                Some(Found::Site(addr))
+            }
+            Trap::Stale(addr) => {
+                self.set_pc(thread, addr);
+                self.go_on(thread, Resume::Continue);
+                None
+            }
+            Trap::Step => Some(Found::Step),
+            Trap::Access => Some(Found::Access),
+            Trap::Own => Some(Found::Own),
+            Trap::Sent => Some(Found::Signal(signal)),
+        }
+    }
+
+    /// A thread is at a site that it is to go past; the loader has its say.
+    pub(crate) fn pass_site(&mut self, thread: ThreadId, addr: LoadAddr, owners: &[Owner]) {
         if let Some(state) = self.thread_mut(thread) {
             state.passed = Some(addr);
         }
         if owners.contains(&Owner::Loader) {
             self.on_loader(addr);
         }
+    }
+
+    /// A thread ran into one of our traps.
+    pub(crate) fn on_site(&mut self, thread: ThreadId, addr: LoadAddr) {
+        let owners = self.owners_at(addr);
+        self.pass_site(thread, addr, &owners);
         let ended = self.end_scopes(thread, &owners);
         if let Some(reason) = self.ask_breakpoints(thread, addr, &owners) {
             self.report(thread, with_ended(ended, reason));
@@ -57,6 +90,21 @@ impl Debugger {
         }
         self.go_on_stepping(thread);
     }
+}
+
+/// What a stop comes to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Found {
+    /// One of our sites was hit.
+    Site(LoadAddr),
+    /// A single step is done.
+    Step,
+    /// A debug register was hit.
+    Access,
+    /// The program has a trap instruction of its own.
+    Own,
+    /// A signal that the program is to get.
+    Signal(Signal),
 }
 
 /// What a SIGTRAP means.
