@@ -8,6 +8,7 @@ mod lambda;
 use crate::arch::register_parts;
 use crate::debugger::{Debugger, RegisterGroup};
 use crate::error::Error;
+use crate::eval::EvalContext;
 use crate::memory::{PageCache, ProcessMemory};
 use crate::modules::{Loaded, Modules};
 use crate::os::Backend;
@@ -33,6 +34,8 @@ pub(crate) struct FrameScope<'a> {
     results: &'a [Value],
     replay: &'a RefCell<crate::call::Replay>,
     register_writes: Vec<(RegisterPlace, Vec<u8>)>,
+    /// The frame's registers with what was written.
+    written: Option<dwarf::Registers>,
 }
 
 #[derive(Clone, Copy)]
@@ -109,6 +112,7 @@ impl Debugger {
             results: &self.results,
             replay: &self.replay,
             register_writes: Vec::new(),
+            written: None,
         };
         let result = use_it(&mut scope);
         (result, scope.register_writes)
@@ -122,15 +126,8 @@ impl Debugger {
             .registers_of(place.thread)
             .ok_or(Error::NoSuchThread(place.thread.0))?;
         let old = set.get(place.register).unwrap_or(0);
-        let mut value = old.to_le_bytes();
-        for (to, from) in value.iter_mut().zip(bytes) {
-            *to = *from;
-        }
-        // Writing the low four bytes of a register clears the rest, as the machine does it.
-        if bytes.len() == 4 {
-            value[4..].fill(0);
-        }
-        if bytes.len() > 8 || !set.set(place.register, u64::from_le_bytes(value)) {
+        let value = register_parts::written(old, bytes);
+        if bytes.len() > 8 || !set.set(place.register, value) {
             return Err(Error::Unsupported("this register cannot be written".into()));
         }
         if !self.set_registers_of(place.thread, set) {
@@ -170,6 +167,11 @@ impl FrameScope<'_> {
         self.modules.at(self.frame?.physical.address.lookup())
     }
 
+    /// The registers of the frame as the evaluation has left them.
+    fn seen_registers<'a>(&'a self, place: Place<'a>) -> &'a dwarf::Registers {
+        self.written.as_ref().unwrap_or(&place.physical.registers)
+    }
+
     fn function(&self) -> Option<&Arc<Function>> {
         Some(&self.frame.as_ref()?.physical.function.as_ref()?.0)
     }
@@ -200,7 +202,7 @@ impl FrameScope<'_> {
         let no_registers;
         let (registers, cfa, pc, key, function) = match (self.frame, variable.kind) {
             (Some(place), VariableKind::Parameter | VariableKind::Local) => (
-                &place.physical.registers,
+                self.seen_registers(place),
                 place.physical.cfa,
                 bias.file(place.physical.address.lookup()),
                 FrameKey {
@@ -390,6 +392,7 @@ impl FrameScope<'_> {
         let Some(place) = self.frame else {
             return Vec::new();
         };
+        let language = self.language();
         let registers = &place.physical.registers;
         let at = |register| RegisterPlace {
             thread: place.key.thread,
@@ -427,11 +430,12 @@ impl FrameScope<'_> {
                 let mut found = Vec::new();
                 for number in 0..32 {
                     let name = format!("xmm{number}");
-                    if let Some(value) = register_parts::value(registers, &name, at) {
+                    if let Some(value) = register_parts::value(registers, &name, language, at) {
                         found.push(named(&name, value, true));
                     }
                 }
-                let whole = register_parts::wide_vectors(registers, &uppers.unwrap_or_default());
+                let uppers = uppers.unwrap_or_default();
+                let whole = register_parts::wide_vectors(registers, &uppers, language);
                 let whole = (0..).zip(whole);
                 found.extend(whole.map(|(number, value)| {
                     let name = format!("ymm{number}");
@@ -537,6 +541,11 @@ impl Target for FrameScope<'_> {
             return Err(Error::Unsupported(
                 "a caller's register cannot be changed: only the innermost frame's can".into(),
             ));
+        }
+        if let Some(frame) = self.frame {
+            let seen = self.seen_registers(frame).clone();
+            let seen = register_parts::with_written(seen, place.register, bytes);
+            self.written = Some(seen);
         }
         self.register_writes.push((place, bytes.to_vec()));
         Ok(())

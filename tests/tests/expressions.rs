@@ -75,7 +75,15 @@ fn registers_and_earlier_results() {
     assert_eq!(repl(&mut client, "$rax = $rax - 0x300 + 0,x"), "0x2");
     assert_eq!(repl(&mut client, "$xmm1.u64[0] = 1"), "1");
     assert_eq!(repl(&mut client, "$xmm1.u64[1] = 2"), "2");
-    assert_eq!(repl(&mut client, "$xmm1.u32"), "[1, 0, 2, 0]");
+    assert_eq!(repl(&mut client, "$xmm1.u32"), "{1, 0, 2, 0}");
+    // What the expression itself has written is there.
+    assert_eq!(repl(&mut client, "$rax = 5, $rax + $al"), "10");
+    assert_eq!(
+        repl(&mut client, "($xmm1.u32[3] = 7, $xmm1.u64[1] >> 32)"),
+        "7"
+    );
+    assert_eq!(repl(&mut client, "($st0 = 2.5, $st0 + 1)"), "3.5");
+    assert_eq!(repl(&mut client, "$xmm1.u64[1] = 2, $rax = 2"), "2");
     assert_eq!(repl(&mut client, "$xmm1[1] = 2.5"), "2.5");
     assert_eq!(repl(&mut client, "$xmm1.f64[1] + 1"), "3.5");
     assert_eq!(repl(&mut client, "$st0 = 1.25"), "1.25");

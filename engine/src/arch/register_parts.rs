@@ -4,12 +4,13 @@ use crate::value::place::{Bits, Bytes};
 use crate::value::scalar::{Float, Scalar, ScalarKind};
 use crate::value::{Place, RegisterPlace, Ty, Value};
 use dwarf::register::x86_64::{RFLAGS, XMM0};
-use dwarf::{Machine, Register, Registers};
+use dwarf::{Language, Machine, Register, Registers};
 
 /// `$eax`, `$al`; `$xmm0` as two doubles.
 pub(crate) fn value(
     registers: &Registers,
     name: &str,
+    language: Language,
     place: impl Fn(Register) -> RegisterPlace,
 ) -> Option<Value> {
     if registers.machine() != Machine::X86_64 {
@@ -18,8 +19,7 @@ pub(crate) fn value(
     let (ty, register, bytes, offset) = if let Some(number) = x86_64_vector(name) {
         let register = Register(registers.machine().first_vector().0 + number);
         let bits = registers.vector(register)?;
-        let double = Scalar::new(ScalarKind::Float(Float::Double), 8);
-        let ty = Ty::Builtin(double, "double").array(2);
+        let ty = lane("f64", language)?.array(2);
         (ty, register, Bytes::new(&bits.to_le_bytes()), 0)
     } else {
         let (whole, first, size) = x86_64(name)?;
@@ -31,7 +31,7 @@ pub(crate) fn value(
             2 => "u16",
             _ => "u32",
         };
-        let ty = Ty::Builtin(Scalar::new(ScalarKind::Unsigned, size), name);
+        let ty = lane(name, language)?;
         // As many bytes as are written: those behind them stay.
         let bytes = Bytes::new(&bytes[..usize::from(first + size)]);
         (ty, *register, bytes, first)
@@ -45,7 +45,7 @@ pub(crate) fn value(
 }
 
 /// `$xmm0.u32`, `$rax.u8`: the register as so many numbers of a kind; `$rflags.ZF`.
-pub(crate) fn member(register: &Value, name: &str) -> Option<Value> {
+pub(crate) fn member(register: &Value, name: &str, language: Language) -> Option<Value> {
     let Place::Register {
         register: at,
         bytes,
@@ -58,26 +58,36 @@ pub(crate) fn member(register: &Value, name: &str) -> Option<Value> {
         let (_, bit) = FLAGS.into_iter().find(|(it, _)| it.starts_with(name))?;
         return (name.len() == 2).then(|| flag(*at, bytes.clone(), bit));
     }
-    let (name, kind, size) = LANES.into_iter().find(|(it, ..)| *it == name)?;
-    let lane = Ty::Builtin(Scalar::new(kind, size), name);
+    let lane = lane(name, language)?;
     let mut value = register.clone();
-    value.ty = lane.array(register.ty.size()? / u64::from(size));
+    let count = register.ty.size()? / lane.size()?;
+    value.ty = lane.array(count);
     Some(value)
 }
 
-/// What a register may be seen as, and of how many bytes it is.
-const LANES: [(&str, ScalarKind, u8); 11] = [
-    ("u8", ScalarKind::Unsigned, 1),
-    ("u16", ScalarKind::Unsigned, 2),
-    ("u32", ScalarKind::Unsigned, 4),
-    ("u64", ScalarKind::Unsigned, 8),
-    ("u128", ScalarKind::Unsigned, 16),
-    ("i8", ScalarKind::Signed, 1),
-    ("i16", ScalarKind::Signed, 2),
-    ("i32", ScalarKind::Signed, 4),
-    ("i64", ScalarKind::Signed, 8),
-    ("f32", ScalarKind::Float(Float::Single), 4),
-    ("f64", ScalarKind::Float(Float::Double), 8),
+/// The type of the numbers of a lane, as the language calls it.
+fn lane(name: &str, language: Language) -> Option<Ty> {
+    let (rust, c, kind, size) = LANES.into_iter().find(|(it, ..)| *it == name)?;
+    let name = match language {
+        Language::Rust => rust,
+        _ => c,
+    };
+    Some(Ty::Builtin(Scalar::new(kind, size), name))
+}
+
+/// What a register may be seen as, in Rust and in C, and of how many bytes it is.
+const LANES: [(&str, &str, ScalarKind, u8); 11] = [
+    ("u8", "uint8_t", ScalarKind::Unsigned, 1),
+    ("u16", "uint16_t", ScalarKind::Unsigned, 2),
+    ("u32", "uint32_t", ScalarKind::Unsigned, 4),
+    ("u64", "uint64_t", ScalarKind::Unsigned, 8),
+    ("u128", "unsigned __int128", ScalarKind::Unsigned, 16),
+    ("i8", "int8_t", ScalarKind::Signed, 1),
+    ("i16", "int16_t", ScalarKind::Signed, 2),
+    ("i32", "int32_t", ScalarKind::Signed, 4),
+    ("i64", "int64_t", ScalarKind::Signed, 8),
+    ("f32", "float", ScalarKind::Float(Float::Single), 4),
+    ("f64", "double", ScalarKind::Float(Float::Double), 8),
 ];
 
 /// `$st0` and the others, out of what the thread keeps in an XSAVE area.
@@ -99,6 +109,43 @@ pub(crate) fn x87(
         offset: 0,
     };
     (number < 8).then(|| Value::new(ty, place))
+}
+
+/// A general register of which the first bytes are written. Four of them clear the rest, as the
+/// machine does it.
+pub(crate) fn written(old: u64, bytes: &[u8]) -> u64 {
+    let mut value = old.to_le_bytes();
+    for (to, from) in value.iter_mut().zip(bytes) {
+        *to = *from;
+    }
+    if bytes.len() == 4 {
+        value[4..].fill(0);
+    }
+    u64::from_le_bytes(value)
+}
+
+/// Registers of which the first bytes of one, general or a vector, are written.
+pub(crate) fn with_written(mut all: Registers, register: Register, bytes: &[u8]) -> Registers {
+    let first = all.machine().first_vector();
+    let vectors = (0..).map_while(|nth| all.vector(Register(first.0 + nth)));
+    let mut vectors: Vec<u128> = vectors.collect();
+    let vector = register.0.checked_sub(first.0);
+    match vector.and_then(|nth| vectors.get_mut(usize::from(nth))) {
+        Some(vector) => {
+            let mut value = vector.to_le_bytes();
+            for (to, from) in value.iter_mut().zip(bytes) {
+                *to = *from;
+            }
+            *vector = u128::from_le_bytes(value);
+            all.set_vectors(Some(vectors.into()));
+        }
+        None => {
+            if let Some(old) = all.get(register) {
+                all.set(register, written(old, bytes));
+            }
+        }
+    }
+    all
 }
 
 /// Where an XSAVE area has a register: x87 ones from byte 32 on, SSE ones from byte 160 on, 16
@@ -170,10 +217,16 @@ fn flag(register: RegisterPlace, bytes: Bytes, bit: u8) -> Value {
 }
 
 /// `ymm0` and the others as four doubles, given the halves that SSE does not have.
-pub(crate) fn wide_vectors(registers: &Registers, uppers: &[u128]) -> Vec<Value> {
+pub(crate) fn wide_vectors(
+    registers: &Registers,
+    uppers: &[u128],
+    language: Language,
+) -> Vec<Value> {
     let first = registers.machine().first_vector().0;
-    let double = Scalar::new(ScalarKind::Float(Float::Double), 8);
-    let ty = Ty::Builtin(double, "double").array(4);
+    let Some(double) = lane("f64", language) else {
+        return Vec::new();
+    };
+    let ty = double.array(4);
     let whole = (0..).zip(uppers).filter_map(|(number, upper)| {
         let lower = registers.vector(Register(first + number))?;
         let bytes = [lower.to_le_bytes(), upper.to_le_bytes()].concat();

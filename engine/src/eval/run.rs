@@ -300,7 +300,7 @@ impl<'a> Run<'a> {
     fn member(&mut self, object: &Node, name: &str, node: &Node) -> Result<Value, Error> {
         let value = self.evaluate(object)?;
         if let Kind::Register(_) = inner(object).kind
-            && let Some(part) = register_parts::member(&value, name)
+            && let Some(part) = register_parts::member(&value, name, self.language)
         {
             return Ok(part);
         }

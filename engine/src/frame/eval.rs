@@ -73,22 +73,26 @@ impl EvalContext for FrameScope<'_> {
         if let Some(value) = self.of_thread(name) {
             return Some(value);
         }
-        let registers = &place.physical.registers;
+        let registers = self.seen_registers(place);
         let at = |register| RegisterPlace {
             thread: place.key.thread,
             level: place.index,
             register,
         };
-        if let Some(part) = register_parts::value(registers, name, at) {
+        if let Some(part) = register_parts::value(registers, name, self.language(), at) {
             return Some(part);
         }
-        if place.index == 0
-            && let Some(area) = name
-                .starts_with("st")
-                .then(|| self.os.extended_registers(place.key.thread))
-            && let Some(value) = register_parts::x87(name, &area?, at)
-        {
-            return Some(value);
+        if place.index == 0 && name.starts_with("st") {
+            let mut area = self.os.extended_registers(place.key.thread)?;
+            for (written, bytes) in &self.register_writes {
+                let range = register_parts::extended_place(written.register);
+                if let Some(slot) = range.and_then(|range| area.get_mut(range)) {
+                    slot.iter_mut()
+                        .zip(bytes)
+                        .for_each(|(to, from)| *to = *from);
+                }
+            }
+            return register_parts::x87(name, &area, at);
         }
         let alias = match name {
             "eflags" => Some(dwarf::register::x86_64::RFLAGS),
