@@ -7,54 +7,155 @@ use super::run::{DEREFERENCES, Key, Run};
 use crate::error::Error;
 use crate::value::place::Bytes;
 use crate::value::scalar::{Int, Number, Scalar, ScalarKind};
-use crate::value::{Place, PointerKind, Shape, Ty, Value, members};
+use crate::value::{Place, PointerKind, Shape, Target, Ty, Value, members};
 use crate::visualize::{self, Collection, CollectionKind, View};
 use dwarf::{Language, LoadAddr};
 
 /// Elements that `contains` looks at most.
 const SEARCHED: u64 = 1 << 16;
 
-/// Methods by what they are asked of, for completions.
-pub const OF_TEXT: &[&str] = &[
-    "len",
-    "size",
-    "length",
-    "empty",
-    "is_empty",
-    "as_str",
-    "c_str",
-    "data",
-    "as_ptr",
-    "at",
-    "get",
-    "front",
-    "back",
-    "first",
-    "last",
-    "starts_with",
-    "ends_with",
-    "contains",
-    "capacity",
+/// What a method of elements asks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ask {
+    Len,
+    IsEmpty,
+    First,
+    Last,
+    At,
+    Data,
+    /// The text itself.
+    Text,
+    StartsWith,
+    EndsWith,
+    Contains,
+    Count,
+    Capacity,
+}
+
+/// What methods are offered for.
+const TEXT: u8 = 1;
+const ROW: u8 = 2;
+const KEYS: u8 = 4;
+
+/// Methods of elements by name; how many arguments they take, and what they are offered for.
+const METHODS: &[(&str, Ask, usize, u8)] = &[
+    ("len", Ask::Len, 0, TEXT | ROW | KEYS),
+    ("size", Ask::Len, 0, TEXT | ROW | KEYS),
+    ("length", Ask::Len, 0, TEXT),
+    ("empty", Ask::IsEmpty, 0, TEXT | ROW | KEYS),
+    ("is_empty", Ask::IsEmpty, 0, TEXT | ROW | KEYS),
+    ("as_str", Ask::Text, 0, TEXT),
+    ("to_string", Ask::Text, 0, 0),
+    ("as_bytes", Ask::Text, 0, 0),
+    ("str", Ask::Text, 0, 0),
+    ("c_str", Ask::Data, 0, TEXT),
+    ("data", Ask::Data, 0, TEXT | ROW),
+    ("as_ptr", Ask::Data, 0, TEXT | ROW),
+    ("at", Ask::At, 1, TEXT | ROW | KEYS),
+    ("get", Ask::At, 1, TEXT | ROW | KEYS),
+    ("front", Ask::First, 0, TEXT | ROW),
+    ("first", Ask::First, 0, TEXT | ROW),
+    ("back", Ask::Last, 0, TEXT | ROW),
+    ("last", Ask::Last, 0, TEXT | ROW),
+    ("starts_with", Ask::StartsWith, 1, TEXT),
+    ("ends_with", Ask::EndsWith, 1, TEXT),
+    ("contains", Ask::Contains, 1, TEXT | ROW | KEYS),
+    ("contains_key", Ask::Contains, 1, KEYS),
+    ("count", Ask::Count, 1, KEYS),
+    ("count", Ask::Len, 0, 0),
+    ("capacity", Ask::Capacity, 0, TEXT | ROW),
 ];
-/// Of elements in a row.
-pub const OF_SEQUENCE: &[&str] = &[
-    "len", "size", "empty", "is_empty", "at", "get", "front", "back", "first", "last", "data",
-    "as_ptr", "contains", "capacity",
+
+/// Of Rust's `Option` and `Result`: the variant for which they are true, and the other one.
+const IS: [(&str, &str, &str); 4] = [
+    ("is_some", "Some", "None"),
+    ("is_none", "None", "Some"),
+    ("is_ok", "Ok", "Err"),
+    ("is_err", "Err", "Ok"),
 ];
-/// Of maps and sets.
-pub const OF_KEYS: &[&str] = &[
-    "len",
-    "size",
-    "empty",
-    "is_empty",
-    "at",
-    "get",
-    "contains",
-    "contains_key",
-    "count",
-];
-/// Of what may be there or not.
-pub const OF_OPTION: &[&str] = &["is_some", "is_none", "is_ok", "is_err", "unwrap", "expect"];
+const UNWRAP: [&str; 4] = ["unwrap", "expect", "unwrap_err", "unwrap_or"];
+const OF_OPTIONAL: [&str; 3] = ["has_value", "value", "value_or"];
+
+/// Elements, as far as methods ask for them.
+enum Elements<'a> {
+    /// In a row in memory.
+    Row(LoadAddr, Ty, u64),
+    /// Found one by one.
+    All(&'a Collection),
+}
+
+impl Elements<'_> {
+    fn is_empty(&self) -> bool {
+        self.reach() == 0
+    }
+
+    /// Elements that have an index.
+    fn reach(&self) -> u64 {
+        match self {
+            Elements::Row(.., len) => *len,
+            Elements::All(all) => all.reach(),
+        }
+    }
+
+    fn len(&self) -> Result<u64, Error> {
+        match self {
+            Elements::Row(.., len) => Ok(*len),
+            Elements::All(all) => all.known_len(),
+        }
+    }
+
+    fn nth(&self, target: &dyn Target, index: u64) -> Result<Value, Error> {
+        match self {
+            Elements::Row(at, element, _) => {
+                let addr = *at + index.wrapping_mul(element.size().unwrap_or(0));
+                Ok(Value::new(element.clone(), Place::Memory(addr, None)))
+            }
+            Elements::All(all) => {
+                let (items, lost) = all.items(target, index..index + 1)?;
+                match (items.into_iter().next(), lost) {
+                    (Some(item), _) => Ok(item.value),
+                    (None, Some(error)) => Err(error),
+                    (None, None) => Err(Error::eval("the element is not there")),
+                }
+            }
+        }
+    }
+
+    fn is_map(&self) -> bool {
+        matches!(self, Elements::All(all) if all.kind == CollectionKind::Map)
+    }
+
+    /// What a key leads to, or the first element that is the one wanted.
+    fn find(&self, target: &dyn Target, wanted: &Value) -> Result<Option<Value>, Error> {
+        let wanted = Key::of(target, wanted);
+        let elements = match self {
+            Elements::All(all) if self.is_map() => {
+                return all.find(target, |have| wanted.is(target, have));
+            }
+            Elements::All(all) => {
+                let (items, _) = all.items(target, 0..all.len.min(SEARCHED))?;
+                let mut items = items.into_iter().map(|it| it.value);
+                return Ok(items.find(|have| wanted.is(target, have)));
+            }
+            Elements::Row(.., len) => 0..(*len).min(SEARCHED),
+        };
+        for index in elements {
+            if index % 1024 == 0 && target.cancelled() {
+                return Err(Error::Cancelled);
+            }
+            let have = self.nth(target, index)?;
+            if wanted.is(target, &have) {
+                return Ok(Some(have));
+            }
+        }
+        match self.reach() {
+            len @ SEARCHED.. if len > SEARCHED => Err(Error::eval(format!(
+                "it is not among the first {SEARCHED} of {len} elements"
+            ))),
+            _ => Ok(None),
+        }
+    }
+}
 
 impl Run<'_> {
     /// `object.name(arguments)`, if that is a method known here.
@@ -78,9 +179,12 @@ impl Run<'_> {
                     self.of_text(&value, (at, len, unit as u64), name, arguments)?
                 }
                 Some(View::Sequence { at, element, len }) => {
-                    self.of_sequence(&value, (at, element, len), name, arguments)?
+                    let row = Elements::Row(at, element, len);
+                    self.of_elements(&value, &row, name, arguments)?
                 }
-                Some(View::Collection(it)) => self.of_collection(&it, name, arguments)?,
+                Some(View::Collection(all)) => {
+                    self.of_elements(&value, &Elements::All(&all), name, arguments)?
+                }
                 Some(View::Pointee(next) | View::Noted(next, _)) => {
                     if let ("get" | "as_ptr" | "as_ref", [], Some(addr)) =
                         (name, arguments, next.address())
@@ -102,8 +206,8 @@ impl Run<'_> {
                         return Ok(None);
                     };
                     let len = array.count.unwrap_or(0);
-                    let row = (at, array.element.clone(), len);
-                    return self.of_sequence(&value, row, name, arguments);
+                    let row = Elements::Row(at, array.element.clone(), len);
+                    return self.of_elements(&value, &row, name, arguments);
                 }
                 Shape::Scalar(_) if self.language == Language::Rust => {
                     return self.of_number(&value, name, arguments);
@@ -134,37 +238,40 @@ impl Run<'_> {
         let Shape::Composite(ty) = value.ty.shape() else {
             return Ok(None);
         };
-        if let ("has_value" | "value" | "value_or", true) = (name, ty.ty.name.contains("optional<"))
-        {
-            let engaged = visualize::need(target, value, &["_M_payload", "_M_engaged"])?;
+        if OF_OPTIONAL.contains(&name) && ty.ty.name.contains("optional<") {
+            // libstdc++ and libc++.
+            let part = |ours: &[&str], theirs: &str| {
+                visualize::need(target, value, ours)
+                    .or_else(|_| visualize::need(target, value, &[theirs]))
+            };
+            let engaged = part(&["_M_payload", "_M_engaged"], "__engaged_")?;
             let engaged = engaged.raw(target)? != 0;
             return match (name, engaged, arguments) {
                 ("has_value", ..) => Ok(self.truth_value(engaged)),
-                (_, true, _) => {
-                    let path = ["_M_payload", "_M_payload", "_M_value"];
-                    visualize::need(target, value, &path).map(Some)
-                }
+                (_, true, _) => part(&["_M_payload", "_M_payload", "_M_value"], "__val_").map(Some),
                 ("value_or", false, [other]) => Ok(Some(other.clone())),
                 _ => Err(Error::eval("there is no value in it")),
             };
         }
-        if !OF_OPTION.contains(&name) && !matches!(name, "unwrap_err" | "unwrap_or") {
+        let is = IS.iter().find(|it| it.0 == name);
+        if is.is_none() && !UNWRAP.contains(&name) {
             return Ok(None);
         }
         let Some((variant, payload)) = members::active_variant(target, value, &ty)? else {
             return Ok(None);
         };
-        let is = |wanted| Ok(self.truth_value(variant == wanted));
+        if let Some((_, this, other)) = is {
+            let is_one_of_them = variant == *this || variant == *other;
+            return Ok(self
+                .truth_value(variant == *this)
+                .filter(|_| is_one_of_them));
+        }
         match (name, variant.as_str(), arguments) {
-            ("is_some", "Some" | "None", _) => is("Some"),
-            ("is_none", "Some" | "None", _) => is("None"),
-            ("is_ok", "Ok" | "Err", _) => is("Ok"),
-            ("is_err", "Ok" | "Err", _) => is("Err"),
             ("unwrap" | "expect" | "unwrap_or", "Some" | "Ok", _) | ("unwrap_err", "Err", _) => {
                 members::find(target, &payload, "0")
             }
             ("unwrap_or", "None" | "Err", [other]) => Ok(Some(other.clone())),
-            ("unwrap" | "expect" | "unwrap_err", "None" | "Err" | "Ok", _) => {
+            (_, "Some" | "None" | "Ok" | "Err", _) if name != "unwrap_or" => {
                 Err(Error::eval(format!("it is `{variant}`")))
             }
             _ => Ok(None),
@@ -186,26 +293,29 @@ impl Run<'_> {
             _ => (ScalarKind::Utf, "char32_t"),
         };
         let element = Ty::Builtin(Scalar::new(kind, unit as u8), name_of);
-        match (name, arguments) {
-            ("as_str" | "to_string" | "as_bytes" | "str", []) if unit == 1 => {
+        let asks = asked(name, arguments.len());
+        match (asks, arguments) {
+            (Some(Ask::Text), _) if unit == 1 => {
                 let bytes = convert::string(target, value)?.unwrap_or_default();
                 Ok(Some(Value::new(Ty::Text, Place::Bytes(Bytes::new(&bytes)))))
             }
-            ("c_str" | "data" | "as_ptr", []) => Ok(Some(Value::pointer_to(element, at))),
-            ("starts_with" | "ends_with" | "contains", [part]) if unit == 1 => {
+            (Some(Ask::StartsWith | Ask::EndsWith | Ask::Contains), [part]) if unit == 1 => {
                 let all = convert::string(target, value)?.unwrap_or_default();
                 let part = match convert::string(target, part)? {
                     Some(part) => part,
                     None => self.encoded_character(part)?,
                 };
-                let holds = match name {
-                    "starts_with" => all.starts_with(&part),
-                    "ends_with" => all.ends_with(&part),
+                let holds = match asks {
+                    Some(Ask::StartsWith) => all.starts_with(&part),
+                    Some(Ask::EndsWith) => all.ends_with(&part),
                     _ => part.is_empty() || all.windows(part.len()).any(|it| it == part),
                 };
                 Ok(self.truth_value(holds))
             }
-            _ => self.of_sequence(value, (at, element, len / unit.max(1)), name, arguments),
+            _ => {
+                let row = Elements::Row(at, element, len / unit.max(1));
+                self.of_elements(value, &row, name, arguments)
+            }
         }
     }
 
@@ -228,47 +338,45 @@ impl Run<'_> {
             .ok_or_else(|| Error::eval(format!("there are {len} elements, none is [{index}]")))
     }
 
-    fn of_sequence(
+    fn of_elements(
         &self,
         value: &Value,
-        (at, element, len): (LoadAddr, Ty, u64),
+        elements: &Elements<'_>,
         name: &str,
         arguments: &[Value],
     ) -> Result<Option<Value>, Error> {
         let target = self.context.as_target();
-        let stride = element.size().unwrap_or(0);
-        let nth = |index: u64| {
-            let addr = at + index.wrapping_mul(stride);
-            Value::new(element.clone(), Place::Memory(addr, None))
+        let Some(asks) = asked(name, arguments.len()) else {
+            return Ok(None);
         };
-        Ok(match (name, arguments) {
-            ("len" | "size" | "length" | "count", []) => self.length(len),
-            ("empty" | "is_empty", []) => self.truth_value(len == 0),
-            ("front" | "first" | "back" | "last", []) if len == 0 => {
+        Ok(match (asks, arguments, elements) {
+            (Ask::Len, ..) => self.length(elements.len()?),
+            (Ask::IsEmpty, ..) => self.truth_value(elements.is_empty()),
+            (Ask::First | Ask::Last, ..) if elements.is_empty() => {
                 return Err(Error::eval("it is empty"));
             }
-            ("front" | "first", []) => Some(nth(0)),
-            ("back" | "last", []) => Some(nth(len - 1)),
-            ("at" | "get", [index]) => Some(nth(self.place_in(index, len)?)),
-            ("data" | "as_ptr", []) => Some(Value::pointer_to(element, at)),
-            ("contains", [wanted]) => {
-                let wanted = Key::of(target, wanted);
-                for index in 0..len.min(SEARCHED) {
-                    if index % 1024 == 0 && target.cancelled() {
-                        return Err(Error::Cancelled);
-                    }
-                    if wanted.is(target, &nth(index)) {
-                        return Ok(self.truth_value(true));
-                    }
-                }
-                if len > SEARCHED {
-                    return Err(Error::eval(format!(
-                        "it is not among the first {SEARCHED} of {len} elements"
-                    )));
-                }
-                self.truth_value(false)
+            (Ask::First, ..) => Some(elements.nth(target, 0)?),
+            (Ask::Last, ..) => Some(elements.nth(target, elements.len()? - 1)?),
+            (Ask::At, [key], _) if elements.is_map() => match elements.find(target, key)? {
+                Some(found) => Some(found),
+                None => return Err(Error::eval("there is no such key")),
+            },
+            (Ask::At, [index], _) => {
+                let index = self.place_in(index, elements.reach())?;
+                Some(elements.nth(target, index)?)
             }
-            ("capacity", []) => self.capacity(value, stride)?,
+            (Ask::Contains, [wanted], _) => {
+                self.truth_value(elements.find(target, wanted)?.is_some())
+            }
+            (Ask::Count, [wanted], Elements::All(_)) => {
+                self.length(u64::from(elements.find(target, wanted)?.is_some()))
+            }
+            (Ask::Data, _, Elements::Row(at, element, _)) => {
+                Some(Value::pointer_to(element.clone(), *at))
+            }
+            (Ask::Capacity, _, Elements::Row(_, element, _)) => {
+                self.capacity(value, element.size().unwrap_or(0))?
+            }
             _ => None,
         })
     }
@@ -309,58 +417,6 @@ impl Run<'_> {
             return Ok(capacity.and_then(|capacity| self.length(capacity)));
         }
         Ok(None)
-    }
-
-    fn of_collection(
-        &self,
-        all: &Collection,
-        name: &str,
-        arguments: &[Value],
-    ) -> Result<Option<Value>, Error> {
-        let target = self.context.as_target();
-        let nth = |index: u64| -> Result<Value, Error> {
-            let (items, lost) = all.items(target, index..index + 1)?;
-            match (items.into_iter().next(), lost) {
-                (Some(item), _) => Ok(item.value),
-                (None, Some(error)) => Err(error),
-                (None, None) => Err(Error::eval("the element is not there")),
-            }
-        };
-        let counted = |found: bool| match name {
-            "count" => self.length(u64::from(found)),
-            _ => self.truth_value(found),
-        };
-        Ok(match (name, arguments) {
-            ("len" | "size" | "length", []) => self.length(all.known_len()?),
-            ("empty" | "is_empty", []) => self.truth_value(all.len == 0),
-            ("front" | "first" | "back" | "last", []) if all.len == 0 => {
-                return Err(Error::eval("it is empty"));
-            }
-            ("front" | "first", []) => Some(nth(0)?),
-            ("back" | "last", []) => Some(nth(all.known_len()? - 1)?),
-            ("contains_key" | "contains" | "count", [wanted])
-                if all.kind == CollectionKind::Map =>
-            {
-                let wanted = Key::of(target, wanted);
-                let fits = |have: &Value| wanted.is(target, have);
-                counted(all.find(target, fits)?.is_some())
-            }
-            ("at" | "get", [wanted]) if all.kind == CollectionKind::Map => {
-                let wanted = Key::of(target, wanted);
-                let fits = |have: &Value| wanted.is(target, have);
-                match all.find(target, fits)? {
-                    Some(found) => Some(found),
-                    None => return Err(Error::eval("there is no such key")),
-                }
-            }
-            ("contains" | "count", [wanted]) => {
-                let (items, _) = all.items(target, 0..all.len.min(SEARCHED))?;
-                let wanted = Key::of(target, wanted);
-                counted(items.iter().any(|it| wanted.is(target, &it.value)))
-            }
-            ("at" | "get", [index]) => Some(nth(self.place_in(index, all.reach())?)?),
-            _ => None,
-        })
     }
 
     /// Rust's numbers.
@@ -440,6 +496,18 @@ impl Run<'_> {
     }
 }
 
+/// What a method of that name and so many arguments asks.
+fn asked(name: &str, arguments: usize) -> Option<Ask> {
+    let known = METHODS.iter().find(|it| it.0 == name && it.2 == arguments);
+    known.map(|it| it.1)
+}
+
+/// The names of the methods that are offered for one of [`TEXT`], [`ROW`] and [`KEYS`].
+fn offered(of: u8) -> Vec<&'static str> {
+    let all = METHODS.iter().filter(|it| it.3 & of != 0);
+    all.map(|it| it.0).collect()
+}
+
 /// Methods that a value answers to, by name.
 pub fn names(target: &dyn crate::value::Target, value: &Value) -> Vec<&'static str> {
     let mut value = value.clone();
@@ -448,19 +516,19 @@ pub fn names(target: &dyn crate::value::Target, value: &Value) -> Vec<&'static s
             if let Ok(Some((variant, _))) = members::active_variant(target, &value, &ty)
                 && matches!(variant.as_str(), "Some" | "None" | "Ok" | "Err")
             {
-                return OF_OPTION.to_vec();
+                return IS.iter().map(|it| it.0).chain(UNWRAP).collect();
             }
             if ty.ty.name.contains("optional<") {
-                return vec!["has_value", "value", "value_or"];
+                return OF_OPTIONAL.to_vec();
             }
         }
         match visualize::view(target, &value) {
-            Some(View::Text { .. }) => return OF_TEXT.to_vec(),
-            Some(View::Sequence { .. }) => return OF_SEQUENCE.to_vec(),
+            Some(View::Text { .. }) => return offered(TEXT),
+            Some(View::Sequence { .. }) => return offered(ROW),
             Some(View::Collection(all)) if all.kind == CollectionKind::List => {
-                return OF_SEQUENCE.to_vec();
+                return offered(ROW);
             }
-            Some(View::Collection(_)) => return OF_KEYS.to_vec(),
+            Some(View::Collection(_)) => return offered(KEYS),
             Some(View::Pointee(next) | View::Noted(next, _)) => {
                 value = next;
                 continue;
@@ -475,7 +543,7 @@ pub fn names(target: &dyn crate::value::Target, value: &Value) -> Vec<&'static s
                 }
             }
             Shape::Array(_) if value.ty.language() == Language::Rust => {
-                return OF_SEQUENCE.to_vec();
+                return offered(ROW);
             }
             _ => return Vec::new(),
         }
