@@ -350,8 +350,8 @@ impl DebugInfo {
     ) -> Option<Variable> {
         let name = self.inherited_string(unit, entry, gimli::DW_AT_name);
         let name = name.unwrap_or_default();
-        let nameless = unit.language == Language::Rust && kind == VariableKind::Parameter;
-        if name.is_empty() && !nameless {
+        // Parameters are counted and typed, also those that nobody named.
+        if name.is_empty() && kind != VariableKind::Parameter {
             return None;
         }
         let mut kind = kind;

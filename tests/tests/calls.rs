@@ -61,6 +61,20 @@ fn arguments_and_results() {
             ("(int)strcmp(name(), \"called\")", "0"),
             ("twice(1.25)", "2.5"),
             ("weighed(2, twice(0.75), large)", "8"),
+            ("make_large(1).values[0] + make_large(2).values[0]", "3"),
+            ("legs_of(bird)", "2"),
+            ("digits(six, seven)", "67"),
+            ("digits(seven, counted_up(seven))", "78"),
+            ("counted_up(counted_up(six)).value", "8"),
+            ("six.value", "6"),
+            ("second(1, 2)", "2"),
+            ("index(1, 2)", "3"),
+            ("(pointer = index, pointer(1, 2))", "3"),
+            (
+                "measured(strlen, \"four\") + measured(&strlen, \"one\")",
+                "7",
+            ),
+            ("(measure = strlen, measure(\"four\"))", "4"),
         ] {
             assert_eq!(client.evaluate(expression), expected, "{expression}");
         }
@@ -93,8 +107,8 @@ fn what_goes_wrong_leaves_the_program_as_it_was() {
         ("with_stop(4)", "reached a breakpoint"),
         ("add(1)", "takes int, int"),
         ("strlen(\"1\")", "cast the call"),
-        ("legs_of(bird)", "by reference or pointer"),
         ("size_of(text)", "copy constructor"),
+        ("size_of(text)", "by reference or pointer"),
         ("nowhere(1)", "no variable `nowhere`"),
         ("whole(1)", "cannot be called"),
     ] {

@@ -192,6 +192,9 @@ impl Run<'_> {
         {
             return Ok(value);
         }
-        self.evaluate(node)
+        match ty.shape() {
+            Shape::Pointer(of, _) if matches!(of.shape(), Shape::Function) => self.handed_on(node),
+            _ => self.evaluate(node),
+        }
     }
 }

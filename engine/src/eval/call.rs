@@ -4,7 +4,7 @@ use super::run::{At, Run, inner};
 use super::tree::{Kind, Node};
 use super::{arith, convert, types};
 use crate::error::Error;
-use crate::value::{Ty, Value};
+use crate::value::{Shape, Ty, Value};
 
 impl Run<'_> {
     /// The value of a call; `returns` is what a cast says of it.
@@ -23,10 +23,7 @@ impl Run<'_> {
         match &inner(function).kind {
             Kind::Member(object, name) => {
                 let value = self.evaluate(object)?;
-                let given: Vec<Value> = arguments
-                    .iter()
-                    .map(|it| self.evaluate(it))
-                    .collect::<Result<_, _>>()?;
+                let given = self.given(arguments)?;
                 if let Some(found) = self.known_method(&value, name, &given).at(node)? {
                     return Ok(found);
                 }
@@ -42,7 +39,7 @@ impl Run<'_> {
             Kind::Name(name)
                 if arguments.len() == 1
                     && self.context.functions(name).is_empty()
-                    && self.context.variable(name)?.is_none() =>
+                    && self.is_type_or_nothing(name)? =>
             {
                 let Some(ty) = types::named(self.context, name) else {
                     return Err(self.no_variable(inner(function)));
@@ -51,11 +48,10 @@ impl Run<'_> {
                 convert::cast(self.context, &ty, &value).at(node)
             }
             callee => {
-                let given: Vec<Value> = arguments
-                    .iter()
-                    .map(|it| self.evaluate(it))
-                    .collect::<Result<_, _>>()?;
-                if let Kind::Name(name) = callee {
+                let given = self.given(arguments)?;
+                if let Kind::Name(name) = callee
+                    && !self.hides_functions(name)?
+                {
                     if let Some(chosen) = self.implementation(name, function)? {
                         return self.invoke_value(&chosen, &given, returns, node);
                     }
@@ -68,6 +64,33 @@ impl Run<'_> {
                 self.invoke_value(&value, &given, returns, node)
             }
         }
+    }
+
+    /// What a call is given.
+    fn given(&mut self, arguments: &[Node]) -> Result<Vec<Value>, Error> {
+        arguments.iter().map(|it| self.handed_on(it)).collect()
+    }
+
+    /// Whether a variable of the frame or its unit has the name of a function.
+    fn hides_functions(&self, name: &str) -> Result<bool, Error> {
+        if !self.context.names().iter().any(|it| it == name) {
+            return Ok(false);
+        }
+        let variable = self.context.variable(name)?;
+        Ok(variable.is_some_and(|it| !matches!(it.ty.shape(), Shape::Function)))
+    }
+
+    /// Whether nothing that could be called has this name: it is a type's, also where a variable
+    /// of another image has it, or nobody's.
+    fn is_type_or_nothing(&self, name: &str) -> Result<bool, Error> {
+        let Some(variable) = self.context.variable(name)? else {
+            return Ok(true);
+        };
+        let is_number_or_row = matches!(
+            variable.ty.shape(),
+            Shape::Scalar(_) | Shape::Enumeration(_) | Shape::Array(_)
+        );
+        Ok(is_number_or_row && types::named(self.context, name).is_some())
     }
 
     /// `$caller_is("f")`, `$caller_is("f", 2)`, `$any_caller_is("f")`

@@ -2,16 +2,17 @@
 //! itself is `crate::call`'s; here an unanswered call ends the evaluation, which begins again
 //! once there is an answer ([`EvalContext::answered`](super::EvalContext::answered)).
 
-use super::run::{At, DEREFERENCES, Run, error};
-use super::tree::{Binary, Node};
-use super::{Purpose, convert};
-use crate::arch::sysv::{self, Class, Part, Passing};
+use super::Purpose;
+use super::argument::Argument;
+use super::run::{At, DEREFERENCES, Run, error, inner};
+use super::tree::{Binary, Kind, Node};
+use crate::arch::sysv::{self, Passing};
 use crate::error::Error;
 use crate::value::members::{self, last_component};
-use crate::value::scalar::{Float, ScalarKind};
+use crate::value::scalar::ScalarKind;
 use crate::value::{PointerKind, Shape, Ty, Value};
-use crate::visualize::{self, View};
 use dwarf::{Function, Language, LoadAddr, LoadBias, Module, TypeKind, VariableKind};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -45,26 +46,6 @@ pub struct Call {
     pub language: Language,
 }
 
-/// An argument: its bytes, and how they are handed over.
-#[derive(Clone, Debug)]
-pub struct Argument {
-    /// The bytes.
-    pub bytes: Vec<u8>,
-    /// How.
-    pub how: How,
-}
-
-/// How an argument is handed over.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum How {
-    /// In a register each of these; the whole on the stack if there are too few.
-    Registers(Vec<Part>),
-    /// On the stack, aligned to so many bytes.
-    Stack(usize),
-    /// A pointer to a copy.
-    Pointer,
-}
-
 /// What is called.
 struct Callee<'a> {
     name: &'a str,
@@ -75,33 +56,13 @@ struct Callee<'a> {
     returns: Ty,
 }
 
-impl Argument {
-    /// A number in a general register.
-    fn word(number: u64) -> Argument {
-        Argument {
-            bytes: number.to_le_bytes().to_vec(),
-            how: How::Registers(vec![Part {
-                offset: 0,
-                size: 8,
-                class: Class::Integer,
-            }]),
-        }
-    }
-
-    /// A pointer to a copy of these bytes.
-    fn copy(bytes: Vec<u8>) -> Argument {
-        Argument {
-            bytes,
-            how: How::Pointer,
-        }
-    }
+/// Where the answer to a call is kept that goes with the call of `key`: no expression is so long.
+fn special(key: &Range<usize>, nth: usize) -> Range<usize> {
+    key.start + ((nth + 1) << 32)..key.end
 }
 
 /// Slots of a vtable that are looked at.
 const VIRTUAL: u64 = 256;
-/// The most bytes an argument may have.
-const LARGEST: u64 = 4096;
-
 impl Run<'_> {
     /// Calls the best of the functions of one of these names; `None`: there is none.
     pub(super) fn invoke_named(
@@ -179,6 +140,23 @@ impl Run<'_> {
         let chosen = self.run_call(chooser, &[], &key, node)?;
         let entry = LoadAddr(chosen.raw(self.context.as_target())? as u64);
         Ok(Some(Value::from_function(&module, bias, name, entry)))
+    }
+
+    /// The value of a node that goes elsewhere: of a function that is chosen as
+    /// [`Self::implementation`] has it, the chosen one.
+    pub(super) fn handed_on(&mut self, node: &Node) -> Result<Value, Error> {
+        let value = self.evaluate(node)?;
+        let (named, shape) = match (&inner(node).kind, value.ty.shape()) {
+            (Kind::AddressOf(of), Shape::Pointer(to, _)) => (inner(of), to.shape()),
+            (_, shape) => (inner(node), shape),
+        };
+        match (&named.kind, shape) {
+            (Kind::Name(name), Shape::Function) => {
+                let chosen = self.implementation(name, named)?;
+                Ok(chosen.unwrap_or(value))
+            }
+            _ => Ok(value),
+        }
     }
 
     /// How well arguments fit a function; `None`: not at all.
@@ -318,8 +296,23 @@ impl Run<'_> {
                 &node.span,
             ));
         }
+        let mut given = Cow::Borrowed(given);
+        let mut copies = Vec::new();
+        for nth in 0..given.len() {
+            let ty = callee.types.get(nth);
+            if let Some(class) = self.copied_class(&given[nth], ty, callee.language) {
+                let copy = self.copied(&given[nth], &class, special(key, copies.len()), node)?;
+                given.to_mut()[nth] = copy.clone();
+                copies.push((class, copy));
+            }
+        }
         if let Some(answer) = self.context.answered(key) {
-            return answer.at(node);
+            let answer = answer.at(node)?;
+            // Those of the caller's copies end last to first, after the call.
+            for (nth, (class, copy)) in copies.iter().enumerate().rev() {
+                self.destroyed(copy, class, special(key, copies.len() + nth), node)?;
+            }
+            return Ok(answer);
         }
         let mut arguments = Vec::new();
         for (nth, value) in given.iter().enumerate() {
@@ -348,156 +341,6 @@ impl Run<'_> {
             through_memory,
             language: callee.language,
         }))
-    }
-
-    /// The elements that a value has for a parameter that is a `&str` or a slice.
-    fn row(&self, to: &Ty, value: &Value) -> Option<(LoadAddr, u64)> {
-        let name = to.name();
-        let of = name.strip_prefix('&')?;
-        let of = of.strip_prefix("mut ").unwrap_or(of);
-        let is_row_of = |element: &Ty| {
-            let inner = of.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
-            inner == Some(&element.name())
-        };
-        let target = self.context.as_target();
-        let mut value = value.clone();
-        for _ in 0..DEREFERENCES {
-            value = match (visualize::view(target, &value), value.ty.shape()) {
-                (Some(View::Text { at, len, unit: 1 }), _) if of == "str" => {
-                    return Some((at, len));
-                }
-                (Some(View::Sequence { at, element, len }), _) if is_row_of(&element) => {
-                    return Some((at, len));
-                }
-                (Some(View::Pointee(next) | View::Noted(next, _)), _) => next,
-                (_, Shape::Array(array)) if is_row_of(&array.element) => {
-                    return Some((value.address()?, array.count?));
-                }
-                (_, Shape::Pointer(of, _)) => value.pointee(target, of).ok()?,
-                _ => return None,
-            };
-        }
-        None
-    }
-
-    /// What an argument becomes: more than one where rustc passes its halves by themselves.
-    fn argument(
-        &self,
-        value: &Value,
-        ty: Option<&Ty>,
-        language: Language,
-    ) -> Result<Vec<Argument>, Error> {
-        let target = self.context.as_target();
-        let refers = |ty: &Ty| match ty.shape() {
-            Shape::Pointer(of, PointerKind::Reference) => Some(of),
-            Shape::Pointer(of, PointerKind::Owned) if of.same_as(&value.ty) => Some(of),
-            _ => None,
-        };
-        if let Some(of) = ty.and_then(refers) {
-            let value = value.referent(target)?;
-            if let (Some(addr), true) = (value.address(), !matches!(value.ty, Ty::Text)) {
-                return Ok(vec![Argument::word(addr.0)]);
-            }
-            let value = match of.shape() {
-                Shape::Scalar(_) => convert::cast(self.context, &of, &value)?,
-                _ => value,
-            };
-            return Ok(vec![Argument::copy(value.bytes(target)?.to_vec())]);
-        }
-        if let Ty::Text = value.ty {
-            let mut bytes = value.place.literal()?.to_vec();
-            if language == Language::Rust {
-                let len = bytes.len() as u64;
-                return match ty.map(Ty::name).as_deref() {
-                    Some("&str" | "&[u8]") => Ok(vec![Argument::copy(bytes), Argument::word(len)]),
-                    Some(name) => Err(Error::eval(format!(
-                        "a string typed here is a `&str`, and a `{name}` is expected"
-                    ))),
-                    None => Err(Error::eval(
-                        "nobody knows whether a `&str` is expected here",
-                    )),
-                };
-            }
-            bytes.push(0);
-            return Ok(vec![Argument::copy(bytes)]);
-        }
-        if let Some(to) = ty.filter(|to| !to.same_as(&value.ty))
-            && let Some((at, len)) = self.row(to, value)
-        {
-            return Ok(vec![Argument::word(at.0), Argument::word(len)]);
-        }
-        let value = value.referent(target)?;
-        if let Shape::Array(_) = value.ty.shape()
-            && language != Language::Rust
-        {
-            let addr = value.address().ok_or(Error::OptimizedOut)?;
-            return Ok(vec![Argument::word(addr.0)]);
-        }
-        let value = match (ty, value.ty.shape()) {
-            (
-                Some(ty),
-                Shape::Scalar(_) | Shape::Enumeration(_) | Shape::Pointer(..) | Shape::Function,
-            ) if !ty.same_as(&value.ty) => convert::cast(self.context, ty, &value)?,
-            // Variadic: a float goes as a double (ISO C §6.5.2.2).
-            (None, Shape::Scalar(scalar))
-                if matches!(
-                    scalar.kind,
-                    ScalarKind::Float(Float::Half | Float::Brain | Float::Single)
-                ) =>
-            {
-                let double = crate::language::c::builtin("double").unwrap_or(Ty::Void);
-                convert::cast(self.context, &double, &value)?
-            }
-            _ => value,
-        };
-        let name = value.ty.name();
-        let size = value.ty.size().unwrap_or(u64::MAX);
-        if size > LARGEST {
-            return Err(Error::eval(format!("a `{name}` is too large to pass")));
-        }
-        if language != Language::Rust && sysv::is_by_address(&value.ty) {
-            return Err(Error::eval(format!(
-                "a `{name}` is passed by a copy that its copy constructor makes, and its bytes \
-                 alone would be no such copy; call a function that takes it by reference or pointer"
-            )));
-        }
-        let parts = match sysv::passing(&value.ty, language, false) {
-            Passing::Registers(parts) => parts,
-            Passing::Memory if language == Language::Rust => {
-                return Ok(vec![Argument::copy(value.bytes(target)?.to_vec())]);
-            }
-            Passing::Memory => {
-                let bytes = value.bytes(target)?.to_vec();
-                let how = How::Stack(sysv::stack_alignment(&value.ty));
-                return Ok(vec![Argument { bytes, how }]);
-            }
-            Passing::Unknown => {
-                return Err(Error::eval(format!(
-                    "how a `{name}` is passed is not known here"
-                )));
-            }
-        };
-        let mut bytes = value.bytes(target)?.to_vec();
-        // Small integers are extended to 32 bits by the caller, as clang expects it.
-        if let (Shape::Scalar(scalar), [part]) = (value.ty.shape(), &parts[..])
-            && scalar.is_integral()
-            && bytes.len() < 8
-        {
-            let negative = scalar.is_signed() && bytes.last().is_some_and(|it| it >> 7 == 1);
-            bytes.resize(8, if negative { 0xff } else { 0 });
-            let how = How::Registers(vec![Part { size: 8, ..*part }]);
-            return Ok(vec![Argument { bytes, how }]);
-        }
-        // Two scalars of Rust's are two arguments: one may be on the stack, the other not.
-        let together = match language {
-            Language::Rust if !matches!(value.ty.shape(), Shape::Scalar(_)) => 1,
-            _ => parts.len().max(1),
-        };
-        let groups = parts.chunks(together).map(|parts| Argument {
-            bytes: bytes.clone(),
-            how: How::Registers(parts.to_vec()),
-        });
-        Ok(groups.collect())
     }
 
     /// `object.name(…)` as a function of the object's class or one of its bases.
@@ -633,7 +476,7 @@ fn said_types(known: &Known) -> String {
 }
 
 /// The types of a function's parameters, `this` first.
-fn parameters(known: &Known) -> Vec<Ty> {
+pub(super) fn parameters(known: &Known) -> Vec<Ty> {
     let all = known.function.scope.variables.iter();
     all.filter(|it| it.kind == VariableKind::Parameter)
         .map(|it| match it.ty {

@@ -1,5 +1,6 @@
 //! Expressions: text → tokens → tree → value. No process is known here, only [`EvalContext`].
 
+mod argument;
 mod arith;
 mod assign;
 mod call;
@@ -24,8 +25,9 @@ mod types;
 #[cfg(test)]
 mod tests;
 
+pub use argument::{Argument, How};
 pub use complete::{Completion, CompletionKind, complete};
-pub use invoke::{Argument, Call, How, Known};
+pub use invoke::{Call, Known};
 pub use suggest::with_marks;
 
 use crate::error::Error;
