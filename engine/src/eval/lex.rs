@@ -1,6 +1,7 @@
 //! Text → tokens.
 
 use crate::error::Error;
+use dwarf::Language;
 use std::ops::Range;
 
 /// A piece of an expression, and where it stands in the text (bytes).
@@ -54,11 +55,15 @@ pub(super) fn error(message: impl Into<String>, span: Range<usize>) -> Error {
 ///
 /// # Errors
 /// A character, number or string that no language has; too long a text.
-pub fn tokens(text: &str) -> Result<Vec<Token>, Error> {
+pub fn tokens(text: &str, language: Language) -> Result<Vec<Token>, Error> {
     if text.len() > LONGEST {
         return Err(error("the expression is too long", 0..0));
     }
-    let mut lexer = Lexer { text, at: 0 };
+    let mut lexer = Lexer {
+        text,
+        at: 0,
+        rust: language == Language::Rust,
+    };
     let mut tokens = Vec::new();
     loop {
         let after_dot = matches!(
@@ -80,6 +85,7 @@ pub fn tokens(text: &str) -> Result<Vec<Token>, Error> {
 struct Lexer<'a> {
     text: &'a str,
     at: usize,
+    rust: bool,
 }
 
 impl Lexer<'_> {
@@ -257,7 +263,8 @@ impl Lexer<'_> {
             text += &self.take_digits(is_digit);
         }
         if !float {
-            let octal = whole.len() > 1 && whole.starts_with('0');
+            // C's octal numbers; to Rust they are decimal.
+            let octal = !self.rust && whole.len() > 1 && whole.starts_with('0');
             let is_octal = octal && whole.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
             return self.integer(&whole, if is_octal { 8 } else { 10 }, start);
         }

@@ -17,7 +17,7 @@ pub(super) const DEEPEST: u16 = 256;
 /// # Errors
 /// [`Error::Eval`] with the place of the mistake.
 pub fn parse(text: &str, language: Language) -> Result<(Node, Format), Error> {
-    let tokens = lex::tokens(text)?;
+    let tokens = lex::tokens(text, language)?;
     let mut parser = Parser {
         tokens,
         at: 0,
