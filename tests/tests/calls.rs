@@ -64,6 +64,7 @@ fn arguments_and_results() {
             ("make_large(1).values[0] + make_large(2).values[0]", "3"),
             ("legs_of(bird)", "2"),
             ("digits(six, seven)", "67"),
+            ("alive", "2"),
             ("digits(seven, counted_up(seven))", "78"),
             ("counted_up(counted_up(six)).value", "8"),
             ("six.value", "6"),
