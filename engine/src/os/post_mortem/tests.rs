@@ -6,6 +6,7 @@ use crate::event::{Signal, StopReason, ThreadId};
 use crate::os::{Backend, linux::LinuxBackend};
 use dwarf::LoadAddr;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 const PT_LOAD: u32 = 1;
@@ -388,6 +389,42 @@ fn no_bytes_do_harm() {
             if let Ok(core) = read(bytes) {
                 look(core);
             }
+        }
+    }
+}
+
+#[test]
+fn no_compressed_bytes_do_harm() {
+    let plain: Vec<u8> = (0..6000_u32).map(|at| (at * at / 7) as u8).collect();
+    let zstd = ruzstd::encoding::compress_to_vec(
+        plain.as_slice(),
+        ruzstd::encoding::CompressionLevel::Fastest,
+    );
+    let mut lz4 = lz4_flex::frame::FrameEncoder::new(Vec::new());
+    lz4.write_all(&plain).unwrap();
+    let lz4 = lz4.finish().unwrap();
+    let unpack = |bytes: Vec<u8>| {
+        let file = CoreFile {
+            path: PathBuf::from("core"),
+            data: bytes.leak(),
+            notes: Vec::new(),
+            written: None,
+        };
+        file.unpack(&|_, _| true)
+    };
+    for packed in [zstd, lz4] {
+        assert_eq!(unpack(packed.clone()).unwrap().data, plain);
+        // The magic number decides what it is at all.
+        for place in (4..64).chain((64..packed.len()).step_by(61)) {
+            for value in [0, 0xff, packed[place] ^ 1] {
+                let mut bytes = packed.clone();
+                bytes[place] = value;
+                let _ = unpack(bytes);
+            }
+        }
+        for len in (4..packed.len()).step_by(97) {
+            let cut = unpack(packed[..len].to_vec());
+            assert!(cut.is_err() || !cut.unwrap().notes.is_empty(), "{len}");
         }
     }
 }

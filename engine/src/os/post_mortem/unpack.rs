@@ -136,6 +136,11 @@ impl CoreFile {
         }));
         let mut notes = Vec::new();
         match unpacked.unwrap_or_else(|_| Err(Failure::Damaged("its decoder failed".into()))) {
+            Ok(()) if target.len == 0 => {
+                return Err(wrong(
+                    "it cannot be unpacked: there is nothing in it".into(),
+                ));
+            }
             Ok(()) => {}
             Err(Failure::Cancelled) => return Err(Error::Cancelled),
             Err(Failure::NoRoom(error)) => return Err(no_room(error)),
