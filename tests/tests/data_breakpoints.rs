@@ -446,3 +446,34 @@ fn watches_of_a_killed_adapter_harm_nobody() {
     process::send_signal(debuggee.pid(), Signal::SIGUSR1);
     while debuggee.read_line() != "touched 2" {}
 }
+
+#[test]
+fn a_reference_is_what_it_refers_to() {
+    let fixture = Fixture::of("cpp/watch.cpp");
+    let mut client = DapClient::stopped_at(&fixture, "bump");
+    client.set_breakpoints(&fixture, &[]);
+    watch(&mut client, "counter", json!({}));
+    let texts = stops(&mut client);
+    assert_eq!(texts[0], "counter: 0 -> 1");
+    // It is a variable of `main`, which returns.
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    client.disconnect();
+}
+
+#[test]
+fn ends_with_a_frame_that_an_exception_leaves() {
+    let fixture = Fixture::of("cpp/watch.cpp");
+    let mut client = DapClient::stopped_at(&fixture, "throw");
+    client.set_breakpoints(&fixture, &[]);
+    watch(&mut client, "local", json!({}));
+    client.continue_();
+    let stop = client.expect_stopped("data breakpoint");
+    assert_eq!(stop["text"], "local: 1 -> 2");
+    client.continue_();
+    let stop = client.expect_stopped("data breakpoint");
+    let text = stop["text"].as_str().expect("a text");
+    assert!(text.contains("has ended"), "{text}");
+    assert_eq!(client.function_names()[0], "main");
+    assert!(stops(&mut client).is_empty());
+    client.disconnect();
+}

@@ -471,7 +471,8 @@ pub(super) fn child_named(
     match container {
         Container::Locals(frame) => in_scope(frame, session.debugger.locals(frame)?, name),
         Container::Returned(_) => {
-            let message = "what was returned cannot be changed";
+            let message =
+                "what was returned is in registers: it can be neither changed nor watched";
             Err(RequestError::Other(message.to_owned()))
         }
         Container::Globals(frame) => in_scope(frame, session.debugger.globals(frame)?, name),

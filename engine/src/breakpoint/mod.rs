@@ -261,7 +261,7 @@ impl Breakpoints {
     /// Forgets where breakpoints are bound: the process is another one now. Gives those that
     /// have ended with it.
     pub fn unbind_all(&mut self) -> Vec<BreakpointId> {
-        let mut ended = self.end_data();
+        let mut ended = self.end_data(OF_ANOTHER_PROGRAM);
         for (id, breakpoint) in &mut self.all {
             if matches!(breakpoint.spec, Spec::Instruction(_)) && !breakpoint.bound.is_empty() {
                 breakpoint.failure = Some(OF_ANOTHER_PROGRAM.into());
@@ -284,7 +284,7 @@ impl Breakpoints {
                 breakpoint.failure = None;
             }
         }
-        self.end_data()
+        self.end_data("the process that it was in is gone")
     }
 
     /// Makes the wanted set out of an old one; what stays keeps its id.

@@ -27,6 +27,8 @@ impl Debugger {
         bytes: Option<u64>,
     ) -> Result<Watchable, Error> {
         let refused = |why: &str| Err(Error::Unsupported(format!("`{name}` {why}")));
+        // Nothing ever changes a reference of C++ itself.
+        let value = &self.in_process(|scope| value.referent(scope))?;
         let addr = match &value.place {
             Place::Memory(addr, _) => *addr,
             Place::Register { .. } => return refused("is in a register here, not in memory"),

@@ -173,23 +173,40 @@ impl Debugger {
         thread: ThreadId,
         owners: &[Owner],
     ) -> (Vec<BreakpointId>, Vec<String>) {
-        let Some(sp) = self.registers_of(thread).map(|registers| registers.sp()) else {
-            return Default::default();
-        };
         let mut ended = (Vec::new(), Vec::new());
         for owner in owners {
             let Owner::Scope(id) = *owner else { continue };
+            let Some(registers) = self.registers_of(thread) else {
+                continue;
+            };
+            // Where an exception, a panic or a long jump is about to take the thread.
+            let landing = self.view(&registers, &self.memory()).escape().flatten();
+            let sp = landing.map_or(registers.sp(), |landing| landing.target.sp);
             let scope = self.scope(id);
             // A deeper recursion passes by here too.
-            if scope.is_some_and(|scope| scope.thread == thread && sp >= scope.cfa) {
-                ended.0.push(id);
-                ended.1.push(self.end_watch(id));
+            if !scope.is_some_and(|scope| scope.thread == thread && sp >= scope.cfa) {
+                continue;
+            }
+            match landing {
+                None => {
+                    ended.0.push(id);
+                    ended.1.push(self.end_watch(id));
+                }
+                Some(landing) => {
+                    // Told where the program can be seen, but its memory may be used until then.
+                    let addr = landing.target.addr;
+                    self.sites.add(addr, Owner::Scope(id), &*self.os);
+                    if let Some(watch) = self.watches.all.get_mut(&id) {
+                        watch.left = true;
+                    }
+                    self.distribute_slots(&[id]);
+                }
             }
         }
         ended
     }
 
-    /// A frame may also be left by an exception or a longjmp, and its memory used again.
+    /// A frame may also be left in ways that nobody noticed, and its memory used again.
     fn ended_unseen(&mut self, id: BreakpointId) -> Option<String> {
         let scope = self.scope(id)?.clone();
         (!self.is_alive(&scope)).then(|| self.end_watch(id))

@@ -7,7 +7,7 @@ mod hit;
 
 pub(crate) use hit::TRAP_HWBKPT;
 
-use super::{BreakpointId, BreakpointOptions, OF_ANOTHER_PROGRAM, Spec};
+use super::{BreakpointId, BreakpointOptions, Spec};
 use crate::arch::debug_registers::{SLOTS, Slot, Trigger, control, cover};
 use crate::breakpoint::site::Owner;
 use crate::breakpoint::{BreakpointInfo, Breakpoints};
@@ -100,6 +100,8 @@ struct Watch {
     /// Its bytes when they were read last.
     old: Vec<u8>,
     means: Means,
+    /// Its frame is being left: what happens there is of no interest any more.
+    left: bool,
 }
 
 impl Watch {
@@ -146,6 +148,10 @@ impl Watches {
         };
         for (id, watch) in &mut self.all {
             take_code(&mut slots, Some(*id));
+            if watch.left {
+                watch.means = Means::Nothing;
+                continue;
+            }
             let changes_only = watch.access == DataAccess::Write;
             let wanted = cover(
                 watch.data.addr,
@@ -186,11 +192,11 @@ fn take_slots(slots: &mut [Option<Slot>; SLOTS], wanted: &[Slot]) -> Option<u8> 
 }
 
 impl Breakpoints {
-    /// The process is another one: what was watched is gone. Gives what has ended.
-    pub(super) fn end_data(&mut self) -> Vec<BreakpointId> {
+    /// What was watched is gone, and why. Gives what has ended.
+    pub(super) fn end_data(&mut self, why: &str) -> Vec<BreakpointId> {
         for id in &self.data {
             if let Some(breakpoint) = self.all.get_mut(id) {
-                breakpoint.failure = Some(OF_ANOTHER_PROGRAM.into());
+                breakpoint.failure = Some(why.into());
             }
         }
         self.data.clone()
@@ -256,7 +262,15 @@ impl Debugger {
             return;
         }
         if let Some(scope) = &data.scope {
-            self.sites.add(scope.back, Owner::Scope(id), &*self.os);
+            // It may also be left by an exception, a panic or a long jump.
+            let modules = &self.modules;
+            let mut ways = vec![modules.catch_entries(), modules.long_jumps()];
+            if data.language == Language::Rust {
+                ways.push(modules.panic_cleanups());
+            }
+            for addr in ways.into_iter().flatten().chain([&scope.back]) {
+                self.sites.add(*addr, Owner::Scope(id), &*self.os);
+            }
         }
         self.watches.all.insert(
             id,
@@ -266,6 +280,7 @@ impl Debugger {
                 by_steps: wanted.by_steps,
                 old,
                 means: Means::Nothing,
+                left: false,
             },
         );
     }
