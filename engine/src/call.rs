@@ -8,7 +8,7 @@ use crate::debugger::Debugger;
 use crate::error::Error;
 use crate::eval::{Call, How};
 use crate::event::{Event, Signal, ThreadId};
-use crate::os::{RegisterSet, Resume, WaitStatus};
+use crate::os::{RegisterSet, Resume, SignalData, WaitStatus};
 use crate::process::Found;
 use crate::value::place::Bytes;
 use crate::value::{Place, Shape, Ty, Value};
@@ -64,6 +64,8 @@ pub(crate) struct Active {
     extended: Vec<u8>,
     passed: Option<LoadAddr>,
     signal: Signal,
+    /// What came with it.
+    signal_data: Option<SignalData>,
     deadline: Instant,
     cancel: Option<Arc<AtomicBool>>,
     /// Why it is being interrupted.
@@ -231,6 +233,10 @@ impl Debugger {
             extended,
             passed,
             signal,
+            signal_data: match signal.0 {
+                0 => None,
+                _ => self.os.signal_data(thread),
+            },
             deadline: Instant::now() + self.call_limit,
             cancel: self.cancel.clone(),
             abort: None,
@@ -374,6 +380,9 @@ impl Debugger {
             tracing::error!(%thread, "the registers cannot be restored after a call");
         }
         let alone = self.non_stop;
+        if let Some(data) = &call.signal_data {
+            self.os.set_signal_data(thread, data);
+        }
         if let Some(state) = self.thread_mut(thread) {
             state.held = alone;
             state.passed = call.passed;

@@ -215,6 +215,8 @@ mod tests {
         Mapping {
             start: LoadAddr(start),
             end: LoadAddr(end),
+            readable: true,
+            writable: false,
             executable: true,
             path: Default::default(),
             offset: 0,

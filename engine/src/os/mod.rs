@@ -103,6 +103,10 @@ pub struct Mapping {
     pub start: LoadAddr,
     /// First address behind it.
     pub end: LoadAddr,
+    /// May be read.
+    pub readable: bool,
+    /// May be written to.
+    pub writable: bool,
     /// May be executed.
     pub executable: bool,
     /// The mapped file, or `[stack]` and the like; empty for anonymous memory.
@@ -118,6 +122,12 @@ pub struct MappedFile {
     pub path: PathBuf,
     /// Where it may be opened although its name is gone, or another file's by now.
     pub replaced: Option<PathBuf>,
+}
+
+/// What comes with a signal, as the system lays it out (Linux: `siginfo_t`).
+pub struct SignalData {
+    #[cfg(target_os = "linux")]
+    raw: Box<linux::RawSignal>,
 }
 
 /// A whole general-purpose register set, including what only the system understands.
@@ -169,8 +179,18 @@ pub trait Backend {
     fn detach(&mut self, thread: ThreadId, signal: Signal);
     /// Sends a signal to the process.
     fn signal(&mut self, pid: i32, signal: Signal);
+    /// Makes a thread that has just stopped, for an interrupt or a signal, go on with the system
+    /// call it may be in where the stop alone would end that.
+    fn keep_system_call(&mut self, _: ThreadId) {}
     /// Says what the kernel knows of the signal a thread is stopped with.
     fn signal_info(&self, thread: ThreadId) -> Option<SignalInfo>;
+    /// All that the kernel knows of the signal a thread is stopped with, to be kept while it is
+    /// made to do something else.
+    fn signal_data(&self, _: ThreadId) -> Option<SignalData> {
+        None
+    }
+    /// Gives it back, for a signal that is delivered out of another signal's stop.
+    fn set_signal_data(&mut self, _: ThreadId, _: &SignalData) {}
     /// The general-purpose registers of a stopped thread; `None` if it is gone.
     fn registers(&self, thread: ThreadId) -> Option<RegisterSet>;
     /// Sets them; false if the thread is gone.

@@ -188,11 +188,15 @@ impl Debugger {
     }
 
     fn mark_stopped(&mut self, thread: ThreadId, status: WaitStatus) {
+        let trapped = status == WaitStatus::Signal(Signal(libc::SIGTRAP));
+        if !trapped && matches!(status, WaitStatus::Interrupted | WaitStatus::Signal(_)) {
+            self.os.keep_system_call(thread);
+        }
         if let Some(state) = self.thread_mut(thread) {
             state.stopped = true;
             state.interrupted = false;
             state.registers = None;
-            state.trapped = status == WaitStatus::Signal(Signal(libc::SIGTRAP));
+            state.trapped = trapped;
         }
         self.note_group_stop(thread, status);
     }
@@ -218,7 +222,7 @@ impl Debugger {
     }
 
     /// A stop that may have to be reported; the program is running.
-    fn judge(&mut self, thread: ThreadId, status: WaitStatus) {
+    pub(crate) fn judge(&mut self, thread: ThreadId, status: WaitStatus) {
         let signal = match self.found(thread, status) {
             Some(Found::Site(addr)) => return self.on_site(thread, addr),
             Some(kind @ (Found::Step | Found::Access)) => {

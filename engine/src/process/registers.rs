@@ -93,7 +93,8 @@ impl Debugger {
         let before = self.os.registers(thread)?;
         let set = before.for_system_call(call, instruction);
         let mut result = None;
-        // A signal may come first: it is kept for later, and the call tried again.
+        let mut kept = None;
+        // A signal may come first: it is dealt with later, and the call tried again.
         for _ in 0..8 {
             if !self.os.set_registers(thread, &set) {
                 break;
@@ -110,9 +111,10 @@ impl Debugger {
                         .map(|set| set.system_call_result());
                     break;
                 }
-                WaitStatus::Signal(signal) => {
+                status @ WaitStatus::Signal(_) => {
+                    kept = self.os.signal_data(thread);
                     if let Some(state) = self.thread_mut(thread) {
-                        state.signal = signal;
+                        state.deferred = Some(status);
                     }
                 }
                 status @ (WaitStatus::Exited(_) | WaitStatus::Killed(_)) => {
@@ -123,6 +125,9 @@ impl Debugger {
             }
         }
         self.os.set_registers(thread, &before);
+        if let Some(data) = kept {
+            self.os.set_signal_data(thread, &data);
+        }
         result
     }
 

@@ -28,7 +28,7 @@ impl Debugger {
         let Some(state) = self.thread_mut(thread) else {
             return;
         };
-        let mut signal = std::mem::take(&mut state.signal);
+        let signal = std::mem::take(&mut state.signal);
         let passed = state.passed.take();
         let mut registers = state.registers.take();
         let mut unwritten = std::mem::take(&mut state.unwritten);
@@ -57,14 +57,20 @@ impl Debugger {
             }
             match self.way_over(thread, addr, &registers) {
                 Some(over) => {
-                    // Gone if this fails; its end is on the way.
-                    self.os.set_registers(thread, &over);
-                    // A signal may have come while the way was prepared.
+                    // A signal may have come while the way was prepared: it comes first.
                     if let Some(state) = self.thread_mut(thread)
                         && signal.0 == 0
+                        && let Some(status) = state.deferred.take()
                     {
-                        signal = std::mem::take(&mut state.signal);
+                        state.stopped = true;
+                        state.passed = passed;
+                        state.registers = Some(registers);
+                        state.unwritten = true;
+                        self.judge(thread, status);
+                        return;
                     }
+                    // Gone if this fails; its end is on the way.
+                    self.os.set_registers(thread, &over);
                     if how == Resume::Step && !self.slots.holds(over.pc()) {
                         // An emulated call is the whole step.
                         if let Some(state) = self.thread_mut(thread) {

@@ -12,10 +12,10 @@ mod registers;
 mod sigbus;
 
 pub use launch::{Launcher, prepare};
-pub use ptrace::decode_signal_info;
+pub use ptrace::{RawSignal, decode_signal_info};
 pub use registers::{RawRegisters, vector_uppers_in, vectors_in};
 
-use super::{Backend, MappedFile, Mapping, Ready, RegisterSet, Resume, WaitStatus};
+use super::{Backend, MappedFile, Mapping, Ready, RegisterSet, Resume, SignalData, WaitStatus};
 use crate::debugger::Launch;
 use crate::error::Error;
 use crate::event::{OutputStream, Signal, SignalInfo, ThreadId};
@@ -314,8 +314,21 @@ impl Backend for LinuxBackend {
         unsafe { libc::kill(pid, signal.0) };
     }
 
+    fn keep_system_call(&mut self, thread: ThreadId) {
+        registers::keep_system_call(thread);
+    }
+
     fn signal_info(&self, thread: ThreadId) -> Option<SignalInfo> {
         ptrace::signal_info(thread)
+    }
+
+    fn signal_data(&self, thread: ThreadId) -> Option<SignalData> {
+        let raw = Box::new(ptrace::raw_signal(thread)?);
+        Some(SignalData { raw })
+    }
+
+    fn set_signal_data(&mut self, thread: ThreadId, data: &SignalData) {
+        ptrace::set_raw_signal(thread, &data.raw);
     }
 
     fn registers(&self, thread: ThreadId) -> Option<RegisterSet> {

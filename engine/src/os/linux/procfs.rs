@@ -31,6 +31,8 @@ fn parse_mapping(line: &[u8]) -> Option<Mapping> {
     Some(Mapping {
         start: LoadAddr(u64::from_str_radix(start, 16).ok()?),
         end: LoadAddr(u64::from_str_radix(end, 16).ok()?),
+        readable: flags.first() == Some(&b'r'),
+        writable: flags.get(1) == Some(&b'w'),
         executable: flags.get(2) == Some(&b'x'),
         path: PathBuf::from(OsString::from_vec(path.to_vec())),
         offset: u64::from_str_radix(offset, 16).ok()?,

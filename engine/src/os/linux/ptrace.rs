@@ -65,11 +65,24 @@ fn event_message(tid: i32) -> u64 {
     message
 }
 
+/// A signal with all that comes with it: a `siginfo_t`.
+pub type RawSignal = [u8; size_of::<libc::siginfo_t>()];
+
 /// PTRACE_GETSIGINFO.
-pub fn signal_info(tid: ThreadId) -> Option<SignalInfo> {
-    let mut info = [0_u8; size_of::<libc::siginfo_t>()];
+pub fn raw_signal(tid: ThreadId) -> Option<RawSignal> {
+    let mut info = [0; size_of::<libc::siginfo_t>()];
     call(libc::PTRACE_GETSIGINFO, tid.0, 0, &raw mut info as usize).ok()?;
-    decode_signal_info(&info)
+    Some(info)
+}
+
+/// PTRACE_SETSIGINFO. A thread that is gone needs none.
+pub fn set_raw_signal(tid: ThreadId, info: &RawSignal) {
+    let _ = call(libc::PTRACE_SETSIGINFO, tid.0, 0, &raw const *info as usize);
+}
+
+/// PTRACE_GETSIGINFO, in the engine's words.
+pub fn signal_info(tid: ThreadId) -> Option<SignalInfo> {
+    decode_signal_info(&raw_signal(tid)?)
 }
 
 /// A `siginfo_t`, byte by byte.

@@ -107,6 +107,43 @@ pub fn read_debug_status(tid: ThreadId) -> io::Result<u64> {
     ptrace::peek_user(tid, debug_register(6))
 }
 
+/// System calls that end with EINTR whenever their thread is stopped (signal(7), "Interruption
+/// of system calls by stop signals"); the kernel restarts all others by itself.
+const INTERRUPTED_BY_STOPS: [libc::c_long; 15] = [
+    libc::SYS_epoll_wait,
+    libc::SYS_epoll_pwait,
+    libc::SYS_epoll_pwait2,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_getevents,
+    libc::SYS_rt_sigtimedwait,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    // Of sockets with a timeout.
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    libc::SYS_read,
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+    libc::SYS_sendto,
+    libc::SYS_sendmsg,
+];
+/// The kernel's own: begin again, unless a handler is about to run; then it is EINTR.
+const ERESTARTNOHAND: i64 = 514;
+
+/// Makes a thread that a stop took out of a system call go on with that as if there had been no
+/// stop.
+pub fn keep_system_call(tid: ThreadId) {
+    let Some(mut registers) = read(tid) else {
+        return;
+    };
+    let raw = &mut registers.0;
+    let call = raw.orig_rax as libc::c_long;
+    if raw.rax as i64 == -i64::from(libc::EINTR) && INTERRUPTED_BY_STOPS.contains(&call) {
+        raw.rax = -ERESTARTNOHAND as u64;
+        write(tid, &registers);
+    }
+}
+
 impl RawRegisters {
     /// All registers zero.
     pub fn zeroed() -> Self {
