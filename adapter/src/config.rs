@@ -3,6 +3,7 @@
 use crate::children::{Following, Words, following};
 use crate::core_file::CorePlan;
 use crate::protocol::{RawSettings, read_arguments};
+use crate::signals::SignalSettings;
 use crate::source_map::SourceMap;
 use crate::symbol_cache::SymbolCache;
 use engine::StdioTarget;
@@ -53,6 +54,8 @@ pub struct LaunchSettings {
     pub debuginfod: bool,
     /// Which code steps go through.
     step_filters: StepFilters,
+    /// What is done when the program gets a signal.
+    pub signals: SignalSettings,
 }
 
 /// Settings of an `attach` request.
@@ -93,6 +96,8 @@ pub struct AttachSettings {
     pub debuginfod: bool,
     /// Which code steps go through.
     step_filters: StepFilters,
+    /// What is done when the program gets a signal.
+    pub signals: SignalSettings,
 }
 
 /// Which code steps go through rather than stop in.
@@ -348,6 +353,7 @@ impl LaunchSettings {
         "nonStop",
         "debuginfod",
         "stepFilters",
+        "signals",
     ];
 
     /// What is to be done, by what the settings say and, where they say nothing, by
@@ -582,6 +588,7 @@ impl AttachSettings {
         "nonStop",
         "debuginfod",
         "stepFilters",
+        "signals",
         "terminateDebuggee",
         "terminateTimeout",
         "followFork",

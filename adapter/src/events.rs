@@ -11,8 +11,8 @@ use crate::requests::describe_breakpoint;
 use crate::session::Session;
 use crate::startup;
 use engine::{
-    BreakpointId, Event, ExitStatus, ModuleId, ModuleInfo, OutputStream, SignalInfo, Stop,
-    StopReason, SymbolStatus, ThreadId,
+    BreakpointId, Event, ExitStatus, ModuleId, ModuleInfo, OutputStream, Stop, StopReason,
+    SymbolStatus, ThreadId,
 };
 use std::collections::HashSet;
 
@@ -241,26 +241,19 @@ fn stopped(session: &mut Session, stop: Stop) {
             session.important(&format!("{why}\n"));
             ("breakpoint", ids, None, Some(why))
         }
-        StopReason::Signal(info) => {
-            let name = crate::signal::name(info.signal.0);
-            let text = signal_text(&name, &info, session.debugger.pid());
-            let text = match session.debugger.is_post_mortem() {
-                true => format!("the program was ended by {text}"),
-                false => text,
+        reason @ (StopReason::Signal { .. } | StopReason::Exception { .. } | StopReason::Trap) => {
+            let ids = match reason {
+                StopReason::Signal { ids, .. } | StopReason::Exception { ids, .. } => ids,
+                _ => Vec::new(),
             };
-            (
-                "exception",
-                Vec::new(),
-                Some(format!("signal {name}")),
-                Some(text),
-            )
+            let info = session.debugger.exception_info(stop.thread, false);
+            let info = info.unwrap_or_default();
+            let text = match session.debugger.is_post_mortem() {
+                true => format!("the program was ended by {}: {}", info.id, info.text),
+                false => info.text,
+            };
+            ("exception", ids, Some(info.reason), Some(text))
         }
-        StopReason::Trap => (
-            "exception",
-            Vec::new(),
-            Some("signal SIGTRAP".to_owned()),
-            Some("the program ran into a trap instruction of its own".to_owned()),
-        ),
     };
     session.event(
         "stopped",
@@ -274,15 +267,6 @@ fn stopped(session: &mut Session, stop: Stop) {
             hit_breakpoint_ids: ids.into_iter().map(|id| id.0).collect(),
         },
     );
-}
-
-fn signal_text(name: &str, info: &SignalInfo, debuggee: Option<i32>) -> String {
-    match (info.address, info.sender) {
-        (Some(address), _) => format!("{name} at address {address}"),
-        (None, Some(pid)) if Some(pid) == debuggee => format!("{name} from the program itself"),
-        (None, Some(pid)) => format!("{name} from process {pid}"),
-        (None, None) => name.to_owned(),
-    }
 }
 
 /// Tells of the end, once, after all the program has said.

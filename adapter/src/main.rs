@@ -20,7 +20,7 @@ mod routes;
 mod run;
 mod server;
 mod session;
-mod signal;
+mod signals;
 mod source_map;
 mod startup;
 mod stdio;

@@ -105,6 +105,7 @@ pub static ROUTES: &[Route] = &[
     route::<DataBreakpointInfo>(),
     route::<SetDataBreakpoints>(),
     route::<SetExceptionBreakpoints>(),
+    route::<ExceptionInfo>(),
     route::<Threads>(),
     route::<Pause>(),
     route::<Continue>(),

@@ -449,6 +449,13 @@ impl Module {
         symtab::exported(&self.image, name)
     }
 
+    /// Where the functions of these raw names are, local ones too, with the index of each one's
+    /// name; of Rust's names (v0) the last component counts. Cheap where none of `marks` is in
+    /// the strings of `.symtab`: then only what the image exports is looked at.
+    pub fn functions_called(&self, names: &[&str], marks: &[&str]) -> Vec<(usize, FileAddr)> {
+        symtab::functions_called([Some(&self.image), self.debug_image()], names, marks)
+    }
+
     /// All symbols of exactly this (raw) name.
     pub fn symbols_named(&self, name: &str) -> Vec<Symbol> {
         self.symbol_table().named(name).collect()

@@ -176,6 +176,55 @@ pub(crate) fn exported(image: &Image, name: &str) -> Option<FileAddr> {
     })
 }
 
+/// Where the functions of these raw names are, with the index of each one's name; of names in
+/// Rust's v0 mangling the last component counts. Without sorting anything: `.dynsym`, and
+/// `.symtab` where its strings have one of `marks`.
+pub(crate) fn functions_called(
+    images: [Option<&Image>; 2],
+    names: &[&str],
+    marks: &[&str],
+) -> Vec<(usize, FileAddr)> {
+    let mut found = Vec::new();
+    for image in images.into_iter().flatten() {
+        for kind in [SHT_DYNSYM, SHT_SYMTAB] {
+            for (records, strings) in records(image, kind) {
+                let has = |mark: &&str| memchr::memmem::find(strings, mark.as_bytes()).is_some();
+                if kind == SHT_SYMTAB && !marks.iter().any(has) {
+                    continue;
+                }
+                for raw in records.chunks_exact(SYMBOL_SIZE) {
+                    let Some((offset, info, shndx, value, _)) = raw_symbol(raw) else {
+                        continue;
+                    };
+                    // SHN_UNDEF, SHN_ABS
+                    if info & 0xf != 2 || shndx == 0 || shndx == 0xfff1 {
+                        continue;
+                    }
+                    let rest = strings.get(offset as usize..).unwrap_or_default();
+                    let index = names.iter().position(|name| is_called(rest, name));
+                    found.extend(index.map(|index| (index, FileAddr(value))));
+                }
+            }
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// Whether the name that begins the bytes is `name`, or a v0 path that ends in it.
+fn is_called(bytes: &[u8], name: &str) -> bool {
+    if let Some(behind) = bytes.strip_prefix(name.as_bytes()) {
+        return behind.first() == Some(&0);
+    }
+    if !bytes.starts_with(b"_RNv") {
+        return false;
+    }
+    let raw = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    let path = raw.strip_suffix(name.as_bytes());
+    path.is_some_and(|path| path.ends_with(name.len().to_string().as_bytes()))
+}
+
 /// The sized function that covers `addr`, by one pass over the unsorted tables: cheaper than
 /// sorting them for the few symbols that a stop asks for.
 pub(crate) fn function_covering(image: &Image, debug: Option<&Image>, addr: u64) -> Option<Symbol> {

@@ -335,7 +335,10 @@ impl Debugger {
             self.give_up_call(&what);
             return;
         }
-        if let Some(state) = self.thread_mut(thread) {
+        let passed = self.signal_rule(signal).pass;
+        if let Some(state) = self.thread_mut(thread)
+            && passed
+        {
             state.signal = signal;
         }
         self.go_on(thread, Resume::Continue);

@@ -3,6 +3,7 @@
 use crate::breakpoint::BreakpointId;
 use crate::debugger::{ModuleId, ModuleInfo};
 use crate::error::Error;
+use crate::exception::Exception;
 use dwarf::LoadAddr;
 use std::fmt;
 use std::path::PathBuf;
@@ -120,8 +121,20 @@ pub enum StopReason {
     Goto,
     /// The client asked.
     Pause,
-    /// A signal is about to be delivered.
-    Signal(SignalInfo),
+    /// A signal is about to be delivered, or discarded.
+    Signal {
+        /// Which.
+        info: SignalInfo,
+        /// The filters that wanted to know of it.
+        ids: Vec<BreakpointId>,
+    },
+    /// An exception, a panic, or what a sanitizer has found.
+    Exception {
+        /// The filters that wanted to know of it.
+        ids: Vec<BreakpointId>,
+        /// What; see [`crate::Debugger::exception_info`].
+        exception: Exception,
+    },
     /// A trap instruction of the program itself.
     Trap,
 }

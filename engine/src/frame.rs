@@ -3,6 +3,7 @@
 mod callers;
 mod coroutine;
 mod eval;
+mod exception;
 mod lambda;
 
 use crate::arch::register_parts;
@@ -33,6 +34,7 @@ pub(crate) struct FrameScope<'a> {
     frame: Option<Place<'a>>,
     results: &'a [Value],
     replay: &'a RefCell<crate::call::Replay>,
+    subject: Option<&'a crate::exception::Subject>,
     register_writes: Vec<(RegisterPlace, Vec<u8>)>,
     /// The frame's registers with what was written.
     written: Option<dwarf::Registers>,
@@ -111,6 +113,7 @@ impl Debugger {
             }),
             results: &self.results,
             replay: &self.replay,
+            subject: frame.and_then(|(key, ..)| self.exceptions.subject_of(key.thread)),
             register_writes: Vec::new(),
             written: None,
         };

@@ -12,6 +12,7 @@ mod displaced;
 pub mod error;
 pub mod eval;
 pub mod event;
+pub mod exception;
 mod frame;
 mod indexer;
 pub mod language;
@@ -39,6 +40,7 @@ pub use dwarf::{Language, LoadAddr, SourceFile, SourceLocation, SymbolStatus, fi
 pub use error::Error;
 pub use eval::Purpose;
 pub use event::{Event, ExitStatus, OutputStream, Signal, SignalInfo, Stop, StopReason, ThreadId};
+pub use exception::{ExceptionBreakpoint, ExceptionFilter, ExceptionInfo, SignalRule};
 pub use os::{CoreFile, Waker};
 pub use plan::{GotoTarget, StepFilters, StepTarget};
 pub use process::{Follow, FollowFork, Handover};

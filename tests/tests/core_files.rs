@@ -46,7 +46,8 @@ fn a_c_program_is_seen_as_it_was_when_it_crashed() {
     let (mut client, stop) = opened(&core, json!({}));
     assert_eq!(stop["description"], "signal SIGSEGV");
     let text = stop["text"].as_str().unwrap_or_default();
-    assert!(text.contains("ended by SIGSEGV at address 0x0"), "{text}");
+    let expected = "ended by SIGSEGV: read of address 0x0: `list->value`, but `list` is null";
+    assert!(text.contains(expected), "{text}");
     client.expect_line(&fixture, "crash");
     assert_eq!(frames(&mut client), frames(&mut live));
     assert_eq!(client.function_names(), live.function_names());

@@ -301,8 +301,12 @@ fn uncaught_exceptions_and_panics() {
     client.disconnect();
 
     let fixture = Fixture::of("rust/panic.rs");
-    let (client, code) = DapClient::run_to_end(&fixture, json!({}));
-    assert_eq!(code, 101);
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    client.configure();
+    client.expect_stopped("exception");
+    client.continue_();
+    assert_eq!(client.expect_exit(), 101);
     assert!(client.output("stderr").contains("index out of bounds"));
     client.disconnect();
 }

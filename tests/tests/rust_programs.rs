@@ -222,7 +222,7 @@ fn optimized_breakpoints_stay_on_their_lines() {
     client.disconnect();
 }
 
-/// A panic that aborts is the program's own signal, with the panicking line on the stack.
+/// A panic that aborts stops once, with the panicking line on the stack.
 #[test]
 fn a_panic_that_aborts() {
     let flags = Flags {
@@ -236,8 +236,9 @@ fn a_panic_that_aborts() {
     client.launch(&fixture, json!({}));
     client.configure();
     let stop = client.expect_stopped("exception");
-    assert_eq!(stop["description"], "signal SIGABRT");
-    assert_eq!(stop["text"], "SIGABRT from the program itself");
+    assert_eq!(stop["description"], "Rust panic");
+    let text = stop["text"].as_str().expect("a text");
+    assert!(text.starts_with("index out of bounds"), "{text}");
     let stack = client.stack();
     let lines: Vec<&Value> = stack
         .iter()

@@ -325,24 +325,6 @@ pub struct DataBreakpoint {
     pub hit_condition: Option<String>,
 }
 
-/// Arguments of `setExceptionBreakpoints`.
-#[derive(Deserialize, Debug, Default)]
-#[serde(rename_all = "camelCase", default)]
-pub struct SetExceptionBreakpointsArguments {
-    /// Ids of filters.
-    pub filters: Vec<String>,
-    /// Ids of filters, with conditions.
-    pub filter_options: Vec<ExceptionFilterOptions>,
-}
-
-/// One of `setExceptionBreakpoints`.
-#[derive(Deserialize, Debug)]
-#[serde(rename_all = "camelCase")]
-pub struct ExceptionFilterOptions {
-    /// The filter.
-    pub filter_id: String,
-}
-
 /// Arguments of `evaluate`.
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
@@ -435,7 +417,7 @@ mod tests {
         let read: InitializeArguments =
             read_arguments(json!({"locale": 5, "supportsX": []})).unwrap();
         assert!(read.client_id.is_none());
-        let read: SetExceptionBreakpointsArguments =
+        let read: super::super::SetExceptionBreakpointsArguments =
             read_arguments(json!({"filters": null})).unwrap();
         assert!(read.filters.is_empty());
     }

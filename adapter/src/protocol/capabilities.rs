@@ -1,5 +1,6 @@
 //! What the adapter says it can do.
 
+use super::ExceptionBreakpointsFilter;
 use serde::Serialize;
 
 /// By what means breakpoints are set.
@@ -50,4 +51,9 @@ pub struct Capabilities {
     pub supports_step_in_targets_request: bool,
     pub supports_goto_targets_request: bool,
     pub supports_single_thread_execution_requests: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exception_breakpoint_filters: Vec<ExceptionBreakpointsFilter>,
+    pub supports_exception_filter_options: bool,
+    pub supports_exception_options: bool,
+    pub supports_exception_info_request: bool,
 }

@@ -4,6 +4,7 @@
 mod arguments;
 mod capabilities;
 mod envelope;
+mod exceptions;
 #[cfg(test)]
 mod schema;
 mod types;
@@ -11,6 +12,7 @@ mod types;
 pub use arguments::*;
 pub use capabilities::{BreakpointMode, Capabilities};
 pub use envelope::{Incoming, Malformed, Outgoing, Request, Response, body_of, read_message};
+pub use exceptions::*;
 pub use types::*;
 
 pub use dap::events::{ContinuedEventBody, ExitedEventBody, ThreadEventBody};

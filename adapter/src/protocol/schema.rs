@@ -133,6 +133,19 @@ fn responses() {
         &crate::routes::capabilities(),
     );
     response(&schema, "LaunchResponse", &());
+    let exception = ExceptionInfoResponse {
+        exception_id: "std::runtime_error".to_owned(),
+        description: Some("std::runtime_error: too large".to_owned()),
+        break_mode: ExceptionBreakMode::Unhandled,
+        details: ExceptionDetails {
+            message: Some("too large".to_owned()),
+            type_name: Some("std::runtime_error".to_owned()),
+            full_type_name: Some("std::runtime_error".to_owned()),
+            evaluate_name: Some("$exception"),
+            stack_trace: Some("#0 main at /a.c:3\n".to_owned()),
+        },
+    };
+    response(&schema, "ExceptionInfoResponse", &exception);
     let breakpoints = vec![breakpoint(), Breakpoint::default()];
     response(
         &schema,
@@ -331,7 +344,7 @@ fn events() {
         description: Some("signal SIGSEGV".to_owned()),
         thread_id: 1,
         preserve_focus_hint: false,
-        text: Some("SIGSEGV at address 0x0".to_owned()),
+        text: Some("read of address 0x0".to_owned()),
         all_threads_stopped: true,
         hit_breakpoint_ids: vec![1],
     };

@@ -3,8 +3,8 @@
 use crate::error::RequestError;
 use crate::protocol::{
     Breakpoint, BreakpointMode, BreakpointReason, BreakpointsResponse, Capabilities,
-    InstructionBreakpoint, SetBreakpointsArguments, SetExceptionBreakpointsArguments,
-    SetFunctionBreakpointsArguments, SetInstructionBreakpointsArguments, Source, SourceBreakpoint,
+    InstructionBreakpoint, SetBreakpointsArguments, SetFunctionBreakpointsArguments,
+    SetInstructionBreakpointsArguments, Source, SourceBreakpoint,
 };
 use crate::routes::{Request, When};
 use crate::session::Session;
@@ -168,6 +168,7 @@ pub fn set_again(session: &mut Session) {
         session.debugger.set_function_breakpoints(&[]);
         session.debugger.set_instruction_breakpoints(&[]);
         session.debugger.set_data_breakpoints(&[]);
+        session.debugger.set_exception_breakpoints(&[]);
     }
     if off || !session.sources.map().is_empty() {
         let sets = std::mem::take(&mut session.breakpoints.sources);
@@ -290,33 +291,6 @@ pub(super) fn address(text: &str) -> Option<LoadAddr> {
         None => text.parse(),
     };
     number.ok().map(LoadAddr)
-}
-
-/// Accepts any exception filters, and says of each that it does nothing.
-pub enum SetExceptionBreakpoints {}
-
-impl Request for SetExceptionBreakpoints {
-    const COMMAND: &'static str = "setExceptionBreakpoints";
-    const WHEN: When = When::Always;
-    type Arguments = SetExceptionBreakpointsArguments;
-    type Body = BreakpointsResponse;
-
-    fn handle(
-        _: &mut Session,
-        arguments: SetExceptionBreakpointsArguments,
-    ) -> Result<BreakpointsResponse, RequestError> {
-        let options = arguments.filter_options.into_iter();
-        let filters = arguments.filters.into_iter();
-        let breakpoints = filters
-            .chain(options.map(|option| option.filter_id))
-            .map(|filter| Breakpoint {
-                message: Some(format!("there is no exception filter `{filter}`")),
-                reason: Some(BreakpointReason::Failed),
-                ..Breakpoint::default()
-            })
-            .collect();
-        Ok(BreakpointsResponse { breakpoints })
-    }
 }
 
 pub(super) fn described(session: &mut Session, infos: &[BreakpointInfo]) -> BreakpointsResponse {

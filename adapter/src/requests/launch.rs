@@ -17,7 +17,7 @@ use crate::session::Session;
 use crate::source_map::SourceMap;
 use crate::startup;
 use crate::terminal::{Rendezvous, command_line};
-use engine::{ExitStatus, State};
+use engine::{ExitStatus, Signal, SignalRule, State};
 
 /// Starts a program and holds it.
 pub enum Launch {}
@@ -41,6 +41,7 @@ pub(super) struct LaunchRequest {
     settings: LaunchSettings,
     plan: Plan,
     following: Following,
+    signals: Vec<(Signal, SignalRule)>,
     notes: Vec<String>,
 }
 
@@ -65,11 +66,13 @@ impl LaunchRequest {
             ),
         };
         let following = settings.following().map_err(in_launch)?;
+        let signals = settings.signals.rules().map_err(in_launch)?;
         session.startup.settings = raw;
         Ok(Self {
             settings,
             plan,
             following,
+            signals,
             notes,
         })
     }
@@ -80,6 +83,7 @@ impl LaunchRequest {
             settings,
             plan,
             following,
+            signals,
             notes,
         } = self;
         follow(session, following);
@@ -97,6 +101,7 @@ impl LaunchRequest {
         session
             .debugger
             .set_symbol_cache(settings.symbol_cache.clone().folder());
+        session.debugger.set_signal_rules(&signals);
         let source_map = match plan {
             Plan::Core(core) => {
                 core_file::open(session, core, false)?;
@@ -200,6 +205,7 @@ pub(super) struct AttachRequest {
     settings: AttachSettings,
     target: Target,
     following: Following,
+    signals: Vec<(Signal, SignalRule)>,
     notes: Vec<String>,
 }
 
@@ -211,11 +217,13 @@ impl AttachRequest {
             config::read::<AttachSettings>(raw.clone(), AttachSettings::KEYS).map_err(in_attach)?;
         let target = settings.target().map_err(in_attach)?;
         let following = settings.following().map_err(in_attach)?;
+        let signals = settings.signals.rules().map_err(in_attach)?;
         session.startup.settings = raw;
         Ok(Self {
             settings,
             target,
             following,
+            signals,
             notes,
         })
     }
@@ -235,6 +243,7 @@ impl AttachRequest {
         session
             .debugger
             .set_symbol_cache(settings.symbol_cache.clone().folder());
+        session.debugger.set_signal_rules(&self.signals);
         match &settings.handover {
             Some(socket) => {
                 handover::ask(socket.clone(), session.inbox.clone())

@@ -3,8 +3,8 @@
 use crate::error::RequestError;
 use crate::handles::ScopeKind;
 use crate::protocol::{
-    Capabilities, FrameHint, Scope, ScopesArguments, ScopesResponse, Source, StackFrame,
-    StackTraceArguments, StackTraceResponse,
+    Capabilities, FrameHint, Scope, ScopesArguments, ScopesResponse, Source, SourceHint,
+    StackFrame, StackTraceArguments, StackTraceResponse,
 };
 use crate::requests::execution::thread_id;
 use crate::routes::Request;
@@ -39,13 +39,35 @@ impl Request for StackTrace {
         let stack = session.debugger.stack(thread, start, levels)?;
         let seen = start.saturating_add(stack.frames.len());
         let frames = stack.frames.into_iter();
+        // There the program's own code is what people want to see first.
+        let own_first = session.debugger.exception_info(thread, false).is_some();
         let mut last = None;
         Ok(StackTraceResponse {
             stack_frames: frames
-                .map(|frame| describe(session, frame, &mut last))
+                .map(|frame| {
+                    let is_library = own_first && is_of_rust(&frame);
+                    let mut frame = describe(session, frame, &mut last);
+                    if is_library {
+                        deemphasize(&mut frame);
+                    }
+                    frame
+                })
                 .collect(),
             total_frames: stack.total.unwrap_or(seen.saturating_add(UNSEEN)),
         })
+    }
+}
+
+/// Whether a frame is one of Rust's own library.
+fn is_of_rust(frame: &Frame) -> bool {
+    let place = frame.location.as_ref();
+    place.is_some_and(|place| place.file.path.starts_with("/rustc"))
+}
+
+fn deemphasize(frame: &mut StackFrame) {
+    frame.presentation_hint = Some(FrameHint::Subtle);
+    if let Some(source) = &mut frame.source {
+        Rc::make_mut(source).presentation_hint = Some(SourceHint::Deemphasize);
     }
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod register_parts;
 pub(crate) mod rustc_abi;
 pub(crate) mod sysv;
 pub(crate) mod x86_64;
+pub(crate) mod x86_64_access;
 mod x86_64_simulation;
 pub(crate) mod x86_64_way_back;
 

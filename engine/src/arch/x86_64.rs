@@ -103,10 +103,10 @@ pub fn fixed_target(instruction: &Instruction, memory: &dyn Memory) -> Option<Lo
     memory.read_uint(word, 8).ok().map(LoadAddr)
 }
 
-/// A general-purpose register's value by iced's name.
-fn register_value(register: iced_x86::Register, registers: &RegisterSet) -> Option<u64> {
+/// The DWARF number of a general-purpose register, or of a part of one.
+pub fn dwarf_register(register: iced_x86::Register) -> Option<Register> {
     use iced_x86::Register as R;
-    let number = match register.full_register() {
+    Some(Register(match register.full_register() {
         R::RAX => 0,
         R::RDX => 1,
         R::RCX => 2,
@@ -125,8 +125,12 @@ fn register_value(register: iced_x86::Register, registers: &RegisterSet) -> Opti
         R::R15 => 15,
         R::RIP => 16,
         _ => return None,
-    };
-    let value = registers.get(Register(number))?;
+    }))
+}
+
+/// A general-purpose register's value by iced's name.
+pub fn register_value(register: iced_x86::Register, registers: &RegisterSet) -> Option<u64> {
+    let value = registers.get(dwarf_register(register)?)?;
     Some(match register.size() {
         4 => value & 0xffff_ffff,
         2 => value & 0xffff,

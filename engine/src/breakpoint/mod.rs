@@ -258,6 +258,12 @@ pub struct Breakpoints {
 }
 
 impl Breakpoints {
+    /// A number that nothing has yet.
+    pub fn new_id(&mut self) -> BreakpointId {
+        self.last += 1;
+        BreakpointId(self.last)
+    }
+
     /// Forgets where breakpoints are bound: the process is another one now. Gives those that
     /// have ended with it.
     pub fn unbind_all(&mut self) -> Vec<BreakpointId> {
@@ -312,8 +318,7 @@ impl Breakpoints {
                     id
                 }
                 None => {
-                    self.last += 1;
-                    let id = BreakpointId(self.last);
+                    let id = self.new_id();
                     self.all.insert(id, Breakpoint::new(spec, options));
                     id
                 }
@@ -414,7 +419,9 @@ impl Debugger {
     }
 
     pub(crate) fn breakpoint_info(&self, id: BreakpointId) -> Option<BreakpointInfo> {
-        let breakpoint = self.breakpoints.all.get(&id)?;
+        let Some(breakpoint) = self.breakpoints.all.get(&id) else {
+            return self.exception_breakpoint(id);
+        };
         let mut info = breakpoint.info(id);
         self.watch_info(id, &mut info);
         if self.is_post_mortem() {
@@ -513,6 +520,7 @@ impl Debugger {
             }
         }
         self.place_hardware(&[]);
+        self.bind_exceptions();
     }
 
     /// More is known of an image than before: breakpoints may be elsewhere in it. Tells of

@@ -22,6 +22,8 @@ pub enum Owner {
     Call,
     /// A frame returns here that holds what this data breakpoint is on.
     Scope(BreakpointId),
+    /// Exceptions, panics or reports go through here.
+    Exception,
 }
 
 /// One address that holds a trap instruction.

@@ -19,6 +19,7 @@ use crate::breakpoint::{
 use crate::displaced::Slots;
 use crate::error::Error;
 use crate::event::{Event, Signal, StopReason, ThreadId};
+use crate::exception::{Exceptions, SignalRules};
 use crate::indexer::Indexer;
 use crate::memory::PageCache;
 use crate::modules::Modules;
@@ -43,6 +44,8 @@ pub struct Debugger {
     pub(crate) process: Option<Process>,
     pub(crate) modules: Modules,
     pub(crate) breakpoints: Breakpoints,
+    pub(crate) exceptions: Exceptions,
+    pub(crate) signal_rules: SignalRules,
     pub(crate) indexer: Indexer,
     pub(crate) sites: Sites,
     pub(crate) watches: Watches,
@@ -111,6 +114,8 @@ impl Debugger {
             process: None,
             modules: Modules::default(),
             breakpoints: Breakpoints::default(),
+            exceptions: Exceptions::default(),
+            signal_rules: SignalRules::default(),
             indexer: Indexer::default(),
             sites: Sites::default(),
             watches: Watches::default(),
@@ -281,6 +286,7 @@ impl Debugger {
 
     /// Forgets what a process before this one has left, but for the breakpoints themselves.
     fn forget_former(&mut self) {
+        self.exceptions.start_anew();
         self.sites.forget_all();
         self.slots = Slots::default();
         self.modules.clear();
@@ -555,12 +561,14 @@ impl Debugger {
             state.hidden = 0;
             state.returned = None;
         }
+        self.exceptions.forget_stop();
     }
 
     /// What is only true for one stop of a thread.
     pub(crate) fn forget_stop_of(&mut self, thread: ThreadId) {
         self.pages.clear();
         self.stacks.remove(&thread);
+        self.exceptions.forget_stop_of(thread);
         if let Some(state) = self.thread_mut(thread) {
             state.hidden = 0;
             state.returned = None;

@@ -83,6 +83,15 @@ pub trait EvalContext: Target {
     fn previous(&self, _number: Option<usize>) -> Option<Value> {
         None
     }
+    /// What the program stopped for, for `$exception`.
+    ///
+    /// # Errors
+    /// It did not stop for an exception, or that one's type is not known.
+    fn exception(&self) -> Result<Value, Error> {
+        Err(Error::eval(
+            "no exception: the program did not stop for one",
+        ))
+    }
     /// The functions of a name that has been seen from here: more than one if it is overloaded.
     fn functions(&self, _name: &str) -> Vec<Known> {
         Vec::new()

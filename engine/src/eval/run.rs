@@ -132,12 +132,15 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// `$rax`, and earlier results: `$1`, `$_`.
+    /// `$rax`, earlier results (`$1`, `$_`), and `$exception`.
     fn register(&self, name: &str, node: &Node) -> Result<Value, Error> {
         let number = name.parse::<usize>();
         if number.is_ok() || name == "_" {
             let known = self.context.previous(number.ok());
             return known.ok_or_else(|| error(format!("no result `${name}` yet"), &node.span));
+        }
+        if name == "exception" {
+            return self.context.exception().at(node);
         }
         let known = self.context.register(name);
         known.ok_or_else(|| error(format!("no register `${name}` here"), &node.span))

@@ -186,6 +186,10 @@ impl EvalContext for FrameScope<'_> {
         FrameScope::is_called_from(self, name, number)
     }
 
+    fn exception(&self) -> Result<Value, Error> {
+        FrameScope::exception(self)
+    }
+
     fn previous(&self, number: Option<usize>) -> Option<Value> {
         match number {
             Some(number) => self.results.get(number.checked_sub(1)?).cloned(),

@@ -69,6 +69,8 @@ pub struct Stepping {
     targets: Vec<Target>,
     /// Where a signal interrupted a single step: the handler returns here.
     interrupted_at: Option<Target>,
+    /// What else is there to be asked was asked before the signal came.
+    was_passed: bool,
     /// The function that is stepped out of.
     returning: Option<Returning>,
 }
@@ -96,6 +98,7 @@ impl Debugger {
             plan,
             targets: Vec::new(),
             interrupted_at: None,
+            was_passed: false,
             returning: None,
         });
         tracing::trace!(%thread, ?first, "a step begins");
@@ -163,14 +166,18 @@ impl Debugger {
     /// A signal that does not stop the program arrived: its handler is no part of the step.
     pub(crate) fn signal_while_stepping(&mut self, thread: ThreadId) {
         let registers = self.registers_of(thread);
+        let passed = self.thread_mut(thread).and_then(|state| state.passed);
         if let (Some(registers), Some(step)) = (registers, self.step_of(thread))
             && step.targets.is_empty()
+            // Else it came before the handler of another one has returned.
+            && step.interrupted_at.is_none()
         {
             let target = Target {
                 addr: registers.pc(),
                 sp: registers.sp(),
             };
             step.interrupted_at = Some(target);
+            step.was_passed = passed == Some(target.addr);
             self.sites.add(target.addr, Owner::Step(thread), &*self.os);
             // The trap is to be hit when the handler returns here, not passed now.
             if let Some(state) = self.thread_mut(thread) {
@@ -190,6 +197,15 @@ impl Debugger {
         if !self.ask_plan(thread) {
             self.go_on_stepping(thread);
         }
+    }
+
+    /// Whether a thread is back from a signal's handler, before an instruction whose breakpoints
+    /// have been asked.
+    pub(crate) fn is_back_at_passed(&mut self, thread: ThreadId, addr: LoadAddr) -> bool {
+        let sp = self.registers_of(thread).map(|registers| registers.sp());
+        let step = self.step_of(thread).filter(|step| step.was_passed);
+        let back = step.and_then(|step| step.interrupted_at);
+        back.is_some_and(|back| back.addr == addr && sp.is_some_and(|sp| sp >= back.sp))
     }
 
     /// The thread is at a trap of a step. True: dealt with; the thread has been set going or

@@ -4,7 +4,7 @@
 use super::{Child, OUTPUT_PATIENCE};
 use crate::breakpoint::site::Owner;
 use crate::debugger::{Debugger, State};
-use crate::event::{Event, ExitStatus, Signal, ThreadId};
+use crate::event::{Event, ExitStatus, OutputStream, Signal, ThreadId};
 use crate::os::{Resume, WaitStatus};
 use std::time::Instant;
 
@@ -130,6 +130,9 @@ impl Debugger {
                 && let Some((_, patience)) = &mut process.ended
             {
                 *patience = Instant::now() + OUTPUT_PATIENCE;
+            }
+            if stream == OutputStream::Stderr {
+                self.keep_stderr(&bytes);
             }
             self.events.push_back(Event::Output { stream, bytes });
         }

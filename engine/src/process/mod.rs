@@ -31,7 +31,7 @@ const STOP_PATIENCE: Duration = Duration::from_secs(2);
 /// How long output of a process that has ended may stay away before that is reported.
 const OUTPUT_PATIENCE: Duration = Duration::from_millis(300);
 /// Output handed on before a stop is reported, at most.
-const OUTPUT_BURST: usize = 1 << 20;
+pub(crate) const OUTPUT_BURST: usize = 1 << 20;
 
 /// The debuggee.
 pub struct Process {
@@ -232,24 +232,7 @@ impl Debugger {
             Some(Found::Signal(signal)) => signal,
             None => return,
         };
-        if let Some(state) = self.thread_mut(thread) {
-            state.signal = signal;
-        }
-        let sent_by_us = self.terminating && signal.0 == libc::SIGTERM;
-        if stops(signal) && !sent_by_us {
-            let info = self
-                .os
-                .signal_info(thread)
-                .unwrap_or(crate::event::SignalInfo {
-                    signal,
-                    code: 0,
-                    address: None,
-                    sender: None,
-                });
-            self.report(thread, StopReason::Signal(info));
-        } else {
-            self.signal_while_stepping(thread);
-        }
+        self.on_signal(thread, signal);
     }
 
     pub(crate) fn thread_mut(&mut self, thread: ThreadId) -> Option<&mut Thread> {

@@ -79,6 +79,7 @@ impl Debugger {
         let all = !self.non_stop;
         if let Some(process) = &mut self.process {
             process.current = thread;
+            self.show_exception(thread, &reason);
             self.events.push_back(Event::Stopped(Stop {
                 thread,
                 reason,

@@ -103,7 +103,7 @@ fn a_hit_during_a_stop_is_hit_again_after_it() {
     trap(&fake, OTHER, SITE);
     let (thread, reason) = next_stop(&mut debugger).unwrap();
     assert_eq!(thread, LEADER);
-    assert!(matches!(reason, StopReason::Signal(info) if info.code == 0));
+    assert!(matches!(reason, StopReason::Signal { info, .. } if info.code == 0));
     // Resumed, it goes on before the trap, which is still there.
     debugger.resume(LEADER).unwrap();
     assert_eq!(pc(&fake, OTHER), SITE);

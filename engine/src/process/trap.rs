@@ -77,7 +77,26 @@ impl Debugger {
         let owners = self.owners_at(addr);
         self.pass_site(thread, addr, &owners);
         let ended = self.end_scopes(thread, &owners);
-        if let Some(reason) = self.ask_breakpoints(thread, addr, &owners) {
+        let asked = self.is_back_at_passed(thread, addr);
+        let exception = match owners.contains(&Owner::Exception) && !asked {
+            true => self.ask_exceptions(thread, addr),
+            false => None,
+        };
+        let breakpoint = match asked {
+            true => None,
+            false => self.ask_breakpoints(thread, addr, &owners),
+        };
+        let reason = match (exception, breakpoint) {
+            (
+                Some(StopReason::Exception { mut ids, exception }),
+                Some(StopReason::Breakpoint(more)),
+            ) => {
+                ids.extend(more);
+                Some(StopReason::Exception { ids, exception })
+            }
+            (exception, breakpoint) => breakpoint.or(exception),
+        };
+        if let Some(reason) = reason {
             self.report(thread, with_ended(ended, reason));
             return;
         }

@@ -86,18 +86,7 @@ impl Backend for PostMortem {
     }
 
     fn mappings(&self, _: i32) -> Vec<Mapping> {
-        let parts = self.core.parts();
-        let mapping = |(start, end, executable)| {
-            let file = self.core.file_part(start);
-            Mapping {
-                start,
-                end,
-                executable,
-                path: file.map(|part| part.path.clone()).unwrap_or_default(),
-                offset: file.map_or(0, |part| part.offset.wrapping_add(start - part.start)),
-            }
-        };
-        parts.map(mapping).collect()
+        self.core.parts().collect()
     }
 
     fn executable(&self, _: i32) -> Option<MappedFile> {

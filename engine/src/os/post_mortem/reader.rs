@@ -6,6 +6,7 @@ use super::notes::{CoreThread, FilePart, Notes};
 use super::unpack::CoreFile;
 use crate::error::Error;
 use crate::event::{SignalInfo, StopReason, ThreadId};
+use crate::os::Mapping;
 use dwarf::{LoadAddr, Memory, Unreadable};
 use object::LittleEndian;
 use object::elf::{self, FileHeader64};
@@ -26,6 +27,7 @@ struct Segment {
     size: u64,
     /// What the file has of it, from the start on.
     bytes: &'static [u8],
+    readable: bool,
     executable: bool,
     writable: bool,
 }
@@ -90,6 +92,7 @@ impl Core {
                         start,
                         size: memory.min(u64::MAX - start),
                         bytes: &bytes[..bytes.len().min(memory as usize)],
+                        readable: flags.contains(elf::PF_R),
                         executable: flags.contains(elf::PF_X),
                         writable: flags.contains(elf::PF_W),
                     });
@@ -151,11 +154,20 @@ impl Core {
             .is_some_and(|segment| segment.executable)
     }
 
-    /// The parts of the address space: first address, first behind, whether executable.
-    pub(super) fn parts(&self) -> impl Iterator<Item = (LoadAddr, LoadAddr, bool)> {
+    /// The parts of the address space.
+    pub(super) fn parts(&self) -> impl Iterator<Item = Mapping> {
         self.segments.iter().map(|segment| {
-            let end = segment.start + segment.size;
-            (LoadAddr(segment.start), LoadAddr(end), segment.executable)
+            let start = LoadAddr(segment.start);
+            let file = self.file_part(start);
+            Mapping {
+                start,
+                end: start + segment.size,
+                readable: segment.readable,
+                writable: segment.writable,
+                executable: segment.executable,
+                path: file.map(|part| part.path.clone()).unwrap_or_default(),
+                offset: file.map_or(0, |part| part.offset.wrapping_add(start - part.start)),
+            }
         })
     }
 
@@ -209,7 +221,10 @@ impl Core {
     pub fn stop(&self) -> Option<(ThreadId, StopReason)> {
         let thread = self.said.threads.first()?;
         let reason = match self.signal() {
-            Some(info) => StopReason::Signal(info),
+            Some(info) => StopReason::Signal {
+                info,
+                ids: Vec::new(),
+            },
             None => StopReason::Entry,
         };
         Some((thread.id, reason))

@@ -165,7 +165,7 @@ fn threads_registers_and_the_signal() {
     assert_eq!(process.thread_name(10, ThreadId(10)), "worker");
     assert_eq!(process.thread_name(10, ThreadId(12)), "");
     assert!(said(core).contains("`./worker --fast`, with 2 threads"));
-    let Some((ThreadId(12), StopReason::Signal(info))) = core.stop() else {
+    let Some((ThreadId(12), StopReason::Signal { info, .. })) = core.stop() else {
         panic!("{:?}", core.stop());
     };
     assert_eq!(info.signal, Signal(11));

@@ -1,0 +1,229 @@
+//! Exceptions, panics and signals: which of them stop the program, and what one is.
+
+use super::breakpoints::{described, given, switched_off};
+use super::execution::thread_id;
+use crate::error::RequestError;
+use crate::protocol::{
+    Breakpoint, BreakpointReason, BreakpointsResponse, Capabilities, ExceptionBreakMode,
+    ExceptionBreakpointsFilter, ExceptionDetails, ExceptionInfoArguments, ExceptionInfoResponse,
+    ExceptionOptions, SetExceptionBreakpointsArguments,
+};
+use crate::routes::{Request, When};
+use crate::session::Session;
+use engine::{ExceptionBreakpoint, ExceptionFilter, Signal, ThreadId};
+use std::fmt::Write;
+
+/// Frames in the text of a stack.
+const FRAMES: usize = 256;
+
+/// The filters that are offered: id, label, description, what a condition is.
+const OFFERED: [(ExceptionFilter, &str, &str, &str, &str); 6] = [
+    (
+        ExceptionFilter::CppThrow,
+        "cpp_throw",
+        "C++: on throw",
+        "Stops where a C++ exception is thrown, also again",
+        TYPES,
+    ),
+    (
+        ExceptionFilter::CppCatch,
+        "cpp_catch",
+        "C++: on catch",
+        "Stops where a C++ exception is caught",
+        TYPES,
+    ),
+    (
+        ExceptionFilter::CppUncaught,
+        "cpp_uncaught",
+        "C++: uncaught",
+        "Stops where a C++ exception that nobody catches ends the program",
+        TYPES,
+    ),
+    (
+        ExceptionFilter::RustPanic,
+        "rust_panic",
+        "Rust: on panic",
+        "Stops where a panic begins to unwind",
+        "Text of the message (* stands for anything), or an expression with $exception",
+    ),
+    (
+        ExceptionFilter::Sanitizer,
+        "sanitizer",
+        "Sanitizer reports",
+        "Stops where AddressSanitizer, ThreadSanitizer or another one has found a mistake",
+        "Text of the summary (* stands for anything)",
+    ),
+    (
+        ExceptionFilter::Signals,
+        "signals",
+        "Signals",
+        "Stops at all signals but SIGCHLD, timers and the like; deadly ones always stop",
+        "Names (SIGUSR1, SIGRT*), or an expression with $exception, the number",
+    ),
+];
+const TYPES: &str = "Types (std::runtime_error, my::*; without * also types derived from it), or an expression with $exception";
+
+/// The filter of an id: those offered, any signal's name, and what other debuggers call theirs.
+fn filter(id: &str) -> Option<ExceptionFilter> {
+    if let Some((filter, ..)) = OFFERED.iter().find(|(_, offered, ..)| *offered == id) {
+        return Some(*filter);
+    }
+    match id {
+        "uncaught" => Some(ExceptionFilter::Uncaught),
+        "throw" => Some(ExceptionFilter::CppThrow),
+        "catch" => Some(ExceptionFilter::CppCatch),
+        _ if id.starts_with("SIG") => Signal::named(id).map(ExceptionFilter::Signal),
+        _ => None,
+    }
+}
+
+/// Replaces the filters that stop the program.
+pub enum SetExceptionBreakpoints {}
+
+impl Request for SetExceptionBreakpoints {
+    const COMMAND: &'static str = "setExceptionBreakpoints";
+    const WHEN: When = When::Always;
+    type Arguments = SetExceptionBreakpointsArguments;
+    type Body = BreakpointsResponse;
+
+    fn advertise(capabilities: &mut Capabilities) {
+        let offered = OFFERED.iter();
+        capabilities.exception_breakpoint_filters = offered
+            .map(
+                |(filter, id, label, description, condition)| ExceptionBreakpointsFilter {
+                    filter: id,
+                    label,
+                    description,
+                    default: ExceptionFilter::USUAL.contains(filter),
+                    supports_condition: true,
+                    condition_description: condition,
+                },
+            )
+            .collect();
+        capabilities.supports_exception_filter_options = true;
+        capabilities.supports_exception_options = true;
+    }
+
+    fn handle(
+        session: &mut Session,
+        arguments: SetExceptionBreakpointsArguments,
+    ) -> Result<BreakpointsResponse, RequestError> {
+        let filters = arguments.filters.into_iter().map(|id| (id, None));
+        let with_options = arguments.filter_options.into_iter();
+        let with_options = with_options.map(|option| (option.filter_id, given(option.condition)));
+        let mut wanted: Vec<Result<ExceptionBreakpoint, String>> = filters
+            .chain(with_options)
+            .map(|(id, condition)| {
+                let filter = filter(&id).ok_or_else(|| unknown(&id))?;
+                Ok(ExceptionBreakpoint { filter, condition })
+            })
+            .collect();
+        wanted.extend(arguments.exception_options.into_iter().map(of_options));
+        if session.startup.no_debug {
+            return Ok(switched_off(wanted.len()));
+        }
+        let known: Vec<ExceptionBreakpoint> = wanted.iter().flatten().cloned().collect();
+        let infos = session.debugger.set_exception_breakpoints(&known);
+        let mut set = described(session, &infos).breakpoints.into_iter();
+        let breakpoints = wanted.into_iter().map(|wanted| match wanted {
+            Ok(_) => set.next().unwrap_or_default(),
+            Err(message) => Breakpoint {
+                message: Some(message),
+                reason: Some(BreakpointReason::Failed),
+                ..Breakpoint::default()
+            },
+        });
+        Ok(BreakpointsResponse {
+            breakpoints: breakpoints.collect(),
+        })
+    }
+}
+
+fn unknown(id: &str) -> String {
+    let ids: Vec<&str> = OFFERED.iter().map(|(_, id, ..)| *id).collect();
+    format!(
+        "there is no exception filter `{id}`; there are {}, and signals by their names (SIGUSR1)",
+        ids.join(", ")
+    )
+}
+
+/// Types in the last part of the path; anything before it only sorts them.
+fn of_options(options: ExceptionOptions) -> Result<ExceptionBreakpoint, String> {
+    let filter = match options.break_mode.as_str() {
+        "always" => ExceptionFilter::CppThrow,
+        "unhandled" | "userUnhandled" => ExceptionFilter::CppUncaught,
+        "never" => return Err("never: the program does not stop for it".to_owned()),
+        other => return Err(format!("`breakMode`: there is no `{other}`")),
+    };
+    let last = options.path.last();
+    if last.is_some_and(|segment| segment.negate) {
+        return Err("`negate` is not supported: name the types to stop for".to_owned());
+    }
+    let names = last.map(|segment| segment.names.join(", "));
+    Ok(ExceptionBreakpoint {
+        filter,
+        condition: given(names),
+    })
+}
+
+/// What a thread stopped for.
+pub enum ExceptionInfo {}
+
+impl Request for ExceptionInfo {
+    const COMMAND: &'static str = "exceptionInfo";
+    type Arguments = ExceptionInfoArguments;
+    type Body = ExceptionInfoResponse;
+
+    fn advertise(capabilities: &mut Capabilities) {
+        capabilities.supports_exception_info_request = true;
+    }
+
+    fn handle(
+        session: &mut Session,
+        arguments: ExceptionInfoArguments,
+    ) -> Result<ExceptionInfoResponse, RequestError> {
+        let thread = thread_id(arguments.thread_id)?;
+        let Some(info) = session.debugger.exception_info(thread, true) else {
+            return Err(RequestError::Other(format!(
+                "thread {thread} did not stop for an exception or a signal"
+            )));
+        };
+        let full_type_name = info.type_name.clone();
+        Ok(ExceptionInfoResponse {
+            exception_id: info.id,
+            description: Some(info.text),
+            break_mode: match info.unhandled {
+                true => ExceptionBreakMode::Unhandled,
+                false => ExceptionBreakMode::Always,
+            },
+            details: ExceptionDetails {
+                message: info.message,
+                type_name: info.type_name,
+                full_type_name,
+                evaluate_name: info.expression,
+                stack_trace: Some(stack_text(session, thread)?),
+            },
+        })
+    }
+}
+
+/// A stack as a text.
+fn stack_text(session: &mut Session, thread: ThreadId) -> Result<String, RequestError> {
+    let stack = session.debugger.stack(thread, 0, Some(FRAMES))?;
+    let mut text = String::new();
+    for frame in &stack.frames {
+        let _ = write!(text, "#{} {}", frame.key.level, frame.name);
+        let _ = match &frame.location {
+            Some(place) => {
+                let path = session.sources.of(&place.file.path, &session.client).path;
+                let path = path.unwrap_or_default();
+                writeln!(text, " at {path}:{}", session.client.line_out(place.line))
+            }
+            None => writeln!(text, " ({})", frame.pc),
+        };
+    }
+    if stack.frames.len() == FRAMES && stack.total.is_none_or(|total| total > FRAMES) {
+        text.push_str("…\n");
+    }
+    Ok(text)
+}

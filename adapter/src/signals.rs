@@ -1,0 +1,83 @@
+//! The setting `signals`: what is done when the program gets which signal.
+
+use engine::{Signal, SignalRule};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// By the names of the signals.
+#[derive(Deserialize, Debug, Default)]
+#[serde(transparent)]
+pub struct SignalSettings(BTreeMap<String, Wanted>);
+
+/// What is not said stays as it usually is.
+#[derive(Deserialize, Debug, Default)]
+#[serde(default, deny_unknown_fields)]
+struct Wanted {
+    stop: Option<bool>,
+    pass: Option<bool>,
+    print: Option<bool>,
+}
+
+impl SignalSettings {
+    /// What they come to.
+    ///
+    /// # Errors
+    /// A name is no signal's.
+    pub fn rules(&self) -> Result<Vec<(Signal, SignalRule)>, String> {
+        self.0.iter().map(rule).collect()
+    }
+}
+
+fn rule((name, wanted): (&String, &Wanted)) -> Result<(Signal, SignalRule), String> {
+    let signal = Signal::named(name).ok_or_else(|| {
+        format!("`signals`: `{name}` is no signal; they are called SIGUSR1, SIGRTMIN+3, …")
+    })?;
+    let usual = SignalRule::usual(signal);
+    let rule = SignalRule {
+        stop: wanted.stop.unwrap_or(usual.stop),
+        pass: wanted.pass.unwrap_or(usual.pass),
+        print: wanted.print.unwrap_or(usual.print),
+    };
+    Ok((signal, rule))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn rules(value: Value) -> Result<Vec<(Signal, SignalRule)>, String> {
+        let settings: SignalSettings =
+            serde_json::from_value(value).map_err(|error| error.to_string())?;
+        settings.rules()
+    }
+
+    #[test]
+    fn what_is_not_said_stays_usual() {
+        let read = rules(json!({"SIGSEGV": {"pass": false}, "usr1": {"stop": true}})).unwrap();
+        let rule = |stop, pass| SignalRule {
+            stop,
+            pass,
+            print: false,
+        };
+        assert_eq!(
+            read,
+            [
+                (Signal(11), rule(true, false)),
+                (Signal(10), rule(true, true))
+            ]
+        );
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (wrong, part) in [
+            (json!({"SIGFOO": {}}), "SIGFOO"),
+            (json!({"SIGINT": {"ignore": true}}), "ignore"),
+            (json!({"SIGINT": {"stop": "x"}}), "bool"),
+        ] {
+            let error = rules(wrong).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

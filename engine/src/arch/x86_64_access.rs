@@ -1,0 +1,164 @@
+//! What memory an instruction touches, and where a register that it does so by has its value
+//! from.
+
+use super::x86_64::register_value;
+use crate::os::RegisterSet;
+use dwarf::LoadAddr;
+use iced_x86::{Code, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A memory operand.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// Its address, as it was when the instruction began.
+    pub at: u64,
+    /// Its bytes; 0 where that depends.
+    pub size: u64,
+    /// Whether it is written to.
+    pub write: bool,
+    /// The register with the address of the object, and how far behind it the operand is.
+    pub base: Option<(Register, i64)>,
+    /// Whether there is no index that the address depends on too.
+    pub is_plain: bool,
+}
+
+/// The memory operands of an instruction that has not been carried out.
+pub fn accesses(instruction: &Instruction, registers: &RegisterSet) -> Vec<Access> {
+    let mut factory = InstructionInfoFactory::new();
+    let info = factory.info(instruction);
+    let used = info.used_memory().iter();
+    used.filter_map(|used| {
+        let at = used.virtual_address(0, |register, _, _| match register {
+            Register::FS => registers.get(dwarf::register::x86_64::FS_BASE),
+            Register::GS => registers.get(dwarf::register::x86_64::GS_BASE),
+            register if register.is_segment_register() => Some(0),
+            register => register_value(register, registers),
+        })?;
+        let has_base = !matches!(used.base(), Register::None | Register::RIP);
+        Some(Access {
+            at,
+            size: used.memory_size().size() as u64,
+            write: matches!(
+                used.access(),
+                OpAccess::Write
+                    | OpAccess::CondWrite
+                    | OpAccess::ReadWrite
+                    | OpAccess::ReadCondWrite
+            ),
+            base: has_base.then(|| (used.base(), used.displacement() as i64)),
+            is_plain: used.index() == Register::None,
+        })
+    })
+    .collect()
+}
+
+/// The divisor of an integer division.
+pub fn divisor(instruction: &Instruction, registers: &RegisterSet) -> Option<Operand> {
+    if !matches!(instruction.mnemonic(), Mnemonic::Div | Mnemonic::Idiv) {
+        return None;
+    }
+    match instruction.op0_kind() {
+        OpKind::Register => {
+            register_value(instruction.op0_register(), registers).map(Operand::Value)
+        }
+        OpKind::Memory => {
+            let access = accesses(instruction, registers).into_iter().next()?;
+            Some(Operand::Memory(LoadAddr(access.at), access.size))
+        }
+        _ => None,
+    }
+}
+
+/// An operand.
+#[derive(Clone, Copy, Debug)]
+pub enum Operand {
+    Value(u64),
+    /// So many bytes of memory.
+    Memory(LoadAddr, u64),
+}
+
+/// How a register got its value: read from `root`, then from so many bytes behind each address
+/// that was read.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Way {
+    /// A place in the frame or in an image.
+    pub root: u64,
+    /// From address to address.
+    pub offsets: Vec<i64>,
+}
+
+/// No expression of a person follows more pointers.
+const LONGEST_WAY: usize = 8;
+
+/// The way to the value of `wanted` behind `code`, which is a function from its beginning up to
+/// where the thread stands. `None`: it cannot be told from the instructions alone.
+pub fn way_to(wanted: Register, code: &[Instruction], registers: &RegisterSet) -> Option<Way> {
+    let end = code.last()?.next_ip();
+    let targets: FxHashSet<u64> = code
+        .iter()
+        .filter(|instruction| instruction.op0_kind() == OpKind::NearBranch64)
+        .map(Instruction::near_branch64)
+        .collect();
+    let mut ways: FxHashMap<Register, Way> = FxHashMap::default();
+    let mut factory = InstructionInfoFactory::new();
+    for instruction in code {
+        // From elsewhere other values may come.
+        if targets.contains(&instruction.ip()) {
+            ways.clear();
+        }
+        let loaded = loaded(instruction, &ways, registers);
+        for used in factory.info(instruction).used_registers() {
+            if matches!(
+                used.access(),
+                OpAccess::Write
+                    | OpAccess::CondWrite
+                    | OpAccess::ReadWrite
+                    | OpAccess::ReadCondWrite
+            ) {
+                ways.remove(&used.register().full_register());
+            }
+        }
+        if super::x86_64::is_call(instruction) {
+            ways.clear();
+        }
+        ways.extend(loaded);
+    }
+    if targets.contains(&end) {
+        return None;
+    }
+    ways.remove(&wanted.full_register())
+}
+
+fn loaded(
+    instruction: &Instruction,
+    ways: &FxHashMap<Register, Way>,
+    registers: &RegisterSet,
+) -> Option<(Register, Way)> {
+    let to = instruction.op0_register();
+    match instruction.code() {
+        Code::Mov_r64_rm64 | Code::Mov_rm64_r64 if instruction.op1_kind() == OpKind::Register => {
+            let from = ways.get(&instruction.op1_register())?;
+            (instruction.op0_kind() == OpKind::Register).then(|| (to, from.clone()))
+        }
+        Code::Mov_r64_rm64 if instruction.memory_index() == Register::None => {
+            let displacement = instruction.memory_displacement64();
+            let way = match instruction.memory_base() {
+                Register::RIP => Way {
+                    root: displacement,
+                    offsets: Vec::new(),
+                },
+                base @ (Register::RBP | Register::RSP) if !ways.contains_key(&base) => Way {
+                    root: register_value(base, registers)?.wrapping_add(displacement),
+                    offsets: Vec::new(),
+                },
+                base => {
+                    let mut way = ways.get(&base)?.clone();
+                    way.offsets.push(displacement as i64);
+                    (way.offsets.len() <= LONGEST_WAY).then_some(way)?
+                }
+            };
+            Some((to, way))
+        }
+        _ => None,
+    }
+}

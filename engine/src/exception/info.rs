@@ -1,0 +1,131 @@
+//! What there is to say of the exception that a thread stopped for.
+
+use super::{Exception, Panic, Point, Subject, Thrown};
+use crate::debugger::Debugger;
+use crate::event::{StopReason, ThreadId};
+use crate::stack::FrameKey;
+use crate::value::{Limits, present};
+
+/// An exception, a panic, a signal or a sanitizer's report, for people.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ExceptionInfo {
+    /// What it is: the type, the signal's name, the sanitizer.
+    pub id: String,
+    /// Why the program is stopped, in a few words.
+    pub reason: String,
+    /// What it says or what is wrong, in a sentence.
+    pub text: String,
+    /// Nobody in the program is going to deal with it.
+    pub unhandled: bool,
+    /// The type of what was thrown.
+    pub type_name: Option<String>,
+    /// What `what()` or the panic says, or all of a sanitizer's report.
+    pub message: Option<String>,
+    /// The expression that has it as its value.
+    pub expression: Option<&'static str>,
+}
+
+impl Debugger {
+    /// What a stopped thread stopped for; `None` if it was no exception, panic, signal or
+    /// report. With `thorough`, objects without a message are shown as values, for which names
+    /// that are at hand may be looked up.
+    pub fn exception_info(&mut self, thread: ThreadId, thorough: bool) -> Option<ExceptionInfo> {
+        let (reason, _) = self.exceptions.shown.get(&thread)?.clone();
+        match reason {
+            StopReason::Signal { info, .. } => {
+                let name = info.signal.name();
+                Some(ExceptionInfo {
+                    reason: format!("signal {name}"),
+                    text: self.explain(thread, &info),
+                    unhandled: crate::process::stops(info.signal),
+                    expression: Some(super::condition::NAME),
+                    id: name,
+                    ..ExceptionInfo::default()
+                })
+            }
+            StopReason::Trap => Some(ExceptionInfo {
+                id: "SIGTRAP".to_owned(),
+                reason: "signal SIGTRAP".to_owned(),
+                text: "the program ran into a trap instruction of its own".to_owned(),
+                expression: Some(super::condition::NAME),
+                ..ExceptionInfo::default()
+            }),
+            StopReason::Exception { exception, .. } => {
+                let mut info = describe(&exception, &self.exceptions.stderr);
+                if thorough && info.message.is_none() && info.type_name.is_some() {
+                    info.message = self.exception_as_value(thread);
+                    info.text = sentence(&info);
+                }
+                Some(info)
+            }
+            _ => None,
+        }
+    }
+
+    /// The object that was thrown, as a value.
+    fn exception_as_value(&mut self, thread: ThreadId) -> Option<String> {
+        let frame = FrameKey { thread, level: 0 };
+        self.in_frame(frame, |scope| {
+            if !scope.knows_exception() {
+                return Ok(None);
+            }
+            let value = scope.exception()?;
+            Ok(Some(present(scope, &value, &Limits::default()).text))
+        })
+        .ok()?
+    }
+}
+
+fn sentence(info: &ExceptionInfo) -> String {
+    match (&info.type_name, &info.message) {
+        (Some(name), Some(message)) => format!("{name}: {message}"),
+        (Some(text), None) | (None, Some(text)) => text.clone(),
+        (None, None) => info.reason.clone(),
+    }
+}
+
+fn describe(exception: &Exception, stderr: &[u8]) -> ExceptionInfo {
+    let mut info = match &exception.subject {
+        Some(Subject::Cpp(thrown)) => of_cpp(thrown),
+        Some(Subject::Panic(panic)) => of_panic(panic),
+        Some(Subject::Report(report)) => return report.info(stderr),
+        Some(Subject::Signal(_)) | None => ExceptionInfo {
+            id: "std::terminate".to_owned(),
+            message: Some("std::terminate was called".to_owned()),
+            ..ExceptionInfo::default()
+        },
+    };
+    let reason = match exception.point {
+        Point::Throw => "C++ exception thrown",
+        Point::Catch | Point::CatchOrEnd => "C++ exception caught",
+        Point::Terminate if exception.subject.is_some() => "C++ exception that nobody catches",
+        Point::Terminate => "the C++ run-time library ends the program",
+        Point::Panic => "Rust panic",
+        Point::Report | Point::Mistake => "report",
+    };
+    info.reason = reason.to_owned();
+    info.unhandled = exception.point == Point::Terminate;
+    info.text = sentence(&info);
+    info
+}
+
+fn of_cpp(thrown: &Thrown) -> ExceptionInfo {
+    let name = thrown.readable();
+    ExceptionInfo {
+        id: name.clone(),
+        type_name: Some(name),
+        message: thrown.message.clone(),
+        expression: Some(super::condition::NAME),
+        ..ExceptionInfo::default()
+    }
+}
+
+fn of_panic(panic: &Panic) -> ExceptionInfo {
+    let unknown = || "a payload that is no text".to_owned();
+    ExceptionInfo {
+        id: "panic".to_owned(),
+        message: Some(panic.message.clone().unwrap_or_else(unknown)),
+        expression: panic.value.map(|_| super::condition::NAME),
+        ..ExceptionInfo::default()
+    }
+}

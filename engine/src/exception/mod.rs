@@ -1,0 +1,591 @@
+//! Exceptions, panics, signals and what sanitizers report: which of them stop the program, and
+//! what there is to say of one. What is thrown is read from memory; nothing of the program runs.
+
+mod condition;
+mod cpp;
+mod explain;
+mod info;
+mod report;
+mod rust;
+mod signal;
+
+pub use info::ExceptionInfo;
+pub use signal::SignalRule;
+pub(crate) use signal::SignalRules;
+
+use crate::breakpoint::site::Owner;
+use crate::breakpoint::{BreakpointId, BreakpointInfo};
+use crate::debugger::{Debugger, ModuleId};
+use crate::error::Error;
+use crate::event::{Event, Signal, StopReason, ThreadId};
+use crate::modules::Loaded;
+use crate::stack::FrameKey;
+use crate::value::text::read_terminated;
+use condition::Condition;
+use cpp::{Reader, Thrown};
+use dwarf::register::x86_64::{RDI, RSI};
+use dwarf::{LoadAddr, Memory};
+use report::Report;
+use rust::Panic;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// What may stop the program besides breakpoints.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ExceptionFilter {
+    /// A C++ exception is thrown, also again.
+    CppThrow,
+    /// A C++ handler begins.
+    CppCatch,
+    /// A C++ program ends because nobody catches an exception (`std::terminate`).
+    CppUncaught,
+    /// A Rust panic begins to unwind.
+    RustPanic,
+    /// A C++ exception that nobody catches, or a Rust panic.
+    Uncaught,
+    /// A sanitizer has reported a mistake.
+    Sanitizer,
+    /// A signal; without a condition none of everyday life (SIGCHLD, timers).
+    Signals,
+    /// This signal.
+    Signal(Signal),
+}
+
+impl ExceptionFilter {
+    /// Those in force until somebody sets others.
+    pub const USUAL: [ExceptionFilter; 3] = [
+        ExceptionFilter::CppUncaught,
+        ExceptionFilter::RustPanic,
+        ExceptionFilter::Sanitizer,
+    ];
+
+    /// Whether conditions are about what is said rather than about a name.
+    fn is_by_text(self) -> bool {
+        matches!(self, Self::RustPanic | Self::Uncaught | Self::Sanitizer)
+    }
+
+    fn wants(self, point: Point) -> bool {
+        match self {
+            Self::CppThrow => point == Point::Throw,
+            Self::CppCatch => matches!(point, Point::Catch | Point::CatchOrEnd),
+            Self::CppUncaught => matches!(point, Point::Terminate | Point::CatchOrEnd),
+            Self::RustPanic => point == Point::Panic,
+            Self::Uncaught => matches!(point, Point::Terminate | Point::CatchOrEnd | Point::Panic),
+            Self::Sanitizer => matches!(point, Point::Report | Point::Mistake),
+            Self::Signals | Self::Signal(_) => false,
+        }
+    }
+}
+
+/// A filter that somebody wants.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ExceptionBreakpoint {
+    /// Which.
+    pub filter: ExceptionFilter,
+    /// Stop only for these types or signals (names, `*` and `?`), for a message with this text,
+    /// or where an expression with `$exception` is true.
+    pub condition: Option<String>,
+}
+
+/// A function of a run-time library that everything of a kind goes through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Point {
+    Throw,
+    Catch,
+    /// libc++abi comes by its handlers' beginning before it ends a program, too.
+    CatchOrEnd,
+    Terminate,
+    Panic,
+    Report,
+    /// A report of undefined behaviour, before it is printed.
+    Mistake,
+}
+
+/// Its names. `_Unwind_RaiseException` rather than `__cxa_throw`: `throw;` and
+/// `std::rethrow_exception` come by it too, and its argument is the exception itself.
+const FUNCTIONS: [(&str, Point); 7] = [
+    ("_Unwind_RaiseException", Point::Throw),
+    ("__cxa_begin_catch", Point::Catch),
+    ("_ZSt9terminatev", Point::Terminate),
+    (TERMINATE_HANDLER, Point::Terminate),
+    ("rust_panic", Point::Panic),
+    ("__sanitizer_report_error_summary", Point::Report),
+    (UBSAN, Point::Mistake),
+];
+/// gcc's library for undefined behaviour ends its reports with no summary.
+const UBSAN: &str = "__ubsan_on_report";
+const UBSAN_LIBRARY: &str = "libubsan.so";
+/// What libsupc++ calls where `noexcept` is broken, and nobody has set a handler of his own.
+const TERMINATE_HANDLER: &str = "_ZN9__gnu_cxx27__verbose_terminate_handlerEv";
+/// Strings that an image has which has such functions without exporting them.
+const MARKS: [&str; 3] = [
+    "_Unwind_RaiseException",
+    "rust_panic",
+    "__sanitizer_report_error_summary",
+];
+
+/// What was thrown, said or delivered.
+#[derive(Clone, Debug)]
+pub(crate) enum Subject {
+    Cpp(Thrown),
+    Panic(Panic),
+    Report(Report),
+    Signal(Signal),
+}
+
+/// What a thread stopped for.
+#[derive(Clone, Debug)]
+pub struct Exception {
+    pub(crate) point: Point,
+    /// Missing where `std::terminate` was called without one, or it cannot be found.
+    pub(crate) subject: Option<Subject>,
+}
+
+/// A filter in force.
+struct Watched {
+    filter: ExceptionFilter,
+    /// Missing of the usual ones: nobody has asked for them.
+    id: Option<BreakpointId>,
+    asked: Option<String>,
+    condition: Option<Condition>,
+    /// Why it can never stop.
+    failure: Option<String>,
+}
+
+impl Watched {
+    fn new(filter: ExceptionFilter, id: Option<BreakpointId>, asked: Option<String>) -> Self {
+        let asked = asked.filter(|text| !text.trim().is_empty());
+        let parsed = asked.as_ref().map(|text| Condition::parse(text, filter));
+        let (condition, failure) = match parsed {
+            Some(Ok(condition)) => (Some(condition), None),
+            Some(Err(error)) => (None, Some(error)),
+            None => (None, None),
+        };
+        Self {
+            filter,
+            id,
+            asked,
+            condition,
+            failure,
+        }
+    }
+}
+
+/// Where a thread was when an end of the program was reported: what follows is no news.
+struct Doomed {
+    thread: ThreadId,
+    /// The stack pointer at the function's entry, and the return address there, as long as the
+    /// function runs; `None`: the thread will not come back from where it is.
+    sp: u64,
+    back: Option<u64>,
+}
+
+/// All filters, and where they are bound.
+pub(crate) struct Exceptions {
+    watched: Vec<Watched>,
+    found: FxHashMap<ModuleId, Vec<(Point, LoadAddr)>>,
+    points: FxHashMap<LoadAddr, Point>,
+    doomed: Option<Doomed>,
+    /// What `$exception` is while a condition is asked.
+    asked: Option<Subject>,
+    /// What the stops of threads are for.
+    shown: BTreeMap<ThreadId, (StopReason, Option<Subject>)>,
+    /// The end of what was written to stderr, as long as a sanitizer may report there.
+    stderr: Vec<u8>,
+}
+
+impl Default for Exceptions {
+    fn default() -> Self {
+        let usual = ExceptionFilter::USUAL.into_iter();
+        Self {
+            watched: usual.map(|it| Watched::new(it, None, None)).collect(),
+            found: FxHashMap::default(),
+            points: FxHashMap::default(),
+            doomed: None,
+            asked: None,
+            shown: BTreeMap::new(),
+            stderr: Vec::new(),
+        }
+    }
+}
+
+impl Exceptions {
+    fn is_conditional(&self, index: usize) -> bool {
+        let watched = self.watched.get(index);
+        watched.is_some_and(|watched| watched.condition.is_some())
+    }
+
+    fn wants(&self, point: Point) -> bool {
+        let mut watched = self.watched.iter();
+        watched.any(|it| it.failure.is_none() && it.filter.wants(point))
+    }
+
+    /// Another process is to be debugged.
+    pub(crate) fn start_anew(&mut self) {
+        self.doomed = None;
+        self.stderr.clear();
+    }
+
+    /// The program runs: what was true of the stop is forgotten.
+    pub(crate) fn forget_stop(&mut self) {
+        self.shown.clear();
+    }
+
+    /// One thread runs.
+    pub(crate) fn forget_stop_of(&mut self, thread: ThreadId) {
+        self.shown.remove(&thread);
+    }
+
+    /// What `$exception` is for a thread.
+    pub(crate) fn subject_of(&self, thread: ThreadId) -> Option<&Subject> {
+        let shown = self.shown.get(&thread);
+        self.asked.as_ref().or_else(|| shown?.1.as_ref())
+    }
+
+    fn info(&self, watched: &Watched, has_process: bool) -> Option<BreakpointInfo> {
+        let wants = |point: &Point| watched.filter.wants(*point);
+        let of_signals = matches!(
+            watched.filter,
+            ExceptionFilter::Signals | ExceptionFilter::Signal(_)
+        );
+        let places = self.points.values().filter(|point| wants(point)).count();
+        let verified = watched.failure.is_none() && (of_signals || places > 0);
+        let pending = || {
+            Some(match has_process {
+                false => "the program is not loaded yet".to_owned(),
+                true => format!(
+                    "no image that is loaded has {}; it binds when one is loaded that does",
+                    match watched.filter {
+                        ExceptionFilter::RustPanic => "Rust's panics",
+                        ExceptionFilter::Sanitizer => "a sanitizer",
+                        ExceptionFilter::Uncaught => "C++ exceptions or Rust's panics",
+                        _ => "C++ exceptions",
+                    }
+                ),
+            })
+        };
+        Some(BreakpointInfo {
+            id: watched.id?,
+            verified,
+            failed: watched.failure.is_some(),
+            message: match (&watched.failure, verified) {
+                (Some(failure), _) => Some(failure.clone()),
+                (None, true) => None,
+                (None, false) => pending(),
+            },
+            place: None,
+            places,
+        })
+    }
+}
+
+impl Debugger {
+    /// Replaces the filters, in force or not; the answers are in their order.
+    pub fn set_exception_breakpoints(
+        &mut self,
+        wanted: &[ExceptionBreakpoint],
+    ) -> Vec<BreakpointInfo> {
+        let mut old = std::mem::take(&mut self.exceptions.watched);
+        for wanted in wanted {
+            let same = old.iter().position(|old| {
+                old.filter == wanted.filter && old.asked == wanted.condition && old.id.is_some()
+            });
+            let watched = match same {
+                Some(index) => old.remove(index),
+                None => {
+                    let id = Some(self.breakpoints.new_id());
+                    Watched::new(wanted.filter, id, wanted.condition.clone())
+                }
+            };
+            self.exceptions.watched.push(watched);
+        }
+        self.place_exceptions();
+        self.exception_infos()
+    }
+
+    fn exception_infos(&self) -> Vec<BreakpointInfo> {
+        let has_process = self.process.is_some();
+        let all = self.exceptions.watched.iter();
+        all.filter_map(|watched| self.exceptions.info(watched, has_process))
+            .collect()
+    }
+
+    /// How a filter stands.
+    pub(crate) fn exception_breakpoint(&self, id: BreakpointId) -> Option<BreakpointInfo> {
+        let mut all = self.exceptions.watched.iter();
+        let watched = all.find(|watched| watched.id == Some(id))?;
+        self.exceptions.info(watched, self.process.is_some())
+    }
+
+    /// Images came or went: filters may be bound elsewhere now. Tells of those that are.
+    pub(crate) fn bind_exceptions(&mut self) {
+        let before = self.exception_infos();
+        self.place_exceptions();
+        for (old, new) in before.iter().zip(self.exception_infos()) {
+            if *old != new {
+                self.events.push_back(Event::BreakpointChanged(new.id));
+            }
+        }
+    }
+
+    /// Puts traps where the filters want them, and nowhere else.
+    fn place_exceptions(&mut self) {
+        if self.is_post_mortem() {
+            return;
+        }
+        let exceptions = &mut self.exceptions;
+        let loaded = &self.modules.loaded;
+        exceptions
+            .found
+            .retain(|id, _| loaded.iter().any(|image| image.id == *id));
+        let watched = &exceptions.watched;
+        if watched
+            .iter()
+            .any(|it| FUNCTIONS.iter().any(|(_, point)| it.filter.wants(*point)))
+        {
+            for image in loaded {
+                let found = exceptions.found.entry(image.id);
+                found.or_insert_with(|| find(image));
+            }
+        }
+        let wanted: FxHashMap<LoadAddr, Point> = exceptions
+            .found
+            .values()
+            .flatten()
+            .filter(|(point, _)| exceptions.wants(*point))
+            .map(|(point, addr)| (*addr, *point))
+            .collect();
+        for addr in exceptions.points.keys() {
+            if !wanted.contains_key(addr) {
+                self.sites.remove(*addr, Owner::Exception, &*self.os);
+            }
+        }
+        exceptions.points.clear();
+        for (addr, point) in wanted {
+            if self.sites.add(addr, Owner::Exception, &*self.os) {
+                exceptions.points.insert(addr, point);
+            }
+        }
+    }
+
+    /// A thread came to a function that exceptions go through: does a filter say stop?
+    pub(crate) fn ask_exceptions(
+        &mut self,
+        thread: ThreadId,
+        addr: LoadAddr,
+    ) -> Option<StopReason> {
+        let point = *self.exceptions.points.get(&addr)?;
+        let exception = self.exception_at(thread, point)?;
+        let point = exception.point;
+        if point == Point::Terminate && self.is_within_doomed(thread) {
+            return None;
+        }
+        let (mut ids, mut problem, mut stop) = (Vec::new(), None, false);
+        for index in 0..self.exceptions.watched.len() {
+            let watched = self.exceptions.watched.get(index)?;
+            if watched.failure.is_some() || !watched.filter.wants(point) {
+                continue;
+            }
+            let id = watched.id;
+            let holds = match &exception.subject {
+                Some(subject) => self.condition_holds(thread, index, subject),
+                None => Ok(!self.exceptions.is_conditional(index)),
+            };
+            match holds {
+                Ok(true) => {}
+                Ok(false) => continue,
+                Err(error) => problem = Some(error.to_string()),
+            }
+            stop = true;
+            ids.extend(id);
+        }
+        if let Some(problem) = problem {
+            return Some(StopReason::BreakpointError(ids, problem));
+        }
+        if stop && matches!(point, Point::Terminate | Point::Panic) {
+            let sp = self.registers_of(thread)?.sp();
+            let back = match point {
+                // It may be caught.
+                Point::Panic => Some(self.os_word(sp)?),
+                _ => None,
+            };
+            self.exceptions.doomed = Some(Doomed { thread, sp, back });
+        }
+        stop.then_some(StopReason::Exception { ids, exception })
+    }
+
+    fn os_word(&self, addr: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        (self.os.read_memory(LoadAddr(addr), &mut bytes) == 8).then(|| u64::from_le_bytes(bytes))
+    }
+
+    /// Whether an abort is but the end of what was reported: deeper in the same call.
+    fn is_aftermath(&mut self, thread: ThreadId, signal: Signal) -> bool {
+        signal.0 == libc::SIGABRT && self.is_within_doomed(thread)
+    }
+
+    /// Whether a thread is still in the call whose end of the program was reported.
+    fn is_within_doomed(&mut self, thread: ThreadId) -> bool {
+        let doomed = self.exceptions.doomed.as_ref();
+        let Some(doomed) = doomed.filter(|doomed| doomed.thread == thread) else {
+            return false;
+        };
+        let (sp, back) = (doomed.sp, doomed.back);
+        let here = self.registers_of(thread).map(|registers| registers.sp());
+        let runs = || back.is_none_or(|back| self.os_word(sp) == Some(back));
+        here.is_some_and(|here| here <= sp.wrapping_add(8)) && runs()
+    }
+
+    /// Whether the condition of a filter holds for what was thrown.
+    fn condition_holds(
+        &mut self,
+        thread: ThreadId,
+        index: usize,
+        subject: &Subject,
+    ) -> Result<bool, Error> {
+        let Some(watched) = self.exceptions.watched.get(index) else {
+            return Ok(false);
+        };
+        match watched.condition.clone() {
+            None => Ok(true),
+            Some(Condition::Names(patterns)) => Ok(condition::fits(&patterns, subject)),
+            Some(Condition::Expression(expression)) => {
+                let text = watched.asked.clone().unwrap_or_default();
+                self.exceptions.asked = Some(subject.clone());
+                let frame = FrameKey { thread, level: 0 };
+                let holds = self.in_frame(frame, |context| expression.is_true(context));
+                self.exceptions.asked = None;
+                holds.map_err(|error| Error::eval(format!("exception condition `{text}`: {error}")))
+            }
+        }
+    }
+
+    /// What a thread at the entry of such a function is there for; `None`: nothing of interest.
+    fn exception_at(&mut self, thread: ThreadId, point: Point) -> Option<Exception> {
+        if point == Point::Report {
+            // What was said of it is on its way.
+            self.pump_output(crate::process::OUTPUT_BURST);
+        }
+        let registers = self.registers_of(thread)?;
+        let (first, second) = (registers.get(RDI)?, registers.get(RSI)?);
+        let terminating = match point {
+            Point::Terminate => self.words_near(thread),
+            _ => Vec::new(),
+        };
+        let memory = self.memory();
+        let reader = Reader {
+            memory: &memory,
+            modules: &self.modules,
+        };
+        let point = match point {
+            Point::Catch if !reader.has_handler(first) => return None,
+            Point::CatchOrEnd if !reader.has_handler(first) => Point::Terminate,
+            Point::CatchOrEnd => Point::Catch,
+            point => point,
+        };
+        let subject = match point {
+            Point::Throw | Point::Catch => Some(Subject::Cpp(reader.thrown(first)?)),
+            Point::CatchOrEnd => return None,
+            Point::Terminate if terminating.is_empty() => Some(Subject::Cpp(reader.thrown(first)?)),
+            Point::Terminate => reader.among(terminating).map(Subject::Cpp),
+            Point::Panic => Some(Subject::Panic(reader.panic(first, second))),
+            Point::Report => {
+                let (bytes, _) = read_terminated(&memory, LoadAddr(first), 1, 4096).ok()?;
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                let summary = text.strip_prefix("SUMMARY: ").unwrap_or(&text);
+                let summary = summary.trim_end().to_owned();
+                Some(Subject::Report(Report {
+                    summary,
+                    is_printed: true,
+                }))
+            }
+            Point::Mistake => {
+                let stack = (0..64).map(|at| registers.sp().wrapping_add(at * 8));
+                let words: Vec<u64> = stack
+                    .map_while(|at| memory.read_uint(LoadAddr(at), 8).ok())
+                    .collect();
+                let what = reader.mistake(&words)?;
+                Some(Subject::Report(Report {
+                    summary: format!("UndefinedBehaviorSanitizer: {what}"),
+                    is_printed: false,
+                }))
+            }
+        };
+        Some(Exception { point, subject })
+    }
+
+    /// Where the address of what is being handled may be: callee-saved registers of the callers
+    /// of a thread's function, and what is on its stack.
+    fn words_near(&mut self, thread: ThreadId) -> Vec<u64> {
+        use dwarf::register::x86_64::{RBP, RBX};
+        let saved = [RBX, RBP].into_iter().chain((12..16).map(dwarf::Register));
+        let saved: Vec<dwarf::Register> = saved.collect();
+        let mut words = Vec::new();
+        let Ok((mut address, mut registers)) = self.innermost(thread) else {
+            return words;
+        };
+        let stack = registers.get(registers.machine().sp());
+        for _ in 0..3 {
+            words.extend(saved.iter().filter_map(|register| registers.get(*register)));
+            let memory = self.memory();
+            let mut unwinder = self.unwinder.borrow_mut();
+            let unwound = unwinder.unwind(&self.modules, &memory, address, &registers);
+            match unwound.ok().and_then(|unwound| unwound.caller) {
+                Some(caller) => (address, registers) = caller,
+                None => break,
+            }
+        }
+        let on_stack = stack
+            .into_iter()
+            .flat_map(|sp| (0..32).map(move |at| sp + at * 8));
+        words.extend(on_stack.filter_map(|addr| self.os_word(addr)));
+        words
+    }
+
+    /// Notes what a stop is for, until the program goes on.
+    pub(crate) fn show_exception(&mut self, thread: ThreadId, reason: &StopReason) {
+        let subject = match reason {
+            StopReason::Exception { exception, .. } => exception.subject.clone(),
+            StopReason::Signal { info, .. } => Some(Subject::Signal(info.signal)),
+            StopReason::Trap => Some(Subject::Signal(Signal(libc::SIGTRAP))),
+            _ => return,
+        };
+        let shown = (reason.clone(), subject);
+        self.exceptions.shown.insert(thread, shown);
+    }
+
+    /// Keeps the end of what the program complains of, where a sanitizer may be in it.
+    pub(crate) fn keep_stderr(&mut self, bytes: &[u8]) {
+        const KEPT: usize = 1 << 16;
+        let exceptions = &mut self.exceptions;
+        if !exceptions.points.values().any(|it| *it == Point::Report) {
+            return;
+        }
+        exceptions.stderr.extend_from_slice(bytes);
+        if exceptions.stderr.len() > 2 * KEPT {
+            let gone = exceptions.stderr.len() - KEPT;
+            exceptions.stderr.drain(..gone);
+        }
+    }
+}
+
+/// Where an image has the functions that exceptions go through.
+fn find(image: &Loaded) -> Vec<(Point, LoadAddr)> {
+    let names = FUNCTIONS.map(|(name, _)| name);
+    let found = image.module.functions_called(&names, &MARKS);
+    let is_gnu = found
+        .iter()
+        .any(|(index, _)| names[*index] == TERMINATE_HANDLER);
+    let file = image.module.path().file_name().unwrap_or_default();
+    let has_no_summary = file.to_string_lossy().starts_with(UBSAN_LIBRARY);
+    let point = |index: usize| match FUNCTIONS[index].1 {
+        Point::Catch if !is_gnu => Some(Point::CatchOrEnd),
+        Point::Mistake if !has_no_summary => None,
+        Point::Report if has_no_summary => None,
+        point => Some(point),
+    };
+    found
+        .into_iter()
+        .filter_map(|(index, addr)| Some((point(index)?, image.bias.load(addr))))
+        .collect()
+}

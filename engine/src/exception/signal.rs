@@ -1,0 +1,242 @@
+//! Signals: their names, what is done with each, and which of them stop the program.
+
+use super::{ExceptionFilter, Subject};
+use crate::debugger::Debugger;
+use crate::event::{Event, Signal, SignalInfo, StopReason, ThreadId};
+use std::collections::BTreeMap;
+
+/// signal(7); the numbers are those of x86 and Arm.
+const NAMES: [&str; 31] = [
+    "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2",
+    "PIPE", "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG",
+    "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
+];
+/// What programs see as `SIGRTMIN`; the two below are the C library's own.
+const REAL_TIME: i32 = 34;
+const LAST: i32 = 64;
+
+impl Signal {
+    /// Its name, for people.
+    pub fn name(self) -> String {
+        let index = usize::try_from(self.0).ok().and_then(|n| n.checked_sub(1));
+        match index.and_then(|index| NAMES.get(index)) {
+            Some(name) => format!("SIG{name}"),
+            None if self.0 == REAL_TIME => "SIGRTMIN".to_owned(),
+            None if self.0 > REAL_TIME => format!("SIGRTMIN+{}", self.0 - REAL_TIME),
+            None => format!("signal {}", self.0),
+        }
+    }
+
+    /// The signal of a name as [`Signal::name`] gives it, with or without `SIG`, of
+    /// `SIGRTMAX-3`, or of a number.
+    pub fn named(name: &str) -> Option<Signal> {
+        let name = name.trim().to_ascii_uppercase();
+        let short = name.strip_prefix("SIG").unwrap_or(&name);
+        let offset = |rest: &str, sign: char| match rest {
+            "" => Some(0),
+            rest => rest.strip_prefix(sign)?.parse::<i32>().ok(),
+        };
+        let number = if let Some(index) = NAMES.iter().position(|known| *known == short) {
+            i32::try_from(index).ok()? + 1
+        } else if let Some(rest) = short.strip_prefix("RTMIN") {
+            REAL_TIME.checked_add(offset(rest, '+')?)?
+        } else if let Some(rest) = short.strip_prefix("RTMAX") {
+            LAST.checked_sub(offset(rest, '-')?)?
+        } else {
+            short.parse().ok()?
+        };
+        (1..=LAST).contains(&number).then_some(Signal(number))
+    }
+}
+
+/// What is done when the program gets a signal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SignalRule {
+    /// Stop before it is delivered.
+    pub stop: bool,
+    /// Deliver it; else the program never hears of it.
+    pub pass: bool,
+    /// Say so where it does not stop.
+    pub print: bool,
+}
+
+impl SignalRule {
+    /// What is done where nobody says otherwise: signals that end programs as broken ones stop,
+    /// and all are delivered.
+    pub fn usual(signal: Signal) -> Self {
+        Self {
+            stop: crate::process::stops(signal),
+            pass: true,
+            print: false,
+        }
+    }
+}
+
+/// Signals that are everyday life: a filter for all signals does not mean them.
+fn is_quiet(signal: Signal) -> bool {
+    matches!(
+        signal.0,
+        libc::SIGCHLD
+            | libc::SIGWINCH
+            | libc::SIGURG
+            | libc::SIGCONT
+            | libc::SIGALRM
+            | libc::SIGVTALRM
+            | libc::SIGPROF
+            | 32
+            | 33
+    )
+}
+
+/// The rules that differ from the usual ones.
+#[derive(Default)]
+pub(crate) struct SignalRules(BTreeMap<Signal, SignalRule>);
+
+impl Debugger {
+    /// What is done when the program gets a signal.
+    pub fn signal_rule(&self, signal: Signal) -> SignalRule {
+        let rule = self.signal_rules.0.get(&signal).copied();
+        rule.unwrap_or_else(|| SignalRule::usual(signal))
+    }
+
+    /// Sets what is done when the program gets one of these signals; for all others the usual is.
+    /// SIGKILL and SIGSTOP are beyond anybody's rules.
+    pub fn set_signal_rules(&mut self, rules: &[(Signal, SignalRule)]) {
+        self.signal_rules.0 = rules.iter().copied().collect();
+    }
+
+    /// What is known of the signal that a thread is about to get.
+    fn info_of(&self, thread: ThreadId, signal: Signal) -> SignalInfo {
+        self.os.signal_info(thread).unwrap_or(SignalInfo {
+            signal,
+            code: 0,
+            address: None,
+            sender: None,
+        })
+    }
+
+    /// A thread is about to get a signal: it stops, goes on with it, or without.
+    pub(crate) fn on_signal(&mut self, thread: ThreadId, signal: Signal) {
+        let rule = self.signal_rule(signal);
+        let sent_by_us = self.terminating && signal.0 == libc::SIGTERM;
+        if let Some(state) = self.thread_mut(thread) {
+            state.signal = match rule.pass || sent_by_us {
+                true => signal,
+                false => Signal(0),
+            };
+        }
+        let reason = match sent_by_us {
+            true => None,
+            false => self.ask_signal(thread, signal, rule),
+        };
+        if let Some(reason) = reason {
+            self.report(thread, reason);
+            return;
+        }
+        if rule.print && !sent_by_us {
+            let what = match rule.pass {
+                true => "delivered",
+                false => "discarded",
+            };
+            let from = self.sender(&self.info_of(thread, signal));
+            let note = format!("{}{from}: {what} (thread {thread})\n", signal.name());
+            self.events.push_back(Event::Note(note));
+        }
+        match rule.pass || sent_by_us {
+            true => self.signal_while_stepping(thread),
+            false => self.go_on_stepping(thread),
+        }
+    }
+
+    /// Whether a signal stops the program, by its rule or by a filter.
+    fn ask_signal(
+        &mut self,
+        thread: ThreadId,
+        signal: Signal,
+        rule: SignalRule,
+    ) -> Option<StopReason> {
+        let explicit = self.signal_rules.0.contains_key(&signal);
+        let (mut ids, mut wanted) = (Vec::new(), rule.stop);
+        let mut problem = None;
+        for index in 0..self.exceptions.watched.len() {
+            let (filter, id) = match self.exceptions.watched.get(index) {
+                Some(watched) if watched.failure.is_none() => (watched.filter, watched.id),
+                _ => continue,
+            };
+            let fits = match filter {
+                ExceptionFilter::Signal(only) => only == signal,
+                // Without a condition it means what somebody may want to know of.
+                ExceptionFilter::Signals => {
+                    self.exceptions.is_conditional(index) || !is_quiet(signal)
+                }
+                _ => false,
+            };
+            let silenced = explicit && !rule.stop && filter == ExceptionFilter::Signals;
+            if !fits || silenced {
+                continue;
+            }
+            match self.condition_holds(thread, index, &Subject::Signal(signal)) {
+                Ok(true) => {}
+                Ok(false) => continue,
+                Err(error) => problem = Some(error.to_string()),
+            }
+            wanted = true;
+            ids.extend(id);
+        }
+        if let Some(problem) = problem {
+            return Some(StopReason::BreakpointError(ids, problem));
+        }
+        if !wanted || self.is_aftermath(thread, signal) {
+            return None;
+        }
+        let info = self.info_of(thread, signal);
+        Some(StopReason::Signal { info, ids })
+    }
+
+    /// Where a signal is from, as a part of a sentence; nothing for those of the kernel.
+    pub(crate) fn sender(&self, info: &SignalInfo) -> String {
+        match info.sender {
+            Some(pid) if Some(pid) == self.pid() => " from the program itself".to_owned(),
+            Some(0) => " from the kernel or another namespace".to_owned(),
+            Some(pid) => match self.os.thread_name(pid, ThreadId(pid)) {
+                name if name.is_empty() => format!(" from process {pid}"),
+                name => format!(" from process {pid} ({name})"),
+            },
+            None => String::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        for (number, name) in [
+            (11, "SIGSEGV"),
+            (31, "SIGSYS"),
+            (34, "SIGRTMIN"),
+            (37, "SIGRTMIN+3"),
+        ] {
+            assert_eq!(Signal(number).name(), name);
+            assert_eq!(Signal::named(name), Some(Signal(number)));
+        }
+        assert_eq!(Signal(0).name(), "signal 0");
+        assert_eq!(Signal::named(" usr1"), Some(Signal(10)));
+        assert_eq!(Signal::named("SIGRTMAX-1"), Some(Signal(63)));
+        assert_eq!(Signal::named("37"), Some(Signal(37)));
+        for wrong in [
+            "",
+            "SIG",
+            "SIGNAL",
+            "0",
+            "65",
+            "SIGRTMIN3",
+            "SIGRTMIN+99",
+            "-1",
+        ] {
+            assert_eq!(Signal::named(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What a thread stopped for, as expressions see it, and the names of pointers that led it astray.
+
+use super::FrameScope;
+use crate::arch::x86_64_access::Way;
+use crate::error::Error;
+use crate::eval::EvalContext;
+use crate::exception::Subject;
+use crate::language::{c, template};
+use crate::value::scalar::{Scalar, ScalarKind};
+use crate::value::{Place, Shape, Target, Ty, Value, members};
+use crate::visualize::standard::callable::type_named;
+use dwarf::{Language, LoadAddr};
+
+impl FrameScope<'_> {
+    /// The exception: of C++ the object, of Rust the message, of a signal its number.
+    pub fn exception(&self) -> Result<Value, Error> {
+        let unknown = |name: &str| {
+            Error::eval(format!(
+                "`{}` is no type of the debug info: the exception cannot be shown",
+                template::readable(name)
+            ))
+        };
+        match self.subject {
+            None => Err(Error::eval(
+                "no exception: the program did not stop for one",
+            )),
+            Some(Subject::Cpp(thrown)) => {
+                let name = &thrown.type_name;
+                let ty = named(self, name).ok_or_else(|| unknown(name))?;
+                Ok(Value::new(ty, Place::Memory(thrown.object, None)))
+            }
+            Some(Subject::Panic(panic)) => {
+                let (at, name) = panic.value.ok_or_else(|| {
+                    Error::eval("the panic's payload is of a type that is not known here")
+                })?;
+                let found = self.type_named(name);
+                let (module, bias, id) = found.ok_or_else(|| unknown(name))?;
+                let ty = Ty::dwarf(&module, bias, id);
+                Ok(Value::new(ty, Place::Memory(at, None)))
+            }
+            Some(Subject::Report(_)) => Err(Error::eval(
+                "a sanitizer's report is no value; see what it says",
+            )),
+            Some(Subject::Signal(signal)) => {
+                let int = Scalar {
+                    kind: ScalarKind::Signed,
+                    size: 4,
+                };
+                Ok(Value::builtin(int, "int", signal.0 as u32 as u128))
+            }
+        }
+    }
+
+    /// Whether [`FrameScope::exception`] needs no names that have not been read.
+    pub fn knows_exception(&self) -> bool {
+        let Some(Subject::Cpp(thrown)) = self.subject else {
+            return true;
+        };
+        c::builtin(thrown.type_name.trim_end_matches('*')).is_some()
+            || self
+                .modules
+                .loaded
+                .iter()
+                .all(|loaded| loaded.module.has_names() || loaded.is_of_the_system())
+    }
+
+    /// The expression of the pointer that came by `way`, and of what is `offset` bytes behind
+    /// where it points.
+    pub fn names_of(&self, way: &Way, offset: i64) -> Option<(String, String)> {
+        let root = LoadAddr(way.root);
+        let local = self.locals().ok()?.into_iter().find_map(|local| {
+            let value = local.value.ok()?;
+            (value.address() == Some(root)).then_some((local.expression?, value))
+        });
+        let (mut name, mut value) = match local {
+            Some(found) => found,
+            None => {
+                let loaded = self.modules.at(root)?;
+                let symbol = loaded.module.symbol_at(loaded.bias.file(root))?;
+                let name = dwarf::demangle(symbol.name).into_owned();
+                let value = self.variable(&name).ok()??;
+                (value.address() == Some(root)).then_some((name, value))?
+            }
+        };
+        for offset in &way.offsets {
+            (name, value) = self.behind(&name, &value, *offset)?;
+        }
+        let (target, _) = self.behind(&name, &value, offset)?;
+        Some((name, target))
+    }
+
+    /// The variable that is in a register, and what is `offset` bytes behind where it points.
+    pub fn names_in(&self, register: dwarf::Register, offset: i64) -> Option<(String, String)> {
+        self.locals().ok()?.into_iter().rev().find_map(|local| {
+            let value = local.value.ok()?;
+            let is_there = match &value.place {
+                Place::Register {
+                    register: place, ..
+                } => place.register == register,
+                _ => false,
+            };
+            let name = local.expression.filter(|_| is_there)?;
+            let (target, _) = self.behind(&name, &value, offset)?;
+            Some((name, target))
+        })
+    }
+
+    fn behind(&self, name: &str, pointer: &Value, offset: i64) -> Option<(String, Value)> {
+        let Shape::Pointer(of, _) = pointer.ty.shape() else {
+            return None;
+        };
+        let target = pointer.pointee(self, of.clone()).ok()?;
+        let offset = u64::try_from(offset).ok()?;
+        let is_rust = self.language() == Language::Rust;
+        if let Some(member) = members::name_at(&of, offset) {
+            let value = members::find(self, &target, &member).ok()??;
+            let arrow = if is_rust { "." } else { "->" };
+            let member = match of.shape() {
+                Shape::Composite(ty) => members::shown_name(&ty, &member).to_owned(),
+                _ => member,
+            };
+            return Some((format!("{name}{arrow}{member}"), value));
+        }
+        if offset == 0 {
+            return Some((format!("*{name}"), target));
+        }
+        // An element: of what is no class, an array is meant.
+        let size = of
+            .size()
+            .filter(|size| *size > 0 && offset.is_multiple_of(*size))?;
+        let at = LoadAddr(target.address()?.0.wrapping_add(offset));
+        let element = Value::new(of, Place::Memory(at, None));
+        Some((format!("{name}[{}]", offset / size), element))
+    }
+}
+
+/// A type by the name that symbols have for it, pointers too.
+fn named(target: &dyn Target, name: &str) -> Option<Ty> {
+    let trimmed = name.trim();
+    if let Some(pointee) = trimmed.strip_suffix('*') {
+        let pointee = pointee.trim().trim_end_matches("const");
+        return Some(named(target, pointee)?.pointer());
+    }
+    type_named(target, trimmed)
+}

@@ -1,0 +1,162 @@
+//! Signals that end programs: what they say of the mistake, and how it goes on.
+
+use serde_json::json;
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
+
+/// Runs a program of the fixture to its crash.
+fn crash(fixture: &Fixture, what: &str) -> (DapClient, String) {
+    let mut client = DapClient::spawn();
+    client.launch(fixture, json!({"args": [what]}));
+    client.configure();
+    let stop = client.expect_stopped("exception");
+    let text = stop["text"].as_str().expect("a text").to_owned();
+    let description = stop["description"].as_str().expect("a description");
+    let thread = client.thread();
+    let info = client.ask("exceptionInfo", json!({"threadId": thread}));
+    assert_eq!(info["description"], text.as_str());
+    let id = info["exceptionId"].as_str().expect("an id");
+    assert_eq!(description, format!("signal {id}"));
+    assert_eq!(info["breakMode"], "unhandled");
+    (client, format!("{id}: {text}"))
+}
+
+fn dies(mut client: DapClient, signal: i64) {
+    client.continue_();
+    assert_eq!(client.expect_exit(), 128 + signal);
+    client.disconnect();
+}
+
+#[test]
+fn null_pointers_are_named() {
+    let fixture = Fixture::of("c/crashes.c");
+    for (what, text) in [
+        (
+            "at_null",
+            "SIGSEGV: read of address 0x10: `node->value`, but `node` is null",
+        ),
+        (
+            "behind_next",
+            "SIGSEGV: read of address 0x10: `node->next->value`, but `node->next` is null",
+        ),
+        (
+            "shared_null",
+            "SIGSEGV: write to address 0x8: `shared->next`, but `shared` is null",
+        ),
+        (
+            "plain_null",
+            "SIGSEGV: write to address 0x0: `*number`, but `number` is null",
+        ),
+        (
+            "element",
+            "SIGSEGV: write to address 0xc: a null pointer plus 12",
+        ),
+        (
+            "unmapped",
+            "SIGSEGV: read of address 0x123456789000 (`node->id`): nothing is mapped there",
+        ),
+        (
+            "wild",
+            "SIGSEGV: read of address 0x4141414141414141 (`node->id`): no address can be that (it is not canonical)",
+        ),
+    ] {
+        let (mut client, told) = crash(&fixture, what);
+        assert_eq!(told, text);
+        client.expect_line(&fixture, what);
+        dies(client, 11);
+    }
+}
+
+/// With optimization too, where the pointer is in a register only.
+#[test]
+fn null_pointers_in_registers() {
+    let flags = Flags::new(Compiler::Gcc).optimized("1");
+    let flags = Flags {
+        extra: &["-fno-inline"],
+        ..flags
+    };
+    let fixture = Fixture::build("c/crashes.c", flags).expect("gcc is installed");
+    let (client, told) = crash(&fixture, "at_null");
+    assert_eq!(
+        told,
+        "SIGSEGV: read of address 0x10: `node->value`, but `node` is null"
+    );
+    dies(client, 11);
+}
+
+#[test]
+fn faults_are_explained() {
+    let fixture = Fixture::of("c/crashes.c");
+    for (what, signal, parts) in [
+        (
+            "read_only",
+            11,
+            &["write to address", "crashes that can only be read"][..],
+        ),
+        (
+            "truncated",
+            7,
+            &["beyond the end of /tmp/crashes-", "shorter"],
+        ),
+        ("jump", 11, &["jump to address 0x0: a null pointer"]),
+        (
+            "stack_code",
+            11,
+            &["jump to address", "[stack] that is no code"],
+        ),
+        ("division", 8, &["integer division by zero"]),
+        ("quotient", 8, &["quotient is too large"]),
+        ("trap", 4, &["`ud2`"]),
+        (
+            "assert",
+            6,
+            &["main: Assertion `zero == 1 && \"one\"' failed."],
+        ),
+        ("free", 6, &["free(): double free detected"]),
+        ("abort", 6, &["SIGABRT from the program itself"]),
+    ] {
+        let (client, told) = crash(&fixture, what);
+        for part in parts {
+            assert!(told.contains(part), "{what}: {told}");
+        }
+        dies(client, signal);
+    }
+}
+
+#[test]
+fn full_stacks_are_recognised() {
+    let fixture = Fixture::of("c/crashes.c");
+    for (what, part) in [
+        ("deep", "MiB of its stack, in `deep`"),
+        ("deep_thread", "MiB of its stack, in `deep`"),
+        (
+            "large_frame",
+            "more than the thread's stack has are wanted, in `large_frame`",
+        ),
+    ] {
+        let (mut client, told) = crash(&fixture, what);
+        let begins = told.starts_with("SIGSEGV: stack overflow: ");
+        assert!(begins && told.contains(part), "{told}");
+        let thread = client.thread();
+        let page = json!({"threadId": thread, "startFrame": 0, "levels": 2});
+        let stack = client.ask("stackTrace", page);
+        assert!(stack["stackFrames"][0]["name"].as_str().is_some());
+        dies(client, 11);
+    }
+}
+
+/// The program lives on if the signal is kept from it and the cause is put right.
+#[test]
+fn a_deadly_signal_can_be_discarded() {
+    let fixture = Fixture::of("c/crashes.c");
+    let mut client = DapClient::spawn();
+    let signals = json!({"SIGSEGV": {"pass": false}, "SIGFPE": {"pass": false, "stop": true}});
+    client.launch(&fixture, json!({"args": ["at_null"], "signals": signals}));
+    client.configure();
+    client.expect_stopped("exception");
+    client.expect_line(&fixture, "at_null");
+    // The instruction is done again, with what is in the register then.
+    client.evaluate("$rax = (long)$rsp");
+    client.continue_();
+    assert_eq!(client.expect_exit(), 0);
+    client.disconnect();
+}
