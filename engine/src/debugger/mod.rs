@@ -25,7 +25,7 @@ use crate::memory::PageCache;
 use crate::modules::Modules;
 use crate::os::{Backend, Ready, Waker};
 use crate::plan::{Reaches, StepFilters};
-use crate::process::{Awaited, FollowFork, Process};
+use crate::process::{Awaited, FollowFork, Lost, Process};
 use crate::stack::{TailCalls, ThreadStack};
 use crate::value::Value;
 use dwarf::{LoadAddr, Unwinder};
@@ -84,6 +84,8 @@ pub struct Debugger {
     pub(crate) follow: FollowFork,
     /// Processes that we launched and let go for a child of theirs; children of ours.
     pub(crate) released: Vec<i32>,
+    /// Processes that were let go for a debugger that has not taken them over.
+    pub(crate) lost: Vec<Lost>,
     /// A process that is to be attached to as soon as there is one.
     pub(crate) awaited: Option<Awaited>,
     pub(crate) system_call_at: Option<LoadAddr>,
@@ -142,6 +144,7 @@ impl Debugger {
             over: false,
             follow: FollowFork::default(),
             released: Vec::new(),
+            lost: Vec::new(),
             awaited: None,
             system_call_at: None,
             woken: false,
@@ -424,6 +427,7 @@ impl Debugger {
             self.finish_if_ended();
             self.check_call();
             self.look_for_process();
+            self.take_lost_back();
             if self.indexer.take_news() {
                 self.bind_functions();
             }
@@ -441,7 +445,8 @@ impl Debugger {
                 Some(Instant::now())
             } else {
                 let found = self.awaited.as_ref().map(|awaited| awaited.next);
-                [deadline, ended, found, self.call_deadline()]
+                let lost = self.lost.iter().map(|lost| lost.next).min();
+                [deadline, ended, found, lost, self.call_deadline()]
                     .into_iter()
                     .flatten()
                     .min()

@@ -230,6 +230,9 @@ pub trait Backend {
     fn read_memory_of(&self, pid: i32, addr: LoadAddr, buffer: &mut [u8]) -> usize;
     /// Writes memory of a process that is not the one whose memory is open (a fork's child).
     fn write_memory_of(&self, pid: i32, writes: &[(LoadAddr, u8)]);
+    /// Writes `original` in a process that nobody traces, if it has `bytes` there; the process
+    /// is stopped for it, so that it never runs half of each. False: it is traced still.
+    fn mend(&mut self, pid: i32, addr: LoadAddr, bytes: &[u8], original: &[u8]) -> bool;
     /// A value of the auxiliary vector.
     fn auxiliary(&self, pid: i32, key: u64) -> Option<u64>;
     /// The address space.

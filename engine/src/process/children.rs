@@ -92,10 +92,21 @@ pub struct Handover {
     pub launched: bool,
 }
 
+/// A process that nobody has taken over.
+pub struct Lost {
+    handover: Handover,
+    /// When to try again.
+    pub next: Instant,
+    /// When it is tried for the last time.
+    last: Instant,
+}
+
 /// A jump to itself (x86-64: `jmp` with a displacement of −2).
 const IN_PLACE: [u8; 2] = [0xeb, 0xfe];
 /// Children held at once; more are let go.
 const MOST_HELD: usize = 64;
+/// How often a process is tried that its tracer has not let go of yet.
+const TICK: Duration = Duration::from_millis(10);
 /// How long children may take to stop when they are let go of.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -416,14 +427,32 @@ impl Debugger {
         self.os.write_memory_of(pid, &writes);
     }
 
-    /// The other debugger has not taken over: the process goes on without any.
-    pub fn take_back(&self, handover: &Handover) {
-        let mut bytes = [0; 2];
-        let read = self
-            .os
-            .read_memory_of(handover.pid, handover.at, &mut bytes);
-        if read == bytes.len() && bytes == IN_PLACE {
-            self.write_pair(handover.pid, handover.at, handover.original);
+    /// The other debugger has not taken over: the process goes on without any, as soon as that
+    /// one's end has let go of it.
+    pub fn take_back(&mut self, handover: &Handover) {
+        self.lost.push(Lost {
+            handover: handover.clone(),
+            next: Instant::now(),
+            last: Instant::now() + PATIENCE,
+        });
+        self.take_lost_back();
+    }
+
+    /// Puts the bytes back in processes that nobody has taken over, if it is time to try.
+    pub(crate) fn take_lost_back(&mut self) {
+        let now = Instant::now();
+        for mut lost in std::mem::take(&mut self.lost) {
+            if lost.next <= now {
+                let Handover {
+                    pid, at, original, ..
+                } = &lost.handover;
+                let mended = self.os.mend(*pid, *at, &IN_PLACE, original);
+                if mended || now >= lost.last {
+                    continue;
+                }
+                lost.next = now + TICK;
+            }
+            self.lost.push(lost);
         }
     }
 

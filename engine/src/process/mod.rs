@@ -18,7 +18,7 @@ use crate::debugger::{Debugger, State};
 use crate::event::{ExitStatus, Signal, StopReason, ThreadId};
 use crate::os::{Resume, WaitStatus};
 use crate::thread::Thread;
-pub(crate) use children::Child;
+pub(crate) use children::{Child, Lost};
 pub use children::{Follow, FollowFork, Handover};
 use dwarf::LoadAddr;
 pub(crate) use find::Awaited;

@@ -451,6 +451,29 @@ impl Backend for LinuxBackend {
         }
     }
 
+    fn mend(&mut self, pid: i32, addr: LoadAddr, bytes: &[u8], original: &[u8]) -> bool {
+        if let Err(error) = ptrace::seize(pid, false) {
+            return error.raw_os_error() != Some(libc::EPERM) || procfs::is_zombie(pid);
+        }
+        let thread = ThreadId(pid);
+        self.interrupt(thread);
+        let signal = match self.await_stop(thread) {
+            Some(WaitStatus::Exited(_) | WaitStatus::Killed(_)) | None => return true,
+            Some(WaitStatus::Signal(signal)) => signal,
+            Some(_) => Signal(0),
+        };
+        let mut there = vec![0; bytes.len()];
+        if self.read_memory_of(pid, addr, &mut there) == bytes.len() && there == bytes {
+            let writes = original.iter().enumerate();
+            let writes: Vec<_> = writes
+                .map(|(index, byte)| (addr + index as u64, *byte))
+                .collect();
+            self.write_memory_of(pid, &writes);
+        }
+        self.detach(thread, signal);
+        true
+    }
+
     fn auxiliary(&self, pid: i32, key: u64) -> Option<u64> {
         procfs::auxiliary(pid, key)
     }
