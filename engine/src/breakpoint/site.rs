@@ -46,6 +46,17 @@ impl Site {
     }
 }
 
+impl Site {
+    /// Gives the original byte back, unless the program has other code there by now: it has
+    /// written over our trap, or unmapped it.
+    fn give_back(&self, addr: LoadAddr, os: &dyn Backend) {
+        let mut now = [0];
+        if os.read_memory(addr, &mut now) == 1 && now[0] == BREAKPOINT {
+            os.write_memory(addr, &[self.original.get()]);
+        }
+    }
+}
+
 /// All sites of the process.
 #[derive(Default)]
 pub struct Sites {
@@ -92,8 +103,7 @@ impl Sites {
         };
         site.owners.retain(|other| *other != owner);
         if site.owners.is_empty() {
-            // Memory that is gone needs no byte back.
-            os.write_memory(addr, &[site.original.get()]);
+            site.give_back(addr, os);
             os.guard(addr, None);
             self.sites.remove(&addr);
         }
@@ -115,7 +125,7 @@ impl Sites {
     /// Gives all original bytes back and forgets all sites.
     pub fn remove_all(&mut self, os: &dyn Backend) {
         for (addr, site) in std::mem::take(&mut self.sites) {
-            os.write_memory(addr, &[site.original.get()]);
+            site.give_back(addr, os);
             os.guard(addr, None);
         }
     }
@@ -133,21 +143,33 @@ impl Sites {
     /// Lifts the trap for an in-place step, without changing who owns it.
     pub fn lift(&self, addr: LoadAddr, os: &dyn Backend) {
         if let Some(site) = self.sites.get(&addr) {
-            os.write_memory(addr, &[site.original.get()]);
+            site.give_back(addr, os);
         }
     }
 
     /// Plants a lifted trap again.
     pub fn plant(&self, addr: LoadAddr, os: &dyn Backend) {
-        if self.sites.contains_key(&addr) {
+        let mut now = [0];
+        if let Some(site) = self.sites.get(&addr)
+            && os.read_memory(addr, &mut now) == 1
+        {
+            if site.original.replace(now[0]) != now[0] {
+                os.guard(addr, None);
+                os.guard(addr, Some(now[0]));
+            }
             os.write_memory(addr, &[BREAKPOINT]);
         }
     }
 
     /// All original bytes, for cleaning a copy of the memory.
-    pub fn originals(&self) -> Vec<(LoadAddr, u8)> {
+    pub fn originals(&self, os: &dyn Backend) -> Vec<(LoadAddr, u8)> {
+        let overwritten = |addr: LoadAddr| {
+            let mut now = [0];
+            os.read_memory(addr, &mut now) == 1 && now[0] != BREAKPOINT
+        };
         self.sites
             .iter()
+            .filter(|(addr, _)| !overwritten(**addr))
             .map(|(addr, site)| (*addr, site.original.get()))
             .collect()
     }
@@ -163,7 +185,10 @@ impl Sites {
         }
         for (at, site) in self.sites.range(addr..end) {
             if let Some(byte) = buffer.get_mut((*at - addr) as usize) {
-                *byte = site.original.get();
+                // Else the program has written over it.
+                if *byte == BREAKPOINT {
+                    *byte = site.original.get();
+                }
             }
         }
     }

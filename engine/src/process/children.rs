@@ -164,7 +164,8 @@ impl Debugger {
             (_, WaitStatus::Exited(_) | WaitStatus::Killed(_)) => self.set_child(child, None),
             (Child::Held(_), _) => {}
             (Child::Fork, _) => {
-                self.os.write_memory_of(child.0, &self.sites.originals());
+                self.os
+                    .write_memory_of(child.0, &self.sites.originals(&*self.os));
                 if self.follow.follow == Follow::Parent {
                     self.let_child_go(child, signal);
                 } else if self.follow.programs.is_empty() {

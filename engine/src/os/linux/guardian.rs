@@ -13,6 +13,7 @@
 //! becomes that as soon as the kernel has let go. Who touches watched data in these one or two
 //! milliseconds is lost.
 
+use crate::arch::x86_64::BREAKPOINT;
 use dwarf::LoadAddr;
 use std::cell::UnsafeCell;
 use std::fs::File;
@@ -205,7 +206,12 @@ unsafe fn watch(memory: i32, shared: &Shared) -> ! {
                 if byte & VALID != 0 {
                     let byte = byte as u8;
                     let place = place.load(Ordering::Acquire) as libc::off_t;
-                    libc::pwrite(memory, (&raw const byte).cast(), 1, place);
+                    // Else the program has other code there by now.
+                    let mut now = 0_u8;
+                    let read = libc::pread(memory, (&raw mut now).cast(), 1, place);
+                    if read == 1 && now == BREAKPOINT {
+                        libc::pwrite(memory, (&raw const byte).cast(), 1, place);
+                    }
                 }
             }
             clear_debug_registers(shared);
