@@ -477,3 +477,64 @@ fn ends_with_a_frame_that_an_exception_leaves() {
     assert!(stops(&mut client).is_empty());
     client.disconnect();
 }
+
+#[test]
+fn rust() {
+    let fixture = Fixture::of("rust/watch.rs");
+    let mut client = DapClient::stopped_at(&fixture, "total");
+    client.set_breakpoints(&fixture, &[]);
+    let total = info(&mut client, "total")["dataId"].clone();
+    let point = info(&mut client, "point")["dataId"].clone();
+    let condition = "total > 2 && $thread_name == \"watch\"";
+    let all = json!([{"dataId": total, "condition": condition}, {"dataId": point}]);
+    set(&mut client, all);
+    let texts = stops(&mut client);
+    assert_eq!(
+        texts[..3],
+        [
+            "total: 1 -> 3",
+            "total: 3 -> 6",
+            "point: Point {x: 1, y: 2} -> Point {x: 1, y: 5}"
+        ]
+    );
+    client.disconnect();
+}
+
+#[test]
+fn ends_with_a_frame_that_a_panic_leaves() {
+    let fixture = Fixture::of("rust/watch.rs");
+    let mut client = DapClient::stopped_at(&fixture, "add");
+    client.set_breakpoints(&fixture, &[]);
+    watch(&mut client, "local", json!({}));
+    let texts = stops(&mut client);
+    assert_eq!(texts[0], "local: 1 -> 2");
+    assert!(texts[1].contains("has ended"), "{texts:?}");
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    client.disconnect();
+}
+
+#[test]
+fn threads_that_write_at_once_lose_nothing() {
+    let fixture = Fixture::of("c/threads.c");
+    let settings = json!({"args": ["8", "200"]});
+    let mut client = DapClient::stopped_with(&fixture, "create", settings);
+    client.set_breakpoints(&fixture, &[]);
+    watch(
+        &mut client,
+        "total",
+        json!({"condition": "total % 200 == 0"}),
+    );
+    client.continue_();
+    let mut stopped = 0;
+    loop {
+        let event = client.wait_event_of(&["stopped", "exited"]);
+        if event["event"] == "exited" {
+            break;
+        }
+        stopped += 1;
+        client.continue_();
+    }
+    assert!(stopped > 0);
+    assert!(client.output("stdout").contains("total 1600"));
+    client.disconnect();
+}

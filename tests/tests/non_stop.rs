@@ -183,3 +183,35 @@ fn a_frame_is_found_by_its_thread() {
     }
     client.disconnect();
 }
+
+#[test]
+fn a_data_breakpoint_stops_its_thread_alone() {
+    let fixture = Fixture::of("c/non_stop.c");
+    let (mut client, [left, right]) = start(&fixture);
+    let frame = frame_of(&mut client, left)["id"].clone();
+    let info = client.ask(
+        "dataBreakpointInfo",
+        json!({"name": "step", "frameId": frame}),
+    );
+    // The clock is set to it without being seen to stop.
+    let set = client.ask(
+        "setDataBreakpoints",
+        json!({"breakpoints": [{"dataId": info["dataId"]}]}),
+    );
+    assert_eq!(set["breakpoints"][0]["verified"], true, "{set}");
+    for text in ["step: 1 -> 11", "step: 11 -> 111"] {
+        client.ask("continue", json!({"threadId": left}));
+        let stop = client.wait_event("stopped");
+        assert_eq!(stop["text"], text);
+        assert_eq!(stop["threadId"], left);
+        assert_ne!(stop["allThreadsStopped"], true);
+        client.select_thread(left);
+        clock_runs(&mut client);
+    }
+    client.ask("setDataBreakpoints", json!({"breakpoints": []}));
+    for thread in [left, right] {
+        client.ask("continue", json!({"threadId": thread}));
+    }
+    assert_eq!(client.expect_exit(), 0);
+    client.disconnect();
+}
