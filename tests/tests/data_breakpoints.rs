@@ -483,6 +483,7 @@ fn rust() {
     let fixture = Fixture::of("rust/watch.rs");
     let mut client = DapClient::stopped_at(&fixture, "total");
     client.set_breakpoints(&fixture, &[]);
+    client.ask("setExceptionBreakpoints", json!({"filters": []}));
     let total = info(&mut client, "total")["dataId"].clone();
     let point = info(&mut client, "point")["dataId"].clone();
     let condition = "total > 2 && $thread_name == \"watch\"";
@@ -505,6 +506,7 @@ fn ends_with_a_frame_that_a_panic_leaves() {
     let fixture = Fixture::of("rust/watch.rs");
     let mut client = DapClient::stopped_at(&fixture, "add");
     client.set_breakpoints(&fixture, &[]);
+    client.ask("setExceptionBreakpoints", json!({"filters": []}));
     watch(&mut client, "local", json!({}));
     let texts = stops(&mut client);
     assert_eq!(texts[0], "local: 1 -> 2");
