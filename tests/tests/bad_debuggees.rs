@@ -280,6 +280,7 @@ fn an_adapter_killed_in_any_state_leaves_what_it_attached_to() {
             }
             _ => {}
         }
+        eprintln!("killed while {state}");
         process::send_signal(client.adapter_pid(), Signal::SIGKILL);
         client.wait_exit();
         if state == "stopped from outside" {

@@ -115,7 +115,10 @@ impl Guardian {
                     Err(error)
                 }
                 0 => watch(memory, &*shared),
-                pid => Ok(Guardian { pid, shared }),
+                pid => {
+                    hurry(pid);
+                    Ok(Guardian { pid, shared })
+                }
             }
         }
     }
@@ -181,6 +184,16 @@ impl Drop for Guardian {
     }
 }
 
+/// Has the guardian go before everybody else: it will have to be quick, and must not be waiting
+/// for its first turn when we are killed right after attaching. Without the right to it this
+/// fails, and it mostly is. (A nice value would not do: a session of its own is a scheduling
+/// group of its own.)
+fn hurry(pid: i32) {
+    let first = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the parameters live until the call is over.
+    unsafe { libc::sched_setscheduler(pid, libc::SCHED_FIFO, &raw const first) };
+}
+
 /// The guardian's life.
 ///
 /// # Safety
@@ -189,10 +202,6 @@ unsafe fn watch(memory: i32, shared: &Shared) -> ! {
     // SAFETY: system calls and a robust, shared mutex on live memory.
     unsafe {
         libc::setsid();
-        // It will have to be quick. Without the right to it this fails, and it mostly is. (A
-        // nice value would not do: a session of its own is a scheduling group of its own.)
-        let first = libc::sched_param { sched_priority: 1 };
-        libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const first);
         libc::prctl(libc::PR_SET_NAME, c"stillpoint-guard".as_ptr());
         // Whoever waits for the end of our pipes and sockets must not wait for the guardian.
         if memory > 0 {
