@@ -115,6 +115,37 @@ fn who_steps_over_a_fork_is_in_the_child() {
 }
 
 #[test]
+fn children_are_followed_in_non_stop_mode_too() {
+    let fixture = Fixture::of("c/children.c");
+    let settings = json!({"followFork": "child", "nonStop": true});
+    let mut client = launched(&fixture, "fork", settings);
+    let stop = client.wait_event("stopped");
+    client.select_thread(stop["threadId"].as_i64().expect("a thread"));
+    assert_eq!(client.evaluate("who"), "3");
+    client.continue_();
+    assert_eq!(client.expect_exit(), 6);
+    client.disconnect();
+
+    let settings = json!({"followFork": "both", "nonStop": true});
+    let mut parent = launched(&fixture, "fork", settings);
+    let mut child = parent.begin_session();
+    child.set_breakpoints(&fixture, &["work"]);
+    child.configure();
+    let stop = child.wait_event("stopped");
+    assert_ne!(stop["allThreadsStopped"], true, "it has the setting too");
+    child.select_thread(stop["threadId"].as_i64().expect("a thread"));
+    assert_eq!(child.evaluate("who"), "3");
+    child.continue_();
+    assert_eq!(child.expect_exit(), 6);
+    child.disconnect();
+    let stop = parent.wait_event("stopped");
+    parent.select_thread(stop["threadId"].as_i64().expect("a thread"));
+    parent.continue_();
+    assert_eq!(parent.expect_exit(), 0);
+    parent.disconnect();
+}
+
+#[test]
 fn a_parent_that_is_let_go_ends_with_the_session() {
     let fixture = Fixture::of("c/children.c");
     let mut client = DapClient::spawn();
