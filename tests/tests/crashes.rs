@@ -106,6 +106,9 @@ fn faults_are_explained() {
         ("division", 8, &["integer division by zero"]),
         ("quotient", 8, &["quotient is too large"]),
         ("trap", 4, &["`ud2`"]),
+        ("privileged", 11, &["`hlt` is not allowed here"]),
+        ("misaligned", 11, &["is no multiple of 16"]),
+        ("forbidden", 31, &["seccomp filter forbids (rax is 110)"]),
         (
             "assert",
             6,
@@ -159,4 +162,36 @@ fn a_deadly_signal_can_be_discarded() {
     client.continue_();
     assert_eq!(client.expect_exit(), 0);
     client.disconnect();
+}
+
+#[test]
+fn aborts_of_rust_are_explained() {
+    let fixture = Fixture::of("rust/aborts.rs");
+    for (how, panics, text) in [
+        ("abort", &[][..], "Rust: std::process::abort was called"),
+        (
+            "double",
+            &["first", "again"],
+            "a Rust panic that cannot unwind",
+        ),
+        (
+            "extern",
+            &["beyond C"],
+            "a Rust panic in a function that cannot unwind",
+        ),
+        ("memory", &[], "Rust: out of memory"),
+    ] {
+        let mut client = DapClient::spawn();
+        let settings = json!({"args": [how], "env": {"RUST_BACKTRACE": "0"}});
+        client.launch(&fixture, settings);
+        client.configure();
+        for panic in panics {
+            assert_eq!(client.expect_stopped("exception")["text"], *panic);
+            client.continue_();
+        }
+        let stop = client.expect_stopped("exception");
+        assert_eq!(stop["description"], "signal SIGABRT", "{how}");
+        assert_eq!(stop["text"], text, "{how}");
+        dies(client, 6);
+    }
 }

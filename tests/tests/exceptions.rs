@@ -509,6 +509,49 @@ fn filters_are_set_and_taken_away_while_the_program_runs() {
     client.disconnect();
 }
 
+/// The program is started again: the filters are in force from its beginning.
+#[test]
+fn filters_outlive_a_restart() {
+    let fixture = throwing();
+    let filters = json!({"filters": ["cpp_throw", "cpp_uncaught"]});
+    let (mut client, set) = start(&fixture, &["uncaught", "derived"], filters);
+    for _ in 0..2 {
+        for filter in &set {
+            let stop = client.expect_stopped("exception");
+            assert_eq!(stop["hitBreakpointIds"], json!([filter["id"]]));
+            assert_eq!(stop["text"], "shop::Error: sold out");
+            if filter["id"] == set[0]["id"] {
+                client.continue_();
+            }
+        }
+        client.ask("restart", json!({}));
+    }
+    client.expect_stopped("exception");
+    client.disconnect();
+}
+
+/// Threads that stop by themselves each have their own.
+#[test]
+fn exceptions_belong_to_threads() {
+    let fixture = throwing();
+    let mut client = DapClient::spawn();
+    let settings = json!({"args": ["thread", "derived"], "nonStop": true});
+    client.launch(&fixture, settings);
+    set(&mut client, json!({"filters": ["cpp_throw"]}));
+    client.configure();
+    let stop = client.wait_event("stopped");
+    assert_eq!(stop["reason"], "exception");
+    assert_eq!(stop["allThreadsStopped"], false);
+    let thread = stop["threadId"].clone();
+    let info = client.ask("exceptionInfo", json!({"threadId": thread}));
+    assert_eq!(info["exceptionId"], "shop::Error");
+    let pid = client.debuggee_pid();
+    assert_ne!(thread, pid);
+    let error = client.ask_wrongly("exceptionInfo", json!({"threadId": pid}));
+    assert!(error.contains("did not stop"), "{error}");
+    client.disconnect();
+}
+
 fn has(compiler: &str, library: &str) -> bool {
     let asked = Command::new(compiler)
         .arg(format!("-print-file-name={library}"))

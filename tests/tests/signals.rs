@@ -1,7 +1,8 @@
 //! Signals: which stop, which the program gets, and that nothing else is disturbed by us.
 
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use stillpoint_tests::{DapClient, Fixture};
+use stillpoint_tests::{DapClient, Fixture, process};
 
 fn launched(fixture: &Fixture, args: &[&str], signals: Value) -> DapClient {
     let mut client = DapClient::spawn();
@@ -196,18 +197,33 @@ fn system_calls_are_not_interrupted_by_stops() {
 #[test]
 fn system_calls_are_not_interrupted_by_pauses() {
     let fixture = Fixture::of("c/interrupted.c");
-    let mut client = DapClient::spawn();
-    client.launch(&fixture, json!({}));
-    client.set_breakpoints_with(
-        &fixture,
-        vec![("beat", json!({"logMessage": "beat {number}"}))],
-    );
+    let mut client = launched(&fixture, &["wait"], json!({}));
+    let message = json!({"logMessage": "beat {number}"});
+    client.set_breakpoints_with(&fixture, vec![("beat", message)]);
     client.configure();
     client.wait_event_where("output", |body| body["output"] == "beat 3\n");
-    client.pause();
-    client.continue_();
+    for _ in 0..3 {
+        client.pause();
+        client.continue_();
+    }
+    process::send_signal(client.debuggee_pid(), Signal::SIGUSR1);
     assert_eq!(client.expect_exit(), 0);
     assert_eq!(client.output("stdout"), "done\n", "interrupted");
+    client.disconnect();
+}
+
+/// A signal that comes while the program stands at a breakpoint: its handler runs first, and
+/// the step is what it would have been without.
+#[test]
+fn a_signal_at_a_breakpoint_is_handled_within_the_step() {
+    let fixture = Fixture::of("c/signals.c");
+    let mut client = DapClient::stopped_at(&fixture, "handled");
+    process::send_signal(client.debuggee_pid(), Signal::SIGUSR1);
+    client.next();
+    assert_eq!(client.top_line(), fixture.line("handled") + 1);
+    client.continue_();
+    assert_eq!(client.expect_exit(), 0);
+    assert_eq!(client.output("stdout"), "handled 10\n");
     client.disconnect();
 }
 
