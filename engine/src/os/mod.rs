@@ -184,6 +184,12 @@ pub trait Backend {
     fn keep_system_call(&mut self, _: ThreadId) {}
     /// Says what the kernel knows of the signal a thread is stopped with.
     fn signal_info(&self, thread: ThreadId) -> Option<SignalInfo>;
+    /// Keeps all signals from a stopped thread; gives what it had blocked before.
+    fn block_signals(&mut self, _: ThreadId) -> Option<u64> {
+        None
+    }
+    /// Undoes that.
+    fn set_blocked_signals(&mut self, _: ThreadId, _: u64) {}
     /// All that the kernel knows of the signal a thread is stopped with, to be kept while it is
     /// made to do something else.
     fn signal_data(&self, _: ThreadId) -> Option<SignalData> {

@@ -94,6 +94,8 @@ impl Debugger {
         let set = before.for_system_call(call, instruction);
         let mut result = None;
         let mut kept = None;
+        // So a storm of signals cannot keep it from being done.
+        let mask = self.os.block_signals(thread);
         // A signal may come first: it is dealt with later, and the call tried again.
         for _ in 0..8 {
             if !self.os.set_registers(thread, &set) {
@@ -125,6 +127,9 @@ impl Debugger {
             }
         }
         self.os.set_registers(thread, &before);
+        if let Some(mask) = mask {
+            self.os.set_blocked_signals(thread, mask);
+        }
         if let Some(data) = kept {
             self.os.set_signal_data(thread, &data);
         }

@@ -322,6 +322,16 @@ impl Backend for LinuxBackend {
         ptrace::signal_info(thread)
     }
 
+    fn block_signals(&mut self, thread: ThreadId) -> Option<u64> {
+        ptrace::block_signals(thread).ok()
+    }
+
+    fn set_blocked_signals(&mut self, thread: ThreadId, mask: u64) {
+        if let Err(error) = ptrace::set_blocked_signals(thread, mask) {
+            tracing::debug!(%thread, %error, "cannot set the signal mask");
+        }
+    }
+
     fn signal_data(&self, thread: ThreadId) -> Option<SignalData> {
         let raw = Box::new(ptrace::raw_signal(thread)?);
         Some(SignalData { raw })

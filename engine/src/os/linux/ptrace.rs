@@ -65,6 +65,28 @@ fn event_message(tid: i32) -> u64 {
     message
 }
 
+/// PTRACE_GETSIGMASK and PTRACE_SETSIGMASK: blocks all signals, and gives those blocked before.
+pub fn block_signals(tid: ThreadId) -> io::Result<u64> {
+    let mut before = 0_u64;
+    let size = size_of::<u64>();
+    let mask = &raw mut before as usize;
+    call(libc::PTRACE_GETSIGMASK, tid.0, size, mask)?;
+    set_blocked_signals(tid, u64::MAX)?;
+    Ok(before)
+}
+
+/// PTRACE_SETSIGMASK.
+pub fn set_blocked_signals(tid: ThreadId, mask: u64) -> io::Result<()> {
+    let size = size_of::<u64>();
+    call(
+        libc::PTRACE_SETSIGMASK,
+        tid.0,
+        size,
+        &raw const mask as usize,
+    )
+    .map(drop)
+}
+
 /// A signal with all that comes with it: a `siginfo_t`.
 pub type RawSignal = [u8; size_of::<libc::siginfo_t>()];
 
