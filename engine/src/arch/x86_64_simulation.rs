@@ -124,3 +124,49 @@ impl<'a> Simulation<'a> {
         is_wide.then_some(sum)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arch::x86_64::decode;
+
+    /// An object at 0x2000 whose vtable, at 0x3000, has 0x5555 as its third entry.
+    struct Object;
+
+    impl Memory for Object {
+        fn read(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), dwarf::Unreadable> {
+            let word: u64 = match addr.0 {
+                0x1ff0 => 0x2000,
+                0x2000 => 0x3000,
+                0x3010 => 0x5555,
+                _ => {
+                    let len = buffer.len();
+                    return Err(dwarf::Unreadable { addr, len });
+                }
+            };
+            let len = buffer.len();
+            buffer.copy_from_slice(&word.to_le_bytes()[..len]);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_call_through_a_vtable_is_foreseen_unless_a_call_comes_between() {
+        let mut registers = RegisterSet::zeroed();
+        registers.set_sp(0x1ff0);
+        let load = decode(&[0x48, 0x8b, 0x04, 0x24], LoadAddr(0)); // mov rax, [rsp]
+        let table = decode(&[0x48, 0x8b, 0x00], LoadAddr(4)); // mov rax, [rax]
+        let add = decode(&[0x48, 0x83, 0xc0, 0x10], LoadAddr(7)); // add rax, 16
+        let call = decode(&[0xff, 0x10], LoadAddr(11)); // call [rax]
+        let mut simulation = Simulation::new(&registers, &Object);
+        for instruction in [&load, &table, &add] {
+            simulation.execute(instruction);
+        }
+        assert_eq!(simulation.target(&call), Some(LoadAddr(0x5555)));
+        simulation.execute(&call);
+        assert_eq!(simulation.target(&call), None, "rax is the callee's");
+        simulation.execute(&load);
+        simulation.forget();
+        assert_eq!(simulation.target(&call), None, "another way leads here");
+    }
+}
