@@ -5,46 +5,56 @@ use std::env;
 use serde_json::{Value, json};
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, RUST_RELEASES};
 
-/// How often the race is run: `STILLPOINT_RUNS=100` for the full proof.
-fn runs() -> usize {
-    env::var("STILLPOINT_RUNS")
-        .ok()
-        .and_then(|runs| runs.parse().ok())
-        .unwrap_or(3)
+/// A number from the environment. For the full proof of the races: `STILLPOINT_RUNS=50` (how
+/// often) and `STILLPOINT_ROUNDS=1000` (how often each thread passes the line).
+fn number(name: &str, usual: usize) -> usize {
+    let number = env::var(name).ok();
+    number
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(usual)
+}
+
+/// The arguments of the race, and how many hits there are in it.
+fn race() -> (Value, usize) {
+    let (threads, rounds) = (200, number("STILLPOINT_ROUNDS", 20));
+    let args = [threads, rounds].map(|number| number.to_string());
+    (json!({"args": args}), threads * rounds)
 }
 
 #[test]
-fn no_hit_is_lost_where_fifty_threads_race() {
+fn no_hit_is_lost_where_two_hundred_threads_race() {
     let fixture = Fixture::of("c/threads.c");
-    for _ in 0..runs() {
+    let (arguments, hits) = race();
+    for _ in 0..number("STILLPOINT_RUNS", 3) {
         let mut client = DapClient::spawn();
-        client.launch(&fixture, json!({"args": ["50", "20"]}));
-        let never = json!({"condition": "worker->rounds == 12345"});
+        client.launch(&fixture, arguments.clone());
+        let never = json!({"condition": "worker->rounds == 0"});
         let places = vec![("hit", never)];
         let set = client.set_breakpoints_with(&fixture, places);
         assert_eq!(set[0]["verified"], true);
         client.configure();
         assert_eq!(client.expect_exit(), 0);
         assert_eq!(client.count_events("stopped"), 0);
-        assert_eq!(client.output("stdout").trim_end(), "total 1000");
+        assert_eq!(client.output("stdout").trim_end(), format!("total {hits}"));
         client.disconnect();
     }
 }
 
 #[test]
-fn the_hits_of_fifty_threads_are_counted() {
+fn the_hits_of_two_hundred_threads_are_counted() {
     let fixture = Fixture::of("c/threads.c");
-    for _ in 0..runs() {
+    let (arguments, hits) = race();
+    for _ in 0..number("STILLPOINT_RUNS", 3) {
         let mut client = DapClient::spawn();
-        client.launch(&fixture, json!({"args": ["50", "20"]}));
-        // The last of the thousand hits, and no other.
-        let last = json!({"hitCondition": "1000"});
+        client.launch(&fixture, arguments.clone());
+        // The last of all hits, and no other.
+        let last = json!({"hitCondition": hits.to_string()});
         client.set_breakpoints_with(&fixture, vec![("hit", last)]);
         client.configure();
         client.expect_stopped("breakpoint");
         client.continue_();
         assert_eq!(client.expect_exit(), 0);
-        assert_eq!(client.output("stdout").trim_end(), "total 1000");
+        assert_eq!(client.output("stdout").trim_end(), format!("total {hits}"));
         client.disconnect();
     }
 }
