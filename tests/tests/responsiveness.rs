@@ -111,11 +111,11 @@ fn a_flood_of_output() {
 #[test]
 fn a_long_step_can_be_paused() {
     let fixture = Fixture::of(PROGRAM);
-    let mut client = DapClient::stopped_at(&fixture, "loop");
+    let mut client = DapClient::stopped_with(&fixture, "spin", json!({"args": ["spin"]}));
     let thread = client.thread();
     client.ask("next", json!({"threadId": thread}));
     at_once("pause", || client.pause());
-    client.expect_line(&fixture, "loop");
+    client.expect_line(&fixture, "spin");
     client.disconnect();
 }
 

@@ -1,0 +1,175 @@
+use super::*;
+use serde_json::{Value, json};
+
+fn settings(value: Value) -> Result<(LaunchSettings, Vec<String>), String> {
+    let Value::Object(map) = value else {
+        panic!("not an object")
+    };
+    read(RawSettings(map), LaunchSettings::KEYS)
+}
+
+fn plan(value: Value) -> Result<LaunchPlan, String> {
+    let base = [("KEEP", "1"), ("GONE", "2")].map(|(k, v)| (k.into(), v.into()));
+    settings(value)?
+        .0
+        .plan(Path::new("/base"), base.into_iter())
+}
+
+fn env_of(plan: &LaunchPlan, name: &str) -> Option<String> {
+    let env = plan.launch.env.iter();
+    env.filter(|(key, _)| key == name)
+        .map(|(_, value)| value.to_string_lossy().into_owned())
+        .next()
+}
+
+#[test]
+fn defaults() {
+    let plan = plan(json!({"program": "a.out", "args": null, "type": "stillpoint"})).unwrap();
+    assert_eq!(plan.launch.program, Path::new("/base/a.out"));
+    assert_eq!(plan.launch.cwd, Path::new("/base"));
+    assert!(plan.launch.disable_aslr && plan.launch.args.is_empty());
+    assert_eq!(plan.launch.stdio, [const { StdioTarget::Captured }; 3]);
+    assert_eq!(env_of(&plan, "KEEP").as_deref(), Some("1"));
+}
+
+#[test]
+fn arguments_are_kept_or_split() {
+    let args = |value: Value| {
+        let plan = plan(json!({"program": "p", "cwd": "sub", "args": value})).unwrap();
+        assert_eq!(plan.launch.program, Path::new("/base/sub/p"));
+        plan.launch.args
+    };
+    assert_eq!(
+        args(json!(["a b", "", "\"q\"", 5])),
+        ["a b", "", "\"q\"", "5"]
+    );
+    assert_eq!(args(json!("-x 'a b' \"c\\\"d\"")), ["-x", "a b", "c\"d"]);
+    assert!(plan(json!({"program": "p", "args": "'"})).is_err());
+}
+
+#[test]
+fn the_environment_is_changed() {
+    let env = json!({"GONE": null, "NEW": "x", "N": 3});
+    let changed = plan(json!({"program": "p", "env": env})).unwrap();
+    assert_eq!(env_of(&changed, "GONE"), None);
+    assert_eq!(env_of(&changed, "NEW").as_deref(), Some("x"));
+    assert_eq!(env_of(&changed, "N").as_deref(), Some("3"));
+    assert_eq!(changed.env_changes["GONE"], None);
+    let list = plan(json!({"program": "p", "env": ["A=b=c"]})).unwrap();
+    assert_eq!(env_of(&list, "A").as_deref(), Some("b=c"));
+    assert!(plan(json!({"program": "p", "env": ["A"]})).is_err());
+}
+
+#[test]
+fn an_env_file_comes_before_env() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("vars");
+    std::fs::write(
+        &file,
+        "# remark\nA=1\nB='two words' # x\nexport C = x y # z\n\nD=\"a # b\"\nE=\n",
+    )
+    .unwrap();
+    let read = plan(json!({"program": "p", "envFile": file, "env": {"A": "9"}})).unwrap();
+    assert_eq!(env_of(&read, "A").as_deref(), Some("9"));
+    assert_eq!(env_of(&read, "B").as_deref(), Some("two words"));
+    assert_eq!(env_of(&read, "C").as_deref(), Some("x y"));
+    assert_eq!(env_of(&read, "D").as_deref(), Some("a # b"));
+    assert_eq!(env_of(&read, "E").as_deref(), Some(""));
+    let missing = plan(json!({"program": "p", "envFile": "/none"})).unwrap_err();
+    assert!(missing.contains("envFile"), "{missing}");
+}
+
+#[test]
+fn redirection() {
+    let list = plan(json!({"program": "p", "stdio": [null, "out", "/dev/null"]})).unwrap();
+    let file = StdioTarget::File("out".into());
+    assert_eq!(
+        list.launch.stdio,
+        [StdioTarget::Captured, file, StdioTarget::Null]
+    );
+    let object = plan(json!({"program": "p", "stdio": {"stdin": "in"}})).unwrap();
+    assert_eq!(object.launch.stdio[0], StdioTarget::File("in".into()));
+    assert!(plan(json!({"program": "p", "stdio": ["", "", "", ""]})).is_err());
+}
+
+#[test]
+fn mistakes_name_the_key() {
+    for (key, value) in [
+        ("program", json!({})),
+        ("args", json!({"a": 1})),
+        ("env", json!("A=b")),
+        ("stopOnEntry", json!("perhaps")),
+        ("console", json!("window")),
+        ("sourceMap", json!("x")),
+        ("stdio", json!(5)),
+        ("followForkPrograms", json!(5)),
+    ] {
+        let mut all = json!({"program": "p"});
+        all[key] = value;
+        let error = plan(all).unwrap_err();
+        assert!(error.contains(key), "{key}: {error}");
+    }
+    assert!(plan(json!({})).unwrap_err().contains("program"));
+}
+
+#[test]
+fn a_core_file_needs_no_program() {
+    let core = |value: Value| {
+        let (settings, notes) = settings(value).unwrap();
+        assert_eq!(notes, [""; 0]);
+        settings.core(Path::new("/base"))
+    };
+    let plan = |core: &str, program: Option<&str>| {
+        Some(CorePlan {
+            core: core.into(),
+            program: program.map(PathBuf::from),
+        })
+    };
+    assert_eq!(core(json!({"coreFile": "c"})), plan("/base/c", None));
+    let named = json!({"core": "c", "program": "p", "cwd": "sub"});
+    assert_eq!(core(named), plan("/base/sub/c", Some("/base/sub/p")));
+    assert_eq!(core(json!({"program": "p", "coreFile": ""})), None);
+}
+
+#[test]
+fn unknown_keys_name_the_nearest() {
+    let notes = settings(json!({"program": "p", "stopAtEntry": true, "name": "x"}))
+        .unwrap()
+        .1;
+    assert_eq!(
+        notes,
+        ["unknown setting `stopAtEntry`; did you mean `stopOnEntry`?\n"]
+    );
+}
+
+#[test]
+fn attaching() {
+    let target = |value: Value| {
+        let Value::Object(map) = value else {
+            panic!("not an object")
+        };
+        let (read, _) = read::<AttachSettings>(RawSettings(map), AttachSettings::KEYS)?;
+        read.target()
+    };
+    assert_eq!(target(json!({"pid": 12})), Ok(Target::Pid(12)));
+    assert_eq!(target(json!({"processId": "12"})), Ok(Target::Pid(12)));
+    let program = Ok(Target::Program("x".to_owned()));
+    assert_eq!(target(json!({"program": "x", "waitFor": true})), program);
+    assert_eq!(target(json!({"processName": "x"})), program);
+    // Other debuggers want the program with the number.
+    assert_eq!(
+        target(json!({"program": "x", "pid": 3})),
+        Ok(Target::Pid(3))
+    );
+    assert!(target(json!({})).unwrap_err().contains("program"));
+    assert!(target(json!({"pid": -1})).is_err());
+    assert!(target(json!({"pid": "x"})).unwrap_err().contains("pid"));
+    assert!(target(json!({"pid": 3, "waitFor": true})).is_err());
+    let core = CorePlan {
+        core: "c".into(),
+        program: Some("p".into()),
+    };
+    let core = Ok(Target::Core(core));
+    assert_eq!(target(json!({"coreFile": "c", "program": "p"})), core);
+    assert!(target(json!({"coreFile": "c", "pid": 12})).is_err());
+}
