@@ -55,6 +55,8 @@ pub fn run_with(source: &str, flags: Flags, breakpoints: &[&str], steps: &[(Step
     eprintln!("{source} {flags:?}");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
+    // Steps go over exceptions and panics as over anything else.
+    client.ask("setExceptionBreakpoints", json!({"filters": []}));
     client.set_breakpoints(&fixture, breakpoints);
     for (number, (step, place)) in steps.iter().enumerate() {
         eprintln!("{number}: {step:?} to {place}");
