@@ -93,8 +93,6 @@ fn go(fixture: &Fixture, walk: &Walk) -> Vec<String> {
     for (command, expected) in &walk.places {
         if seen.is_empty() {
             client.set_breakpoints(fixture, &[expected]);
-            // Panics are stepped over here.
-            client.ask("setExceptionBreakpoints", json!({"filters": []}));
             client.configure();
             client.expect_stopped("breakpoint");
             client.set_breakpoints(fixture, &[]);
