@@ -85,9 +85,13 @@ impl Debugger {
             .collect();
         let (mut ids, mut texts, mut problem) = (Vec::new(), Vec::new(), None);
         for id in touched {
-            if let Some(text) = self.ended_unseen(id) {
-                ids.push(id);
-                texts.push(text);
+            if self.scope(id).is_some_and(|scope| !self.is_alive(scope)) {
+                // The frame was left unnoticed, and its memory is used again. By a library on
+                // the way to a handler, say: that is told where the program goes on.
+                if self.is_in_own_image(id, thread) {
+                    ids.push(id);
+                    texts.push(self.end_watch(id));
+                }
                 continue;
             }
             let Some(access) = self.accessed(id) else {
@@ -206,10 +210,12 @@ impl Debugger {
         ended
     }
 
-    /// A frame may also be left in ways that nobody noticed, and its memory used again.
-    fn ended_unseen(&mut self, id: BreakpointId) -> Option<String> {
-        let scope = self.scope(id)?.clone();
-        (!self.is_alive(&scope)).then(|| self.end_watch(id))
+    /// Whether a thread is in the image that called the function of what is watched.
+    fn is_in_own_image(&mut self, id: BreakpointId, thread: ThreadId) -> bool {
+        let image = |addr| self.modules.at(addr).map(|loaded| loaded.id);
+        let own = self.scope(id).and_then(|scope| image(scope.back));
+        let pc = self.registers_of(thread).map(|registers| registers.pc());
+        own.is_none() || own == pc.and_then(|pc| self.modules.at(pc)).map(|it| it.id)
     }
 
     fn scope(&self, id: BreakpointId) -> Option<&WatchScope> {
