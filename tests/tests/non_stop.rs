@@ -146,19 +146,12 @@ fn a_call_into_the_program_holds_nobody_else() {
 #[test]
 fn a_pause_of_no_thread_in_particular_stops_each() {
     let fixture = Fixture::of("c/non_stop.c");
-    let mut client = DapClient::spawn();
-    client.launch(&fixture, json!({"nonStop": true}));
-    client.set_breakpoints(&fixture, &["left"]);
-    client.configure();
-    client.expect_stopped("breakpoint");
-    let running = client.ask("threads", Value::Null)["threads"]
-        .as_array()
-        .expect("threads")
-        .len()
-        - 1;
+    // The clock and the main thread run.
+    let (mut client, [left, right]) = start(&fixture);
     client.ask("pause", json!({"threadId": 0}));
-    for _ in 0..running {
+    for _ in 0..2 {
         client.expect_stopped("pause");
+        assert!(![left, right].contains(&client.thread()));
     }
     client.disconnect();
 }

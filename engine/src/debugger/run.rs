@@ -1,0 +1,162 @@
+//! Stopped and running: which threads can be looked at, and letting them run or stop.
+
+use super::{Debugger, State};
+use crate::error::Error;
+use crate::event::{StopReason, ThreadId};
+use crate::process::Process;
+
+impl Debugger {
+    /// Whether a thread stops by itself while the others run; from then on.
+    pub fn set_non_stop(&mut self, on: bool) {
+        self.non_stop = on;
+    }
+
+    /// Whether a thread stops by itself while the others run.
+    pub fn is_non_stop(&self) -> bool {
+        self.non_stop
+    }
+
+    /// Whether there is a stopped thread to look at, others may run.
+    pub fn shows_a_stop(&self) -> bool {
+        self.current_thread().is_some()
+    }
+
+    pub(super) fn stopped(&self) -> Result<&Process, Error> {
+        let process = self.process.as_ref().ok_or(Error::NoProcess)?;
+        match process.state {
+            State::Stopped | State::Running if self.call.is_some() => Err(Error::Calling),
+            State::Stopped => Ok(process),
+            State::Running if self.current_thread().is_some() => Ok(process),
+            State::Ended | State::NoProcess => Err(Error::NoProcess),
+            State::Held | State::Running => Err(Error::NotStopped),
+        }
+    }
+
+    pub(crate) fn stopped_thread(&self, thread: ThreadId) -> Result<(), Error> {
+        match self.stopped()?.threads.get(&thread) {
+            Some(_) if self.is_shown(thread) => Ok(()),
+            Some(_) => Err(Error::NotStopped),
+            None => Err(Error::NoSuchThread(thread.0)),
+        }
+    }
+
+    /// Whether a thread is stopped for the client, and not just on its way through.
+    pub(crate) fn is_shown(&self, thread: ThreadId) -> bool {
+        let Some(process) = &self.process else {
+            return false;
+        };
+        let all = process.state == State::Stopped;
+        let state = process.threads.get(&thread);
+        state.is_some_and(|state| state.stopped && (all || state.held))
+    }
+
+    /// What is only true for one stop.
+    pub(crate) fn forget_stop(&mut self) {
+        self.pages.clear();
+        self.stacks.clear();
+        for state in self
+            .process
+            .iter_mut()
+            .flat_map(|it| it.threads.values_mut())
+        {
+            state.hidden = 0;
+            state.returned = None;
+        }
+        self.exceptions.forget_stop();
+    }
+
+    /// What is only true for one stop of a thread.
+    pub(crate) fn forget_stop_of(&mut self, thread: ThreadId) {
+        self.pages.clear();
+        self.stacks.remove(&thread);
+        self.exceptions.forget_stop_of(thread);
+        if let Some(state) = self.thread_mut(thread) {
+            state.hidden = 0;
+            state.returned = None;
+        }
+    }
+
+    /// Inlined calls that a thread's innermost frame does not show.
+    pub(crate) fn hidden_at(&self, thread: ThreadId) -> usize {
+        let state = self.process.as_ref().and_then(|it| it.threads.get(&thread));
+        state.map_or(0, |state| state.hidden)
+    }
+
+    /// The thread of the last stop, or one that is there.
+    pub(crate) fn current_thread(&self) -> Option<ThreadId> {
+        let process = self.process.as_ref()?;
+        Some(process.current)
+            .filter(|thread| self.is_shown(*thread))
+            .or_else(|| {
+                let mut threads = process.threads.keys().copied();
+                threads.find(|thread| self.is_shown(*thread))
+            })
+    }
+
+    /// Lets all threads run, or in non-stop mode the one that is named. True: all run now.
+    ///
+    /// # Errors
+    /// The program, or the thread, is not stopped, or it is a core file.
+    pub fn resume(&mut self, thread: ThreadId) -> Result<bool, Error> {
+        self.can_run()?;
+        let process = self.stopped()?;
+        if self.non_stop && process.threads.contains_key(&thread) {
+            self.stopped_thread(thread)?;
+            self.go_on_from(thread);
+            return Ok(!self.shows_a_stop());
+        }
+        let all = !self.alone;
+        if !all {
+            self.stopped_thread(thread)?;
+        }
+        self.go_on_from(thread);
+        Ok(all)
+    }
+
+    /// Whether only the thread that is named next is to go on, by a step or by
+    /// [`Debugger::resume`], while all others stay where they are. It may come to wait for one
+    /// of them: [`Debugger::interrupt`] ends that.
+    pub fn run_alone(&mut self, alone: bool) {
+        self.alone = alone;
+    }
+
+    /// Asks the program to stop, or in non-stop mode the thread that is named;
+    /// [`StopReason::Pause`] follows unless it is stopped already.
+    ///
+    /// # Errors
+    /// There is no process, or it is a core file.
+    pub fn interrupt(&mut self, thread: ThreadId) -> Result<(), Error> {
+        self.can_run()?;
+        match self.state() {
+            State::NoProcess | State::Ended => return Err(Error::NoProcess),
+            State::Stopped | State::Held => {
+                self.abort_call(Error::eval("the call was interrupted"));
+                return Ok(());
+            }
+            State::Running => {}
+        }
+        if self
+            .process
+            .as_ref()
+            .is_some_and(|process| process.launcher)
+        {
+            return Ok(());
+        }
+        if self.call.is_some() {
+            self.abort_call(Error::eval("the call was interrupted"));
+        }
+        if self.non_stop {
+            self.pause_threads(thread);
+            return Ok(());
+        }
+        self.cancel_steps();
+        self.set_state(State::Stopped);
+        self.stop_all();
+        match self.current_thread() {
+            Some(thread) => self.report(thread, StopReason::Pause),
+            // None could be stopped, or the process has just ended.
+            None => self.set_state(State::Running),
+        }
+        Ok(())
+    }
+}
