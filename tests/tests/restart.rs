@@ -164,6 +164,17 @@ fn mistakes_in_new_settings_cost_nothing() {
     let message = client.ask_wrongly("restart", json!({"arguments": {"args": 5}}));
     assert!(message.contains("args"), "{message}");
     client.expect_line(&fixture, "body");
+    for (key, value) in [
+        ("stepFilters", json!(["x".repeat(1 << 20)])),
+        ("signals", json!({"SIGNONE": {"stop": true}})),
+        ("followFork", json!("sideways")),
+    ] {
+        let mut settings = json!({"program": fixture.program});
+        settings[key] = value;
+        let message = client.ask_wrongly("restart", json!({"arguments": settings}));
+        assert!(message.contains(key), "{key}: {message}");
+        client.expect_line(&fixture, "body");
+    }
     let settings = json!({"program": fixture.program.with_file_name("missing")});
     let message = client.ask_wrongly("restart", json!({"arguments": settings}));
     assert!(message.contains("missing"), "{message}");

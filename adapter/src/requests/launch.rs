@@ -17,7 +17,7 @@ use crate::session::Session;
 use crate::source_map::SourceMap;
 use crate::startup;
 use crate::terminal::{Rendezvous, command_line};
-use engine::{ExitStatus, Signal, SignalRule, State};
+use engine::{ExitStatus, Signal, SignalRule, State, StepFilters};
 
 /// Starts a program and holds it.
 pub enum Launch {}
@@ -42,6 +42,7 @@ pub(super) struct LaunchRequest {
     plan: Plan,
     following: Following,
     signals: Vec<(Signal, SignalRule)>,
+    filters: StepFilters,
     notes: Vec<String>,
 }
 
@@ -67,12 +68,14 @@ impl LaunchRequest {
         };
         let following = settings.following().map_err(in_launch)?;
         let signals = settings.signals.rules().map_err(in_launch)?;
+        let filters = settings.step_filters().map_err(in_launch)?;
         session.startup.settings = raw;
         Ok(Self {
             settings,
             plan,
             following,
             signals,
+            filters,
             notes,
         })
     }
@@ -84,6 +87,7 @@ impl LaunchRequest {
             plan,
             following,
             signals,
+            filters,
             notes,
         } = self;
         follow(session, following);
@@ -96,7 +100,6 @@ impl LaunchRequest {
         if let Some(limit) = settings.call_limit() {
             session.debugger.set_call_limit(limit);
         }
-        let filters = settings.step_filters().map_err(in_launch)?;
         session.debugger.set_step_filters(filters);
         session
             .debugger
@@ -206,6 +209,7 @@ pub(super) struct AttachRequest {
     target: Target,
     following: Following,
     signals: Vec<(Signal, SignalRule)>,
+    filters: StepFilters,
     notes: Vec<String>,
 }
 
@@ -218,12 +222,14 @@ impl AttachRequest {
         let target = settings.target().map_err(in_attach)?;
         let following = settings.following().map_err(in_attach)?;
         let signals = settings.signals.rules().map_err(in_attach)?;
+        let filters = settings.step_filters().map_err(in_attach)?;
         session.startup.settings = raw;
         Ok(Self {
             settings,
             target,
             following,
             signals,
+            filters,
             notes,
         })
     }
@@ -236,10 +242,7 @@ impl AttachRequest {
         if let Some(limit) = settings.call_limit() {
             session.debugger.set_call_limit(limit);
         }
-        let filters = settings
-            .step_filters()
-            .map_err(|mistake| RequestError::Start(format!("attach: {mistake}")))?;
-        session.debugger.set_step_filters(filters);
+        session.debugger.set_step_filters(self.filters);
         session
             .debugger
             .set_symbol_cache(settings.symbol_cache.clone().folder());
