@@ -1,5 +1,6 @@
 //! Processes that the debuggee makes: held until a session of their own takes them over.
 
+use crate::config::Common;
 use crate::handover::{self, Given, Offer, Report};
 use crate::protocol::{RawSettings, Response, StartDebuggingRequestArguments};
 use crate::session::Session;
@@ -61,16 +62,8 @@ pub fn held(session: &mut Session, pid: i32, program: &Path) {
 
 /// The settings of the parent's session that hold for its children.
 fn inherited(settings: &RawSettings) -> serde_json::Map<String, serde_json::Value> {
-    const OWN: &[&str] = &[
-        "pid",
-        "processId",
-        "program",
-        "processName",
-        "waitFor",
-        "stopOnEntry",
-    ];
-    let keys = crate::config::AttachSettings::KEYS.iter();
-    keys.filter(|key| !OWN.contains(key))
+    let keys = Common::KEYS.iter();
+    keys.filter(|key| **key != "stopOnEntry")
         .filter_map(|key| Some(((*key).to_owned(), settings.0.get(*key)?.clone())))
         .collect()
 }

@@ -20,11 +20,9 @@ mod routes;
 mod run;
 mod server;
 mod session;
-mod signals;
 mod source_map;
 mod startup;
 mod stdio;
-mod symbol_cache;
 mod terminal;
 
 use clap::{Args, Parser, Subcommand};

@@ -1,18 +1,20 @@
 use super::*;
-use serde_json::{Value, json};
+use crate::core_file::CorePlan;
+use engine::StdioTarget;
+use serde_json::json;
+use std::path::{Path, PathBuf};
 
-fn settings(value: Value) -> Result<(LaunchSettings, Vec<String>), String> {
+fn settings<T: Own>(value: Value) -> Result<Settings<T>, String> {
     let Value::Object(map) = value else {
         panic!("not an object")
     };
-    read(RawSettings(map), LaunchSettings::KEYS)
+    read(RawSettings(map))
 }
 
 fn plan(value: Value) -> Result<LaunchPlan, String> {
     let base = [("KEEP", "1"), ("GONE", "2")].map(|(k, v)| (k.into(), v.into()));
-    settings(value)?
-        .0
-        .plan(Path::new("/base"), base.into_iter())
+    let settings = settings::<LaunchSettings>(value)?;
+    settings.own.plan(Path::new("/base"), base.into_iter())
 }
 
 fn env_of(plan: &LaunchPlan, name: &str) -> Option<String> {
@@ -115,9 +117,9 @@ fn mistakes_name_the_key() {
 #[test]
 fn a_core_file_needs_no_program() {
     let core = |value: Value| {
-        let (settings, notes) = settings(value).unwrap();
-        assert_eq!(notes, [""; 0]);
-        settings.core(Path::new("/base"))
+        let settings = settings::<LaunchSettings>(value).unwrap();
+        assert_eq!(settings.notes, [""; 0]);
+        settings.own.core(&settings.common, Path::new("/base"))
     };
     let plan = |core: &str, program: Option<&str>| {
         Some(CorePlan {
@@ -133,11 +135,10 @@ fn a_core_file_needs_no_program() {
 
 #[test]
 fn unknown_keys_name_the_nearest() {
-    let notes = settings(json!({"program": "p", "stopAtEntry": true, "name": "x"}))
-        .unwrap()
-        .1;
+    let value = json!({"program": "p", "stopAtEntry": true, "name": "x"});
+    let settings = settings::<LaunchSettings>(value).unwrap();
     assert_eq!(
-        notes,
+        settings.notes,
         ["unknown setting `stopAtEntry`; did you mean `stopOnEntry`?\n"]
     );
 }
@@ -145,11 +146,8 @@ fn unknown_keys_name_the_nearest() {
 #[test]
 fn attaching() {
     let target = |value: Value| {
-        let Value::Object(map) = value else {
-            panic!("not an object")
-        };
-        let (read, _) = read::<AttachSettings>(RawSettings(map), AttachSettings::KEYS)?;
-        read.target()
+        let settings = settings::<AttachSettings>(value)?;
+        settings.own.target(&settings.common)
     };
     assert_eq!(target(json!({"pid": 12})), Ok(Target::Pid(12)));
     assert_eq!(target(json!({"processId": "12"})), Ok(Target::Pid(12)));

@@ -1,7 +1,8 @@
 //! The beginning and the end of the debuggee.
 
-use crate::children::Following;
-use crate::config::{self, AttachSettings, Console, LaunchPlan, LaunchSettings, Target};
+use crate::config::{
+    self, AttachSettings, CommonPlan, Console, LaunchPlan, LaunchSettings, Settings, Target,
+};
 use crate::core_file::{self, CorePlan};
 use crate::debuginfod::Debuginfod;
 use crate::error::RequestError;
@@ -14,10 +15,10 @@ use crate::protocol::{
 use crate::requests::breakpoints;
 use crate::routes::{Answer, Request, When};
 use crate::session::Session;
-use crate::source_map::SourceMap;
 use crate::startup;
 use crate::terminal::{Rendezvous, command_line};
-use engine::{ExitStatus, Signal, SignalRule, State, StepFilters};
+use engine::{ExitStatus, State};
+use std::path::PathBuf;
 
 /// Starts a program and holds it.
 pub enum Launch {}
@@ -31,103 +32,24 @@ impl Request for Launch {
 
     fn handle(session: &mut Session, settings: RawSettings) -> Result<(), RequestError> {
         only_once(session)?;
-        let plan = LaunchRequest::read(session, settings)?;
-        plan.carry_out(session)
+        Beginning::of_launch(session, settings)?.carry_out(session)
     }
 }
 
-/// What a `launch` comes to.
-pub(super) struct LaunchRequest {
-    settings: LaunchSettings,
-    plan: Plan,
-    following: Following,
-    signals: Vec<(Signal, SignalRule)>,
-    filters: StepFilters,
-    notes: Vec<String>,
-}
+/// Takes hold of a running process.
+pub enum Attach {}
 
-enum Plan {
-    Program(LaunchPlan),
-    Core(CorePlan),
-}
+impl Request for Attach {
+    const COMMAND: &'static str = "attach";
+    const WHEN: When = When::Always;
+    const ANSWER: Answer = Answer::AfterConfiguration;
+    type Arguments = RawSettings;
+    type Body = ();
 
-impl LaunchRequest {
-    /// Reads the settings, and keeps them for a restart; nothing has happened yet.
-    pub(super) fn read(session: &mut Session, raw: RawSettings) -> Result<Self, RequestError> {
-        let (settings, notes) =
-            config::read::<LaunchSettings>(raw.clone(), LaunchSettings::KEYS).map_err(in_launch)?;
-        let directory = std::env::current_dir()
-            .map_err(|error| RequestError::Start(format!("no working directory: {error}")))?;
-        let plan = match settings.core(&directory) {
-            Some(core) => Plan::Core(core),
-            None => Plan::Program(
-                settings
-                    .plan(&directory, std::env::vars_os())
-                    .map_err(in_launch)?,
-            ),
-        };
-        let following = settings.following().map_err(in_launch)?;
-        let signals = settings.signals.rules().map_err(in_launch)?;
-        let filters = settings.step_filters().map_err(in_launch)?;
-        session.startup.settings = raw;
-        Ok(Self {
-            settings,
-            plan,
-            following,
-            signals,
-            filters,
-            notes,
-        })
+    fn handle(session: &mut Session, settings: RawSettings) -> Result<(), RequestError> {
+        only_once(session)?;
+        Beginning::of_attach(session, settings)?.carry_out(session)
     }
-
-    /// Starts the program.
-    pub(super) fn carry_out(self, session: &mut Session) -> Result<(), RequestError> {
-        let Self {
-            settings,
-            plan,
-            following,
-            signals,
-            filters,
-            notes,
-        } = self;
-        follow(session, following);
-        session.startup.stop_on_entry = settings.stop_on_entry;
-        session.startup.no_debug = settings.no_debug;
-        session.debuginfod = Debuginfod::new(settings.debuginfod && !settings.no_debug);
-        session.startup.terminate_debuggee = settings.terminate_debuggee;
-        session.startup.terminate_limit = settings.terminate_limit();
-        session.debugger.set_non_stop(settings.non_stop);
-        if let Some(limit) = settings.call_limit() {
-            session.debugger.set_call_limit(limit);
-        }
-        session.debugger.set_step_filters(filters);
-        session
-            .debugger
-            .set_symbol_cache(settings.symbol_cache.clone().folder());
-        session.debugger.set_signal_rules(&signals);
-        let source_map = match plan {
-            Plan::Core(core) => {
-                core_file::open(session, core, false)?;
-                settings.source_map()
-            }
-            Plan::Program(plan) => {
-                match terminal_kind(session, settings.console) {
-                    Some(kind) => launch_in_terminal(session, &plan, kind)?,
-                    None => {
-                        session.debugger.launch(&plan.launch)?;
-                        session.startup.held(false);
-                    }
-                }
-                plan.source_map
-            }
-        };
-        use_settings(session, source_map, notes);
-        Ok(())
-    }
-}
-
-fn in_launch(mistake: String) -> RequestError {
-    RequestError::Start(format!("launch: {mistake}"))
 }
 
 fn only_once(session: &Session) -> Result<(), RequestError> {
@@ -137,12 +59,138 @@ fn only_once(session: &Session) -> Result<(), RequestError> {
     }
 }
 
-fn use_settings(session: &mut Session, map: SourceMap, notes: Vec<String>) {
-    for note in notes {
-        session.startup.note(note);
+/// What a `launch` or an `attach` comes to.
+pub(super) struct Beginning {
+    of: Of,
+    common: CommonPlan,
+    no_debug: bool,
+    notes: Vec<String>,
+}
+
+enum Of {
+    Program(LaunchPlan, Console),
+    Process {
+        target: Target,
+        wait_for: bool,
+    },
+    /// The session of its parent has the process; the socket.
+    Child(PathBuf),
+    Core {
+        plan: CorePlan,
+        attached: bool,
+    },
+}
+
+impl Beginning {
+    /// Reads the settings, and keeps them for a restart; nothing has happened yet.
+    pub(super) fn of_launch(session: &mut Session, raw: RawSettings) -> Result<Self, RequestError> {
+        let settings = config::read::<LaunchSettings>(raw.clone()).map_err(in_launch)?;
+        let Settings { own, common, notes } = settings;
+        let directory = std::env::current_dir()
+            .map_err(|error| RequestError::Start(format!("no working directory: {error}")))?;
+        let of = match own.core(&common, &directory) {
+            Some(plan) => Of::Core {
+                plan,
+                attached: false,
+            },
+            None => {
+                let plan = own.plan(&directory, std::env::vars_os());
+                Of::Program(plan.map_err(in_launch)?, own.console)
+            }
+        };
+        let common = common.plan().map_err(in_launch)?;
+        session.startup.settings = raw;
+        Ok(Self {
+            of,
+            common,
+            no_debug: own.no_debug,
+            notes,
+        })
     }
-    session.sources.set_map(map);
-    breakpoints::set_again(session);
+
+    /// As [`Beginning::of_launch`].
+    pub(super) fn of_attach(session: &mut Session, raw: RawSettings) -> Result<Self, RequestError> {
+        let settings = config::read::<AttachSettings>(raw.clone()).map_err(in_attach)?;
+        let Settings { own, common, notes } = settings;
+        let wait_for = own.wait_for;
+        let of = match (own.target(&common).map_err(in_attach)?, own.handover) {
+            (_, Some(socket)) => Of::Child(socket),
+            (Target::Core(plan), None) => Of::Core {
+                plan,
+                attached: true,
+            },
+            (target, None) => Of::Process { target, wait_for },
+        };
+        let common = common.plan().map_err(in_attach)?;
+        session.startup.settings = raw;
+        Ok(Self {
+            of,
+            common,
+            no_debug: false,
+            notes,
+        })
+    }
+
+    /// Starts the program, takes hold of the process, or begins to wait for it.
+    pub(super) fn carry_out(self, session: &mut Session) -> Result<(), RequestError> {
+        let Self {
+            of,
+            common,
+            no_debug,
+            notes,
+        } = self;
+        let startup = &mut session.startup;
+        startup.stop_on_entry = common.stop_on_entry;
+        startup.no_debug = no_debug;
+        startup.terminate_debuggee = common.terminate_debuggee;
+        startup.terminate_limit = common.terminate_limit;
+        session.debuginfod = Debuginfod::new(common.debuginfod && !no_debug);
+        session.children.patience = common.following.patience;
+        let debugger = &mut session.debugger;
+        debugger.set_follow_fork(common.following.follow);
+        debugger.set_non_stop(common.non_stop);
+        if let Some(limit) = common.call_limit {
+            debugger.set_call_limit(limit);
+        }
+        debugger.set_step_filters(common.step_filters);
+        debugger.set_symbol_cache(common.symbol_cache);
+        debugger.set_signal_rules(&common.signals);
+        match of {
+            Of::Program(plan, console) => launch(session, &plan, console)?,
+            Of::Process { target, wait_for } => attach(session, target, wait_for)?,
+            Of::Child(socket) => {
+                handover::ask(socket, session.inbox.clone())
+                    .map_err(|error| in_attach(error.to_string()))?;
+                session.startup.awaiting();
+            }
+            Of::Core { plan, attached } => core_file::open(session, plan, attached)?,
+        }
+        for note in notes {
+            session.startup.note(note);
+        }
+        session.sources.set_map(common.source_map);
+        breakpoints::set_again(session);
+        Ok(())
+    }
+}
+
+fn in_launch(mistake: String) -> RequestError {
+    RequestError::Start(format!("launch: {mistake}"))
+}
+
+fn in_attach(mistake: String) -> RequestError {
+    RequestError::Start(format!("attach: {mistake}"))
+}
+
+fn launch(session: &mut Session, plan: &LaunchPlan, console: Console) -> Result<(), RequestError> {
+    match terminal_kind(session, console) {
+        Some(kind) => launch_in_terminal(session, plan, kind),
+        None => {
+            session.debugger.launch(&plan.launch)?;
+            session.startup.held(false);
+            Ok(())
+        }
+    }
 }
 
 /// The kind of terminal to ask the client for.
@@ -187,89 +235,7 @@ fn launch_in_terminal(
     Ok(())
 }
 
-/// Takes hold of a running process.
-pub enum Attach {}
-
-impl Request for Attach {
-    const COMMAND: &'static str = "attach";
-    const WHEN: When = When::Always;
-    const ANSWER: Answer = Answer::AfterConfiguration;
-    type Arguments = RawSettings;
-    type Body = ();
-
-    fn handle(session: &mut Session, settings: RawSettings) -> Result<(), RequestError> {
-        only_once(session)?;
-        AttachRequest::read(session, settings)?.carry_out(session)
-    }
-}
-
-/// What an `attach` comes to.
-pub(super) struct AttachRequest {
-    settings: AttachSettings,
-    target: Target,
-    following: Following,
-    signals: Vec<(Signal, SignalRule)>,
-    filters: StepFilters,
-    notes: Vec<String>,
-}
-
-impl AttachRequest {
-    /// Reads the settings, and keeps them for a restart; nothing has happened yet.
-    pub(super) fn read(session: &mut Session, raw: RawSettings) -> Result<Self, RequestError> {
-        let in_attach = |mistake| RequestError::Start(format!("attach: {mistake}"));
-        let (settings, notes) =
-            config::read::<AttachSettings>(raw.clone(), AttachSettings::KEYS).map_err(in_attach)?;
-        let target = settings.target().map_err(in_attach)?;
-        let following = settings.following().map_err(in_attach)?;
-        let signals = settings.signals.rules().map_err(in_attach)?;
-        let filters = settings.step_filters().map_err(in_attach)?;
-        session.startup.settings = raw;
-        Ok(Self {
-            settings,
-            target,
-            following,
-            signals,
-            filters,
-            notes,
-        })
-    }
-
-    /// Takes hold of the process, or begins to wait for it.
-    pub(super) fn carry_out(self, session: &mut Session) -> Result<(), RequestError> {
-        let settings = self.settings;
-        session.debugger.set_non_stop(settings.non_stop);
-        follow(session, self.following);
-        if let Some(limit) = settings.call_limit() {
-            session.debugger.set_call_limit(limit);
-        }
-        session.debugger.set_step_filters(self.filters);
-        session
-            .debugger
-            .set_symbol_cache(settings.symbol_cache.clone().folder());
-        session.debugger.set_signal_rules(&self.signals);
-        match &settings.handover {
-            Some(socket) => {
-                handover::ask(socket.clone(), session.inbox.clone())
-                    .map_err(|error| RequestError::Start(format!("attach: {error}")))?;
-                session.startup.awaiting();
-            }
-            None => begin_attach(session, self.target, settings.wait_for)?,
-        }
-        session.debuginfod = Debuginfod::new(settings.debuginfod);
-        session.startup.stop_on_entry = settings.stop_on_entry;
-        session.startup.terminate_debuggee = settings.terminate_debuggee;
-        session.startup.terminate_limit = settings.terminate_limit();
-        use_settings(session, settings.source_map(), self.notes);
-        Ok(())
-    }
-}
-
-fn follow(session: &mut Session, following: Following) {
-    session.debugger.set_follow_fork(following.follow);
-    session.children.patience = following.patience;
-}
-
-fn begin_attach(session: &mut Session, target: Target, wait_for: bool) -> Result<(), RequestError> {
+fn attach(session: &mut Session, target: Target, wait_for: bool) -> Result<(), RequestError> {
     let pid = match target {
         Target::Core(core) => return core_file::open(session, core, true),
         Target::Pid(pid) => pid,
@@ -290,7 +256,7 @@ fn begin_attach(session: &mut Session, target: Target, wait_for: bool) -> Result
 fn the_only_one(session: &Session, program: &str) -> Result<i32, RequestError> {
     const MOST: usize = 10;
     let found = session.debugger.processes_named(program);
-    let failed = |message: String| Err(RequestError::Start(format!("attach: {message}")));
+    let failed = |message: String| Err(in_attach(message));
     match found.as_slice() {
         [(pid, _)] => Ok(*pid),
         [] => failed(format!(

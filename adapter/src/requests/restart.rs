@@ -3,7 +3,7 @@
 use crate::error::RequestError;
 use crate::events;
 use crate::protocol::{Capabilities, RestartArguments};
-use crate::requests::launch::{AttachRequest, LaunchRequest};
+use crate::requests::launch::Beginning;
 use crate::routes::{Answer, Request, When};
 use crate::session::Session;
 use crate::startup;
@@ -34,15 +34,13 @@ impl Request for Restart {
             None => session.startup.settings.clone(),
         };
         // Mistakes in the settings cost nothing.
-        if session.startup.was_attached() {
-            let request = AttachRequest::read(session, settings)?;
-            end_former(session, false);
-            started(request.carry_out(session), session)
-        } else {
-            let request = LaunchRequest::read(session, settings)?;
-            end_former(session, true);
-            started(request.carry_out(session), session)
-        }
+        let attached = session.startup.was_attached();
+        let beginning = match attached {
+            true => Beginning::of_attach(session, settings)?,
+            false => Beginning::of_launch(session, settings)?,
+        };
+        end_former(session, !attached);
+        started(beginning.carry_out(session), session)
     }
 }
 

@@ -1,0 +1,72 @@
+//! Settings of an `attach` request.
+
+use super::{Common, Own};
+use crate::core_file::CorePlan;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// Those that only an `attach` has.
+#[derive(Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AttachSettings {
+    #[serde(alias = "processId")]
+    pid: Option<i64>,
+    #[serde(alias = "processName")]
+    program: Option<String>,
+    /// Wait for the next process of that program.
+    pub wait_for: bool,
+    /// Where the session of its parent hands the process over.
+    #[serde(rename = "__handover")]
+    pub handover: Option<PathBuf>,
+}
+
+impl Own for AttachSettings {
+    const KEYS: &[&'static str] = &["pid", "processId", "program", "processName", "waitFor"];
+}
+
+/// What is to be attached to.
+#[derive(PartialEq, Eq, Debug)]
+pub enum Target {
+    /// The process of that number.
+    Pid(i32),
+    /// The process that runs a program: a path (with a slash), or a name.
+    Program(String),
+    /// What a process has left.
+    Core(CorePlan),
+}
+
+impl AttachSettings {
+    /// The process, or what it has left.
+    ///
+    /// # Errors
+    /// None is named, or no process has such a number.
+    pub fn target(&self, common: &Common) -> Result<Target, String> {
+        let program = self.program.clone().filter(|program| !program.is_empty());
+        // The process's own directory is what a relative path starts from.
+        let named = self.program.as_deref().map(Path::new);
+        let core = common.core(named, Path::new(""));
+        match (core, self.pid) {
+            (Some(core), None) => return Ok(Target::Core(core)),
+            (Some(_), Some(_)) => {
+                return Err("`pid` and `coreFile`: only one of them can be looked at".to_owned());
+            }
+            (None, _) => {}
+        }
+        match (self.pid, program) {
+            (None, Some(program)) => Ok(Target::Program(program)),
+            (None, None) => Err(
+                "`pid` is missing: the number of the process to attach to; or \
+                                 name its `program`, or a `coreFile`"
+                    .to_owned(),
+            ),
+            (Some(_), _) if self.wait_for => Err("`waitFor` waits for a process that is to be \
+                                                  started: name its `program`, and no `pid`"
+                .to_owned()),
+            (Some(pid), _) => i32::try_from(pid)
+                .ok()
+                .filter(|pid| *pid > 0)
+                .map(Target::Pid)
+                .ok_or_else(|| format!("`pid`: {pid} is not the number of a process")),
+        }
+    }
+}

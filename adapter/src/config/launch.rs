@@ -1,0 +1,142 @@
+//! Settings of a `launch` request.
+
+use super::values::{Args, Env, Scalar, Stdio, read_env_file};
+use super::{Common, Own};
+use crate::core_file::CorePlan;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Those that only a `launch` has.
+#[derive(Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LaunchSettings {
+    program: Option<PathBuf>,
+    args: Args,
+    cwd: Option<PathBuf>,
+    env: Env,
+    env_file: Option<PathBuf>,
+    stdio: Stdio,
+    /// Where the program's input and output go.
+    pub console: Console,
+    #[serde(rename = "disableASLR", alias = "disableAslr")]
+    disable_aslr: Option<bool>,
+    /// Run without breakpoints.
+    pub no_debug: bool,
+}
+
+impl Own for LaunchSettings {
+    const KEYS: &[&'static str] = &[
+        "program",
+        "args",
+        "cwd",
+        "env",
+        "envFile",
+        "stdio",
+        "console",
+        "disableASLR",
+        "noDebug",
+    ];
+}
+
+/// Where the program's input and output go.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Console {
+    /// Output comes as events.
+    #[default]
+    #[serde(rename = "internalConsole")]
+    Internal,
+    /// A terminal of the editor.
+    #[serde(rename = "integratedTerminal", alias = "terminal")]
+    Integrated,
+    /// A window of its own.
+    #[serde(rename = "externalTerminal")]
+    External,
+}
+
+/// What launching comes to.
+#[derive(Debug)]
+pub struct LaunchPlan {
+    /// For the engine.
+    pub launch: engine::Launch,
+    /// Changes to the environment, for a terminal that has its own.
+    pub env_changes: BTreeMap<String, Option<String>>,
+}
+
+impl LaunchSettings {
+    /// The core file that is to be opened instead of a program's start.
+    pub fn core(&self, common: &Common, directory: &Path) -> Option<CorePlan> {
+        let cwd = self.cwd.as_ref().map(|cwd| directory.join(cwd));
+        let directory = cwd.as_deref().unwrap_or(directory);
+        common.core(self.program.as_deref(), directory)
+    }
+    /// What is to be done, by what the settings say and, where they say nothing, by
+    /// `directory` and `environment`.
+    ///
+    /// # Errors
+    /// No program; settings that cannot be read; the text names the key.
+    pub fn plan(
+        &self,
+        directory: &Path,
+        environment: impl Iterator<Item = (OsString, OsString)>,
+    ) -> Result<LaunchPlan, String> {
+        let program = self
+            .program
+            .as_ref()
+            .filter(|program| !program.as_os_str().is_empty())
+            .ok_or("`program` is missing: the path of the program to debug")?;
+        let cwd = match &self.cwd {
+            Some(cwd) => directory.join(cwd),
+            None => directory.to_owned(),
+        };
+        let program = cwd.join(program);
+        let args = match &self.args {
+            Args::List(list) => list.iter().map(Scalar::text).collect(),
+            Args::Line(line) => {
+                shlex::split(line).ok_or("`args`: a quote is not closed".to_owned())?
+            }
+        };
+        let mut env_changes = BTreeMap::new();
+        if let Some(file) = &self.env_file {
+            let file = cwd.join(file);
+            read_env_file(&file, &mut env_changes)
+                .map_err(|error| format!("`envFile`: {}: {error}", file.display()))?;
+        }
+        match &self.env {
+            Env::Object(object) => {
+                env_changes.extend(
+                    object
+                        .iter()
+                        .map(|(k, v)| (k.clone(), v.as_ref().map(Scalar::text))),
+                );
+            }
+            Env::List(list) => {
+                for item in list {
+                    let (name, value) = item
+                        .split_once('=')
+                        .ok_or_else(|| format!("`env`: `{item}` is not NAME=VALUE"))?;
+                    env_changes.insert(name.to_owned(), Some(value.to_owned()));
+                }
+            }
+        }
+        let mut env: BTreeMap<OsString, OsString> = environment.collect();
+        for (name, value) in &env_changes {
+            match value {
+                Some(value) => env.insert(name.into(), value.into()),
+                None => env.remove(std::ffi::OsStr::new(name)),
+            };
+        }
+        Ok(LaunchPlan {
+            launch: engine::Launch {
+                program,
+                args: args.into_iter().map(OsString::from).collect(),
+                cwd,
+                env: env.into_iter().collect(),
+                stdio: self.stdio.targets()?,
+                disable_aslr: self.disable_aslr.unwrap_or(true),
+            },
+            env_changes,
+        })
+    }
+}

@@ -1,0 +1,197 @@
+//! Values of settings that may be written in more than one way.
+
+use crate::source_map::SourceMap;
+use engine::StdioTarget;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+#[derive(Deserialize, Debug)]
+#[serde(untagged, expecting = "expected a list of strings, or one string")]
+pub enum Args {
+    List(Vec<Scalar>),
+    Line(String),
+}
+
+impl Default for Args {
+    fn default() -> Self {
+        Args::List(Vec::new())
+    }
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(
+    untagged,
+    expecting = "expected an object of strings, or a list of \"NAME=VALUE\""
+)]
+pub enum Env {
+    Object(BTreeMap<String, Option<Scalar>>),
+    List(Vec<String>),
+}
+
+impl Default for Env {
+    fn default() -> Self {
+        Env::List(Vec::new())
+    }
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(
+    untagged,
+    expecting = "expected a list [stdin, stdout, stderr] of paths and nulls, or an object of them"
+)]
+pub enum Stdio {
+    List(Vec<Option<PathBuf>>),
+    Object(StdioObject),
+}
+
+impl Default for Stdio {
+    fn default() -> Self {
+        Stdio::List(Vec::new())
+    }
+}
+
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct StdioObject {
+    stdin: Option<PathBuf>,
+    stdout: Option<PathBuf>,
+    stderr: Option<PathBuf>,
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(
+    untagged,
+    expecting = "expected an object {\"from\": \"to\"}, or a list of pairs [\"from\", \"to\"]"
+)]
+pub enum PathPairs {
+    Object(BTreeMap<PathBuf, PathBuf>),
+    List(Vec<(PathBuf, PathBuf)>),
+}
+
+impl Default for PathPairs {
+    fn default() -> Self {
+        PathPairs::List(Vec::new())
+    }
+}
+
+impl PathPairs {
+    pub fn to_map(&self) -> SourceMap {
+        match self {
+            PathPairs::Object(pairs) => SourceMap::new(pairs.clone()),
+            PathPairs::List(pairs) => SourceMap::new(pairs.clone()),
+        }
+    }
+}
+
+/// A value that people write with or without quotes.
+#[derive(Deserialize, Debug)]
+#[serde(untagged, expecting = "expected a string")]
+pub enum Scalar {
+    Text(String),
+    Bool(bool),
+    Integer(i64),
+    Float(f64),
+}
+
+impl Scalar {
+    pub fn text(&self) -> String {
+        match self {
+            Scalar::Text(text) => text.clone(),
+            Scalar::Bool(value) => value.to_string(),
+            Scalar::Integer(value) => value.to_string(),
+            Scalar::Float(value) => value.to_string(),
+        }
+    }
+}
+
+impl Stdio {
+    pub fn targets(&self) -> Result<[StdioTarget; 3], String> {
+        let mut paths = match self {
+            Stdio::List(list) => list.clone(),
+            Stdio::Object(object) => {
+                let StdioObject {
+                    stdin,
+                    stdout,
+                    stderr,
+                } = object.clone();
+                vec![stdin, stdout, stderr]
+            }
+        };
+        if paths.len() > 3 {
+            return Err("`stdio` has more than the three entries stdin, stdout, stderr".to_owned());
+        }
+        paths.resize(3, None);
+        let mut paths = paths.into_iter();
+        Ok(std::array::from_fn(|_| match paths.next().flatten() {
+            None => StdioTarget::Captured,
+            Some(path) if path == Path::new("/dev/null") => StdioTarget::Null,
+            Some(path) => StdioTarget::File(path),
+        }))
+    }
+}
+
+/// Reads lines `NAME=VALUE`; `export` before and quotes around are taken off, `#` begins a
+/// remark, nothing is expanded.
+pub fn read_env_file(
+    file: &Path,
+    env: &mut BTreeMap<String, Option<String>>,
+) -> Result<(), Box<dyn std::error::Error>> {
+    for (index, line) in std::fs::read_to_string(file)?.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let line = line.strip_prefix("export ").unwrap_or(line);
+        let (name, value) = line
+            .split_once('=')
+            .ok_or_else(|| format!("line {} is not NAME=VALUE", index + 1))?;
+        env.insert(name.trim().to_owned(), Some(env_value(value.trim())));
+    }
+    Ok(())
+}
+
+fn env_value(text: &str) -> String {
+    for quote in ['"', '\''] {
+        let inside = text
+            .strip_prefix(quote)
+            .and_then(|text| text.split_once(quote));
+        if let Some((value, _)) = inside {
+            return value.to_owned();
+        }
+    }
+    let remark = text.find(" #").unwrap_or(text.len());
+    text[..remark].trim_end().to_owned()
+}
+
+/// Which code steps go through rather than stop in.
+#[derive(Deserialize, Debug)]
+#[serde(
+    untagged,
+    expecting = "expected true, false, or a list of patterns of source paths"
+)]
+pub enum StepFilters {
+    Switch(bool),
+    Patterns(Vec<String>),
+}
+
+impl Default for StepFilters {
+    fn default() -> Self {
+        StepFilters::Switch(true)
+    }
+}
+
+impl StepFilters {
+    /// What it comes to.
+    ///
+    /// # Errors
+    /// Patterns that are too long or too many.
+    pub fn build(&self) -> Result<engine::StepFilters, String> {
+        match self {
+            StepFilters::Switch(false) => Ok(engine::StepFilters::none()),
+            StepFilters::Switch(true) => Ok(engine::StepFilters::default()),
+            StepFilters::Patterns(more) => engine::StepFilters::new(more)
+                .map_err(|mistake| format!("`stepFilters`: {mistake}")),
+        }
+    }
+}
