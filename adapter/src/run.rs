@@ -6,11 +6,14 @@ pub mod core;
 mod report;
 
 use crate::server;
+use crate::session::SessionError;
+use crate::stdio::Stream;
 use clap::Args;
 use client::{Client, Failure};
 use report::Report;
 use serde_json::{Value, json};
 use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::thread;
 
@@ -45,10 +48,15 @@ pub fn run(options: Options) -> ExitCode {
 fn serve_client(
     session: impl FnOnce(&mut Client) -> Result<u8, Failure> + Send + 'static,
 ) -> ExitCode {
-    let (ours, theirs) = tokio::io::duplex(64 << 10);
+    let (ours, theirs) = match UnixStream::pair() {
+        Ok(ends) => ends,
+        Err(error) => return complain(&error),
+    };
     // The session must be on this thread, which prepared the process for it.
     let driver = thread::spawn(move || drive(session, ours));
-    let end = server::serve(|| Ok(tokio::io::split(theirs)));
+    let end = Stream::both_of(theirs)
+        .map_err(SessionError::from)
+        .and_then(server::serve);
     let driven = driver
         .join()
         .unwrap_or_else(|_| Err(Failure::new("the client failed")));
@@ -84,9 +92,9 @@ fn place(text: &str) -> Place<'_> {
 /// The client's side, from `initialize` to `disconnect`.
 fn drive(
     session: impl FnOnce(&mut Client) -> Result<u8, Failure>,
-    stream: tokio::io::DuplexStream,
+    stream: UnixStream,
 ) -> Result<u8, Failure> {
-    let mut client = Client::new(stream)?;
+    let mut client = Client::new(stream);
     let driven = session(&mut client);
     let ended = client.request("disconnect", &json!({"terminateDebuggee": true}));
     let code = driven?;

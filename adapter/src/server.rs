@@ -1,31 +1,32 @@
-//! From a stream of bytes to a session and back. Tokio only moves the bytes, on a thread of
-//! its own: a reader task fills the session's inbox, a writer task numbers and sends.
+//! From a stream of bytes to a session and back. The session's thread reads and writes the stream
+//! itself as long as neither has to wait; Tokio, on a thread of its own, does what would.
 
-use crate::codec::{Codec, FrameError};
+mod intake;
+mod outbox;
+
+pub use intake::Intake;
+pub use outbox::Outbox;
+
+use crate::codec::FrameError;
 use crate::core_file;
 use crate::debuginfod;
 use crate::handover;
-use crate::protocol::{Incoming, Malformed, Outgoing, Request, Response, read_message};
+use crate::protocol::{Malformed, Request, Response};
 use crate::session::{Session, SessionError};
-use crate::stdio::{self, Flags};
+use crate::stdio::{Flags, Stream};
 use crate::terminal;
 use engine::{Debugger, Waker};
-use std::cell::Cell;
-use std::collections::HashMap;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio_util::bytes::BytesMut;
-use tokio_util::codec::{Decoder, Encoder};
+use tokio::sync::mpsc::unbounded_channel;
 
 /// Set when the client cancels a request.
 pub type CancelFlag = Arc<AtomicBool>;
@@ -65,28 +66,25 @@ pub struct Inbox {
 impl Inbox {
     /// Hands something to the session; when that has ended already, nothing happens.
     pub fn put(&self, inbound: Inbound) {
-        if self.queue.send(inbound).is_ok() {
-            self.waker.wake();
-        }
+        self.put_quietly(inbound);
+        self.wake();
+    }
+
+    /// The same, for who wakes the session later, or is the session.
+    fn put_quietly(&self, inbound: Inbound) {
+        // Fails when the session has ended.
+        let _ = self.queue.send(inbound);
+    }
+
+    fn wake(&self) {
+        self.waker.wake();
     }
 }
 
-/// Below this many queued bytes the debuggee's output flows again.
-const LOW_WATER: usize = 1 << 20;
-/// Above this many queued bytes the debuggee's output has to wait.
-const HIGH_WATER: usize = 4 << 20;
 /// Above this many queued bytes the client has to read before it is listened to.
 const FLOOD: usize = 64 << 20;
 /// Above this many bytes of requests not yet carried out, the client has to wait.
 const BACKLOG: usize = 16 << 20;
-
-/// The session's way out.
-pub struct Outbox {
-    queue: UnboundedSender<String>,
-    queued: Arc<Queued>,
-    /// Messages so far: the writer numbers them in their order.
-    sent: Cell<u64>,
-}
 
 /// What waits on the way in and on the way out.
 #[derive(Debug, Default)]
@@ -104,9 +102,14 @@ impl Queued {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Comes back when the client may be listened to.
+    /// Whether the client may be listened to.
+    fn has_room(&self) -> bool {
+        self.bytes() <= FLOOD && self.received.load(Ordering::Relaxed) <= BACKLOG
+    }
+
+    /// Comes back when it may.
     async fn room(&self) {
-        while self.bytes() > FLOOD || self.received.load(Ordering::Relaxed) > BACKLOG {
+        while !self.has_room() {
             self.less.notified().await;
         }
     }
@@ -132,40 +135,11 @@ impl Drop for Weight {
     }
 }
 
-impl Outbox {
-    /// Queues a message; gives the number it will have.
-    pub fn send(&self, message: &Outgoing<'_>) -> Option<u64> {
-        match serde_json::to_string(message) {
-            Ok(json) => {
-                self.sent.set(self.sent.get() + 1);
-                self.queued.bytes.fetch_add(json.len(), Ordering::Relaxed);
-                // Fails only when the client is gone, of which the reader tells.
-                let _ = self.queue.send(json);
-                Some(self.sent.get())
-            }
-            Err(error) => {
-                tracing::error!(%error, "a message cannot be written");
-                None
-            }
-        }
-    }
-
-    /// Whether the client reads too slowly.
-    pub fn is_full(&self) -> bool {
-        self.queued.bytes() > HIGH_WATER
-    }
-}
-
-/// Serves one client to the end; `open` makes the streams, on the thread that moves the bytes.
+/// Serves one client to the end.
 ///
 /// # Errors
 /// A stream that is no DAP; a system that refuses what a debugger needs.
-pub fn serve<R, W, F>(open: F) -> Result<(), SessionError>
-where
-    R: AsyncRead + Unpin + Send + 'static,
-    W: AsyncWrite + Unpin,
-    F: FnOnce() -> io::Result<(R, W)> + Send + 'static,
-{
+pub fn serve([input, output]: [Stream; 2]) -> Result<(), SessionError> {
     let debugger = Debugger::new()?;
     let waker = debugger.waker();
     let (sender, receiver) = mpsc::channel();
@@ -173,172 +147,38 @@ where
         queue: sender,
         waker: waker.clone(),
     };
-    let (queue, messages) = unbounded_channel();
-    let queued = Arc::new(Queued::default());
-    let outbox = Outbox {
-        queue,
-        queued: Arc::clone(&queued),
-        sent: Cell::new(0),
-    };
-    let (done, flushed) = mpsc::channel();
-    let (reader_inbox, io_waker) = (inbox.clone(), waker);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
+    let (queue, rest) = unbounded_channel();
+    let queued = Arc::new(Queued::default());
+    let output = Arc::new(output);
+    let outbox = Outbox::new(Arc::clone(&output), queue, Arc::clone(&queued));
+    let handle = runtime.handle().clone();
+    let intake = Intake::new(input, Arc::clone(&queued), inbox.clone(), handle)?;
+    let intake = Arc::new(intake);
+    let reader = Arc::clone(&intake);
+    let (done, flushed) = mpsc::channel();
     thread::Builder::new()
         .name("io".to_owned())
         .spawn(move || {
             runtime.block_on(async {
-                match open() {
-                    Ok((reader, writer)) => {
-                        tokio::spawn(read(reader, reader_inbox, Arc::clone(&queued)));
-                        write(writer, messages, &queued, &io_waker).await;
+                tokio::spawn(async move {
+                    if let Err(error) = reader.stand_in().await {
+                        // The session hears everything still, but only between two requests.
+                        tracing::info!(%error, "cancel is not heard while a request is carried out");
                     }
-                    Err(error) => reader_inbox.put(Inbound::Ended(Err(error.into()))),
-                }
+                });
+                outbox::write(&output, rest, &queued, &waker).await;
             });
-            // Reading from stdin may block for ever; the process ends without it.
+            // Writing to stdout may block for ever; the process ends without it.
             runtime.shutdown_background();
             let _ = done.send(());
         })?;
-    let end = Session::new(debugger, inbox, outbox).run(&receiver);
+    let end = Session::new(debugger, inbox, outbox).run(&receiver, &intake);
     // A client that does not read any more must not keep us.
     let _ = flushed.recv_timeout(Duration::from_secs(2));
     end
-}
-
-/// Reads messages to the end. A `cancel` takes effect here, past all that is queued.
-async fn read(reader: impl AsyncRead + Unpin, inbox: Inbox, queued: Arc<Queued>) {
-    let mut frames = Frames::new(reader);
-    let mut flags: HashMap<i64, Weak<AtomicBool>> = HashMap::new();
-    let mut prune_at = 64;
-    let end = loop {
-        queued.room().await;
-        let bytes = match frames.next().await {
-            Ok(Some(bytes)) => bytes,
-            Ok(None) => break Ok(()),
-            Err(error) => break Err(error),
-        };
-        tracing::debug!(message = %String::from_utf8_lossy(&bytes), "received");
-        let weight = Weight::of(&bytes, &queued);
-        inbox.put(match read_message(&bytes) {
-            Err(malformed) => Inbound::Malformed(malformed, weight),
-            Ok(Incoming::Response(response)) => Inbound::Response(response),
-            Ok(Incoming::Request(request)) => {
-                if request.command == "cancel" {
-                    let id = request
-                        .arguments
-                        .get("requestId")
-                        .and_then(|id| id.as_i64());
-                    let flag = id.and_then(|id| flags.get(&id)).and_then(Weak::upgrade);
-                    if let Some(flag) = flag {
-                        flag.store(true, Ordering::Relaxed);
-                    }
-                }
-                if flags.len() >= prune_at {
-                    flags.retain(|_, flag| flag.strong_count() > 0);
-                    prune_at = 64.max(2 * flags.len());
-                }
-                if request.command == "disconnect" {
-                    let before = flags.values().cloned().collect();
-                    tokio::spawn(give_up_after(PATIENCE, before));
-                }
-                let flag = CancelFlag::default();
-                flags.insert(request.seq, Arc::downgrade(&flag));
-                Inbound::Request(request, flag, weight)
-            }
-        });
-    };
-    inbox.put(Inbound::Ended(end));
-}
-
-/// How long a client that disconnects waits for what it has asked for before.
-const PATIENCE: Duration = Duration::from_millis(200);
-
-/// Cancels, after a while, what has not been answered by then.
-async fn give_up_after(patience: Duration, flags: Vec<Weak<AtomicBool>>) {
-    tokio::time::sleep(patience).await;
-    for flag in flags.iter().filter_map(Weak::upgrade) {
-        flag.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Sends messages until the session ends, numbered from 1.
-async fn write(
-    mut writer: impl AsyncWrite + Unpin,
-    mut messages: UnboundedReceiver<String>,
-    queued: &Queued,
-    waker: &Waker,
-) {
-    let (mut seq, mut broken) = (0_u64, false);
-    let (mut frames, mut numbered) = (BytesMut::new(), String::new());
-    while let Some(first) = messages.recv().await {
-        let (mut next, mut taken) = (Some(first), 0);
-        while let Some(message) = next {
-            seq += 1;
-            taken += message.len();
-            numbered.clear();
-            numbered.push_str(&format!("{{\"seq\":{seq},"));
-            numbered.push_str(message.strip_prefix('{').unwrap_or(&message));
-            tracing::debug!(message = numbered, "sent");
-            // Writing to memory does not fail.
-            let _ = Codec::default().encode(numbered.as_bytes(), &mut frames);
-            next = match frames.len() < (64 << 10) {
-                true => messages.try_recv().ok(),
-                false => None,
-            };
-        }
-        if !broken {
-            let written = async {
-                writer.write_all(&frames).await?;
-                writer.flush().await
-            };
-            if let Err(error) = written.await {
-                tracing::warn!(%error, "the client does not listen any more");
-                broken = true;
-            }
-        }
-        frames.clear();
-        let before = queued.bytes.fetch_sub(taken, Ordering::Relaxed);
-        queued.less.notify_one();
-        if before > LOW_WATER && before - taken <= LOW_WATER {
-            waker.wake();
-        }
-    }
-}
-
-/// The messages of a stream.
-pub struct Frames<R> {
-    reader: R,
-    codec: Codec,
-    buffer: BytesMut,
-}
-
-impl<R: AsyncRead + Unpin> Frames<R> {
-    /// The messages of `reader`.
-    pub fn new(reader: R) -> Self {
-        Self {
-            reader,
-            codec: Codec::default(),
-            buffer: BytesMut::with_capacity(16 << 10),
-        }
-    }
-
-    /// The next message; `None` at the end.
-    ///
-    /// # Errors
-    /// The stream cannot be read, or is no sequence of messages.
-    pub async fn next(&mut self) -> Result<Option<BytesMut>, FrameError> {
-        loop {
-            if let Some(message) = self.codec.decode(&mut self.buffer)? {
-                return Ok(Some(message));
-            }
-            let read = tokio::io::AsyncReadExt::read_buf(&mut self.reader, &mut self.buffer);
-            if read.await? == 0 {
-                return self.codec.decode_eof(&mut self.buffer);
-            }
-        }
-    }
 }
 
 /// Serves the client on stdin and stdout.
@@ -348,7 +188,7 @@ impl<R: AsyncRead + Unpin> Frames<R> {
 pub fn serve_stdio() -> Result<(), SessionError> {
     // Whoever shares the pipes with us finds them as they were.
     let _as_they_were = [Flags::of(io::stdin()), Flags::of(io::stdout())];
-    serve(|| Ok((stdio::input()?, stdio::output()?)))
+    serve([Stream::of(io::stdin())?, Stream::of(io::stdout())?])
 }
 
 /// Serves the client on the socket that is our stdin.
@@ -356,12 +196,9 @@ pub fn serve_stdio() -> Result<(), SessionError> {
 /// # Errors
 /// As [`serve`].
 pub fn serve_socket() -> Result<(), SessionError> {
-    serve(|| {
-        let socket = TcpStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-        socket.set_nonblocking(true)?;
-        socket.set_nodelay(true)?;
-        Ok(tokio::net::TcpStream::from_std(socket)?.into_split())
-    })
+    let socket = TcpStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    socket.set_nodelay(true)?;
+    serve(Stream::both_of(socket)?)
 }
 
 /// Gives each connection a process of its own: SIGCHLD belongs to a process, so a session

@@ -13,7 +13,7 @@ use crate::progress::{self, Progress};
 use crate::protocol::{InvalidatedEventBody, Malformed, Outgoing, Request, body_of};
 use crate::requests::{Breakpoints, Evaluate, WatchableData};
 use crate::routes::{self, Answer, Handled, Request as _, Route, When};
-use crate::server::{CancelFlag, Inbound, Inbox, Outbox};
+use crate::server::{CancelFlag, Inbound, Inbox, Intake, Outbox};
 use crate::source_map::{self, Sources};
 use crate::startup::{self, Startup};
 use engine::{Debugger, ExitStatus, State, ThreadId, Wait};
@@ -22,12 +22,17 @@ use serde_json::Value;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+/// Who is told something often asks at once, and a step that was asked for is soon done: so long we
+/// stay awake for either. To be woken takes longer than most requests do.
+const ALERT: Duration = Duration::from_micros(100);
 
 /// Why a session ended badly.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +82,8 @@ pub struct Session {
     calling: Option<(Request, CancelFlag)>,
     held: VecDeque<Inbound>,
     over: bool,
+    /// When the client was last told something.
+    told_at: Option<Instant>,
 }
 
 impl Session {
@@ -101,6 +108,7 @@ impl Session {
             calling: None,
             held: VecDeque::new(),
             over: false,
+            told_at: None,
         }
     }
 
@@ -108,34 +116,42 @@ impl Session {
     ///
     /// # Errors
     /// The client sent garbage, or the debuggee cannot be waited for.
-    pub fn run(mut self, inbox: &Receiver<Inbound>) -> Result<(), SessionError> {
+    pub fn run(mut self, inbox: &Receiver<Inbound>, intake: &Intake) -> Result<(), SessionError> {
         while !self.over {
             match inbox.try_recv() {
                 Ok(Inbound::Ended(end)) => {
                     self.let_go(None);
                     return Ok(end?);
                 }
-                Ok(inbound) => self.receive(inbound),
+                Ok(inbound) => {
+                    intake.begin();
+                    self.receive(inbound);
+                    self.told_at = Some(Instant::now());
+                }
                 // We hold a sender ourselves: it is only ever empty.
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => self.sleep()?,
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => {
+                    intake.end();
+                    self.sleep(intake)?;
+                }
             }
             debuginfod::advance(&mut self);
         }
         // Some clients disconnect twice in a row; both get their answer.
-        while let Ok(inbound) = inbox.recv_timeout(Duration::from_millis(10)) {
-            match inbound {
-                Inbound::Ended(_) => break,
-                inbound => self.receive(inbound),
+        while intake.read_within(Duration::from_millis(10)) {
+            while let Ok(inbound) = inbox.try_recv() {
+                self.receive(inbound);
             }
         }
         Ok(())
     }
 
-    fn sleep(&mut self) -> Result<(), SessionError> {
+    fn sleep(&mut self, intake: &Intake) -> Result<(), SessionError> {
         self.debugger.hold_output(self.outbox.is_full());
         let deadlines = [startup::deadline(self), progress::deadline(self)];
-        match self.debugger.wait(deadlines.into_iter().flatten().min()) {
+        let deadline = deadlines.into_iter().flatten().min();
+        match self.wait(deadline, intake.to_wait_for()) {
             Ok(Wait::Woken) => {}
+            Ok(Wait::Client) => intake.read(),
             Ok(Wait::Deadline) if deadlines[0].is_none_or(|due| Instant::now() < due) => {}
             Ok(Wait::Deadline) => startup::on_deadline(self),
             Ok(Wait::Event(event)) => {
@@ -143,6 +159,7 @@ impl Session {
                 if let Err(panic) = handled {
                     tracing::error!(message = panic_text(&*panic), "an event was lost");
                 }
+                self.told_at = Some(Instant::now());
             }
             Ok(Wait::End(signal)) => {
                 tracing::info!(?signal, "asked to end by the system");
@@ -158,6 +175,22 @@ impl Session {
         }
         progress::advance(self);
         Ok(())
+    }
+
+    /// Sleeps, but not at once when the client has just been told something.
+    fn wait(
+        &mut self,
+        deadline: Option<Instant>,
+        client: Option<BorrowedFd<'_>>,
+    ) -> Result<Wait, engine::Error> {
+        while self.told_at.is_some_and(|at| at.elapsed() < ALERT) {
+            match self.debugger.wait(Some(Instant::now()), client)? {
+                Wait::Deadline => std::hint::spin_loop(),
+                other => return Ok(other),
+            }
+        }
+        self.told_at = None;
+        self.debugger.wait(deadline, client)
     }
 
     fn receive(&mut self, inbound: Inbound) {

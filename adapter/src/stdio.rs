@@ -1,14 +1,13 @@
-//! stdin and stdout without a thread of Tokio's for each read and write: pipes and sockets are
-//! waited for like any other stream, which saves every message two changes of thread.
+//! The client's stream, one direction each. Pipes and sockets are read and written without
+//! blocking; what cannot be (files, terminals, what stderr shares) is asked before it is read.
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::unix::pipe;
 
 /// The status flags of an open file, put back when this is dropped.
 pub struct Flags(Option<(OwnedFd, OFlag)>);
@@ -17,12 +16,14 @@ impl Flags {
     /// Remembers the flags of an open file.
     pub fn of(file: impl AsFd) -> Self {
         let file = file.as_fd().try_clone_to_owned().ok();
-        let known = file.and_then(|file| {
-            let flags = fcntl(&file, FcntlArg::F_GETFL).ok()?;
-            Some((file, OFlag::from_bits_retain(flags)))
-        });
-        Self(known)
+        let known = file.and_then(|file| Some((status_flags(&file)?, file)));
+        Self(known.map(|(flags, file)| (file, flags)))
     }
+}
+
+fn status_flags(file: &impl AsFd) -> Option<OFlag> {
+    let flags = fcntl(file, FcntlArg::F_GETFL).ok()?;
+    Some(OFlag::from_bits_retain(flags))
 }
 
 impl Drop for Flags {
@@ -34,58 +35,111 @@ impl Drop for Flags {
     }
 }
 
-/// What a descriptor is.
-enum Kind {
-    Pipe(OwnedFd),
-    Socket(UnixStream),
-    Other,
+/// One direction of the client's stream.
+#[derive(Debug)]
+pub struct Stream {
+    file: File,
+    never_blocks: bool,
 }
 
-fn kind(descriptor: BorrowedFd<'_>) -> io::Result<Kind> {
-    let file = File::from(descriptor.try_clone_to_owned()?);
+impl Stream {
+    /// One of our own descriptors.
+    ///
+    /// # Errors
+    /// It is closed.
+    pub fn of(descriptor: impl AsFd) -> io::Result<Self> {
+        let file = File::from(descriptor.as_fd().try_clone_to_owned()?);
+        let never_blocks = can_wait(&file)? && set_nonblocking(&file);
+        if never_blocks {
+            enlarge(&file);
+        }
+        Ok(Self { file, never_blocks })
+    }
+
+    /// Both directions of a socket.
+    ///
+    /// # Errors
+    /// The system has no descriptors left.
+    pub fn both_of(socket: impl Into<OwnedFd>) -> io::Result<[Self; 2]> {
+        let file = File::from(socket.into());
+        let never_blocks = set_nonblocking(&file);
+        let other = file.try_clone()?;
+        Ok([file, other].map(|file| Self { file, never_blocks }))
+    }
+
+    /// Whether [`Stream::write`] can be used, and waited for.
+    pub fn never_blocks(&self) -> bool {
+        self.never_blocks
+    }
+
+    /// A second descriptor of the same.
+    ///
+    /// # Errors
+    /// The system has no descriptors left.
+    pub fn descriptor(&self) -> io::Result<OwnedFd> {
+        Ok(self.file.try_clone()?.into())
+    }
+
+    /// Reads what is there, 0 bytes at the end.
+    ///
+    /// # Errors
+    /// `WouldBlock`: nothing is there now. Others: it cannot be read any more.
+    pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        if !self.never_blocks && !self.has_something() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        (&self.file).read(buffer)
+    }
+
+    /// Writes as much as fits.
+    ///
+    /// # Errors
+    /// `WouldBlock`: nothing fits now, or writing might block. Others: nobody listens any more.
+    pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.never_blocks {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        (&self.file).write(bytes)
+    }
+
+    fn has_something(&self) -> bool {
+        let mut files = [PollFd::new(self.file.as_fd(), PollFlags::POLLIN)];
+        poll(&mut files, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+    }
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// Whether a descriptor can be waited for, and its flags are nobody else's business.
+fn can_wait(file: &File) -> io::Result<bool> {
     let metadata = file.metadata()?;
     // Flags belong to the open file: what stderr shares must stay as it is.
-    let shared = File::from(io::stderr().as_fd().try_clone_to_owned()?)
-        .metadata()
-        .is_ok_and(|stderr| (stderr.dev(), stderr.ino()) == (metadata.dev(), metadata.ino()));
+    let stderr = File::from(io::stderr().as_fd().try_clone_to_owned()?).metadata();
+    if stderr.is_ok_and(|stderr| (stderr.dev(), stderr.ino()) == (metadata.dev(), metadata.ino())) {
+        return Ok(false);
+    }
     let file_type = metadata.file_type();
-    if shared {
-        return Ok(Kind::Other);
-    }
-    if file_type.is_fifo() {
-        return Ok(Kind::Pipe(file.into()));
-    }
     if file_type.is_socket() {
-        let socket = UnixStream::from(OwnedFd::from(file));
         // Of another family it is no business of ours.
-        if socket.local_addr().is_ok() {
-            socket.set_nonblocking(true)?;
-            return Ok(Kind::Socket(socket));
-        }
+        let socket = UnixStream::from(OwnedFd::from(file.try_clone()?));
+        return Ok(socket.local_addr().is_ok());
     }
-    Ok(Kind::Other)
+    Ok(file_type.is_fifo())
 }
 
-/// stdin as a stream; to be called in a Tokio runtime.
-///
-/// # Errors
-/// The descriptor is closed.
-pub fn input() -> io::Result<Box<dyn AsyncRead + Unpin + Send>> {
-    Ok(match kind(io::stdin().as_fd())? {
-        Kind::Pipe(pipe) => Box::new(pipe::Receiver::from_owned_fd(pipe)?),
-        Kind::Socket(socket) => Box::new(tokio::net::UnixStream::from_std(socket)?),
-        Kind::Other => Box::new(tokio::io::stdin()),
-    })
+fn set_nonblocking(file: &File) -> bool {
+    status_flags(file)
+        .is_some_and(|flags| fcntl(file, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK)).is_ok())
 }
 
-/// stdout as a stream; to be called in a Tokio runtime.
-///
-/// # Errors
-/// The descriptor is closed.
-pub fn output() -> io::Result<Box<dyn AsyncWrite + Unpin>> {
-    Ok(match kind(io::stdout().as_fd())? {
-        Kind::Pipe(pipe) => Box::new(pipe::Sender::from_owned_fd(pipe)?),
-        Kind::Socket(socket) => Box::new(tokio::net::UnixStream::from_std(socket)?),
-        Kind::Other => Box::new(tokio::io::stdout()),
-    })
+/// Lets a pipe hold more, so that a long answer takes fewer turns between us and the client.
+fn enlarge(pipe: &File) {
+    /// What everybody may ask for (pipe(7), `/proc/sys/fs/pipe-max-size`).
+    const MOST: i32 = 1 << 20;
+    // Of sockets, and where less is allowed, it stays as it is.
+    let _ = fcntl(pipe, FcntlArg::F_SETPIPE_SZ(MOST));
 }

@@ -1,15 +1,13 @@
 //! A small client of the protocol: sends, waits for answers, keeps events for later.
 
 use crate::codec::{Codec, FrameError};
-use crate::server::Frames;
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::io;
-use tokio::io::{AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf};
-use tokio::runtime::Runtime;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
 use tokio_util::bytes::BytesMut;
-use tokio_util::codec::Encoder;
+use tokio_util::codec::{Decoder, Encoder};
 
 /// Why the client cannot go on, for people.
 #[derive(Debug)]
@@ -48,9 +46,9 @@ impl From<serde_json::Error> for Failure {
 
 /// A client.
 pub struct Client {
-    runtime: Runtime,
-    reader: Frames<ReadHalf<DuplexStream>>,
-    writer: WriteHalf<DuplexStream>,
+    stream: UnixStream,
+    codec: Codec,
+    received: BytesMut,
     seq: i64,
     answers: HashMap<i64, Value>,
     events: VecDeque<Value>,
@@ -58,19 +56,15 @@ pub struct Client {
 
 impl Client {
     /// A client of the server at the other end of `stream`.
-    ///
-    /// # Errors
-    /// The system has no descriptors left.
-    pub fn new(stream: DuplexStream) -> Result<Self, Failure> {
-        let (reader, writer) = tokio::io::split(stream);
-        Ok(Self {
-            runtime: tokio::runtime::Builder::new_current_thread().build()?,
-            reader: Frames::new(reader),
-            writer,
+    pub fn new(stream: UnixStream) -> Self {
+        Self {
+            stream,
+            codec: Codec::default(),
+            received: BytesMut::new(),
             seq: 0,
             answers: HashMap::new(),
             events: VecDeque::new(),
-        })
+        }
     }
 
     /// Sends a request; gives its number.
@@ -84,14 +78,22 @@ impl Client {
         });
         let mut frame = BytesMut::new();
         Codec::default().encode(message.to_string().as_bytes(), &mut frame)?;
-        self.runtime.block_on(self.writer.write_all(&frame))?;
+        self.stream.write_all(&frame)?;
         Ok(self.seq)
     }
 
     /// Reads one message and puts it where it belongs.
     fn receive(&mut self) -> Result<(), Failure> {
-        let message = self.runtime.block_on(self.reader.next())?;
-        let message = message.ok_or_else(|| Failure::new("the session ended by itself"))?;
+        let message = loop {
+            if let Some(message) = self.codec.decode(&mut self.received)? {
+                break message;
+            }
+            let mut portion = [0; 16 << 10];
+            match self.stream.read(&mut portion)? {
+                0 => return Err(Failure::new("the session ended by itself")),
+                count => self.received.extend_from_slice(&portion[..count]),
+            }
+        };
         let message: Value = serde_json::from_slice(&message)?;
         match message["request_seq"].as_i64() {
             Some(seq) => drop(self.answers.insert(seq, message)),

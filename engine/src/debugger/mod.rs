@@ -24,7 +24,7 @@ use crate::exception::{Exceptions, SignalRules};
 use crate::indexer::Indexer;
 use crate::memory::PageCache;
 use crate::modules::Modules;
-use crate::os::{Backend, Ready, Waker};
+use crate::os::{Backend, Besides, Ready, Waker};
 use crate::plan::{Reaches, StepFilters};
 use crate::process::{Awaited, FollowFork, Lost, Process};
 use crate::stack::{TailCalls, ThreadStack};
@@ -33,6 +33,7 @@ use dwarf::{LoadAddr, Unwinder};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::{HashSet, VecDeque};
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -403,11 +404,16 @@ impl Debugger {
         self.launched
     }
 
-    /// Sleeps until the debuggee did something, the waker was used, or `deadline` passed.
+    /// Sleeps until the debuggee did something, the waker was used, `client` can be read or has
+    /// ended, or `deadline` passed.
     ///
     /// # Errors
     /// The operating system refuses to wait; the session cannot go on.
-    pub fn wait(&mut self, deadline: Option<Instant>) -> Result<Wait, Error> {
+    pub fn wait(
+        &mut self,
+        deadline: Option<Instant>,
+        client: Option<BorrowedFd<'_>>,
+    ) -> Result<Wait, Error> {
         loop {
             self.more_stops = false;
             if let Some(event) = self.events.pop_front() {
@@ -452,11 +458,17 @@ impl Debugger {
                     .flatten()
                     .min()
             };
-            let wants_output = !self.output_held && self.os.output_open();
-            let ready = self.os.wait(until, wants_output)?;
+            let besides = Besides {
+                output: !self.output_held && self.os.output_open(),
+                client,
+            };
+            let ready = self.os.wait(until, besides)?;
             self.remember(ready);
             if ready.output {
                 self.pump_output(OUTPUT_PORTION);
+            }
+            if ready.client && self.events.is_empty() {
+                return Ok(Wait::Client);
             }
             let idle = !ready.woken && !ready.stops && !ready.output && self.events.is_empty();
             if idle && deadline.is_some_and(|deadline| Instant::now() >= deadline) {

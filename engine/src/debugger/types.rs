@@ -139,6 +139,8 @@ pub enum RegisterGroup {
 pub enum Wait {
     /// The [`Waker`] was used.
     Woken,
+    /// What the caller named can be read.
+    Client,
     /// Something happened. Further events may be ready: call again.
     Event(Event),
     /// The deadline has passed.

@@ -1,7 +1,7 @@
 //! A backend that does what a test says: threads are registers, memory is bytes, stops are a
 //! script; what the engine asked for is written down.
 
-use super::{Backend, MappedFile, Mapping, Ready, RegisterSet, Resume, WaitStatus, Waker};
+use super::{Backend, Besides, MappedFile, Mapping, Ready, RegisterSet, Resume, WaitStatus, Waker};
 use crate::debugger::Launch;
 use crate::error::Error;
 use crate::event::{OutputStream, Signal, SignalInfo, ThreadId};
@@ -64,7 +64,7 @@ impl Backend for Fake {
             .collect())
     }
 
-    fn wait(&mut self, _: Option<Instant>, _: bool) -> Result<Ready, Error> {
+    fn wait(&mut self, _: Option<Instant>, _: Besides<'_>) -> Result<Ready, Error> {
         // A test that waits for more than it scripted is told so by the deadline.
         Ok(Ready::default())
     }

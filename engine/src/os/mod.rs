@@ -4,6 +4,7 @@ use crate::debugger::Launch;
 use crate::error::Error;
 use crate::event::{OutputStream, Signal, SignalInfo, ThreadId};
 use dwarf::{LoadAddr, Register, Registers};
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -83,6 +84,15 @@ pub enum Resume {
     Step,
 }
 
+/// What [`Backend::wait`] waits for besides stops and the waker.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Besides<'a> {
+    /// The debuggee's output.
+    pub output: bool,
+    /// Something to read there, or its end.
+    pub client: Option<BorrowedFd<'a>>,
+}
+
 /// Why [`Backend::wait`] came back; several may be true at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ready {
@@ -92,6 +102,8 @@ pub struct Ready {
     pub stops: bool,
     /// There may be output to read.
     pub output: bool,
+    /// The client's descriptor can be read.
+    pub client: bool,
     /// We were asked to end by this signal (SIGTERM, SIGINT, SIGHUP).
     pub end: Option<Signal>,
 }
@@ -158,11 +170,11 @@ pub trait Backend {
     /// # Errors
     /// It is gone or not ours.
     fn attach(&mut self, pid: i32, exit_kill: bool) -> Result<Vec<ThreadId>, Error>;
-    /// Sleeps until something is ready. Output is only waited for where `output` is true.
+    /// Sleeps until something is ready.
     ///
     /// # Errors
     /// The system refuses to wait.
-    fn wait(&mut self, deadline: Option<Instant>, output: bool) -> Result<Ready, Error>;
+    fn wait(&mut self, deadline: Option<Instant>, besides: Besides<'_>) -> Result<Ready, Error>;
     /// The next stop of any thread, if one is ready.
     fn next_stop(&mut self) -> Option<(ThreadId, WaitStatus)>;
     /// The stop of one thread, if it is ready.

@@ -10,7 +10,7 @@ use super::Process;
 use crate::debugger::{Debugger, State};
 use crate::error::Error;
 use crate::event::{Event, Signal, StopReason, ThreadId};
-use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
+use crate::os::{Besides, RegisterSet, Resume, SystemCall, WaitStatus};
 use dwarf::LoadAddr;
 use regex::Regex;
 use std::collections::BTreeMap;
@@ -488,7 +488,7 @@ impl Debugger {
         let patience = Instant::now() + PATIENCE;
         while !running.is_empty() && Instant::now() < patience {
             let Some((child, status)) = self.os.next_stop() else {
-                match self.os.wait(Some(patience), false) {
+                match self.os.wait(Some(patience), Besides::default()) {
                     Ok(ready) => self.remember(ready),
                     Err(_) => return,
                 }

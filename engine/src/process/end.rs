@@ -5,7 +5,7 @@ use crate::debugger::{Debugger, State};
 use crate::displaced::Slots;
 use crate::error::Error;
 use crate::event::{Event, Signal};
-use crate::os::{Resume, WaitStatus};
+use crate::os::{Besides, Resume, WaitStatus};
 use std::time::{Duration, Instant};
 
 impl Debugger {
@@ -59,7 +59,7 @@ impl Debugger {
                     }
                 }
                 None if Instant::now() >= patience => break,
-                None => match self.os.wait(Some(patience), false) {
+                None => match self.os.wait(Some(patience), Besides::default()) {
                     Ok(ready) => self.remember(ready),
                     Err(_) => break,
                 },

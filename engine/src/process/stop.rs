@@ -5,7 +5,7 @@ use crate::debugger::{Debugger, State};
 use crate::displaced::REGION;
 use crate::error::Error;
 use crate::event::{Event, Signal, Stop, StopReason, ThreadId};
-use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
+use crate::os::{Besides, RegisterSet, Resume, SystemCall, WaitStatus};
 use dwarf::LoadAddr;
 use std::time::{Duration, Instant};
 
@@ -233,7 +233,7 @@ impl Debugger {
                     tracing::warn!("some threads cannot be stopped (they wait in the kernel)");
                     return;
                 }
-                None => match self.os.wait(Some(patience), false) {
+                None => match self.os.wait(Some(patience), Besides::default()) {
                     Ok(ready) => self.remember(ready),
                     Err(error) => {
                         tracing::error!(%error, "cannot wait for threads to stop");

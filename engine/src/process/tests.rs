@@ -43,7 +43,7 @@ fn at(pc: LoadAddr) -> RegisterSet {
 
 /// The next event, if there is one now.
 fn next(debugger: &mut Debugger) -> Option<Event> {
-    match debugger.wait(Some(Instant::now())).unwrap() {
+    match debugger.wait(Some(Instant::now()), None).unwrap() {
         Wait::Event(event) => Some(event),
         _ => None,
     }
@@ -314,10 +314,13 @@ fn the_next_process_of_a_name_is_attached_to() {
     debugger.attach_when_started("server").unwrap();
     assert!(debugger.attach(PID).is_err(), "one process at a time");
     let soon = || Instant::now() + std::time::Duration::from_millis(30);
-    assert!(matches!(debugger.wait(Some(soon())), Ok(Wait::Deadline)));
+    assert!(matches!(
+        debugger.wait(Some(soon()), None),
+        Ok(Wait::Deadline)
+    ));
     fake.0.borrow_mut().named.insert(PID, "server".into());
     let attached = loop {
-        match debugger.wait(Some(soon())).unwrap() {
+        match debugger.wait(Some(soon()), None).unwrap() {
             Wait::Event(Event::Attached) => break true,
             Wait::Deadline => break false,
             _ => {}

@@ -15,7 +15,9 @@ pub use launch::{Launcher, prepare};
 pub use ptrace::{RawSignal, decode_signal_info};
 pub use registers::{RawRegisters, vector_uppers_in, vectors_in};
 
-use super::{Backend, MappedFile, Mapping, Ready, RegisterSet, Resume, SignalData, WaitStatus};
+use super::{
+    Backend, Besides, MappedFile, Mapping, Ready, RegisterSet, Resume, SignalData, WaitStatus,
+};
 use crate::debugger::Launch;
 use crate::error::Error;
 use crate::event::{OutputStream, Signal, SignalInfo, ThreadId};
@@ -212,16 +214,19 @@ impl Backend for LinuxBackend {
         Ok(seized)
     }
 
-    fn wait(&mut self, deadline: Option<Instant>, output: bool) -> Result<Ready, Error> {
+    fn wait(&mut self, deadline: Option<Instant>, besides: Besides<'_>) -> Result<Ready, Error> {
         let mut descriptors = [libc::pollfd {
             fd: -1,
             events: libc::POLLIN,
             revents: 0,
-        }; 4];
+        }; 5];
         descriptors[0].fd = self.signals.as_raw_fd();
         descriptors[1].fd = self.event.as_raw_fd();
-        if output {
-            for (slot, output) in descriptors[2..].iter_mut().zip(self.outputs.descriptors()) {
+        if let Some(client) = besides.client {
+            descriptors[2].fd = client.as_raw_fd();
+        }
+        if besides.output {
+            for (slot, output) in descriptors[3..].iter_mut().zip(self.outputs.descriptors()) {
                 slot.fd = output.unwrap_or(-1);
             }
         }
@@ -260,7 +265,8 @@ impl Backend for LinuxBackend {
             let mut counter = [0; 8];
             ready.woken = (&*self.event).read(&mut counter).is_ok();
         }
-        ready.output = descriptors[2..].iter().any(|slot| slot.revents != 0);
+        ready.client = descriptors[2].revents != 0;
+        ready.output = descriptors[3..].iter().any(|slot| slot.revents != 0);
         Ok(ready)
     }
 

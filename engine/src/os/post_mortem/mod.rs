@@ -12,7 +12,7 @@ pub use reader::Core;
 pub use unpack::CoreFile;
 
 use super::linux::{LinuxBackend, Waker, vector_uppers_in, vectors_in};
-use super::{Backend, MappedFile, Mapping, Ready, RegisterSet, Resume, WaitStatus};
+use super::{Backend, Besides, MappedFile, Mapping, Ready, RegisterSet, Resume, WaitStatus};
 use crate::debugger::Launch;
 use crate::error::Error;
 use crate::event::{OutputStream, Signal, SignalInfo, ThreadId};
@@ -48,8 +48,8 @@ impl Backend for PostMortem {
         self.live.waker()
     }
 
-    fn wait(&mut self, deadline: Option<Instant>, _: bool) -> Result<Ready, Error> {
-        self.live.wait(deadline, false)
+    fn wait(&mut self, deadline: Option<Instant>, besides: Besides<'_>) -> Result<Ready, Error> {
+        self.live.wait(deadline, besides)
     }
 
     fn registers(&self, thread: ThreadId) -> Option<RegisterSet> {

@@ -1,0 +1,261 @@
+//! The way in. The session's thread reads the client itself, where it sleeps. While it is busy with
+//! a request for long, the thread that moves bytes stands in: a `cancel` has to be heard then.
+
+use super::{CancelFlag, Inbound, Inbox, Queued, Weight};
+use crate::codec::{Codec, FrameError};
+use crate::protocol::{Incoming, Request, read_message};
+use crate::stdio::Stream;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+use tokio::net::unix::pipe;
+use tokio::runtime::Handle;
+use tokio_util::bytes::{BufMut, BytesMut};
+use tokio_util::codec::Decoder;
+
+/// A request that takes longer has the client heard by another thread.
+const BUSY: Duration = Duration::from_millis(5);
+/// How long a client that disconnects waits for what it has asked for before.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// Bytes read at once.
+const PORTION: usize = 64 << 10;
+
+/// The client's messages, for whoever reads them next.
+pub struct Intake {
+    stream: Stream,
+    reader: Mutex<Reader>,
+    queued: Arc<Queued>,
+    inbox: Inbox,
+    runtime: Handle,
+    /// Whether the session carries out a request.
+    busy: AtomicBool,
+    /// Rings when it may have done so for long.
+    alarm: TimerFd,
+    /// Whether the alarm is set: for a series of short requests it is set once.
+    alarm_set: AtomicBool,
+}
+
+/// What is known of the stream.
+struct Reader {
+    codec: Codec,
+    buffer: BytesMut,
+    portion: Box<[u8]>,
+    /// Requests that are not answered yet.
+    flags: HashMap<i64, Weak<AtomicBool>>,
+    prune_at: usize,
+    ended: bool,
+}
+
+/// What reading gave.
+#[derive(PartialEq, Eq)]
+enum Read {
+    /// Messages, or a part of one.
+    Some,
+    /// Nothing is there now.
+    Nothing,
+    /// Nothing will ever be.
+    Ended,
+}
+
+impl Intake {
+    /// The client behind `stream`; `runtime` is of the thread that runs [`Intake::stand_in`].
+    ///
+    /// # Errors
+    /// The system has no timers left.
+    pub(super) fn new(
+        stream: Stream,
+        queued: Arc<Queued>,
+        inbox: Inbox,
+        runtime: Handle,
+    ) -> io::Result<Self> {
+        let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
+        Ok(Self {
+            stream,
+            reader: Mutex::new(Reader {
+                codec: Codec::default(),
+                buffer: BytesMut::with_capacity(PORTION),
+                portion: vec![0; PORTION].into_boxed_slice(),
+                flags: HashMap::new(),
+                prune_at: 64,
+                ended: false,
+            }),
+            queued,
+            inbox,
+            runtime,
+            busy: AtomicBool::new(false),
+            alarm: TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?,
+            alarm_set: AtomicBool::new(false),
+        })
+    }
+
+    fn reader(&self) -> MutexGuard<'_, Reader> {
+        // Whoever panicked in here has taken a message with it, no more.
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the session waits for besides the debuggee, if the client may be listened to.
+    pub fn to_wait_for(&self) -> Option<BorrowedFd<'_>> {
+        let listens = self.queued.has_room() && !self.reader().ended;
+        listens.then(|| self.stream.as_fd())
+    }
+
+    /// Reads what is there, for the session itself.
+    pub fn read(&self) {
+        self.reader()
+            .read(self, |portion| self.stream.read(portion));
+    }
+
+    /// Waits for more; whether there may be still more.
+    pub fn read_within(&self, patience: Duration) -> bool {
+        let mut files = [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)];
+        let patience = PollTimeout::try_from(patience).unwrap_or(PollTimeout::ZERO);
+        poll(&mut files, patience).is_ok_and(|ready| ready > 0)
+            && self
+                .reader()
+                .read(self, |portion| self.stream.read(portion))
+                != Read::Ended
+    }
+
+    /// The session begins to carry out a request.
+    pub fn begin(&self) {
+        self.busy.store(true, Ordering::SeqCst);
+        if !self.alarm_set.swap(true, Ordering::SeqCst) {
+            let after = Expiration::OneShot(TimeSpec::from_duration(BUSY));
+            if let Err(error) = self.alarm.set(after, TimerSetTimeFlags::empty()) {
+                tracing::warn!(%error, "cancel is heard late");
+            }
+        }
+    }
+
+    /// The session has nothing to do.
+    pub fn end(&self) {
+        self.busy.store(false, Ordering::SeqCst);
+    }
+
+    /// Reads on while the session is busy for long; comes back when there is no more to hear.
+    ///
+    /// # Errors
+    /// The system has no descriptors left, or the stream cannot be waited for.
+    pub async fn stand_in(&self) -> io::Result<()> {
+        // A file never keeps anybody waiting, and who types is slower than any request.
+        if !self.stream.never_blocks() {
+            return Ok(());
+        }
+        // To Tokio, a pipe is whatever can be waited for and read.
+        let alarm = self.alarm.as_fd().try_clone_to_owned()?;
+        let alarm = pipe::Receiver::from_owned_fd_unchecked(alarm)?;
+        loop {
+            alarm.readable().await?;
+            let _ = alarm.try_read(&mut [0; 8]);
+            // It is set anew by whoever is busy from here on.
+            self.alarm_set.store(false, Ordering::SeqCst);
+            if !self.busy.load(Ordering::SeqCst) {
+                continue;
+            }
+            // Waited for no longer than needed: each message would wake us as well.
+            let stream = pipe::Receiver::from_owned_fd_unchecked(self.stream.descriptor()?)?;
+            while self.busy.load(Ordering::SeqCst) {
+                self.queued.room().await;
+                stream.readable().await?;
+                let read = self.reader().read(self, |portion| stream.try_read(portion));
+                match read {
+                    Read::Some => self.inbox.wake(),
+                    Read::Nothing => {}
+                    Read::Ended => {
+                        self.inbox.wake();
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Passes a message on. A `cancel` takes effect here, past all that is queued.
+    fn pass_on(&self, reader: &mut Reader, bytes: &[u8]) {
+        tracing::debug!(message = %String::from_utf8_lossy(bytes), "received");
+        let weight = Weight::of(bytes, &self.queued);
+        let inbound = match read_message(bytes) {
+            Err(malformed) => Inbound::Malformed(malformed, weight),
+            Ok(Incoming::Response(response)) => Inbound::Response(response),
+            Ok(Incoming::Request(request)) => {
+                if request.command == "disconnect" {
+                    let before = reader.flags.values().cloned().collect();
+                    self.runtime.spawn(give_up_after(PATIENCE, before));
+                }
+                let flag = reader.flag(&request);
+                Inbound::Request(request, flag, weight)
+            }
+        };
+        self.inbox.put_quietly(inbound);
+    }
+}
+
+impl Reader {
+    /// Reads what is there, one portion of it.
+    fn read(
+        &mut self,
+        intake: &Intake,
+        portion: impl FnOnce(&mut [u8]) -> io::Result<usize>,
+    ) -> Read {
+        if self.ended {
+            return Read::Ended;
+        }
+        let count = match portion(&mut self.portion) {
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Read::Some,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Read::Nothing,
+            Err(error) => return self.end(intake, Err(error.into())),
+        };
+        self.buffer.put_slice(&self.portion[..count]);
+        loop {
+            let message = match count {
+                0 => self.codec.decode_eof(&mut self.buffer),
+                _ => self.codec.decode(&mut self.buffer),
+            };
+            match message {
+                Ok(Some(message)) => intake.pass_on(self, &message),
+                Ok(None) if count == 0 => return self.end(intake, Ok(())),
+                Ok(None) => return Read::Some,
+                Err(error) => return self.end(intake, Err(error)),
+            }
+        }
+    }
+
+    fn end(&mut self, intake: &Intake, end: Result<(), FrameError>) -> Read {
+        self.ended = true;
+        intake.inbox.put_quietly(Inbound::Ended(end));
+        Read::Ended
+    }
+
+    /// The flag by which a request can be cancelled; a `cancel` sets the one that it names.
+    fn flag(&mut self, request: &Request) -> CancelFlag {
+        if request.command == "cancel" {
+            let id = request.arguments.get("requestId");
+            let flag = id.and_then(|id| self.flags.get(&id.as_i64()?));
+            if let Some(flag) = flag.and_then(Weak::upgrade) {
+                flag.store(true, Ordering::Relaxed);
+            }
+        }
+        if self.flags.len() >= self.prune_at {
+            self.flags.retain(|_, flag| flag.strong_count() > 0);
+            self.prune_at = 64.max(2 * self.flags.len());
+        }
+        let flag = CancelFlag::default();
+        self.flags.insert(request.seq, Arc::downgrade(&flag));
+        flag
+    }
+}
+
+/// Cancels, after a while, what has not been answered by then.
+async fn give_up_after(patience: Duration, flags: Vec<Weak<AtomicBool>>) {
+    tokio::time::sleep(patience).await;
+    for flag in flags.iter().filter_map(Weak::upgrade) {
+        flag.store(true, Ordering::Relaxed);
+    }
+}
