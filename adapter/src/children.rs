@@ -1,6 +1,6 @@
 //! Processes that the debuggee makes: held until a session of their own takes them over.
 
-use crate::config::Common;
+use crate::config::{Common, Live};
 use crate::handover::{self, Given, Offer, Report};
 use crate::protocol::{RawSettings, Response, StartDebuggingRequestArguments};
 use crate::session::Session;
@@ -62,9 +62,9 @@ pub fn held(session: &mut Session, pid: i32, program: &Path) {
 
 /// The settings of the parent's session that hold for its children.
 fn inherited(settings: &RawSettings) -> serde_json::Map<String, serde_json::Value> {
-    let keys = Common::KEYS.iter();
-    keys.filter(|key| **key != "stopOnEntry")
-        .filter_map(|key| Some(((*key).to_owned(), settings.0.get(*key)?.clone())))
+    let keys = Common::KEYS.iter().copied().chain(Live::keys());
+    keys.filter(|key| *key != "stopOnEntry")
+        .filter_map(|key| Some((key.to_owned(), settings.0.get(key)?.clone())))
         .collect()
 }
 

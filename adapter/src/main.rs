@@ -6,6 +6,7 @@ mod children;
 mod client;
 mod codec;
 mod config;
+mod console;
 mod core_file;
 mod debuginfod;
 mod demo;

@@ -38,6 +38,8 @@ pub trait Request {
     const WHEN: When = When::Stopped;
     /// When it is answered.
     const ANSWER: Answer = Answer::AtOnce;
+    /// Whether it waits for the end of a call into the program that an expression makes.
+    const WAITS_FOR_CALLS: bool = matches!(Self::WHEN, When::Stopped);
     /// What it is given.
     type Arguments: DeserializeOwned;
     /// What it gives; `()` is no body.
@@ -67,6 +69,8 @@ pub struct Route {
     pub when: When,
     /// When it is answered.
     pub answer: Answer,
+    /// Whether it waits for the end of a call into the program.
+    pub waits_for_calls: bool,
     advertise: fn(&mut Capabilities),
     /// Reads the arguments and does it.
     pub handle: fn(&mut Session, Value) -> Handled,
@@ -77,6 +81,7 @@ const fn route<R: Request>() -> Route {
         command: R::COMMAND,
         when: R::WHEN,
         answer: R::ANSWER,
+        waits_for_calls: R::WAITS_FOR_CALLS,
         advertise: R::advertise,
         handle: |session, arguments| {
             let arguments = read_arguments(arguments)
@@ -125,6 +130,7 @@ pub static ROUTES: &[Route] = &[
     route::<Source>(),
     route::<LoadedSources>(),
     route::<Modules>(),
+    route::<SetSettings>(),
 ];
 
 /// The route of a command.

@@ -4,6 +4,7 @@
 use crate::children::{self, Children};
 use crate::client::Client;
 use crate::codec::FrameError;
+use crate::config::USUAL_PREFIX;
 use crate::core_file;
 use crate::debuginfod::{self, Debuginfod};
 use crate::error::{RUNNING, RequestError};
@@ -16,7 +17,7 @@ use crate::routes::{self, Answer, Handled, Request as _, Route, When};
 use crate::server::{CancelFlag, Inbound, Inbox, Intake, Outbox};
 use crate::source_map::{self, Sources};
 use crate::startup::{self, Startup};
-use engine::{Debugger, ExitStatus, State, ThreadId, Wait};
+use engine::{Debugger, ExitStatus, Limits, State, ThreadId, Wait};
 use serde::Serialize;
 use serde_json::Value;
 use std::any::Any;
@@ -64,6 +65,10 @@ pub struct Session {
     pub watchable: WatchableData,
     /// How far launching or attaching has come.
     pub startup: Startup,
+    /// How much of a value is shown in one line.
+    pub limits: Limits,
+    /// What stands before commands on the console; empty: there are none.
+    pub command_prefix: String,
     /// What the client was told of the debuggee.
     pub told: Told,
     /// Long work that the client was told of.
@@ -97,6 +102,8 @@ impl Session {
             breakpoints: Breakpoints::default(),
             watchable: WatchableData::default(),
             startup: Startup::default(),
+            limits: Limits::default(),
+            command_prefix: USUAL_PREFIX.to_owned(),
             told: Told::default(),
             progress: Progress::default(),
             children: Children::default(),
@@ -224,7 +231,7 @@ impl Session {
             return false;
         };
         let route = routes::find(&request.command);
-        self.calling.is_some() && route.is_some_and(|route| route.when == When::Stopped)
+        self.calling.is_some() && route.is_some_and(|route| route.waits_for_calls)
     }
 
     /// The call has ended: on with the evaluation that wanted it, and what came behind it.
@@ -318,7 +325,10 @@ impl Session {
     }
 
     /// Whether a request makes sense in the present state.
-    fn check(&self, when: When) -> Result<(), RequestError> {
+    ///
+    /// # Errors
+    /// It does not; why.
+    pub fn check(&self, when: When) -> Result<(), RequestError> {
         match (when, self.state()) {
             (When::Always, _) | (When::Process, State::Held | State::Running | State::Stopped) => {
                 Ok(())

@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Prefixes of paths in the debug info, and what they are on this machine.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceMap {
     pairs: Vec<(PathBuf, PathBuf)>,
 }
@@ -128,6 +128,11 @@ impl Sources {
             self.learnt.push(pair);
             self.known.clear();
         }
+    }
+
+    /// The path on this machine of a path in the debug info, as far as it is known.
+    pub fn local(&mut self, path: &Path) -> PathBuf {
+        self.locate(path).unwrap_or_else(|| path.to_owned())
     }
 
     /// The path on this machine; `None`: not known yet.

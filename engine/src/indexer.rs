@@ -88,6 +88,11 @@ impl Indexer {
         self.waiting < waited
     }
 
+    /// Whether an image's names were asked for.
+    pub fn is_waiting_for(&self, module: &Arc<Module>) -> bool {
+        self.asked.contains(&(Arc::as_ptr(module) as usize))
+    }
+
     /// The image whose names are being read; `None` once all are ready.
     pub fn reading(&self) -> Option<Reading> {
         if self.waiting == 0 {

@@ -33,15 +33,17 @@ pub use breakpoint::{
     InstructionBreakpoint, SourceBreakpoint,
 };
 pub use debugger::{
-    Debugger, Evaluated, Granularity, Launch, ModuleId, ModuleInfo, Reading, RegisterGroup, State,
-    StdioTarget, StepKind, ThreadInfo, Wait,
+    Debugger, Evaluated, Granularity, Launch, LineCode, ModuleId, ModuleInfo, NamesStatus, Reading,
+    RegisterGroup, State, StdioTarget, StepKind, SymbolInfo, ThreadInfo, Wait,
 };
-pub use dwarf::{Language, LoadAddr, SourceFile, SourceLocation, SymbolStatus, finish_keeping};
+pub use dwarf::{
+    Language, LoadAddr, SourceFile, SourceLocation, SymbolKind, SymbolStatus, finish_keeping,
+};
 pub use error::Error;
 pub use eval::Purpose;
 pub use event::{Event, ExitStatus, OutputStream, Signal, SignalInfo, Stop, StopReason, ThreadId};
 pub use exception::{ExceptionBreakpoint, ExceptionFilter, ExceptionInfo, SignalRule};
-pub use os::{CoreFile, Waker};
+pub use os::{CoreFile, Mapping, Waker};
 pub use plan::{GotoTarget, StepFilters, StepTarget};
 pub use process::{Follow, FollowFork, Handover};
 pub use stack::{Frame, FrameKey, FrameKind, Stack};

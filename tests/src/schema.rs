@@ -76,6 +76,8 @@ fn definition_name(message: &Value) -> Result<String, String> {
         "event" => Ok(format!("{}Event", capitalized(text("event")?))),
         "request" => Ok(format!("{}Request", capitalized(text("command")?))),
         "response" => match message["success"].as_bool() {
+            // Requests of our own are not in the schema.
+            Some(true) if text("command")?.contains('/') => Ok("Response".to_owned()),
             Some(true) => Ok(format!("{}Response", capitalized(text("command")?))),
             Some(false) => Ok("ErrorResponse".to_owned()),
             None => Err("`success` is missing".to_owned()),

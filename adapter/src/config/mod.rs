@@ -3,6 +3,7 @@
 mod attach;
 mod common;
 mod launch;
+mod live;
 mod signals;
 mod symbol_cache;
 mod values;
@@ -10,6 +11,7 @@ mod values;
 pub use attach::{AttachSettings, Target};
 pub use common::{Common, CommonPlan};
 pub use launch::{Console, LaunchPlan, LaunchSettings};
+pub use live::{Live, LivePlan, USUAL_PREFIX, changed, not_live};
 
 use crate::protocol::{RawSettings, read_arguments};
 use serde::de::DeserializeOwned;
@@ -28,6 +30,8 @@ pub struct Settings<T> {
     pub own: T,
     /// Those that others have, too.
     pub common: Common,
+    /// Those of them that may change later.
+    pub live: Live,
     /// A remark for each key that nobody knows.
     pub notes: Vec<String>,
 }
@@ -37,14 +41,16 @@ pub struct Settings<T> {
 /// # Errors
 /// A value of the wrong type; the text names the key.
 pub fn read<T: Own>(settings: RawSettings) -> Result<Settings<T>, String> {
-    let known: Vec<&str> = [T::KEYS, Common::KEYS].concat();
+    let known = T::KEYS.iter().chain(Common::KEYS).copied();
+    let known: Vec<&str> = known.chain(Live::keys()).collect();
     let unknown = settings.0.keys();
     let unknown = unknown.filter(|key| !known.contains(&key.as_str()) && !is_editors_key(key));
     let notes = unknown.map(|key| unknown_key(key, &known)).collect();
     let settings = Value::Object(settings.0);
     Ok(Settings {
         own: read_arguments(settings.clone())?,
-        common: read_arguments(settings)?,
+        common: read_arguments(settings.clone())?,
+        live: read_arguments(settings)?,
         notes,
     })
 }
@@ -81,12 +87,24 @@ fn is_editors_key(key: &str) -> bool {
     KEYS.contains(&key) || key.starts_with('$') || key.starts_with("__")
 }
 
-fn unknown_key(key: &str, own_keys: &[&str]) -> String {
-    let likeness = |own: &&&str| strsim::jaro_winkler(&key.to_lowercase(), &own.to_lowercase());
-    let nearest = own_keys
-        .iter()
-        .max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-    match nearest {
+/// Whether some request has a setting of that name.
+fn is_known_key(key: &str) -> bool {
+    let requests = [LaunchSettings::KEYS, AttachSettings::KEYS, Common::KEYS];
+    requests.concat().contains(&key) || Live::named(key).is_some()
+}
+
+/// The name that is most like what was typed.
+pub fn nearest<'a>(typed: &str, names: &[&'a str]) -> Option<&'a str> {
+    let typed = typed.to_lowercase();
+    let likeness = |name: &&&str| strsim::jaro_winkler(&typed, &name.to_lowercase());
+    let names = names.iter();
+    names
+        .max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
+        .copied()
+}
+
+fn unknown_key(key: &str, known: &[&str]) -> String {
+    match nearest(key, known) {
         Some(nearest) => format!("unknown setting `{key}`; did you mean `{nearest}`?\n"),
         None => format!("unknown setting `{key}`\n"),
     }

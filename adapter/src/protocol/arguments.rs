@@ -151,6 +151,14 @@ pub struct ThreadArguments {
 #[serde(transparent)]
 pub struct RawSettings(pub serde_json::Map<String, Value>);
 
+/// Arguments of `stillpoint/setSettings`.
+#[derive(Deserialize, Debug, Default)]
+#[serde(default)]
+pub struct SetSettingsArguments {
+    /// Those that are to change, as `launch` has them; `null`: as usual.
+    pub settings: serde_json::Map<String, Value>,
+}
+
 /// Arguments of `initialize`.
 #[derive(Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]

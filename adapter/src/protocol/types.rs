@@ -256,6 +256,13 @@ pub struct Module {
     pub address_range: Option<String>,
 }
 
+/// The result of `stillpoint/setSettings`.
+#[derive(Serialize, Debug)]
+pub struct SetSettingsResponse {
+    /// All that can be changed, as they are now.
+    pub settings: serde_json::Map<String, serde_json::Value>,
+}
+
 /// The result of `modules`.
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
@@ -469,7 +476,7 @@ pub struct MemoryEventBody {
 }
 
 /// The result of `evaluate`.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct EvaluateResponse {
     /// The value.
@@ -559,6 +566,8 @@ pub enum CompletionItemType {
     Value,
     /// An enumerator.
     Enum,
+    /// A command, or a word of one.
+    Keyword,
 }
 
 /// The result of `continue`.

@@ -2,8 +2,8 @@
 
 use crate::error::RequestError;
 use crate::protocol::{
-    Breakpoint, BreakpointMode, BreakpointReason, BreakpointsResponse, Capabilities,
-    InstructionBreakpoint, SetBreakpointsArguments, SetFunctionBreakpointsArguments,
+    Breakpoint, BreakpointEventBody, BreakpointMode, BreakpointReason, BreakpointsResponse,
+    Capabilities, InstructionBreakpoint, SetBreakpointsArguments, SetFunctionBreakpointsArguments,
     SetInstructionBreakpointsArguments, Source, SourceBreakpoint,
 };
 use crate::routes::{Request, When};
@@ -176,6 +176,21 @@ pub fn set_again(session: &mut Session) {
             set_source(session, key, if off { &[] } else { wanted });
         }
         session.breakpoints.sources = sets;
+    }
+}
+
+/// Sets those on lines once more, because the source map is another one; the client is told of
+/// each.
+pub fn move_sources(session: &mut Session) {
+    let sets = std::mem::take(&mut session.breakpoints.sources);
+    let mut infos = Vec::new();
+    for (key, wanted) in &sets {
+        infos.extend(set_source(session, key, wanted));
+    }
+    session.breakpoints.sources = sets;
+    for breakpoint in described(session, &infos).breakpoints {
+        let reason = "changed";
+        session.event("breakpoint", &BreakpointEventBody { reason, breakpoint });
     }
 }
 

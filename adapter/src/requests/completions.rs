@@ -1,18 +1,23 @@
 //! What may stand at a place of an expression.
 
+use crate::console::{self, Completed};
 use crate::error::RequestError;
 use crate::protocol::{
     Capabilities, CompletionItem, CompletionItemType, CompletionsArguments, CompletionsResponse,
 };
-use crate::routes::Request;
+use crate::routes::{Request, When};
 use crate::session::Session;
 use engine::eval::CompletionKind;
+use std::ops::Range;
 
-/// Completes an expression that is being typed.
+/// Completes an expression or a command of the console that is being typed.
 pub enum Completions {}
 
 impl Request for Completions {
     const COMMAND: &'static str = "completions";
+    // Commands can be typed at any time.
+    const WHEN: When = When::Always;
+    const WAITS_FOR_CALLS: bool = true;
     type Arguments = CompletionsArguments;
     type Body = CompletionsResponse;
 
@@ -25,8 +30,6 @@ impl Request for Completions {
         session: &mut Session,
         arguments: CompletionsArguments,
     ) -> Result<CompletionsResponse, RequestError> {
-        let frame = arguments.frame_id.filter(|id| *id != 0);
-        let frame = frame.map(|id| session.handles.frame(id)).transpose()?;
         let line = arguments
             .line
             .map_or(1, |line| session.client.line_in(line));
@@ -38,27 +41,65 @@ impl Request for Completions {
         let first = i64::from(session.client.first_column);
         let column = usize::try_from(arguments.column.saturating_sub(first)).unwrap_or(0);
         let at = byte_at(text, column);
-        let (range, found) = session.debugger.complete(frame, text, at)?;
+        let (range, found) = found_at(session, arguments.frame_id, text, at)?;
         let units = |part: &str| part.encode_utf16().count() as i64;
         let start = units(&text[..range.start]) + first;
         let length = units(&text[range]);
-        let targets = found
-            .into_iter()
-            .map(|completion| CompletionItem {
-                label: completion.text,
-                kind: match completion.kind {
-                    CompletionKind::Variable => CompletionItemType::Variable,
-                    CompletionKind::Member => CompletionItemType::Field,
-                    CompletionKind::Method => CompletionItemType::Method,
-                    CompletionKind::Register => CompletionItemType::Value,
-                    CompletionKind::Enumerator => CompletionItemType::Enum,
-                },
-                start,
-                length,
-            })
-            .collect();
-        Ok(CompletionsResponse { targets })
+        let targets = found.into_iter().map(|(label, kind)| CompletionItem {
+            label,
+            kind,
+            start,
+            length,
+        });
+        Ok(CompletionsResponse {
+            targets: targets.collect(),
+        })
     }
+}
+
+/// Which bytes are to be replaced, and by what.
+type Found = (Range<usize>, Vec<(String, CompletionItemType)>);
+
+/// What may stand at byte `at` of a line.
+fn found_at(
+    session: &mut Session,
+    frame: Option<i64>,
+    text: &str,
+    at: usize,
+) -> Result<Found, RequestError> {
+    // Where an expression begins.
+    let mut begin = 0;
+    if let Some(command) = console::command_begun_in(session, text) {
+        let offset = text.len() - command.len();
+        if at < offset {
+            return Ok((at..at, Vec::new()));
+        }
+        match console::complete(session, command, at - offset) {
+            Ok(Completed { range, words }) => {
+                let words = words.into_iter();
+                let words = words.map(|word| (word, CompletionItemType::Keyword));
+                return Ok((range.start + offset..range.end + offset, words.collect()));
+            }
+            Err(expression) => begin = offset + expression,
+        }
+    }
+    session.check(When::Stopped)?;
+    let frame = frame.filter(|id| *id != 0);
+    let frame = frame.map(|id| session.handles.frame(id)).transpose()?;
+    let (range, found) = session
+        .debugger
+        .complete(frame, &text[begin..], at - begin)?;
+    let found = found.into_iter().map(|completion| {
+        let kind = match completion.kind {
+            CompletionKind::Variable => CompletionItemType::Variable,
+            CompletionKind::Member => CompletionItemType::Field,
+            CompletionKind::Method => CompletionItemType::Method,
+            CompletionKind::Register => CompletionItemType::Value,
+            CompletionKind::Enumerator => CompletionItemType::Enum,
+        };
+        (completion.text, kind)
+    });
+    Ok((range.start + begin..range.end + begin, found.collect()))
 }
 
 /// The byte at which so many units of UTF-16 have passed; the end if there are fewer.

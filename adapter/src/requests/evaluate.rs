@@ -1,20 +1,24 @@
 //! Expressions.
 
+use crate::console;
 use crate::error::RequestError;
 use crate::protocol::{
     Capabilities, EvaluateArguments, EvaluateResponse, SetExpressionArguments,
     SetExpressionResponse,
 };
 use crate::requests::variables::{Shown, changed, limits};
-use crate::routes::Request;
+use crate::routes::{Request, When};
 use crate::session::Session;
 use engine::{Evaluated, Limits, Purpose};
 
-/// Evaluates an expression.
+/// Evaluates an expression, or carries out a command of the console.
 pub enum Evaluate {}
 
 impl Request for Evaluate {
     const COMMAND: &'static str = "evaluate";
+    // Some commands make sense at any time.
+    const WHEN: When = When::Always;
+    const WAITS_FOR_CALLS: bool = true;
     type Arguments = EvaluateArguments;
     type Body = EvaluateResponse;
 
@@ -34,15 +38,27 @@ impl Request for Evaluate {
                 "evaluate: `expression` is empty".to_owned(),
             ));
         }
-        // Some clients number frames from 1, and say 0 for none.
-        let frame = arguments.frame_id.filter(|id| *id != 0);
-        let frame = frame.map(|id| session.handles.frame(id)).transpose()?;
         let context = arguments.context.as_deref();
+        let command = match context {
+            None | Some("repl") => console::command_in(session, expression),
+            Some(_) => None,
+        };
+        let stopped = session.check(When::Stopped);
+        // Some clients number frames from 1, and say 0 for none.
+        let frame = arguments.frame_id.filter(|id| *id != 0 && stopped.is_ok());
+        let frame = frame.map(|id| session.handles.frame(id)).transpose()?;
+        if let Some(command) = command {
+            return Ok(EvaluateResponse {
+                result: console::run(session, frame, command)?,
+                ..EvaluateResponse::default()
+            });
+        }
+        stopped?;
         let purpose = match context {
             Some("hover") => Purpose::Look,
             _ => Purpose::Change,
         };
-        let mut limits = limits(arguments.format.as_ref());
+        let mut limits = limits(session, arguments.format.as_ref());
         if context == Some("clipboard") {
             limits = Limits {
                 text: 1 << 20,
@@ -110,7 +126,7 @@ impl Request for SetExpression {
             .debugger
             .assign(frame, &to.value, &arguments.value)?;
         changed(session, &to.value);
-        let mut limits = limits(arguments.format.as_ref());
+        let mut limits = limits(session, arguments.format.as_ref());
         limits.numbers = to.numbers.unwrap_or(limits.numbers);
         let shown = Shown::new(session, frame, Some(to.expression), value, &limits);
         Ok(SetExpressionResponse {

@@ -1,7 +1,8 @@
 //! The beginning and the end of the debuggee.
 
 use crate::config::{
-    self, AttachSettings, CommonPlan, Console, LaunchPlan, LaunchSettings, Settings, Target,
+    self, AttachSettings, CommonPlan, Console, LaunchPlan, LaunchSettings, LivePlan, Settings,
+    Target,
 };
 use crate::core_file::{self, CorePlan};
 use crate::debuginfod::Debuginfod;
@@ -12,7 +13,7 @@ use crate::protocol::{
     Capabilities, DisconnectArguments, NoArguments, RawSettings, RunInTerminalRequestArguments,
     TerminateArguments,
 };
-use crate::requests::breakpoints;
+use crate::requests::{breakpoints, settings};
 use crate::routes::{Answer, Request, When};
 use crate::session::Session;
 use crate::startup;
@@ -63,6 +64,7 @@ fn only_once(session: &Session) -> Result<(), RequestError> {
 pub(super) struct Beginning {
     of: Of,
     common: CommonPlan,
+    live: LivePlan,
     no_debug: bool,
     notes: Vec<String>,
 }
@@ -85,7 +87,12 @@ impl Beginning {
     /// Reads the settings, and keeps them for a restart; nothing has happened yet.
     pub(super) fn of_launch(session: &mut Session, raw: RawSettings) -> Result<Self, RequestError> {
         let settings = config::read::<LaunchSettings>(raw.clone()).map_err(in_launch)?;
-        let Settings { own, common, notes } = settings;
+        let Settings {
+            own,
+            common,
+            live,
+            notes,
+        } = settings;
         let directory = std::env::current_dir()
             .map_err(|error| RequestError::Start(format!("no working directory: {error}")))?;
         let of = match own.core(&common, &directory) {
@@ -99,10 +106,12 @@ impl Beginning {
             }
         };
         let common = common.plan().map_err(in_launch)?;
+        let live = live.plan().map_err(in_launch)?;
         session.startup.settings = raw;
         Ok(Self {
             of,
             common,
+            live,
             no_debug: own.no_debug,
             notes,
         })
@@ -111,7 +120,12 @@ impl Beginning {
     /// As [`Beginning::of_launch`].
     pub(super) fn of_attach(session: &mut Session, raw: RawSettings) -> Result<Self, RequestError> {
         let settings = config::read::<AttachSettings>(raw.clone()).map_err(in_attach)?;
-        let Settings { own, common, notes } = settings;
+        let Settings {
+            own,
+            common,
+            live,
+            notes,
+        } = settings;
         let wait_for = own.wait_for;
         let of = match (own.target(&common).map_err(in_attach)?, own.handover) {
             (_, Some(socket)) => Of::Child(socket),
@@ -122,10 +136,12 @@ impl Beginning {
             (target, None) => Of::Process { target, wait_for },
         };
         let common = common.plan().map_err(in_attach)?;
+        let live = live.plan().map_err(in_attach)?;
         session.startup.settings = raw;
         Ok(Self {
             of,
             common,
+            live,
             no_debug: false,
             notes,
         })
@@ -136,6 +152,7 @@ impl Beginning {
         let Self {
             of,
             common,
+            live,
             no_debug,
             notes,
         } = self;
@@ -143,18 +160,13 @@ impl Beginning {
         startup.stop_on_entry = common.stop_on_entry;
         startup.no_debug = no_debug;
         startup.terminate_debuggee = common.terminate_debuggee;
-        startup.terminate_limit = common.terminate_limit;
         session.debuginfod = Debuginfod::new(common.debuginfod && !no_debug);
         session.children.patience = common.following.patience;
         let debugger = &mut session.debugger;
         debugger.set_follow_fork(common.following.follow);
         debugger.set_non_stop(common.non_stop);
-        if let Some(limit) = common.call_limit {
-            debugger.set_call_limit(limit);
-        }
-        debugger.set_step_filters(common.step_filters);
         debugger.set_symbol_cache(common.symbol_cache);
-        debugger.set_signal_rules(&common.signals);
+        let source_map = settings::hold(session, live);
         match of {
             Of::Program(plan, console) => launch(session, &plan, console)?,
             Of::Process { target, wait_for } => attach(session, target, wait_for)?,
@@ -168,7 +180,7 @@ impl Beginning {
         for note in notes {
             session.startup.note(note);
         }
-        session.sources.set_map(common.source_map);
+        session.sources.set_map(source_map);
         breakpoints::set_again(session);
         Ok(())
     }

@@ -37,7 +37,7 @@ impl Request for Variables {
         arguments: VariablesArguments,
     ) -> Result<VariablesResponse, RequestError> {
         let container = session.handles.container(arguments.variables_reference)?;
-        let limits = limits(arguments.format.as_ref());
+        let limits = limits(session, arguments.format.as_ref());
         let variables = match container {
             Container::Locals(frame) => {
                 let locals = session.debugger.locals(frame)?;
@@ -88,13 +88,13 @@ impl Request for Variables {
 }
 
 /// How values are to be shown.
-pub fn limits(format: Option<&ValueFormat>) -> Limits {
+pub fn limits(session: &Session, format: Option<&ValueFormat>) -> Limits {
     Limits {
         numbers: match format.and_then(|format| format.hex) {
             Some(true) => NumberFormat::Hex,
             _ => NumberFormat::Natural,
         },
-        ..Limits::default()
+        ..session.limits.clone()
     }
 }
 
@@ -423,7 +423,7 @@ impl Request for SetVariable {
         let (frame, expression, target) = child_named(session, container, &arguments.name)?;
         let value = session.debugger.assign(frame, &target, &arguments.value)?;
         changed(session, &target);
-        let limits = limits(arguments.format.as_ref());
+        let limits = limits(session, arguments.format.as_ref());
         let shown = Shown::new(session, frame, expression, value, &limits);
         let small = |count: Option<i64>| count.and_then(|count| i32::try_from(count).ok());
         Ok(SetVariableResponse {

@@ -9,7 +9,7 @@ mod locations;
 mod pattern;
 pub(crate) mod resolve;
 pub(crate) mod site;
-mod sources;
+pub(crate) mod sources;
 pub(crate) mod watch;
 
 use crate::debugger::{Debugger, ModuleId};

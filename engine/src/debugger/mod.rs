@@ -1,10 +1,12 @@
 //! [`Debugger`]: the whole public face of the engine.
 
+mod inspect;
 pub(crate) mod look;
 mod post_mortem;
 mod run;
 mod types;
 
+pub use inspect::{LineCode, NamesStatus, SymbolInfo};
 pub use look::Evaluated;
 pub use types::{
     Granularity, Launch, ModuleId, ModuleInfo, Reading, RegisterGroup, State, StdioTarget,

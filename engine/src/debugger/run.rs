@@ -83,7 +83,7 @@ impl Debugger {
     }
 
     /// The thread of the last stop, or one that is there.
-    pub(crate) fn current_thread(&self) -> Option<ThreadId> {
+    pub fn current_thread(&self) -> Option<ThreadId> {
         let process = self.process.as_ref()?;
         Some(process.current)
             .filter(|thread| self.is_shown(*thread))

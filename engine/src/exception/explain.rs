@@ -56,11 +56,6 @@ impl Debugger {
         Some((instruction, registers))
     }
 
-    fn mappings(&self) -> Vec<Mapping> {
-        let pid = self.process.as_ref().map(|process| process.pid);
-        pid.map_or_else(Vec::new, |pid| self.os.mappings(pid))
-    }
-
     fn explain_fault(&mut self, thread: ThreadId, code: i32, addr: LoadAddr) -> Option<String> {
         let registers = self.registers_of(thread)?;
         let instruction = self.instruction(thread).map(|(instruction, _)| instruction);

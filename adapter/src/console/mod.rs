@@ -1,0 +1,258 @@
+//! Commands on the debug console. What begins with the prefix (setting `commandPrefix`) and a
+//! letter is a command, all else an expression. A command is a line in [`COMMANDS`].
+
+mod help;
+mod modules;
+mod places;
+mod settings;
+mod signals;
+mod stacks;
+mod text;
+
+use crate::config::nearest;
+use crate::error::RequestError;
+use crate::routes::When;
+use crate::session::Session;
+use engine::{FrameKey, LoadAddr, Purpose, ThreadId};
+use std::ops::Range;
+
+/// A command.
+pub struct Command {
+    /// Its name.
+    name: &'static str,
+    /// What may follow it.
+    arguments: &'static str,
+    /// What it does, in a few words.
+    help: &'static str,
+    /// What else there is to know; may be empty.
+    more: &'static str,
+    /// When it makes sense.
+    when: When,
+    /// Does it, and gives what there is to show.
+    run: fn(&mut Call<'_>) -> Result<String, RequestError>,
+    /// What its arguments may be.
+    complete: Complete,
+}
+
+/// What may stand where an argument is typed.
+enum Complete {
+    /// An expression.
+    Expression,
+    /// One of these words, by those before it.
+    Words(fn(&Session, &[&str]) -> Vec<String>),
+}
+
+/// A command that is carried out.
+struct Call<'a> {
+    session: &'a mut Session,
+    /// The frame that the client looks at.
+    frame: Option<FrameKey>,
+    /// What follows the name.
+    arguments: &'a str,
+}
+
+/// All commands.
+static COMMANDS: &[Command] = &[
+    help::HELP,
+    stacks::THREADS,
+    stacks::BACKTRACE,
+    stacks::REGISTERS,
+    places::MAPS,
+    places::SYMBOL,
+    places::INFO,
+    modules::MODULES,
+    modules::SYMBOLS,
+    signals::SIGNALS,
+    settings::SET,
+];
+
+/// The command in a line of the console, without its prefix; `None`: it is an expression.
+pub fn command_in<'a>(session: &Session, line: &'a str) -> Option<&'a str> {
+    command_begun_in(session, line).filter(|command| !command.is_empty())
+}
+
+/// As [`command_in`], of a line that is being typed: of the command may be nothing there yet.
+pub fn command_begun_in<'a>(session: &Session, line: &'a str) -> Option<&'a str> {
+    let prefix = session.command_prefix.as_str();
+    let rest = line.trim_start().strip_prefix(prefix)?;
+    let is_name = |char: char| char.is_ascii_alphabetic() || char == '?';
+    let is_command = !prefix.is_empty() && (rest.is_empty() || rest.starts_with(is_name));
+    is_command.then_some(rest)
+}
+
+/// Carries out a command.
+///
+/// # Errors
+/// There is no such command, or its own reasons.
+pub fn run(
+    session: &mut Session,
+    frame: Option<FrameKey>,
+    line: &str,
+) -> Result<String, RequestError> {
+    let (name, arguments) = split(line);
+    let command = find(session, name)?;
+    session.check(command.when)?;
+    let mut call = Call {
+        session,
+        frame,
+        arguments,
+    };
+    (command.run)(&mut call)
+}
+
+fn split(line: &str) -> (&str, &str) {
+    let end = line.find(char::is_whitespace).unwrap_or(line.len());
+    (&line[..end], line[end..].trim())
+}
+
+/// The command of a name, or of the beginning of one.
+fn find(session: &Session, name: &str) -> Result<&'static Command, RequestError> {
+    let name = match name {
+        "?" => "help",
+        name => name,
+    };
+    if let Some(exact) = COMMANDS.iter().find(|command| command.name == name) {
+        return Ok(exact);
+    }
+    let prefix = &session.command_prefix;
+    let begun: Vec<&Command> = COMMANDS
+        .iter()
+        .filter(|command| command.name.starts_with(name))
+        .collect();
+    match begun.as_slice() {
+        [one] => Ok(one),
+        [] => {
+            let names: Vec<&str> = COMMANDS.iter().map(|command| command.name).collect();
+            let meant = nearest(name, &names).unwrap_or("help");
+            Err(RequestError::Other(format!(
+                "there is no command `{prefix}{name}`; did you mean `{prefix}{meant}`? \
+                 `{prefix}help` lists them all"
+            )))
+        }
+        several => {
+            let names = several.iter().map(|command| command.name);
+            let names: Vec<String> = names.map(|name| format!("`{prefix}{name}`")).collect();
+            Err(RequestError::Other(format!(
+                "`{prefix}{name}` may be {}",
+                names.join(" or ")
+            )))
+        }
+    }
+}
+
+/// What may stand at byte `at` of a command that is being typed: which bytes it replaces, and
+/// what there is; `None`: an expression, from that byte on.
+pub fn complete(session: &Session, line: &str, at: usize) -> Result<Completed, usize> {
+    let typed = line.get(..at).unwrap_or(line);
+    let Some(end) = typed.find(char::is_whitespace) else {
+        let names = COMMANDS.iter().map(|command| command.name.to_owned());
+        return Ok(Completed::beginning_with(typed, 0, names.collect()));
+    };
+    let Ok(command) = find(session, &typed[..end]) else {
+        return Ok(Completed::default());
+    };
+    match command.complete {
+        Complete::Expression => Err(end + 1),
+        Complete::Words(words) => {
+            let arguments = &typed[end..];
+            let start = arguments.rfind(char::is_whitespace).map_or(end, |last| {
+                let after = arguments[last..].chars().next().map_or(1, char::len_utf8);
+                end + last + after
+            });
+            let before: Vec<&str> = typed[end..start].split_whitespace().collect();
+            let words = words(session, &before);
+            Ok(Completed::beginning_with(&typed[start..], start, words))
+        }
+    }
+}
+
+/// What may stand somewhere.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Completed {
+    /// The bytes that it replaces.
+    pub range: Range<usize>,
+    /// What there is.
+    pub words: Vec<String>,
+}
+
+impl Completed {
+    fn beginning_with(typed: &str, start: usize, mut words: Vec<String>) -> Self {
+        const MOST: usize = 500;
+        let begins = |word: &String| {
+            let head = word.get(..typed.len());
+            head.is_some_and(|head| head.eq_ignore_ascii_case(typed))
+        };
+        words.retain(begins);
+        words.truncate(MOST);
+        Self {
+            range: start..start + typed.len(),
+            words,
+        }
+    }
+}
+
+impl Call<'_> {
+    /// The arguments, word by word.
+    fn words(&self) -> Vec<&str> {
+        self.arguments.split_whitespace().collect()
+    }
+
+    /// The thread that the client looks at.
+    fn thread(&self) -> Result<ThreadId, RequestError> {
+        let frame = self.frame.map(|frame| frame.thread);
+        frame
+            .or_else(|| self.session.debugger.current_thread())
+            .ok_or_else(|| engine::Error::NotStopped.into())
+    }
+
+    /// The frame that the client looks at.
+    fn frame(&self) -> Result<FrameKey, RequestError> {
+        match self.frame {
+            Some(frame) => Ok(frame),
+            None => Ok(FrameKey {
+                thread: self.thread()?,
+                level: 0,
+            }),
+        }
+    }
+
+    /// The address that an expression means.
+    fn address(&mut self, expression: &str) -> Result<LoadAddr, RequestError> {
+        let debugger = &mut self.session.debugger;
+        let evaluated = debugger.evaluate(self.frame, expression, Purpose::Look)?;
+        Ok(debugger.address_meant(&evaluated.value)?)
+    }
+
+    /// How a command is called, for messages.
+    fn usage(&self, command: &Command) -> String {
+        let (prefix, name) = (&self.session.command_prefix, command.name);
+        match command.arguments {
+            "" => format!("{prefix}{name}"),
+            arguments => format!("{prefix}{name} {arguments}"),
+        }
+    }
+
+    /// An argument that makes no sense.
+    fn wrong(&self, command: &Command, mistake: impl std::fmt::Display) -> RequestError {
+        RequestError::Other(format!(
+            "{mistake}; the command is `{}`",
+            self.usage(command)
+        ))
+    }
+
+    /// # Errors
+    /// The client has cancelled the command.
+    fn go_on(&self) -> Result<(), RequestError> {
+        match self.session.is_cancelled() {
+            true => Err(RequestError::Cancelled),
+            false => Ok(()),
+        }
+    }
+}
+
+/// A number of things that somebody wants to see.
+fn count(text: &str) -> Option<usize> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    // What is too large is more than there can be.
+    is_number.then(|| text.parse().unwrap_or(usize::MAX))
+}

@@ -1,0 +1,95 @@
+//! Images, and what is known of them.
+
+use super::text::{Lines, columns};
+use super::{Call, Command, Complete};
+use crate::error::RequestError;
+use crate::routes::When;
+use crate::session::Session;
+use engine::{ModuleInfo, NamesStatus, SymbolStatus};
+
+/// Images shown.
+const SHOWN: usize = 500;
+
+pub const MODULES: Command = Command {
+    name: "modules",
+    arguments: "[TEXT]",
+    help: "the program and its libraries: where they are, and their build-ids",
+    more: "With a text those that have it in their path.",
+    when: When::Process,
+    run: |call| list(call, "modules", module_row),
+    complete: Complete::Words(names),
+};
+
+pub const SYMBOLS: Command = Command {
+    name: "symbols",
+    arguments: "[TEXT]",
+    help: "how much is known of the program and its libraries",
+    more: "Names of functions, variables and types are read in the background when somebody \
+           needs them, and kept for the next session (setting `symbolCache`).",
+    when: When::Process,
+    run: |call| list(call, "symbols", symbols_row),
+    complete: Complete::Words(names),
+};
+
+fn names(session: &Session, before: &[&str]) -> Vec<String> {
+    match before {
+        [] => {
+            let modules = session.debugger.modules().into_iter();
+            modules.map(|module| module.name).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn list(
+    call: &mut Call<'_>,
+    name: &str,
+    row: fn(&Session, &ModuleInfo) -> Vec<String>,
+) -> Result<String, RequestError> {
+    let modules = call.session.debugger.modules();
+    let text = call.arguments;
+    let has_text = |it: &&ModuleInfo| it.path.to_string_lossy().contains(text);
+    let rows = modules.iter().filter(has_text);
+    let rows: Vec<Vec<String>> = rows.map(|module| row(call.session, module)).collect();
+    if rows.is_empty() {
+        return Err(RequestError::Other(match text {
+            "" => "nothing is loaded yet".to_owned(),
+            text => format!("none of {} images has `{text}` in its path", modules.len()),
+        }));
+    }
+    let mut lines = Lines::at_most(SHOWN);
+    columns(&rows).iter().for_each(|row| lines.push(row));
+    let how = format!("`{}{name} TEXT`", call.session.command_prefix);
+    Ok(lines.finish(&how))
+}
+
+fn module_row(_: &Session, module: &ModuleInfo) -> Vec<String> {
+    vec![
+        format!("{}-{}", module.range.start, module.range.end),
+        module.path.display().to_string(),
+        module.build_id.clone().unwrap_or_default(),
+    ]
+}
+
+fn symbols_row(session: &Session, module: &ModuleInfo) -> Vec<String> {
+    let known = match module.symbols {
+        SymbolStatus::DebugInfo => format!("debug info, {} KiB", module.debug_size.div_ceil(1024)),
+        SymbolStatus::SymbolsOnly => "symbols only".to_owned(),
+        SymbolStatus::Stripped => "no symbols".to_owned(),
+    };
+    let names = match session.debugger.names_status(module.id) {
+        _ if module.symbols != SymbolStatus::DebugInfo => String::new(),
+        NamesStatus::None => String::new(),
+        NamesStatus::Unread => "names not read yet".to_owned(),
+        NamesStatus::Reading(_, 0) => "names about to be read".to_owned(),
+        NamesStatus::Reading(read, all) => format!("names: {read} of {all} units read"),
+        NamesStatus::Ready => "names ready".to_owned(),
+    };
+    let file = module.symbol_file.as_ref();
+    vec![
+        module.name.clone(),
+        known,
+        names,
+        file.map_or_else(String::new, |file| format!("from {}", file.display())),
+    ]
+}

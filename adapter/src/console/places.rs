@@ -1,0 +1,249 @@
+//! Where things are: memory mappings, symbols, the code of lines.
+
+use super::text::{Lines, columns};
+use super::{Call, Command, Complete};
+use crate::error::RequestError;
+use crate::routes::When;
+use engine::{LineCode, LoadAddr, Mapping, SymbolInfo, SymbolKind};
+use std::path::Path;
+
+/// Lines shown of each.
+const SHOWN: usize = 200;
+
+pub const MAPS: Command = Command {
+    name: "maps",
+    arguments: "[EXPRESSION|TEXT]",
+    help: "the program's memory, or the part that holds an address or has a text in its name",
+    more: "`:maps p` shows where the memory is that `p` points to, `:maps libc` what libc takes.",
+    when: When::Process,
+    run: maps,
+    complete: Complete::Expression,
+};
+
+fn maps(call: &mut Call<'_>) -> Result<String, RequestError> {
+    let mappings = call.session.debugger.mappings();
+    let wanted = call.arguments.to_owned();
+    let named = |mapping: &&Mapping| mapping.path.to_string_lossy().contains(wanted.as_str());
+    let found: Vec<&Mapping> = mappings.iter().filter(named).collect();
+    let found = match found.is_empty() {
+        false => found,
+        true => {
+            let addr = call.address(&wanted)?;
+            let holds = |mapping: &&Mapping| (mapping.start..mapping.end).contains(&addr);
+            let found: Vec<&Mapping> = mappings.iter().filter(holds).collect();
+            if found.is_empty() {
+                return Err(RequestError::Other(format!(
+                    "no memory is mapped at {addr}"
+                )));
+            }
+            found
+        }
+    };
+    let rows: Vec<Vec<String>> = found.iter().map(|it| mapping_row(it)).collect();
+    let mut lines = Lines::at_most(SHOWN);
+    columns(&rows).iter().for_each(|row| lines.push(row));
+    let how = format!("`{}maps TEXT`", call.session.command_prefix);
+    Ok(lines.finish(&how))
+}
+
+fn mapping_row(mapping: &Mapping) -> Vec<String> {
+    let flag = |is: bool, char: char| if is { char } else { '-' };
+    let access: String = [
+        flag(mapping.readable, 'r'),
+        flag(mapping.writable, 'w'),
+        flag(mapping.executable, 'x'),
+    ]
+    .iter()
+    .collect();
+    vec![
+        format!("{}-{}", mapping.start, mapping.end),
+        access,
+        format!("{:#x}", mapping.offset),
+        mapping.path.display().to_string(),
+    ]
+}
+
+pub const SYMBOL: Command = Command {
+    name: "sym",
+    arguments: "NAME|EXPRESSION",
+    help: "the symbols of a name, or the one at an address",
+    more: "A name may be the raw one, the readable one, or its end: `:sym push_back`. Of an \
+           expression the address counts that it is, or that it points to: `:sym $rip`.",
+    when: When::Process,
+    run: symbol,
+    complete: Complete::Expression,
+};
+
+fn symbol(call: &mut Call<'_>) -> Result<String, RequestError> {
+    let wanted = call.arguments;
+    if wanted.is_empty() {
+        return Err(call.wrong(&SYMBOL, "a name or an address is missing"));
+    }
+    let is_name =
+        wanted.starts_with(|char: char| char.is_alphabetic() || matches!(char, '_' | '<'));
+    let found = match is_name {
+        true => call.session.debugger.symbols_named(wanted)?,
+        false => Vec::new(),
+    };
+    if !found.is_empty() {
+        let rows: Vec<Vec<String>> = found.iter().map(symbol_row).collect();
+        let mut lines = Lines::at_most(SHOWN);
+        columns(&rows).iter().for_each(|row| lines.push(row));
+        return Ok(lines.finish("give more of the name"));
+    }
+    let addr = call
+        .address(wanted)
+        .map_err(|error| match (is_name, error) {
+            (_, RequestError::Cancelled) => RequestError::Cancelled,
+            (true, error) => RequestError::Other(format!(
+                "no image has a symbol `{wanted}`, and as an expression: {error}"
+            )),
+            (false, error) => error,
+        })?;
+    symbol_at(call, addr)
+}
+
+fn symbol_row(symbol: &SymbolInfo) -> Vec<String> {
+    let kind = match symbol.kind {
+        SymbolKind::Function => "function",
+        SymbolKind::Object => "object",
+        SymbolKind::IndirectFunction => "indirect function",
+        SymbolKind::ThreadLocal => "thread-local at offset",
+    };
+    let size = match symbol.size {
+        0 => String::new(),
+        size => format!("{size} bytes"),
+    };
+    vec![
+        symbol.address.to_string(),
+        kind.to_owned(),
+        size,
+        format!("{} in {}", symbol.name, symbol.module),
+    ]
+}
+
+fn symbol_at(call: &mut Call<'_>, addr: LoadAddr) -> Result<String, RequestError> {
+    let debugger = &call.session.debugger;
+    if let Some(symbol) = debugger.symbol_at(addr) {
+        let offset = match addr.0.wrapping_sub(symbol.address.0) {
+            0 => String::new(),
+            offset => format!("+{offset:#x}"),
+        };
+        let text = format!("{addr} is {}{offset} in {}", symbol.name, symbol.module);
+        let line = debugger.line_at(addr);
+        return Ok(match line {
+            Some(line) => {
+                let path = call.session.sources.local(&line.location.file.path);
+                format!("{text}, {}:{}", path.display(), line.location.line)
+            }
+            None => text,
+        });
+    }
+    let mappings = debugger.mappings();
+    let holds = |mapping: &&Mapping| (mapping.start..mapping.end).contains(&addr);
+    match mappings.iter().find(holds) {
+        Some(mapping) => Ok(format!(
+            "{addr} is in no symbol; it is at {:#x} of {}",
+            addr.0.wrapping_sub(mapping.start.0),
+            match mapping.path.as_os_str().is_empty() {
+                true => "memory without a file".into(),
+                false => mapping.path.display().to_string(),
+            }
+        )),
+        None => Err(RequestError::Other(format!(
+            "no memory is mapped at {addr}"
+        ))),
+    }
+}
+
+pub const INFO: Command = Command {
+    name: "info",
+    arguments: "line FILE:LINE|EXPRESSION",
+    help: "the code of a source line, or the line of an address",
+    more: "`:info line main.c:12` shows where the code of that line begins, `:info line $rip` \
+           which line the instruction is of.",
+    when: When::Process,
+    run: info,
+    complete: Complete::Words(|_, before| match before {
+        [] => vec!["line".to_owned()],
+        _ => Vec::new(),
+    }),
+};
+
+fn info(call: &mut Call<'_>) -> Result<String, RequestError> {
+    let (what, wanted) = super::split(call.arguments);
+    if what != "line" || wanted.is_empty() {
+        return Err(call.wrong(&INFO, "it has to be said what of"));
+    }
+    if let Some((file, line)) = file_and_line(wanted) {
+        return code_of(call, file, line);
+    }
+    let addr = call.address(wanted)?;
+    match call.session.debugger.line_at(addr) {
+        Some(code) => Ok(code_row(call, &code).join(" ")),
+        None => match call.session.debugger.module_at(addr) {
+            Some(_) => Err(RequestError::Other(format!(
+                "{addr} is in code or data without line information; compile it with -g"
+            ))),
+            None => Err(RequestError::Other(format!("no image is at {addr}"))),
+        },
+    }
+}
+
+/// `FILE:LINE`; `a::b` is none.
+fn file_and_line(text: &str) -> Option<(&str, u32)> {
+    let (file, line) = text.rsplit_once(':')?;
+    let is_file = !file.is_empty() && !file.ends_with(':');
+    Some((file, line.trim().parse().ok()?)).filter(|_| is_file)
+}
+
+fn code_of(call: &mut Call<'_>, file: &str, line: u32) -> Result<String, RequestError> {
+    let path = call.session.sources.to_debug_info(Path::new(file));
+    let found = call.session.debugger.code_of_line(&path, line);
+    if found.is_empty() {
+        let near = call
+            .session
+            .debugger
+            .breakpoint_locations(&path, 1, u32::MAX);
+        let after = near.iter().find(|place| place.0 > line);
+        return Err(RequestError::Other(match (near.is_empty(), after) {
+            (true, _) => format!("no debug info tells of a source file `{file}`"),
+            (false, Some((next, _))) => {
+                format!("line {line} of {file} has no code; the next one that has is {next}")
+            }
+            (false, None) => format!("line {line} of {file} has no code, nor has any behind it"),
+        }));
+    }
+    let rows: Vec<Vec<String>> = found.iter().map(|code| code_row(call, code)).collect();
+    let mut lines = Lines::at_most(SHOWN);
+    columns(&rows).iter().for_each(|row| lines.push(row));
+    Ok(lines.finish("there is no way to see them here"))
+}
+
+fn code_row(call: &mut Call<'_>, code: &LineCode) -> Vec<String> {
+    let path = call.session.sources.local(&code.location.file.path);
+    let column = match code.location.column {
+        0 => String::new(),
+        column => format!(":{column}"),
+    };
+    let function = code.function.as_ref();
+    vec![
+        format!("{}-{}", code.range.start, code.range.end),
+        format!("{}:{}{column}", path.display(), code.location.line),
+        function.map_or_else(String::new, |name| format!("in {name}")),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::file_and_line;
+
+    #[test]
+    fn files_and_expressions() {
+        assert_eq!(file_and_line("a.c:12"), Some(("a.c", 12)));
+        assert_eq!(file_and_line("/x y/a.c: 3"), Some(("/x y/a.c", 3)));
+        for expression in ["a::b", "main", "a::7", ":3", "$rip"] {
+            assert_eq!(file_and_line(expression), None, "{expression}");
+        }
+    }
+}

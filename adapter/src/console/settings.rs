@@ -1,0 +1,53 @@
+//! Settings that can be changed while the session runs.
+
+use super::text::columns;
+use super::{Call, Command, Complete};
+use crate::config::{Live, not_live};
+use crate::error::RequestError;
+use crate::requests::settings::{change, value_of};
+use crate::routes::When;
+use serde_json::{Map, Value};
+
+pub const SET: Command = Command {
+    name: "set",
+    arguments: "[NAME [VALUE|default]]",
+    help: "shows and changes settings",
+    more: "A value is written as in a launch configuration; around a mere text the quotes may \
+           be left out: `:set maxDepth 5`, `:set stepFilters [\"*/third_party/*\"]`, \
+           `:set sourceMap {\"/build\": \"/home/me/src\"}`. It holds until the session ends, \
+           also over a restart.",
+    when: When::Always,
+    run: set,
+    complete: Complete::Words(|_, before| match before {
+        [] => Live::keys().map(str::to_owned).collect(),
+        ["stepFilters"] => ["true", "false", "default"].map(str::to_owned).to_vec(),
+        [_] => vec!["default".to_owned()],
+        _ => Vec::new(),
+    }),
+};
+
+fn set(call: &mut Call<'_>) -> Result<String, RequestError> {
+    let (name, value) = super::split(call.arguments);
+    if name.is_empty() {
+        let rows: Vec<Vec<String>> = Live::ALL
+            .iter()
+            .map(|key| {
+                let value = value_of(call.session, key.name);
+                vec![key.name.to_owned(), value.to_string(), key.help.to_owned()]
+            })
+            .collect();
+        return Ok(columns(&rows).join("\n"));
+    }
+    if Live::named(name).is_none() {
+        return Err(RequestError::Other(not_live(name)));
+    }
+    if !value.is_empty() {
+        let value = match value {
+            "default" => Value::Null,
+            text => serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())),
+        };
+        let changes = Map::from_iter([(name.to_owned(), value)]);
+        change(call.session, changes).map_err(RequestError::Other)?;
+    }
+    Ok(format!("{name} {}", value_of(call.session, name)))
+}

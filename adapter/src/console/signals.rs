@@ -1,0 +1,105 @@
+//! What is done with signals.
+
+use super::text::columns;
+use super::{Call, Command, Complete};
+use crate::error::RequestError;
+use crate::requests::settings;
+use crate::routes::When;
+use engine::{Signal, SignalRule};
+use serde_json::{Map, Value};
+
+/// Signals that have names of their own; what follows are real-time ones.
+const NAMED: i32 = 31;
+
+pub const SIGNALS: Command = Command {
+    name: "signals",
+    arguments: "[SIGNAL [stop|nostop] [pass|nopass] [print|noprint] [usual]]",
+    help: "what is done when the program gets a signal",
+    more: "`:signals SIGUSR1 nostop nopass print` tells of each SIGUSR1 and keeps it from the \
+           program; `:signals SIGUSR1 usual` goes back to what is done where nobody says \
+           anything. It is the setting `signals`.",
+    when: When::Always,
+    run: signals,
+    complete: Complete::Words(|_, before| match before {
+        [] => (1..=NAMED).map(|number| Signal(number).name()).collect(),
+        _ => WORDS.iter().map(|word| (*word).to_owned()).collect(),
+    }),
+};
+
+const WORDS: [&str; 7] = [
+    "stop", "nostop", "pass", "nopass", "print", "noprint", "usual",
+];
+
+fn signals(call: &mut Call<'_>) -> Result<String, RequestError> {
+    let words = call.words();
+    let Some((name, rule)) = words.split_first() else {
+        let all = (1..=64).map(Signal);
+        let shown = all.filter(|signal| {
+            let rule = call.session.debugger.signal_rule(*signal);
+            signal.0 <= NAMED || rule != SignalRule::usual(*signal)
+        });
+        return Ok(table(call, shown));
+    };
+    let Some(signal) = Signal::named(name) else {
+        let mistake = format!("`{name}` is no signal; they are called SIGUSR1, SIGRTMIN+3, …");
+        return Err(call.wrong(&SIGNALS, mistake));
+    };
+    if !rule.is_empty() {
+        let changed = rule_of(call, signal, rule)?;
+        let change = Map::from_iter([("signals".to_owned(), Value::Object(changed))]);
+        settings::change(call.session, change).map_err(RequestError::Other)?;
+    }
+    Ok(table(call, [signal]))
+}
+
+/// The whole setting with one rule changed.
+fn rule_of(
+    call: &Call<'_>,
+    signal: Signal,
+    words: &[&str],
+) -> Result<Map<String, Value>, RequestError> {
+    let known = settings::value_of(call.session, "signals");
+    let mut known = known.as_object().cloned().unwrap_or_default();
+    // It may have been spelled in another way.
+    known.retain(|name, _| Signal::named(name) != Some(signal));
+    let mut rule = call.session.debugger.signal_rule(signal);
+    for word in words {
+        match *word {
+            "stop" => rule.stop = true,
+            "nostop" => rule.stop = false,
+            "pass" => rule.pass = true,
+            "nopass" => rule.pass = false,
+            "print" => rule.print = true,
+            "noprint" => rule.print = false,
+            "usual" => rule = SignalRule::usual(signal),
+            other => {
+                let mistake = format!("there is no `{other}` to be done with a signal");
+                return Err(call.wrong(&SIGNALS, mistake));
+            }
+        }
+    }
+    if rule != SignalRule::usual(signal) {
+        let SignalRule { stop, pass, print } = rule;
+        let rule = serde_json::json!({"stop": stop, "pass": pass, "print": print});
+        known.insert(signal.name(), rule);
+    }
+    Ok(known)
+}
+
+fn table(call: &Call<'_>, signals: impl IntoIterator<Item = Signal>) -> String {
+    let mut rows = Vec::new();
+    for signal in signals {
+        let rule = call.session.debugger.signal_rule(signal);
+        let word = |is: bool, word: &str| match is {
+            true => word.to_owned(),
+            false => format!("no{word}"),
+        };
+        rows.push(vec![
+            signal.name(),
+            word(rule.stop, "stop"),
+            word(rule.pass, "pass"),
+            word(rule.print, "print"),
+        ]);
+    }
+    columns(&rows).join("\n")
+}

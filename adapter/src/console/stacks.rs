@@ -1,0 +1,239 @@
+//! Threads, stacks and registers.
+
+use super::text::{Lines, columns};
+use super::{Call, Command, Complete, count};
+use crate::error::RequestError;
+use crate::routes::When;
+use crate::session::Session;
+use engine::value::scalar::NumberFormat;
+use engine::{Frame, Named, RegisterGroup, ThreadId};
+
+/// Threads shown at first.
+const THREADS_SHOWN: usize = 100;
+/// Frames shown at first: of one thread, and of each of all.
+const FRAMES_SHOWN: usize = 50;
+const FRAMES_OF_EACH: usize = 10;
+/// Lines of all stacks together.
+const MOST_LINES: usize = 5000;
+
+pub const THREADS: Command = Command {
+    name: "threads",
+    arguments: "[all]",
+    help: "threads, and where each of them is",
+    more: "`*` marks the thread that is looked at. `all` leaves none out.",
+    when: When::Process,
+    run: threads,
+    complete: Complete::Words(all),
+};
+
+fn all(_: &Session, before: &[&str]) -> Vec<String> {
+    match before {
+        [] => vec!["all".to_owned()],
+        _ => Vec::new(),
+    }
+}
+
+fn threads(call: &mut Call<'_>) -> Result<String, RequestError> {
+    let most = match call.arguments {
+        "" => THREADS_SHOWN,
+        "all" => MOST_LINES,
+        other => return Err(call.wrong(&THREADS, format!("there is no `{other}`"))),
+    };
+    let looked_at = call.thread().ok();
+    let threads = call.session.debugger.threads();
+    let mut rows = Vec::new();
+    for thread in threads.iter().take(most) {
+        call.go_on()?;
+        let place = match call.session.debugger.is_stopped(thread.id) {
+            false => "running".to_owned(),
+            true => innermost(call.session, thread.id)?,
+        };
+        let mark = match looked_at == Some(thread.id) {
+            true => "*",
+            false => " ",
+        };
+        rows.push(vec![
+            format!("{mark} {}", thread.id),
+            thread.name.clone(),
+            place,
+        ]);
+    }
+    let mut lines = Lines::at_most(most);
+    columns(&rows).iter().for_each(|row| lines.push(row));
+    lines.leave_out(threads.len() - rows.len());
+    let how = format!("`{}threads all`", call.session.command_prefix);
+    Ok(lines.finish(&how))
+}
+
+fn innermost(session: &mut Session, thread: ThreadId) -> Result<String, RequestError> {
+    let stack = session.debugger.stack(thread, 0, Some(1))?;
+    Ok(match stack.frames.first() {
+        Some(frame) => place_of(session, frame),
+        None => String::new(),
+    })
+}
+
+/// A frame's function, and where it is.
+fn place_of(session: &mut Session, frame: &Frame) -> String {
+    let name = &frame.name;
+    match &frame.location {
+        Some(place) => {
+            let path = session.sources.local(&place.file.path);
+            format!("{name} at {}:{}", path.display(), place.line)
+        }
+        None => match frame.module.and_then(|id| module_name(session, id)) {
+            Some(module) => format!("{name} in {module}"),
+            None => name.clone(),
+        },
+    }
+}
+
+fn module_name(session: &Session, id: engine::ModuleId) -> Option<String> {
+    let modules = session.debugger.modules();
+    let module = modules.into_iter().find(|module| module.id == id)?;
+    Some(module.name)
+}
+
+pub const BACKTRACE: Command = Command {
+    name: "bt",
+    arguments: "[all] [N]",
+    help: "the stack of the thread that is looked at, or of all",
+    more: "N is how many frames to show at most: 50, or 10 of each thread with `all`. `*` marks \
+           the frame that is looked at.",
+    when: When::Stopped,
+    run: backtrace,
+    complete: Complete::Words(all),
+};
+
+fn backtrace(call: &mut Call<'_>) -> Result<String, RequestError> {
+    let words = call.words();
+    let (of_all, levels) = match words.as_slice() {
+        [] => (false, None),
+        ["all"] => (true, None),
+        ["all", number] | [number, "all"] => (true, Some(*number)),
+        [number] => (false, Some(*number)),
+        _ => return Err(call.wrong(&BACKTRACE, "there are too many words")),
+    };
+    let levels = match levels.map(|text| (text, count(text))) {
+        None if of_all => FRAMES_OF_EACH,
+        None => FRAMES_SHOWN,
+        Some((_, Some(levels @ 1..))) => levels,
+        Some((text, _)) => {
+            let mistake = format!("`{text}` is no number of frames");
+            return Err(call.wrong(&BACKTRACE, mistake));
+        }
+    };
+    let prefix = call.session.command_prefix.clone();
+    let mut lines = Lines::at_most(MOST_LINES);
+    if !of_all {
+        let thread = call.thread()?;
+        if let Some(more) = stack_of(call, thread, levels, &mut lines)? {
+            lines.push(format!(
+                "… {more}: `{prefix}bt {}`",
+                levels.saturating_mul(4)
+            ));
+        }
+        return Ok(lines.finish("they are too many to be shown"));
+    }
+    for thread in call.session.debugger.threads() {
+        call.go_on()?;
+        if lines.is_full() {
+            lines.leave_out(1);
+            continue;
+        }
+        lines.push(format!("{} {}:", thread.id, thread.name));
+        if !call.session.debugger.is_stopped(thread.id) {
+            lines.push("  running");
+            continue;
+        }
+        if let Some(more) = stack_of(call, thread.id, levels, &mut lines)? {
+            let levels = levels.saturating_mul(4);
+            lines.push(format!("  … {more}: `{prefix}bt all {levels}`"));
+        }
+    }
+    Ok(lines.finish(&format!("look at the thread, and `{prefix}bt`")))
+}
+
+/// Tells of a thread's innermost frames; gives how many more there are, where there are.
+fn stack_of(
+    call: &mut Call<'_>,
+    thread: ThreadId,
+    levels: usize,
+    lines: &mut Lines,
+) -> Result<Option<String>, RequestError> {
+    let asked = levels.min(MOST_LINES);
+    let stack = call.session.debugger.stack(thread, 0, Some(asked))?;
+    let looked_at = call.frame;
+    for frame in &stack.frames {
+        call.go_on()?;
+        let mark = match looked_at == Some(frame.key) {
+            true => "*",
+            false => " ",
+        };
+        let place = place_of(call.session, frame);
+        lines.push(format!("{mark} #{} {} {place}", frame.key.level, frame.pc));
+    }
+    let shown = stack.frames.len();
+    Ok(match stack.total {
+        Some(total) if total > shown => Some(format!("{} more", total - shown)),
+        None if shown == asked => Some("more".to_owned()),
+        _ => None,
+    })
+}
+
+pub const REGISTERS: Command = Command {
+    name: "regs",
+    arguments: "[general|flags|segments|vectors|all]",
+    help: "the registers of the frame that is looked at",
+    more: "Callers have only those registers that are known to be kept for them; vector \
+           registers are the innermost frame's.",
+    when: When::Stopped,
+    run: registers,
+    complete: Complete::Words(|_, before| match before {
+        [] => GROUPS
+            .iter()
+            .map(|it| it.0.to_owned())
+            .chain(["all".to_owned()])
+            .collect(),
+        _ => Vec::new(),
+    }),
+};
+
+const GROUPS: [(&str, RegisterGroup); 4] = [
+    ("general", RegisterGroup::General),
+    ("flags", RegisterGroup::Flags),
+    ("segments", RegisterGroup::Segment),
+    ("vectors", RegisterGroup::Vector),
+];
+
+fn registers(call: &mut Call<'_>) -> Result<String, RequestError> {
+    let wanted: Vec<RegisterGroup> = match call.arguments {
+        "" => vec![RegisterGroup::General],
+        "all" => GROUPS.iter().map(|(_, group)| *group).collect(),
+        name => {
+            let Some((_, group)) = GROUPS.iter().find(|(known, _)| *known == name) else {
+                let mistake = format!("there is no group of registers `{name}`");
+                return Err(call.wrong(&REGISTERS, mistake));
+            };
+            vec![*group]
+        }
+    };
+    let frame = call.frame()?;
+    let mut limits = call.session.limits.clone();
+    limits.numbers = NumberFormat::Hex;
+    let mut rows = Vec::new();
+    for group in wanted {
+        for Named { name, value, .. } in call.session.debugger.registers(frame, group)? {
+            call.go_on()?;
+            let text = match value {
+                Ok(value) => call.session.debugger.present(&value, &limits).text,
+                Err(error) => error.to_string(),
+            };
+            rows.push(vec![name, text]);
+        }
+    }
+    if rows.is_empty() {
+        return Ok("none of them is known in this frame".to_owned());
+    }
+    Ok(columns(&rows).join("\n"))
+}

@@ -1,0 +1,208 @@
+//! Looking things up for people: mappings, symbols, the code of lines, what addresses mean.
+
+use super::{Debugger, ModuleId};
+use crate::breakpoint::sources::files_of;
+use crate::error::Error;
+use crate::event::ThreadId;
+use crate::modules::Loaded;
+use crate::os::Mapping;
+use crate::value::{PointerKind, Shape, Value};
+use dwarf::{AddrRange, LoadAddr, SourceLocation, Symbol, SymbolKind};
+use std::path::Path;
+
+/// A symbol of an image of the process.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SymbolInfo {
+    /// Its name, readable.
+    pub name: String,
+    /// Where it is; of a thread-local variable the offset in its image's block.
+    pub address: LoadAddr,
+    /// Its size in bytes; 0 where nobody says.
+    pub size: u64,
+    /// What it stands for.
+    pub kind: SymbolKind,
+    /// The image's base name.
+    pub module: String,
+}
+
+/// Code of a source line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LineCode {
+    /// Its addresses.
+    pub range: AddrRange<LoadAddr>,
+    /// The line.
+    pub location: SourceLocation,
+    /// The function that it is in.
+    pub function: Option<String>,
+}
+
+/// How much is known of an image's names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NamesStatus {
+    /// It has no debug info.
+    None,
+    /// Nobody needed them yet.
+    Unread,
+    /// They are being read: so many units, of how many.
+    Reading(u32, u32),
+    /// They can be looked up.
+    Ready,
+}
+
+impl Debugger {
+    /// The segments of the process's memory, in order of address; also while it runs.
+    pub fn mappings(&self) -> Vec<Mapping> {
+        let pid = self.process.as_ref().map(|process| process.pid);
+        pid.map_or_else(Vec::new, |pid| self.os.mappings(pid))
+    }
+
+    /// Whether a thread is stopped for the client.
+    pub fn is_stopped(&self, thread: ThreadId) -> bool {
+        self.is_shown(thread)
+    }
+
+    /// The symbols of a name: the raw one, the readable one, or its end behind `::`. This reads
+    /// every symbol table there is.
+    ///
+    /// # Errors
+    /// It was cancelled.
+    pub fn symbols_named(&self, name: &str) -> Result<Vec<SymbolInfo>, Error> {
+        let mut found: Vec<SymbolInfo> = Vec::new();
+        for loaded in &self.modules.loaded {
+            if self.cancelled() {
+                return Err(Error::Cancelled);
+            }
+            let functions = loaded.module.function_symbols(name);
+            for symbol in functions
+                .into_iter()
+                .chain(loaded.module.symbols_named(name))
+            {
+                let info = info_of(loaded, symbol);
+                if !found.contains(&info) {
+                    found.push(info);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The symbol that covers an address.
+    pub fn symbol_at(&self, addr: LoadAddr) -> Option<SymbolInfo> {
+        let loaded = self.modules.at(addr)?;
+        let symbol = loaded.module.symbol_at(loaded.bias.file(addr))?;
+        Some(info_of(loaded, symbol))
+    }
+
+    /// The image that holds an address.
+    pub fn module_at(&self, addr: LoadAddr) -> Option<ModuleId> {
+        Some(self.modules.at(addr)?.id)
+    }
+
+    /// The line whose code holds an address.
+    pub fn line_at(&self, addr: LoadAddr) -> Option<LineCode> {
+        let loaded = self.modules.at(addr)?;
+        let file_addr = loaded.bias.file(addr);
+        let row = loaded.module.row_at(file_addr)?;
+        Some(LineCode {
+            range: AddrRange::new(
+                loaded.bias.load(row.range.start),
+                loaded.bias.load(row.range.end),
+            ),
+            location: row.location?,
+            function: function_at(loaded, addr),
+        })
+    }
+
+    /// Where the code of a source line begins, in each function and each inlined copy.
+    pub fn code_of_line(&self, source: &Path, line: u32) -> Vec<LineCode> {
+        let mut found = Vec::new();
+        for (loaded, file) in files_of(source, &self.modules).files {
+            for place in loaded.module.line_locations(&file, line) {
+                let start = loaded.bias.load(place.addr);
+                let row = loaded.module.row_at(place.addr);
+                let end = row.map_or(start, |row| loaded.bias.load(row.range.end));
+                found.push(LineCode {
+                    range: AddrRange::new(start, end),
+                    location: place.location,
+                    function: function_at(loaded, start),
+                });
+            }
+        }
+        found.sort_by_key(|code| code.range.start);
+        found
+    }
+
+    /// How much is known of an image's names.
+    pub fn names_status(&self, id: ModuleId) -> NamesStatus {
+        let Some(loaded) = self.modules.get(id) else {
+            return NamesStatus::None;
+        };
+        let module = &loaded.module;
+        if module.debug_size() == 0 {
+            return NamesStatus::None;
+        }
+        match (module.has_names(), self.indexer.is_waiting_for(module)) {
+            (true, _) => NamesStatus::Ready,
+            (false, true) => {
+                let (read, units) = module.names_read();
+                NamesStatus::Reading(read, units)
+            }
+            (false, false) => NamesStatus::Unread,
+        }
+    }
+
+    /// The address that a value means where one is wanted: numbers and pointers are taken as
+    /// they are, of all else the place counts.
+    ///
+    /// # Errors
+    /// It cannot be read, or is nowhere in memory.
+    pub fn address_meant(&mut self, value: &Value) -> Result<LoadAddr, Error> {
+        self.in_process(|scope| {
+            let value = value.referent(scope)?;
+            let is_number = match value.ty.shape() {
+                Shape::Scalar(_) | Shape::Enumeration(_) => true,
+                Shape::Pointer(_, kind) => kind != PointerKind::Reference,
+                _ => false,
+            };
+            if is_number {
+                return Ok(LoadAddr(value.raw(scope)? as u64));
+            }
+            value.address().ok_or_else(|| {
+                Error::Unsupported(format!(
+                    "a value of type `{}` that is not in memory has no address",
+                    value.ty.name()
+                ))
+            })
+        })
+    }
+}
+
+fn info_of(loaded: &Loaded, symbol: Symbol) -> SymbolInfo {
+    let address = match symbol.kind {
+        SymbolKind::ThreadLocal => LoadAddr(symbol.addr.0),
+        _ => loaded.bias.load(symbol.addr),
+    };
+    let path = loaded.module.path();
+    SymbolInfo {
+        name: dwarf::demangle(symbol.name).into_owned(),
+        address,
+        size: symbol.size,
+        kind: symbol.kind,
+        module: path
+            .file_name()
+            .unwrap_or(path.as_os_str())
+            .to_string_lossy()
+            .into_owned(),
+    }
+}
+
+fn function_at(loaded: &Loaded, addr: LoadAddr) -> Option<String> {
+    let addr = loaded.bias.file(addr);
+    match loaded.module.function_at(addr) {
+        Some(function) => Some(function.name.to_string()),
+        None => {
+            let symbol = loaded.module.symbol_at(addr)?;
+            Some(dwarf::demangle(symbol.name).into_owned())
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Settings that change while the session runs.
+
+use serde_json::{Value, json};
+use std::fs;
+use stillpoint_tests::{DapClient, Fixture};
+
+const SET: &str = "stillpoint/setSettings";
+
+fn say(client: &mut DapClient, text: &str) -> String {
+    let arguments = json!({"expression": text, "context": "repl"});
+    let body = client.ask("evaluate", arguments);
+    body["result"].as_str().expect("a text").to_owned()
+}
+
+#[test]
+fn print_limits() {
+    let fixture = Fixture::of("c/structs.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"maxElements": 2}));
+    client.set_function_breakpoints(&["main"]);
+    client.configure();
+    client.expect_stopped("function breakpoint");
+    let whole = client.evaluate("global_text");
+    assert!(whole.ends_with("\"global\""), "{whole}");
+    let set = client.ask(SET, json!({"settings": {"maxStringLength": 2}}));
+    assert_eq!(set["settings"]["maxStringLength"], 2);
+    assert_eq!(set["settings"]["maxElements"], 2);
+    assert_eq!(set["settings"]["maxDepth"], 3, "what nobody has set");
+    let invalidated = client.wait_event("invalidated");
+    assert_eq!(invalidated["areas"], json!(["all"]));
+    let cut = client.evaluate("global_text");
+    assert!(cut.contains("\"gl") && !cut.contains("glo"), "{cut}");
+    client.ask(SET, json!({"settings": {"maxStringLength": null}}));
+    assert_eq!(client.evaluate("global_text"), whole);
+    client.disconnect();
+}
+
+#[test]
+fn mistakes_change_nothing() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::stopped_at(&fixture, "body");
+    let before = client.ask(SET, json!({}));
+    for (settings, part) in [
+        (
+            json!({"maxDepth": 18_446_744_073_709_551_615_u64}),
+            "`maxDepth`: 18446744073709551615",
+        ),
+        (json!({"maxDepth": -1}), "maxDepth"),
+        (json!({"maxDepth": [3]}), "maxDepth"),
+        (json!({"maxElements": 10_001}), "at most 10000"),
+        (json!({"signals": {"SIGFOO": {}}}), "SIGFOO"),
+        (json!({"stepFilters": 3}), "stepFilters"),
+        (json!({"sourceMap": "x"}), "sourceMap"),
+        (json!({"callTimeout": "soon"}), "callTimeout"),
+        (json!({"commandPrefix": "a"}), "commandPrefix"),
+        (json!({"maxDepht": 3}), "did you mean `maxDepth`?"),
+        (json!({"program": "/bin/true"}), "restart"),
+    ] {
+        let mut with_a_right_one = settings.clone();
+        with_a_right_one["maxTextLength"] = json!(100);
+        let error = client.ask_wrongly(SET, json!({"settings": with_a_right_one}));
+        assert!(error.contains(part), "{settings}: {error}");
+    }
+    client.ask_wrongly(SET, json!({"settings": 5}));
+    assert_eq!(client.ask(SET, json!({"settings": {}})), before);
+    assert_eq!(client.count_events("invalidated"), 0);
+    client.disconnect();
+    let mut client = DapClient::spawn();
+    client.initialize();
+    let early = client.ask_wrongly(SET, json!({"settings": {"maxDepth": 1}}));
+    assert!(early.contains("launch"), "{early}");
+    client.disconnect();
+}
+
+#[test]
+fn a_source_map_moves_sources_and_breakpoints() {
+    let fixture = Fixture::of("c/loop.c");
+    let folder = tempfile::tempdir().expect("a folder");
+    let elsewhere = folder.path().join("loop.c");
+    fs::copy(&fixture.source, &elsewhere).expect("the source is copied");
+    let mut client = DapClient::stopped_at(&fixture, "body");
+    let here = client.top_frame()["source"]["path"].clone();
+    assert_eq!(here, fixture.source.to_str().expect("UTF-8"));
+    let from = fixture.source.parent().expect("a folder");
+    let mut map = json!({});
+    map[from.to_str().expect("UTF-8")] = json!(folder.path());
+    client.ask(SET, json!({"settings": {"sourceMap": map}}));
+    let moved = elsewhere.to_str().expect("UTF-8");
+    assert_eq!(client.top_frame()["source"]["path"], moved);
+    let set = client.set_source_breakpoints(moved, vec![json!({"line": fixture.line("call")})]);
+    assert_eq!(set[0]["verified"], true, "{}", set[0]);
+    client.continue_to(&fixture, "call");
+    client.ask(SET, json!({"settings": {"sourceMap": null}}));
+    assert_eq!(client.top_frame()["source"]["path"], here);
+    client.disconnect();
+}
+
+#[test]
+fn settings_on_the_console_hold_over_a_restart() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::stopped_at(&fixture, "body");
+    let all = say(&mut client, ":set");
+    assert!(
+        all.contains("maxDepth") && all.contains("stepFilters"),
+        "{all}"
+    );
+    assert_eq!(say(&mut client, ":set maxDepth"), "maxDepth 3");
+    assert_eq!(say(&mut client, ":set maxDepth 5"), "maxDepth 5");
+    assert_eq!(
+        say(&mut client, ":set stepFilters [\"*/x/*\"]"),
+        "stepFilters [\"*/x/*\"]"
+    );
+    client.ask("restart", Value::Null);
+    client.expect_stopped("breakpoint");
+    assert_eq!(say(&mut client, ":set maxDepth"), "maxDepth 5");
+    assert_eq!(say(&mut client, ":set maxDepth default"), "maxDepth 3");
+    for (wrong, part) in [
+        (":set maxDepth x", "maxDepth"),
+        (":set depth", "did you mean `maxDepth`?"),
+        (":set cwd /tmp", "restart"),
+    ] {
+        let arguments = json!({"expression": wrong, "context": "repl"});
+        let error = client.ask_wrongly("evaluate", arguments);
+        assert!(error.contains(part), "{error}");
+    }
+    client.disconnect();
+}
