@@ -368,3 +368,16 @@ fn commands_are_completed_with_their_arguments() {
     completed(&mut client, "::ma");
     client.disconnect();
 }
+
+#[test]
+fn commands_before_there_is_a_program() {
+    let mut client = DapClient::spawn();
+    client.initialize();
+    shown(&mut client, ":help");
+    shown(&mut client, ":signals");
+    let early = refused(&mut client, ":threads");
+    assert!(early.contains("send launch or attach first"), "{early}");
+    let early = refused(&mut client, ":signals SIGINT stop");
+    assert!(early.contains("launch or attach"), "{early}");
+    client.disconnect();
+}
