@@ -247,7 +247,7 @@ pub fn on_report(session: &mut Session, report: Report) {
     }
 }
 
-fn failed(session: &Session, wanted: &Wanted, why: &str) {
+fn failed(session: &mut Session, wanted: &Wanted, why: &str) {
     session.console(&format!("No debug info of {}: {why}\n", wanted.name));
 }
 

@@ -68,16 +68,17 @@ pub fn on_event(session: &mut Session, event: Event) {
 
 impl Session {
     /// Says something on the client's console.
-    pub fn console(&self, text: &str) {
+    pub fn console(&mut self, text: &str) {
         self.output(OutputCategory::Console, text.to_owned());
     }
 
     /// Says something that the user should see.
-    pub fn important(&self, text: &str) {
+    pub fn important(&mut self, text: &str) {
         self.output(OutputCategory::Important, text.to_owned());
     }
 
-    fn output(&self, category: OutputCategory, output: String) {
+    fn output(&mut self, category: OutputCategory, output: String) {
+        self.history.wrote(&output);
         self.event("output", &OutputEventBody { category, output });
     }
 }
@@ -255,18 +256,17 @@ fn stopped(session: &mut Session, stop: Stop) {
             ("exception", ids, Some(info.reason), Some(text))
         }
     };
-    session.event(
-        "stopped",
-        &StoppedEventBody {
-            reason,
-            description,
-            thread_id: stop.thread.0.into(),
-            preserve_focus_hint: false,
-            text,
-            all_threads_stopped: stop.all,
-            hit_breakpoint_ids: ids.into_iter().map(|id| id.0).collect(),
-        },
-    );
+    let body = StoppedEventBody {
+        reason,
+        description,
+        thread_id: stop.thread.0.into(),
+        preserve_focus_hint: false,
+        text,
+        all_threads_stopped: stop.all,
+        hit_breakpoint_ids: ids.into_iter().map(|id| id.0).collect(),
+    };
+    session.history.stopped(stop.thread, &body);
+    session.event("stopped", &body);
 }
 
 /// Tells of the end, once, after all the program has said.

@@ -7,6 +7,7 @@ mod client;
 mod codec;
 mod config;
 mod console;
+mod context;
 mod core_file;
 mod debuginfod;
 mod demo;

@@ -121,6 +121,7 @@ pub static ROUTES: &[Route] = &[
     route::<GotoTargets>(),
     route::<Goto>(),
     route::<StackTrace>(),
+    route::<Context>(),
     route::<Scopes>(),
     route::<Variables>(),
     route::<SetVariable>(),

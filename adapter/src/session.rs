@@ -5,6 +5,7 @@ use crate::children::{self, Children};
 use crate::client::Client;
 use crate::codec::FrameError;
 use crate::config::USUAL_PREFIX;
+use crate::context::History;
 use crate::core_file;
 use crate::debuginfod::{self, Debuginfod};
 use crate::error::{RUNNING, RequestError};
@@ -71,6 +72,8 @@ pub struct Session {
     pub command_prefix: String,
     /// What the client was told of the debuggee.
     pub told: Told,
+    /// What happened before the stop.
+    pub history: History,
     /// Long work that the client was told of.
     pub progress: Progress,
     /// Processes that are to have sessions of their own.
@@ -105,6 +108,7 @@ impl Session {
             limits: Limits::default(),
             command_prefix: USUAL_PREFIX.to_owned(),
             told: Told::default(),
+            history: History::default(),
             progress: Progress::default(),
             children: Children::default(),
             debuginfod: Debuginfod::default(),

@@ -142,7 +142,7 @@ impl Live {
                 )?,
                 elements: limit("maxElements", self.max_elements, usual.elements, 10_000)?,
                 depth: limit("maxDepth", self.max_depth, usual.depth, 16)?,
-                numbers: usual.numbers,
+                ..usual
             },
             command_prefix: command_prefix(self.command_prefix.as_deref())?,
         })

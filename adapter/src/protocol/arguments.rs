@@ -1,6 +1,6 @@
 //! Arguments of requests: those the `dap` crate has wrong, and how arguments are read.
 
-use super::{DataAccessType, Source, ValueFormat};
+use super::{DataAccessType, Source, VariablesArgumentsFilter};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -343,6 +343,49 @@ pub struct EvaluateArguments {
     pub frame_id: Option<i64>,
     /// What for.
     pub context: Option<String>,
+    /// How to show the value.
+    pub format: Option<ValueFormat>,
+}
+
+/// How values are to be shown.
+#[derive(Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct ValueFormat {
+    /// Integers in hex.
+    pub hex: Option<bool>,
+    /// Not in the specification: `false` writes `0x…` for addresses, so that texts are the same
+    /// in every run.
+    pub addresses: Option<bool>,
+    /// Not in the specification: how long a value's text may be, in bytes.
+    pub length: Option<i64>,
+}
+
+/// Arguments of `variables`.
+#[derive(Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct VariablesArguments {
+    /// Whose children.
+    pub variables_reference: i64,
+    /// Which kind of them; missing: all.
+    pub filter: Option<VariablesArgumentsFilter>,
+    /// The first of them.
+    pub start: Option<i64>,
+    /// How many; missing or 0: all.
+    pub count: Option<i64>,
+    /// How to show their values.
+    pub format: Option<ValueFormat>,
+}
+
+/// Arguments of `setVariable`.
+#[derive(Deserialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct SetVariableArguments {
+    /// In what.
+    pub variables_reference: i64,
+    /// Which child.
+    pub name: String,
+    /// What to assign.
+    pub value: String,
     /// How to show the value.
     pub format: Option<ValueFormat>,
 }

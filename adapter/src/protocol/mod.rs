@@ -3,6 +3,7 @@
 
 mod arguments;
 mod capabilities;
+mod context;
 mod envelope;
 mod exceptions;
 #[cfg(test)]
@@ -11,6 +12,7 @@ mod types;
 
 pub use arguments::*;
 pub use capabilities::{BreakpointMode, Capabilities};
+pub use context::*;
 pub use envelope::{Incoming, Malformed, Outgoing, Request, Response, body_of, read_message};
 pub use exceptions::*;
 pub use types::*;
@@ -18,12 +20,12 @@ pub use types::*;
 pub use dap::events::{ContinuedEventBody, ExitedEventBody, ThreadEventBody};
 pub use dap::requests::{
     CancelArguments, DisconnectArguments, GotoArguments, NextArguments, ScopesArguments,
-    SetFunctionBreakpointsArguments, SetVariableArguments, StackTraceArguments, StepInArguments,
-    StepInTargetsArguments, StepOutArguments, TerminateArguments, VariablesArguments,
+    SetFunctionBreakpointsArguments, StackTraceArguments, StepInArguments, StepInTargetsArguments,
+    StepOutArguments, TerminateArguments,
 };
 pub use dap::responses::{SetVariableResponse, SourceResponse, ThreadsResponse};
 pub use dap::types::{
-    ProcessEventStartMethod, SteppingGranularity, Thread, ThreadEventReason, ValueFormat,
+    ProcessEventStartMethod, SteppingGranularity, Thread, ThreadEventReason,
     VariablePresentationHint, VariablePresentationHintAttributes, VariablePresentationHintKind,
     VariablesArgumentsFilter,
 };

@@ -66,6 +66,7 @@ impl Request for Evaluate {
                 string: 1 << 20,
                 depth: 8,
                 numbers: limits.numbers,
+                addresses: limits.addresses,
             };
         }
         let evaluated = session.debugger.evaluate(frame, expression, purpose);

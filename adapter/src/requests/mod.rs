@@ -2,6 +2,7 @@
 
 mod breakpoints;
 mod completions;
+mod context;
 mod data_breakpoints;
 mod evaluate;
 mod exceptions;
@@ -20,6 +21,7 @@ mod variables;
 
 pub use breakpoints::*;
 pub use completions::*;
+pub use context::*;
 pub use data_breakpoints::*;
 pub use evaluate::*;
 pub use exceptions::*;

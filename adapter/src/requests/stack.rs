@@ -46,7 +46,7 @@ impl Request for StackTrace {
             stack_frames: frames
                 .map(|frame| {
                     let is_library = own_first && is_of_rust(&frame);
-                    let mut frame = describe(session, frame, &mut last);
+                    let mut frame = describe_frame(session, frame, &mut last);
                     if is_library {
                         deemphasize(&mut frame);
                     }
@@ -72,7 +72,7 @@ fn deemphasize(frame: &mut StackFrame) {
 }
 
 /// The source of the frame before, which mostly is that of the next one too.
-type LastSource = Option<(Arc<SourceFile>, Rc<Source>)>;
+pub type LastSource = Option<(Arc<SourceFile>, Rc<Source>)>;
 
 fn source_of(session: &mut Session, file: &Arc<SourceFile>, last: &mut LastSource) -> Rc<Source> {
     if let Some((known, source)) = last
@@ -85,7 +85,8 @@ fn source_of(session: &mut Session, file: &Arc<SourceFile>, last: &mut LastSourc
     source
 }
 
-fn describe(session: &mut Session, frame: Frame, last: &mut LastSource) -> StackFrame {
+/// A frame as the client sees it; `last` makes the next one of the same source cheaper.
+pub fn describe_frame(session: &mut Session, frame: Frame, last: &mut LastSource) -> StackFrame {
     let id = session.handles.frame_id(frame.key);
     let (source, line, column) = match &frame.location {
         Some(location) => (

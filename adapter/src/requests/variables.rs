@@ -17,6 +17,8 @@ use std::ops::Range;
 /// Indexed children that a client which cannot page gets at once, and the parts into which
 /// more of them are divided.
 const BUCKET: u64 = 100;
+/// The longest text of a value that a client may ask for, in bytes.
+const LONGEST: usize = 1 << 20;
 /// The most children one answer has.
 const MOST: u64 = 1 << 18;
 
@@ -89,12 +91,33 @@ impl Request for Variables {
 
 /// How values are to be shown.
 pub fn limits(session: &Session, format: Option<&ValueFormat>) -> Limits {
+    let length = format.and_then(|format| format.length);
+    let usual = length.map_or_else(
+        || session.limits.clone(),
+        |length| limits_of(usize::try_from(length).unwrap_or(0).min(LONGEST)),
+    );
     Limits {
         numbers: match format.and_then(|format| format.hex) {
             Some(true) => NumberFormat::Hex,
             _ => NumberFormat::Natural,
         },
-        ..session.limits.clone()
+        addresses: format.and_then(|format| format.addresses).unwrap_or(true),
+        ..usual
+    }
+}
+
+/// Limits for a text of about that many bytes.
+pub fn limits_of(text: usize) -> Limits {
+    let usual = Limits::default();
+    Limits {
+        text,
+        string: text,
+        elements: (text / 8).max(4),
+        depth: match text > 4 * usual.text {
+            true => 2 * usual.depth,
+            false => usual.depth,
+        },
+        ..usual
     }
 }
 

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::eval::{Completion, EvalContext, Expression, Purpose};
 use crate::event::ThreadId;
 use crate::plan::Returning;
-use crate::stack::{FrameKey, Stack};
+use crate::stack::{Frame, FrameKey, Stack};
 use crate::value::scalar::NumberFormat;
 use crate::value::{Child, Limits, Named, Place, Presentation, Ty, Value, Which};
 use std::ops::Range;
@@ -225,6 +225,17 @@ impl Debugger {
     pub fn present(&mut self, value: &Value, limits: &Limits) -> Presentation {
         self.in_process(|scope| Ok(crate::value::present(scope, value, limits)))
             .unwrap_or_default()
+    }
+
+    /// Whether a frame is in nobody's own code: steps go through it ([`crate::StepFilters`]), it
+    /// has no lines, or it is the system's and its sources are not here.
+    pub fn is_library(&self, frame: &Frame) -> bool {
+        let Some(place) = &frame.location else {
+            return true;
+        };
+        let module = frame.module.and_then(|id| self.modules.get(id));
+        let of_the_system = module.is_some_and(|module| module.is_of_the_system());
+        self.step_filters.skips(&place.file) || (of_the_system && !place.file.path.exists())
     }
 
     /// The children of a value: those of `which` kind in `range`, as [`Presentation`] counts

@@ -28,6 +28,7 @@ const KEY: Limits = Limits {
     string: 64,
     depth: 2,
     numbers: super::scalar::NumberFormat::Natural,
+    addresses: true,
 };
 
 /// Elements between two looks at the cancel flag.

@@ -16,6 +16,9 @@ use std::sync::Arc;
 /// Values within values that are written, references counted.
 const NESTING: usize = 24;
 
+/// What stands for an address where addresses are not to be written.
+const HIDDEN: &str = "0x…";
+
 /// A value for people.
 pub fn present(target: &dyn Target, value: &Value, limits: &Limits) -> Presentation {
     let mut writer = Writer {
@@ -205,7 +208,10 @@ impl Writer<'_> {
     }
 
     fn address(&mut self, addr: LoadAddr, of: &Ty) {
-        let _ = write!(self.out, "{:#x}", addr.0);
+        let _ = match self.limits.addresses || addr.0 == 0 {
+            true => write!(self.out, "{:#x}", addr.0),
+            false => write!(self.out, "{HIDDEN}"),
+        };
         if addr.0 != 0
             && matches!(of.shape(), Shape::Function)
             && let Some((name, offset)) = symbol(self.target, addr)

@@ -76,6 +76,8 @@ pub struct Limits {
     pub depth: usize,
     /// How integers are written.
     pub numbers: scalar::NumberFormat,
+    /// Addresses are written; else `0x…`, which is the same in every run.
+    pub addresses: bool,
 }
 
 impl Default for Limits {
@@ -86,6 +88,7 @@ impl Default for Limits {
             string: 256,
             depth: 3,
             numbers: scalar::NumberFormat::Natural,
+            addresses: true,
         }
     }
 }

@@ -31,6 +31,7 @@ pub(super) fn range(target: &dyn Target, value: &Value) -> Result<View, Error> {
         string: 64,
         depth: 1,
         numbers: crate::value::scalar::NumberFormat::Natural,
+        addresses: true,
     };
     let name = value.ty.name();
     let inclusive = matches!(

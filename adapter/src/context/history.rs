@@ -1,0 +1,260 @@
+//! What happened before a stop, as far as it is told with it.
+
+use crate::protocol::{Context, StoppedEventBody};
+use engine::ThreadId;
+use std::collections::VecDeque;
+
+/// Functions whose variables are remembered.
+const FUNCTIONS: usize = 32;
+/// Bytes of output that are kept.
+const OUTPUT: usize = 64 << 10;
+
+/// Stops, output and variables of earlier.
+#[derive(Debug, Default)]
+pub struct History {
+    stops: u64,
+    last: Option<Told>,
+    output: Tail,
+    /// The stop before, and the last one, in bytes of output.
+    marks: [u64; 2],
+    seen: VecDeque<Seen>,
+}
+
+/// What the client was told of the last stop.
+#[derive(Debug)]
+struct Told {
+    thread: ThreadId,
+    reason: &'static str,
+    text: Option<String>,
+    hit_breakpoint_ids: Vec<u32>,
+}
+
+/// A variable's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// As it is told.
+    pub shown: String,
+    /// With all addresses.
+    pub exact: String,
+}
+
+/// Variables by name.
+type Values = Vec<(String, Value)>;
+
+/// The variables of a function when it was last looked at.
+#[derive(Debug)]
+struct Seen {
+    thread: ThreadId,
+    function: String,
+    now: (u64, Values),
+    before: Option<(u64, Values)>,
+}
+
+/// The variable of that name; of two equal names the inner one is the last.
+pub fn find<'a>(values: &'a [(String, Value)], name: &str) -> Option<&'a Value> {
+    let found = values.iter().rev().find(|(known, _)| known == name);
+    found.map(|(_, value)| value)
+}
+
+impl History {
+    /// The client is told of a stop.
+    pub fn stopped(&mut self, thread: ThreadId, body: &StoppedEventBody) {
+        self.stops += 1;
+        self.marks = [self.marks[1], self.output.end()];
+        self.last = Some(Told {
+            thread,
+            reason: body.reason,
+            text: body.text.clone(),
+            hit_breakpoint_ids: body.hit_breakpoint_ids.clone(),
+        });
+    }
+
+    /// The client is told of output.
+    pub fn wrote(&mut self, text: &str) {
+        self.output.push(text);
+    }
+
+    /// The thread that stopped last.
+    pub fn thread(&self) -> Option<ThreadId> {
+        self.last.as_ref().map(|last| last.thread)
+    }
+
+    /// Whether a thread stopped where a breakpoint or a step led it, and not where it happened
+    /// to be.
+    pub fn stopped_on_purpose(&self, thread: ThreadId) -> bool {
+        let told = self.last.as_ref().filter(|last| last.thread == thread);
+        told.is_some_and(|told| !matches!(told.reason, "exception" | "pause" | "data breakpoint"))
+    }
+
+    /// What is known of a thread's stop without looking.
+    pub fn begin(&self, thread: ThreadId) -> Context {
+        let told = self.last.as_ref().filter(|last| last.thread == thread);
+        Context {
+            stop_id: self.stops,
+            reason: told.map_or("", |told| told.reason).to_owned(),
+            text: told.and_then(|told| told.text.clone()),
+            hit_breakpoint_ids: told
+                .map(|told| told.hit_breakpoint_ids.clone())
+                .unwrap_or_default(),
+            thread_id: thread.0.into(),
+            ..Context::default()
+        }
+    }
+
+    /// The end of what was written since the stop before, in at most so many bytes, and how many
+    /// bytes there were before that.
+    pub fn output(&self, most: usize) -> (String, u64) {
+        self.output.since(self.marks[0], most)
+    }
+
+    /// Remembers the variables of a function; gives those of the stop at which it was looked at
+    /// before, and which that was.
+    pub fn look(
+        &mut self,
+        thread: ThreadId,
+        function: &str,
+        values: Values,
+    ) -> Option<(u64, Values)> {
+        let is_it = |seen: &Seen| seen.thread == thread && seen.function == function;
+        let known = self.seen.iter().position(is_it);
+        let seen = match known.and_then(|at| self.seen.remove(at)) {
+            Some(seen) if seen.now.0 == self.stops => seen,
+            Some(seen) => Seen {
+                before: Some(seen.now),
+                now: (self.stops, values),
+                ..seen
+            },
+            None => Seen {
+                thread,
+                function: function.to_owned(),
+                now: (self.stops, values),
+                before: None,
+            },
+        };
+        let before = seen.before.clone();
+        self.seen.push_back(seen);
+        if self.seen.len() > FUNCTIONS {
+            self.seen.pop_front();
+        }
+        before
+    }
+}
+
+/// The end of a text that only grows.
+#[derive(Debug, Default)]
+struct Tail {
+    text: String,
+    /// Bytes that came before `text`.
+    dropped: u64,
+}
+
+impl Tail {
+    fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+        if self.text.len() > 2 * OUTPUT {
+            let cut = self.text.ceil_char_boundary(self.text.len() - OUTPUT);
+            self.text.drain(..cut);
+            self.dropped += cut as u64;
+        }
+    }
+
+    /// Bytes there were in all.
+    fn end(&self) -> u64 {
+        self.dropped + self.text.len() as u64
+    }
+
+    /// The last `most` bytes of what came after `mark`, whole lines if there are any, and how
+    /// many of that are left out.
+    fn since(&self, mark: u64, most: usize) -> (String, u64) {
+        let from = usize::try_from(mark.saturating_sub(self.dropped)).unwrap_or(usize::MAX);
+        let from = self.text.ceil_char_boundary(from.min(self.text.len()));
+        let mut shown = &self.text[from..];
+        if shown.len() > most {
+            let start = shown.ceil_char_boundary(shown.len() - most);
+            let starts_line = shown.as_bytes().get(start.wrapping_sub(1)) == Some(&b'\n');
+            shown = &shown[start..];
+            if !starts_line && let Some(line) = shown.find('\n').filter(|at| at + 1 < shown.len()) {
+                shown = &shown[line + 1..];
+            }
+        }
+        let omitted = self.end() - shown.len() as u64;
+        (shown.to_owned(), omitted.saturating_sub(mark))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(pairs: &[(&str, &str)]) -> Values {
+        let value = |text: &str| Value {
+            shown: text.to_owned(),
+            exact: text.to_owned(),
+        };
+        let pairs = pairs.iter();
+        pairs
+            .map(|(name, text)| ((*name).to_owned(), value(text)))
+            .collect()
+    }
+
+    #[test]
+    fn variables_are_compared_with_the_stop_before_however_often_one_looks() {
+        let mut history = History::default();
+        let thread = ThreadId(1);
+        let look = |history: &mut History, function: &str, text: &str| {
+            let before = history.look(thread, function, values(&[("i", text)]));
+            before.map(|(stop, values)| (stop, find(&values, "i").unwrap().shown.clone()))
+        };
+        history.stops = 1;
+        assert_eq!(look(&mut history, "f", "1"), None);
+        assert_eq!(look(&mut history, "f", "1"), None);
+        history.stops = 2;
+        assert_eq!(look(&mut history, "g", "9"), None);
+        history.stops = 3;
+        let first = Some((1, "1".to_owned()));
+        assert_eq!(look(&mut history, "f", "2"), first);
+        assert_eq!(look(&mut history, "f", "2"), first);
+        history.stops = 4;
+        assert_eq!(look(&mut history, "f", "3"), Some((3, "2".to_owned())));
+        for function in 0..FUNCTIONS {
+            look(&mut history, &format!("f{function}"), "");
+        }
+        assert_eq!(look(&mut history, "f", "3"), None);
+    }
+
+    #[test]
+    fn the_inner_one_of_two_equal_names_counts() {
+        let values = values(&[("i", "1"), ("i", "2")]);
+        assert_eq!(find(&values, "i").unwrap().shown, "2");
+        assert!(find(&values, "j").is_none());
+    }
+
+    #[test]
+    fn the_end_of_the_output_in_whole_lines() {
+        let mut tail = Tail::default();
+        tail.push("before\n");
+        let mark = tail.end();
+        assert_eq!(tail.since(mark, 100), (String::new(), 0));
+        tail.push("one\ntwo\nthree");
+        assert_eq!(tail.since(mark, 100), ("one\ntwo\nthree".to_owned(), 0));
+        assert_eq!(tail.since(mark, 10), ("two\nthree".to_owned(), 4).clone());
+        assert_eq!(tail.since(mark, 9), ("two\nthree".to_owned(), 4));
+        assert_eq!(tail.since(mark, 3), ("ree".to_owned(), 10));
+        assert_eq!(tail.since(0, 100).0, "before\none\ntwo\nthree");
+    }
+
+    #[test]
+    fn output_without_end_is_kept_within_bounds() {
+        let mut tail = Tail::default();
+        for _ in 0..100_000 {
+            tail.push("ü line\n");
+        }
+        assert!(tail.text.len() <= 2 * OUTPUT);
+        assert_eq!(tail.end(), 800_000);
+        let (shown, omitted) = tail.since(0, 16);
+        assert_eq!(
+            (shown.as_str(), omitted),
+            ("ü line\nü line\n", 800_000 - 16)
+        );
+    }
+}

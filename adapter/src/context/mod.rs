@@ -1,0 +1,280 @@
+//! All there is to say of a stop, in one answer of a size that the client chooses: what
+//! `stillpoint/context` answers, and what `stillpoint mcp` tells of each stop.
+
+mod budget;
+mod difference;
+mod history;
+mod source;
+mod stack;
+
+pub use budget::cut;
+pub use history::History;
+
+use crate::error::{RUNNING, RequestError};
+use crate::protocol::{
+    Changes, Context, ContextArguments, ContextThread, ContextVariable, VariableKind,
+};
+use crate::requests::{limits_of, thread_id};
+use crate::session::Session;
+use budget::Budget;
+use engine::{FrameKey, Limits, Named, ThreadId};
+use history::Value;
+
+/// Characters of an answer where the client does not say.
+const USUAL: usize = 6000;
+/// What a client may ask for, at least and at most.
+const BOUNDS: (usize, usize) = (400, 1 << 20);
+/// Variables that are read.
+const VARIABLES: usize = 256;
+/// Frames that are looked at; of other threads.
+const FRAMES: (usize, usize) = (128, 16);
+/// Other threads that are looked at.
+const THREADS: usize = 64;
+/// The longest spelling of a name or a type.
+const NAME: usize = 160;
+
+/// Tells of a stop.
+///
+/// # Errors
+/// Not stopped, no such thread or frame, cancelled.
+pub fn gather(session: &mut Session, asked: &ContextArguments) -> Result<Context, RequestError> {
+    let size = asked.budget.map_or(USUAL, |budget| {
+        usize::try_from(budget)
+            .unwrap_or(0)
+            .clamp(BOUNDS.0, BOUNDS.1)
+    });
+    let frame_id = asked.frame_id.filter(|id| *id != 0);
+    let frame = frame_id.map(|id| session.handles.frame(id)).transpose()?;
+    let thread = match (asked.thread_id, frame) {
+        (_, Some(frame)) => frame.thread,
+        (Some(id), None) => thread_id(id)?,
+        (None, None) => session
+            .history
+            .thread()
+            .ok_or(RequestError::NotStopped(RUNNING))?,
+    };
+    let mut budget = Budget::new(size);
+    let frames = session.debugger.stack(thread, 0, Some(FRAMES.0))?.frames;
+    let shown = match frame {
+        Some(frame) => frames.iter().find(|it| it.key == frame),
+        None => stack::shown(session, &frames),
+    };
+    let shown = shown.cloned();
+    let mut context = session.history.begin(thread);
+    context.thread_name = name_of(session, thread);
+    context.text = context.text.map(|text| cut(&text, size / 4));
+    if let Some(shown) = &shown {
+        context.frame = Some(stack::entry(session, shown, asked.addresses));
+        budget.section(15, |allowed| {
+            source::around(session, shown, allowed, &mut context.source)
+        });
+        let function = &shown.name;
+        variables(
+            session,
+            shown.key,
+            function,
+            asked.addresses,
+            &mut budget,
+            &mut context,
+        )?;
+    }
+    let level = shown.map(|frame| frame.key.level);
+    let mut entries = stack::fold(session, &frames, level, asked.addresses);
+    budget.section(15, |allowed| {
+        let (kept, cost) = budget::fitting(&entries, allowed, stack::cost);
+        let omitted = entries.drain(kept..);
+        context.omitted.frames = omitted.map(|entry| entry.folded.max(1)).sum();
+        cost
+    });
+    context.stack = entries;
+    budget.section(10, |allowed| {
+        (context.output, context.omitted.output) = session.history.output(allowed);
+        context.output.len()
+    });
+    other_threads(session, thread, asked.addresses, &mut budget, &mut context)?;
+    Ok(context)
+}
+
+fn name_of(session: &Session, thread: ThreadId) -> String {
+    let threads = session.debugger.threads().into_iter();
+    let mut named = threads.filter(|it| it.id == thread);
+    named.next().map_or_else(String::new, |it| it.name)
+}
+
+/// Variables of a frame, and which of them are others than before.
+fn variables(
+    session: &mut Session,
+    frame: FrameKey,
+    function: &str,
+    addresses: bool,
+    budget: &mut Budget,
+    context: &mut Context,
+) -> Result<(), RequestError> {
+    let returned = session.debugger.returned(frame).into_iter();
+    let returned = returned.map(|named| (VariableKind::Returned, named));
+    let locals = session.debugger.locals(frame)?.into_iter();
+    let locals = locals.map(|named| match named.is_parameter {
+        true => (VariableKind::Argument, named),
+        false => (VariableKind::Local, named),
+    });
+    let all: Vec<(VariableKind, Named)> = returned.chain(locals).collect();
+    let count = all.len();
+    let mut read = Vec::with_capacity(count.min(VARIABLES));
+    budget.section(45, |allowed| {
+        let limits = limits_of((allowed / count.max(1)).clamp(100, 4000));
+        // Of too many, those of the innermost scopes are the last.
+        let (arguments, inner): (Vec<_>, Vec<_>) = all
+            .into_iter()
+            .partition(|(kind, _)| *kind != VariableKind::Local);
+        let skipped = inner
+            .len()
+            .saturating_sub(VARIABLES.saturating_sub(arguments.len()));
+        let taken = arguments
+            .into_iter()
+            .chain(inner.into_iter().skip(skipped))
+            .take(VARIABLES);
+        for (kind, named) in taken {
+            if session.is_cancelled() {
+                return 0;
+            }
+            read.push(variable(session, kind, named, &limits, addresses));
+        }
+        let values = read
+            .iter()
+            .map(|(variable, value)| (variable.name.clone(), value.clone()));
+        let before = session
+            .history
+            .look(frame.thread, function, values.collect());
+        let mut order: Vec<usize> = (0..read.len()).collect();
+        let is_changed = |at: &usize| {
+            let name = &read[*at].0.name;
+            let now = &read[*at].1;
+            let was = before
+                .as_ref()
+                .and_then(|(_, values)| history::find(values, name));
+            was.is_some_and(|was| was.exact != now.exact)
+        };
+        let changed: Vec<usize> = order.iter().copied().filter(is_changed).collect();
+        order.sort_by_key(|at| {
+            let is_local = read[*at].0.kind == VariableKind::Local;
+            (
+                !changed.contains(at),
+                is_local,
+                if is_local { usize::MAX - at } else { *at },
+            )
+        });
+        let (kept, mut cost) = budget::fitting(&order, allowed, |at| {
+            let (variable, _) = &read[*at];
+            variable.name.len() + variable.type_name.len() + variable.value.len() + 8
+        });
+        order.truncate(kept);
+        order.sort_unstable();
+        if let Some((since, values)) = before {
+            let changes = changed.iter().filter_map(|at| {
+                let (variable, now) = &read[*at];
+                let was = history::find(&values, &variable.name)?;
+                Some(difference::change(&variable.name, was, now))
+            });
+            let mut variables: Vec<_> = changes.collect();
+            let (kept, of_changes) = budget::fitting(&variables, allowed / 2, |change| {
+                change.name.len() + change.before.len() + change.after.len() + 6
+            });
+            context.omitted.changes = variables.drain(kept..).count() as u64;
+            cost += of_changes;
+            context.changes = Some(Changes { since, variables });
+        }
+        let shown = order.iter().map(|at| read[*at].0.clone());
+        context.variables = shown.collect();
+        cost
+    });
+    if session.is_cancelled() {
+        return Err(RequestError::Cancelled);
+    }
+    context.omitted.variables = (count - context.variables.len()) as u64;
+    Ok(())
+}
+
+/// A variable as the client sees it, and what later stops compare it with.
+fn variable(
+    session: &mut Session,
+    kind: VariableKind,
+    named: Named,
+    limits: &Limits,
+    addresses: bool,
+) -> (ContextVariable, Value) {
+    let limits = Limits {
+        addresses,
+        ..limits.clone()
+    };
+    let (type_name, shown, exact) = match &named.value {
+        Ok(value) => {
+            let presentation = session.debugger.present(value, &limits);
+            let shown = presentation.text;
+            let exact = match addresses || !shown.contains(HIDDEN) {
+                true => shown.clone(),
+                false => {
+                    let limits = Limits {
+                        addresses: true,
+                        ..limits
+                    };
+                    session.debugger.present(value, &limits).text
+                }
+            };
+            (presentation.type_name, shown, exact)
+        }
+        Err(error) => {
+            let text = match error.to_string() {
+                text if text.starts_with('<') => text,
+                text => format!("<{text}>"),
+            };
+            (String::new(), text.clone(), text)
+        }
+    };
+    let variable = ContextVariable {
+        name: cut(&named.name, NAME),
+        kind,
+        type_name: cut(&type_name, NAME),
+        value: shown.clone(),
+    };
+    (variable, Value { shown, exact })
+}
+
+/// What the engine writes for an address that is not to be told.
+const HIDDEN: &str = "0x…";
+
+fn other_threads(
+    session: &mut Session,
+    but: ThreadId,
+    addresses: bool,
+    budget: &mut Budget,
+    context: &mut Context,
+) -> Result<(), RequestError> {
+    let mut others = session.debugger.threads();
+    others.retain(|thread| thread.id != but);
+    let count = others.len();
+    let allowed = budget.rest();
+    let (mut left, mut told) = (allowed, Vec::new());
+    for thread in others.into_iter().take(THREADS) {
+        if session.is_cancelled() {
+            return Err(RequestError::Cancelled);
+        }
+        // In non-stop mode it may be running.
+        let stack = session.debugger.stack(thread.id, 0, Some(FRAMES.1));
+        let frames = stack.map(|stack| stack.frames).unwrap_or_default();
+        let shown = stack::innermost_own(session, &frames).cloned();
+        let frame = shown.map(|frame| stack::entry(session, &frame, addresses));
+        let cost = thread.name.len() + 12 + frame.as_ref().map_or(0, stack::cost);
+        if cost > left {
+            break;
+        }
+        left -= cost;
+        told.push(ContextThread {
+            thread_id: thread.id.0.into(),
+            name: thread.name,
+            frame,
+        });
+    }
+    context.omitted.threads = (count - told.len()) as u64;
+    context.threads = told;
+    Ok(())
+}

@@ -1,0 +1,240 @@
+//! `stillpoint/context`: a stop in one answer, of a size that the client chooses.
+
+use serde_json::{Value, json};
+use stillpoint_tests::{DapClient, Fixture};
+
+fn context(client: &mut DapClient, arguments: Value) -> Value {
+    client.ask("stillpoint/context", arguments)
+}
+
+fn variable<'a>(context: &'a Value, name: &str) -> &'a Value {
+    let variables = context["variables"].as_array().expect("variables");
+    let found = variables.iter().find(|variable| variable["name"] == name);
+    found.unwrap_or_else(|| panic!("no `{name}` in {context:#}"))
+}
+
+/// What depends on the machine or on the run, and may.
+fn without_ids(mut context: Value) -> Value {
+    context["threadId"].take();
+    let strip = |frame: &mut Value| drop(frame["frameId"].take());
+    strip(&mut context["frame"]);
+    for frame in context["stack"].as_array_mut().into_iter().flatten() {
+        strip(frame);
+        // Below main is the system's own.
+        if frame["folded"].is_u64() {
+            frame.take();
+        }
+    }
+    context
+}
+
+#[test]
+fn a_stop_in_one_answer_and_what_changed_since_the_one_before() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::stopped_at(&fixture, "body_return");
+    let first = context(&mut client, Value::Null);
+    assert_eq!(first["stopId"], 1);
+    assert_eq!(first["reason"], "breakpoint");
+    assert_eq!(first["hitBreakpointIds"].as_array().map(Vec::len), Some(1));
+    assert_eq!(first["threadId"], client.thread());
+    assert_eq!(first["frame"]["name"], "body");
+    assert_eq!(first["frame"]["line"], fixture.line("body_return"));
+    let source = first["source"].as_array().expect("source");
+    assert_eq!(source.len(), 7);
+    assert_eq!(source[3]["line"], fixture.line("body_return"));
+    assert!(
+        source[3]["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("    return product;")
+    );
+    let i = variable(&first, "i");
+    assert_eq!(
+        (&i["kind"], &i["type"], &i["value"]),
+        (&json!("argument"), &json!("int"), &json!("0"))
+    );
+    assert_eq!(variable(&first, "product")["kind"], "local");
+    assert!(first["changes"].is_null(), "{first:#}");
+    assert_eq!(first["stack"][0]["name"], "body");
+    assert_eq!(first["stack"][1]["name"], "main");
+    // What called main is the system's, and one entry.
+    assert_eq!(
+        first["stack"].as_array().map(Vec::len),
+        Some(3),
+        "{first:#}"
+    );
+    assert!(first["stack"][2]["folded"].as_u64() > Some(1));
+    assert_eq!(first["omitted"], json!({}));
+
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    for _ in 0..2 {
+        let second = context(&mut client, Value::Null);
+        assert_eq!(second["stopId"], 2);
+        let changes = json!({"since": 1, "variables": [
+            {"name": "i", "before": "0", "after": "1"},
+            {"name": "product", "before": "0", "after": "10"},
+        ]});
+        assert_eq!(second["changes"], changes);
+    }
+
+    // The caller was not looked at before; then it was.
+    client.step_out();
+    let third = context(&mut client, Value::Null);
+    assert_eq!(third["frame"]["name"], "main");
+    assert_eq!(variable(&third, "body()")["kind"], "returned");
+    assert_eq!(variable(&third, "body()")["value"], "10");
+    assert!(third["changes"].is_null());
+    client.next();
+    client.next();
+    let fourth = context(&mut client, Value::Null);
+    let changes =
+        json!({"since": 3, "variables": [{"name": "total", "before": "1", "after": "12"}]});
+    assert_eq!(fourth["changes"], changes, "{fourth:#}");
+    client.disconnect();
+}
+
+#[test]
+fn the_budget_holds_and_says_what_it_cost() {
+    let fixture = Fixture::of("c/structs.c");
+    let mut client = DapClient::stopped_at(&fixture, "inner");
+    let mut sizes = Vec::new();
+    for budget in [500, 2000, 8000, 100_000] {
+        let context = context(&mut client, json!({"budget": budget}));
+        let shown = context["variables"].as_array().expect("variables").len() as u64;
+        let omitted = context["omitted"]["variables"].as_u64().unwrap_or(0);
+        assert_eq!(shown + omitted, 39, "{context:#}");
+        let texts: usize = context["variables"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| {
+                it["name"].as_str().unwrap().len()
+                    + it["type"].as_str().unwrap().len()
+                    + it["value"].as_str().unwrap().len()
+            })
+            .sum();
+        assert!(texts <= budget, "{texts} of {budget}");
+        if shown > 0 {
+            // What is in the innermost scope is the last to go.
+            assert_eq!(context["variables"][shown as usize - 1]["value"], "2");
+        }
+        sizes.push(shown);
+    }
+    assert!(sizes.is_sorted() && sizes[0] < sizes[1], "{sizes:?}");
+    assert_eq!(sizes.last(), Some(&39));
+    client.disconnect();
+}
+
+#[test]
+fn the_same_stop_has_the_same_text_in_every_run() {
+    let fixture = Fixture::of("c/structs.c");
+    let run = || {
+        let settings = json!({"disableASLR": false});
+        let mut client = DapClient::stopped_with(&fixture, "all", settings);
+        let told = context(&mut client, Value::Null);
+        let exact = context(&mut client, json!({"addresses": true}));
+        client.disconnect();
+        assert_eq!(variable(&told, "pointer")["value"], "0x…");
+        assert_eq!(variable(&told, "nothing")["value"], "0x0");
+        assert!(
+            variable(&told, "text")["value"]
+                .as_str()
+                .unwrap()
+                .starts_with("0x… \"hello")
+        );
+        assert_eq!(variable(&told, "function")["value"], "0x… <add>");
+        let address = variable(&exact, "pointer")["value"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        assert!(address.starts_with("0x7ff"), "{address}");
+        (without_ids(told), address)
+    };
+    let ((first, somewhere), (second, elsewhere)) = (run(), run());
+    assert_eq!(first, second);
+    assert_ne!(somewhere, elsewhere);
+}
+
+#[test]
+fn a_panic_is_told_where_the_program_made_it() {
+    let fixture = Fixture::of("rust/panic.rs");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    client.ask(
+        "setExceptionBreakpoints",
+        json!({"filters": ["rust_panic"]}),
+    );
+    client.configure();
+    client.expect_stopped("exception");
+    let context = context(&mut client, Value::Null);
+    let text = context["text"].as_str().expect("a text");
+    assert!(text.contains("index out of bounds"), "{text}");
+    assert_eq!(context["frame"]["line"], fixture.line("index"));
+    assert_eq!(variable(&context, "index")["value"], "3");
+    let stack = context["stack"].as_array().expect("a stack");
+    let levels: Vec<u64> = stack
+        .iter()
+        .filter_map(|frame| frame["level"].as_u64())
+        .collect();
+    assert!(levels.is_sorted() && stack.len() < 8, "{context:#}");
+    assert!(stack[1]["folded"].as_u64() > Some(1), "{context:#}");
+    client.disconnect();
+}
+
+#[test]
+fn what_was_written_and_where_the_other_threads_are() {
+    let fixture = Fixture::of("c/threads.c");
+    let mut client = DapClient::stopped_with(&fixture, "hit", json!({"args": ["2", "1"]}));
+    let told = context(&mut client, Value::Null);
+    let others = told["threads"].as_array().expect("other threads");
+    let places: Vec<&str> = others
+        .iter()
+        .filter_map(|thread| thread["frame"]["name"].as_str())
+        .collect();
+    assert!(places.contains(&"main"), "{told:#}");
+    // Any thread can be asked for, and any frame.
+    let main = others
+        .iter()
+        .find(|thread| thread["frame"]["name"] == "main")
+        .expect("main");
+    let there = context(&mut client, json!({"threadId": main["threadId"]}));
+    assert_eq!(
+        (&there["reason"], &there["frame"]["name"]),
+        (&json!(""), &json!("main"))
+    );
+    assert_eq!(variable(&there, "count")["value"], "2");
+    let outer = context(&mut client, json!({"frameId": main["frame"]["frameId"]}));
+    assert_eq!(outer["frame"], there["frame"]);
+    client.disconnect();
+
+    let fixture = Fixture::of("rust/output.rs");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    client.set_breakpoints(&fixture, &["exit"]);
+    client.configure();
+    client.expect_stopped("breakpoint");
+    let told = context(&mut client, Value::Null);
+    let output = told["output"].as_str().expect("output");
+    let mut lines: Vec<&str> = output.lines().collect();
+    lines.sort_unstable();
+    let all = ["err 0", "err 1", "err 2", "out 0", "out 1", "out 2"];
+    assert_eq!(lines, all);
+    client.disconnect();
+}
+
+#[test]
+fn a_program_that_runs_has_no_stop_to_tell_of() {
+    let fixture = Fixture::of("c/spin.c");
+    let mut client = DapClient::spawn();
+    let refusal = client.ask_wrongly("stillpoint/context", Value::Null);
+    assert!(refusal.contains("no program yet"), "{refusal}");
+    client.launch(&fixture, json!({}));
+    client.configure();
+    let refusal = client.ask_wrongly("stillpoint/context", Value::Null);
+    assert!(refusal.contains("running"), "{refusal}");
+    client.pause();
+    let stale = client.ask_wrongly("stillpoint/context", json!({"frameId": 12345}));
+    assert!(stale.contains("there is no frame 12345"), "{stale}");
+    client.disconnect();
+}
