@@ -148,12 +148,15 @@ impl Session {
             debuginfod::advance(&mut self);
         }
         // Some clients disconnect twice in a row; both get their answer.
-        while intake.read_within(Duration::from_millis(10)) {
+        loop {
+            // The second one may have been read with the first.
             while let Ok(inbound) = inbox.try_recv() {
                 self.receive(inbound);
             }
+            if !intake.read_within(Duration::from_millis(10)) {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
     fn sleep(&mut self, intake: &Intake) -> Result<(), SessionError> {
