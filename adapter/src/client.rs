@@ -37,6 +37,8 @@ pub struct Client {
     pub memory_events: bool,
     /// It shows how far long work has come.
     pub progress: bool,
+    /// It shows text in bold, or in colours, by ANSI escape sequences.
+    pub ansi_styling: bool,
 }
 
 impl Default for Client {
@@ -53,6 +55,7 @@ impl Default for Client {
             memory_references: false,
             memory_events: false,
             progress: false,
+            ansi_styling: false,
         }
     }
 }

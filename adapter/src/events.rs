@@ -3,9 +3,9 @@
 use crate::children;
 use crate::debuginfod::Debuginfod;
 use crate::protocol::{
-    Breakpoint, BreakpointEventBody, ContinuedEventBody, ExitedEventBody, Module, ModuleEventBody,
-    OutputCategory, OutputEventBody, ProcessEventBody, StoppedEventBody, ThreadEventBody,
-    ThreadEventReason,
+    Breakpoint, BreakpointEventBody, CapabilitiesEventBody, ChangedCapabilities,
+    ContinuedEventBody, ExitedEventBody, Module, ModuleEventBody, OutputCategory, OutputEventBody,
+    ProcessEventBody, StoppedEventBody, ThreadEventBody, ThreadEventReason,
 };
 use crate::requests::describe_breakpoint;
 use crate::session::Session;
@@ -87,6 +87,10 @@ impl Session {
 pub fn announce(session: &mut Session) {
     session.told.announced = true;
     process(session);
+    if session.debugger.is_post_mortem() {
+        let capabilities = ChangedCapabilities::of_core_file();
+        session.event("capabilities", &CapabilitiesEventBody { capabilities });
+    }
     for thread in session.debugger.threads() {
         thread_started(session, thread.id);
     }

@@ -5,6 +5,7 @@
 mod children;
 mod client;
 mod codec;
+mod columns;
 mod config;
 mod console;
 mod context;

@@ -1,13 +1,19 @@
 //! Paths: those of the debug info and those of this machine, and how the client spells them.
 
 use crate::client::Client;
-use crate::protocol::{Source, SourceHint};
+use crate::columns::Columns;
+use crate::protocol::{Checksum, Source, SourceHint};
+use engine::{SourceFile, SourceLocation};
 use std::collections::HashMap;
 use std::ffi::OsStr;
+use std::fmt::Write;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
+
+/// What compilers record of sources (DWARF 5).
+pub const MD5: &str = "MD5";
 
 /// Prefixes of paths in the debug info, and what they are on this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,6 +79,7 @@ pub struct Sources {
     learnt: Vec<(PathBuf, PathBuf)>,
     rust: RustSources,
     known: HashMap<PathBuf, Source>,
+    columns: Columns,
 }
 
 /// The sources of Rust's own library: `/rustc/<hash>/library/…` in the debug info.
@@ -184,6 +191,30 @@ impl Sources {
         self.rust = RustSources::Found(folder, None);
     }
 
+    /// The source of a file of the debug info, with what is known of its text.
+    pub fn of_file(&mut self, file: &SourceFile, client: &Client) -> Source {
+        let mut source = self.of(&file.path, client);
+        source.checksums = file.md5.iter().map(md5_of).collect();
+        source
+    }
+
+    /// A column (0: unknown) of a file in the debug info, in the client's counting.
+    pub fn column_out(&mut self, path: &Path, line: u32, column: u32, client: &Client) -> i64 {
+        let local = self.local(path);
+        client.column_out(self.columns.units_at(&local, line, column))
+    }
+
+    /// As [`Sources::column_out`]; `None` where the column is not known.
+    pub fn known_column_out(&mut self, place: &SourceLocation, client: &Client) -> Option<i64> {
+        let SourceLocation { file, line, column } = place;
+        (*column > 0).then(|| self.column_out(&file.path, *line, *column, client))
+    }
+
+    /// The debug info's column of a client's, in a line of a file on this machine.
+    pub fn column_in(&mut self, local: &Path, line: u32, column: i64, client: &Client) -> u32 {
+        self.columns.bytes_at(local, line, client.column_in(column))
+    }
+
     /// The source of a path in the debug info.
     pub fn of(&mut self, path: &Path, client: &Client) -> Source {
         if let Some(source) = self.known.get(path) {
@@ -203,6 +234,18 @@ impl Sources {
             self.known.insert(path.to_owned(), source.clone());
         }
         source
+    }
+}
+
+fn md5_of(md5: &[u8; 16]) -> Checksum {
+    let mut checksum = String::with_capacity(32);
+    for byte in md5 {
+        // A string takes everything.
+        let _ = write!(checksum, "{byte:02x}");
+    }
+    Checksum {
+        algorithm: MD5,
+        checksum,
     }
 }
 

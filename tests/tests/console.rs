@@ -124,6 +124,28 @@ fn threads_and_stacks() {
 }
 
 #[test]
+fn the_thread_looked_at_is_bold_for_clients_that_show_it() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::spawn();
+    let capabilities = client.ask(
+        "initialize",
+        json!({"adapterID": "stillpoint", "supportsANSIStyling": true}),
+    );
+    assert_eq!(capabilities["supportsANSIStyling"], true);
+    client.send(
+        "launch",
+        json!({"program": fixture.program, "stopOnEntry": true}),
+    );
+    client.wait_event("initialized");
+    client.ask("configurationDone", Value::Null);
+    client.expect_stopped("entry");
+    let threads = shown(&mut client, ":threads");
+    assert!(threads.starts_with("\u{1b}[1m* "), "{threads:?}");
+    assert!(threads.ends_with("\u{1b}[0m"), "{threads:?}");
+    client.disconnect();
+}
+
+#[test]
 fn a_long_stack_is_bounded_and_says_how_to_see_more() {
     let fixture = Fixture::of("c/recursion.c");
     let mut client = DapClient::stopped_at(&fixture, "bottom");

@@ -168,6 +168,9 @@ fn nothing_runs_and_nothing_is_changed() {
         return;
     };
     let (mut client, _) = opened(&core, json!({}));
+    let told = client.wait_event("capabilities");
+    assert_eq!(told["capabilities"]["supportsSetVariable"], false);
+    assert_eq!(told["capabilities"]["supportsRestartRequest"], Value::Null);
     let thread = json!({"threadId": client.thread()});
     for command in ["continue", "next", "stepIn", "stepOut", "pause"] {
         let message = client.ask_wrongly(command, thread.clone());

@@ -167,3 +167,44 @@ fn a_client_that_does_not_read() {
     assert_eq!(answers, REQUESTS);
     assert_eq!(process::wait_for(&mut adapter).code(), Some(0));
 }
+
+#[test]
+fn what_cannot_be_cancelled_is_none_the_worse_for_it() {
+    let fixture = Fixture::of(PROGRAM);
+    let mut client = DapClient::stopped_at(&fixture, "bottom");
+    // Nobody has asked, nobody will, and nobody can.
+    for arguments in [
+        json!({}),
+        json!({"requestId": 4711}),
+        json!({"requestId": -1}),
+        json!({"requestId": i64::MAX}),
+        json!({"progressId": "work 17"}),
+        json!({"progressId": ""}),
+    ] {
+        client.ask("cancel", arguments);
+    }
+    for arguments in [
+        json!({"requestId": u64::MAX}),
+        json!({"requestId": "x"}),
+        json!({"progressId": {}}),
+    ] {
+        let error = client.ask_wrongly("cancel", arguments);
+        assert!(error.contains("Id"), "{error}");
+    }
+    // One that is answered already, and twice one that is not.
+    let answered = client.send("threads", Value::Null);
+    client.response(answered).expect("threads");
+    client.ask("cancel", json!({"requestId": answered}));
+    let thread = client.thread();
+    let stack = client.send("stackTrace", json!({"threadId": thread}));
+    let first = client.send("cancel", json!({"requestId": stack}));
+    let second = client.send("cancel", json!({"requestId": stack}));
+    if let Err(response) = client.response(stack) {
+        assert_eq!(response["message"], "cancelled");
+    }
+    client.response(first).expect("cancel succeeds");
+    client.response(second).expect("and again");
+    // A cancel reaches no request that comes after it.
+    client.ask("threads", Value::Null);
+    client.disconnect();
+}

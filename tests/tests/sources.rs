@@ -216,3 +216,88 @@ fn patterns_have_bounds() {
     client.expect_exit();
     client.disconnect();
 }
+
+#[test]
+fn columns_are_counted_in_units_of_utf16() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let line = "int main(void) { const char *s = \"é🦀\"; int b = 2; return b + *s; }";
+    let program = compile(folder.path(), "wide.c", &format!("{line}\n"), &[]);
+    let path = folder
+        .path()
+        .join("wide.c")
+        .to_str()
+        .expect("UTF-8")
+        .to_owned();
+    let column = |of: &str| {
+        let before = line.split(of).next().expect("the part is there");
+        before.encode_utf16().count() as u64 + 1
+    };
+    let second = column("b = 2");
+    let mut client = DapClient::spawn();
+    client.launch_program(&program, json!({}));
+    let arguments = json!({"source": {"path": path}, "line": 1});
+    let found = places(&client.ask("breakpointLocations", arguments));
+    assert!(found.contains(&(1, second)), "{second}: {found:?}");
+    let later = json!({"source": {"path": path}, "line": 1, "column": second});
+    let later = places(&client.ask("breakpointLocations", later));
+    assert_eq!(later.first(), Some(&(1, second)), "{later:?}");
+    let set = client.set_source_breakpoints(&path, vec![json!({"line": 1, "column": second})]);
+    assert_eq!(
+        (&set[0]["verified"], &set[0]["column"]),
+        (&json!(true), &json!(second))
+    );
+    client.configure();
+    client.expect_stopped("breakpoint");
+    assert_eq!(client.top_frame()["column"], second);
+    client.disconnect();
+}
+
+#[test]
+fn paths_are_uris_for_clients_that_want_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = compile(
+        folder.path(),
+        "a b/ü%.c",
+        "int main(void) {\n  return 0;\n}\n",
+        &[],
+    );
+    let here = folder.path().to_str().expect("UTF-8");
+    let uri = format!("file://{here}/a%20b/%C3%BC%25.c");
+    let mut client = DapClient::spawn();
+    client.ask(
+        "initialize",
+        json!({"adapterID": "stillpoint", "pathFormat": "uri", "linesStartAt1": false,
+               "columnsStartAt1": false}),
+    );
+    client.send("launch", json!({"program": program}));
+    client.wait_event("initialized");
+    let set = client.set_source_breakpoints(&uri, vec![json!({"line": 1})]);
+    assert_eq!(set[0]["verified"], true, "{}", set[0]);
+    assert_eq!(set[0]["source"], json!({"name": "ü%.c", "path": uri}));
+    assert_eq!(set[0]["line"], 1);
+    client.ask("configurationDone", Value::Null);
+    client.expect_stopped("breakpoint");
+    let top = client.top_frame();
+    assert_eq!(
+        (&top["source"]["path"], &top["line"]),
+        (&json!(uri), &json!(1))
+    );
+    let text = client.ask(
+        "source",
+        json!({"source": {"path": uri}, "sourceReference": 0}),
+    );
+    assert!(
+        text["content"]
+            .as_str()
+            .expect("a text")
+            .starts_with("int main"),
+        "{text}"
+    );
+    let sources = client.ask("loadedSources", Value::Null);
+    let sources = sources["sources"].as_array().expect("a list");
+    assert!(
+        sources.iter().any(|source| source["path"] == uri),
+        "{sources:?}"
+    );
+    client.disconnect();
+}

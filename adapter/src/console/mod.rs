@@ -97,7 +97,11 @@ pub fn run(
         frame,
         arguments,
     };
-    (command.run)(&mut call)
+    let text = (command.run)(&mut call)?;
+    Ok(match session.client.ansi_styling {
+        true => text::with_marked_in_bold(&text),
+        false => text,
+    })
 }
 
 fn split(line: &str) -> (&str, &str) {

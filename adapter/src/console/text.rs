@@ -84,6 +84,16 @@ pub fn columns(rows: &[Vec<String>]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
+/// The text with the lines that `*` marks in bold, by ANSI escape sequences.
+pub fn with_marked_in_bold(text: &str) -> String {
+    let line = |line: &str| match line.starts_with('*') {
+        true => format!("\u{1b}[1m{line}\u{1b}[0m"),
+        false => line.to_owned(),
+    };
+    let lines: Vec<String> = text.lines().map(line).collect();
+    lines.join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

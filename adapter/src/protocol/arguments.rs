@@ -188,6 +188,9 @@ pub struct InitializeArguments {
     pub supports_memory_event: Option<bool>,
     /// It understands `progressStart` and its like.
     pub supports_progress_reporting: Option<bool>,
+    /// It understands ANSI escape sequences.
+    #[serde(rename = "supportsANSIStyling")]
+    pub supports_ansi_styling: Option<bool>,
 }
 
 /// Arguments of `setBreakpoints`.
@@ -199,6 +202,52 @@ pub struct SetBreakpointsArguments {
     pub breakpoints: Option<Vec<SourceBreakpoint>>,
     /// The older form of the set.
     pub lines: Option<Vec<i64>>,
+}
+
+/// Arguments of `stackTrace`.
+#[derive(Deserialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct StackTraceArguments {
+    /// Whose stack.
+    pub thread_id: i64,
+    /// The first frame wanted; missing: the innermost.
+    pub start_frame: Option<i64>,
+    /// How many; 0 or missing: all.
+    pub levels: Option<i64>,
+    /// How their names are to be written.
+    pub format: Option<StackFrameFormat>,
+}
+
+/// How names of frames are to be written. Nothing is hidden that `includeAll` could show.
+#[derive(Deserialize, Debug, Default, Clone)]
+#[serde(rename_all = "camelCase", default)]
+pub struct StackFrameFormat {
+    /// With parameters; what of them, the next three say (none: their names).
+    pub parameters: Option<bool>,
+    /// Their types.
+    pub parameter_types: Option<bool>,
+    /// Their names.
+    pub parameter_names: Option<bool>,
+    /// Their values.
+    pub parameter_values: Option<bool>,
+    /// With the line.
+    pub line: Option<bool>,
+    /// With the image.
+    pub module: Option<bool>,
+    /// Integers in hex.
+    pub hex: Option<bool>,
+}
+
+impl StackFrameFormat {
+    /// Whether parameters are wanted; who says what of them wants them.
+    pub fn wants_parameters(&self) -> bool {
+        let parts = [
+            self.parameter_types,
+            self.parameter_names,
+            self.parameter_values,
+        ];
+        self.parameters.unwrap_or(parts.contains(&Some(true)))
+    }
 }
 
 /// Arguments of `restart`.

@@ -17,6 +17,33 @@ pub struct BreakpointMode {
     pub applies_to: &'static [&'static str],
 }
 
+/// The `capabilities` event.
+#[derive(Serialize, Debug)]
+pub struct CapabilitiesEventBody {
+    /// Those that are others now.
+    pub capabilities: ChangedCapabilities,
+}
+
+/// What a client that is told of it need not offer any more.
+#[derive(Serialize, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangedCapabilities {
+    supports_set_variable: bool,
+    supports_set_expression: bool,
+    supports_goto_targets_request: bool,
+    supports_step_in_targets_request: bool,
+    supports_stepping_granularity: bool,
+    supports_single_thread_execution_requests: bool,
+    supports_data_breakpoints: bool,
+}
+
+impl ChangedCapabilities {
+    /// Nothing of a core file runs or can be changed.
+    pub fn of_core_file() -> Self {
+        Self::default()
+    }
+}
+
 /// The body of the `initialize` answer; each request adds what it brings (`Request::advertise`).
 #[derive(Serialize, Debug, Default, Clone)]
 #[serde(rename_all = "camelCase")]
@@ -47,6 +74,8 @@ pub struct Capabilities {
     pub supports_data_breakpoints: bool,
     pub supports_data_breakpoint_bytes: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub supported_checksum_algorithms: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub breakpoint_modes: Vec<BreakpointMode>,
     pub supports_step_in_targets_request: bool,
     pub supports_goto_targets_request: bool,
@@ -56,4 +85,6 @@ pub struct Capabilities {
     pub supports_exception_filter_options: bool,
     pub supports_exception_options: bool,
     pub supports_exception_info_request: bool,
+    #[serde(rename = "supportsANSIStyling")]
+    pub supports_ansi_styling: bool,
 }

@@ -3,6 +3,8 @@
 
 mod arguments;
 mod capabilities;
+#[cfg(test)]
+mod completeness;
 mod context;
 mod envelope;
 mod exceptions;
@@ -11,7 +13,7 @@ mod schema;
 mod types;
 
 pub use arguments::*;
-pub use capabilities::{BreakpointMode, Capabilities};
+pub use capabilities::{BreakpointMode, Capabilities, CapabilitiesEventBody, ChangedCapabilities};
 pub use context::*;
 pub use envelope::{Incoming, Malformed, Outgoing, Request, Response, body_of, read_message};
 pub use exceptions::*;
@@ -20,10 +22,10 @@ pub use types::*;
 pub use dap::events::{ContinuedEventBody, ExitedEventBody, ThreadEventBody};
 pub use dap::requests::{
     CancelArguments, DisconnectArguments, GotoArguments, NextArguments, ScopesArguments,
-    SetFunctionBreakpointsArguments, StackTraceArguments, StepInArguments, StepInTargetsArguments,
-    StepOutArguments, TerminateArguments,
+    SetFunctionBreakpointsArguments, StepInArguments, StepInTargetsArguments, StepOutArguments,
+    TerminateArguments,
 };
-pub use dap::responses::{SetVariableResponse, SourceResponse, ThreadsResponse};
+pub use dap::responses::{SourceResponse, ThreadsResponse};
 pub use dap::types::{
     ProcessEventStartMethod, SteppingGranularity, Thread, ThreadEventReason,
     VariablePresentationHint, VariablePresentationHintAttributes, VariablePresentationHintKind,

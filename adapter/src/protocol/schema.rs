@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// The schema: `$STILLPOINT_DAP_SCHEMA`, or beside the work tree.
-fn schema() -> Option<Value> {
+pub(super) fn schema() -> Option<Value> {
     let beside = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../shared/dap/debugAdapterProtocol.json"
@@ -108,6 +108,10 @@ fn source() -> Source {
         path: Some("/a.c".to_owned()),
         source_reference: None,
         presentation_hint: Some(SourceHint::Deemphasize),
+        checksums: vec![Checksum {
+            algorithm: crate::source_map::MD5,
+            checksum: "0123456789abcdef0123456789abcdef".to_owned(),
+        }],
     }
 }
 
@@ -254,7 +258,11 @@ fn responses() {
     response(
         &schema,
         "SetVariableResponse",
-        &SetVariableResponse::default(),
+        &SetVariableResponse {
+            memory_reference: Some("0x1".to_owned()),
+            value_location_reference: Some(1),
+            ..SetVariableResponse::default()
+        },
     );
     response(&schema, "SourceResponse", &SourceResponse::default());
     let sources = vec![source()];
@@ -376,6 +384,9 @@ fn events() {
         breakpoint: breakpoint(),
     };
     event(&schema, "BreakpointEvent", "breakpoint", &changed);
+    let capabilities = ChangedCapabilities::of_core_file();
+    let changed = CapabilitiesEventBody { capabilities };
+    event(&schema, "CapabilitiesEvent", "capabilities", &changed);
     let module = Module {
         id: 1,
         name: "libc.so.6".to_owned(),

@@ -22,6 +22,18 @@ pub struct Source {
     /// How to show it; only ever sent.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub presentation_hint: Option<SourceHint>,
+    /// What its text is known by; only ever sent.
+    #[serde(skip_serializing_if = "Vec::is_empty", skip_deserializing)]
+    pub checksums: Vec<Checksum>,
+}
+
+/// What a text is known by.
+#[derive(Serialize, Debug, Clone, PartialEq, Eq)]
+pub struct Checksum {
+    /// How it was made, in the specification's words.
+    pub algorithm: &'static str,
+    /// In hex.
+    pub checksum: String,
 }
 
 /// How to show a source.
@@ -487,6 +499,31 @@ pub struct EvaluateResponse {
     /// How to show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub presentation_hint: Option<super::VariablePresentationHint>,
+    /// Its number, 0 where there is nothing to open.
+    pub variables_reference: i64,
+    /// Children that have names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub named_variables: Option<i64>,
+    /// Children that have indices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub indexed_variables: Option<i64>,
+    /// Where its bytes are, or where it points.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_reference: Option<String>,
+    /// The number of the place that the value is: a function's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value_location_reference: Option<i64>,
+}
+
+/// The result of `setVariable`.
+#[derive(Serialize, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct SetVariableResponse {
+    /// The value as it is now.
+    pub value: String,
+    /// Its type.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub type_name: Option<String>,
     /// Its number, 0 where there is nothing to open.
     pub variables_reference: i64,
     /// Children that have names.

@@ -84,10 +84,11 @@ impl Request for SetBreakpoints {
         arguments: SetBreakpointsArguments,
     ) -> Result<BreakpointsResponse, RequestError> {
         let key = key_of(arguments.source, Self::COMMAND)?;
+        let local = session.client.path_in(&key);
         let wanted: Vec<_> = match (arguments.breakpoints, arguments.lines) {
             (Some(breakpoints), _) => breakpoints
                 .into_iter()
-                .map(|breakpoint| wanted(session, breakpoint))
+                .map(|breakpoint| wanted(session, &local, breakpoint))
                 .collect(),
             (None, lines) => lines
                 .unwrap_or_default()
@@ -116,12 +117,20 @@ impl Request for SetBreakpoints {
     }
 }
 
-fn wanted(session: &Session, breakpoint: SourceBreakpoint) -> engine::SourceBreakpoint {
+fn wanted(
+    session: &mut Session,
+    local: &Path,
+    breakpoint: SourceBreakpoint,
+) -> engine::SourceBreakpoint {
+    let Session {
+        sources, client, ..
+    } = session;
+    let line = client.line_in(breakpoint.line);
     engine::SourceBreakpoint {
-        line: session.client.line_in(breakpoint.line),
+        line,
         column: breakpoint
             .column
-            .map(|column| session.client.column_in(column)),
+            .map(|column| sources.column_in(local, line, column, client)),
         options: BreakpointOptions {
             condition: given(breakpoint.condition),
             hit_condition: given(breakpoint.hit_condition),
@@ -340,7 +349,7 @@ pub fn describe_breakpoint(session: &mut Session, info: &BreakpointInfo) -> Brea
         }
         None => {
             if let Some(asked) = asked {
-                breakpoint.source = Some(as_spelled(&asked.path));
+                breakpoint.source = Some(as_spelled(session, &asked.path));
                 breakpoint.line = Some(session.client.line_out(asked.line));
             }
         }
@@ -381,17 +390,24 @@ fn at_place(
         Some(asked) => {
             let spelling = session.client.path_in(&asked.path);
             session.sources.learn(path, &spelling);
-            as_spelled(&asked.path)
+            as_spelled(session, &asked.path)
         }
         None => session.sources.of(path, &session.client),
     });
     breakpoint.line = Some(session.client.line_out(*line));
-    breakpoint.column = (*column > 0).then(|| session.client.column_out(*column));
+    breakpoint.column = (*column > 0).then(|| {
+        let Session {
+            sources, client, ..
+        } = session;
+        sources.column_out(path, *line, *column, client)
+    });
 }
 
-fn as_spelled(path: &str) -> Source {
+fn as_spelled(session: &Session, path: &str) -> Source {
     Source {
-        name: Path::new(path)
+        name: session
+            .client
+            .path_in(path)
             .file_name()
             .map(|name| name.to_string_lossy().into_owned()),
         path: Some(path.to_owned()),

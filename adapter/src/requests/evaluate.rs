@@ -25,6 +25,8 @@ impl Request for Evaluate {
     fn advertise(capabilities: &mut Capabilities) {
         capabilities.supports_evaluate_for_hovers = true;
         capabilities.supports_clipboard_context = true;
+        // What the program writes goes through as it is; commands mark lines by it.
+        capabilities.supports_ansi_styling = true;
         capabilities.supports_value_formatting_options = true;
     }
 

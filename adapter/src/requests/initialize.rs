@@ -43,6 +43,7 @@ impl Request for Initialize {
             memory_references: arguments.supports_memory_references.unwrap_or(false),
             memory_events: arguments.supports_memory_event.unwrap_or(false),
             progress: arguments.supports_progress_reporting.unwrap_or(false),
+            ansi_styling: arguments.supports_ansi_styling.unwrap_or(false),
         };
         Ok(routes::capabilities())
     }

@@ -28,7 +28,10 @@ impl Request for BreakpointLocations {
     ) -> Result<BreakpointLocationsResponse, RequestError> {
         let key = key_of(arguments.source, Self::COMMAND)?;
         let source = debug_info_path(session, &key);
-        let client = &session.client;
+        let local = session.client.path_in(&key);
+        let Session {
+            sources, client, ..
+        } = session;
         let first = client.line_in(arguments.line);
         let last = arguments
             .end_line
@@ -36,23 +39,25 @@ impl Request for BreakpointLocations {
         // A place of unknown column (0) is at its line's begin.
         let begin = arguments
             .column
-            .map(|column| client.column_in(column))
+            .map(|column| sources.column_in(&local, first, column, client))
             .filter(|column| *column > 1)
             .unwrap_or(0);
-        let end = arguments
-            .end_column
-            .map_or(u32::MAX, |column| client.column_in(column));
+        let end = arguments.end_column.map_or(u32::MAX, |column| {
+            sources.column_in(&local, last, column, client)
+        });
         let mut places = session.debugger.breakpoint_locations(&source, first, last);
         if session.is_cancelled() {
             return Err(RequestError::Cancelled);
         }
         places.retain(|place| ((first, begin)..=(last, end)).contains(place));
-        let client = &session.client;
+        let Session {
+            sources, client, ..
+        } = session;
         let breakpoints = places
             .into_iter()
             .map(|(line, column)| BreakpointLocation {
                 line: client.line_out(line),
-                column: (column > 0).then(|| client.column_out(column)),
+                column: (column > 0).then(|| sources.column_out(&source, line, column, client)),
             })
             .collect();
         Ok(BreakpointLocationsResponse { breakpoints })
@@ -73,9 +78,9 @@ impl Request for Locations {
     ) -> Result<LocationsResponse, RequestError> {
         let place = session.handles.place(arguments.location_reference)?;
         Ok(LocationsResponse {
-            source: session.sources.of(&place.file.path, &session.client),
+            source: session.sources.of_file(&place.file, &session.client),
             line: session.client.line_out(place.line),
-            column: (place.column > 0).then(|| session.client.column_out(place.column)),
+            column: session.sources.known_column_out(&place, &session.client),
         })
     }
 }

@@ -7,6 +7,7 @@ mod data_breakpoints;
 mod evaluate;
 mod exceptions;
 mod execution;
+mod frame_names;
 mod initialize;
 mod launch;
 mod locations;

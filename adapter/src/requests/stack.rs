@@ -7,8 +7,10 @@ use crate::protocol::{
     StackFrame, StackTraceArguments, StackTraceResponse,
 };
 use crate::requests::execution::thread_id;
+use crate::requests::frame_names::name_of;
 use crate::routes::Request;
 use crate::session::Session;
+use crate::source_map::MD5;
 use engine::{Frame, FrameKind, SourceFile};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -26,6 +28,8 @@ impl Request for StackTrace {
 
     fn advertise(capabilities: &mut Capabilities) {
         capabilities.supports_delayed_stack_trace_loading = true;
+        capabilities.supports_value_formatting_options = true;
+        capabilities.supported_checksum_algorithms = vec![MD5];
     }
 
     fn handle(
@@ -42,17 +46,23 @@ impl Request for StackTrace {
         // There the program's own code is what people want to see first.
         let own_first = session.debugger.exception_info(thread, false).is_some();
         let mut last = None;
+        let format = arguments.format.unwrap_or_default();
+        let modules = match format.module {
+            Some(true) => session.debugger.modules(),
+            _ => Vec::new(),
+        };
+        let mut stack_frames = Vec::with_capacity(frames.len());
+        for mut frame in frames {
+            let is_library = own_first && is_of_rust(&frame);
+            frame.name = name_of(session, &frame, &format, &modules)?;
+            let mut frame = describe_frame(session, frame, &mut last);
+            if is_library {
+                deemphasize(&mut frame);
+            }
+            stack_frames.push(frame);
+        }
         Ok(StackTraceResponse {
-            stack_frames: frames
-                .map(|frame| {
-                    let is_library = own_first && is_of_rust(&frame);
-                    let mut frame = describe_frame(session, frame, &mut last);
-                    if is_library {
-                        deemphasize(&mut frame);
-                    }
-                    frame
-                })
-                .collect(),
+            stack_frames,
             total_frames: stack.total.unwrap_or(seen.saturating_add(UNSEEN)),
         })
     }
@@ -80,7 +90,7 @@ fn source_of(session: &mut Session, file: &Arc<SourceFile>, last: &mut LastSourc
     {
         return Rc::clone(source);
     }
-    let source = Rc::new(session.sources.of(&file.path, &session.client));
+    let source = Rc::new(session.sources.of_file(file, &session.client));
     *last = Some((Arc::clone(file), Rc::clone(&source)));
     source
 }
@@ -92,7 +102,12 @@ pub fn describe_frame(session: &mut Session, frame: Frame, last: &mut LastSource
         Some(location) => (
             Some(source_of(session, &location.file, last)),
             session.client.line_out(location.line),
-            session.client.column_out(location.column),
+            session.sources.column_out(
+                &location.file.path,
+                location.line,
+                location.column,
+                &session.client,
+            ),
         ),
         None => (None, 0, 0),
     };

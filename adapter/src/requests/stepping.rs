@@ -31,13 +31,11 @@ impl Request for StepInTargets {
         let found = session.debugger.step_targets(frame)?;
         let targets = found.into_iter().map(|target| {
             let place = target.location.clone();
-            let column = place.as_ref().map(|place| place.column);
+            let column = |place| session.sources.known_column_out(place, &session.client);
             StepInTarget {
                 label: target.name.clone(),
+                column: place.as_ref().and_then(column),
                 line: place.map(|place| session.client.line_out(place.line)),
-                column: column
-                    .filter(|column| *column > 0)
-                    .map(|column| session.client.column_out(column)),
                 id: session.handles.step_target_id(target),
             }
         });
@@ -83,7 +81,12 @@ impl Request for GotoTargets {
         let targets = found.into_iter().map(|target| GotoTarget {
             label: format!("{}: line {}", target.function, target.line),
             line: session.client.line_out(target.line),
-            column: (target.column > 0).then(|| session.client.column_out(target.column)),
+            column: (target.column > 0).then(|| {
+                let Session {
+                    sources, client, ..
+                } = session;
+                sources.column_out(&path, target.line, target.column, client)
+            }),
             instruction_pointer_reference: target.addr.to_string(),
             id: session.handles.goto_target_id(target),
         });

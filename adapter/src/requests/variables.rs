@@ -448,13 +448,14 @@ impl Request for SetVariable {
         changed(session, &target);
         let limits = limits(session, arguments.format.as_ref());
         let shown = Shown::new(session, frame, expression, value, &limits);
-        let small = |count: Option<i64>| count.and_then(|count| i32::try_from(count).ok());
         Ok(SetVariableResponse {
             value: shown.text,
-            type_field: shown.type_name,
-            variables_reference: Some(shown.variables_reference),
-            named_variables: small(shown.named_variables),
-            indexed_variables: small(shown.indexed_variables),
+            type_name: shown.type_name,
+            variables_reference: shown.variables_reference,
+            named_variables: shown.named_variables,
+            indexed_variables: shown.indexed_variables,
+            memory_reference: shown.memory_reference,
+            value_location_reference: shown.value_place,
         })
     }
 }

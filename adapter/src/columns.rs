@@ -1,0 +1,133 @@
+//! Columns: the debug info counts bytes, clients count units of UTF-16. Where a line is all ASCII,
+//! both are the same; of other lines the source tells, if it is there.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The longest source that is read, in bytes.
+const LONGEST: u64 = 32 << 20;
+/// Sources that are remembered.
+const MOST: usize = 1000;
+
+/// The lines of sources that are not all ASCII, each source read once.
+#[derive(Debug, Default)]
+pub struct Columns {
+    files: HashMap<PathBuf, HashMap<u32, String>>,
+}
+
+impl Columns {
+    /// A column in units of UTF-16 of one in bytes, both from 1 (0: unknown).
+    pub fn units_at(&mut self, file: &Path, line: u32, column: u32) -> u32 {
+        match self.line(file, line) {
+            Some(text) if column > 0 => units_of(text, column),
+            _ => column,
+        }
+    }
+
+    /// A column in bytes of one in units of UTF-16, both from 1 (0: unknown).
+    pub fn bytes_at(&mut self, file: &Path, line: u32, column: u32) -> u32 {
+        match self.line(file, line) {
+            Some(text) if column > 0 => bytes_of(text, column),
+            _ => column,
+        }
+    }
+
+    /// A line, if it is not all ASCII.
+    fn line(&mut self, file: &Path, line: u32) -> Option<&str> {
+        if !self.files.contains_key(file) {
+            if self.files.len() >= MOST {
+                self.files.clear();
+            }
+            let lines = lines_of(&read(file).unwrap_or_default());
+            self.files.insert(file.to_owned(), lines);
+        }
+        self.files.get(file)?.get(&line).map(String::as_str)
+    }
+}
+
+/// The bytes of a regular file.
+fn read(file: &Path) -> Option<Vec<u8>> {
+    // What is opened might be a pipe, and nobody writes to it.
+    if !fs::metadata(file).ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(file).ok()?;
+    file.take(LONGEST).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+fn lines_of(bytes: &[u8]) -> HashMap<u32, String> {
+    if bytes.is_ascii() {
+        return HashMap::new();
+    }
+    let lines = bytes.split(|byte| *byte == b'\n').zip(1..);
+    lines
+        .filter(|(line, _)| !line.is_ascii())
+        .filter_map(|(line, number)| Some((number, String::from_utf8(line.to_vec()).ok()?)))
+        .collect()
+}
+
+fn units_of(text: &str, column: u32) -> u32 {
+    let (mut bytes, mut units) = (1_u32, 1_u32);
+    for char in text.chars() {
+        // In the middle of a character is at its begin.
+        let next = bytes + char.len_utf8() as u32;
+        if next > column {
+            return units;
+        }
+        bytes = next;
+        units += char.len_utf16() as u32;
+    }
+    units.saturating_add(column - bytes)
+}
+
+fn bytes_of(text: &str, column: u32) -> u32 {
+    let (mut bytes, mut units) = (1_u32, 1_u32);
+    for char in text.chars() {
+        let next = units + char.len_utf16() as u32;
+        if next > column {
+            return bytes;
+        }
+        units = next;
+        bytes += char.len_utf8() as u32;
+    }
+    bytes.saturating_add(column - units)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_of_one_to_four_bytes() {
+        let text = "aé€🦀b";
+        // 1 a, 2 é, 4 €, 7 🦀, 11 b; in UTF-16 1, 2, 3, 4, 6.
+        for (bytes, units) in [(1, 1), (2, 2), (4, 3), (7, 4), (11, 6), (12, 7), (20, 15)] {
+            assert_eq!(units_of(text, bytes), units);
+            assert_eq!(bytes_of(text, units), bytes);
+        }
+        assert_eq!((units_of(text, 9), bytes_of(text, 5)), (4, 7));
+        assert_eq!(units_of(text, u32::MAX), u32::MAX - 5);
+        assert_eq!(bytes_of(text, u32::MAX), u32::MAX);
+    }
+
+    #[test]
+    fn only_lines_that_matter_are_kept() {
+        let lines = lines_of("int a;\n// ü\r\nint b; \u{1F980}\n".as_bytes());
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines[&2], "// ü\r");
+        let latin1 = lines_of(b"x\n\xfc\n");
+        assert!(latin1.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_file_changes_nothing() {
+        let mut columns = Columns::default();
+        for file in ["/nonexistent.c", "/dev/zero", "/"] {
+            assert_eq!(columns.units_at(Path::new(file), 1, 7), 7);
+        }
+    }
+}

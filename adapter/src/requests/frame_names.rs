@@ -1,0 +1,107 @@
+//! Frames as clients want them written: with parameters, line and module.
+
+use crate::error::RequestError;
+use crate::protocol::StackFrameFormat;
+use crate::session::Session;
+use engine::value::scalar::NumberFormat;
+use engine::{Error, Frame, FrameKind, Language, Limits, ModuleInfo, Named};
+
+/// A frame's name as `format` wants it.
+///
+/// # Errors
+/// It was cancelled.
+pub fn name_of(
+    session: &mut Session,
+    frame: &Frame,
+    format: &StackFrameFormat,
+    modules: &[ModuleInfo],
+) -> Result<String, RequestError> {
+    let mut name = frame.name.clone();
+    let has_parameters = matches!(frame.kind, FrameKind::Function | FrameKind::Inlined);
+    if format.wants_parameters() && has_parameters {
+        let parameters = parameters(session, frame, format)?;
+        name = format!("{name}({})", parameters.join(", "));
+    }
+    let module = frame.module.filter(|_| format.module.unwrap_or(false));
+    if let Some(module) = module.and_then(|id| modules.iter().find(|module| module.id == id)) {
+        name = format!("{}!{name}", module.name);
+    }
+    if let Some(place) = frame
+        .location
+        .as_ref()
+        .filter(|_| format.line.unwrap_or(false))
+    {
+        name = format!("{name} Line {}", session.client.line_out(place.line));
+    }
+    Ok(name)
+}
+
+fn parameters(
+    session: &mut Session,
+    frame: &Frame,
+    format: &StackFrameFormat,
+) -> Result<Vec<String>, RequestError> {
+    let limits = Limits {
+        text: 60,
+        elements: 4,
+        string: 40,
+        depth: 1,
+        addresses: true,
+        numbers: match format.hex {
+            Some(true) => NumberFormat::Hex,
+            _ => NumberFormat::Natural,
+        },
+    };
+    let locals = match session.debugger.locals(frame.key) {
+        Ok(locals) => locals,
+        Err(Error::Cancelled) => return Err(RequestError::Cancelled),
+        // The name alone is better than no stack.
+        Err(_) => return Ok(vec!["…".to_owned()]),
+    };
+    let mut texts = Vec::new();
+    for parameter in locals.into_iter().filter(|local| local.is_parameter) {
+        if session.is_cancelled() {
+            return Err(RequestError::Cancelled);
+        }
+        texts.push(parameter_text(session, frame, parameter, format, &limits));
+    }
+    Ok(texts)
+}
+
+fn parameter_text(
+    session: &mut Session,
+    frame: &Frame,
+    parameter: Named,
+    format: &StackFrameFormat,
+    limits: &Limits,
+) -> String {
+    let (type_name, value) = match &parameter.value {
+        Ok(value) => {
+            let shown = session.debugger.present(value, limits);
+            (shown.type_name, shown.text)
+        }
+        Err(error) => (String::new(), error.to_string()),
+    };
+    // Of a shadowed one the name says where it is declared.
+    let name = parameter.name.split(" (line ").next().unwrap_or_default();
+    let is_bare = [format.parameter_types, format.parameter_values] == [None, None];
+    let name = match format.parameter_names.unwrap_or(is_bare) {
+        true => name,
+        false => "",
+    };
+    let type_name = match format.parameter_types {
+        Some(true) => type_name.as_str(),
+        _ => "",
+    };
+    let declared = match (frame.language, type_name, name) {
+        (_, "", name) => name.to_owned(),
+        (_, type_name, "") => type_name.to_owned(),
+        (Some(Language::Rust), type_name, name) => format!("{name}: {type_name}"),
+        (_, type_name, name) => format!("{type_name} {name}"),
+    };
+    match (format.parameter_values, declared.as_str()) {
+        (Some(true), "") => value,
+        (Some(true), declared) => format!("{declared} = {value}"),
+        _ => declared,
+    }
+}

@@ -1,0 +1,89 @@
+//! Names of frames as clients want them written, and what else frames tell.
+
+use serde_json::{Value, json};
+use std::process::Command;
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
+
+fn name(client: &mut DapClient, format: Value) -> String {
+    let thread = client.thread();
+    let arguments = json!({"threadId": thread, "levels": 1, "format": format});
+    let stack = client.ask("stackTrace", arguments);
+    let name = stack["stackFrames"][0]["name"].as_str();
+    name.expect("a name").to_owned()
+}
+
+#[test]
+fn parameters_line_and_module() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::stopped_at(&fixture, "body");
+    let whole = json!({"parameters": true, "parameterTypes": true, "parameterNames": true,
+                       "parameterValues": true});
+    assert_eq!(
+        name(&mut client, whole.clone()),
+        "body(int i = 0, int scale = 10)"
+    );
+    for (format, expected) in [
+        (json!({}), "body"),
+        (json!({"includeAll": true}), "body"),
+        (json!({"parameters": true}), "body(i, scale)"),
+        (json!({"parameterTypes": true}), "body(int, int)"),
+        (
+            json!({"parameters": true, "parameterValues": true}),
+            "body(0, 10)",
+        ),
+        (
+            json!({"parameters": false, "parameterValues": true}),
+            "body",
+        ),
+        (
+            json!({"parameterNames": true, "parameterValues": true, "hex": true}),
+            "body(i = 0x0, scale = 0xa)",
+        ),
+    ] {
+        assert_eq!(name(&mut client, format.clone()), expected, "{format}");
+    }
+    let line = fixture.line("body");
+    let program = fixture
+        .program
+        .file_name()
+        .expect("a name")
+        .to_string_lossy();
+    assert_eq!(
+        name(&mut client, json!({"line": true, "module": true})),
+        format!("{program}!body Line {line}")
+    );
+    // What is no format is as none; what is wrong in one is told.
+    assert_eq!(name(&mut client, json!(5)), "body");
+    let thread = client.thread();
+    let wrong = json!({"threadId": thread, "format": {"parameters": "many"}});
+    let error = client.ask_wrongly("stackTrace", wrong);
+    assert!(error.contains("format.parameters"), "{error}");
+    client.disconnect();
+}
+
+#[test]
+fn parameters_are_spelled_as_the_language_does() {
+    let fixture = Fixture::of("rust/inline_first.rs");
+    let mut client = DapClient::stopped_at(&fixture, "second");
+    let typed = json!({"parameterTypes": true, "parameterNames": true});
+    let text = name(&mut client, typed);
+    assert!(text.ends_with("scale(factor: u64, count: u64)"), "{text}");
+    client.disconnect();
+}
+
+#[test]
+fn sources_come_with_the_checksum_that_the_compiler_took() {
+    let Some(fixture) = Fixture::build("c/columns.c", Flags::new(Compiler::Clang)) else {
+        return;
+    };
+    let sum = Command::new("md5sum").arg(&fixture.source).output();
+    let sum = String::from_utf8(sum.expect("md5sum runs").stdout).expect("UTF-8");
+    let sum = sum.split_whitespace().next().expect("a sum");
+    let mut client = DapClient::stopped_at(&fixture, "three");
+    let source = &client.top_frame()["source"];
+    assert_eq!(
+        source["checksums"],
+        json!([{"algorithm": "MD5", "checksum": sum}])
+    );
+    client.disconnect();
+}
