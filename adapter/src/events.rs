@@ -239,6 +239,7 @@ fn stopped(session: &mut Session, stop: Stop) {
         StopReason::Entry => ("entry", Vec::new(), None, None),
         StopReason::Step => ("step", Vec::new(), None, None),
         StopReason::Goto => ("goto", Vec::new(), None, None),
+        StopReason::Restart => ("restart", Vec::new(), None, None),
         StopReason::Pause => ("pause", Vec::new(), None, None),
         StopReason::Breakpoint(ids) => (session.breakpoints.reason(&ids), ids, None, None),
         StopReason::Data(ids, what) => ("data breakpoint", ids, Some(what.clone()), Some(what)),

@@ -120,6 +120,7 @@ pub static ROUTES: &[Route] = &[
     route::<StepInTargets>(),
     route::<GotoTargets>(),
     route::<Goto>(),
+    route::<RestartFrame>(),
     route::<StackTrace>(),
     route::<Context>(),
     route::<Scopes>(),

@@ -160,6 +160,7 @@ fn step(registers: &Registers, cfa: u64, pc: u64, frame_pointer: Option<u64>) ->
         cfa: LoadAddr(cfa),
         caller: (pc != 0).then_some((FrameAddress::ReturnAddress(LoadAddr(pc)), caller)),
         signal_frame: false,
+        by_rules: false,
     }
 }
 
@@ -251,6 +252,7 @@ fn frame_pointer(
             cfa: LoadAddr(sp),
             caller: None,
             signal_frame: false,
+            by_rules: false,
         });
     }
     if frame < sp || !frame.is_multiple_of(8) {
@@ -293,6 +295,7 @@ fn signal_frame(
         cfa: LoadAddr(sp),
         caller: (pc.0 != 0).then_some((FrameAddress::Pc(pc), caller)),
         signal_frame: true,
+        by_rules: false,
     }))
 }
 

@@ -88,6 +88,8 @@ pub struct Unwound {
     pub caller: Option<(FrameAddress, Registers)>,
     /// The frame that was left is a signal trampoline.
     pub signal_frame: bool,
+    /// Call frame information told of it; else its instructions did, or its frame pointer.
+    pub by_rules: bool,
 }
 
 /// Unwinds and remembers the rules it used.
@@ -292,6 +294,7 @@ fn apply(
         cfa: LoadAddr(cfa),
         caller: None,
         signal_frame: rule.signal_frame,
+        by_rules: true,
     };
     if outermost {
         return Ok(unwound);

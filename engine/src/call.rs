@@ -2,18 +2,18 @@
 //! x86-64, §3.2. The session goes on meanwhile; [`Event::CallEnded`] tells of the end, and then
 //! the thread is as it was before.
 
-use crate::arch::sysv::{self, Class, Part};
+use crate::arch::sysv;
 use crate::breakpoint::site::Owner;
 use crate::debugger::Debugger;
 use crate::error::Error;
-use crate::eval::{Call, How};
+use crate::eval::Call;
 use crate::event::{Event, Signal, ThreadId};
+use crate::hand_over::HandedOver;
 use crate::os::{RegisterSet, Resume, SignalData, WaitStatus};
 use crate::process::Found;
 use crate::value::place::Bytes;
 use crate::value::{Place, Shape, Ty, Value};
-use dwarf::register::x86_64::{RAX, RCX, RDI, RDX, RFLAGS, RSI};
-use dwarf::{LoadAddr, Register};
+use dwarf::LoadAddr;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,19 +25,6 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What leaf functions keep below the stack pointer (psABI §3.2.2).
 const RED_ZONE: u64 = 128;
-/// Registers of the first integers and addresses.
-const INTEGERS: [Register; 6] = [RDI, RSI, RDX, RCX, Register(8), Register(9)];
-/// Vector registers that take arguments.
-const VECTORS: usize = 8;
-/// Where FXSAVE, and so XSAVE, keeps xmm0 (Intel SDM vol. 1, §10.5.1).
-const XMM: usize = 160;
-/// Where it says which x87 registers are in use.
-const X87_TAGS: usize = 4;
-/// The word of an XSAVE area that says which parts are in it (§13.4.2); x87 and SSE are 1 and 2.
-const XSTATE_BV: usize = 512;
-/// The direction and the trap flag.
-const FLAGS_CLEARED: u64 = 0x500;
-
 /// What an evaluation has done so far that must not be done twice: it begins again when a call
 /// has ended.
 #[derive(Default)]
@@ -119,83 +106,24 @@ impl Debugger {
             copies.push((top, bytes));
             top
         };
-        let (mut integers, mut used_vectors) = (INTEGERS.iter(), 0);
+        let mut handed = HandedOver::default();
         if call.through_memory {
             let len = call.returns.size().unwrap_or(0).min(crate::value::LARGEST);
             let at = keep(Vec::new(), len);
             result = Some(LoadAddr(at));
             // It must outlive the calls that come after this one.
             self.replay.get_mut().reserved = base.wrapping_sub(at);
-            if let Some(first) = integers.next() {
-                registers.set(*first, at);
-            }
+            handed.word(at);
         }
-        let mut on_stack: Vec<u8> = Vec::new();
         for argument in call.arguments {
-            let (parts, bytes) = match argument.how {
-                How::Registers(parts) => (parts, argument.bytes),
-                How::Stack(alignment) => {
-                    on_stack.resize(on_stack.len().next_multiple_of(alignment), 0);
-                    on_stack.extend(&argument.bytes);
-                    on_stack.resize(on_stack.len().next_multiple_of(8), 0);
-                    continue;
-                }
-                How::Pointer => {
-                    let len = argument.bytes.len() as u64;
-                    let at = keep(argument.bytes, len).to_le_bytes().to_vec();
-                    let class = Class::Integer;
-                    let (offset, size) = (0, 8);
-                    (
-                        vec![Part {
-                            offset,
-                            size,
-                            class,
-                        }],
-                        at,
-                    )
-                }
-            };
-            let wants = |class| parts.iter().filter(|it| it.class == class).count();
-            let fits = wants(Class::Integer) <= integers.len()
-                && used_vectors + wants(Class::Sse) <= VECTORS;
-            let held = |part: &Part| {
-                let mut word = [0; 8];
-                let held = bytes.iter().skip(part.offset as usize);
-                let held = held.take(part.size as usize);
-                word.iter_mut().zip(held).for_each(|(to, byte)| *to = *byte);
-                word
-            };
-            if !fits {
-                parts.iter().for_each(|part| on_stack.extend(held(part)));
-                continue;
-            }
-            for part in &parts {
-                let word = held(part);
-                match part.class {
-                    Class::Sse => {
-                        let at = XMM + 16 * used_vectors;
-                        if let Some(slot) = vectors.get_mut(at..at + 16) {
-                            slot.fill(0);
-                            slot[..8].copy_from_slice(&word);
-                        }
-                        used_vectors += 1;
-                    }
-                    _ => {
-                        if let Some(register) = integers.next() {
-                            registers.set(*register, u64::from_le_bytes(word));
-                        }
-                    }
-                }
-            }
-        }
-        if let Some(parts) = vectors.get_mut(XSTATE_BV) {
-            *parts |= 3;
-            // The x87 stack is empty where a function begins (psABI §3.2.1).
-            vectors[X87_TAGS] = 0;
+            handed.add(argument, |bytes| {
+                let len = bytes.len() as u64;
+                keep(bytes, len)
+            });
         }
         // Aligned before the return address is pushed.
-        top = top.wrapping_sub(on_stack.len() as u64) & !15;
-        copies.push((top, on_stack));
+        top = top.wrapping_sub(handed.stack.len() as u64) & !15;
+        copies.push((top, std::mem::take(&mut handed.stack)));
         let after = top;
         top = top.wrapping_sub(8);
         copies.push((top, back.0.to_le_bytes().to_vec()));
@@ -206,9 +134,7 @@ impl Debugger {
         }
         registers.set_sp(top);
         registers.set_pc(call.entry);
-        registers.set(RAX, used_vectors as u64);
-        let flags = registers.get(RFLAGS).unwrap_or(0);
-        registers.set(RFLAGS, flags & !FLAGS_CLEARED);
+        handed.write(&mut registers, &mut vectors);
         self.sites.add(back, Owner::Call, &*self.os);
         for addr in self.terminators() {
             self.sites.add(addr, Owner::Call, &*self.os);

@@ -119,6 +119,8 @@ pub enum StopReason {
     Step,
     /// It was moved to another line.
     Goto,
+    /// A frame of it was restarted.
+    Restart,
     /// The client asked.
     Pause,
     /// A signal is about to be delivered, or discarded.

@@ -14,11 +14,13 @@ use crate::memory::{PageCache, ProcessMemory};
 use crate::modules::{Loaded, Modules};
 use crate::os::Backend;
 use crate::stack::{FrameKey, PhysicalFrame};
+use crate::value::place::Bytes;
 use crate::value::{Named, RegisterPlace, Target, Value};
 use dwarf::{
-    CallerFrame, FrameContext, Function, LoadAddr, LoadBias, Memory, Module, ModuleMap, Scope,
-    Unwinder, Variable, VariableKind,
+    CallerFrame, FrameContext, Function, LoadAddr, LoadBias, Location, Memory, Module, ModuleMap,
+    Scope, Unwinder, Variable, VariableKind,
 };
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,6 +40,15 @@ pub(crate) struct FrameScope<'a> {
     register_writes: Vec<(RegisterPlace, Vec<u8>)>,
     /// The frame's registers with what was written.
     written: Option<dwarf::Registers>,
+}
+
+/// A parameter of a frame's function, as it is now.
+pub(crate) struct Parameter {
+    pub name: String,
+    pub value: Result<Value, Error>,
+    pub bytes: Result<Bytes, Error>,
+    /// Where debug info says that it is at the function's first instruction.
+    pub at_entry: Option<Location>,
 }
 
 #[derive(Clone, Copy)]
@@ -195,6 +206,31 @@ impl FrameScope<'_> {
         }
     }
 
+    /// What the frame's function was given, in its order; also what compilers give it.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        let (Some(loaded), Some(function)) = (self.loaded(), self.function()) else {
+            return Vec::new();
+        };
+        let all = function.scope.variables.iter();
+        let all = all.filter(|variable| variable.kind == VariableKind::Parameter);
+        let parameter = |variable: &Variable| {
+            let value = self.value_of(&loaded.module, loaded.bias, variable);
+            let bytes = match &value {
+                Ok(value) => value.bytes(self),
+                Err(error) => Err(error.clone()),
+            };
+            let entry = loaded.bias.load(function.entry);
+            let at_entry = self.location_of(&loaded.module, loaded.bias, variable, Some(entry));
+            Parameter {
+                name: variable.name.clone(),
+                value,
+                bytes,
+                at_entry: at_entry.ok().map(|(location, ..)| location),
+            }
+        };
+        all.map(parameter).collect()
+    }
+
     /// The value of a variable of `module`, seen from this frame.
     fn value_of(
         &self,
@@ -202,31 +238,47 @@ impl FrameScope<'_> {
         bias: LoadBias,
         variable: &Variable,
     ) -> Result<Value, Error> {
-        let no_registers;
+        let (location, registers, key) = self.location_of(module, bias, variable, None)?;
+        Ok(Value::from_location(
+            module,
+            bias,
+            variable.ty,
+            location,
+            &registers,
+            key,
+        ))
+    }
+
+    /// Where a variable of `module` is, seen from this frame where it stands, or at another
+    /// address in it; with the registers and the machine frame that this counts in.
+    fn location_of(
+        &self,
+        module: &Arc<Module>,
+        bias: LoadBias,
+        variable: &Variable,
+        at: Option<LoadAddr>,
+    ) -> Result<(Location, Cow<'_, dwarf::Registers>, FrameKey), Error> {
         let (registers, cfa, pc, key, function) = match (self.frame, variable.kind) {
             (Some(place), VariableKind::Parameter | VariableKind::Local) => (
-                self.seen_registers(place),
+                Cow::Borrowed(self.seen_registers(place)),
                 place.physical.cfa,
-                bias.file(place.physical.address.lookup()),
+                bias.file(at.unwrap_or(place.physical.address.lookup())),
                 FrameKey {
                     thread: place.key.thread,
                     level: place.index,
                 },
                 self.function().map(|function| &**function),
             ),
-            _ => {
-                no_registers = dwarf::Registers::new(module.machine());
-                (
-                    &no_registers,
-                    None,
-                    dwarf::FileAddr(0),
-                    FrameKey {
-                        thread: crate::ThreadId(0),
-                        level: 0,
-                    },
-                    None,
-                )
-            }
+            _ => (
+                Cow::Owned(dwarf::Registers::new(module.machine())),
+                None,
+                dwarf::FileAddr(0),
+                FrameKey {
+                    thread: crate::ThreadId(0),
+                    level: 0,
+                },
+                None,
+            ),
         };
         let caller = |level| self.caller(level);
         let no_storage = std::cell::OnceCell::new();
@@ -241,7 +293,7 @@ impl FrameScope<'_> {
             variable,
             &FrameContext {
                 memory: &self.memory,
-                registers,
+                registers: &registers,
                 cfa,
                 pc,
                 bias,
@@ -254,14 +306,7 @@ impl FrameScope<'_> {
             (Err(_), Some(error)) => return Err(error),
             (located, _) => located?,
         };
-        Ok(Value::from_location(
-            module,
-            bias,
-            variable.ty,
-            location,
-            registers,
-            key,
-        ))
+        Ok((location, registers, key))
     }
 
     /// Where this thread's copy of the thread-local variables of an image begins.

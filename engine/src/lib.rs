@@ -14,6 +14,7 @@ pub mod eval;
 pub mod event;
 pub mod exception;
 mod frame;
+mod hand_over;
 mod indexer;
 pub mod language;
 mod memory;

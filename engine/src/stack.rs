@@ -54,6 +54,9 @@ pub struct Frame {
     pub language: Option<Language>,
     /// Compiled with optimization.
     pub optimized: bool,
+    /// Whether [`Debugger::restart_frame`] may be able to restart it: what can be told from the
+    /// stack alone.
+    pub can_restart: bool,
 }
 
 /// A part of a thread's stack.
@@ -91,6 +94,8 @@ pub(crate) struct PhysicalFrame {
     /// The canonical frame address, known once its caller was looked for.
     pub cfa: Option<LoadAddr>,
     pub is_signal: bool,
+    /// Its caller's registers are known for certain.
+    pub by_rules: bool,
     /// It is gone from the stack; the registers know the address only.
     pub is_tail_call: bool,
 }
@@ -101,8 +106,11 @@ pub(crate) struct ThreadStack {
     pub physical: Vec<PhysicalFrame>,
     pub levels: usize,
     pub complete: bool,
+    /// So many machine frames, from the innermost one on, are functions' that told for certain
+    /// what their callers' registers are.
+    pub firm: usize,
     /// The caller of the last frame.
-    next: Option<(FrameAddress, Registers)>,
+    pub next: Option<(FrameAddress, Registers)>,
     /// Inlined calls that the innermost frame does not show.
     hidden: usize,
     /// Why the caller of the last frame was not found, until that was told.
@@ -212,6 +220,7 @@ impl Debugger {
             hidden: 0,
             cfa: None,
             is_signal: false,
+            by_rules: false,
             is_tail_call: false,
         }
     }
@@ -248,13 +257,24 @@ impl Debugger {
             Ok(unwound) => {
                 frame.cfa = Some(unwound.cfa);
                 frame.is_signal = unwound.signal_frame;
+                frame.by_rules = unwound.by_rules;
                 stack.next = unwound.caller;
             }
             Err(error) => {
                 stack.broken = Some(format!("at {}: {error}", frame.address.addr()));
             }
         }
+        let is_firm = frame.by_rules && !frame.is_signal;
         stack.physical.push(frame);
+        if is_firm
+            && stack.physical[stack.firm..]
+                .iter()
+                .rev()
+                .skip(1)
+                .all(|it| it.is_tail_call)
+        {
+            stack.firm = stack.physical.len();
+        }
         stack.complete = stack.next.is_none() || stack.physical.len() >= DEEPEST;
         if stack.physical.len() >= DEEPEST {
             stack.broken = Some(format!("after {DEEPEST} frames, which are a loop"));
@@ -318,7 +338,9 @@ impl Debugger {
             if let Some((index, inner)) = stack.at(level)
                 && let Some(frame) = stack.physical.get(index)
             {
-                frames.push(self.frame(FrameKey { thread, level }, frame, inner));
+                let mut frame = self.frame(FrameKey { thread, level }, frame, inner);
+                frame.can_restart = !self.is_post_mortem() && stack.restarts(index, inner).is_ok();
+                frames.push(frame);
             }
         }
         self.tell_of_broken_stack(thread);
@@ -389,6 +411,7 @@ impl Debugger {
             kind: FrameKind::NoDebugInfo,
             language: None,
             optimized: false,
+            can_restart: false,
         };
         let Some(loaded) = loaded else {
             return frame;

@@ -79,6 +79,7 @@ pub struct Capabilities {
     pub breakpoint_modes: Vec<BreakpointMode>,
     pub supports_step_in_targets_request: bool,
     pub supports_goto_targets_request: bool,
+    pub supports_restart_frame: bool,
     pub supports_single_thread_execution_requests: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exception_breakpoint_filters: Vec<ExceptionBreakpointsFilter>,

@@ -21,9 +21,9 @@ pub use types::*;
 
 pub use dap::events::{ContinuedEventBody, ExitedEventBody, ThreadEventBody};
 pub use dap::requests::{
-    CancelArguments, DisconnectArguments, GotoArguments, NextArguments, ScopesArguments,
-    SetFunctionBreakpointsArguments, StepInArguments, StepInTargetsArguments, StepOutArguments,
-    TerminateArguments,
+    CancelArguments, DisconnectArguments, GotoArguments, NextArguments, RestartFrameArguments,
+    ScopesArguments, SetFunctionBreakpointsArguments, StepInArguments, StepInTargetsArguments,
+    StepOutArguments, TerminateArguments,
 };
 pub use dap::responses::{SourceResponse, ThreadsResponse};
 pub use dap::types::{

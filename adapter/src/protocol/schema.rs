@@ -170,6 +170,7 @@ fn responses() {
         source: Some(source().into()),
         line: 1,
         column: 0,
+        can_restart: true,
         instruction_pointer_reference: "0x1".to_owned(),
         module_id: Some(1),
         presentation_hint: Some(FrameHint::Subtle),

@@ -324,6 +324,8 @@ pub struct StackFrame {
     pub line: i64,
     /// The column; 0 without a source.
     pub column: i64,
+    /// Whether `restartFrame` can be tried.
+    pub can_restart: bool,
     /// The address.
     pub instruction_pointer_reference: String,
     /// The image.

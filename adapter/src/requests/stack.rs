@@ -122,6 +122,7 @@ pub fn describe_frame(session: &mut Session, frame: Frame, last: &mut LastSource
         source,
         line,
         column,
+        can_restart: frame.can_restart,
         instruction_pointer_reference: frame.pc.to_string(),
         module_id: frame.module.map(|module| module.0),
     }

@@ -1,10 +1,10 @@
-//! What a step can enter, and where a thread can be moved to.
+//! What a step can enter, where a thread can be moved to, and frames begun anew.
 
 use crate::debuginfod;
 use crate::error::RequestError;
 use crate::protocol::{
     Capabilities, GotoArguments, GotoTarget, GotoTargetsArguments, GotoTargetsResponse,
-    StepInTarget, StepInTargetsArguments, StepInTargetsResponse,
+    RestartFrameArguments, StepInTarget, StepInTargetsArguments, StepInTargetsResponse,
 };
 use crate::requests::breakpoints::{debug_info_path, key_of};
 use crate::requests::execution::thread_id;
@@ -109,6 +109,26 @@ impl Request for Goto {
         let thread = thread_id(arguments.thread_id)?;
         session.debugger.goto(thread, &target)?;
         session.runs_on(thread);
+        Ok(())
+    }
+}
+
+/// Puts a thread at the beginning of a frame's function.
+pub enum RestartFrame {}
+
+impl Request for RestartFrame {
+    const COMMAND: &'static str = "restartFrame";
+    type Arguments = RestartFrameArguments;
+    type Body = ();
+
+    fn advertise(capabilities: &mut Capabilities) {
+        capabilities.supports_restart_frame = true;
+    }
+
+    fn handle(session: &mut Session, arguments: RestartFrameArguments) -> Result<(), RequestError> {
+        let frame = session.handles.frame(arguments.frame_id)?;
+        session.debugger.restart_frame(frame)?;
+        session.runs_on(frame.thread);
         Ok(())
     }
 }

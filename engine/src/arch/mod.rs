@@ -6,6 +6,7 @@ pub(crate) mod rustc_abi;
 pub(crate) mod sysv;
 pub(crate) mod x86_64;
 pub(crate) mod x86_64_access;
+pub(crate) mod x86_64_entry;
 mod x86_64_simulation;
 pub(crate) mod x86_64_way_back;
 

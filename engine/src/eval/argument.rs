@@ -41,7 +41,7 @@ const LARGEST: u64 = 4096;
 
 impl Argument {
     /// A number in a general register.
-    fn word(number: u64) -> Argument {
+    pub(crate) fn word(number: u64) -> Argument {
         Argument {
             bytes: number.to_le_bytes().to_vec(),
             how: How::Registers(vec![Part {
@@ -305,26 +305,36 @@ impl Run<'_> {
                 )));
             }
         };
-        let mut bytes = value.bytes(target)?.to_vec();
-        // Small integers are extended to 32 bits by the caller, as clang expects it.
-        if let (Shape::Scalar(scalar), [part]) = (value.ty.shape(), &parts[..])
-            && scalar.is_integral()
-            && bytes.len() < 8
-        {
-            let negative = scalar.is_signed() && bytes.last().is_some_and(|it| it >> 7 == 1);
-            bytes.resize(8, if negative { 0xff } else { 0 });
-            let how = How::Registers(vec![Part { size: 8, ..*part }]);
-            return Ok(vec![Argument { bytes, how }]);
-        }
-        // Two scalars of Rust's are two arguments: one may be on the stack, the other not.
-        let together = match language {
-            Language::Rust if !matches!(value.ty.shape(), Shape::Scalar(_)) => 1,
-            _ => parts.len().max(1),
-        };
-        let groups = parts.chunks(together).map(|parts| Argument {
-            bytes: bytes.clone(),
-            how: How::Registers(parts.to_vec()),
-        });
-        Ok(groups.collect())
+        let bytes = value.bytes(target)?.to_vec();
+        Ok(in_registers(&value.ty, &parts, bytes, language))
     }
+}
+
+/// Bytes of a type that registers take the parts of, as one argument or several.
+pub(crate) fn in_registers(
+    ty: &Ty,
+    parts: &[Part],
+    mut bytes: Vec<u8>,
+    language: Language,
+) -> Vec<Argument> {
+    // Small integers are extended to 32 bits by the caller, as clang expects it.
+    if let (Shape::Scalar(scalar), [part]) = (ty.shape(), parts)
+        && scalar.is_integral()
+        && bytes.len() < 8
+    {
+        let negative = scalar.is_signed() && bytes.last().is_some_and(|it| it >> 7 == 1);
+        bytes.resize(8, if negative { 0xff } else { 0 });
+        let how = How::Registers(vec![Part { size: 8, ..*part }]);
+        return vec![Argument { bytes, how }];
+    }
+    // Two scalars of Rust's are two arguments: one may be on the stack, the other not.
+    let together = match language {
+        Language::Rust if !matches!(ty.shape(), Shape::Scalar(_)) => 1,
+        _ => parts.len().max(1),
+    };
+    let groups = parts.chunks(together).map(|parts| Argument {
+        bytes: bytes.clone(),
+        how: How::Registers(parts.to_vec()),
+    });
+    groups.collect()
 }

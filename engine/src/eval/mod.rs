@@ -25,6 +25,7 @@ mod types;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use argument::in_registers;
 pub use argument::{Argument, How};
 pub use complete::{Completion, CompletionKind, complete};
 pub use invoke::{Call, Known};

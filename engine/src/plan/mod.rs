@@ -8,6 +8,7 @@ mod filter;
 mod goto;
 mod place;
 mod region;
+mod restart;
 mod start;
 mod step_instruction;
 mod step_out;

@@ -246,8 +246,16 @@ impl Debugger {
 
     /// A thread has ended, and with it whatever is watched on its stack.
     pub(crate) fn end_scopes_of(&mut self, thread: ThreadId) {
-        let on_its_stack =
-            |id: &BreakpointId| self.scope(*id).is_some_and(|it| it.thread == thread);
+        self.end_scopes_up_to(thread, LoadAddr(u64::MAX));
+    }
+
+    /// The frames of a thread are no more up to the one of this canonical frame address, and
+    /// whatever is watched in them.
+    pub(crate) fn end_scopes_up_to(&mut self, thread: ThreadId, cfa: LoadAddr) {
+        let on_its_stack = |id: &BreakpointId| {
+            let scope = self.scope(*id);
+            scope.is_some_and(|it| it.thread == thread && it.cfa <= cfa.0)
+        };
         let ended: Vec<_> = self
             .breakpoints
             .data

@@ -1,0 +1,224 @@
+//! What a function does with its arguments: which registers it takes them from, and where
+//! unoptimized code keeps them.
+
+use super::x86_64::{dwarf_register, is_call};
+use dwarf::register::x86_64::{RCX, RDI, RDX, RSI, XMM0};
+use dwarf::{LoadAddr, Register};
+use iced_x86::{
+    Code, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
+    Register as Name,
+};
+use rustc_hash::FxHashMap;
+
+/// Instructions that are looked at.
+const MOST: usize = 4096;
+/// Instructions that a prologue has.
+const PROLOGUE: usize = 64;
+/// What comes from the caller: arguments, and what nested functions of C find their outer
+/// function's variables by.
+const ARGUMENTS: [Register; 7] = [RDI, RSI, RDX, RCX, Register(8), Register(9), Register(10)];
+/// Vector registers among them.
+const VECTORS: u16 = 8;
+
+/// A bit for a register that may hold an argument.
+fn bit(register: Name) -> u16 {
+    let nth = match dwarf_register(register) {
+        Some(register) => ARGUMENTS.iter().position(|it| *it == register),
+        None if register.is_vector_register() => {
+            let number = register.number();
+            (number < usize::from(VECTORS)).then_some(ARGUMENTS.len() + number)
+        }
+        None => None,
+    };
+    nth.map_or(0, |nth| 1 << nth)
+}
+
+/// The registers that a function reads before it writes them: arguments, whether debug info
+/// tells of them or not. `code` gives its instructions, `None` outside of it. What is only
+/// handed on by a call is not seen.
+pub fn taken(
+    entry: LoadAddr,
+    mut code: impl FnMut(LoadAddr) -> Option<Instruction>,
+) -> Vec<Register> {
+    let mut factory = InstructionInfoFactory::new();
+    // With what has been written on every way to an instruction.
+    let mut written: FxHashMap<LoadAddr, u16> = FxHashMap::default();
+    let (mut todo, mut taken) = (vec![(entry, 0)], 0);
+    for _ in 0..MOST {
+        let Some((at, mut before)) = todo.pop() else {
+            break;
+        };
+        if let Some(known) = written.get(&at) {
+            if known & before == *known {
+                continue;
+            }
+            before &= known;
+        }
+        written.insert(at, before);
+        let Some(instruction) = code(at) else {
+            continue;
+        };
+        if is_call(&instruction) {
+            continue;
+        }
+        let (mut reads, mut writes) = (0, 0);
+        let made_anew = made_anew(&instruction);
+        for used in factory.info(&instruction).used_registers() {
+            let bit = bit(used.register());
+            let is_new = made_anew == Some(used.register().full_register());
+            match used.access() {
+                _ if is_new => writes |= bit,
+                OpAccess::Read | OpAccess::CondRead => reads |= bit,
+                OpAccess::ReadWrite | OpAccess::ReadCondWrite => {
+                    reads |= bit;
+                    writes |= bit;
+                }
+                OpAccess::Write => writes |= bit,
+                _ => {}
+            }
+        }
+        taken |= reads & !before;
+        let after = before | writes;
+        let near = instruction.op0_kind() == OpKind::NearBranch64;
+        let target = near.then(|| (LoadAddr(instruction.near_branch64()), after));
+        match instruction.flow_control() {
+            FlowControl::UnconditionalBranch => todo.extend(target),
+            FlowControl::ConditionalBranch => {
+                todo.extend(target);
+                todo.push((LoadAddr(instruction.next_ip()), after));
+            }
+            FlowControl::Next => todo.push((LoadAddr(instruction.next_ip()), after)),
+            _ => {}
+        }
+    }
+    let vectors = (0..VECTORS).map(|nth| Register(XMM0.0 + nth));
+    let all = ARGUMENTS.into_iter().chain(vectors).enumerate();
+    all.filter(|(nth, _)| taken & 1 << nth != 0)
+        .map(|(_, register)| register)
+        .collect()
+}
+
+/// The register that an instruction gives a value which does not depend on the one before, as far
+/// as a program cares: it is combined with itself, or only what nobody looks at is kept of it.
+fn made_anew(instruction: &Instruction) -> Option<Name> {
+    let (to, from) = (instruction.op0_register(), instruction.op1_register());
+    let other = to != from;
+    let is_new = match instruction.mnemonic() {
+        Mnemonic::Xor | Mnemonic::Sub | Mnemonic::Pxor | Mnemonic::Xorps | Mnemonic::Xorpd => {
+            !other
+        }
+        Mnemonic::Cvtsi2sd | Mnemonic::Cvtsi2ss | Mnemonic::Cvtss2sd | Mnemonic::Cvtsd2ss => other,
+        Mnemonic::Movss | Mnemonic::Movsd | Mnemonic::Sqrtss | Mnemonic::Sqrtsd => other,
+        _ => false,
+    };
+    let is_register = instruction.op0_kind() == OpKind::Register;
+    (is_new && is_register).then(|| to.full_register())
+}
+
+/// Where a prologue keeps the first argument: the instruction that stores it, the register that
+/// it is stored by, and how far from what that points at.
+pub fn first_kept(
+    entry: LoadAddr,
+    mut code: impl FnMut(LoadAddr) -> Option<Instruction>,
+) -> Option<(LoadAddr, Register, i64)> {
+    let mut factory = InstructionInfoFactory::new();
+    let mut at = entry;
+    // The registers that hold it.
+    let mut holders = vec![Name::RDI];
+    for _ in 0..PROLOGUE {
+        let instruction = code(at)?;
+        let is_held = holders.contains(&instruction.op1_register());
+        let is_store = instruction.code() == Code::Mov_rm64_r64
+            && instruction.op0_kind() == OpKind::Memory
+            && instruction.memory_index() == Name::None
+            && matches!(instruction.memory_base(), Name::RBP | Name::RSP);
+        if is_store && is_held {
+            let base = dwarf_register(instruction.memory_base())?;
+            return Some((at, base, instruction.memory_displacement64() as i64));
+        }
+        for used in factory.info(&instruction).used_registers() {
+            if used.access() != OpAccess::Read {
+                holders.retain(|holder| *holder != used.register().full_register());
+            }
+        }
+        let is_copy = matches!(instruction.code(), Code::Mov_rm64_r64 | Code::Mov_r64_rm64)
+            && instruction.op0_kind() == OpKind::Register;
+        if is_copy && is_held {
+            holders.push(instruction.op0_register());
+        }
+        if holders.is_empty() || instruction.flow_control() != FlowControl::Next {
+            return None;
+        }
+        at = LoadAddr(instruction.next_ip());
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::x86_64::decode;
+    use super::*;
+
+    fn reading(bytes: &[u8]) -> impl FnMut(LoadAddr) -> Option<Instruction> {
+        let bytes = bytes.to_vec();
+        move |at| {
+            let rest = bytes.get(at.0 as usize..).filter(|rest| !rest.is_empty())?;
+            Some(decode(rest, at))
+        }
+    }
+
+    #[test]
+    fn what_is_read_before_it_is_written_was_handed_over() {
+        // xor esi, esi; mov eax, edi; jmp +2; mov eax, edx (never); movaps xmm1, xmm0; ret
+        let code = [
+            0x31, 0xf6, 0x89, 0xf8, 0xeb, 0x02, 0x89, 0xd0, 0x0f, 0x28, 0xc8, 0xc3,
+        ];
+        assert_eq!(taken(LoadAddr(0), reading(&code)), [RDI, XMM0]);
+    }
+
+    #[test]
+    fn one_way_that_has_not_written_is_enough() {
+        // test edi, edi; je +2; xor ecx, ecx; mov eax, ecx; jne -4 (a loop); ret
+        let code = [
+            0x85, 0xff, 0x74, 0x02, 0x31, 0xc9, 0x89, 0xc8, 0x75, 0xfa, 0xc3,
+        ];
+        assert_eq!(taken(LoadAddr(0), reading(&code)), [RDI, RCX]);
+    }
+
+    #[test]
+    fn what_is_made_anew_was_not_handed_over() {
+        // pxor xmm0, xmm0; cvtsi2sd xmm1, rdi; movss xmm2, xmm1; addsd xmm3, xmm0
+        let code = [
+            0x66, 0x0f, 0xef, 0xc0, 0xf2, 0x48, 0x0f, 0x2a, 0xcf, 0xf3, 0x0f, 0x10, 0xd1, 0xf2,
+            0x0f, 0x58, 0xd8,
+        ];
+        let xmm3 = Register(XMM0.0 + 3);
+        assert_eq!(taken(LoadAddr(0), reading(&code)), [RDI, xmm3]);
+    }
+
+    #[test]
+    fn a_call_hands_on_what_nobody_has_looked_at() {
+        // call +0; mov eax, edi
+        let code = [0xe8, 0, 0, 0, 0, 0x89, 0xf8];
+        assert_eq!(taken(LoadAddr(0), reading(&code)), []);
+    }
+
+    #[test]
+    fn a_prologue_keeps_the_first_argument() {
+        // push rbp; mov rbp, rsp; sub rsp, 32; mov [rbp-24], rdi
+        let code = [
+            0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x20, 0x48, 0x89, 0x7d, 0xe8,
+        ];
+        let kept = first_kept(LoadAddr(0), reading(&code));
+        assert_eq!(kept, Some((LoadAddr(8), Register(6), -24)));
+        // mov edi, eax comes first.
+        let code = [0x89, 0xc7, 0x48, 0x89, 0x7d, 0xe8];
+        assert_eq!(first_kept(LoadAddr(0), reading(&code)), None);
+        // mov rax, rdi; mov rdi, [rsp+48]; mov [rsp+56], rax
+        let code = [
+            0x48, 0x89, 0xf8, 0x48, 0x8b, 0x7c, 0x24, 0x30, 0x48, 0x89, 0x44, 0x24, 0x38,
+        ];
+        let kept = first_kept(LoadAddr(0), reading(&code));
+        assert_eq!(kept, Some((LoadAddr(8), Register(7), 56)));
+    }
+}
