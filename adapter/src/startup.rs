@@ -30,6 +30,8 @@ pub struct Startup {
     pub stop_on_entry: bool,
     /// Breakpoints do nothing.
     pub no_debug: bool,
+    /// Steps by statements are finer than those by lines.
+    pub statement_steps: bool,
     /// What `disconnect` does where it does not say.
     pub terminate_debuggee: Option<bool>,
     /// How long the program may take to end when it is asked to.

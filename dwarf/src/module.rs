@@ -26,7 +26,7 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, RwLock};
 pub use crate::demangle::demangle;
 
 /// A debug info entry of one module: unit and offset. Opaque outside this crate.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct DieRef {
     pub(crate) unit: u32,
     pub(crate) offset: u64,

@@ -145,7 +145,8 @@ pub(crate) fn calls_at_body(function: &Function, body: FileAddr) -> usize {
     calls_begun(function, function.entry, body)
 }
 
-fn calls_begun(function: &Function, from: FileAddr, addr: FileAddr) -> usize {
+/// How many inlined calls, one in the other, hold `addr` and begin no earlier than `from`.
+pub(crate) fn calls_begun(function: &Function, from: FileAddr, addr: FileAddr) -> usize {
     let frames = function.frames_at(addr);
     let calls = frames.iter().map_while(|frame| frame.inlined);
     calls

@@ -411,3 +411,48 @@ fn the_systems_functions_are_not_entered() {
     assert_eq!(client.expect_exit(), 0);
     client.disconnect();
 }
+
+/// Where `next` by `statement` stops, from a line on: lines and columns.
+fn by_statements(settings: serde_json::Value, compiler: Compiler, steps: usize) -> Vec<(u64, u64)> {
+    let Some(fixture) = Fixture::build("stepping/statements.c", Flags::new(compiler)) else {
+        return Vec::new();
+    };
+    let mut client = DapClient::stopped_with(&fixture, "three", settings);
+    let mut seen = Vec::new();
+    for _ in 0..steps {
+        let thread = client.thread();
+        let step = json!({"threadId": thread, "granularity": "statement"});
+        client.ask("next", step);
+        client.expect_stopped("step");
+        let frame = client.top_frame();
+        let at = |name: &str| frame[name].as_u64().expect("a number");
+        seen.push((at("line") - fixture.line("three"), at("column")));
+    }
+    client.disconnect();
+    seen
+}
+
+#[test]
+fn a_statement_is_a_line_unless_it_is_asked_for() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let lines = by_statements(json!({}), compiler, 2);
+        let lines: Vec<u64> = lines.into_iter().map(|(line, _)| line).collect();
+        assert!(
+            lines.is_empty() || lines == [1, 2],
+            "{compiler:?}: {lines:?}"
+        );
+        let finer = by_statements(json!({"statementSteps": true}), compiler, 7);
+        if finer.is_empty() {
+            continue;
+        }
+        assert_eq!(finer[..2], [(0, 10), (0, 15)], "{compiler:?}: b() and c()");
+        assert!(
+            finer[2..].iter().all(|(line, _)| *line == 1),
+            "{compiler:?}: {finer:?}"
+        );
+        assert!(
+            finer.contains(&(1, 33)),
+            "{compiler:?}: the loop's body {finer:?}"
+        );
+    }
+}

@@ -16,6 +16,7 @@ use std::time::Duration;
 pub struct Live {
     source_map: PathPairs,
     step_filters: StepFilters,
+    statement_steps: bool,
     signals: SignalSettings,
     /// In seconds.
     call_timeout: Option<f64>,
@@ -34,6 +35,8 @@ pub struct LivePlan {
     pub source_map: SourceMap,
     /// Which code steps go through.
     pub step_filters: engine::StepFilters,
+    /// Whether steps by statements are finer than those by lines.
+    pub statement_steps: bool,
     /// What is done when the program gets a signal.
     pub signals: Vec<(Signal, SignalRule)>,
     /// How long a call in an expression may take.
@@ -98,6 +101,11 @@ impl Live {
             "{}",
             "directory in the debug info -> directory here",
         ),
+        key(
+            "statementSteps",
+            "false",
+            "steps by statement also end within a line",
+        ),
         key("stepFilters", "true", "which sources steps go through"),
         key("terminateTimeout", "5", "seconds from SIGTERM to SIGKILL"),
     ];
@@ -129,6 +137,7 @@ impl Live {
         Ok(LivePlan {
             source_map: self.source_map.to_map(),
             step_filters: self.step_filters.build()?,
+            statement_steps: self.statement_steps,
             signals: self.signals.rules()?,
             call_limit: call_limit(self.call_timeout),
             terminate_limit: terminate_limit(self.terminate_timeout),

@@ -69,6 +69,10 @@ fn step(
 ) -> Result<(), RequestError> {
     let granularity = match granularity {
         Some(SteppingGranularity::Instruction) => Granularity::Instruction,
+        // Clients ask for it who mean a line.
+        Some(SteppingGranularity::Statement) if session.startup.statement_steps => {
+            Granularity::Statement
+        }
         Some(SteppingGranularity::Line | SteppingGranularity::Statement) | None => {
             Granularity::Line
         }

@@ -73,6 +73,7 @@ pub fn hold(session: &mut Session, live: LivePlan) -> SourceMap {
     session.startup.terminate_limit = live.terminate_limit;
     session.debugger.set_call_limit(live.call_limit);
     session.debugger.set_step_filters(live.step_filters);
+    session.startup.statement_steps = live.statement_steps;
     session.debugger.set_signal_rules(&live.signals);
     session.limits = live.limits;
     session.command_prefix = live.command_prefix;

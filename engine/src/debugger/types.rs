@@ -51,8 +51,10 @@ pub enum StepKind {
 /// How far a step goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Granularity {
-    /// To another line or statement.
+    /// To another line.
     Line,
+    /// To another line, or to another column of this one where compilers tell of columns.
+    Statement,
     /// One instruction.
     Instruction,
 }

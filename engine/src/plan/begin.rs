@@ -30,7 +30,7 @@ impl Debugger {
         let pc = registers.pc();
         let hidden = self.hidden_at(thread);
         if kind == StepKind::Into
-            && granularity == Granularity::Line
+            && granularity != Granularity::Instruction
             && let Some(left_out) = self.shown_call_at(pc, hidden)
         {
             // The inlined call begins right here: it is entered without a move.
@@ -52,7 +52,8 @@ impl Debugger {
                 (Some(mut start), _) if !start.inlined.is_empty() => {
                     // Out of an inlined call: until its code is left.
                     start.line = None;
-                    let (plan, verdict) = StepRange::begin(start, Mode::Over, out, None, &view);
+                    let (plan, verdict) =
+                        StepRange::begin(start, Mode::Over, out, None, false, &view);
                     (Box::new(plan), verdict)
                 }
                 (_, Some(back)) => {
@@ -65,25 +66,29 @@ impl Debugger {
                 let (plan, verdict) = StepInstruction::begin(&view, kind == StepKind::Over);
                 (Box::new(plan), verdict)
             }
-            (kind, Granularity::Line) => match (start.filter(|it| it.line.is_some()), out) {
-                (Some(start), _) => {
-                    let mode = match kind {
-                        StepKind::Into => Mode::Into,
-                        _ => Mode::Over,
-                    };
-                    let (plan, verdict) = StepRange::begin(start, mode, out, coroutine, &view);
-                    (Box::new(plan), verdict)
+            (kind, Granularity::Line | Granularity::Statement) => {
+                match (start.filter(|it| it.line.is_some()), out) {
+                    (Some(start), _) => {
+                        let mode = match kind {
+                            StepKind::Into => Mode::Into,
+                            _ => Mode::Over,
+                        };
+                        let statements = granularity == Granularity::Statement;
+                        let (plan, verdict) =
+                            StepRange::begin(start, mode, out, coroutine, statements, &view);
+                        (Box::new(plan), verdict)
+                    }
+                    // Without lines here, the next line is the caller's.
+                    (None, Some(back)) => {
+                        let (plan, verdict) = StepOut::begin(back, None, &view);
+                        (Box::new(plan), verdict)
+                    }
+                    (None, None) => {
+                        let (plan, verdict) = StepInstruction::begin(&view, true);
+                        (Box::new(plan), verdict)
+                    }
                 }
-                // Without lines here, the next line is the caller's.
-                (None, Some(back)) => {
-                    let (plan, verdict) = StepOut::begin(back, None, &view);
-                    (Box::new(plan), verdict)
-                }
-                (None, None) => {
-                    let (plan, verdict) = StepInstruction::begin(&view, true);
-                    (Box::new(plan), verdict)
-                }
-            },
+            }
         };
         let leaves = kind == StepKind::Out && start_is_outermost;
         let returning = out.filter(|_| leaves);

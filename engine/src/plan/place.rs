@@ -1,9 +1,10 @@
 //! Where in its function a step is done: what a person who has left the line looks at next.
 
+use super::filter::StepFilters;
 use super::start::inlined_at;
 use super::step_range::{Mode, StepRange};
 use super::view::View;
-use crate::stack::calls_beginning_at;
+use crate::stack::calls_begun;
 use dwarf::{FileAddr, LineRow, LoadAddr};
 
 impl StepRange {
@@ -18,22 +19,32 @@ impl StepRange {
     /// inlined calls that begin right there are not entered.
     pub(super) fn place(&self, view: &View<'_>, addr: LoadAddr) -> Option<usize> {
         let loaded = view.modules.at(addr)?;
-        let addr = loaded.bias.file(addr);
-        let row = loaded.module.row_at(addr)?;
+        let rows = |addr| loaded.module.row_at(addr);
+        self.place_among(&rows, view.filters, loaded.bias.file(addr))
+    }
+
+    /// As [`Self::place`], for an address of the file that has these rows.
+    pub(super) fn place_among(
+        &self,
+        rows: &dyn Fn(FileAddr) -> Option<LineRow>,
+        filters: &StepFilters,
+        addr: FileAddr,
+    ) -> Option<usize> {
+        let row = rows(addr)?;
         let inlined = inlined_at(&self.start.function, addr);
         let begins = row.range.start == addr;
         let beginning = if begins || inlined.len() > self.start.inlined.len() {
-            calls_beginning_at(&loaded.module, addr)
+            calls_begun(&self.start.function, addr, addr)
         } else {
             0
         };
         if let Mode::IntoInlined(at, hidden) = self.mode
-            && loaded.bias.file(at) == addr
+            && self.start.bias.file(at) == addr
         {
             return Some(hidden.min(beginning));
         }
         if beginning > 0
-            && let Some(done) = self.before_inlined_calls(view, &row, &inlined, addr, beginning)
+            && let Some(done) = self.before_inlined_calls(filters, &row, &inlined, addr, beginning)
         {
             return done;
         }
@@ -44,9 +55,9 @@ impl StepRange {
         let line = row.location.as_ref()?;
         // A future that is resumed goes to where it waited first.
         let resumes = self.coroutine.is_some()
-            && self.entry_line(view) == Some(line.line)
+            && self.entry_line(rows) == Some(line.line)
             && inlined.is_empty();
-        if resumes || self.is_filtered(view, line) {
+        if resumes || self.is_filtered(filters, line) {
             return None;
         }
         let Some(start_line) = &self.start.line else {
@@ -57,21 +68,21 @@ impl StepRange {
             return (self.mode == Mode::Into && at_start).then_some(0);
         }
         if !outside && line.line == start_line.line && line.file == start_line.file {
-            return None;
+            let columns = (line.column, start_line.column);
+            let another = columns.0 != columns.1 && columns.0 != 0 && columns.1 != 0;
+            // Compilers mark the first statement of a line only.
+            return (self.statements && another && begins).then_some(0);
         }
         (at_start || outside).then_some(0)
     }
 
     /// The line that the function begins at.
-    fn entry_line(&self, view: &View<'_>) -> Option<u32> {
-        let start = &self.start;
-        let loaded = view.modules.at(start.bias.load(start.function.entry))?;
-        let row = loaded.module.row_at(start.function.entry)?;
-        Some(row.location?.line)
+    fn entry_line(&self, rows: &dyn Fn(FileAddr) -> Option<LineRow>) -> Option<u32> {
+        Some(rows(self.start.function.entry)?.location?.line)
     }
 
-    pub(super) fn is_filtered(&self, view: &View<'_>, location: &dwarf::SourceLocation) -> bool {
-        self.filtered && view.filters.skips(&location.file)
+    fn is_filtered(&self, filters: &StepFilters, location: &dwarf::SourceLocation) -> bool {
+        self.filtered && filters.skips(&location.file)
     }
 
     /// At an address where `beginning` inlined calls begin: the person sees the line they are
@@ -79,7 +90,7 @@ impl StepRange {
     /// nothing if that cannot be told.
     fn before_inlined_calls(
         &self,
-        view: &View<'_>,
+        filters: &StepFilters,
         row: &LineRow,
         inlined: &[dwarf::DieRef],
         addr: FileAddr,
@@ -100,7 +111,7 @@ impl StepRange {
         let elsewhere = outermost.line != start.line || outermost.file != start.file;
         let is_deeper = outer.len() > self.start.inlined.len();
         if elsewhere
-            && !self.is_filtered(view, outermost)
+            && !self.is_filtered(filters, outermost)
             && !(is_deeper && self.mode != Mode::Into)
         {
             return Some(Some(beginning));
@@ -110,7 +121,8 @@ impl StepRange {
         }
         // `step in` enters the outermost one that there is something to see of.
         let mut levels = (0..beginning).rev();
-        let shown = |level: &usize| location(*level).is_some_and(|it| !self.is_filtered(view, it));
+        let shown =
+            |level: &usize| location(*level).is_some_and(|it| !self.is_filtered(filters, it));
         Some(levels.find(shown))
     }
 }

@@ -1,6 +1,9 @@
 //! The instructions that a step is to leave: where they can be left, and what they call.
 
-use super::callee::{Code, near_target};
+#[cfg(test)]
+mod tests;
+
+use super::callee::near_target;
 use dwarf::LoadAddr;
 use iced_x86::{FlowControl, Instruction};
 use rustc_hash::FxHashSet;
@@ -39,7 +42,7 @@ impl Region {
     /// What `inside` holds of the function that `ours` holds, from `from` on, which is in it.
     pub fn of(
         from: LoadAddr,
-        code: &mut Code<'_>,
+        mut code: impl FnMut(LoadAddr) -> Option<Instruction>,
         ours: impl Fn(LoadAddr) -> bool,
         mut inside: impl FnMut(LoadAddr) -> bool,
     ) -> Self {
@@ -54,7 +57,7 @@ impl Region {
                 region.exits.push(at);
                 continue;
             }
-            let Some(instruction) = code.at(at) else {
+            let Some(instruction) = code(at) else {
                 region.unclear.push(at);
                 continue;
             };

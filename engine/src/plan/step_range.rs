@@ -45,6 +45,8 @@ pub struct StepRange {
     sp: u64,
     /// The future whose body this is.
     pub(super) coroutine: Option<Coroutine>,
+    /// Whether another column of the line is another place.
+    pub(super) statements: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -66,43 +68,46 @@ enum Phase {
 }
 
 impl StepRange {
-    /// The plan and its first verdict; `out` is where the frame returns to.
+    /// The plan and its first verdict; `out` is where the frame returns to, and `statements` is
+    /// whether the step may end on another statement of the line.
     pub fn begin(
         start: Start,
         mode: Mode,
         out: Option<Target>,
         coroutine: Option<Coroutine>,
+        statements: bool,
         view: &View<'_>,
     ) -> (Self, Verdict) {
-        let mut plan = Self::new(start, mode, out, coroutine, view);
+        let mut plan = Self {
+            out,
+            sp: view.registers.sp(),
+            coroutine,
+            statements,
+            ..Self::new(start, mode, view.filters)
+        };
         let verdict = plan.leave(view);
         (plan, verdict)
     }
 
-    fn new(
-        start: Start,
-        mode: Mode,
-        out: Option<Target>,
-        coroutine: Option<Coroutine>,
-        view: &View<'_>,
-    ) -> Self {
+    pub(super) fn new(start: Start, mode: Mode, filters: &StepFilters) -> Self {
         let file = start.line.as_ref().map(|line| &line.file);
         Self {
-            filtered: file.is_none_or(|file| !view.filters.skips(file)),
+            filtered: file.is_none_or(|file| !filters.skips(file)),
             start,
             mode,
             phase: Phase::Leaving,
             region: Region::default(),
             wanted: Reach::default(),
-            out,
-            sp: view.registers.sp(),
-            coroutine,
+            out: None,
+            sp: 0,
+            coroutine: None,
+            statements: false,
         }
     }
 
     /// What `start` holds from where the thread is on, with what is inlined into it.
     pub fn region(start: Start, view: &View<'_>) -> Region {
-        let mut plan = Self::new(start, Mode::Over, None, None, view);
+        let mut plan = Self::new(start, Mode::Over, view.filters);
         plan.find_region(view);
         plan.region
     }
@@ -111,7 +116,7 @@ impl StepRange {
         let mut code = Code::new(view);
         self.region = Region::of(
             view.registers.pc(),
-            &mut code,
+            |addr| code.at(addr),
             |addr| self.is_ours(view, addr),
             |addr| self.place(view, addr).is_none(),
         );

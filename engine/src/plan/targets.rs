@@ -111,7 +111,7 @@ impl Debugger {
         let start = start.ok_or_else(|| Error::Unsupported("there are no lines here".into()))?;
         let memory = self.memory();
         let view = self.view(&registers, &memory);
-        let (plan, verdict) = StepRange::begin(start, mode, out, coroutine, &view);
+        let (plan, verdict) = StepRange::begin(start, mode, out, coroutine, false, &view);
         self.begin_step(thread, Box::new(plan), verdict);
         Ok(())
     }
