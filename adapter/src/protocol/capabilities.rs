@@ -31,6 +31,7 @@ pub struct ChangedCapabilities {
     supports_set_variable: bool,
     supports_set_expression: bool,
     supports_goto_targets_request: bool,
+    supports_restart_frame: bool,
     supports_step_in_targets_request: bool,
     supports_stepping_granularity: bool,
     supports_single_thread_execution_requests: bool,
