@@ -102,19 +102,22 @@ impl Shown {
 /// All work under way.
 fn under_way(session: &Session) -> Vec<Work> {
     let mut all = Vec::new();
-    if let Some(reading) = session.debugger.reading_names() {
-        let read = u64::from(reading.units_read) * 100;
-        let percentage = read.checked_div(reading.units.into());
-        all.push(Work {
-            title: format!("Reading symbol names of {}", reading.image),
-            began: reading.began,
-            percentage: percentage.and_then(|percentage| u32::try_from(percentage.min(100)).ok()),
-            cancellable: false,
-        });
-    }
+    all.extend(reading_of_names(session));
     all.extend(session.debuginfod.work());
     all.extend(session.startup.being_unpacked().map(Unpacking::work));
     all
+}
+
+fn reading_of_names(session: &Session) -> Option<Work> {
+    let reading = session.debugger.reading_names()?;
+    let read = u64::from(reading.units_read) * 100;
+    let percentage = read.checked_div(reading.units.into());
+    Some(Work {
+        title: format!("Reading symbol names of {}", reading.image),
+        began: reading.began,
+        percentage: percentage.and_then(|percentage| u32::try_from(percentage.min(100)).ok()),
+        cancellable: true,
+    })
 }
 
 /// Ends the work of that id, if it can be ended and still is under way.
@@ -128,6 +131,11 @@ pub fn cancel(session: &mut Session, id: &str) {
         session.debuginfod.cancel();
     } else if is(session.startup.being_unpacked().map(Unpacking::work)) {
         startup::fail(session, RequestError::Cancelled);
+    } else if is(reading_of_names(session)) {
+        session.debugger.give_up_reading_names();
+        session.console(
+            "Names of functions, variables and types that had not been read are not found now\n",
+        );
     } else {
         return;
     }

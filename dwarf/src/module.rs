@@ -260,7 +260,8 @@ impl Module {
             return Vec::new();
         };
         let look_in = |index: &NameIndex| look(info, kind(index).get(key).collect());
-        if self.index.get().is_none()
+        let is_partial = info.given_up.load(Ordering::Relaxed);
+        if (self.index.get().is_none() || is_partial)
             && let Some(units) = self.units_of_names(info).and_then(|names| names.get(key))
         {
             let units: FxHashSet<u32> = units.into_iter().chain(near).collect();
@@ -302,6 +303,21 @@ impl Module {
         }
     }
 
+    /// Ends [`Module::prepare_names`], from another thread: what it has not read by then is not
+    /// found by name from now on (but for what `.gdb_index` tells of).
+    pub fn give_up_names(&self) {
+        if let Some(info) = self.info() {
+            info.given_up.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether names are missing because [`Module::give_up_names`] came in time.
+    pub fn lacks_names(&self) -> bool {
+        let given_up = |info: &DebugInfo| info.given_up.load(Ordering::Relaxed);
+        let (read, all) = self.names_read();
+        self.index.get().is_some() && read < all && self.info().is_some_and(given_up)
+    }
+
     /// Makes names ready: from the index that was kept where there is one, else from a
     /// `.debug_names` that is to be trusted, else by reading all units, in parallel; an index
     /// that took long is then kept. To be called from a thread that may take its time.
@@ -318,6 +334,7 @@ impl Module {
                 // What is read in no time needs no file.
                 if size >= WORTH_KEEPING
                     && !index.sparse
+                    && !info.given_up.load(Ordering::Relaxed)
                     && info.is_reproducible()
                     && let Some((folder, id)) = place
                     && let Err(error) = index::cache::store(folder, id, size, &index)

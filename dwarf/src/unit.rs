@@ -21,7 +21,7 @@ use gimli::{
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::path::Path;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, OnceLock};
 
 /// All readers: the bytes live as long as the process does.
@@ -52,6 +52,8 @@ pub(crate) struct DebugInfo {
     pub(crate) split: SplitFiles,
     /// Units whose names were read for the index.
     pub(crate) indexed: AtomicU32,
+    /// Nobody wants to wait for the names of the rest.
+    pub(crate) given_up: AtomicBool,
     code: Vec<AddrRange<FileAddr>>,
 }
 
@@ -128,6 +130,7 @@ impl DebugInfo {
             sources: Sources::default(),
             split: SplitFiles::new(image, holder),
             indexed: AtomicU32::new(0),
+            given_up: AtomicBool::new(false),
             code: image.code_ranges(),
         })
     }

@@ -46,6 +46,21 @@ fn a_second_start_takes_the_names_from_the_cache() {
     assert!(!first.types_named("i32", None).is_empty());
 }
 
+#[test]
+fn names_that_were_given_up_are_not_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let module = Module::open(&std::env::current_exe().unwrap()).unwrap();
+    module.keep_in(folder.path());
+    assert!(!module.lacks_names());
+    module.give_up_names();
+    module.prepare_names();
+    // Nobody waits for them again.
+    assert!(module.has_names() && module.lacks_names());
+    assert!(module.types_named("i32", None).is_empty());
+    assert_eq!(module.names_read().0, 0);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The file that keeps inflated sections.

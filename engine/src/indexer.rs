@@ -19,6 +19,8 @@ pub struct Indexer {
     waiting: usize,
     /// The one that is being read, and since when.
     current: Option<(Arc<Module>, Instant)>,
+    /// Nobody wants to wait for it any more.
+    given_up: bool,
 }
 
 /// What the thread tells.
@@ -78,14 +80,26 @@ impl Indexer {
         let waited = self.waiting;
         for news in self.news.iter().flat_map(Receiver::try_iter) {
             match news {
-                News::Began(module, began) => self.current = Some((module, began)),
+                News::Began(module, began) => {
+                    self.current = Some((module, began));
+                    self.given_up = false;
+                }
                 News::Ready => {
                     self.current = None;
+                    self.given_up = false;
                     self.waiting -= 1;
                 }
             }
         }
         self.waiting < waited
+    }
+
+    /// Ends the reading that [`Indexer::reading`] tells of: the names of the rest stay unknown.
+    pub fn give_up(&mut self) {
+        if let Some((module, _)) = &self.current {
+            module.give_up_names();
+            self.given_up = true;
+        }
     }
 
     /// Whether an image's names were asked for.
@@ -95,7 +109,7 @@ impl Indexer {
 
     /// The image whose names are being read; `None` once all are ready.
     pub fn reading(&self) -> Option<Reading> {
-        if self.waiting == 0 {
+        if self.waiting == 0 || self.given_up {
             return None;
         }
         Some(match &self.current {

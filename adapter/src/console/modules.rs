@@ -84,6 +84,9 @@ fn symbols_row(session: &Session, module: &ModuleInfo) -> Vec<String> {
         NamesStatus::Reading(_, 0) => "names about to be read".to_owned(),
         NamesStatus::Reading(read, all) => format!("names: {read} of {all} units read"),
         NamesStatus::Ready => "names ready".to_owned(),
+        NamesStatus::Partial(read, all) => {
+            format!("names of {read} of {all} units; the rest was cancelled")
+        }
     };
     let file = module.symbol_file.as_ref();
     vec![

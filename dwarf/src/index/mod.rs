@@ -181,14 +181,16 @@ impl DebugInfo {
     }
 
     fn build_index(&self) -> NameIndex {
-        let units = (0..self.unit_count()).into_par_iter();
+        let wanted = |_: &u32| !self.given_up.load(Ordering::Relaxed);
+        let units = (0..self.unit_count()).into_par_iter().filter(wanted);
         // Relaxed: the number is for people.
         let counted = units.inspect(|_| {
             self.indexed.fetch_add(1, Ordering::Relaxed);
         });
         let mut found = self.index_units(counted);
         // The type units of the split files that were opened meanwhile.
-        let mut split = self.index_units(self.unit_count()..self.all_units());
+        let split = (self.unit_count()..self.all_units()).into_par_iter();
+        let mut split = self.index_units(split.filter(wanted));
         found.append(&mut split);
         found.into_index(false)
     }

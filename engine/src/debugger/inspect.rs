@@ -47,6 +47,8 @@ pub enum NamesStatus {
     Reading(u32, u32),
     /// They can be looked up.
     Ready,
+    /// Reading them was given up after so many units, of how many.
+    Partial(u32, u32),
 }
 
 impl Debugger {
@@ -140,6 +142,10 @@ impl Debugger {
         let module = &loaded.module;
         if module.debug_size() == 0 {
             return NamesStatus::None;
+        }
+        if module.lacks_names() {
+            let (read, units) = module.names_read();
+            return NamesStatus::Partial(read, units);
         }
         match (module.has_names(), self.indexer.is_waiting_for(module)) {
             (true, _) => NamesStatus::Ready,

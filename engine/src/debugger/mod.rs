@@ -194,6 +194,12 @@ impl Debugger {
         self.indexer.reading()
     }
 
+    /// Ends the reading that [`Debugger::reading_names`] tells of: what has not been read of the
+    /// image stays unknown by name.
+    pub fn give_up_reading_names(&mut self) {
+        self.indexer.give_up();
+    }
+
     // ---- life and death
 
     /// Starts a program and holds it before its first instruction; takes milliseconds.

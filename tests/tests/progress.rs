@@ -1,0 +1,50 @@
+//! Long work that nobody asked for by a request.
+
+use serde_json::{Value, json};
+use stillpoint_tests::{DapClient, stillpoint};
+
+#[test]
+fn reading_names_can_be_cancelled() {
+    let mut client = DapClient::spawn();
+    client.ask(
+        "initialize",
+        json!({"adapterID": "stillpoint", "supportsProgressReporting": true}),
+    );
+    // A program of many units: the debugger itself.
+    let settings = json!({"program": stillpoint(), "stopOnEntry": true, "symbolCache": false});
+    client.send("launch", settings);
+    client.wait_event("initialized");
+    client.set_function_breakpoints(&["no_such_function_anywhere"]);
+    client.ask("configurationDone", Value::Null);
+    client.expect_stopped("entry");
+    let mut symbols = || {
+        let arguments = json!({"expression": ":symbols stillpoint", "context": "repl"});
+        let body = client.ask("evaluate", arguments);
+        let text = body["result"].as_str().expect("a text").to_owned();
+        (text, client.count_events("progressStart"))
+    };
+    let started = loop {
+        match symbols() {
+            (_, 1..) => break true,
+            (text, 0) if text.contains("names ready") => break false,
+            _ => {}
+        }
+    };
+    if !started {
+        println!("skipped: they are read before anybody would be told");
+        return;
+    }
+    let progress = client.wait_event("progressStart");
+    assert_eq!(progress["cancellable"], true);
+    let title = progress["title"].as_str().expect("a title");
+    assert!(title.starts_with("Reading symbol names of "), "{title}");
+    let cancel = json!({"progressId": progress["progressId"]});
+    client.ask("cancel", cancel.clone());
+    let end = client.wait_event("progressEnd");
+    assert_eq!(end["progressId"], progress["progressId"]);
+    assert_eq!(end["message"], "cancelled");
+    // Twice is as once.
+    client.ask("cancel", cancel);
+    assert!(client.output("console").contains("are not found now"));
+    client.disconnect();
+}
