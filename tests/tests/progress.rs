@@ -43,6 +43,16 @@ fn reading_names_can_be_cancelled() {
     let end = client.wait_event("progressEnd");
     assert_eq!(end["progressId"], progress["progressId"]);
     assert_eq!(end["message"], "cancelled");
+    // It does end, and with less than all.
+    let symbols = json!({"expression": ":symbols stillpoint", "context": "repl"});
+    loop {
+        let body = client.ask("evaluate", symbols.clone());
+        let text = body["result"].as_str().expect("a text");
+        assert!(!text.contains("names ready"), "{text}");
+        if text.contains("the rest was cancelled") {
+            break;
+        }
+    }
     // Twice is as once.
     client.ask("cancel", cancel);
     assert!(client.output("console").contains("are not found now"));
