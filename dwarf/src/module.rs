@@ -295,6 +295,11 @@ impl Module {
         self.index.get().is_some() || self.info().is_none()
     }
 
+    /// Whether names were read, by whomever; unlike [`Module::has_names`] this reads nothing.
+    pub fn knows_names(&self) -> bool {
+        self.index.get().is_some()
+    }
+
     /// How far [`Module::prepare_names`] has come: units read, of how many.
     pub fn names_read(&self) -> (u32, u32) {
         match self.info.get() {

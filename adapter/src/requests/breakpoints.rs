@@ -191,6 +191,9 @@ pub fn set_again(session: &mut Session) {
 /// Sets those on lines once more, because the source map is another one; the client is told of
 /// each.
 pub fn move_sources(session: &mut Session) {
+    if session.startup.no_debug {
+        return;
+    }
     let sets = std::mem::take(&mut session.breakpoints.sources);
     let mut infos = Vec::new();
     for (key, wanted) in &sets {

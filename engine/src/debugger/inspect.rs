@@ -8,6 +8,7 @@ use crate::modules::Loaded;
 use crate::os::Mapping;
 use crate::value::{PointerKind, Shape, Value};
 use dwarf::{AddrRange, LoadAddr, SourceLocation, Symbol, SymbolKind};
+use rustc_hash::FxHashSet;
 use std::path::Path;
 
 /// A symbol of an image of the process.
@@ -70,6 +71,7 @@ impl Debugger {
     /// It was cancelled.
     pub fn symbols_named(&self, name: &str) -> Result<Vec<SymbolInfo>, Error> {
         let mut found: Vec<SymbolInfo> = Vec::new();
+        let mut seen = FxHashSet::default();
         for loaded in &self.modules.loaded {
             if self.cancelled() {
                 return Err(Error::Cancelled);
@@ -79,9 +81,8 @@ impl Debugger {
                 .into_iter()
                 .chain(loaded.module.symbols_named(name))
             {
-                let info = info_of(loaded, symbol);
-                if !found.contains(&info) {
-                    found.push(info);
+                if seen.insert((loaded.id, symbol.addr, symbol.name)) {
+                    found.push(info_of(loaded, symbol));
                 }
             }
         }
@@ -147,7 +148,7 @@ impl Debugger {
             let (read, units) = module.names_read();
             return NamesStatus::Partial(read, units);
         }
-        match (module.has_names(), self.indexer.is_waiting_for(module)) {
+        match (module.knows_names(), self.indexer.is_waiting_for(module)) {
             (true, _) => NamesStatus::Ready,
             (false, true) => {
                 let (read, units) = module.names_read();
