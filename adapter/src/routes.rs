@@ -48,6 +48,14 @@ pub trait Request {
     /// Adds what the adapter can do by it.
     fn advertise(_: &mut Capabilities) {}
 
+    /// What it gives, as JSON; `()` is no body.
+    ///
+    /// # Errors
+    /// Never for the types of this crate.
+    fn json(body: Self::Body) -> serde_json::Result<Option<Box<RawValue>>> {
+        body_of(&body)
+    }
+
     /// Does it.
     ///
     /// # Errors
@@ -87,7 +95,7 @@ const fn route<R: Request>() -> Route {
             let arguments = read_arguments(arguments)
                 .map_err(|mistake| RequestError::Arguments(format!("{}: {mistake}", R::COMMAND)))?;
             let body = R::handle(session, arguments)?;
-            body_of(&body).map_err(|error| RequestError::Other(error.to_string()))
+            R::json(body).map_err(|error| RequestError::Other(error.to_string()))
         },
     }
 }
@@ -129,6 +137,8 @@ pub static ROUTES: &[Route] = &[
     route::<Evaluate>(),
     route::<SetExpression>(),
     route::<Completions>(),
+    route::<ReadMemory>(),
+    route::<WriteMemory>(),
     route::<Source>(),
     route::<LoadedSources>(),
     route::<Modules>(),

@@ -13,7 +13,7 @@ use crate::events::{self, Told};
 use crate::handles::Handles;
 use crate::progress::{self, Progress};
 use crate::protocol::{InvalidatedEventBody, Malformed, Outgoing, Request, body_of};
-use crate::requests::{Breakpoints, Evaluate, WatchableData};
+use crate::requests::{Breakpoints, Evaluate, MemoryViews, WatchableData};
 use crate::routes::{self, Answer, Handled, Request as _, Route, When};
 use crate::server::{CancelFlag, Inbound, Inbox, Intake, Outbox};
 use crate::source_map::{self, Sources};
@@ -64,6 +64,8 @@ pub struct Session {
     pub breakpoints: Breakpoints,
     /// What the client may set data breakpoints on.
     pub watchable: WatchableData,
+    /// Memory that the client looks at.
+    pub memory_views: MemoryViews,
     /// How far launching or attaching has come.
     pub startup: Startup,
     /// How much of a value is shown in one line.
@@ -104,6 +106,7 @@ impl Session {
             sources: Sources::default(),
             breakpoints: Breakpoints::default(),
             watchable: WatchableData::default(),
+            memory_views: MemoryViews::default(),
             startup: Startup::default(),
             limits: Limits::default(),
             command_prefix: USUAL_PREFIX.to_owned(),

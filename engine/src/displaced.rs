@@ -22,7 +22,7 @@ struct Region {
 /// A copy of a covered instruction.
 #[derive(Clone, Copy)]
 struct Slot {
-    start: LoadAddr,
+    site: LoadAddr,
     /// Where the jump back begins.
     jump: LoadAddr,
     /// Where it goes: behind the original, or to what it calls.
@@ -56,9 +56,10 @@ pub enum Over {
 #[derive(Default)]
 pub struct Slots {
     regions: Vec<Region>,
+    /// Covered address → where its slot is.
+    starts: BTreeMap<LoadAddr, LoadAddr>,
+    /// All slots by where they are, also those of code that is gone: a thread may be in one.
     slots: BTreeMap<LoadAddr, Slot>,
-    /// Slot starts → covered address.
-    origins: BTreeMap<LoadAddr, LoadAddr>,
     /// Mapping failed once: not tried again.
     refused: bool,
 }
@@ -74,8 +75,8 @@ impl Slots {
         mappings: impl FnOnce() -> Vec<Mapping>,
     ) -> Over {
         let mut registers = *registers;
-        if let Some(slot) = self.slots.get(&site) {
-            registers.set_pc(slot.start);
+        if let Some(start) = self.starts.get(&site) {
+            registers.set_pc(*start);
             return Over::Go(registers);
         }
         let Some(instruction) = x86_64::read(memory, site) else {
@@ -117,15 +118,15 @@ impl Slots {
             return Over::Impossible;
         }
         region.used += SLOT_SIZE as u64;
+        self.starts.insert(site, start);
         self.slots.insert(
-            site,
+            start,
             Slot {
-                start,
+                site,
                 jump: start + relocated.jump as u64,
                 next: relocated.next,
             },
         );
-        self.origins.insert(start, site);
         registers.set_pc(start);
         Over::Go(registers)
     }
@@ -134,7 +135,7 @@ impl Slots {
     /// what the trap covers.
     pub fn refuge(&self, site: LoadAddr, registers: &RegisterSet) -> Option<RegisterSet> {
         let mut registers = *registers;
-        registers.set_pc(self.slots.get(&site)?.start);
+        registers.set_pc(*self.starts.get(&site)?);
         Some(registers)
     }
 
@@ -153,10 +154,9 @@ impl Slots {
         if !self.holds(pc) {
             return None;
         }
-        let (start, site) = self.origins.range(..=pc).next_back()?;
-        let slot = self.slots.get(site)?;
+        let (start, slot) = self.slots.range(..=pc).next_back()?;
         Some(if pc == *start {
-            Origin::Before(*site)
+            Origin::Before(slot.site)
         } else if pc == slot.jump {
             Origin::Behind(slot.next)
         } else {
@@ -174,9 +174,19 @@ impl Slots {
         self.regions.iter().map(|region| region.start).collect()
     }
 
-    /// Forgets copies of code in unmapped memory; their room is not used again.
+    /// Copies of the code there are not used any more: it is unmapped, or written over. Nor is
+    /// their room.
     pub fn forget_in(&mut self, start: LoadAddr, end: LoadAddr) {
-        self.slots.retain(|addr, _| *addr < start || *addr >= end);
+        self.starts.retain(|addr, _| *addr < start || *addr >= end);
+    }
+
+    /// How many bytes from `addr` on are before the next region of ours; 0: it is in one.
+    pub fn distance(&self, addr: LoadAddr) -> u64 {
+        let to = |region: &Region| match addr - region.start < REGION {
+            true => 0,
+            false => region.start.0.wrapping_sub(addr.0),
+        };
+        self.regions.iter().map(to).min().unwrap_or(u64::MAX)
     }
 }
 
@@ -218,6 +228,7 @@ mod tests {
             readable: true,
             writable: false,
             executable: true,
+            shared: false,
             path: Default::default(),
             offset: 0,
         }

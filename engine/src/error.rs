@@ -65,6 +65,16 @@ pub enum Error {
     /// Memory that could not be read.
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
+    /// Memory that is not to be had by its address.
+    #[error("cannot {what} memory at {addr}: {why}")]
+    NoMemory {
+        /// `read` or `write`.
+        what: &'static str,
+        /// The first byte that is not to be had.
+        addr: LoadAddr,
+        /// What is there instead.
+        why: String,
+    },
     /// Memory that could not be written.
     #[error("cannot write {len} bytes of memory at {addr}")]
     Unwritable {

@@ -569,15 +569,13 @@ impl Target for FrameScope<'_> {
         if self.os.core().is_some() {
             return Err(Error::PostMortem("its memory cannot be changed"));
         }
-        let real = self.memory.sites.write_under(addr, bytes);
         self.pages.clear();
-        if self.os.write_memory(addr, &real) {
-            Ok(())
-        } else {
-            Err(Error::Unwritable {
+        match self.memory.sites.write(addr, bytes, self.os) == bytes.len() {
+            true => Ok(()),
+            false => Err(Error::Unwritable {
                 addr,
                 len: bytes.len(),
-            })
+            }),
         }
     }
 

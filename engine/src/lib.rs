@@ -34,8 +34,8 @@ pub use breakpoint::{
     InstructionBreakpoint, SourceBreakpoint,
 };
 pub use debugger::{
-    Debugger, Evaluated, Granularity, Launch, LineCode, ModuleId, ModuleInfo, NamesStatus, Reading,
-    RegisterGroup, State, StdioTarget, StepKind, SymbolInfo, ThreadInfo, Wait,
+    Debugger, Evaluated, Extent, Granularity, Launch, LineCode, ModuleId, ModuleInfo, NamesStatus,
+    Reading, RegisterGroup, State, StdioTarget, StepKind, SymbolInfo, ThreadInfo, Wait,
 };
 pub use dwarf::{
     Language, LoadAddr, SourceFile, SourceLocation, SymbolKind, SymbolStatus, finish_keeping,

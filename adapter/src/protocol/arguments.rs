@@ -382,6 +382,35 @@ pub struct DataBreakpoint {
     pub hit_condition: Option<String>,
 }
 
+/// Arguments of `readMemory`. The `dap` crate's counts are signed.
+#[derive(Deserialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct ReadMemoryArguments {
+    /// Where.
+    pub memory_reference: String,
+    /// Bytes behind that.
+    #[serde(default)]
+    pub offset: i64,
+    /// How many bytes.
+    pub count: u64,
+}
+
+/// Arguments of `writeMemory`.
+#[derive(Deserialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct WriteMemoryArguments {
+    /// Where.
+    pub memory_reference: String,
+    /// Bytes behind that.
+    #[serde(default)]
+    pub offset: i64,
+    /// Whether to write what is before the first byte that cannot be written.
+    #[serde(default)]
+    pub allow_partial: bool,
+    /// The bytes, in base64.
+    pub data: String,
+}
+
 /// Arguments of `evaluate`.
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]

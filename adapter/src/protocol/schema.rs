@@ -3,6 +3,7 @@
 use super::*;
 use crate::error::RequestError;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -265,6 +266,15 @@ fn responses() {
             ..SetVariableResponse::default()
         },
     );
+    let read = RawValue::from_string(
+        r#"{"address":"0x1f","unreadableBytes":7,"data":"YWJjZA=="}"#.to_owned(),
+    );
+    response(&schema, "ReadMemoryResponse", &read.expect("JSON"));
+    let written = WriteMemoryResponse {
+        offset: 0,
+        bytes_written: 4,
+    };
+    response(&schema, "WriteMemoryResponse", &written);
     response(&schema, "SourceResponse", &SourceResponse::default());
     let sources = vec![source()];
     response(

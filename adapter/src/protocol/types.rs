@@ -489,6 +489,16 @@ pub struct MemoryEventBody {
     pub count: i64,
 }
 
+/// The result of `writeMemory`.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct WriteMemoryResponse {
+    /// The first byte that was written, from where it was wanted: 0.
+    pub offset: i64,
+    /// How many were written.
+    pub bytes_written: usize,
+}
+
 /// The result of `evaluate`.
 #[derive(Serialize, Debug, Default)]
 #[serde(rename_all = "camelCase")]

@@ -3,10 +3,11 @@
 use crate::error::RequestError;
 use crate::handles::{Container, Opened};
 use crate::protocol::{
-    Capabilities, MemoryEventBody, SetVariableArguments, SetVariableResponse, ValueFormat,
-    Variable, VariablePresentationHint, VariablePresentationHintAttributes,
-    VariablePresentationHintKind, VariablesArguments, VariablesArgumentsFilter, VariablesResponse,
+    Capabilities, SetVariableArguments, SetVariableResponse, ValueFormat, Variable,
+    VariablePresentationHint, VariablePresentationHintAttributes, VariablePresentationHintKind,
+    VariablesArguments, VariablesArgumentsFilter, VariablesResponse,
 };
+use crate::requests::memory::memory_changed;
 use crate::routes::Request;
 use crate::session::Session;
 use engine::value::ChildPath;
@@ -19,6 +20,8 @@ use std::ops::Range;
 const BUCKET: u64 = 100;
 /// The longest text of a value that a client may ask for, in bytes.
 const LONGEST: usize = 1 << 20;
+/// More elements than anybody looks at one by one.
+const MANY: u64 = 1000;
 /// The most children one answer has.
 const MOST: u64 = 1 << 18;
 
@@ -203,6 +206,7 @@ fn children(
     let mut limits = limits.clone();
     limits.numbers = of.numbers.unwrap_or(limits.numbers);
     let limits = &limits;
+    let many = range.end - range.start > MANY;
     let children = session
         .debugger
         .children(&of.value, which, range)?
@@ -211,9 +215,8 @@ fn children(
         .map(|Child { name, value, path }| {
             let expression = child_expression(of.expression.as_deref(), path);
             let child = variable(session, of.frame, name, expression, value, limits)?;
-            // Of an element that is one number the whole's place tells enough: there may be
-            // very many.
-            let plain = child.variables_reference == 0 && child.name.starts_with('[');
+            // Of very many elements, each one number, the whole's place tells enough.
+            let plain = many && child.variables_reference == 0 && child.name.starts_with('[');
             Ok(Variable {
                 memory_reference: child.memory_reference.filter(|_| !plain),
                 ..child
@@ -462,17 +465,9 @@ impl Request for SetVariable {
 
 /// Tells the client what an assignment to a value made stale.
 pub fn changed(session: &mut Session, value: &Value) {
-    session.variables_changed = true;
-    let bytes = value.address().zip(value.ty.size());
-    if let Some((addr, size)) = bytes
-        && session.client.memory_events
-    {
-        let body = MemoryEventBody {
-            memory_reference: addr.to_string(),
-            offset: 0,
-            count: i64::try_from(size).unwrap_or(i64::MAX),
-        };
-        session.event("memory", &body);
+    match value.address().zip(value.ty.size()) {
+        Some((addr, size)) => memory_changed(session, addr, size),
+        None => session.variables_changed = true,
     }
 }
 

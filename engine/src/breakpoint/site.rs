@@ -6,6 +6,7 @@ use crate::event::ThreadId;
 use crate::os::Backend;
 use dwarf::LoadAddr;
 use smallvec::SmallVec;
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
@@ -193,19 +194,23 @@ impl Sites {
         }
     }
 
-    /// Keeps our traps under bytes that are about to be written at `addr`: the new bytes
-    /// become the originals, the traps stay. Gives the bytes to really write.
-    pub fn write_under(&self, addr: LoadAddr, bytes: &[u8]) -> Vec<u8> {
-        let mut real = bytes.to_vec();
+    /// Writes `bytes` as the program would: where a trap of ours is, the byte under it changes
+    /// and the trap stays. Gives how many were written before the first that could not be.
+    pub fn write(&self, addr: LoadAddr, bytes: &[u8], os: &dyn Backend) -> usize {
         let end = LoadAddr(addr.0.saturating_add(bytes.len() as u64));
-        if addr < end {
-            for (at, site) in self.sites.range(addr..end) {
-                if let Some(byte) = real.get_mut((*at - addr) as usize) {
-                    site.original.set(*byte);
-                    *byte = BREAKPOINT;
-                }
+        let covered = || self.sites.range(addr..end.max(addr));
+        let mut real = Cow::Borrowed(bytes);
+        for (at, _) in covered() {
+            real.to_mut()[(*at - addr) as usize] = BREAKPOINT;
+        }
+        let written = os.write_memory_partly(addr, &real);
+        for (at, site) in covered() {
+            let byte = bytes[..written].get((*at - addr) as usize);
+            if let Some(byte) = byte.filter(|byte| site.original.replace(**byte) != **byte) {
+                os.guard(*at, None);
+                os.guard(*at, Some(*byte));
             }
         }
-        real
+        written
     }
 }

@@ -2,12 +2,14 @@
 
 mod inspect;
 pub(crate) mod look;
+mod memory;
 mod post_mortem;
 mod run;
 mod types;
 
 pub use inspect::{LineCode, NamesStatus, SymbolInfo};
 pub use look::Evaluated;
+pub use memory::Extent;
 pub use types::{
     Granularity, Launch, ModuleId, ModuleInfo, Reading, RegisterGroup, State, StdioTarget,
     StepKind, ThreadInfo, Wait,

@@ -427,6 +427,7 @@ mod tests {
             readable: writable,
             writable,
             executable: false,
+            shared: false,
             path: Default::default(),
             offset: 0,
         }

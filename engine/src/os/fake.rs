@@ -199,19 +199,15 @@ impl Backend for Fake {
         count
     }
 
-    fn write_memory(&self, addr: LoadAddr, bytes: &[u8]) -> bool {
+    fn write_memory_partly(&self, addr: LoadAddr, bytes: &[u8]) -> usize {
         let mut script = self.0.borrow_mut();
         let Some(offset) = addr.0.checked_sub(BASE) else {
-            return false;
+            return 0;
         };
-        let range = offset as usize..offset as usize + bytes.len();
-        match script.memory.get_mut(range) {
-            Some(place) => {
-                place.copy_from_slice(bytes);
-                true
-            }
-            None => false,
-        }
+        let place = script.memory.get_mut(offset as usize..).unwrap_or_default();
+        let len = place.len().min(bytes.len());
+        place[..len].copy_from_slice(&bytes[..len]);
+        len
     }
 
     fn guard(&self, _: LoadAddr, _: Option<u8>) {}

@@ -121,6 +121,8 @@ pub struct Mapping {
     pub writable: bool,
     /// May be executed.
     pub executable: bool,
+    /// Writes go to the file, or to whoever else has it mapped.
+    pub shared: bool,
     /// The mapped file, or `[stack]` and the like; empty for anonymous memory.
     pub path: PathBuf,
     /// Offset in the file.
@@ -239,8 +241,17 @@ pub trait Backend {
     fn open_memory(&mut self, pid: i32) -> Result<(), Error>;
     /// Reads as many bytes as there are at `addr`, up to the buffer's length.
     fn read_memory(&self, addr: LoadAddr, buffer: &mut [u8]) -> usize;
+    /// The same, but no more than the program itself may read: no protection is overridden.
+    fn read_permitted(&self, addr: LoadAddr, buffer: &mut [u8]) -> usize {
+        self.read_memory(addr, buffer)
+    }
     /// Writes memory past its protection; false if not all of it could be written.
-    fn write_memory(&self, addr: LoadAddr, bytes: &[u8]) -> bool;
+    fn write_memory(&self, addr: LoadAddr, bytes: &[u8]) -> bool {
+        self.write_memory_partly(addr, bytes) == bytes.len()
+    }
+    /// Writes memory past its protection; gives how many bytes were written before the first
+    /// that could not be.
+    fn write_memory_partly(&self, addr: LoadAddr, bytes: &[u8]) -> usize;
     /// Tells of a trap that was planted over `original`, or taken away (`None`), so that the
     /// byte is given back should we be killed.
     fn guard(&self, addr: LoadAddr, original: Option<u8>);

@@ -23,9 +23,11 @@ use crate::error::Error;
 use crate::event::{OutputStream, Signal, SignalInfo, ThreadId};
 use dwarf::LoadAddr;
 use guardian::Guardian;
+use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use nix::unistd::Pid;
 use output::Outputs;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
+use std::io::{self, IoSliceMut, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -58,6 +60,8 @@ pub struct LinuxBackend {
     event: Arc<File>,
     signals: File,
     memory: Option<File>,
+    /// The process whose memory that is.
+    memory_of: Option<Pid>,
     /// Only for processes that outlive us.
     guardian: Option<Guardian>,
     guarded: bool,
@@ -101,6 +105,7 @@ impl LinuxBackend {
             event: waker.event,
             signals: owned_file(signals, "signalfd")?,
             memory: None,
+            memory_of: None,
             guardian: None,
             guarded: false,
             outputs: Outputs::default(),
@@ -411,6 +416,7 @@ impl Backend for LinuxBackend {
             }
         }
         self.memory = Some(memory);
+        self.memory_of = Some(Pid::from_raw(pid));
         Ok(())
     }
 
@@ -439,10 +445,39 @@ impl Backend for LinuxBackend {
         done
     }
 
-    fn write_memory(&self, addr: LoadAddr, bytes: &[u8]) -> bool {
-        self.memory
-            .as_ref()
-            .is_some_and(|memory| memory.write_all_at(bytes, addr.0).is_ok())
+    fn read_permitted(&self, addr: LoadAddr, buffer: &mut [u8]) -> usize {
+        let Some(pid) = self.memory_of else {
+            return 0;
+        };
+        let mut done = 0;
+        while done < buffer.len() {
+            let from = [RemoteIoVec {
+                base: addr.0.wrapping_add(done as u64) as usize,
+                len: buffer.len() - done,
+            }];
+            let mut to = [IoSliceMut::new(&mut buffer[done..])];
+            match process_vm_readv(pid, &mut to, &from) {
+                Ok(0) | Err(_) => break,
+                Ok(count) => done += count,
+            }
+        }
+        done
+    }
+
+    fn write_memory_partly(&self, addr: LoadAddr, bytes: &[u8]) -> usize {
+        let Some(memory) = &self.memory else {
+            return 0;
+        };
+        let mut done = 0;
+        while done < bytes.len() {
+            match memory.write_at(&bytes[done..], addr.0.wrapping_add(done as u64)) {
+                Ok(0) => break,
+                Ok(count) => done += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        done
     }
 
     fn read_memory_of(&self, pid: i32, addr: LoadAddr, buffer: &mut [u8]) -> usize {

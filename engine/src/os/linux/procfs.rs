@@ -34,6 +34,7 @@ fn parse_mapping(line: &[u8]) -> Option<Mapping> {
         readable: flags.first() == Some(&b'r'),
         writable: flags.get(1) == Some(&b'w'),
         executable: flags.get(2) == Some(&b'x'),
+        shared: flags.get(3) == Some(&b's'),
         path: PathBuf::from(OsString::from_vec(path.to_vec())),
         offset: u64::from_str_radix(offset, 16).ok()?,
     })

@@ -185,8 +185,8 @@ impl Backend for PostMortem {
         Ok(())
     }
 
-    fn write_memory(&self, _: LoadAddr, _: &[u8]) -> bool {
-        false
+    fn write_memory_partly(&self, _: LoadAddr, _: &[u8]) -> usize {
+        0
     }
 
     fn guard(&self, _: LoadAddr, _: Option<u8>) {}

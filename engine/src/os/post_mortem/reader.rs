@@ -165,6 +165,7 @@ impl Core {
                 readable: segment.readable,
                 writable: segment.writable,
                 executable: segment.executable,
+                shared: false,
                 path: file.map(|part| part.path.clone()).unwrap_or_default(),
                 offset: file.map_or(0, |part| part.offset.wrapping_add(start - part.start)),
             }

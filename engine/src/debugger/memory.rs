@@ -1,0 +1,248 @@
+//! Memory by its addresses: as the program has it, nothing of ours in it. It can be read and
+//! written while the program runs.
+
+use super::{Debugger, State};
+use crate::arch::x86_64;
+use crate::error::Error;
+use crate::os::Mapping;
+use dwarf::LoadAddr;
+use std::path::Path;
+
+/// How much of a write must succeed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extent {
+    /// All of it, or nothing is changed.
+    Whole,
+    /// What is before the first byte that cannot be written.
+    Partial,
+}
+
+impl Debugger {
+    /// Reads `len` bytes, or as many as there are before memory that cannot be read.
+    ///
+    /// # Errors
+    /// There is no process; [`Error::NoMemory`]: not even the first byte is there.
+    pub fn read_memory(&self, addr: LoadAddr, len: usize) -> Result<Vec<u8>, Error> {
+        let pid = self.process_with_memory()?;
+        let len = len.min(self.room_at(addr));
+        let mut bytes = vec![0; len];
+        let mut done = self.os.read_permitted(addr, &mut bytes);
+        if done < len {
+            let mappings = self.os.mappings(pid);
+            done = self.read_on(addr, &mut bytes, done, &mappings);
+            if done == 0 {
+                return Err(self.no_memory("read", addr, &mappings));
+            }
+        }
+        bytes.truncate(done);
+        self.sites.hide(addr, &mut bytes);
+        if bytes.is_empty() && self.slots.distance(addr) == 0 {
+            return Err(self.no_memory("read", addr, &[]));
+        }
+        Ok(bytes)
+    }
+
+    /// Goes on where the program itself may not read: a debugger may, but for what is there only
+    /// to be kept out of. Gives how many bytes are there in all.
+    fn read_on(
+        &self,
+        addr: LoadAddr,
+        bytes: &mut [u8],
+        mut done: usize,
+        mappings: &[Mapping],
+    ) -> usize {
+        while done < bytes.len() {
+            let here = addr + done as u64;
+            let Some(mapping) = mapping_at(here, mappings).filter(|it| !is_guard(it)) else {
+                break;
+            };
+            let end = bytes.len().min(done + clamped(mapping.end - here));
+            let read = self.os.read_memory(here, &mut bytes[done..end]);
+            done += read;
+            if done < end || read == 0 {
+                break;
+            }
+        }
+        done
+    }
+
+    /// Writes bytes, past protections against writing. Breakpoints in the way stay where they
+    /// are, over the new bytes. Gives how many were written.
+    ///
+    /// # Errors
+    /// There is no process, or only its core file; [`Error::NoMemory`]: the first byte that
+    /// cannot be written. Nothing is changed then.
+    pub fn write_memory(
+        &mut self,
+        addr: LoadAddr,
+        bytes: &[u8],
+        extent: Extent,
+    ) -> Result<usize, Error> {
+        let pid = self.process_with_memory()?;
+        if self.is_post_mortem() {
+            return Err(Error::PostMortem("its memory cannot be changed"));
+        }
+        if bytes.is_empty() {
+            return Ok(0);
+        }
+        let mappings = self.os.mappings(pid);
+        let room = bytes.len().min(self.room_at(addr));
+        let len = writable(addr, room, &mappings);
+        if len == 0 || (extent == Extent::Whole && len < bytes.len()) {
+            return Err(self.no_memory("write", addr + len as u64, &mappings));
+        }
+        let before = self.read_memory(addr, len);
+        let written = self.sites.write(addr, &bytes[..len], &*self.os);
+        let missing = written == 0 || (extent == Extent::Whole && written < bytes.len());
+        if missing && let Ok(before) = before {
+            let before = before.get(..written).unwrap_or_default();
+            self.sites.write(addr, before, &*self.os);
+        }
+        self.memory_was_written(addr, written);
+        match missing {
+            true => Err(self.no_memory("write", addr + written as u64, &mappings)),
+            false => Ok(written),
+        }
+    }
+
+    /// Forgets what was read of memory that has been written, and copies of code in it.
+    fn memory_was_written(&mut self, addr: LoadAddr, len: usize) {
+        let first = addr.0.saturating_sub(x86_64::LONGEST as u64);
+        let end = LoadAddr(addr.0.saturating_add(len as u64));
+        self.slots.forget_in(LoadAddr(first), end);
+        self.pages.clear();
+        self.stacks.clear();
+    }
+
+    fn process_with_memory(&self) -> Result<i32, Error> {
+        let process = self.process.as_ref().ok_or(Error::NoProcess)?;
+        match process.state {
+            State::NoProcess | State::Ended => Err(Error::NoProcess),
+            State::Held | State::Running | State::Stopped => Ok(process.pid),
+        }
+    }
+
+    /// Bytes before the end of the address space, or before memory that is ours.
+    fn room_at(&self, addr: LoadAddr) -> usize {
+        let end_of_space = (u64::MAX - addr.0).saturating_add(1);
+        clamped(end_of_space.min(self.slots.distance(addr)))
+    }
+
+    fn no_memory(&self, what: &'static str, addr: LoadAddr, mappings: &[Mapping]) -> Error {
+        let why = match mapping_at(addr, mappings) {
+            _ if self.slots.distance(addr) == 0 => "nothing of the program is there".to_owned(),
+            None if self.is_post_mortem() => "the core file has nothing there".to_owned(),
+            None => nothing_at(addr, mappings),
+            Some(mapping) => why_not(what, mapping, self.is_post_mortem()),
+        };
+        Error::NoMemory { what, addr, why }
+    }
+}
+
+/// How many of `len` bytes may be written, past protections.
+fn writable(addr: LoadAddr, len: usize, mappings: &[Mapping]) -> usize {
+    let mut done = 0;
+    while done < len {
+        let here = addr + done as u64;
+        let may_be = |it: &&Mapping| !is_guard(it) && (it.writable || !it.shared);
+        let Some(mapping) = mapping_at(here, mappings).filter(may_be) else {
+            break;
+        };
+        done = len.min(done + clamped(mapping.end - here));
+    }
+    done
+}
+
+fn clamped(len: u64) -> usize {
+    usize::try_from(len).unwrap_or(usize::MAX)
+}
+
+fn mapping_at(addr: LoadAddr, mappings: &[Mapping]) -> Option<&Mapping> {
+    let holds = |mapping: &&Mapping| (mapping.start..mapping.end).contains(&addr);
+    mappings.iter().find(holds)
+}
+
+/// Whether it is mapped only so that whoever touches it is stopped.
+fn is_guard(mapping: &Mapping) -> bool {
+    !mapping.readable && !mapping.writable && !mapping.executable
+}
+
+fn nothing_at(addr: LoadAddr, mappings: &[Mapping]) -> String {
+    let above = mappings.iter().filter(|mapping| mapping.start > addr);
+    match above.map(|mapping| mapping.start).min() {
+        Some(next) => format!("nothing is mapped there; the next memory begins at {next}"),
+        None => "nothing is mapped there, nor above".to_owned(),
+    }
+}
+
+fn why_not(what: &str, mapping: &Mapping, post_mortem: bool) -> String {
+    let Mapping { start, end, .. } = mapping;
+    let name = mapping.path.display();
+    match mapping.path.to_str() {
+        _ if is_guard(mapping) => {
+            format!("from {start} to {end} is a guard: mapped with no access")
+        }
+        _ if post_mortem => format!("the core file was written without it ({start} to {end})"),
+        Some("[vsyscall]") => "the kernel's [vsyscall] page can only be executed".to_owned(),
+        Some("[vvar]" | "[vvar_vclock]") => {
+            format!("{name} is the kernel's own, which it shows to the program only")
+        }
+        _ if mapping.path.starts_with(Path::new("/dev")) && mapping.shared => {
+            format!("{name} is a device's, which the kernel shows to the program only")
+        }
+        _ if what == "write" && mapping.shared && !mapping.writable => {
+            format!("{name} is mapped shared and read-only: the file would change with it")
+        }
+        Some("") => format!("the system refuses it ({start} to {end})"),
+        _ => format!("the system refuses it ({start} to {end}, {name})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mapping(start: u64, end: u64, flags: &str) -> Mapping {
+        Mapping {
+            start: LoadAddr(start),
+            end: LoadAddr(end),
+            readable: flags.contains('r'),
+            writable: flags.contains('w'),
+            executable: flags.contains('x'),
+            shared: flags.contains('s'),
+            path: "/file".into(),
+            offset: 0,
+        }
+    }
+
+    #[test]
+    fn writing_goes_past_read_only_pages_and_ends_at_guards_holes_and_shared_files() {
+        let maps = [
+            mapping(0x1000, 0x2000, "rw"),
+            mapping(0x2000, 0x3000, "rx"),
+            mapping(0x3000, 0x4000, ""),
+            mapping(0x6000, 0x7000, "rs"),
+            mapping(0x7000, 0x8000, "rws"),
+        ];
+        let from = |addr| writable(LoadAddr(addr), 0x10_0000, &maps);
+        assert_eq!(from(0x1ff0), 0x1010);
+        assert_eq!(from(0x3000), 0);
+        assert_eq!(from(0x5000), 0);
+        assert_eq!(from(0x6800), 0);
+        assert_eq!(from(0x7ff8), 8);
+        assert_eq!(writable(LoadAddr(0x1000), 3, &maps), 3);
+    }
+
+    #[test]
+    fn a_refusal_says_what_is_there() {
+        let maps = [mapping(0x1000, 0x2000, ""), mapping(0x8000, 0x9000, "rs")];
+        assert_eq!(
+            nothing_at(LoadAddr(0x10), &maps),
+            "nothing is mapped there; the next memory begins at 0x1000"
+        );
+        assert!(nothing_at(LoadAddr(0x9000), &maps).contains("nor above"));
+        assert!(why_not("read", &maps[0], false).contains("guard"));
+        assert!(why_not("write", &maps[1], false).contains("read-only"));
+        assert!(why_not("read", &maps[1], true).contains("core file"));
+    }
+}
