@@ -18,6 +18,8 @@ pub enum Container {
     Globals(FrameKey),
     /// A part of a frame's registers.
     Registers(FrameKey, RegisterGroup),
+    /// The parts of a register, by its name.
+    RegisterParts(FrameKey, String),
     /// A value's children.
     Value(Opened),
     /// Some of a value's indexed children, for clients that cannot page.
@@ -36,7 +38,8 @@ impl Container {
             Self::Locals(frame)
             | Self::Returned(frame)
             | Self::Globals(frame)
-            | Self::Registers(frame, _) => Some(*frame),
+            | Self::Registers(frame, _)
+            | Self::RegisterParts(frame, _) => Some(*frame),
             Self::Value(of) | Self::Bucket { of, .. } => of.frame,
         }
     }

@@ -6,7 +6,7 @@ mod eval;
 mod exception;
 mod lambda;
 
-use crate::arch::register_parts;
+use crate::arch::{register_parts, xsave};
 use crate::debugger::{Debugger, RegisterGroup};
 use crate::error::Error;
 use crate::eval::EvalContext;
@@ -21,7 +21,7 @@ use dwarf::{
     Scope, Unwinder, Variable, VariableKind,
 };
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -40,6 +40,8 @@ pub(crate) struct FrameScope<'a> {
     register_writes: Vec<(RegisterPlace, Vec<u8>)>,
     /// The frame's registers with what was written.
     written: Option<dwarf::Registers>,
+    /// The thread's other registers as they were, read when needed.
+    extended: OnceCell<Option<Vec<u8>>>,
 }
 
 /// A parameter of a frame's function, as it is now.
@@ -127,14 +129,15 @@ impl Debugger {
             subject: frame.and_then(|(key, ..)| self.exceptions.subject_of(key.thread)),
             register_writes: Vec::new(),
             written: None,
+            extended: OnceCell::new(),
         };
         let result = use_it(&mut scope);
         (result, scope.register_writes)
     }
 
     fn write_register(&mut self, place: RegisterPlace, bytes: &[u8]) -> Result<(), Error> {
-        if let Some(range) = register_parts::extended_place(place.register) {
-            return self.write_extended(place.thread, range, bytes);
+        if xsave::holds(place.register) {
+            return self.write_extended(place, bytes);
         }
         let mut set = self
             .registers_of(place.thread)
@@ -150,28 +153,16 @@ impl Debugger {
         Ok(())
     }
 
-    /// Writes the first bytes of a register that XSAVE keeps at `range`.
-    fn write_extended(
-        &mut self,
-        thread: crate::ThreadId,
-        range: std::ops::Range<usize>,
-        bytes: &[u8],
-    ) -> Result<(), Error> {
-        /// Which parts are in the area; x87 and SSE are 1 and 2 (Intel SDM vol. 1, §13.4.2).
-        const XSTATE_BV: usize = 512;
-        let mut area = self.os.extended_registers(thread);
-        let slot = area.as_mut().and_then(|it| it.get_mut(range));
-        let slot = slot.ok_or(Error::NoSuchThread(thread.0))?;
-        for (to, from) in slot.iter_mut().zip(bytes) {
-            *to = *from;
-        }
-        let mut area = area.unwrap_or_default();
-        if let Some(parts) = area.get_mut(XSTATE_BV) {
-            *parts |= 3;
-        }
-        match self.os.set_extended_registers(thread, &area) {
+    /// Writes the first bytes of a register that XSAVE keeps.
+    fn write_extended(&mut self, place: RegisterPlace, bytes: &[u8]) -> Result<(), Error> {
+        let gone = Error::NoSuchThread(place.thread.0);
+        let mut area = self.os.extended_registers(place.thread).ok_or(gone)?;
+        let there = xsave::write(place.register, &mut area, bytes);
+        match there && self.os.set_extended_registers(place.thread, &area) {
             true => Ok(()),
-            false => Err(Error::NoSuchThread(thread.0)),
+            false => Err(Error::Unsupported(
+                "the processor does not take this register's value".into(),
+            )),
         }
     }
 }
@@ -436,62 +427,90 @@ impl FrameScope<'_> {
 
     /// A part of the registers, as far as they are known; the upper halves of the vector
     /// registers are the thread's.
-    pub fn register_group(&self, group: RegisterGroup, uppers: Option<Vec<u128>>) -> Vec<Named> {
+    pub fn register_group(&self, group: RegisterGroup) -> Vec<Named> {
         let Some(place) = self.frame else {
             return Vec::new();
         };
-        let language = self.language();
-        let registers = &place.physical.registers;
-        let at = |register| RegisterPlace {
-            thread: place.key.thread,
-            level: place.index,
-            register,
-        };
-        let named = |name: &str, value: Value, is_expression: bool| Named {
-            name: name.to_owned(),
-            expression: is_expression.then(|| format!("${name}")),
-            value: Ok(value),
-            is_parameter: false,
-            declaration: None,
-        };
-        match group {
+        let registers = self.seen_registers(place);
+        let machine = registers.machine();
+        let names: Vec<String> = match group {
             RegisterGroup::General | RegisterGroup::Segment => {
                 let wanted = group == RegisterGroup::Segment;
-                let names = registers.machine().register_names().iter();
-                let names = names.filter(|(_, name)| register_parts::is_segment(name) == wanted);
-                let known = names.filter_map(|(register, name)| {
-                    let value = registers.get(*register)?;
-                    let value = self.register_value(place, *register, name, value);
-                    Some(named(name, value, true))
-                });
-                known.collect()
+                let names = machine.register_names().iter().map(|(_, name)| *name);
+                let names = names.filter(|name| register_parts::is_segment(name) == wanted);
+                names.map(str::to_owned).collect()
             }
-            RegisterGroup::Flags => register_parts::flags(registers, at)
-                .into_iter()
-                .map(|(name, value)| {
-                    let mut named = named(name, value, false);
-                    named.expression = Some(format!("$rflags.{}", &name[..2]));
-                    named
-                })
-                .collect(),
-            RegisterGroup::Vector => {
-                let mut found = Vec::new();
-                for number in 0..32 {
-                    let name = format!("xmm{number}");
-                    if let Some(value) = register_parts::value(registers, &name, language, at) {
-                        found.push(named(&name, value, true));
-                    }
-                }
-                let uppers = uppers.unwrap_or_default();
-                let whole = register_parts::wide_vectors(registers, &uppers, language);
-                let whole = (0..).zip(whole);
-                found.extend(whole.map(|(number, value)| {
-                    let name = format!("ymm{number}");
-                    named(&name, value, false)
-                }));
-                found
+            RegisterGroup::Flags => {
+                let flags = register_parts::flags(registers, |register| at(place, register));
+                let named = flags.into_iter().map(|(name, value)| Named {
+                    name: name.to_owned(),
+                    expression: Some(format!("$rflags.{}", &name[..2])),
+                    value: Ok(value),
+                    is_parameter: false,
+                    declaration: None,
+                });
+                return named.collect();
+            }
+            RegisterGroup::Vector => match self.extended(place) {
+                Some(area) => xsave::vectors(&area),
+                None => (0..16).map(|number| format!("xmm{number}")).collect(),
+            },
+            RegisterGroup::Float => xsave::floats(),
+        };
+        self.registers_named(names)
+    }
+
+    /// The parts of a register of a frame: smaller ones, or the lanes of a vector.
+    pub fn register_parts(&self, register: &str) -> Vec<Named> {
+        let parts = register_parts::parts_of(register);
+        if !parts.is_empty() {
+            return self.registers_named(parts);
+        }
+        let Some(whole) = self.register(register) else {
+            return Vec::new();
+        };
+        if !xsave::is_vector(register) {
+            return Vec::new();
+        }
+        let views = register_parts::views().filter_map(|view| {
+            let value = register_parts::member(&whole, view, self.language())?;
+            Some(Named {
+                name: view.to_owned(),
+                expression: Some(format!("${register}.{view}")),
+                value: Ok(value),
+                is_parameter: false,
+                declaration: None,
+            })
+        });
+        views.collect()
+    }
+
+    /// What a thread has besides the general registers, with what the evaluation has written;
+    /// known of the innermost frame only.
+    fn extended(&self, place: Place<'_>) -> Option<Cow<'_, [u8]>> {
+        let read = || self.os.extended_registers(place.key.thread);
+        let area = self.extended.get_or_init(read).as_deref();
+        let mut area = Cow::Borrowed(area.filter(|_| place.index == 0)?);
+        for (written, bytes) in &self.register_writes {
+            if xsave::holds(written.register) {
+                xsave::write(written.register, area.to_mut(), bytes);
             }
         }
+        Some(area)
+    }
+
+    /// Those of them that are known.
+    fn registers_named(&self, names: Vec<String>) -> Vec<Named> {
+        let known = names.into_iter().filter_map(|name| {
+            Some(Named {
+                value: Ok(self.register(&name)?),
+                expression: Some(format!("${name}")),
+                name,
+                is_parameter: false,
+                declaration: None,
+            })
+        });
+        known.collect()
     }
 
     fn register_value(
@@ -539,6 +558,15 @@ impl FrameScope<'_> {
                 .iter()
                 .filter(move |loaded| Some(loaded.id) != here),
         )
+    }
+}
+
+/// A register of the machine frame that a place is in.
+fn at(place: Place<'_>, register: dwarf::Register) -> RegisterPlace {
+    RegisterPlace {
+        thread: place.key.thread,
+        level: place.index,
+        register,
     }
 }
 

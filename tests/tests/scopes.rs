@@ -199,13 +199,84 @@ fn registers_come_in_groups() {
         assert_eq!(bit, if value == "true" { "1" } else { "0" });
     }
     let vectors = variable(&mut client, &registers, "Vectors");
-    let xmm = variable(&mut client, &vectors, "xmm0");
-    let halves = client.variables(xmm["variablesReference"].as_i64().unwrap());
-    assert_eq!(halves.len(), 2);
-    let has_avx = std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|it| it.contains(" avx "));
-    if has_avx {
-        let ymm = variable(&mut client, &vectors, "ymm15");
-        let quarters = client.variables(ymm["variablesReference"].as_i64().unwrap());
-        assert_eq!(quarters.len(), 4);
+    let has = |feature: &str| {
+        let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        info.split_whitespace().any(|word| word == feature)
+    };
+    let there = [
+        ("xmm0", true),
+        ("ymm15", has("avx")),
+        ("zmm31", has("avx512f")),
+    ];
+    for ((name, there), lanes) in there.into_iter().zip([2, 4, 8]) {
+        if !there {
+            continue;
+        }
+        let register = variable(&mut client, &vectors, name);
+        let doubles = variable(&mut client, &register, "f64");
+        let doubles = client.variables(doubles["variablesReference"].as_i64().unwrap());
+        assert_eq!(doubles.len(), lanes, "{name}");
+        // The last lane of all: every piece of the register is written and read again.
+        let last = format!("[{}]", 8 * lanes - 1);
+        let bytes = variable(&mut client, &register, "u8");
+        set(&mut client, &bytes, &last, "0xab");
+        let bytes = format!("${name}.u8{last}");
+        assert_eq!(client.evaluate(&bytes), "171", "{name}");
+        client.ask("setExpression", json!({"expression": bytes, "value": "7"}));
+        assert_eq!(client.evaluate(&bytes), "7", "{name}");
     }
+}
+
+fn set(client: &mut DapClient, container: &Value, name: &str, value: &str) {
+    let reference = &container["variablesReference"];
+    let arguments = json!({"variablesReference": reference, "name": name, "value": value});
+    client.ask("setVariable", arguments);
+}
+
+#[test]
+fn registers_are_made_of_smaller_ones() {
+    let fixture = Fixture::of("c/globals.c");
+    let mut client = DapClient::stopped_at(&fixture, "main");
+    let registers = scope(&mut client, "Registers");
+    let before = client.evaluate("$rbx");
+    set(&mut client, &registers, "rbx", "0x1122334455667788");
+    let rbx = variable(&mut client, &registers, "rbx");
+    assert_eq!(rbx["value"], "0x1122334455667788");
+    let parts = client.children(&rbx);
+    let expected = [
+        ("bh", "0x77"),
+        ("bl", "0x88"),
+        ("bx", "0x7788"),
+        ("ebx", "0x55667788"),
+    ];
+    let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!(parts.into_iter().collect::<Vec<_>>(), expected);
+    set(&mut client, &rbx, "bh", "1");
+    assert_eq!(client.evaluate("$rbx,x"), "0x1122334455660188");
+    // As the processor does it: the upper half is cleared.
+    set(&mut client, &rbx, "ebx", "5");
+    assert_eq!(client.evaluate("$rbx,x"), "0x5");
+    let r12 = variable(&mut client, &registers, "r12");
+    assert_eq!(client.children(&r12).len(), 3);
+    let float = variable(&mut client, &registers, "Floating point");
+    let mxcsr = variable(&mut client, &float, "mxcsr");
+    assert_eq!(mxcsr["value"], "0x1f80");
+    // Rounding towards zero.
+    set(&mut client, &float, "mxcsr", "0x7f80");
+    assert_eq!(client.evaluate("$mxcsr,x"), "0x7f80");
+    set(&mut client, &float, "st0", "1.5");
+    assert_eq!(variable(&mut client, &float, "st0")["value"], "1.5");
+    let control = variable(&mut client, &float, "fctrl");
+    assert_eq!(control["value"], "0x37f");
+    let segments = variable(&mut client, &registers, "Segments");
+    let base = variable(&mut client, &segments, "gs_base");
+    assert_eq!(base["value"], "0x0");
+    set(&mut client, &segments, "gs_base", "0x1000");
+    assert_eq!(client.evaluate("$gs_base,x"), "0x1000");
+    set(&mut client, &segments, "gs_base", "0");
+    set(&mut client, &float, "mxcsr", "0x1f80");
+    set(&mut client, &registers, "rbx", &before);
+    client.continue_();
+    assert_eq!(client.expect_exit(), 0);
+    client.disconnect();
 }

@@ -58,11 +58,20 @@ impl Request for Variables {
             }
             Container::Registers(frame, group) => {
                 let registers = session.debugger.registers(frame, group)?;
+                let limits = in_hex(limits);
                 let mut variables = scope(session, frame, registers, &arguments, &limits)?;
+                let has_parts = matches!(group, RegisterGroup::General | RegisterGroup::Vector);
+                for register in variables.iter_mut().filter(|_| has_parts) {
+                    open_register(session, frame, register)?;
+                }
                 if group == RegisterGroup::General {
                     variables.extend(register_groups(session, frame)?);
                 }
                 variables
+            }
+            Container::RegisterParts(frame, register) => {
+                let parts = session.debugger.register_parts(frame, &register)?;
+                scope(session, frame, parts, &arguments, &in_hex(limits))?
             }
             Container::Value(of) => {
                 let all_of_it = arguments.count.unwrap_or(0) <= 0 && arguments.filter.is_none();
@@ -170,12 +179,37 @@ fn scope(
         .collect()
 }
 
+/// Registers are bits rather than numbers.
+fn in_hex(limits: Limits) -> Limits {
+    Limits {
+        numbers: NumberFormat::Hex,
+        ..limits
+    }
+}
+
+/// Lets a register be opened that has parts.
+fn open_register(
+    session: &mut Session,
+    frame: FrameKey,
+    register: &mut Variable,
+) -> Result<(), RequestError> {
+    let parts = session.debugger.register_parts(frame, &register.name)?;
+    if !parts.is_empty() {
+        let container = Container::RegisterParts(frame, register.name.clone());
+        register.variables_reference = session.handles.container_id(container);
+        register.named_variables = i64::try_from(parts.len()).ok();
+        register.indexed_variables = None;
+    }
+    Ok(())
+}
+
 /// The other registers of a frame, to be opened.
 fn register_groups(session: &mut Session, frame: FrameKey) -> Result<Vec<Variable>, RequestError> {
     let groups = [
         ("Flags", RegisterGroup::Flags),
         ("Segments", RegisterGroup::Segment),
         ("Vectors", RegisterGroup::Vector),
+        ("Floating point", RegisterGroup::Float),
     ];
     let mut variables = Vec::new();
     for (name, group) in groups {
@@ -497,6 +531,10 @@ pub(super) fn child_named(
         Container::Globals(frame) => in_scope(frame, session.debugger.globals(frame)?, name),
         Container::Registers(frame, group) => {
             in_scope(frame, session.debugger.registers(frame, group)?, name)
+        }
+        Container::RegisterParts(frame, register) => {
+            let parts = session.debugger.register_parts(frame, &register)?;
+            in_scope(frame, parts, name)
         }
         Container::Value(of) | Container::Bucket { of, .. } => in_value(session, of, name),
     }

@@ -9,5 +9,6 @@ pub(crate) mod x86_64_access;
 pub(crate) mod x86_64_entry;
 mod x86_64_simulation;
 pub(crate) mod x86_64_way_back;
+pub(crate) mod xsave;
 
 pub(crate) use x86_64_simulation::Simulation;

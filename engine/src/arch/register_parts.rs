@@ -3,7 +3,7 @@
 use crate::value::place::{Bits, Bytes};
 use crate::value::scalar::{Float, Scalar, ScalarKind};
 use crate::value::{Place, RegisterPlace, Ty, Value};
-use dwarf::register::x86_64::{RFLAGS, XMM0};
+use dwarf::register::x86_64::RFLAGS;
 use dwarf::{Language, Machine, Register, Registers};
 
 /// `$eax`, `$al`; `$xmm0` as two doubles.
@@ -66,7 +66,7 @@ pub(crate) fn member(register: &Value, name: &str, language: Language) -> Option
 }
 
 /// The type of the numbers of a lane, as the language calls it.
-fn lane(name: &str, language: Language) -> Option<Ty> {
+pub(super) fn lane(name: &str, language: Language) -> Option<Ty> {
     let (rust, c, kind, size) = LANES.into_iter().find(|(it, ..)| *it == name)?;
     let name = match language {
         Language::Rust => rust,
@@ -89,27 +89,6 @@ const LANES: [(&str, &str, ScalarKind, u8); 11] = [
     ("f32", "float", ScalarKind::Float(Float::Single), 4),
     ("f64", "double", ScalarKind::Float(Float::Double), 8),
 ];
-
-/// `$st0` and the others, out of what the thread keeps in an XSAVE area.
-pub(crate) fn x87(
-    name: &str,
-    area: &[u8],
-    place: impl Fn(Register) -> RegisterPlace,
-) -> Option<Value> {
-    let number: u16 = name.strip_prefix("st")?.parse().ok()?;
-    let register = Register(ST0.0 + number);
-    let bytes = area.get(extended_place(register)?)?;
-    let ty = Ty::Builtin(
-        Scalar::new(ScalarKind::Float(Float::Extended), 16),
-        "long double",
-    );
-    let place = Place::Register {
-        register: place(register),
-        bytes: Bytes::new(bytes),
-        offset: 0,
-    };
-    (number < 8).then(|| Value::new(ty, place))
-}
 
 /// A general register of which the first bytes are written. Four of them clear the rest, as the
 /// machine does it.
@@ -147,22 +126,6 @@ pub(crate) fn with_written(mut all: Registers, register: Register, bytes: &[u8])
     }
     all
 }
-
-/// Where an XSAVE area has a register: x87 ones from byte 32 on, SSE ones from byte 160 on, 16
-/// bytes each (Intel SDM vol. 1, §10.5.1). `None`: it is in no such area.
-pub(crate) fn extended_place(register: Register) -> Option<std::ops::Range<usize>> {
-    let start = match register.0 {
-        number if (XMM0.0..XMM0.0 + 16).contains(&number) => {
-            160 + 16 * usize::from(number - XMM0.0)
-        }
-        number if (ST0.0..ST0.0 + 8).contains(&number) => 32 + 16 * usize::from(number - ST0.0),
-        _ => return None,
-    };
-    Some(start..start + 16)
-}
-
-/// DWARF's number of the top of the x87 stack (psABI figure 3.36).
-const ST0: Register = Register(33);
 
 /// Whether a register is a segment or the base of one.
 pub(crate) fn is_segment(name: &str) -> bool {
@@ -216,25 +179,6 @@ fn flag(register: RegisterPlace, bytes: Bytes, bit: u8) -> Value {
     value
 }
 
-/// `ymm0` and the others as four doubles, given the halves that SSE does not have.
-pub(crate) fn wide_vectors(
-    registers: &Registers,
-    uppers: &[u128],
-    language: Language,
-) -> Vec<Value> {
-    let first = registers.machine().first_vector().0;
-    let Some(double) = lane("f64", language) else {
-        return Vec::new();
-    };
-    let ty = double.array(4);
-    let whole = (0..).zip(uppers).filter_map(|(number, upper)| {
-        let lower = registers.vector(Register(first + number))?;
-        let bytes = [lower.to_le_bytes(), upper.to_le_bytes()].concat();
-        Some(Value::new(ty.clone(), Place::Bytes(Bytes::new(&bytes))))
-    });
-    whole.collect()
-}
-
 /// A part of a general register: the register's name, its first byte, how many bytes.
 /// `None`: x86-64 has no such name.
 fn x86_64(name: &str) -> Option<(String, u8, u8)> {
@@ -262,6 +206,49 @@ fn x86_64(name: &str) -> Option<(String, u8, u8)> {
     Some((register?, first, size))
 }
 
+/// The names of the parts of a general register, the largest first.
+pub(crate) fn parts_of(register: &str) -> Vec<String> {
+    let Some(letters) = register.strip_prefix('r') else {
+        return Vec::new();
+    };
+    let names: Vec<String> = match letters {
+        "ax" | "bx" | "cx" | "dx" => {
+            let letter = &letters[..1];
+            vec![
+                format!("e{letters}"),
+                letters.to_owned(),
+                format!("{letter}h"),
+                format!("{letter}l"),
+            ]
+        }
+        "si" | "di" | "bp" | "sp" => {
+            vec![
+                format!("e{letters}"),
+                letters.to_owned(),
+                format!("{letters}l"),
+            ]
+        }
+        _ => ["d", "w", "b"]
+            .map(|size| format!("{register}{size}"))
+            .to_vec(),
+    };
+    let known = names.into_iter();
+    known
+        .filter(|name| x86_64(name).is_some_and(|(of, ..)| of == register))
+        .collect()
+}
+
+/// As what a vector register may be seen, by the names of its members.
+pub(crate) fn views() -> impl Iterator<Item = &'static str> {
+    let floats = LANES
+        .iter()
+        .filter(|lane| matches!(lane.2, ScalarKind::Float(_)));
+    let numbers = LANES
+        .iter()
+        .filter(|lane| !matches!(lane.2, ScalarKind::Float(_)));
+    floats.rev().chain(numbers).map(|lane| lane.0)
+}
+
 /// The number of a vector register by its name.
 fn x86_64_vector(name: &str) -> Option<u16> {
     let number = name.strip_prefix("xmm")?.parse().ok()?;
@@ -270,7 +257,18 @@ fn x86_64_vector(name: &str) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
-    use super::x86_64;
+    use super::{parts_of, views, x86_64};
+
+    #[test]
+    fn parts() {
+        assert_eq!(parts_of("rax"), ["eax", "ax", "ah", "al"]);
+        assert_eq!(parts_of("rsi"), ["esi", "si", "sil"]);
+        assert_eq!(parts_of("r12"), ["r12d", "r12w", "r12b"]);
+        for none in ["rip", "rflags", "cs", "fs_base"] {
+            assert!(parts_of(none).is_empty(), "{none}");
+        }
+        assert_eq!(views().next(), Some("f64"));
+    }
 
     #[test]
     fn names() {

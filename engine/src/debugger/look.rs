@@ -111,11 +111,17 @@ impl Debugger {
         group: RegisterGroup,
     ) -> Result<Vec<Named>, Error> {
         self.stopped_thread(frame.thread)?;
-        let uppers = match (group, frame.level) {
-            (RegisterGroup::Vector, 0) => self.os.vector_uppers(frame.thread),
-            _ => None,
-        };
-        self.in_frame(frame, |scope| Ok(scope.register_group(group, uppers)))
+        self.in_frame(frame, |scope| Ok(scope.register_group(group)))
+    }
+
+    /// The parts of a register: smaller registers, or a vector as lanes of each kind. None where
+    /// it has no parts.
+    ///
+    /// # Errors
+    /// Not stopped, no such frame.
+    pub fn register_parts(&mut self, frame: FrameKey, register: &str) -> Result<Vec<Named>, Error> {
+        self.stopped_thread(frame.thread)?;
+        self.in_frame(frame, |scope| Ok(scope.register_parts(register)))
     }
 
     /// Evaluates an expression in a frame; `None` is the stopped thread's innermost one.

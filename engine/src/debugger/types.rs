@@ -132,8 +132,10 @@ pub enum RegisterGroup {
     Flags,
     /// Segments and their bases.
     Segment,
-    /// SSE and, where the processor has it, AVX: the innermost frame only.
+    /// SSE and, of the innermost frame, AVX and AVX-512 as far as the processor has them.
     Vector,
+    /// x87, and what controls it and SSE: the innermost frame only.
+    Float,
 }
 
 /// Why [`Debugger::wait`] came back.

@@ -1,10 +1,10 @@
 //! A frame as expressions see it.
 
 use super::FrameScope;
-use crate::arch::register_parts;
+use crate::arch::{register_parts, xsave};
 use crate::error::Error;
 use crate::eval::{Call, EvalContext, Known};
-use crate::value::{RegisterPlace, Shape, Target, Ty, Value, members};
+use crate::value::{Shape, Target, Ty, Value, members};
 use dwarf::{Language, LoadBias, Module, TypeId};
 use std::ops::Range;
 use std::sync::Arc;
@@ -74,25 +74,13 @@ impl EvalContext for FrameScope<'_> {
             return Some(value);
         }
         let registers = self.seen_registers(place);
-        let at = |register| RegisterPlace {
-            thread: place.key.thread,
-            level: place.index,
-            register,
-        };
+        let at = |register| super::at(place, register);
         if let Some(part) = register_parts::value(registers, name, self.language(), at) {
             return Some(part);
         }
-        if place.index == 0 && name.starts_with("st") {
-            let mut area = self.os.extended_registers(place.key.thread)?;
-            for (written, bytes) in &self.register_writes {
-                let range = register_parts::extended_place(written.register);
-                if let Some(slot) = range.and_then(|range| area.get_mut(range)) {
-                    slot.iter_mut()
-                        .zip(bytes)
-                        .for_each(|(to, from)| *to = *from);
-                }
-            }
-            return register_parts::x87(name, &area, at);
+        if let Some(register) = xsave::named(name) {
+            let area = self.extended(place)?;
+            return xsave::value(register, &area, self.language(), at);
         }
         let alias = match name {
             "eflags" => Some(dwarf::register::x86_64::RFLAGS),

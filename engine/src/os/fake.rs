@@ -169,10 +169,6 @@ impl Backend for Fake {
         None
     }
 
-    fn vector_uppers(&self, _: ThreadId) -> Option<Vec<u128>> {
-        None
-    }
-
     fn extended_registers(&self, _: ThreadId) -> Option<Vec<u8>> {
         None
     }

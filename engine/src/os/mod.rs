@@ -224,8 +224,6 @@ pub trait Backend {
     fn debug_status(&self, thread: ThreadId) -> u64;
     /// The low 16 bytes of the vector registers of a stopped thread.
     fn vector_registers(&self, thread: ThreadId) -> Option<Vec<u128>>;
-    /// The 16 bytes above them, where the processor has wider ones.
-    fn vector_uppers(&self, thread: ThreadId) -> Option<Vec<u128>>;
     /// All registers that are no general ones, as the kernel lays them out (x86-64: XSAVE).
     fn extended_registers(&self, thread: ThreadId) -> Option<Vec<u8>>;
     /// The top of a stopped thread's x87 stack, as FXSAVE has it (Intel SDM vol. 1, §10.5.1).

@@ -13,7 +13,7 @@ mod sigbus;
 
 pub use launch::{Launcher, prepare};
 pub use ptrace::{RawSignal, decode_signal_info};
-pub use registers::{RawRegisters, vector_uppers_in, vectors_in};
+pub use registers::{RawRegisters, vectors_in};
 
 use super::{
     Backend, Besides, MappedFile, Mapping, Ready, RegisterSet, Resume, SignalData, WaitStatus,
@@ -394,10 +394,6 @@ impl Backend for LinuxBackend {
 
     fn vector_registers(&self, thread: ThreadId) -> Option<Vec<u128>> {
         registers::read_vectors(thread)
-    }
-
-    fn vector_uppers(&self, thread: ThreadId) -> Option<Vec<u128>> {
-        registers::read_vector_uppers(thread)
     }
 
     fn open_memory(&mut self, pid: i32) -> Result<(), Error> {

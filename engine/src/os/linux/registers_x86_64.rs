@@ -43,30 +43,6 @@ fn sixteens(bytes: &[u8]) -> Vec<u128> {
     bytes.chunks_exact(16).map(value).collect()
 }
 
-/// The upper halves of ymm0 to ymm15.
-pub fn read_vector_uppers(tid: ThreadId) -> Option<Vec<u128>> {
-    vector_uppers_in(&read_extended(tid)?)
-}
-
-/// The upper halves of ymm0 to ymm15 out of the XSAVE area (Intel SDM volume 1, §13.4): the
-/// kernel hands it out in its standard form, where AVX state lies at a fixed place.
-pub fn vector_uppers_in(area: &[u8]) -> Option<Vec<u128>> {
-    const XSTATE_BV: usize = 512;
-    const AVX: usize = 576;
-    // XCR0, which the kernel leaves in bytes that the processor does not use: what there is.
-    const XCR0: usize = 464;
-    let has_avx = |at: usize| area.get(at).is_some_and(|parts| parts & 1 << 2 != 0);
-    let uppers = area.get(AVX..AVX + 16 * 16)?;
-    if !has_avx(XCR0) {
-        return None;
-    }
-    if !has_avx(XSTATE_BV) {
-        // Never used, so all zero.
-        return Some(vec![0; 16]);
-    }
-    Some(sixteens(uppers))
-}
-
 /// No processor's XSAVE area is as long.
 const LONGEST_XSTATE: usize = 1 << 16;
 

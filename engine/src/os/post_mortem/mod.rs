@@ -11,7 +11,7 @@ mod unpack;
 pub use reader::Core;
 pub use unpack::CoreFile;
 
-use super::linux::{LinuxBackend, Waker, vector_uppers_in, vectors_in};
+use super::linux::{LinuxBackend, Waker, vectors_in};
 use super::{Backend, Besides, MappedFile, Mapping, Ready, RegisterSet, Resume, WaitStatus};
 use crate::debugger::Launch;
 use crate::error::Error;
@@ -61,12 +61,9 @@ impl Backend for PostMortem {
         vectors_in(thread.vectors.or(thread.extended)?)
     }
 
-    fn vector_uppers(&self, thread: ThreadId) -> Option<Vec<u128>> {
-        vector_uppers_in(self.core.thread(thread)?.extended?)
-    }
-
     fn extended_registers(&self, thread: ThreadId) -> Option<Vec<u8>> {
-        self.core.thread(thread)?.extended.map(<[u8]>::to_vec)
+        let thread = self.core.thread(thread)?;
+        thread.extended.or(thread.vectors).map(<[u8]>::to_vec)
     }
 
     fn signal_info(&self, thread: ThreadId) -> Option<SignalInfo> {

@@ -191,7 +191,7 @@ fn vectors_are_the_threads_own() {
         .open();
     let (first, second) = (ThreadId(1), ThreadId(2));
     assert_eq!(process.vector_registers(first).unwrap()[1], 7);
-    assert_eq!(process.vector_uppers(first).unwrap()[2], 9);
+    assert_eq!(process.extended_registers(first).unwrap()[576 + 32], 9);
     assert_eq!(process.vector_registers(second), None);
 }
 
@@ -343,7 +343,7 @@ fn look(core: Core) {
         let _ = process.registers(thread).map(|set| set.to_registers());
         let _ = (
             process.vector_registers(thread),
-            process.vector_uppers(thread),
+            process.extended_registers(thread),
         );
     }
     let mut buffer = [0; 5000];
