@@ -4,6 +4,7 @@
 
 mod children;
 mod client;
+mod code_sources;
 mod codec;
 mod columns;
 mod config;

@@ -139,6 +139,7 @@ pub static ROUTES: &[Route] = &[
     route::<Completions>(),
     route::<ReadMemory>(),
     route::<WriteMemory>(),
+    route::<Disassemble>(),
     route::<Source>(),
     route::<LoadedSources>(),
     route::<Modules>(),

@@ -3,6 +3,7 @@
 
 use crate::children::{self, Children};
 use crate::client::Client;
+use crate::code_sources::CodeSources;
 use crate::codec::FrameError;
 use crate::config::USUAL_PREFIX;
 use crate::context::History;
@@ -64,6 +65,10 @@ pub struct Session {
     pub breakpoints: Breakpoints,
     /// What the client may set data breakpoints on.
     pub watchable: WatchableData,
+    /// Machine code that the client was told of.
+    pub codes: CodeSources,
+    /// How instructions are written.
+    pub flavor: engine::Flavor,
     /// Memory that the client looks at.
     pub memory_views: MemoryViews,
     /// How far launching or attaching has come.
@@ -106,6 +111,8 @@ impl Session {
             sources: Sources::default(),
             breakpoints: Breakpoints::default(),
             watchable: WatchableData::default(),
+            codes: CodeSources::default(),
+            flavor: engine::Flavor::default(),
             memory_views: MemoryViews::default(),
             startup: Startup::default(),
             limits: Limits::default(),
@@ -363,6 +370,7 @@ impl Session {
 
     /// A thread runs on, and in all-stop mode all others with it.
     pub fn runs_on(&mut self, thread: ThreadId) {
+        self.codes.forget_lines();
         if self.debugger.is_non_stop() {
             self.handles.forget(thread);
         } else {

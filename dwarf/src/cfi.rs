@@ -10,6 +10,7 @@ use gimli::{
     UnwindSection,
 };
 use smallvec::SmallVec;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// How to get from a frame to its caller.
@@ -74,25 +75,35 @@ impl SearchTable {
         Some((SearchTable { addr, entries }, eh_frame))
     }
 
-    /// Address of the FDE that may cover `addr`.
-    fn find(&self, addr: u64) -> Option<u64> {
-        let start = |index: usize| {
-            Some(relative(
-                self.addr,
-                u32_at(self.entries, index.checked_mul(8)?)?,
-            ))
-        };
+    /// Where the code of the entry of that number begins.
+    fn start(&self, index: usize) -> Option<u64> {
+        let offset = u32_at(self.entries, index.checked_mul(8)?)?;
+        Some(relative(self.addr, offset))
+    }
+
+    /// Address of the FDE of that number.
+    fn fde(&self, index: usize) -> Option<u64> {
+        let at = index.checked_mul(8)?.checked_add(4)?;
+        Some(relative(self.addr, u32_at(self.entries, at)?))
+    }
+
+    /// The number of the first entry whose code begins behind `addr`.
+    fn behind(&self, addr: u64) -> Option<usize> {
         let (mut low, mut high) = (0, self.entries.len() / 8);
         while low < high {
             let middle = low + (high - low) / 2;
-            if start(middle)? <= addr {
+            if self.start(middle)? <= addr {
                 low = middle + 1;
             } else {
                 high = middle;
             }
         }
-        let at = low.checked_sub(1)?.checked_mul(8)?.checked_add(4)?;
-        Some(relative(self.addr, u32_at(self.entries, at)?))
+        Some(low)
+    }
+
+    /// Address of the FDE that may cover `addr`.
+    fn find(&self, addr: u64) -> Option<u64> {
+        self.fde(self.behind(addr)?.checked_sub(1)?)
     }
 }
 
@@ -150,6 +161,55 @@ impl Cfi {
             }),
             debug_frame_scan: OnceLock::new(),
         }
+    }
+
+    /// The code that the entry for `addr` covers.
+    pub(crate) fn entry_at(&self, addr: u64) -> Option<Range<u64>> {
+        // The one that begins last begins there, or before.
+        let entries = self.entries_in(addr, addr.checked_add(1)?);
+        entries.into_iter().rev().find(|it| it.contains(&addr))
+    }
+
+    /// The code that entries cover which begins in a range, and that of the last entry before
+    /// it, in order.
+    pub(crate) fn entries_in(&self, start: u64, end: u64) -> Vec<Range<u64>> {
+        let mut found = Vec::new();
+        match (&self.eh_frame, &self.search_table) {
+            (Some(section), Some(table)) => {
+                let first = table.behind(start).unwrap_or(0).saturating_sub(1);
+                for index in first.. {
+                    if table.start(index).is_none_or(|it| it >= end) {
+                        break;
+                    }
+                    let offset = table
+                        .fde(index)
+                        .and_then(|it| it.checked_sub(self.eh_frame_addr));
+                    let Some(offset) = offset else { continue };
+                    let offset = gimli::EhFrameOffset(offset as usize);
+                    let fde =
+                        section.fde_from_offset(&self.bases, offset, EhFrame::cie_from_offset);
+                    if let Ok(fde) = fde {
+                        let first = fde.initial_address();
+                        found.push(first..first.saturating_add(fde.len()));
+                    }
+                }
+            }
+            (Some(section), None) => {
+                let all = self
+                    .eh_frame_scan
+                    .get_or_init(|| scan(section, &self.bases));
+                found.extend(ranges_in(all, start, end));
+            }
+            (None, _) => {}
+        }
+        if let Some(section) = &self.debug_frame {
+            let all = self
+                .debug_frame_scan
+                .get_or_init(|| scan(section, &self.bases));
+            found.extend(ranges_in(all, start, end));
+        }
+        found.sort_unstable_by_key(|range| range.start);
+        found
     }
 
     /// The rules that hold at `addr`; `None` if no entry covers it.
@@ -246,7 +306,11 @@ impl Module {
         addr: u64,
         context: &mut UnwindContext<usize>,
     ) -> Result<Option<Rule>, Error> {
-        self.cfi.get_or_init(|| Cfi::read(self)).rule(addr, context)
+        self.cfi().rule(addr, context)
+    }
+
+    pub(crate) fn cfi(&self) -> &Cfi {
+        self.cfi.get_or_init(|| Cfi::read(self))
     }
 }
 
@@ -271,6 +335,13 @@ fn scan<S: UnwindSection<R>>(section: &S, bases: &BaseAddresses) -> Vec<FdeRange
     }
     found.sort_unstable();
     found
+}
+
+fn ranges_in(ranges: &[FdeRange], start: u64, end: u64) -> impl Iterator<Item = Range<u64>> {
+    let first = ranges.partition_point(|range| range.0 <= start);
+    let from = ranges.get(first.saturating_sub(1)..).unwrap_or_default();
+    let in_it = from.iter().take_while(move |range| range.0 < end);
+    in_it.map(|range| range.0..range.1)
 }
 
 fn find(ranges: &[FdeRange], addr: u64) -> Option<usize> {

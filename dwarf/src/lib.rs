@@ -40,6 +40,7 @@ mod abbreviations;
 mod budget;
 mod call_site;
 mod cfi;
+mod code;
 mod compressed;
 mod constant;
 mod demangle;

@@ -15,6 +15,16 @@ pub enum SymbolKind {
     ThreadLocal,
 }
 
+impl Symbol {
+    /// Whether it stands for code.
+    pub fn is_code(&self) -> bool {
+        matches!(
+            self.kind,
+            SymbolKind::Function | SymbolKind::IndirectFunction
+        )
+    }
+}
+
 /// One symbol of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Symbol {

@@ -135,6 +135,18 @@ impl SymbolTable {
             )
     }
 
+    /// The symbols of code from an address on, in order.
+    pub(crate) fn functions_from(&self, addr: FileAddr) -> impl Iterator<Item = Symbol> + '_ {
+        let first = self
+            .by_addr
+            .partition_point(|entry| entry.symbol.addr < addr);
+        let behind = self.by_addr.get(first..).unwrap_or_default();
+        behind
+            .iter()
+            .map(|entry| entry.symbol)
+            .filter(Symbol::is_code)
+    }
+
     /// All symbols of code.
     pub(crate) fn functions(&self) -> impl Iterator<Item = Symbol> + '_ {
         self.by_addr

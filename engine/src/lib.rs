@@ -8,6 +8,7 @@ mod arch;
 pub mod breakpoint;
 mod call;
 pub mod debugger;
+mod disassembly;
 mod displaced;
 pub mod error;
 pub mod eval;
@@ -37,6 +38,7 @@ pub use debugger::{
     Debugger, Evaluated, Extent, Granularity, Launch, LineCode, ModuleId, ModuleInfo, NamesStatus,
     Reading, RegisterGroup, State, StdioTarget, StepKind, SymbolInfo, ThreadInfo, Wait,
 };
+pub use disassembly::{CodeName, Disassembled, Flavor, Listing, Wanted};
 pub use dwarf::{
     Language, LoadAddr, SourceFile, SourceLocation, SymbolKind, SymbolStatus, finish_keeping,
 };

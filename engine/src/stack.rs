@@ -44,6 +44,8 @@ pub struct Frame {
     pub name: String,
     /// Where execution is, or will return to.
     pub pc: LoadAddr,
+    /// In the instruction that is being executed: for callers the call.
+    pub code: LoadAddr,
     /// The source line; for callers that of the call.
     pub location: Option<SourceLocation>,
     /// The image.
@@ -407,6 +409,7 @@ impl Debugger {
             key,
             name: format!("{pc}"),
             pc,
+            code: lookup,
             location: None,
             module: loaded.map(|loaded| loaded.id),
             kind: FrameKind::NoDebugInfo,

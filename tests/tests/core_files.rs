@@ -23,7 +23,9 @@ fn folder() -> tempfile::TempDir {
 /// Function and line of the frames that have a source.
 fn frames(client: &mut DapClient) -> Vec<(String, u64)> {
     let stack = client.stack();
-    let with_source = stack.iter().filter(|frame| frame["source"].is_object());
+    let with_source = stack
+        .iter()
+        .filter(|frame| frame["source"]["path"].is_string());
     let line = |frame: &Value| {
         let name = frame["name"].as_str().unwrap_or_default().to_owned();
         (name, frame["line"].as_u64().unwrap_or(0))

@@ -3,6 +3,7 @@
 use super::signals::SignalSettings;
 use super::values::{PathPairs, StepFilters};
 use super::{is_known_key, nearest};
+use crate::code_sources::Flavor;
 use crate::protocol::{RawSettings, read_arguments};
 use crate::source_map::SourceMap;
 use engine::{Limits, Signal, SignalRule};
@@ -27,6 +28,7 @@ pub struct Live {
     max_depth: Option<u64>,
     max_text_length: Option<u64>,
     command_prefix: Option<String>,
+    disassembly_flavor: Flavor,
 }
 
 /// What they come to.
@@ -47,6 +49,8 @@ pub struct LivePlan {
     pub limits: Limits,
     /// What stands before commands on the console; empty: there are none.
     pub command_prefix: String,
+    /// How instructions are written.
+    pub flavor: engine::Flavor,
 }
 
 /// One of them, for people.
@@ -78,6 +82,11 @@ impl Live {
             "commandPrefix",
             "\":\"",
             "what stands before commands on the console",
+        ),
+        key(
+            "disassemblyFlavor",
+            "\"intel\"",
+            "how instructions are spelled: intel or att",
         ),
         key(
             "maxDepth",
@@ -154,6 +163,7 @@ impl Live {
                 ..usual
             },
             command_prefix: command_prefix(self.command_prefix.as_deref())?,
+            flavor: self.disassembly_flavor.into(),
         })
     }
 }

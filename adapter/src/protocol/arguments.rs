@@ -411,6 +411,24 @@ pub struct WriteMemoryArguments {
     pub data: String,
 }
 
+/// Arguments of `disassemble`. The `dap` crate's counts are signed.
+#[derive(Deserialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct DisassembleArguments {
+    /// Where.
+    pub memory_reference: String,
+    /// Bytes behind that.
+    #[serde(default)]
+    pub offset: i64,
+    /// Instructions behind that.
+    #[serde(default)]
+    pub instruction_offset: i64,
+    /// How many instructions.
+    pub instruction_count: u64,
+    /// Whether addresses get names; missing: they do.
+    pub resolve_symbols: Option<bool>,
+}
+
 /// Arguments of `evaluate`.
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]

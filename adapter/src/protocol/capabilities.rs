@@ -83,6 +83,7 @@ pub struct Capabilities {
     pub supports_restart_frame: bool,
     pub supports_read_memory_request: bool,
     pub supports_write_memory_request: bool,
+    pub supports_disassemble_request: bool,
     pub supports_single_thread_execution_requests: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exception_breakpoint_filters: Vec<ExceptionBreakpointsFilter>,

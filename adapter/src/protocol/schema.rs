@@ -113,6 +113,7 @@ fn source() -> Source {
             algorithm: crate::source_map::MD5,
             checksum: "0123456789abcdef0123456789abcdef".to_owned(),
         }],
+        adapter_data: Some(json!({"start": 1})),
     }
 }
 
@@ -270,6 +271,19 @@ fn responses() {
         r#"{"address":"0x1f","unreadableBytes":7,"data":"YWJjZA=="}"#.to_owned(),
     );
     response(&schema, "ReadMemoryResponse", &read.expect("JSON"));
+    let instruction = DisassembledInstruction {
+        address: "0x1".to_owned(),
+        instruction_bytes: Some("c3".to_owned()),
+        instruction: "ret".to_owned(),
+        symbol: Some("main".into()),
+        location: Some(source().into()),
+        line: Some(3),
+        column: Some(1),
+        presentation_hint: Some(InstructionHint::Invalid),
+    };
+    let instructions = vec![instruction, DisassembledInstruction::default()];
+    let body = DisassembleResponse { instructions };
+    response(&schema, "DisassembleResponse", &body);
     let written = WriteMemoryResponse {
         offset: 0,
         bytes_written: 4,

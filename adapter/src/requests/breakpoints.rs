@@ -6,9 +6,12 @@ use crate::protocol::{
     Capabilities, InstructionBreakpoint, SetBreakpointsArguments, SetFunctionBreakpointsArguments,
     SetInstructionBreakpointsArguments, Source, SourceBreakpoint,
 };
+use crate::requests::sources::{TOO_MUCH_CODE, unknown_source};
 use crate::routes::{Request, When};
 use crate::session::Session;
-use engine::{BreakpointId, BreakpointInfo, BreakpointOptions, BreakpointPlace, LoadAddr};
+use engine::{
+    BreakpointId, BreakpointInfo, BreakpointOptions, BreakpointPlace, CodeName, LoadAddr,
+};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -39,6 +42,8 @@ const MODES: [BreakpointMode; 2] = [
 #[derive(Debug, Default)]
 pub struct Breakpoints {
     sources: HashMap<String, Vec<engine::SourceBreakpoint>>,
+    /// Those in machine code, by the keys of their sets.
+    codes: HashMap<String, (CodeName, Vec<engine::SourceBreakpoint>)>,
     asked: HashMap<BreakpointId, Asked>,
     instructions: HashSet<BreakpointId>,
 }
@@ -48,6 +53,8 @@ pub struct Breakpoints {
 struct Asked {
     path: String,
     line: u32,
+    /// In machine code; `path` is the key of the set then.
+    code: Option<CodeName>,
 }
 
 impl Breakpoints {
@@ -83,7 +90,11 @@ impl Request for SetBreakpoints {
         session: &mut Session,
         arguments: SetBreakpointsArguments,
     ) -> Result<BreakpointsResponse, RequestError> {
-        let key = key_of(arguments.source, Self::COMMAND)?;
+        let code = session.codes.meant(&arguments.source);
+        let key = match &code {
+            Some(code) => key_of_code(session, code)?,
+            None => key_of(arguments.source, Self::COMMAND)?,
+        };
         let local = session.client.path_in(&key);
         let wanted: Vec<_> = match (arguments.breakpoints, arguments.lines) {
             (Some(breakpoints), _) => breakpoints
@@ -103,16 +114,23 @@ impl Request for SetBreakpoints {
         if session.startup.no_debug {
             return Ok(switched_off(wanted.len()));
         }
-        let infos = set_source(session, &key, &wanted);
+        let infos = match &code {
+            Some(code) => session.debugger.set_code_breakpoints(&key, code, &wanted),
+            None => set_source(session, &key, &wanted),
+        };
         let breakpoints = &mut session.breakpoints;
         for (info, wanted) in infos.iter().zip(&wanted) {
             let asked = Asked {
                 path: key.clone(),
                 line: wanted.line,
+                code: code.clone(),
             };
             breakpoints.asked.insert(info.id, asked);
         }
-        breakpoints.sources.insert(key, wanted);
+        match code {
+            Some(code) => drop(breakpoints.codes.insert(key, (code, wanted))),
+            None => drop(breakpoints.sources.insert(key, wanted)),
+        }
         Ok(described(session, &infos))
     }
 }
@@ -145,8 +163,18 @@ pub(super) fn given(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.trim().is_empty())
 }
 
+/// A key that no path is.
+fn key_of_code(session: &mut Session, code: &CodeName) -> Result<String, RequestError> {
+    let number = session.codes.number(code);
+    let number = number.ok_or_else(|| RequestError::Other(TOO_MUCH_CODE.to_owned()))?;
+    Ok(format!("\0{number}"))
+}
+
 /// The client's spelling of a source's path.
 pub(super) fn key_of(source: Source, command: &str) -> Result<String, RequestError> {
+    if let Some(number @ 1..) = source.source_reference {
+        return Err(unknown_source(number));
+    }
     source
         .path
         .or(source.name)
@@ -178,6 +206,9 @@ pub fn set_again(session: &mut Session) {
         session.debugger.set_instruction_breakpoints(&[]);
         session.debugger.set_data_breakpoints(&[]);
         session.debugger.set_exception_breakpoints(&[]);
+        for (key, (code, _)) in &session.breakpoints.codes {
+            session.debugger.set_code_breakpoints(key, code, &[]);
+        }
     }
     if off || !session.sources.map().is_empty() {
         let sets = std::mem::take(&mut session.breakpoints.sources);
@@ -342,6 +373,14 @@ pub fn describe_breakpoint(session: &mut Session, info: &BreakpointInfo) -> Brea
             true => BreakpointReason::Failed,
             false => BreakpointReason::Pending,
         });
+    }
+    let code = asked.as_ref().and_then(|asked| asked.code.as_ref());
+    if let (Some(code), Some(asked)) = (code, &asked) {
+        let address = info.place.as_ref().map(|place| place.address.to_string());
+        breakpoint.instruction_reference = address;
+        breakpoint.source = session.codes.source(code);
+        breakpoint.line = Some(session.client.line_out(asked.line));
+        return breakpoint;
     }
     match &info.place {
         Some(place) => {

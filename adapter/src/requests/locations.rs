@@ -26,16 +26,32 @@ impl Request for BreakpointLocations {
         session: &mut Session,
         arguments: BreakpointLocationsArguments,
     ) -> Result<BreakpointLocationsResponse, RequestError> {
+        let client = &session.client;
+        let first = client.line_in(arguments.line);
+        let last = arguments
+            .end_line
+            .map_or(first, |line| client.line_in(line));
+        if let Some(code) = session.codes.meant(&arguments.source) {
+            let listing = session.debugger.listing(&code, session.flavor)?;
+            // The first instruction is in line 2.
+            let end = u32::try_from(listing.rows.len())
+                .unwrap_or(u32::MAX)
+                .saturating_add(1);
+            let lines = first.max(2)..=last.min(end);
+            let breakpoints = lines.map(|line| BreakpointLocation {
+                line: session.client.line_out(line),
+                column: None,
+            });
+            return Ok(BreakpointLocationsResponse {
+                breakpoints: breakpoints.collect(),
+            });
+        }
         let key = key_of(arguments.source, Self::COMMAND)?;
         let source = debug_info_path(session, &key);
         let local = session.client.path_in(&key);
         let Session {
             sources, client, ..
         } = session;
-        let first = client.line_in(arguments.line);
-        let last = arguments
-            .end_line
-            .map_or(first, |line| client.line_in(line));
         // A place of unknown column (0) is at its line's begin.
         let begin = arguments
             .column

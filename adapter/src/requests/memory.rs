@@ -178,6 +178,7 @@ pub(super) fn memory_changed(session: &mut Session, addr: LoadAddr, len: u64) {
         return;
     }
     session.variables_changed = true;
+    session.codes.forget_lines();
     if !session.client.memory_events {
         return;
     }

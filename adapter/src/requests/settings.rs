@@ -76,6 +76,7 @@ pub fn hold(session: &mut Session, live: LivePlan) -> SourceMap {
     session.startup.statement_steps = live.statement_steps;
     session.debugger.set_signal_rules(&live.signals);
     session.limits = live.limits;
+    session.flavor = live.flavor;
     session.command_prefix = live.command_prefix;
     live.source_map
 }

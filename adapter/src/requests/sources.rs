@@ -6,6 +6,8 @@ use crate::protocol::{
 };
 use crate::routes::{Request, When};
 use crate::session::Session;
+use engine::{CodeName, Listing};
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read;
 
@@ -25,12 +27,13 @@ impl Request for Source {
         session: &mut Session,
         arguments: SourceArguments,
     ) -> Result<SourceResponse, RequestError> {
-        let source = arguments.source.unwrap_or_default();
-        let reference = source.source_reference.or(arguments.source_reference);
-        if let Some(reference @ 1..) = reference {
-            return Err(RequestError::StaleId(format!(
-                "unknown source reference {reference}"
-            )));
+        let mut source = arguments.source.unwrap_or_default();
+        source.source_reference = source.source_reference.or(arguments.source_reference);
+        if let Some(code) = session.codes.meant(&source) {
+            return listing(session, &code);
+        }
+        if let Some(reference @ 1..) = source.source_reference {
+            return Err(unknown_source(reference));
         }
         let path = source.path.ok_or_else(|| {
             RequestError::Arguments("source: `source.path` is missing".to_owned())
@@ -51,6 +54,28 @@ impl Request for Source {
         })
     }
 }
+
+/// Machine code as text: a line each instruction.
+fn listing(session: &Session, code: &CodeName) -> Result<SourceResponse, RequestError> {
+    let Listing { title, rows } = session.debugger.listing(code, session.flavor)?;
+    let mut content = format!("{title}:\n");
+    for row in rows {
+        // Writing to memory does not fail.
+        let _ = writeln!(content, "{}  {}", row.address, row.text);
+    }
+    Ok(SourceResponse {
+        content,
+        mime_type: Some("text/x-asm".to_owned()),
+    })
+}
+
+/// A number that no source has.
+pub(super) fn unknown_source(reference: i64) -> RequestError {
+    RequestError::StaleId(format!("unknown source reference {reference}"))
+}
+
+/// Why there is no further number.
+pub(super) const TOO_MUCH_CODE: &str = "too many pieces of code were looked at in this session";
 
 /// Lists the sources of all images.
 pub enum LoadedSources {}

@@ -11,7 +11,7 @@ use crate::requests::frame_names::name_of;
 use crate::routes::Request;
 use crate::session::Session;
 use crate::source_map::MD5;
-use engine::{Frame, FrameKind, SourceFile};
+use engine::{Frame, FrameKind, LoadAddr, SourceFile};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -84,7 +84,11 @@ fn deemphasize(frame: &mut StackFrame) {
 /// The source of the frame before, which mostly is that of the next one too.
 pub type LastSource = Option<(Arc<SourceFile>, Rc<Source>)>;
 
-fn source_of(session: &mut Session, file: &Arc<SourceFile>, last: &mut LastSource) -> Rc<Source> {
+pub(super) fn source_of(
+    session: &mut Session,
+    file: &Arc<SourceFile>,
+    last: &mut LastSource,
+) -> Rc<Source> {
     if let Some((known, source)) = last
         && Arc::ptr_eq(known, file)
     {
@@ -109,7 +113,14 @@ pub fn describe_frame(session: &mut Session, frame: Frame, last: &mut LastSource
                 &session.client,
             ),
         ),
-        None => (None, 0, 0),
+        None => match code_of(session, frame.code) {
+            Some((source, line)) => (
+                Some(Rc::new(source)),
+                session.client.line_out(line),
+                session.client.column_out(1),
+            ),
+            None => (None, 0, 0),
+        },
     };
     let is_gone = frame.kind == FrameKind::TailCall;
     StackFrame {
@@ -118,7 +129,7 @@ pub fn describe_frame(session: &mut Session, frame: Frame, last: &mut LastSource
             true => format!("{} [tail call]", frame.name),
             false => frame.name,
         },
-        presentation_hint: (source.is_none() || is_gone).then_some(FrameHint::Subtle),
+        presentation_hint: (frame.location.is_none() || is_gone).then_some(FrameHint::Subtle),
         source,
         line,
         column,
@@ -126,6 +137,39 @@ pub fn describe_frame(session: &mut Session, frame: Frame, last: &mut LastSource
         instruction_pointer_reference: frame.pc.to_string(),
         module_id: frame.module.map(|module| module.0),
     }
+}
+
+/// The machine code that an address is in, as a source, and the line there.
+fn code_of(session: &mut Session, addr: LoadAddr) -> Option<(Source, u32)> {
+    let (number, line) = match session.codes.known_line(addr) {
+        Some(known) => known?,
+        None => {
+            let found = find_code(session, addr);
+            session.codes.keep_line(addr, found);
+            found?
+        }
+    };
+    let code = session.codes.piece(number)?.clone();
+    Some((session.codes.source(&code)?, line))
+}
+
+fn find_code(session: &mut Session, addr: LoadAddr) -> Option<(i64, u32)> {
+    let debugger = &session.debugger;
+    // Of what no image has, a piece that was shown before: steps should not open another each.
+    let shown = session.codes.without_image().find(|code| {
+        (code.start..code.end).contains(&addr.0)
+            && debugger.line_in(code, addr).is_some_and(|line| {
+                debugger
+                    .address_of_line(code, line)
+                    .is_ok_and(|it| it == addr)
+            })
+    });
+    let code = match shown {
+        Some(code) => code.clone(),
+        None => debugger.code_at(addr)?,
+    };
+    let line = debugger.line_in(&code, addr)?;
+    Some((session.codes.number(&code)?, line))
 }
 
 /// A frame's scopes, with numbers of their own.

@@ -78,10 +78,11 @@ impl Report {
     /// As one JSON object.
     pub fn to_json(&self) -> Value {
         let frames = self.frames.iter().map(|frame| {
+            let file = &frame["source"]["path"];
             json!({
                 "function": frame["name"],
-                "file": frame["source"]["path"],
-                "line": frame["line"],
+                "file": file,
+                "line": if file.is_null() { json!(0) } else { frame["line"].clone() },
                 "address": frame["instructionPointerReference"],
             })
         });

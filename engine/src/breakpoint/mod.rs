@@ -13,6 +13,8 @@ pub(crate) mod sources;
 pub(crate) mod watch;
 
 use crate::debugger::{Debugger, ModuleId};
+use crate::disassembly::CodeName;
+use crate::error::Error;
 use crate::eval::Expression;
 use crate::event::Event;
 use crate::modules::Loaded;
@@ -20,6 +22,7 @@ use condition::{HitCondition, Segment};
 use dwarf::{Language, LoadAddr};
 use function::Named;
 use pattern::Pattern;
+use resolve::Resolved;
 use rustc_hash::FxHashMap;
 use site::Owner;
 use std::collections::BTreeMap;
@@ -117,6 +120,8 @@ enum Spec {
     },
     Function(String),
     Instruction(LoadAddr),
+    /// A line of the text of machine code.
+    Code(CodeName, u32),
     Data(watch::DataSpec),
 }
 
@@ -360,6 +365,26 @@ impl Debugger {
         self.change_breakpoints(ids, gone)
     }
 
+    pub(crate) fn replace_code_breakpoints(
+        &mut self,
+        key: &str,
+        code: &CodeName,
+        wanted: &[SourceBreakpoint],
+    ) -> Vec<BreakpointInfo> {
+        let old = self.breakpoints.by_source.remove(key).unwrap_or_default();
+        let wanted = wanted
+            .iter()
+            .map(|wanted| {
+                let spec = Spec::Code(code.clone(), wanted.line);
+                (spec, wanted.options.clone())
+            })
+            .collect();
+        let (ids, gone) = self.breakpoints.replace(old, wanted);
+        let by_source = &mut self.breakpoints.by_source;
+        by_source.insert(key.to_owned(), ids.clone());
+        self.change_breakpoints(ids, gone)
+    }
+
     pub(crate) fn replace_function_breakpoints(
         &mut self,
         wanted: &[FunctionBreakpoint],
@@ -431,8 +456,25 @@ impl Debugger {
         Some(info)
     }
 
+    /// The address of a breakpoint that is on an instruction.
+    fn instruction_of(&self, id: BreakpointId) -> Result<LoadAddr, Error> {
+        match self
+            .breakpoints
+            .all
+            .get(&id)
+            .map(|it| (&it.spec, &it.bound))
+        {
+            Some((Spec::Instruction(addr), _)) => Ok(*addr),
+            Some((Spec::Code(code, line), bound)) if bound.is_empty() => {
+                self.address_of_line(code, *line)
+            }
+            _ => Err(Error::NoProcess),
+        }
+    }
+
     /// Binds a breakpoint in all images. True if that changed anything.
     fn bind(&mut self, id: BreakpointId) -> bool {
+        let instruction = self.instruction_of(id);
         let Some(breakpoint) = self.breakpoints.all.get_mut(&id) else {
             return false;
         };
@@ -442,10 +484,12 @@ impl Debugger {
         let before = breakpoint.bound.len();
         let said = breakpoint.pending.clone();
         let resolved = match (&mut breakpoint.search, &breakpoint.spec) {
-            (_, Spec::Instruction(_)) if before > 0 || breakpoint.failure.is_some() => {
+            (_, Spec::Instruction(_) | Spec::Code(..))
+                if before > 0 || breakpoint.failure.is_some() =>
+            {
                 return false;
             }
-            (_, Spec::Instruction(addr)) => {
+            (_, Spec::Instruction(_) | Spec::Code(..)) => {
                 let memory = crate::memory::ProcessMemory {
                     os: &*self.os,
                     sites: &self.sites,
@@ -453,7 +497,13 @@ impl Debugger {
                 };
                 let mappings = self.process.as_ref().map(|it| self.os.mappings(it.pid));
                 let mappings = mappings.unwrap_or_default();
-                instruction::resolve(*addr, &self.modules, &memory, &mappings)
+                match instruction {
+                    Ok(addr) => instruction::resolve(addr, &self.modules, &memory, &mappings),
+                    Err(error) => Resolved {
+                        why: Some(error.to_string()),
+                        ..Resolved::default()
+                    },
+                }
             }
             (Search::Function(named), _) => named.resolve(&self.modules),
             (Search::Functions(pattern), _) => pattern.resolve(&self.modules),

@@ -114,7 +114,7 @@ impl Debugger {
         self.stacks.clear();
     }
 
-    fn process_with_memory(&self) -> Result<i32, Error> {
+    pub(crate) fn process_with_memory(&self) -> Result<i32, Error> {
         let process = self.process.as_ref().ok_or(Error::NoProcess)?;
         match process.state {
             State::NoProcess | State::Ended => Err(Error::NoProcess),

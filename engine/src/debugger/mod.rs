@@ -21,6 +21,7 @@ use crate::breakpoint::{
     BreakpointId, BreakpointInfo, Breakpoints, FunctionBreakpoint, InstructionBreakpoint,
     SourceBreakpoint,
 };
+use crate::disassembly::CodeName;
 use crate::displaced::Slots;
 use crate::error::Error;
 use crate::event::{Event, Signal, StopReason, ThreadId};
@@ -574,6 +575,16 @@ impl Debugger {
         breakpoints: &[SourceBreakpoint],
     ) -> Vec<BreakpointInfo> {
         self.replace_source_breakpoints(key, source, breakpoints)
+    }
+
+    /// Replaces the breakpoints in the text of a piece of machine code; `key` as above.
+    pub fn set_code_breakpoints(
+        &mut self,
+        key: &str,
+        code: &CodeName,
+        breakpoints: &[SourceBreakpoint],
+    ) -> Vec<BreakpointInfo> {
+        self.replace_code_breakpoints(key, code, breakpoints)
     }
 
     /// Replaces the function breakpoints.

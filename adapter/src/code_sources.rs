@@ -1,0 +1,169 @@
+//! Machine code as sources: what frames show that have no source of their own. A piece of code
+//! has one number for the session, and data by which later sessions know it again.
+
+use crate::protocol::{Source, SourceHint};
+use engine::{CodeName, LoadAddr};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+/// Pieces that are remembered at most; of more, none is one that is looked at.
+const MOST: usize = 1 << 14;
+/// Lines that are remembered until the program runs on.
+const MOST_LINES: usize = 1 << 12;
+
+/// How instructions are written.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[serde(rename_all = "lowercase")]
+pub enum Flavor {
+    /// As Intel does.
+    #[default]
+    Intel,
+    /// As AT&T did.
+    #[serde(alias = "at&t", alias = "gas")]
+    Att,
+}
+
+impl From<Flavor> for engine::Flavor {
+    fn from(flavor: Flavor) -> Self {
+        match flavor {
+            Flavor::Intel => engine::Flavor::Intel,
+            Flavor::Att => engine::Flavor::Att,
+        }
+    }
+}
+
+/// A piece of code as the client keeps it for us (`adapterData`).
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    symbol: Option<String>,
+    start: u64,
+    end: u64,
+}
+
+/// The pieces of code that the client was told of.
+#[derive(Debug, Default)]
+pub struct CodeSources {
+    pieces: Vec<CodeName>,
+    numbers: HashMap<CodeName, i64>,
+    /// By an address, until the program runs on: the piece's number and the line in it.
+    lines: HashMap<LoadAddr, Option<(i64, u32)>>,
+}
+
+impl CodeSources {
+    /// The number of a piece, the same one each time.
+    pub fn number(&mut self, code: &CodeName) -> Option<i64> {
+        if let Some(number) = self.numbers.get(code) {
+            return Some(*number);
+        }
+        if self.pieces.len() >= MOST {
+            return None;
+        }
+        self.pieces.push(code.clone());
+        let number = self.pieces.len() as i64;
+        self.numbers.insert(code.clone(), number);
+        Some(number)
+    }
+
+    /// The piece of a number.
+    pub fn piece(&self, number: i64) -> Option<&CodeName> {
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        self.pieces.get(index)
+    }
+
+    /// The pieces of code that no image has.
+    pub fn without_image(&self) -> impl Iterator<Item = &CodeName> {
+        self.pieces.iter().filter(|code| code.image.is_none())
+    }
+
+    /// Where an address was found to be, if that was asked before.
+    pub fn known_line(&self, addr: LoadAddr) -> Option<Option<(i64, u32)>> {
+        self.lines.get(&addr).copied()
+    }
+
+    /// Remembers where an address is.
+    pub fn keep_line(&mut self, addr: LoadAddr, line: Option<(i64, u32)>) {
+        if self.lines.len() >= MOST_LINES {
+            self.lines.clear();
+        }
+        self.lines.insert(addr, line);
+    }
+
+    /// The code may be other code now.
+    pub fn forget_lines(&mut self) {
+        self.lines.clear();
+    }
+
+    /// The piece that a source of the client's is; `None`: it is a file.
+    pub fn meant(&mut self, source: &Source) -> Option<CodeName> {
+        let number = source.source_reference.filter(|number| *number > 0);
+        if let Some(code) = number.and_then(|number| self.piece(number)) {
+            return Some(code.clone());
+        }
+        // From an earlier session: its number means nothing by now.
+        let kept = Kept::deserialize(source.adapter_data.as_ref()?).ok()?;
+        Some(CodeName {
+            image: kept.image,
+            symbol: kept.symbol,
+            start: kept.start,
+            end: kept.end,
+        })
+    }
+
+    /// A piece as a source.
+    pub fn source(&mut self, code: &CodeName) -> Option<Source> {
+        let kept = Kept {
+            image: code.image.clone(),
+            symbol: code.symbol.clone(),
+            start: code.start,
+            end: code.end,
+        };
+        Some(Source {
+            name: Some(code.label()),
+            source_reference: Some(self.number(code)?),
+            presentation_hint: Some(SourceHint::Deemphasize),
+            adapter_data: serde_json::to_value(kept).ok(),
+            ..Source::default()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(symbol: &str) -> CodeName {
+        CodeName {
+            image: Some("/lib/x.so".into()),
+            symbol: Some(symbol.to_owned()),
+            start: 0x1000,
+            end: 0x1010,
+        }
+    }
+
+    #[test]
+    fn a_piece_keeps_its_number_and_is_known_again_in_another_session() {
+        let mut codes = CodeSources::default();
+        let source = codes.source(&code("f")).expect("a source");
+        let other = codes.source(&code("g")).expect("a source");
+        assert_ne!(source.source_reference, other.source_reference);
+        assert_eq!(codes.source(&code("f")), Some(source.clone()));
+        assert_eq!(codes.meant(&source), Some(code("f")));
+        let mut later = CodeSources::default();
+        later.number(&code("h"));
+        let stale = Source {
+            source_reference: Some(77),
+            ..source
+        };
+        assert_eq!(later.meant(&stale), Some(code("f")));
+        let unknown = Source {
+            adapter_data: None,
+            ..stale
+        };
+        assert_eq!(later.meant(&unknown), None);
+        assert_eq!(later.meant(&Source::default()), None);
+    }
+}

@@ -1,0 +1,266 @@
+//! Bytes into instructions, in both directions. Backwards there is no telling where an
+//! instruction began but by decoding from a place where one is known to begin.
+
+use crate::arch::x86_64::LONGEST;
+use crate::debugger::Debugger;
+use dwarf::{AddrRange, LoadAddr};
+use iced_x86::{Decoder, DecoderOptions, Instruction};
+
+/// How far before an address a function may begin that is decoded from there.
+const FAR: u64 = 1 << 16;
+const PAGE: u64 = 4096;
+
+/// A line of a disassembly.
+pub struct Row {
+    pub addr: LoadAddr,
+    /// Empty where there is no memory.
+    pub bytes: Vec<u8>,
+    pub kind: RowKind,
+}
+
+// Nearly all rows are the large kind.
+#[allow(clippy::large_enum_variant)]
+pub enum RowKind {
+    Instruction(Instruction),
+    /// Bytes that are no instruction.
+    Bad,
+    Unreadable,
+}
+
+impl Row {
+    pub fn end(&self) -> LoadAddr {
+        self.addr + self.bytes.len().max(1) as u64
+    }
+
+    fn unreadable(addr: LoadAddr) -> Self {
+        Row {
+            addr,
+            bytes: Vec::new(),
+            kind: RowKind::Unreadable,
+        }
+    }
+}
+
+impl Debugger {
+    /// So many rows from an address on.
+    pub(super) fn rows_from(&self, addr: LoadAddr, count: usize) -> Vec<Row> {
+        if count == 0 {
+            return Vec::new();
+        }
+        let bytes = self.read_memory(addr, count * LONGEST).unwrap_or_default();
+        let end = addr + bytes.len() as u64;
+        let stops = self.starts_in(addr, end);
+        let mut rows = decoded(&bytes, addr, &stops, count);
+        let mut next = rows.last().map_or(addr, Row::end);
+        while rows.len() < count {
+            rows.push(Row::unreadable(next));
+            next = next + 1;
+        }
+        rows
+    }
+
+    /// The rows of all code in a range.
+    pub(super) fn rows_in(&self, range: AddrRange<LoadAddr>) -> Vec<Row> {
+        let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+        let bytes = self.read_memory(range.start, len).unwrap_or_default();
+        let stops = self.starts_in(range.start, range.end);
+        decoded(&bytes, range.start, &stops, usize::MAX)
+    }
+
+    /// So many rows that end at an address.
+    pub(super) fn rows_before(&self, addr: LoadAddr, count: usize) -> Vec<Row> {
+        if count == 0 {
+            return Vec::new();
+        }
+        let longest = (count * LONGEST) as u64;
+        let low = LoadAddr(addr.0.saturating_sub(longest));
+        // A few more, for a guess to fall into step.
+        let low = self.code_start(low).unwrap_or(low - low.0.min(64));
+        let (start, bytes) = self.read_before(low, addr);
+        let mut stops = self.starts_in(start, addr);
+        stops.push(addr);
+        let known = self.code_start(start) == Some(start);
+        let first = match known {
+            true => start,
+            false => guessed_start(&bytes, start, stops[0]),
+        };
+        let skipped = (first - start) as usize;
+        let mut rows = decoded(&bytes[skipped..], first, &stops, usize::MAX);
+        if rows.len() > count {
+            rows.drain(..rows.len() - count);
+        }
+        let missing = count - rows.len();
+        let top = rows.first().map_or(addr, |row| row.addr);
+        let padding = (1..=missing as u64).rev();
+        let padding = padding.map(|back| Row::unreadable(LoadAddr(top.0.saturating_sub(back))));
+        padding.chain(rows).collect()
+    }
+
+    /// Where the function, or other piece of code, begins that an address is in.
+    fn code_start(&self, addr: LoadAddr) -> Option<LoadAddr> {
+        let loaded = self.modules.at(addr)?;
+        let (range, _) = loaded.module.code_at(loaded.bias.file(addr))?;
+        let start = loaded.bias.load(range.start);
+        (addr - start <= FAR).then_some(start)
+    }
+
+    /// Where instructions are known to begin, by all images.
+    fn starts_in(&self, start: LoadAddr, end: LoadAddr) -> Vec<LoadAddr> {
+        let mut starts = Vec::new();
+        let in_range = |range: &AddrRange<LoadAddr>| range.start < end && start < range.end;
+        for loaded in self.modules.loaded.iter().filter(|it| in_range(&it.range)) {
+            let (from, to) = (start.max(loaded.range.start), end.min(loaded.range.end));
+            let range = AddrRange::new(loaded.bias.file(from), loaded.bias.file(to));
+            let found = loaded.module.instruction_starts(range).into_iter();
+            starts.extend(found.map(|addr| loaded.bias.load(addr)));
+        }
+        starts.sort_unstable();
+        starts
+    }
+
+    /// The memory directly before `end`, down to `low` or as far as there is some.
+    fn read_before(&self, low: LoadAddr, end: LoadAddr) -> (LoadAddr, Vec<u8>) {
+        let len = |from: LoadAddr| (end - from) as usize;
+        if let Ok(bytes) = self.read_memory(low, len(low))
+            && bytes.len() == len(low)
+        {
+            return (low, bytes);
+        }
+        let mut start = end;
+        while start > low {
+            let page = LoadAddr((start.0 - 1) & !(PAGE - 1)).max(low);
+            let room = (start - page) as usize;
+            if self.read_memory(page, room).map_or(0, |it| it.len()) < room {
+                break;
+            }
+            start = page;
+        }
+        let bytes = match len(start) {
+            0 => Vec::new(),
+            len => self.read_memory(start, len).unwrap_or_default(),
+        };
+        match bytes.len() == len(start) {
+            true => (start, bytes),
+            // It went away meanwhile.
+            false => (end, Vec::new()),
+        }
+    }
+}
+
+/// Decodes at most `count` rows. No instruction reaches over one of the `stops` (in order), where
+/// another one is known to begin.
+fn decoded(bytes: &[u8], start: LoadAddr, stops: &[LoadAddr], count: usize) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut stops = stops.iter().copied().peekable();
+    let mut decoder = Decoder::with_ip(64, bytes, start.0, DecoderOptions::NONE);
+    let mut at = 0;
+    while at < bytes.len() && rows.len() < count {
+        let addr = start + at as u64;
+        while stops.next_if(|stop| *stop <= addr).is_some() {}
+        let instruction = decode_at(&mut decoder, at, addr);
+        let room = stops.peek().map_or(LONGEST as u64, |stop| *stop - addr);
+        let len = match instruction {
+            Some(instruction) if instruction.len() as u64 <= room => {
+                rows.push(Row {
+                    addr,
+                    bytes: bytes[at..at + instruction.len()].to_vec(),
+                    kind: RowKind::Instruction(instruction),
+                });
+                at += instruction.len();
+                continue;
+            }
+            // What is before the known start is data, or padding.
+            Some(_) => room as usize,
+            None => 1,
+        };
+        rows.push(Row {
+            addr,
+            bytes: bytes[at..at + len].to_vec(),
+            kind: RowKind::Bad,
+        });
+        at += len;
+    }
+    rows
+}
+
+fn decode_at(decoder: &mut Decoder<'_>, at: usize, addr: LoadAddr) -> Option<Instruction> {
+    decoder.set_position(at).ok()?;
+    decoder.set_ip(addr.0);
+    let instruction = decoder.decode();
+    (!instruction.is_invalid()).then_some(instruction)
+}
+
+/// Where to begin decoding so that an instruction begins at `stop`, in code that nothing is known
+/// of. Decoding falls into step by itself after a few instructions: a beginning that arrives at
+/// `stop`, and of these the one with the fewest bytes that are no instruction.
+fn guessed_start(bytes: &[u8], start: LoadAddr, stop: LoadAddr) -> LoadAddr {
+    let len = ((stop - start) as usize).min(bytes.len());
+    let bytes = &bytes[..len];
+    let mistakes = |skip: usize| {
+        let mut decoder = Decoder::with_ip(64, bytes, start.0, DecoderOptions::NONE);
+        let (mut at, mut bad, mut missed) = (skip, 0, false);
+        while at < len {
+            let instruction = decode_at(&mut decoder, at, start + at as u64);
+            missed = instruction.is_none();
+            bad += usize::from(missed);
+            at += instruction.map_or(1, |instruction| instruction.len());
+        }
+        (missed, bad)
+    };
+    let skips = 0..LONGEST.min(len.max(1));
+    let best = skips.min_by_key(|skip| (mistakes(*skip), *skip));
+    start + best.unwrap_or(0) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(rows: &[Row]) -> Vec<(u64, usize, bool)> {
+        let shown = |row: &Row| {
+            let valid = matches!(row.kind, RowKind::Instruction(_));
+            (row.addr.0, row.bytes.len(), valid)
+        };
+        rows.iter().map(shown).collect()
+    }
+
+    #[test]
+    fn a_known_start_ends_what_would_reach_over_it() {
+        // Padding of zeros (add %al, (%rax)), odd; then push %rbp; mov %rsp, %rbp.
+        let bytes = [0, 0, 0, 0x55, 0x48, 0x89, 0xe5];
+        let rows = decoded(&bytes, LoadAddr(0x10), &[LoadAddr(0x13)], usize::MAX);
+        let expected = [
+            (0x10, 2, true),
+            (0x12, 1, false),
+            (0x13, 1, true),
+            (0x14, 3, true),
+        ];
+        assert_eq!(shown(&rows), expected);
+    }
+
+    #[test]
+    fn bytes_that_are_no_instruction_are_rows_of_their_own() {
+        // (bad), nop, and an instruction that is cut off: call.
+        let rows = decoded(&[0x06, 0x90, 0xe8, 0, 0], LoadAddr(0), &[], usize::MAX);
+        let expected = [(0, 1, false), (1, 1, true), (2, 1, false), (3, 2, true)];
+        assert_eq!(shown(&rows), expected);
+        assert_eq!(decoded(&[0x90; 9], LoadAddr(0), &[], 4).len(), 4);
+    }
+
+    #[test]
+    fn code_that_nothing_is_known_of_is_decoded_in_step() {
+        // movabs $0x0606060606060606, %rax, four times: only one beginning makes sense.
+        let one = [0x48, 0xb8, 6, 6, 6, 6, 6, 6, 6, 6];
+        let mut bytes = vec![6, 6, 6];
+        bytes.extend(one.repeat(4));
+        let stop = LoadAddr(0x100 + bytes.len() as u64);
+        let start = guessed_start(&bytes, LoadAddr(0x100), stop);
+        assert_eq!(start, LoadAddr(0x103));
+        assert_eq!(guessed_start(&[], LoadAddr(5), LoadAddr(5)), LoadAddr(5));
+        // Zeros are instructions of two bytes each: odd beginnings do not arrive.
+        let mut bytes = vec![0; 40];
+        bytes[1..3].fill(6);
+        let start = guessed_start(&bytes, LoadAddr(0x100), LoadAddr(0x128));
+        assert_eq!(start.0 % 2, 0);
+    }
+}
