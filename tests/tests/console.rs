@@ -245,6 +245,50 @@ fn places_of_memory_symbols_and_lines() {
 }
 
 #[test]
+fn memory_and_instructions() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::stopped_at(&fixture, "body");
+    let at = client.evaluate("(unsigned long)&scale,x");
+    let memory = shown(&mut client, ":mem &scale 4");
+    assert_eq!(memory.lines().count(), 1, "{memory}");
+    assert!(
+        memory.starts_with(&format!("{at}  0a 00 00 00 ")),
+        "{memory}"
+    );
+    let number = refused(&mut client, ":mem scale");
+    assert!(number.contains("0xa"), "a number is an address: {number}");
+    // A breakpoint is there that nobody is to see.
+    let code = shown(&mut client, ":mem $rip 1");
+    assert!(!code.contains(" cc "), "{code}");
+    let far = shown(&mut client, ":mem &scale 18446744073709551615");
+    assert!(
+        far.lines().count() <= 1025 && far.contains("cannot be read"),
+        "{far}"
+    );
+    let nowhere = refused(&mut client, ":mem (char *)16");
+    assert!(nowhere.contains("0x10"), "{nowhere}");
+    refused(&mut client, ":mem");
+
+    let code = shown(&mut client, ":disas 3");
+    let marked: Vec<&str> = code.lines().filter(|line| line.starts_with('*')).collect();
+    assert_eq!(marked.len(), 1, "{code}");
+    let pc = client.evaluate("(unsigned long)$rip,x");
+    assert!(marked[0].starts_with(&format!("* {pc}  ")), "{code}");
+    assert!(
+        code.lines().next().expect("a line").contains("loop.c:"),
+        "{code}"
+    );
+    let main = shown(&mut client, ":disas main 2");
+    assert!(main.contains("main") && !main.contains("\n*"), "{main}");
+    shown(&mut client, ":set disassemblyFlavor att");
+    assert!(shown(&mut client, ":disas 20").contains('%'), "{code}");
+    let many = shown(&mut client, ":disas main 18446744073709551615");
+    assert!(many.contains("… more: `:disas 0x"), "{}", many.len());
+    refused(&mut client, ":disas no_such_thing");
+    client.disconnect();
+}
+
+#[test]
 fn images_and_what_is_known_of_them() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");

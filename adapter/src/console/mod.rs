@@ -2,6 +2,7 @@
 //! letter is a command, all else an expression. A command is a line in [`COMMANDS`].
 
 mod help;
+mod memory;
 mod modules;
 mod places;
 mod settings;
@@ -58,6 +59,8 @@ static COMMANDS: &[Command] = &[
     stacks::BACKTRACE,
     stacks::REGISTERS,
     places::MAPS,
+    memory::MEMORY,
+    memory::DISASSEMBLY,
     places::SYMBOL,
     places::INFO,
     modules::MODULES,
@@ -107,6 +110,12 @@ pub fn run(
 fn split(line: &str) -> (&str, &str) {
     let end = line.find(char::is_whitespace).unwrap_or(line.len());
     (&line[..end], line[end..].trim())
+}
+
+/// What is before the last blank, and the word behind it.
+fn split_last(line: &str) -> Option<(&str, &str)> {
+    let (first, last) = line.trim().rsplit_once(char::is_whitespace)?;
+    Some((first.trim_end(), last))
 }
 
 /// The command of a name, or of the beginning of one.

@@ -1,0 +1,170 @@
+//! Memory, and the instructions in it.
+
+use super::text::Lines;
+use super::{Call, Command, Complete, count, split_last};
+use crate::error::RequestError;
+use crate::routes::When;
+use engine::{LoadAddr, Wanted};
+
+/// Bytes in a line, shown at first, and shown at most.
+const IN_A_LINE: usize = 16;
+const BYTES_SHOWN: usize = 64;
+const MOST_BYTES: usize = 16 << 10;
+/// Instructions shown at first, and at most.
+const INSTRUCTIONS_SHOWN: usize = 20;
+const MOST_INSTRUCTIONS: usize = 2000;
+
+pub const MEMORY: Command = Command {
+    name: "mem",
+    arguments: "EXPRESSION [N]",
+    help: "N bytes of memory, as the program has them",
+    more: "Numbers and pointers are addresses: `:mem p 32` shows what `p` points to; of all else \
+           the place counts: `:mem point`, `:mem &p`. An expression that ends in a number behind \
+           a blank goes into parentheses: `:mem (p + 4)`. N is 64 where nobody says.",
+    when: When::Process,
+    run: memory,
+    complete: Complete::Expression,
+};
+
+fn memory(call: &mut Call<'_>) -> Result<String, RequestError> {
+    let (expression, wanted) = expression_and_count(call.arguments);
+    if expression.is_empty() {
+        return Err(call.wrong(&MEMORY, "an address is missing"));
+    }
+    let wanted = wanted.unwrap_or(BYTES_SHOWN);
+    let addr = call.address(expression)?;
+    let bytes = call
+        .session
+        .debugger
+        .read_memory(addr, wanted.min(MOST_BYTES))?;
+    let mut lines = Lines::at_most(MOST_BYTES / IN_A_LINE);
+    for (line, start) in bytes.chunks(IN_A_LINE).zip((0_u64..).step_by(IN_A_LINE)) {
+        lines.push(bytes_row(LoadAddr(addr.0.wrapping_add(start)), line));
+    }
+    let mut text = lines.finish("");
+    let next = LoadAddr(addr.0.wrapping_add(bytes.len() as u64));
+    if bytes.len() < wanted.min(MOST_BYTES) {
+        text.push_str(&format!("\n{next} cannot be read"));
+    } else if bytes.len() < wanted {
+        let prefix = &call.session.command_prefix;
+        text.push_str(&format!("\n… more: `{prefix}mem {next} {MOST_BYTES}`"));
+    }
+    Ok(text)
+}
+
+fn bytes_row(addr: LoadAddr, bytes: &[u8]) -> String {
+    let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let shown = bytes.iter().map(|byte| match byte {
+        b' '..=b'~' => char::from(*byte),
+        _ => '.',
+    });
+    let width = 3 * IN_A_LINE;
+    format!(
+        "{addr}  {:width$} {}",
+        hex.join(" "),
+        shown.collect::<String>()
+    )
+}
+
+/// The count is what follows the last blank, if it is a number.
+fn expression_and_count(text: &str) -> (&str, Option<usize>) {
+    match split_last(text) {
+        Some((expression, number)) if count(number).is_some() => (expression, count(number)),
+        _ => (text, None),
+    }
+}
+
+pub const DISASSEMBLY: Command = Command {
+    name: "disas",
+    arguments: "[EXPRESSION] [N]",
+    help: "N instructions from an address on, or from where the frame is",
+    more: "`:disas main 30`, `:disas $rip`, `:disas 5`. `*` marks the frame's instruction. How \
+           they are written is the setting `disassemblyFlavor`. N is 20 where nobody says.",
+    when: When::Process,
+    run: disassembly,
+    complete: Complete::Expression,
+};
+
+fn disassembly(call: &mut Call<'_>) -> Result<String, RequestError> {
+    let (expression, wanted) = match count(call.arguments) {
+        Some(number) => ("", Some(number)),
+        None => expression_and_count(call.arguments),
+    };
+    let here = call.frame().ok().and_then(|frame| {
+        let stack = call
+            .session
+            .debugger
+            .stack(frame.thread, frame.level, Some(1));
+        Some(stack.ok()?.frames.first()?.pc)
+    });
+    let addr = match (expression, here) {
+        ("", Some(here)) => here,
+        ("", None) => return Err(engine::Error::NotStopped.into()),
+        (expression, _) => call.address(expression)?,
+    };
+    let wanted = wanted.unwrap_or(INSTRUCTIONS_SHOWN);
+    let rows = call.session.debugger.disassemble(&Wanted {
+        addr,
+        first: 0,
+        count: wanted.min(MOST_INSTRUCTIONS),
+        flavor: call.session.flavor,
+        names: true,
+    })?;
+    let mut lines = Lines::at_most(usize::MAX);
+    let mut last = None;
+    let mut next = addr;
+    for row in rows {
+        call.go_on()?;
+        let place = row.location.as_ref();
+        let place = place.map(|place| {
+            let path = call.session.sources.local(&place.file.path);
+            format!("{}:{}", path.display(), place.line)
+        });
+        let symbol = row.symbol.as_deref().unwrap_or_default().to_owned();
+        let heading = (symbol, place);
+        if last.as_ref() != Some(&heading) {
+            let (symbol, place) = &heading;
+            let words = [symbol.as_str(), place.as_deref().unwrap_or_default()];
+            lines.push(words.join(" ").trim());
+            last = Some(heading);
+        }
+        let mark = match here == Some(row.address) {
+            true => '*',
+            false => ' ',
+        };
+        lines.push(format!("{mark} {}  {}", row.address, row.text));
+        next = LoadAddr(row.address.0.wrapping_add(row.bytes.len().max(1) as u64));
+    }
+    let mut text = lines.finish("");
+    if wanted > MOST_INSTRUCTIONS {
+        let prefix = &call.session.command_prefix;
+        text.push_str(&format!(
+            "\n… more: `{prefix}disas {next} {MOST_INSTRUCTIONS}`"
+        ));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_count_is_the_last_word() {
+        assert_eq!(expression_and_count("p 16"), ("p", Some(16)));
+        assert_eq!(expression_and_count("a + b  7"), ("a + b", Some(7)));
+        assert_eq!(expression_and_count("(p + 4)"), ("(p + 4)", None));
+        assert_eq!(expression_and_count("p"), ("p", None));
+        assert_eq!(
+            expression_and_count("p 18446744073709551616"),
+            ("p", Some(usize::MAX))
+        );
+    }
+
+    #[test]
+    fn bytes_stand_below_each_other() {
+        let row = bytes_row(LoadAddr(0x10), b"A\0\xff");
+        assert!(row.starts_with("0x10  41 00 ff "), "{row}");
+        assert!(row.ends_with(" A.."), "{row}");
+    }
+}
