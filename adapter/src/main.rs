@@ -17,6 +17,7 @@ mod error;
 mod events;
 mod handles;
 mod handover;
+mod mcp;
 mod progress;
 mod protocol;
 mod requests;
@@ -60,6 +61,8 @@ enum Command {
     Run(run::Options),
     /// Show what a program left when it crashed: threads, stacks, variables
     Core(run::core::Options),
+    /// Speak the Model Context Protocol on stdin and stdout: the debugger for agents
+    Mcp(Mcp),
     /// Build a small program with the system's C compiler and show a stop in it
     Demo,
     #[command(hide = true)]
@@ -73,7 +76,7 @@ impl Command {
         match self {
             Command::Dap(options) => options.listen.is_none(),
             Command::Run(_) | Command::Core(_) | Command::Demo => true,
-            Command::LaunchInTerminal(_) => false,
+            Command::Mcp(_) | Command::LaunchInTerminal(_) => false,
         }
     }
 }
@@ -88,6 +91,13 @@ struct Dap {
     log: Option<PathBuf>,
     #[arg(long, hide = true)]
     socket_on_stdin: bool,
+}
+
+#[derive(Args)]
+struct Mcp {
+    /// Write a log to this file (STILLPOINT_LOG says how much, `info` if unset)
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -135,6 +145,10 @@ fn main() -> ExitCode {
         Command::Core(options) => {
             start_log(None);
             run::core::core(options)
+        }
+        Command::Mcp(options) => {
+            start_log(options.log.as_deref());
+            mcp::mcp()
         }
         Command::Demo => {
             start_log(None);

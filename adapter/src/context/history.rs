@@ -25,6 +25,7 @@ pub struct History {
 struct Told {
     thread: ThreadId,
     reason: &'static str,
+    description: Option<String>,
     text: Option<String>,
     hit_breakpoint_ids: Vec<u32>,
 }
@@ -64,6 +65,7 @@ impl History {
         self.last = Some(Told {
             thread,
             reason: body.reason,
+            description: body.description.clone(),
             text: body.text.clone(),
             hit_breakpoint_ids: body.hit_breakpoint_ids.clone(),
         });
@@ -92,6 +94,7 @@ impl History {
         Context {
             stop_id: self.stops,
             reason: told.map_or("", |told| told.reason).to_owned(),
+            description: told.and_then(|told| told.description.clone()),
             text: told.and_then(|told| told.text.clone()),
             hit_breakpoint_ids: told
                 .map(|told| told.hit_breakpoint_ids.clone())

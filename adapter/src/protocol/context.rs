@@ -25,7 +25,10 @@ pub struct Context {
     pub stop_id: u64,
     /// Why, as in the `stopped` event.
     pub reason: String,
-    /// Why, for people: what was thrown, what a watched variable was and is.
+    /// Why, for people, as in the `stopped` event: a signal's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// More about it: what was thrown, what a watched variable was and is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// The breakpoints that were hit.

@@ -1,0 +1,331 @@
+//! What the tools are given. The schemas that clients see are made of these types, and what is
+//! said of each member is what agents read.
+
+use rmcp::schemars::{self, JsonSchema};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// A number of seconds as clients write it, within bounds.
+pub fn seconds(given: Option<f64>, usual: f64) -> std::time::Duration {
+    let given = given.filter(|it| it.is_finite()).unwrap_or(usual);
+    std::time::Duration::from_secs_f64(given.clamp(0.0, 3600.0))
+}
+
+/// Arguments of `debug_launch`.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Launch {
+    /// Path of the executable. Compile it with -g; -O0 or -Og keeps all variables.
+    pub program: String,
+    /// Arguments of the program.
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// Working directory of the program; that of this server if missing.
+    pub cwd: Option<String>,
+    /// Environment variables to add.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// File that the program reads as its stdin; empty if missing.
+    pub stdin: Option<String>,
+    /// Breakpoints to set before the program runs: "FILE:LINE" or a function's name. With them
+    /// the program is run to its first stop at once, and the reply tells of that; without them
+    /// it is held before its first instruction until debug_continue.
+    pub breakpoints: Option<Vec<String>>,
+    /// With `breakpoints`: how many seconds to wait for the first stop (30).
+    pub timeout: Option<f64>,
+    /// About how many characters the reply may have (6000).
+    pub budget: Option<i64>,
+    /// Further launch settings of Stillpoint: sourceMap, signals, stepFilters, followFork,
+    /// disableASLR, callTimeout, debuginfod, …
+    #[serde(default)]
+    pub settings: Map<String, Value>,
+}
+
+/// Arguments of `debug_attach`.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Attach {
+    /// Process id of a running program. It is stopped where it is; debug_stop lets it run on.
+    pub pid: Option<i64>,
+    /// Instead of `pid`: name or path of the running program. With `core`: the executable, if
+    /// it is not where it was.
+    pub program: Option<String>,
+    /// Instead of `pid`: path of a core file, to look at what a crashed program left.
+    pub core: Option<String>,
+    /// About how many characters the reply may have (6000).
+    pub budget: Option<i64>,
+    /// Further attach settings of Stillpoint: sourceMap, signals, stepFilters, …
+    #[serde(default)]
+    pub settings: Map<String, Value>,
+}
+
+/// Arguments of `debug_breakpoint`.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Breakpoint {
+    /// What to do: "add" (if missing), "remove" (needs `id`), "list".
+    #[serde(default)]
+    pub action: BreakpointAction,
+    /// Where to stop: "FILE:LINE", or a function's name (`total`, `Shape::area`,
+    /// `crate::module::f`, or a regular expression as in `/^parse_/`). Names survive edits of
+    /// the source better than lines.
+    pub location: Option<String>,
+    /// Instead of `location`: stop when the value of this variable or expression is written
+    /// (needs a stopped program).
+    pub watch: Option<String>,
+    /// With `watch`: "write" (if missing: when the value changes), "read", "readWrite".
+    pub access: Option<Access>,
+    /// Instead of `location`: stop for exceptions or signals: cpp_throw, cpp_catch,
+    /// cpp_uncaught, rust_panic, sanitizer, signals, SIGUSR1, … (cpp_uncaught, rust_panic,
+    /// sanitizer and deadly signals stop anyway).
+    pub exception: Option<String>,
+    /// Stop only where this expression is true, in the language of the program (`i == 7 &&
+    /// name == "bob"`). For exceptions: types or text of the message.
+    pub condition: Option<String>,
+    /// Stop only at some hits: "5" (the fifth), ">= 5", "% 10", "once".
+    #[serde(alias = "hitCount")]
+    pub hit_condition: Option<String>,
+    /// With "remove": the number that adding gave; 0 removes all.
+    pub id: Option<u32>,
+}
+
+/// What to do with breakpoints.
+#[derive(Deserialize, JsonSchema, Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum BreakpointAction {
+    /// Set one.
+    #[default]
+    Add,
+    /// Take one away.
+    Remove,
+    /// Tell which there are.
+    List,
+}
+
+/// Which accesses a watched variable stops at.
+#[derive(Deserialize, JsonSchema, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub enum Access {
+    /// Its value becomes another one.
+    Write,
+    /// It is read.
+    Read,
+    /// Either.
+    ReadWrite,
+}
+
+/// Arguments of `debug_logpoint`.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Logpoint {
+    /// Where: "FILE:LINE".
+    pub location: String,
+    /// What to write each time, with expressions in braces: "i={i} name={user.name}". Nothing
+    /// stops; debug_output with stream "console" has the lines.
+    pub message: String,
+    /// Only where this expression is true.
+    pub condition: Option<String>,
+    /// Only at some hits: "5", ">= 5", "% 10", "once".
+    #[serde(alias = "hitCount")]
+    pub hit_condition: Option<String>,
+}
+
+/// Arguments of `debug_continue`.
+#[derive(Deserialize, JsonSchema, Debug, Default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Continue {
+    /// "continue" (if missing), "step-over", "step-into", "step-out", "run-to" (needs `to`),
+    /// "pause" (stops a running program), "wait" (for the next stop of a running program).
+    #[serde(default)]
+    pub action: Action,
+    /// With "run-to": "FILE:LINE" or a function's name.
+    pub to: Option<String>,
+    /// The thread that steps, by its number; the one that stopped last if missing.
+    pub thread: Option<usize>,
+    /// How many seconds to wait for the stop (30). Then the reply says that the program is
+    /// running, and {"action": "wait"} waits on.
+    pub timeout: Option<f64>,
+    /// About how many characters the reply may have (6000).
+    pub budget: Option<i64>,
+    /// Write addresses, which may differ from run to run, instead of 0x….
+    #[serde(default)]
+    pub addresses: bool,
+}
+
+/// How to go on.
+#[derive(Deserialize, JsonSchema, Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum Action {
+    /// To the next breakpoint.
+    #[default]
+    Continue,
+    /// To the next line.
+    StepOver,
+    /// Into a call.
+    StepInto,
+    /// To the caller.
+    StepOut,
+    /// To a place.
+    RunTo,
+    /// Not at all.
+    Pause,
+    /// As it does already.
+    Wait,
+}
+
+/// Arguments of `debug_stack`.
+#[derive(Deserialize, JsonSchema, Debug, Default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Stack {
+    /// The thread, by its number; the one that stopped last if missing.
+    pub thread: Option<usize>,
+    /// List the threads and where they are instead.
+    #[serde(default)]
+    pub threads: bool,
+    /// The first frame to tell of (0, the innermost).
+    #[serde(default)]
+    pub start: u32,
+    /// How many frames (20).
+    pub levels: Option<u32>,
+    /// About how many characters the reply may have (6000).
+    pub budget: Option<i64>,
+    /// Write addresses, which may differ from run to run, instead of 0x….
+    #[serde(default)]
+    pub addresses: bool,
+}
+
+/// Arguments of `debug_variables`.
+#[derive(Deserialize, JsonSchema, Debug, Default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Variables {
+    /// What to open: "locals" (if missing: arguments and locals), "globals", "registers".
+    #[serde(default)]
+    pub scope: Scope,
+    /// Instead of a scope: an expression whose members or elements are told
+    /// (`list->next`, `users[3]`, `map["key"]`).
+    pub expression: Option<String>,
+    /// Only variables whose names contain this text.
+    pub filter: Option<String>,
+    /// The first one to tell of (0).
+    #[serde(default)]
+    pub start: u32,
+    /// How many (50).
+    pub count: Option<u32>,
+    /// The frame, by its level as debug_stack shows it; the one that the last stop told of if
+    /// missing.
+    pub frame: Option<u32>,
+    /// The thread, by its number; the one that stopped last if missing.
+    pub thread: Option<usize>,
+    /// Integers in hex.
+    #[serde(default)]
+    pub hex: bool,
+    /// About how many characters the reply may have (6000).
+    pub budget: Option<i64>,
+    /// Write addresses, which may differ from run to run, instead of 0x….
+    #[serde(default)]
+    pub addresses: bool,
+}
+
+/// Which variables.
+#[derive(Deserialize, JsonSchema, Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum Scope {
+    /// Arguments and locals.
+    #[default]
+    Locals,
+    /// Variables of static storage of the frame's file.
+    Globals,
+    /// The processor's registers.
+    Registers,
+}
+
+/// Arguments of `debug_read`.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Read {
+    /// What to read: a variable or any expression that has a place in memory (`buffer`,
+    /// `node->name`), a pointer's target (`*p`), or an address ("0x7fffffffe000").
+    pub location: String,
+    /// How many bytes; if missing those of the variable, or 64 of an address.
+    pub count: Option<u32>,
+    /// The frame, by its level; the one that the last stop told of if missing.
+    pub frame: Option<u32>,
+    /// The thread, by its number; the one that stopped last if missing.
+    pub thread: Option<usize>,
+}
+
+/// Arguments of `debug_write`.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Write {
+    /// What to change: a local, a global, a member, a register (`$rax`), or what is at an address
+    /// (`*(int *)0x7fffffffe000`, in Rust `*(0x7fffffffe000 as *mut i32)`).
+    pub location: String,
+    /// The new value: an expression in the language of the program.
+    pub value: String,
+    /// The frame, by its level; the one that the last stop told of if missing.
+    pub frame: Option<u32>,
+    /// The thread, by its number; the one that stopped last if missing.
+    pub thread: Option<usize>,
+    /// Write addresses, which may differ from run to run, instead of 0x….
+    #[serde(default)]
+    pub addresses: bool,
+}
+
+/// Arguments of `debug_evaluate`.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Evaluate {
+    /// An expression in the language of the program (C, C++, Rust). It may call functions of
+    /// the program and assign. `expr,x` shows integers in hex, `p,10` ten elements.
+    pub expression: String,
+    /// The frame, by its level; the one that the last stop told of if missing.
+    pub frame: Option<u32>,
+    /// The thread, by its number; the one that stopped last if missing.
+    pub thread: Option<usize>,
+    /// About how many characters the reply may have (2000).
+    pub budget: Option<i64>,
+    /// Write addresses, which may differ from run to run, instead of 0x….
+    #[serde(default)]
+    pub addresses: bool,
+}
+
+/// Arguments of `debug_output`.
+#[derive(Deserialize, JsonSchema, Debug, Default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Output {
+    /// "stdout", "stderr", "console" (the debugger's: logpoints, notes); all of them if missing.
+    pub stream: Option<OutputStream>,
+    /// The cursor that an earlier reply gave, to read on from there; if missing the end of the
+    /// output is told.
+    pub since: Option<u64>,
+    /// About how many characters the reply may have (4000).
+    pub budget: Option<i64>,
+}
+
+/// Whose output.
+#[derive(Deserialize, JsonSchema, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum OutputStream {
+    /// The program's stdout.
+    Stdout,
+    /// The program's stderr.
+    Stderr,
+    /// The debugger's own words.
+    Console,
+}
+
+/// Arguments of `debug_stop`.
+#[derive(Deserialize, JsonSchema, Debug, Default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Stop {
+    /// Let the program run on without the debugger; if missing, a launched program is ended and
+    /// one that was attached to runs on.
+    pub detach: Option<bool>,
+}

@@ -1,0 +1,198 @@
+//! What the program has written, to be read on from wherever one was.
+
+/// Bytes that are kept.
+const KEPT: usize = 1 << 20;
+
+/// The program's and the debugger's output.
+#[derive(Debug, Default)]
+pub struct Output {
+    parts: Vec<Part>,
+    /// Bytes in `parts`.
+    size: usize,
+    /// Bytes there were in all: the cursor behind the last one.
+    end: u64,
+}
+
+/// Text of one stream.
+#[derive(Debug)]
+struct Part {
+    stream: Stream,
+    /// The cursor of its first byte.
+    start: u64,
+    text: String,
+}
+
+/// Who wrote something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// The program, on stdout.
+    Stdout,
+    /// The program, on stderr.
+    Stderr,
+    /// The debugger: messages of logpoints, notes.
+    Console,
+}
+
+impl Stream {
+    /// By the category of an `output` event.
+    pub fn of(category: Option<&str>) -> Self {
+        match category {
+            Some("stdout") => Self::Stdout,
+            Some("stderr") => Self::Stderr,
+            _ => Self::Console,
+        }
+    }
+}
+
+/// A part of the output.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Read {
+    /// The text.
+    pub text: String,
+    /// Bytes between the cursor asked for and the text.
+    pub skipped: u64,
+    /// The cursor behind the text.
+    pub next: u64,
+}
+
+impl Output {
+    /// Adds what was written.
+    pub fn push(&mut self, stream: Stream, text: &str) {
+        match self.parts.last_mut() {
+            Some(last) if last.stream == stream && last.text.len() < KEPT / 16 => {
+                last.text.push_str(text);
+            }
+            _ => self.parts.push(Part {
+                stream,
+                start: self.end,
+                text: text.to_owned(),
+            }),
+        }
+        self.size += text.len();
+        self.end += text.len() as u64;
+        let mut dropped = 0;
+        while self.size > KEPT && dropped + 1 < self.parts.len() {
+            self.size -= self.parts[dropped].text.len();
+            dropped += 1;
+        }
+        self.parts.drain(..dropped);
+    }
+
+    /// The cursor behind everything.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Text of a stream (`None`: of all) behind a cursor, at most `most` bytes: the last of them
+    /// with `tail`, else the first.
+    pub fn read(&self, from: u64, stream: Option<Stream>, most: usize, tail: bool) -> Read {
+        let mut text = String::new();
+        // Where each byte of `text` came from.
+        let mut pieces: Vec<(usize, u64)> = Vec::new();
+        for part in &self.parts {
+            let end = part.start + part.text.len() as u64;
+            if end <= from || stream.is_some_and(|stream| stream != part.stream) {
+                continue;
+            }
+            let skip = usize::try_from(from.saturating_sub(part.start)).unwrap_or(usize::MAX);
+            let skip = part.text.ceil_char_boundary(skip.min(part.text.len()));
+            pieces.push((text.len(), part.start + skip as u64));
+            text.push_str(&part.text[skip..]);
+        }
+        let cursor = |at: usize| {
+            let piece = pieces.iter().rev().find(|(start, _)| *start <= at);
+            piece.map_or(self.end, |(start, cursor)| cursor + (at - start) as u64)
+        };
+        let (mut first, mut last) = (0, text.len());
+        if text.len() > most {
+            match tail {
+                true => first = text.ceil_char_boundary(text.len() - most),
+                false => last = text.floor_char_boundary(most),
+            }
+        }
+        let next = match last == text.len() {
+            true => self.end,
+            false => cursor(last),
+        };
+        let skipped = match first < text.len() {
+            true => cursor(first).saturating_sub(from),
+            false => 0,
+        };
+        Read {
+            text: text[first..last].to_owned(),
+            skipped,
+            next,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written() -> Output {
+        let mut output = Output::default();
+        output.push(Stream::Stdout, "one\n");
+        output.push(Stream::Stdout, "two\n");
+        output.push(Stream::Stderr, "bad\n");
+        output.push(Stream::Stdout, "three\n");
+        output
+    }
+
+    fn read(text: &str, skipped: u64, next: u64) -> Read {
+        Read {
+            text: text.to_owned(),
+            skipped,
+            next,
+        }
+    }
+
+    #[test]
+    fn a_cursor_leads_on() {
+        let output = written();
+        assert_eq!(
+            output.read(0, None, 100, true),
+            read("one\ntwo\nbad\nthree\n", 0, 18)
+        );
+        assert_eq!(output.read(0, None, 6, false), read("one\ntw", 0, 6));
+        assert_eq!(
+            output.read(6, None, 100, false),
+            read("o\nbad\nthree\n", 0, 18)
+        );
+        assert_eq!(output.read(18, None, 100, false), read("", 0, 18));
+        assert_eq!(output.read(999, None, 100, false), read("", 0, 18));
+    }
+
+    #[test]
+    fn one_stream_alone() {
+        let output = written();
+        let stream = Some(Stream::Stdout);
+        assert_eq!(
+            output.read(0, stream, 100, true),
+            read("one\ntwo\nthree\n", 0, 18)
+        );
+        assert_eq!(
+            output.read(0, stream, 10, false),
+            read("one\ntwo\nth", 0, 14)
+        );
+        assert_eq!(output.read(14, stream, 100, false), read("ree\n", 0, 18));
+        assert_eq!(output.read(0, stream, 6, true), read("three\n", 12, 18));
+    }
+
+    #[test]
+    fn what_is_too_long_ago_is_gone_and_counted() {
+        let mut output = Output::default();
+        for _ in 0..100_000 {
+            output.push(Stream::Stdout, "0123456789ü\n");
+        }
+        assert!(output.size <= KEPT + KEPT / 8);
+        assert_eq!(output.end(), 1_300_000);
+        let first = output.read(0, None, 1300, false);
+        assert_eq!((first.text.len(), first.skipped + 1300), (1300, first.next));
+        let last = output.read(0, None, 14, true);
+        assert_eq!(
+            (last.text.as_str(), last.next),
+            ("\n0123456789ü\n", 1_300_000)
+        );
+    }
+}

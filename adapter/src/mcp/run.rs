@@ -1,0 +1,159 @@
+//! Going on, and telling of the stop that follows.
+
+use super::arguments::{Action, Continue, seconds};
+use super::error::ToolError;
+use super::link::Phase;
+use super::session::Session;
+use super::text;
+use crate::protocol::Context;
+use serde_json::json;
+use std::time::Duration;
+
+/// What waiting for a stop came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Waited {
+    /// The program stopped.
+    Stopped,
+    /// It still runs, after so long.
+    Running(Duration),
+    /// It has ended; how.
+    Ended(String),
+    /// Its session is gone.
+    Lost,
+}
+
+impl Session {
+    /// Lets the program go on as asked; gives how many stops there were before, behind which the
+    /// next one is to be waited for.
+    ///
+    /// # Errors
+    /// It cannot go on so.
+    pub async fn go_on(&self, asked: &Continue) -> Result<u64, ToolError> {
+        let (phase, stops) = {
+            let told = self.link.told();
+            (told.phase.clone(), told.stops)
+        };
+        match (&phase, asked.action) {
+            (Phase::Ended(how), _) => return Err(ToolError::ended(how)),
+            (Phase::Lost, _) => return Err(ToolError::lost()),
+            // A stop that is there already is what is waited for.
+            (Phase::Stopped, Action::Wait | Action::Pause) => return Ok(stops - 1),
+            (Phase::Running, Action::Wait) => return Ok(stops),
+            (Phase::Running, Action::Pause) => {
+                let thread = json!({"threadId": self.thread_id(asked.thread)?});
+                self.link.request("pause", thread).await?;
+                return Ok(stops);
+            }
+            (Phase::Running, _) => return Err(ToolError::running()),
+            (Phase::Held, Action::Continue | Action::RunTo) => {}
+            (Phase::Held, _) => return Err(ToolError::held()),
+            (Phase::Stopped, _) => {}
+        }
+        let command = match asked.action {
+            Action::Continue => "continue",
+            Action::RunTo => {
+                let Some(place) = &asked.to else {
+                    let message = "`to` is missing: FILE:LINE or a function's name";
+                    return Err(ToolError::new("BAD_ARGUMENTS", message));
+                };
+                self.add_temporary(place).await?;
+                "continue"
+            }
+            Action::StepOver => "next",
+            Action::StepInto => "stepIn",
+            Action::StepOut => "stepOut",
+            Action::Pause | Action::Wait => return Ok(stops),
+        };
+        if phase == Phase::Held {
+            self.let_go().await?;
+        } else {
+            let thread = json!({"threadId": self.thread_id(asked.thread)?});
+            let went = self.link.request(command, thread).await;
+            if let Err(error) = went {
+                self.remove_temporary().await?;
+                return Err(error.or_code("CANNOT_CONTINUE"));
+            }
+        }
+        Ok(stops)
+    }
+
+    /// Waits for a stop beyond the first `stops`.
+    pub async fn wait(&self, stops: u64, limit: Duration) -> Waited {
+        let over = |phase: &Phase| matches!(phase, Phase::Ended(_) | Phase::Lost);
+        self.link
+            .wait(limit, |told| {
+                over(&told.phase) || (told.stops > stops && told.phase == Phase::Stopped)
+            })
+            .await;
+        match &self.link.told().phase {
+            Phase::Stopped => Waited::Stopped,
+            Phase::Ended(how) => Waited::Ended(how.clone()),
+            Phase::Lost => Waited::Lost,
+            Phase::Running | Phase::Held => Waited::Running(limit),
+        }
+    }
+
+    /// What came of waiting, as a text.
+    ///
+    /// # Errors
+    /// The session is lost.
+    pub async fn report(
+        &self,
+        waited: Waited,
+        budget: Option<i64>,
+        addresses: bool,
+    ) -> Result<String, ToolError> {
+        match waited {
+            Waited::Stopped => match self.tell_stop(budget, addresses).await {
+                Err(error) if error.code == "NOT_STOPPED" => Ok(
+                    "running (it stopped, and another call has let it go on since)\n".to_owned(),
+                ),
+                told => told,
+            },
+            Waited::Running(limit) => Ok(format!(
+                "running (no stop within {} seconds)\ndebug_continue {{\"action\": \"wait\"}} waits on, {{\"action\": \"pause\"}} stops it; debug_output has what it writes",
+                limit.as_secs_f64()
+            )),
+            Waited::Ended(how) => Ok(self.tell_end(&how, budget)),
+            Waited::Lost => Err(ToolError::lost()),
+        }
+    }
+
+    async fn tell_stop(&self, budget: Option<i64>, addresses: bool) -> Result<String, ToolError> {
+        let asked = json!({"budget": budget, "addresses": addresses});
+        let context = self.link.request("stillpoint/context", asked).await?;
+        let context: Context = serde_json::from_value(context)
+            .map_err(|error| ToolError::new("INTERNAL", error.to_string()))?;
+        self.show(&context);
+        let names = self.names(&context.hit_breakpoint_ids);
+        let text = text::stop(&context, &names, &mut self.link.told());
+        self.remove_temporary().await?;
+        Ok(text)
+    }
+
+    fn tell_end(&self, how: &str, budget: Option<i64>) -> String {
+        let most = usize::try_from(budget.unwrap_or(2000))
+            .unwrap_or(0)
+            .clamp(200, 1 << 20);
+        let told = self.link.told();
+        let read = told.output.read(0, None, most, true);
+        let mut text = format!("ended: {how}\n");
+        if !read.text.is_empty() {
+            text.push_str("output:\n");
+            if read.skipped > 0 {
+                text.push_str("  … earlier output: debug_output {\"since\": 0}\n");
+            }
+            for line in read.text.lines() {
+                text.push_str("  ");
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+        text
+    }
+
+    /// How long `debug_continue` waits.
+    pub fn limit(asked: &Continue) -> Duration {
+        seconds(asked.timeout, 30.0)
+    }
+}

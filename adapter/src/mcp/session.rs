@@ -1,0 +1,234 @@
+//! A session: from its launch or attach to its end, and what all tools need of it.
+
+use super::arguments::{Attach, Launch, seconds};
+use super::breakpoints::Breakpoints;
+use super::error::ToolError;
+use super::link::{Link, Phase};
+use super::run::Waited;
+use crate::protocol::Context;
+use serde_json::{Map, Value, json};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How long a program may take to be held at its start, or a process to be attached to.
+const START: Duration = Duration::from_secs(120);
+
+/// A program that is debugged.
+pub struct Session {
+    /// The way to its debugger.
+    pub link: Link,
+    /// Exception filters that are on unless somebody says otherwise.
+    pub usual_filters: Vec<String>,
+    /// The program, for people.
+    pub program: String,
+    breakpoints: Mutex<Breakpoints>,
+    /// The frame that the last stop told of: of which thread, at which level.
+    shown: Mutex<(i64, u64)>,
+    /// `launch` or `attach`, until it is answered.
+    starting: Mutex<Option<super::link::Asked>>,
+}
+
+impl Session {
+    /// Starts a program and holds it.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub async fn launch(asked: &Launch) -> Result<Self, ToolError> {
+        let mut settings = json!({"program": asked.program, "args": asked.args});
+        if let Some(cwd) = &asked.cwd {
+            settings["cwd"] = json!(cwd);
+        }
+        if !asked.env.is_empty() {
+            settings["env"] = json!(asked.env);
+        }
+        if let Some(stdin) = &asked.stdin {
+            settings["stdio"] = json!({"stdin": stdin});
+        }
+        let session = Self::start("launch", settings, &asked.settings, &asked.program).await;
+        session.map_err(|error| error.or_code("LAUNCH_FAILED"))
+    }
+
+    /// Attaches to a process, or opens a core file.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be attached to.
+    pub async fn attach(asked: &Attach) -> Result<Self, ToolError> {
+        let (settings, name) = match (asked.pid, &asked.program, &asked.core) {
+            (None, program, Some(core)) => {
+                (json!({"coreFile": core, "program": program}), core.clone())
+            }
+            (Some(pid), None, None) => (json!({"pid": pid}), format!("process {pid}")),
+            (None, Some(program), None) => (json!({"program": program}), program.clone()),
+            _ => {
+                let message = "one of `pid`, `program` and `core` is needed (with `core`, `program` may be the executable)";
+                return Err(ToolError::new("BAD_ARGUMENTS", message));
+            }
+        };
+        let mut settings = settings;
+        if asked.core.is_none() {
+            settings["stopOnEntry"] = json!(true);
+        }
+        let session = Self::start("attach", settings, &asked.settings, &name).await;
+        session.map_err(|error| error.or_code("ATTACH_FAILED"))
+    }
+
+    async fn start(
+        command: &str,
+        mut settings: Value,
+        more: &Map<String, Value>,
+        program: &str,
+    ) -> Result<Self, ToolError> {
+        if more.get("nonStop").is_some_and(|it| *it != json!(false)) {
+            let message = "`settings.nonStop`: these tools stop all threads together";
+            return Err(ToolError::new("BAD_ARGUMENTS", message));
+        }
+        for (key, value) in more {
+            settings[key] = value.clone();
+        }
+        let link = Link::start();
+        let link = link.map_err(|error| ToolError::new("START_FAILED", error.to_string()))?;
+        let client = json!({
+            "clientID": "stillpoint-mcp",
+            "adapterID": "stillpoint",
+            "supportsVariableType": true,
+            "supportsVariablePaging": true,
+            "supportsMemoryReferences": true,
+        });
+        let capabilities = link.request("initialize", client).await?;
+        let filters = capabilities["exceptionBreakpointFilters"].as_array();
+        let usual = filters.into_iter().flatten();
+        let usual = usual.filter(|filter| filter["default"] == true);
+        let usual = usual.filter_map(|filter| filter["filter"].as_str().map(str::to_owned));
+        let usual_filters = usual.collect();
+        let starting = link.send(command, settings)?;
+        // A launch that fails is answered, and nothing else comes.
+        let held = link
+            .wait(START, |told| told.initialized || starting.is_answered())
+            .await;
+        if !held || !link.told().initialized {
+            let failure = match held {
+                true => starting.body().await.err(),
+                false => None,
+            };
+            link.close(None).await;
+            let late = "the program could not be taken hold of in time";
+            return Err(failure.unwrap_or_else(|| ToolError::new("START_FAILED", late)));
+        }
+        Ok(Self {
+            link,
+            usual_filters,
+            program: program.to_owned(),
+            breakpoints: Mutex::default(),
+            shown: Mutex::default(),
+            starting: Mutex::new(Some(starting)),
+        })
+    }
+
+    /// Lets the program go that was held so far; does nothing later.
+    ///
+    /// # Errors
+    /// It cannot be run.
+    pub async fn let_go(&self) -> Result<(), ToolError> {
+        let starting = lock(&self.starting).take();
+        let Some(starting) = starting else {
+            return Ok(());
+        };
+        self.link.request("configurationDone", json!({})).await?;
+        starting.body().await.map(drop)
+    }
+
+    /// Ends the session.
+    pub async fn close(&self, terminate: Option<bool>) {
+        // It is not to be cancelled: ending the session answers it.
+        let starting = lock(&self.starting).take();
+        self.link.close(terminate).await;
+        drop(starting);
+    }
+
+    /// The breakpoints that are set.
+    pub fn breakpoints(&self) -> MutexGuard<'_, Breakpoints> {
+        lock(&self.breakpoints)
+    }
+
+    /// Whether the program has ended, or its session.
+    pub fn is_over(&self) -> bool {
+        matches!(self.link.told().phase, Phase::Ended(_) | Phase::Lost)
+    }
+
+    /// Notes which frame was shown.
+    pub fn show(&self, context: &Context) {
+        let level = context.frame.as_ref().map_or(0, |frame| frame.level);
+        *lock(&self.shown) = (context.thread_id, level);
+    }
+
+    /// Fails unless the program is stopped.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn stopped(&self) -> Result<(), ToolError> {
+        match &self.link.told().phase {
+            Phase::Stopped => Ok(()),
+            Phase::Running => Err(ToolError::running()),
+            Phase::Held => Err(ToolError::held()),
+            Phase::Ended(how) => Err(ToolError::ended(how)),
+            Phase::Lost => Err(ToolError::lost()),
+        }
+    }
+
+    /// The session's number of a thread; `None`: the one that stopped last.
+    ///
+    /// # Errors
+    /// There is none of that number.
+    pub fn thread_id(&self, number: Option<usize>) -> Result<i64, ToolError> {
+        let told = self.link.told();
+        let Some(number) = number else {
+            return Ok(told.thread);
+        };
+        let id = number.checked_sub(1).and_then(|at| told.threads.get(at));
+        id.copied().ok_or_else(|| {
+            ToolError::new(
+                "NO_SUCH_THREAD",
+                format!(
+                    "there is no thread {number}; debug_stack {{\"threads\": true}} lists them"
+                ),
+            )
+        })
+    }
+
+    /// The session's number of a frame; without `level` that of the last stop.
+    ///
+    /// # Errors
+    /// Not stopped, no such thread or frame.
+    pub async fn frame_id(
+        &self,
+        thread: Option<usize>,
+        level: Option<u32>,
+    ) -> Result<i64, ToolError> {
+        self.stopped()?;
+        let id = self.thread_id(thread)?;
+        let shown = *lock(&self.shown);
+        let level = level.map_or_else(|| if shown.0 == id { shown.1 } else { 0 }, u64::from);
+        let arguments = json!({"threadId": id, "startFrame": level, "levels": 1});
+        let stack = self.link.request("stackTrace", arguments).await?;
+        stack["stackFrames"][0]["id"].as_i64().ok_or_else(|| {
+            ToolError::new(
+                "NO_SUCH_FRAME",
+                format!("there is no frame {level}; debug_stack lists them"),
+            )
+        })
+    }
+
+    /// Runs to the first stop after a launch or an attach, and tells of it.
+    ///
+    /// # Errors
+    /// The program cannot be run.
+    pub async fn first_stop(&self, limit: Option<f64>) -> Result<Waited, ToolError> {
+        let stops = self.link.told().stops;
+        self.let_go().await?;
+        Ok(self.wait(stops, seconds(limit, 30.0)).await)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

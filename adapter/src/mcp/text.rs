@@ -1,0 +1,334 @@
+//! Stops as agents read them: text that is the same in every run.
+
+use super::link::Told;
+use crate::protocol::{Context, ContextFrame, VariableKind};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::Path;
+
+/// All there is to say of a stop; `names` has the breakpoints that were hit.
+pub fn stop(context: &Context, names: &[String], told: &mut Told) -> String {
+    let mut text = format!("stop {}: ", context.stop_id);
+    text.push_str(match context.reason.as_str() {
+        "" => "thread that did not cause the stop",
+        reason => reason,
+    });
+    if !names.is_empty() {
+        let _ = write!(text, " {}", names.join(", "));
+    }
+    let description = context.description.as_ref();
+    let description = description.filter(|it| Some(*it) != context.text.as_ref());
+    for why in [description, context.text.as_ref()].into_iter().flatten() {
+        let _ = write!(text, ": {why}");
+    }
+    text.push('\n');
+    let home = context
+        .frame
+        .as_ref()
+        .and_then(|frame| frame.path.as_deref());
+    if let Some(frame) = &context.frame {
+        let level = match frame.level {
+            0 => String::new(),
+            level => format!(" (frame {level})"),
+        };
+        let _ = writeln!(text, "at {}{level}", place(frame, None));
+    }
+    let number = told.number(context.thread_id);
+    let _ = writeln!(text, "thread {number} \"{}\"", context.thread_name);
+    if !context.source.is_empty() {
+        text.push_str("source:\n");
+    }
+    let here = context.frame.as_ref().and_then(|frame| frame.line);
+    for line in &context.source {
+        let mark = if Some(line.line) == here { '>' } else { ' ' };
+        let shown = format!("{mark}{:>5} | {}", line.line, line.text);
+        let _ = writeln!(text, "{}", shown.trim_end());
+    }
+    variables(&mut text, context);
+    changes(&mut text, context);
+    stack(&mut text, context, home);
+    if !context.output.is_empty() || context.omitted.output > 0 {
+        text.push_str("output since the stop before:\n");
+        if context.omitted.output > 0 {
+            let _ = writeln!(
+                text,
+                "  … {} bytes before this: debug_output",
+                context.omitted.output
+            );
+        }
+        for line in context.output.lines() {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    threads(&mut text, context, home, told);
+    text
+}
+
+fn variables(text: &mut String, context: &Context) {
+    if context.variables.is_empty() && context.omitted.variables == 0 {
+        return;
+    }
+    text.push_str("variables:\n");
+    for variable in &context.variables {
+        let kind = match variable.kind {
+            VariableKind::Argument => "argument ",
+            VariableKind::Local => "",
+            VariableKind::Returned => "returned by ",
+        };
+        let type_name = match variable.type_name.as_str() {
+            "" => String::new(),
+            name => format!("  ({name})"),
+        };
+        let _ = writeln!(
+            text,
+            "  {kind}{} = {}{type_name}",
+            variable.name, variable.value
+        );
+    }
+    if context.omitted.variables > 0 {
+        let _ = writeln!(
+            text,
+            "  … {} more: debug_variables, or a larger budget",
+            context.omitted.variables
+        );
+    }
+}
+
+fn changes(text: &mut String, context: &Context) {
+    let Some(changes) = &context.changes else {
+        return;
+    };
+    let _ = write!(text, "changed since stop {}:", changes.since);
+    match changes.variables.is_empty() && context.omitted.changes == 0 {
+        true => text.push_str(" nothing\n"),
+        false => text.push('\n'),
+    }
+    for change in &changes.variables {
+        let _ = writeln!(
+            text,
+            "  {}: {} -> {}",
+            change.name, change.before, change.after
+        );
+    }
+    if context.omitted.changes > 0 {
+        let _ = writeln!(
+            text,
+            "  … {} more: a larger budget",
+            context.omitted.changes
+        );
+    }
+}
+
+fn stack(text: &mut String, context: &Context, home: Option<&str>) {
+    text.push_str("stack:\n");
+    for frame in &context.stack {
+        let _ = match frame.folded {
+            0 => writeln!(text, "  #{} {}", frame.level, place(frame, home)),
+            count => writeln!(
+                text,
+                "  … #{} to #{}: {count} frames of libraries ({})",
+                frame.level,
+                frame.level + count - 1,
+                frame.name
+            ),
+        };
+    }
+    if context.omitted.frames > 0 {
+        let start = context.stack.last();
+        let start = start.map_or(0, |last| last.level + last.folded.max(1));
+        let call = json!({"start": start});
+        let _ = writeln!(
+            text,
+            "  … {} more: debug_stack {call}",
+            context.omitted.frames
+        );
+    }
+}
+
+fn threads(text: &mut String, context: &Context, home: Option<&str>, told: &mut Told) {
+    if context.threads.is_empty() && context.omitted.threads == 0 {
+        return;
+    }
+    text.push_str("other threads:\n");
+    for thread in &context.threads {
+        let number = told.number(thread.thread_id);
+        let place = thread.frame.as_ref().map(|frame| place(frame, home));
+        let place = place.unwrap_or_else(|| "running".to_owned());
+        let _ = writeln!(text, "  {number} \"{}\": {place}", thread.name);
+    }
+    if context.omitted.threads > 0 {
+        let call = json!({"threads": true});
+        let _ = writeln!(
+            text,
+            "  … {} more: debug_stack {call}",
+            context.omitted.threads
+        );
+    }
+}
+
+/// `function at file:line`; a file beside `home` by its name alone.
+pub fn place(frame: &ContextFrame, home: Option<&str>) -> String {
+    match (&frame.path, frame.line) {
+        (Some(path), Some(line)) => format!("{} at {}:{line}", frame.name, near(path, home)),
+        _ => frame.name.clone(),
+    }
+}
+
+/// A path; of a file beside `home` its name.
+pub fn near<'a>(path: &'a str, home: Option<&str>) -> &'a str {
+    let folder = |path| Path::new(path).parent();
+    match home.is_some_and(|home| folder(home) == folder(path)) {
+        true => Path::new(path)
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or(path),
+        false => path,
+    }
+}
+
+/// A DAP frame as [`place`] wants it.
+pub fn frame(frame: &Value) -> ContextFrame {
+    let name = frame["name"].as_str().unwrap_or_default().to_owned();
+    let path = frame["source"]["path"].as_str().map(str::to_owned);
+    ContextFrame {
+        frame_id: frame["id"].as_i64().unwrap_or_default(),
+        line: path.as_ref().and_then(|_| frame["line"].as_i64()),
+        path,
+        name,
+        ..ContextFrame::default()
+    }
+}
+
+/// Lines as far as a budget goes. What does not fit is counted.
+pub struct Lines {
+    /// The text.
+    pub text: String,
+    left: usize,
+    /// Lines that did not fit; after the first none does.
+    pub omitted: usize,
+}
+
+impl Lines {
+    /// No lines yet.
+    pub fn new(budget: usize) -> Self {
+        Self {
+            text: String::new(),
+            left: budget,
+            omitted: 0,
+        }
+    }
+
+    /// Adds a line, if it fits; says whether it did.
+    pub fn push(&mut self, line: &str) -> bool {
+        if self.omitted > 0 || line.len() + 1 > self.left {
+            self.omitted += 1;
+            return false;
+        }
+        self.left -= line.len() + 1;
+        self.text.push_str(line);
+        self.text.push('\n');
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{Change, Changes, ContextThread, ContextVariable, Omitted, SourceLine};
+
+    fn frame(level: u64, name: &str, path: &str, line: i64) -> ContextFrame {
+        ContextFrame {
+            level,
+            name: name.to_owned(),
+            path: Some(path.to_owned()),
+            line: Some(line),
+            ..ContextFrame::default()
+        }
+    }
+
+    #[test]
+    fn a_stop_says_all_and_how_to_get_the_rest() {
+        let line = |line, text: &str| SourceLine {
+            line,
+            text: text.to_owned(),
+        };
+        let context = Context {
+            stop_id: 3,
+            reason: "breakpoint".to_owned(),
+            thread_id: 4711,
+            thread_name: "demo".to_owned(),
+            frame: Some(frame(0, "total", "/a/b.c", 7)),
+            source: vec![line(6, "{"), line(7, "    return;")],
+            variables: vec![ContextVariable {
+                name: "sum".to_owned(),
+                kind: VariableKind::Argument,
+                type_name: "int".to_owned(),
+                value: "6".to_owned(),
+            }],
+            changes: Some(Changes {
+                since: 2,
+                variables: vec![Change {
+                    name: "sum".to_owned(),
+                    before: "3".to_owned(),
+                    after: "6".to_owned(),
+                }],
+            }),
+            stack: vec![
+                frame(0, "total", "/a/b.c", 7),
+                frame(1, "main", "/a/main.c", 9),
+                ContextFrame {
+                    level: 2,
+                    name: "x … y".to_owned(),
+                    folded: 3,
+                    ..ContextFrame::default()
+                },
+            ],
+            output: "hello\n".to_owned(),
+            threads: vec![ContextThread {
+                thread_id: 4712,
+                name: "worker".to_owned(),
+                frame: None,
+            }],
+            omitted: Omitted {
+                variables: 2,
+                frames: 5,
+                output: 10,
+                ..Omitted::default()
+            },
+            ..Context::default()
+        };
+        let mut told = Told::default();
+        let text = stop(&context, &["1 (b.c:7)".to_owned()], &mut told);
+        let expected = r#"stop 3: breakpoint 1 (b.c:7)
+at total at /a/b.c:7
+thread 1 "demo"
+source:
+     6 | {
+>    7 |     return;
+variables:
+  argument sum = 6  (int)
+  … 2 more: debug_variables, or a larger budget
+changed since stop 2:
+  sum: 3 -> 6
+stack:
+  #0 total at b.c:7
+  #1 main at main.c:9
+  … #2 to #4: 3 frames of libraries (x … y)
+  … 5 more: debug_stack {"start":5}
+output since the stop before:
+  … 10 bytes before this: debug_output
+  hello
+other threads:
+  2 "worker": running
+"#;
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn lines_end_where_the_budget_does() {
+        let mut lines = Lines::new(8);
+        assert!(lines.push("abc") && lines.push("def"));
+        assert!(!lines.push("g") && !lines.push(""));
+        assert_eq!((lines.text.as_str(), lines.omitted), ("abc\ndef\n", 2));
+    }
+}

@@ -1,0 +1,331 @@
+//! The tools: name, what it is for, what it is given, what it does.
+
+use super::arguments;
+use super::error::ToolError;
+use super::run::Waited;
+use super::session::Session;
+use rmcp::handler::server::common::schema_for_input;
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use rmcp::schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use tokio::sync::Mutex;
+
+/// All state between calls.
+#[derive(Default)]
+pub struct Tools {
+    session: Mutex<Option<Arc<Session>>>,
+}
+
+/// What clients are told of a tool.
+struct Described {
+    name: &'static str,
+    title: &'static str,
+    about: &'static str,
+    schema: fn() -> Result<Arc<JsonObject>, String>,
+    /// It changes neither the program nor the session.
+    reads_only: bool,
+}
+
+const fn described<T: JsonSchema + 'static>(
+    name: &'static str,
+    title: &'static str,
+    about: &'static str,
+    reads_only: bool,
+) -> Described {
+    Described {
+        name,
+        title,
+        about,
+        schema: schema_for_input::<T>,
+        reads_only,
+    }
+}
+
+/// All tools.
+const TOOLS: [Described; 12] = [
+    described::<arguments::Launch>(
+        "debug_launch",
+        "Start a program under the debugger",
+        "Starts a native program (C, C++, Rust) under the debugger. With `breakpoints` it runs to its first stop and the reply tells all about that: reason, source, variables, stack, output. Without, it is held before its first instruction: set breakpoints, then call debug_continue. One program at a time; it ends with debug_stop or with this server. Crashes, panics and uncaught exceptions stop it by themselves.",
+        false,
+    ),
+    described::<arguments::Attach>(
+        "debug_attach",
+        "Attach to a process, or open a core file",
+        "Stops a running process and tells where it is, or opens the core file of a crashed one (which can only be looked at).",
+        false,
+    ),
+    described::<arguments::Breakpoint>(
+        "debug_breakpoint",
+        "Add, remove, list breakpoints",
+        "Adds a breakpoint on a line, a function, the data of an expression (`watch`) or an exception, with a condition or hit count if wanted; removes or lists breakpoints. Works at any time. A line without code is an error that names valid lines; a wrong condition is told at once.",
+        false,
+    ),
+    described::<arguments::Logpoint>(
+        "debug_logpoint",
+        "Write a message at a line without stopping",
+        "Writes a message with values each time a line is reached, without stopping: one run instead of many stops. debug_output has the messages; debug_breakpoint lists and removes logpoints too.",
+        false,
+    ),
+    described::<arguments::Continue>(
+        "debug_continue",
+        "Run, step, pause, wait",
+        "Lets the program go on (continue, step-over, step-into, step-out, run-to) and waits for its next stop; or pauses a running one, or waits for it. The reply tells all about the stop: reason, source around the line, arguments and locals, what changed, stack, new output, other threads. If nothing stops within `timeout` it says that the program is running; when it has ended, how.",
+        false,
+    ),
+    described::<arguments::Stack>(
+        "debug_stack",
+        "Stack of a thread, or all threads",
+        "The frames of a thread, or with `threads` all threads and where they are. Levels and thread numbers are what other tools take as `frame` and `thread`.",
+        true,
+    ),
+    described::<arguments::Variables>(
+        "debug_variables",
+        "Variables of a frame, members of a value",
+        "Arguments and locals of a frame, globals, registers; or the members or elements of a value by an expression. Long lists come in parts (`start`, `count`).",
+        true,
+    ),
+    described::<arguments::Read>(
+        "debug_read",
+        "Read bytes of memory",
+        "The bytes of a variable or of memory at an address, in hex and as characters.",
+        true,
+    ),
+    described::<arguments::Write>(
+        "debug_write",
+        "Change a variable or memory",
+        "Changes a local, a global, a member, a register or what is at an address; the reply has the previous and the new value.",
+        false,
+    ),
+    described::<arguments::Evaluate>(
+        "debug_evaluate",
+        "Evaluate an expression",
+        "The value of an expression in the language of the program, at a frame. Containers, strings and enums are shown as people write them; functions of the program may be called.",
+        false,
+    ),
+    described::<arguments::Output>(
+        "debug_output",
+        "What the program wrote",
+        "The end of what the program and the debugger have written, or what came behind a cursor of an earlier reply. Works at any time, also after the program's end.",
+        true,
+    ),
+    described::<arguments::Stop>(
+        "debug_stop",
+        "End the session",
+        "Ends the session: a launched program is ended, one that was attached to runs on; `detach` lets either run on.",
+        false,
+    ),
+];
+
+/// What clients are told of the tools.
+///
+/// # Errors
+/// Never for the types of this folder.
+pub fn list() -> Result<Vec<Tool>, String> {
+    let tools = TOOLS.iter().map(|tool| {
+        let annotations = ToolAnnotations::new()
+            .read_only(tool.reads_only)
+            .open_world(false);
+        let described = Tool::new(tool.name, tool.about, (tool.schema)()?);
+        Ok(described
+            .with_title(tool.title)
+            .with_annotations(annotations))
+    });
+    tools.collect()
+}
+
+/// Whether there is a tool of that name; the nearest name if not.
+pub fn find(name: &str) -> Result<(), &'static str> {
+    if TOOLS.iter().any(|tool| tool.name == name) {
+        return Ok(());
+    }
+    let near = |tool: &&Described| (strsim::normalized_levenshtein(name, tool.name) * 1e6) as u64;
+    Err(TOOLS.iter().max_by_key(near).map_or("", |tool| tool.name))
+}
+
+/// Reads the arguments of a tool.
+fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, ToolError> {
+    serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
+        let path = error.path().to_string();
+        let message = match path.as_str() {
+            "." => error.inner().to_string(),
+            path => format!("`{path}`: {}", error.inner()),
+        };
+        ToolError::new("BAD_ARGUMENTS", message)
+    })
+}
+
+impl Tools {
+    /// Does what a tool is for.
+    ///
+    /// # Errors
+    /// The text is for the agent.
+    pub async fn call(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<String, ToolError> {
+        match name {
+            "debug_launch" => self.launch(read(arguments)?).await,
+            "debug_attach" => self.attach(read(arguments)?).await,
+            "debug_breakpoint" => self.session().await?.breakpoint(read(arguments)?).await,
+            "debug_logpoint" => self.session().await?.logpoint(read(arguments)?).await,
+            "debug_continue" => {
+                let asked: arguments::Continue = read(arguments)?;
+                let session = self.session().await?;
+                let stops = session.go_on(&asked).await?;
+                let waited = session.wait(stops, Session::limit(&asked)).await;
+                session.report(waited, asked.budget, asked.addresses).await
+            }
+            "debug_stack" => self.session().await?.stack(read(arguments)?).await,
+            "debug_variables" => self.session().await?.variables(read(arguments)?).await,
+            "debug_read" => self.session().await?.read(read(arguments)?).await,
+            "debug_write" => self.session().await?.write(read(arguments)?).await,
+            "debug_evaluate" => self.session().await?.evaluate(read(arguments)?).await,
+            "debug_output" => Ok(self.session().await?.output(&read(arguments)?)),
+            "debug_stop" => self.stop(read(arguments)?).await,
+            _ => Err(ToolError::new("NO_SUCH_TOOL", name)),
+        }
+    }
+
+    /// Ends what is left.
+    pub async fn close(&self) {
+        if let Some(session) = self.session.lock().await.take() {
+            session.close(None).await;
+        }
+    }
+
+    async fn session(&self) -> Result<Arc<Session>, ToolError> {
+        let session = self.session.lock().await;
+        session.clone().ok_or_else(ToolError::no_session)
+    }
+
+    /// Makes room for a session; one whose program has ended goes.
+    async fn begin(&self) -> Result<(), ToolError> {
+        let mut session = self.session.lock().await;
+        match session.as_ref() {
+            Some(running) if !running.is_over() => Err(ToolError::new(
+                "SESSION_ACTIVE",
+                format!(
+                    "{} is being debugged; call debug_stop first",
+                    running.program
+                ),
+            )),
+            Some(over) => {
+                over.close(None).await;
+                *session = None;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    async fn launch(&self, asked: arguments::Launch) -> Result<String, ToolError> {
+        self.begin().await?;
+        let session = Arc::new(Session::launch(&asked).await?);
+        self.keep(&session).await?;
+        let Some(places) = &asked.breakpoints else {
+            return Ok(format!(
+                "{} is held before its first instruction; set breakpoints, then call debug_continue\n",
+                asked.program
+            ));
+        };
+        let mut text = String::new();
+        for place in places {
+            match session.add_place(place).await {
+                Ok(line) => text.push_str(&format!("{line}\n")),
+                Err(error) => {
+                    // A program that ran without it would be of no use.
+                    self.close().await;
+                    return Err(error);
+                }
+            }
+        }
+        let waited = session.first_stop(asked.timeout).await?;
+        text.push_str(&session.report(waited, asked.budget, false).await?);
+        Ok(text)
+    }
+
+    async fn attach(&self, asked: arguments::Attach) -> Result<String, ToolError> {
+        self.begin().await?;
+        let session = Arc::new(Session::attach(&asked).await?);
+        let waited = session.first_stop(None).await;
+        match waited {
+            Ok(Waited::Lost) | Err(_) => session.close(Some(false)).await,
+            Ok(_) => self.keep(&session).await?,
+        }
+        let waited = waited.map_err(|error| error.or_code("ATTACH_FAILED"))?;
+        session.report(waited, asked.budget, false).await
+    }
+
+    /// Makes a session the one that tools are for.
+    async fn keep(&self, session: &Arc<Session>) -> Result<(), ToolError> {
+        let other = self.session.lock().await.replace(Arc::clone(session));
+        if let Some(other) = other {
+            // Two begun at once: the later one stays.
+            other.close(None).await;
+        }
+        Ok(())
+    }
+
+    async fn stop(&self, asked: arguments::Stop) -> Result<String, ToolError> {
+        let session = self.session.lock().await.take();
+        let session = session.ok_or_else(ToolError::no_session)?;
+        let was_over = session.is_over();
+        let terminate = asked.detach.map(|detach| !detach);
+        session.close(terminate).await;
+        Ok(match (was_over, asked.detach) {
+            (true, _) => format!("the session of {} is over\n", session.program),
+            (false, Some(true)) => format!("{} runs on without the debugger\n", session.program),
+            (false, _) => format!("the session of {} is ended\n", session.program),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_parameter_of_every_tool_says_what_it_is_for() {
+        let tools = list().unwrap();
+        assert_eq!(tools.len(), 12);
+        for tool in tools {
+            let schema = Value::Object((*tool.input_schema).clone());
+            assert_eq!(schema["type"], "object", "{}", tool.name);
+            assert_eq!(schema["additionalProperties"], false, "{}", tool.name);
+            assert!(schema.get("$defs").is_none(), "{}: {schema:#}", tool.name);
+            for (name, parameter) in schema["properties"].as_object().into_iter().flatten() {
+                let text = parameter["description"].as_str().unwrap_or_default();
+                assert!(text.len() > 8, "{}: {name} says {text:?}", tool.name);
+            }
+        }
+    }
+
+    #[test]
+    fn mistakes_in_arguments_name_the_place() {
+        let read = |text: &str| {
+            let arguments = serde_json::from_str(text).unwrap();
+            super::read::<arguments::Continue>(arguments)
+                .unwrap_err()
+                .to_string()
+        };
+        let wrong = read(r#"{"timeout": "soon"}"#);
+        assert!(wrong.starts_with("BAD_ARGUMENTS: `timeout`: "), "{wrong}");
+        let unknown = read(r#"{"acton": "wait"}"#);
+        assert!(
+            unknown.contains("acton") && unknown.contains("action"),
+            "{unknown}"
+        );
+        let variant = read(r#"{"action": "stepover"}"#);
+        assert!(variant.contains("step-over"), "{variant}");
+    }
+
+    #[test]
+    fn the_nearest_name_is_told() {
+        assert_eq!(find("debug_stack"), Ok(()));
+        assert_eq!(find("debug_breakpoints"), Err("debug_breakpoint"));
+    }
+}
