@@ -129,7 +129,7 @@ fn locate_entry(
     Ok(Location::OptimizedOut)
 }
 
-fn unit_of(info: &DebugInfo, index: u32) -> Result<&Unit, Error> {
+pub(crate) fn unit_of(info: &DebugInfo, index: u32) -> Result<&Unit, Error> {
     info.whole(index)
         .ok_or_else(|| Error::Corrupt(format!("unit {index} cannot be read")))
 }
@@ -229,7 +229,7 @@ impl<'a> Scope<'a> {
 
     /// The expression that holds at the frame's address: the attribute's only one, or the
     /// entry of its location list; `None` if there is none there.
-    fn expression_at(&self, value: Attribute) -> Result<Option<Expression<R>>, Error> {
+    pub(crate) fn expression_at(&self, value: Attribute) -> Result<Option<Expression<R>>, Error> {
         if let Some(expression) = value.exprloc_value() {
             return Ok((!expression.0.is_empty()).then_some(expression));
         }

@@ -62,6 +62,7 @@ mod search;
 mod sections;
 mod sources;
 mod split;
+mod static_location;
 mod symtab;
 mod tail_call;
 mod thread_local;
@@ -81,6 +82,7 @@ pub use module::{
 pub use names::answers_to;
 pub use register::{Register, Registers};
 pub use source::{LineLocation, LineRow, SourceFile, SourceLocation};
+pub use static_location::{StaticLocation, StaticPiece, Term, TermOperator};
 pub use symbol::{Symbol, SymbolKind};
 pub use tail_call::{Called, JumpAddress, TailCall};
 pub use types::{

@@ -4,7 +4,8 @@ mod common;
 
 use common::{FakeMemory, compile, frame};
 use dwarf::{
-    CallerFrame, FileAddr, FrameContext, LoadAddr, LoadBias, Location, Machine, Register, Registers,
+    CallerFrame, FileAddr, FrameContext, LoadAddr, LoadBias, Location, Machine, Register,
+    Registers, StaticLocation, Term,
 };
 
 const STACK: u64 = 0x7fff_0000;
@@ -247,4 +248,116 @@ int main() { Left left; return left.id; }
     let context = frame(&memory, &registers, FileAddr(0), None);
     let found = module.locate_member(place, LoadAddr(STACK), &context);
     assert_eq!(found.expect("a place"), LoadAddr(STACK - 16));
+}
+
+/// What a term is in a frame.
+fn number(term: &Term, context: &FrameContext<'_>) -> u64 {
+    match term {
+        Term::Constant(number) => *number,
+        Term::Image(addr) => context.bias.load(*addr).0,
+        Term::Register(register) => context.registers.get(*register).expect("a register"),
+        Term::ThreadLocal(offset) => (context.tls)(*offset).expect("a thread's place").0,
+        Term::Sum(term, by) => number(term, context).wrapping_add(*by),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What is told of a place without the process, put into a frame, is what is found in the frame.
+#[test]
+fn places_told_without_the_process() {
+    let source = r#"
+#include <stdio.h>
+int global = 5;
+extern char **environ;
+_Thread_local int local = 7;
+__attribute__((noipa)) int work(int a, long b) {
+    static int calls;
+    volatile long sum = a + b + global + local + calls;
+    int constant = 42;
+    for (int i = 0; i < a; i++) { //@ loop
+        int twice = 2 * i + constant; //@ twice
+        printf("%d %ld\n", twice, sum + b); //@ print
+    }
+    return sum + (environ != 0); //@ end
+}
+int main(int argc, char **argv) { return work(argc, 2); }
+"#;
+    for flags in ["gcc -g -O0", "gcc -g -O2", "clang -g -O0", "clang -g -O2"] {
+        if !common::have(flags.split(' ').next().expect("a compiler")) {
+            continue;
+        }
+        let fixture = compile(flags, "static.c", source);
+        let module = &fixture.module;
+        let work = fixture.function("work");
+        let registers = registers();
+        let mut told = 0;
+        for mark in ["loop", "twice", "print", "end"] {
+            for location in fixture.locations(mark) {
+                let pc = location.addr;
+                // clang has inlined it elsewhere, too.
+                if !work.contains(pc) {
+                    continue;
+                }
+                for name in ["a", "b", "sum", "constant", "i", "twice", "calls"] {
+                    let variable = fixture.variable("work", name);
+                    let Ok(place) = module.locate_static(&variable, Some(&work), pc) else {
+                        continue;
+                    };
+                    told += 1;
+                    let cfa = cfa_of(module, pc, &registers);
+                    let context = FrameContext {
+                        cfa,
+                        bias: LoadBias(0x1000),
+                        ..frame(&MEMORY, &registers, pc, Some(&work))
+                    };
+                    let found = module.locate(&variable, &context).expect("a place");
+                    let same = match (&place, &found) {
+                        (StaticLocation::Memory(term), Location::Memory(addr)) => {
+                            number(term, &context) == addr.0
+                        }
+                        (StaticLocation::Register(a), Location::Register(b)) => a == b,
+                        (StaticLocation::Constant(a), Location::Implicit(b)) => a == b,
+                        (StaticLocation::Value(term), Location::Implicit(bytes)) => {
+                            number(term, &context).to_le_bytes().starts_with(bytes)
+                        }
+                        (StaticLocation::OptimizedOut, Location::OptimizedOut) => true,
+                        _ => false,
+                    };
+                    assert!(same, "{flags} {name} at {mark}: {place:?}, not {found:?}");
+                }
+            }
+        }
+        assert!(told >= 20, "{flags}: {told}");
+        let place = |name: &str| {
+            let variable = &module.statics_named(name, None)[0];
+            module.locate_static(variable, None, FileAddr(0))
+        };
+        let symbol = module.symbols_named("global")[0].addr;
+        assert_eq!(
+            place("global").expect("global"),
+            StaticLocation::Memory(Term::Image(symbol))
+        );
+        assert_eq!(
+            place("local").expect("local"),
+            StaticLocation::Memory(Term::ThreadLocal(0))
+        );
+    }
+}
+
+/// The canonical frame address that the unwinder finds.
+fn cfa_of(module: &dwarf::Module, pc: FileAddr, registers: &Registers) -> Option<LoadAddr> {
+    struct One<'a>(&'a dwarf::Module);
+    impl dwarf::ModuleMap for One<'_> {
+        fn module_at(&self, _: LoadAddr) -> Option<(&dwarf::Module, LoadBias)> {
+            Some((self.0, LoadBias(0)))
+        }
+    }
+    let stack = FakeMemory {
+        base: 0,
+        bytes: vec![0; 0x1000],
+    };
+    let mut unwinder = dwarf::Unwinder::new();
+    let address = dwarf::FrameAddress::Pc(LoadAddr(pc.0));
+    let unwound = unwinder.unwind(&One(module), &stack, address, registers);
+    unwound.ok().map(|unwound| unwound.cfa)
 }
