@@ -20,6 +20,8 @@ mod indexer;
 pub mod language;
 mod memory;
 mod modules;
+#[allow(dead_code, unused_imports)]
+mod native;
 pub mod os;
 mod plan;
 mod process;

@@ -26,12 +26,7 @@ pub(crate) fn value(
         let names = registers.machine().register_names();
         let (register, _) = names.iter().find(|(_, known)| *known == whole)?;
         let bytes = registers.get(*register)?.to_le_bytes();
-        let name = match size {
-            1 => "u8",
-            2 => "u16",
-            _ => "u32",
-        };
-        let ty = lane(name, language)?;
+        let ty = lane(unsigned(size), language)?;
         // As many bytes as are written: those behind them stay.
         let bytes = Bytes::new(&bytes[..usize::from(first + size)]);
         (ty, *register, bytes, first)
@@ -42,6 +37,20 @@ pub(crate) fn value(
         offset: u64::from(offset),
     };
     Some(Value::new(ty, place))
+}
+
+/// `eax`, `ah`: the whole register's name, from which byte of it on, and the type.
+pub(crate) fn part(name: &str, language: Language) -> Option<(String, u64, Ty)> {
+    let (whole, first, size) = x86_64(name)?;
+    Some((whole, u64::from(first), lane(unsigned(size), language)?))
+}
+
+fn unsigned(size: u8) -> &'static str {
+    match size {
+        1 => "u8",
+        2 => "u16",
+        _ => "u32",
+    }
 }
 
 /// `$xmm0.u32`, `$rax.u8`: the register as so many numbers of a kind; `$rflags.ZF`.

@@ -109,7 +109,8 @@ pub fn size(bytes: u64, language: Language) -> Value {
     )
 }
 
-fn float_value(value: f64, single: bool, language: Language) -> Value {
+/// A value of a float type: of 32 bits if it is to be `single`.
+pub fn float_value(value: f64, single: bool, language: Language) -> Value {
     let (format, size, name) = match (single, language) {
         (true, Language::Rust) => (Float::Single, 4, "f32"),
         (true, _) => (Float::Single, 4, "float"),

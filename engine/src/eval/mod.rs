@@ -1,7 +1,7 @@
 //! Expressions: text → tokens → tree → value. No process is known here, only [`EvalContext`].
 
 mod argument;
-mod arith;
+pub(crate) mod arith;
 mod assign;
 mod call;
 mod complete;
@@ -16,11 +16,11 @@ mod operators;
 mod parse;
 mod parse_forms;
 mod parse_type;
-mod run;
+pub(crate) mod run;
 mod slice;
 mod suggest;
-mod tree;
-mod types;
+pub(crate) mod tree;
+pub(crate) mod types;
 
 #[cfg(test)]
 mod tests;
@@ -166,6 +166,21 @@ impl Expression {
     /// The text without what says how to show the value.
     pub fn value_text(&self) -> &str {
         self.text.get(..self.root.span.end).unwrap_or(&self.text)
+    }
+
+    /// The tree.
+    pub(crate) fn root(&self) -> &tree::Node {
+        &self.root
+    }
+
+    /// The notation it is written in.
+    pub(crate) fn language(&self) -> Language {
+        self.language
+    }
+
+    /// As it was typed.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
     }
 
     /// Evaluates it as a condition.

@@ -16,7 +16,7 @@ use dwarf::{Language, LoadAddr};
 use std::ops::Range;
 
 /// Pointers and boxes that `.` looks through.
-pub(super) const DEREFERENCES: usize = 16;
+pub(crate) const DEREFERENCES: usize = 16;
 
 /// One evaluation.
 pub struct Run<'a> {
@@ -555,7 +555,7 @@ impl<'a> Run<'a> {
 }
 
 /// What is in parentheses.
-pub(super) fn inner(mut node: &Node) -> &Node {
+pub(crate) fn inner(mut node: &Node) -> &Node {
     while let Kind::Paren(inner) = &node.kind {
         node = inner;
     }
@@ -596,7 +596,8 @@ impl Key {
     }
 }
 
-fn is_flexible(node: &Node) -> bool {
+/// Whether a number's type is still open, as of Rust's literals without a suffix.
+pub(crate) fn is_flexible(node: &Node) -> bool {
     match &node.kind {
         Kind::Number(..) => true,
         Kind::Paren(inner) | Kind::Unary(_, inner) => is_flexible(inner),
@@ -608,7 +609,7 @@ fn is_flexible(node: &Node) -> bool {
 }
 
 /// `i32::MAX` and its like.
-fn extreme(ty: &Ty, name: &str) -> Option<Value> {
+pub(crate) fn extreme(ty: &Ty, name: &str) -> Option<Value> {
     let Shape::Scalar(scalar) = ty.shape() else {
         return None;
     };
@@ -628,7 +629,7 @@ fn extreme(ty: &Ty, name: &str) -> Option<Value> {
 }
 
 /// A value of an enumeration by its enumerator's name.
-pub(super) fn enumerator(ty: &Ty, name: &str) -> Option<Value> {
+pub(crate) fn enumerator(ty: &Ty, name: &str) -> Option<Value> {
     let number = members::enumerator_named(ty, name)?;
     let size = ty.size()?.min(16) as usize;
     Some(Value::new(

@@ -4,8 +4,9 @@ use super::EvalContext;
 use crate::error::Error;
 use crate::language::{c, rust};
 use crate::value::Ty;
-use dwarf::Language;
+use dwarf::{Language, LoadBias, Module, TypeId};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A type as written.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,14 +33,19 @@ pub enum Layer {
 impl TypeName {
     /// The type meant in a frame; `None`: there is none of that name.
     pub fn find(&self, context: &dyn EvalContext) -> Option<Ty> {
-        let mut ty = named(context, &self.base)?;
+        Some(self.of(named(context, &self.base)?))
+    }
+
+    /// What is made of the named type.
+    pub fn of(&self, base: Ty) -> Ty {
+        let mut ty = base;
         for layer in &self.layers {
             ty = match layer {
                 Layer::Pointer | Layer::Reference => ty.pointer(),
                 Layer::Array(count) => ty.array(*count),
             };
         }
-        Some(ty)
+        ty
     }
 
     /// The type meant in a frame.
@@ -54,9 +60,18 @@ impl TypeName {
     }
 }
 
+/// Finds a type of the debug info by its name.
+pub type FindType<'a> = dyn Fn(&str) -> Option<(Arc<Module>, LoadBias, TypeId)> + 'a;
+
 /// A type by its name: first those that every program has.
 pub fn named(context: &dyn EvalContext, name: &str) -> Option<Ty> {
-    let known = match context.language() {
+    let find = |name: &str| context.type_named(name);
+    named_by(context.language(), &find, name)
+}
+
+/// [`named`], given how types of the debug info are found.
+pub fn named_by(language: Language, find: &FindType<'_>, name: &str) -> Option<Ty> {
+    let known = match language {
         Language::Rust => rust::builtin(name).or_else(|| c::builtin(name)),
         _ => c::builtin(name).or_else(|| rust::builtin(name)),
     };
@@ -68,8 +83,6 @@ pub fn named(context: &dyn EvalContext, name: &str) -> Option<Ty> {
         .or_else(|| name.strip_prefix("union "))
         .or_else(|| name.strip_prefix("enum "))
         .or_else(|| name.strip_prefix("class "));
-    let (module, bias, id) = context
-        .type_named(name)
-        .or_else(|| context.type_named(bare?))?;
+    let (module, bias, id) = find(name).or_else(|| find(bare?))?;
     Some(Ty::dwarf(&module, bias, id))
 }

@@ -15,6 +15,8 @@ mod linux;
 #[cfg(target_os = "linux")]
 mod post_mortem;
 
+#[cfg(all(test, target_os = "linux"))]
+pub(crate) use linux::own_code;
 #[cfg(target_os = "linux")]
 pub use linux::{Launcher, Waker, give_way, prepare};
 #[cfg(target_os = "linux")]

@@ -3,6 +3,8 @@
 mod guardian;
 mod launch;
 mod output;
+#[cfg(test)]
+pub(crate) mod own_code;
 mod procfs;
 mod ptrace;
 mod refusal;

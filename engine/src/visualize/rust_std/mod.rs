@@ -12,6 +12,7 @@ mod thread_local;
 
 pub use dynamic::Dynamic;
 pub use texts::Fat;
+pub(crate) use texts::pointee_name;
 
 use super::{View, Visualizer, word};
 use crate::error::Error;
@@ -104,7 +105,7 @@ fn composite(value: &Value) -> Result<Arc<DwarfTy>, Error> {
 }
 
 /// A generic argument of a type, by the parameter's name.
-fn argument(value: &Value, name: &str) -> Option<Ty> {
+pub(crate) fn argument(value: &Value, name: &str) -> Option<Ty> {
     let ty = composite(value).ok()?;
     let parameters = &ty.composite()?.template_types;
     let (_, found) = parameters.iter().find(|(known, _)| known == name)?;
@@ -142,6 +143,11 @@ fn deref(target: &dyn Target, pointer: &Value) -> Result<Value, Error> {
     }
 }
 
+/// Whether a struct is a pointer with a length.
+pub(crate) fn is_slice(ty: &DwarfTy) -> bool {
+    Fat.matches("", ty)
+}
+
 /// Whether a struct is a pointer with a length or a vtable.
 fn is_fat(ty: &DwarfTy) -> bool {
     let has = |name: &str| {
@@ -153,7 +159,7 @@ fn is_fat(ty: &DwarfTy) -> bool {
 
 /// The first pointer in a struct, depth first, in order of the members; one with a length or
 /// vtable as the struct that it is.
-fn pointer_in(target: &dyn Target, value: &Value) -> Result<Value, Error> {
+pub(crate) fn pointer_in(target: &dyn Target, value: &Value) -> Result<Value, Error> {
     pointer_within(target, value, 0)?.ok_or_else(|| missing("pointer"))
 }
 
@@ -179,13 +185,13 @@ fn pointer_within(
 }
 
 /// The first member of a name in a struct or the structs in it.
-fn named_in(target: &dyn Target, value: &Value, name: &str) -> Result<Value, Error> {
+pub(crate) fn named_in(target: &dyn Target, value: &Value, name: &str) -> Result<Value, Error> {
     let found = within(target, value, 0, &|member, _| member == name)?;
     found.ok_or_else(|| missing(&format!("member `{name}`")))
 }
 
 /// The first struct in a struct whose type's path ends so (or the value itself).
-fn struct_in(target: &dyn Target, value: &Value, path: &str) -> Result<Value, Error> {
+pub(crate) fn struct_in(target: &dyn Target, value: &Value, path: &str) -> Result<Value, Error> {
     let is_it = |value: &Value| {
         composite(value).is_ok_and(|ty| {
             let name = &ty.ty.name;
@@ -253,7 +259,7 @@ fn only(target: &dyn Target, value: &Value) -> Result<Value, Error> {
 }
 
 /// What is left when all structs around the one member are taken off.
-fn innermost(target: &dyn Target, mut value: Value) -> Result<Value, Error> {
+pub(crate) fn innermost(target: &dyn Target, mut value: Value) -> Result<Value, Error> {
     for _ in 0..NESTING {
         match value.ty.shape() {
             Shape::Composite(ty) if !is_fat(&ty) => value = only(target, &value)?,

@@ -56,7 +56,7 @@ impl Visualizer for Fat {
 }
 
 /// The type a pointer's name says it points to.
-fn pointee_name(name: &str) -> &str {
+pub(crate) fn pointee_name(name: &str) -> &str {
     for prefix in ["&mut ", "&", "*const ", "*mut "] {
         if let Some(rest) = name.strip_prefix(prefix) {
             return rest;

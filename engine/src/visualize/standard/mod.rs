@@ -113,7 +113,7 @@ pub(super) fn before_arguments(name: &str) -> &str {
 
 /// Whose a class of `std` is, and its name there. libc++ puts everything into an inline
 /// namespace (`__1`, `__ndk1`, …), libstdc++ only what has changed (`__cxx11`, `_V2`).
-pub(super) fn std_class(name: &str) -> Option<(Library, &str)> {
+pub(crate) fn std_class(name: &str) -> Option<(Library, &str)> {
     if let Some(class) = name.strip_prefix("__gnu_cxx::") {
         return Some((Library::Libstdcxx, class));
     }

@@ -1,0 +1,612 @@
+//! Code for conditions: numbers in general registers, one of the pool for each that is under
+//! way; `rax`, `rcx` and `rdx` hold nothing for longer than one operation.
+
+use super::code::{Address, Base, Int, Operation, Width};
+use super::{Outcomes, SavedRegisters};
+use dwarf::Register;
+use iced_x86::IcedError;
+use iced_x86::code_asm::*;
+
+/// A general register under all its names.
+#[derive(Clone, Copy)]
+pub(super) struct General {
+    pub(super) r64: AsmRegister64,
+    pub(super) r32: AsmRegister32,
+    pub(super) r16: AsmRegister16,
+    pub(super) byte: AsmRegister8,
+}
+
+const fn general(
+    r64: AsmRegister64,
+    r32: AsmRegister32,
+    r16: AsmRegister16,
+    byte: AsmRegister8,
+) -> General {
+    General {
+        r64,
+        r32,
+        r16,
+        byte,
+    }
+}
+
+/// By their DWARF numbers (System V psABI for x86-64, figure 3.36).
+const GENERAL: [General; 16] = [
+    general(rax, eax, ax, al),
+    general(rdx, edx, dx, dl),
+    general(rcx, ecx, cx, cl),
+    general(rbx, ebx, bx, bl),
+    general(rsi, esi, si, sil),
+    general(rdi, edi, di, dil),
+    general(rbp, ebp, bp, bpl),
+    general(rsp, esp, sp, spl),
+    general(r8, r8d, r8w, r8b),
+    general(r9, r9d, r9w, r9b),
+    general(r10, r10d, r10w, r10b),
+    general(r11, r11d, r11w, r11b),
+    general(r12, r12d, r12w, r12b),
+    general(r13, r13d, r13w, r13b),
+    general(r14, r14d, r14w, r14b),
+    general(r15, r15d, r15w, r15b),
+];
+
+pub(super) const VECTORS: [AsmRegisterXmm; 16] = [
+    xmm0, xmm1, xmm2, xmm3, xmm4, xmm5, xmm6, xmm7, xmm8, xmm9, xmm10, xmm11, xmm12, xmm13, xmm14,
+    xmm15,
+];
+
+pub(super) const RAX: usize = 0;
+const RDX: usize = 1;
+const RCX: usize = 2;
+pub(super) const RSP: usize = 7;
+
+/// Where numbers under way are, by DWARF numbers.
+pub(super) const POOL: [usize; 6] = [4, 5, 8, 9, 10, 11];
+
+/// All general registers that are ever written, a bit each.
+pub(super) const SCRATCH: u32 = 0b1111_0011_0111;
+
+/// The bit of a register among those that may be written.
+pub(super) fn bit_of(register: AsmRegister64) -> u32 {
+    let number = GENERAL.iter().position(|it| it.r64 == register);
+    number.map_or(0, |number| 1 << number)
+}
+
+/// Vector registers that floats under way are in: the first ones.
+pub(super) const VECTOR_POOL: usize = 4;
+
+/// How many registers of each kind are in use.
+#[derive(Clone, Copy)]
+pub(super) struct At {
+    pub(super) general: usize,
+    pub(super) vector: usize,
+}
+
+impl At {
+    /// None in use.
+    pub(super) const START: At = At {
+        general: 0,
+        vector: 0,
+    };
+
+    pub(super) fn next(self) -> At {
+        At {
+            general: self.general + 1,
+            ..self
+        }
+    }
+
+    pub(super) fn next_vector(self) -> At {
+        At {
+            vector: self.vector + 1,
+            ..self
+        }
+    }
+}
+
+/// Emits one condition.
+pub(super) struct Emitter<'a> {
+    pub(super) asm: &'a mut CodeAssembler,
+    pub(super) saved: &'a SavedRegisters,
+    pub(super) to: Outcomes,
+    /// The registers that may be written, a bit each by DWARF number: the program's values of
+    /// the others are still in them.
+    pub(super) clobbers: u32,
+    /// Those that have been written.
+    pub(super) written: u32,
+    pub(super) vectors: bool,
+}
+
+pub(super) type Done = Result<(), IcedError>;
+
+pub(super) fn simple(int: &Int) -> Option<i32> {
+    match int {
+        Int::Constant(bits) => i32::try_from(*bits as i64).ok(),
+        _ => None,
+    }
+}
+
+pub(super) fn sized(place: AsmMemoryOperand, width: Width) -> AsmMemoryOperand {
+    match width.size {
+        1 => byte_ptr(place),
+        2 => word_ptr(place),
+        4 => dword_ptr(place),
+        _ => qword_ptr(place),
+    }
+}
+
+impl Emitter<'_> {
+    pub(super) fn write(&mut self, number: usize) -> General {
+        self.written |= 1 << number;
+        GENERAL[number]
+    }
+
+    pub(super) fn at(&mut self, at: At) -> General {
+        self.write(POOL[at.general.min(POOL.len() - 1)])
+    }
+
+    pub(super) fn vector(&mut self, at: At) -> AsmRegisterXmm {
+        self.vectors = true;
+        VECTORS[at.vector.min(VECTOR_POOL - 1)]
+    }
+
+    pub(super) fn place_label(&mut self, mut label: CodeLabel) -> Done {
+        self.asm.set_label(&mut label)?;
+        // Two labels may be at one place, and one behind everything.
+        self.asm.zero_bytes()
+    }
+
+    /// A register of the program's that nothing here writes.
+    pub(super) fn live(&self, register: Register) -> Option<General> {
+        let number = usize::from(register.0);
+        let is_free = number < 16 && number != RSP && self.clobbers & 1 << number == 0;
+        is_free.then(|| GENERAL[number])
+    }
+
+    /// What a register of the program's holds, from a byte on, canonical.
+    fn program_register(&mut self, register: Register, skip: u8, width: Width, at: At) -> Done {
+        let to = self.at(at);
+        if usize::from(register.0) == RSP {
+            self.asm.lea(to.r64, rsp + self.saved.stack_pointer)?;
+            if skip > 0 {
+                self.asm.shr(to.r64, u32::from(skip) * 8)?;
+            }
+            return self.canonical(to, width);
+        }
+        match self.live(register) {
+            Some(from) if skip == 0 => self.extend(to, from, width),
+            Some(from) => {
+                self.asm.mov(to.r64, from.r64)?;
+                self.asm.shr(to.r64, u32::from(skip) * 8)?;
+                self.canonical(to, width)
+            }
+            None => {
+                let place = rsp + (self.saved.place(register) + i32::from(skip));
+                self.load(to, place, width)
+            }
+        }
+    }
+
+    fn extend(&mut self, to: General, from: General, width: Width) -> Done {
+        match (width.size, width.signed) {
+            (1, false) => self.asm.movzx(to.r32, from.byte),
+            (1, true) => self.asm.movsx(to.r64, from.byte),
+            (2, false) => self.asm.movzx(to.r32, from.r16),
+            (2, true) => self.asm.movsx(to.r64, from.r16),
+            (4, false) => self.asm.mov(to.r32, from.r32),
+            (4, true) => self.asm.movsxd(to.r64, from.r32),
+            _ if to.r64 == from.r64 => Ok(()),
+            _ => self.asm.mov(to.r64, from.r64),
+        }
+    }
+
+    fn canonical(&mut self, register: General, width: Width) -> Done {
+        self.extend(register, register, width)
+    }
+
+    fn load(&mut self, to: General, from: AsmMemoryOperand, width: Width) -> Done {
+        let place = sized(from, width);
+        match (width.size, width.signed) {
+            (1 | 2, false) => self.asm.movzx(to.r32, place),
+            (1 | 2, true) => self.asm.movsx(to.r64, place),
+            (4, false) => self.asm.mov(to.r32, place),
+            (4, true) => self.asm.movsxd(to.r64, place),
+            _ => self.asm.mov(to.r64, place),
+        }
+    }
+
+    pub(super) fn constant(&mut self, to: General, bits: u64) -> Done {
+        match bits {
+            0 => self.asm.xor(to.r32, to.r32),
+            _ if u32::try_from(bits).is_ok() => self.asm.mov(to.r32, bits as u32),
+            _ => self.asm.mov(to.r64, bits),
+        }
+    }
+
+    /// An operand of the memory at an address. It takes one register, with an index two; what
+    /// cannot be memory asks.
+    pub(super) fn address(
+        &mut self,
+        address: &Address,
+        at: At,
+    ) -> Result<AsmMemoryOperand, IcedError> {
+        let near = i32::try_from(address.offset).ok();
+        let Some((index, stride)) = &address.index else {
+            let place = match (&address.base, near) {
+                (Base::Zero, Some(offset @ 0..)) => AsmMemoryOperand::from(offset),
+                (Base::Thread, Some(offset)) => AsmMemoryOperand::from(offset).fs(),
+                (Base::Register(register), Some(offset)) => {
+                    self.base_register(*register, at)? + offset
+                }
+                (Base::Int(int), Some(offset)) => {
+                    self.int(int, at)?;
+                    self.at(at).r64 + offset
+                }
+                _ => {
+                    self.whole(address, at)?;
+                    self.at(at).r64 + 0
+                }
+            };
+            return self.guarded(address, place);
+        };
+        let (_, index_first) = match &address.base {
+            Base::Int(int) => super::needs::Needs::both(int.needs(), index.needs()),
+            _ => (super::needs::Needs::default(), false),
+        };
+        let (base_at, index_at) = if index_first {
+            (at.next(), at)
+        } else {
+            (at, at.next())
+        };
+        if index_first {
+            self.int(index, index_at)?;
+        }
+        let base = match (&address.base, near) {
+            (Base::Register(register), Some(offset)) => {
+                self.base_register(*register, base_at)? + offset
+            }
+            (Base::Int(int), Some(offset)) => {
+                self.int(int, base_at)?;
+                self.at(base_at).r64 + offset
+            }
+            _ => {
+                self.whole(address, base_at)?;
+                self.at(base_at).r64 + 0
+            }
+        };
+        if !index_first {
+            self.int(index, index_at)?;
+        }
+        let index = self.at(index_at);
+        let place = match stride {
+            1 | 2 | 4 | 8 => base + index.r64 * (*stride as u32),
+            _ => {
+                match i32::try_from(*stride) {
+                    Ok(stride) => self.asm.imul_3(index.r64, index.r64, stride)?,
+                    Err(_) => {
+                        let temporary = self.write(RAX);
+                        self.asm.mov(temporary.r64, *stride)?;
+                        self.asm.imul_2(index.r64, temporary.r64)?;
+                    }
+                }
+                base + index.r64 * 1
+            }
+        };
+        self.guarded(address, place)
+    }
+
+    /// The sum of an address's base and offset, where no operand of memory can express it.
+    fn whole(&mut self, address: &Address, at: At) -> Done {
+        match &address.base {
+            Base::Zero => {
+                let to = self.at(at);
+                return self.constant(to, address.offset as u64);
+            }
+            Base::Register(register) => self.program_register(*register, 0, Width::WORD, at)?,
+            Base::Int(int) => self.int(int, at)?,
+            Base::Thread => {
+                let to = self.at(at);
+                // The thread pointer's first word is its own address (ELF Handling For
+                // Thread-Local Storage, §3.4.6).
+                self.asm.mov(to.r64, qword_ptr(0).fs())?;
+            }
+        }
+        let to = self.at(at);
+        match i32::try_from(address.offset) {
+            Ok(0) => Ok(()),
+            Ok(near) => self.asm.add(to.r64, near),
+            Err(_) => {
+                let temporary = self.write(RAX);
+                self.asm.mov(temporary.r64, address.offset)?;
+                self.asm.add(to.r64, temporary.r64)
+            }
+        }
+    }
+
+    /// What a register of the program's points at, without a copy where it still has its value.
+    fn base_register(&mut self, register: Register, at: At) -> Result<AsmMemoryOperand, IcedError> {
+        if usize::from(register.0) == RSP {
+            return Ok(rsp + self.saved.stack_pointer);
+        }
+        match self.live(register) {
+            Some(live) => Ok(live.r64 + 0),
+            None => {
+                self.program_register(register, 0, Width::WORD, at)?;
+                Ok(self.at(at).r64 + 0)
+            }
+        }
+    }
+
+    fn guarded(
+        &mut self,
+        address: &Address,
+        place: AsmMemoryOperand,
+    ) -> Result<AsmMemoryOperand, IcedError> {
+        if address.guarded {
+            // Below 64 KiB nothing is ever mapped, and user space ends at 2^47.
+            let temporary = self.write(RAX);
+            self.asm.lea(temporary.r64, place)?;
+            self.asm.sub(temporary.r64, 0x1_0000)?;
+            self.asm.shr(temporary.r64, 47)?;
+            self.asm.jne(self.to.ask)?;
+        }
+        Ok(place)
+    }
+
+    /// Computes an integer into the register of `at`.
+    pub(super) fn int(&mut self, int: &Int, at: At) -> Done {
+        match int {
+            Int::Constant(bits) => {
+                let to = self.at(at);
+                self.constant(to, *bits)
+            }
+            Int::Load(address, width) => {
+                let place = self.address(address, at)?;
+                let to = self.at(at);
+                self.load(to, place, *width)
+            }
+            Int::Register(register, skip, width) => {
+                self.program_register(*register, *skip, *width, at)
+            }
+            Int::Convert(inner, width) => {
+                self.int(inner, at)?;
+                let to = self.at(at);
+                self.canonical(to, *width)
+            }
+            Int::Field(inner, offset, width, size) => {
+                self.int(inner, at)?;
+                let to = self.at(at);
+                let above = 64 - u32::from(*offset) - u32::from(*size);
+                if above > 0 {
+                    self.asm.shl(to.r64, above)?;
+                }
+                match (64 - u32::from(*size), width.signed) {
+                    (0, _) => Ok(()),
+                    (by, true) => self.asm.sar(to.r64, by),
+                    (by, false) => self.asm.shr(to.r64, by),
+                }
+            }
+            Int::Binary(operation, a, b, width, checked) => {
+                self.binary(*operation, (a, b), *width, *checked, at)
+            }
+            Int::Truth(truth) => {
+                let (no, end) = (self.asm.create_label(), self.asm.create_label());
+                self.branch(truth, false, no, at)?;
+                let to = self.at(at);
+                self.asm.mov(to.r32, 1)?;
+                self.asm.jmp(end)?;
+                self.place_label(no)?;
+                self.asm.xor(to.r32, to.r32)?;
+                self.place_label(end)
+            }
+            Int::Choice(truth, yes, no) => {
+                let (other, end) = (self.asm.create_label(), self.asm.create_label());
+                self.branch(truth, false, other, at)?;
+                self.int(yes, at)?;
+                self.asm.jmp(end)?;
+                self.place_label(other)?;
+                self.int(no, at)?;
+                self.place_label(end)
+            }
+            Int::Float(float, width) => {
+                self.float(float, at)?;
+                let (from, to) = (self.vector(at), self.at(at));
+                self.asm.cvttsd2si(to.r64, from)?;
+                // What does not fit becomes the least number there is.
+                self.asm.cmp(to.r64, 1)?;
+                self.asm.jo(self.to.ask)?;
+                self.canonical(to, *width)
+            }
+            Int::Address(address) => {
+                let plain = Address {
+                    guarded: false,
+                    ..(**address).clone()
+                };
+                if matches!(
+                    (&plain.base, &plain.index),
+                    (Base::Thread | Base::Zero, None)
+                ) {
+                    return self.whole(&plain, at);
+                }
+                let place = self.address(&plain, at)?;
+                let to = self.at(at);
+                self.asm.lea(to.r64, qword_ptr(place))
+            }
+            Int::Unless(truth, inner) => {
+                self.branch(truth, true, self.to.ask, at)?;
+                self.int(inner, at)
+            }
+        }
+    }
+
+    /// Stores the low bytes of the register of `at`.
+    pub(super) fn store(&mut self, at: At, place: AsmMemoryOperand, width: Width) -> Done {
+        let from = self.at(at);
+        match width.size {
+            1 => self.asm.mov(byte_ptr(place), from.byte),
+            2 => self.asm.mov(word_ptr(place), from.r16),
+            4 => self.asm.mov(dword_ptr(place), from.r32),
+            _ => self.asm.mov(qword_ptr(place), from.r64),
+        }
+    }
+
+    /// Computes two integers; gives their registers, the first one's being that of `at` or the
+    /// next.
+    pub(super) fn pair(
+        &mut self,
+        a: &Int,
+        b: &Int,
+        at: At,
+    ) -> Result<(General, General), IcedError> {
+        let (_, second_first) = super::needs::Needs::both(a.needs(), b.needs());
+        let (first, second) = if second_first { (b, a) } else { (a, b) };
+        self.int(first, at)?;
+        self.int(second, at.next())?;
+        let (low, high) = (self.at(at), self.at(at.next()));
+        Ok(if second_first {
+            (high, low)
+        } else {
+            (low, high)
+        })
+    }
+
+    fn binary(
+        &mut self,
+        operation: Operation,
+        (a, b): (&Int, &Int),
+        width: Width,
+        checked: bool,
+        at: At,
+    ) -> Done {
+        use Operation::{Add, And, Div, Mul, Or, Rem, Shl, Shr, Sub, Xor};
+        let to = self.at(at);
+        match (operation, simple(b)) {
+            (Add | Sub | And | Or | Xor, Some(number)) => {
+                self.int(a, at)?;
+                match operation {
+                    Add => self.asm.add(to.r64, number)?,
+                    Sub => self.asm.sub(to.r64, number)?,
+                    And => self.asm.and(to.r64, number)?,
+                    Or => self.asm.or(to.r64, number)?,
+                    _ => self.asm.xor(to.r64, number)?,
+                }
+            }
+            (Shl | Shr, Some(by)) if (0..i32::from(width.size) * 8).contains(&by) => {
+                self.int(a, at)?;
+                match (operation, width.signed) {
+                    (Shl, _) => self.asm.shl(to.r64, by)?,
+                    (_, true) => self.asm.sar(to.r64, by)?,
+                    (_, false) => self.asm.shr(to.r64, by)?,
+                }
+            }
+            _ => {
+                let (left, right) = self.pair(a, b, at)?;
+                match operation {
+                    Add => self.asm.add(left.r64, right.r64)?,
+                    Sub => self.asm.sub(left.r64, right.r64)?,
+                    And => self.asm.and(left.r64, right.r64)?,
+                    Or => self.asm.or(left.r64, right.r64)?,
+                    Xor => self.asm.xor(left.r64, right.r64)?,
+                    Mul if checked && width == Width::WORD => {
+                        let low = self.write(RAX);
+                        self.write(RDX);
+                        self.asm.mov(low.r64, left.r64)?;
+                        self.asm.mul(right.r64)?;
+                        self.asm.mov(left.r64, low.r64)?;
+                    }
+                    Mul => self.asm.imul_2(left.r64, right.r64)?,
+                    Shl | Shr => {
+                        let by = self.write(RCX);
+                        // As unsigned: less than zero is more than any width.
+                        self.asm.cmp(right.r64, i32::from(width.size) * 8)?;
+                        self.asm.jae(self.to.ask)?;
+                        self.asm.mov(by.r64, right.r64)?;
+                        match (operation, width.signed) {
+                            (Shl, _) => self.asm.shl(left.r64, cl)?,
+                            (_, true) => self.asm.sar(left.r64, cl)?,
+                            (_, false) => self.asm.shr(left.r64, cl)?,
+                        }
+                    }
+                    Div | Rem => self.divide(operation, left, (right, b), width)?,
+                }
+                // The flags of the operation stay as they are.
+                if left.r64 != to.r64 {
+                    self.asm.mov(to.r64, left.r64)?;
+                }
+            }
+        }
+        self.fit(operation, to, width, checked)
+    }
+
+    /// Makes a result one of its width, or asks.
+    fn fit(&mut self, operation: Operation, to: General, width: Width, checked: bool) -> Done {
+        use Operation::{Add, Mul, Shl, Sub};
+        let may_leave = matches!(operation, Add | Sub | Mul);
+        if checked && may_leave && width.size == 8 {
+            // Of a product, both flags say so.
+            return match (width.signed, operation) {
+                (true, _) | (_, Mul) => self.asm.jo(self.to.ask),
+                (false, _) => self.asm.jb(self.to.ask),
+            };
+        }
+        if checked && may_leave {
+            // 64 bits hold the result of any narrower operands.
+            let temporary = self.write(RAX);
+            self.extend(temporary, to, width)?;
+            self.asm.cmp(temporary.r64, to.r64)?;
+            return self.asm.jne(self.to.ask);
+        }
+        match may_leave || operation == Shl {
+            true => self.canonical(to, width),
+            false => Ok(()),
+        }
+    }
+
+    fn divide(
+        &mut self,
+        operation: Operation,
+        left: General,
+        (right, b): (General, &Int),
+        width: Width,
+    ) -> Done {
+        let known = simple(b).filter(|by| !matches!(by, 0 | -1));
+        if known.is_none() {
+            self.asm.test(right.r64, right.r64)?;
+            self.asm.je(self.to.ask)?;
+            if width.signed {
+                // The least number by minus one is none.
+                self.asm.cmp(right.r64, -1)?;
+                self.asm.je(self.to.ask)?;
+            }
+        }
+        let (quotient, rest) = (self.write(RAX), self.write(RDX));
+        self.asm.mov(quotient.r64, left.r64)?;
+        match (width.size, width.signed) {
+            (8, true) => {
+                self.asm.cqo()?;
+                self.asm.idiv(right.r64)?;
+            }
+            (8, false) => {
+                self.asm.xor(rest.r32, rest.r32)?;
+                self.asm.div(right.r64)?;
+            }
+            (_, true) => {
+                self.asm.cdq()?;
+                self.asm.idiv(right.r32)?;
+            }
+            (_, false) => {
+                self.asm.xor(rest.r32, rest.r32)?;
+                self.asm.div(right.r32)?;
+            }
+        }
+        let result = if operation == Operation::Div {
+            quotient
+        } else {
+            rest
+        };
+        match width.size {
+            8 => self.asm.mov(left.r64, result.r64),
+            _ => self.extend(left, result, Width { size: 4, ..width }),
+        }
+    }
+}

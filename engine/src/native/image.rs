@@ -1,0 +1,172 @@
+//! Names at an address of a loaded image, by its debug info.
+
+use super::compile::function_at;
+use super::{Found, Place, Reason, Scope};
+use crate::modules::{Loaded, Modules};
+use crate::value::Ty;
+use dwarf::{
+    Function, Language, LoadAddr, LoadBias, Module, StaticLocation, TypeId, Variable, VariableKind,
+};
+use std::sync::Arc;
+
+/// The innermost frame of whatever thread gets to an address.
+pub(crate) struct CodeScope<'a> {
+    modules: &'a Modules,
+    pc: LoadAddr,
+    function: Option<Arc<Function>>,
+}
+
+impl<'a> CodeScope<'a> {
+    /// What is known at an address.
+    pub(crate) fn at(modules: &'a Modules, pc: LoadAddr) -> CodeScope<'a> {
+        let loaded = modules.at(pc);
+        let function = loaded.and_then(|loaded| loaded.module.function_at(loaded.bias.file(pc)));
+        CodeScope {
+            modules,
+            pc,
+            function,
+        }
+    }
+
+    fn here(&self) -> Option<&'a Loaded> {
+        self.modules.at(self.pc)
+    }
+
+    /// The image of the address first, then all others.
+    fn images(&self) -> impl Iterator<Item = &'a Loaded> {
+        let here = self.here();
+        let id = here.map(|loaded| loaded.id);
+        let others = self.modules.loaded.iter();
+        here.into_iter()
+            .chain(others.filter(move |loaded| Some(loaded.id) != id))
+    }
+
+    fn found(&self, loaded: &Loaded, variable: &Variable) -> Result<Found, Reason> {
+        let is_local = matches!(variable.kind, VariableKind::Parameter | VariableKind::Local);
+        let function = self.function.as_deref().filter(|_| is_local);
+        let pc = match is_local {
+            true => loaded.bias.file(self.pc),
+            false => dwarf::FileAddr(0),
+        };
+        let location = loaded.module.locate_static(variable, function, pc);
+        let location = location.map_err(|error| Reason(error.to_string()))?;
+        if location == StaticLocation::OptimizedOut {
+            return Err("it is optimized out here".into());
+        }
+        let place = Place::of(location, loaded.bias, thread_local(loaded))?;
+        let ty = variable
+            .ty
+            .map_or(Ty::Void, |id| Ty::dwarf(&loaded.module, loaded.bias, id));
+        Ok(Found::new(ty, place))
+    }
+}
+
+/// Where the program's own thread-local variables begin, from the thread pointer (ELF Handling
+/// For Thread-Local Storage, variant II). Those of libraries are where the loader put them.
+fn thread_local(loaded: &Loaded) -> Option<i64> {
+    let storage = loaded
+        .module
+        .thread_storage()
+        .filter(|_| loaded.is_program)?;
+    let align = storage.align.max(1);
+    let mask = align.wrapping_sub(1);
+    if !align.is_power_of_two() {
+        return None;
+    }
+    let end = storage.addr.0.wrapping_add(storage.size);
+    let below = storage.size.wrapping_add(end.wrapping_neg() & mask);
+    i64::try_from(below).ok()?.checked_neg()
+}
+
+impl Scope for CodeScope<'_> {
+    fn language(&self) -> Language {
+        match &self.function {
+            Some(function) => function.language,
+            None => self
+                .modules
+                .program()
+                .and_then(|program| program.module.language_at(program.module.entry()))
+                .unwrap_or_default(),
+        }
+    }
+
+    fn pc(&self) -> LoadAddr {
+        self.pc
+    }
+
+    fn local(&self, name: &str) -> Result<Option<Found>, Reason> {
+        let (Some(loaded), Some(function)) = (self.here(), &self.function) else {
+            return Ok(None);
+        };
+        let frames = function.frames_at(loaded.bias.file(self.pc));
+        let scopes = frames.first().map_or(&[][..], |frame| &frame.scopes);
+        let mut all = scopes.iter().flat_map(|scope| &scope.variables);
+        // What lambdas and coroutines keep has names, too; those are found in a real frame.
+        let keeps = |it: &Variable| {
+            it.artificial && matches!(&*it.name, "__closure")
+                || it.name.is_empty() && it.kind == VariableKind::Parameter
+        };
+        let mut scopes = scopes.iter().rev();
+        let variable = scopes.find_map(|scope| {
+            let mut variables = scope.variables.iter().rev();
+            variables.find(|variable| variable.name == name)
+        });
+        if all.any(keeps) {
+            return Err("lambdas and coroutines keep their variables elsewhere".into());
+        }
+        let Some(variable) = variable else {
+            return Ok(None);
+        };
+        let found = self.found(loaded, variable)?;
+        // clang's lambdas.
+        if variable.artificial
+            && variable.name == "this"
+            && let crate::value::Shape::Pointer(of, _) = found.ty.shape()
+            && let crate::value::Shape::Composite(class) = of.shape()
+            && class.composite().is_some_and(|it| it.closure)
+        {
+            return Err("lambdas keep their variables elsewhere".into());
+        }
+        Ok(Some(found))
+    }
+
+    fn global(&self, name: &str) -> Result<Option<Found>, Reason> {
+        let here = self.here().map(|loaded| loaded.id);
+        for loaded in self.images() {
+            let near = (Some(loaded.id) == here).then(|| loaded.bias.file(self.pc));
+            if let Some(variable) = loaded.module.statics_named(name, near).first() {
+                return self.found(loaded, variable).map(Some);
+            }
+        }
+        for loaded in self.images() {
+            let module = &loaded.module;
+            let functions = module.functions_named(name);
+            // Of others of the name only the frame knows which is seen from it.
+            let entry = match functions.as_slice() {
+                [] => module.function_symbols(name).first().map(|it| it.addr),
+                [function] if name.contains("::") || function.name == name => Some(function.entry),
+                _ => return Err("it may be one of more functions".into()),
+            };
+            if let Some(entry) = entry {
+                return Ok(Some(function_at(name, loaded.bias.load(entry))));
+            }
+        }
+        Ok(None)
+    }
+
+    fn type_named(&self, name: &str) -> Option<(Arc<Module>, LoadBias, TypeId)> {
+        let here = self.here().map(|loaded| loaded.id);
+        self.images().find_map(|loaded| {
+            let near = (Some(loaded.id) == here).then(|| loaded.bias.file(self.pc));
+            let id = loaded.module.types_named(name, near).into_iter().next()?;
+            Some((loaded.module.clone(), loaded.bias, id))
+        })
+    }
+
+    fn enumeration_with(&self, enumerator: &str) -> Option<Ty> {
+        let loaded = self.here()?;
+        let near = loaded.bias.file(self.pc);
+        let id = loaded.module.enumeration_with(enumerator, near)?;
+        Some(Ty::dwarf(&loaded.module, loaded.bias, id))
+    }
+}

@@ -1,0 +1,122 @@
+//! How many registers a computation needs: each number under way has one of its own, and those
+//! that need most are computed first.
+
+use super::code::{Address, Base, Float, Int, Truth};
+
+/// Registers that are needed at once, and how much there is to emit.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Needs {
+    /// General registers.
+    pub general: usize,
+    /// Vector registers.
+    pub vectors: usize,
+    /// Parts in all.
+    pub parts: usize,
+}
+
+impl Needs {
+    fn and(self, other: Needs) -> Needs {
+        Needs {
+            general: self.general.max(other.general),
+            vectors: self.vectors.max(other.vectors),
+            parts: self.parts + other.parts,
+        }
+    }
+
+    /// The second while the first is kept in a general register.
+    pub fn then(self, other: Needs) -> Needs {
+        self.and(Needs {
+            general: other.general + 1,
+            ..other
+        })
+    }
+
+    /// Of two numbers that are needed together, in the better order; `true`: the second first.
+    pub fn both(a: Needs, b: Needs) -> (Needs, bool) {
+        let second_first = b.general > a.general;
+        let needs = if second_first { b.then(a) } else { a.then(b) };
+        (needs, second_first)
+    }
+
+    fn plus(self, general: usize, vectors: usize) -> Needs {
+        Needs {
+            general: self.general.max(general),
+            vectors: self.vectors.max(vectors),
+            parts: self.parts + 1,
+        }
+    }
+}
+
+impl Int {
+    /// What computing it needs.
+    pub fn needs(&self) -> Needs {
+        let inner = match self {
+            Int::Constant(_) | Int::Register(..) => Needs::default(),
+            Int::Load(address, _) | Int::Address(address) => address.needs(),
+            Int::Convert(inner, _) | Int::Field(inner, ..) => inner.needs(),
+            Int::Binary(_, a, b, ..) => Needs::both(a.needs(), b.needs()).0,
+            Int::Truth(truth) => truth.needs(),
+            Int::Choice(truth, a, b) => truth.needs().and(a.needs()).and(b.needs()),
+            Int::Float(float, _) => float.needs(),
+            Int::Unless(truth, int) => truth.needs().and(int.needs()),
+        };
+        inner.plus(1, 0)
+    }
+}
+
+impl Address {
+    /// What computing it needs.
+    pub fn needs(&self) -> Needs {
+        let base = match &self.base {
+            Base::Int(int) => int.needs(),
+            _ => Needs::default().plus(1, 0),
+        };
+        match &self.index {
+            Some((index, _)) => Needs::both(base, index.needs()).0,
+            None => base,
+        }
+    }
+}
+
+impl Float {
+    /// What computing it needs.
+    pub fn needs(&self) -> Needs {
+        let inner = match self {
+            Float::Constant(_) | Float::Register(..) => Needs::default(),
+            Float::Load(address, _) => address.needs(),
+            Float::Int(int, _) => int.needs().plus(1, 2),
+            Float::Binary(_, a, b) => float_pair(a, b),
+            Float::Negated(inner) | Float::Single(inner) => inner.needs(),
+            Float::Choice(truth, a, b) => truth.needs().and(a.needs()).and(b.needs()),
+        };
+        inner.plus(0, 1)
+    }
+}
+
+fn float_pair(a: &Float, b: &Float) -> Needs {
+    let (a, b) = (a.needs(), b.needs());
+    a.and(Needs {
+        vectors: b.vectors + 1,
+        ..b
+    })
+}
+
+impl Truth {
+    /// What computing it needs.
+    pub fn needs(&self) -> Needs {
+        let inner = match self {
+            Truth::Constant(_) | Truth::Ask => Needs::default(),
+            Truth::Not(inner) => inner.needs(),
+            Truth::And(a, b) | Truth::Or(a, b) => a.needs().and(b.needs()),
+            Truth::Choice(truth, a, b) => truth.needs().and(a.needs()).and(b.needs()),
+            Truth::Compare(_, _, a, b) => Needs::both(a.needs(), b.needs()).0,
+            Truth::CompareFloats(_, a, b) => float_pair(a, b),
+            Truth::Bytes(address, bytes) => Needs {
+                parts: bytes.len() / 8,
+                ..Needs::default()
+            }
+            .and(address.needs()),
+        };
+        inner.plus(0, 0)
+    }
+}

@@ -1,0 +1,99 @@
+//! What types alone say of values: members are looked up in an object that is nowhere, by the
+//! same rules as in real ones, and whatever would have to be read does not succeed.
+
+use super::code::{Address, Base};
+use super::{Found, Place, Reason};
+use crate::error::Error;
+use crate::value::{self, RegisterPlace, Target, Value, members};
+use dwarf::{LoadAddr, LoadBias, Memory, Module, ModuleMap, Unreadable};
+use std::sync::Arc;
+
+/// Where the object is: no program has anything there.
+const NOWHERE: u64 = 0xffff_0000_0000_0000;
+
+/// A process that has nothing.
+pub(super) struct NoProcess;
+
+impl Memory for NoProcess {
+    fn read(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), Unreadable> {
+        Err(Unreadable {
+            addr,
+            len: buffer.len(),
+        })
+    }
+}
+
+impl ModuleMap for NoProcess {
+    fn module_at(&self, _: LoadAddr) -> Option<(&Module, LoadBias)> {
+        None
+    }
+}
+
+impl Target for NoProcess {
+    fn memory(&self) -> &dyn Memory {
+        self
+    }
+    fn modules(&self) -> &dyn ModuleMap {
+        self
+    }
+    fn module_at(&self, _: LoadAddr) -> Option<(Arc<Module>, LoadBias)> {
+        None
+    }
+    fn images(&self) -> Vec<(Arc<Module>, LoadBias)> {
+        Vec::new()
+    }
+    fn write_memory(&mut self, addr: LoadAddr, bytes: &[u8]) -> Result<(), Error> {
+        Err(Error::Unwritable {
+            addr,
+            len: bytes.len(),
+        })
+    }
+    fn write_register(&mut self, _: RegisterPlace, _: &[u8]) -> Result<(), Error> {
+        Err(Error::OptimizedOut)
+    }
+}
+
+/// What `ask` finds in an object like `value`, as a part of `value`.
+///
+/// # Errors
+/// It depends on what is in memory.
+pub(super) fn part(
+    value: &Found,
+    ask: impl FnOnce(&dyn Target, &Value) -> Result<Option<Value>, Error>,
+) -> Result<Option<Found>, Reason> {
+    let object = Value::new(
+        value.ty.clone(),
+        value::Place::Memory(LoadAddr(NOWHERE), None),
+    );
+    let depends = |_| {
+        Reason(format!(
+            "what is in a `{}` depends on its contents",
+            value.ty.name()
+        ))
+    };
+    let Some(found) = ask(&NoProcess, &object).map_err(depends)? else {
+        return Ok(None);
+    };
+    let value::Place::Memory(addr, _) = found.place else {
+        return Found::constant(found).map(Some);
+    };
+    let size = value.ty.size().unwrap_or(0);
+    let place = match addr.0.checked_sub(NOWHERE) {
+        Some(offset) if offset <= size => value.place.clone().offset(offset)?,
+        // A static member.
+        None => Place::Memory(Address::of(Base::Zero, addr.0 as i64)),
+        Some(_) => return Err("a member lies beyond its object".into()),
+    };
+    Ok(Some(Found {
+        bits: found.bits,
+        ..Found::new(found.ty, place)
+    }))
+}
+
+/// A member by name.
+///
+/// # Errors
+/// It depends on what is in memory.
+pub(super) fn member(value: &Found, name: &str) -> Result<Option<Found>, Reason> {
+    part(value, |target, object| members::find(target, object, name))
+}

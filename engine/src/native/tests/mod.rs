@@ -1,0 +1,8 @@
+//! What the code says, against the interpreter: both look at the same bytes, and the code is run
+//! by this process.
+
+mod code;
+mod machine;
+mod programs;
+mod random;
+mod refused;
