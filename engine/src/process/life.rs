@@ -9,7 +9,15 @@ use crate::os::{Resume, WaitStatus};
 use std::time::Instant;
 
 impl Debugger {
-    pub(crate) fn adopt(&mut self, new: ThreadId) {
+    /// A thread tells of one that it has made.
+    pub(crate) fn on_clone(&mut self, new: ThreadId) {
+        let process = self.process.as_mut();
+        if !process.is_some_and(|process| process.untold.remove(&new)) {
+            self.adopt(new);
+        }
+    }
+
+    fn adopt(&mut self, new: ThreadId) {
         let Some(process) = &mut self.process else {
             return;
         };
@@ -40,6 +48,7 @@ impl Debugger {
         }
         if matches!(status, WaitStatus::Exited(_) | WaitStatus::Killed(_)) {
             process.early.remove(&thread);
+            process.untold.insert(thread);
             return;
         }
         if process.state == State::Ended {
@@ -47,6 +56,7 @@ impl Debugger {
             return;
         }
         if self.os.process_of(thread) == Some(process.pid) {
+            process.untold.insert(thread);
             self.adopt(thread);
             self.on_stop(thread, status);
             return;

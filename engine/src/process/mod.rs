@@ -22,7 +22,7 @@ pub(crate) use children::{Child, Lost};
 pub use children::{Follow, FollowFork, Handover};
 use dwarf::LoadAddr;
 pub(crate) use find::Awaited;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 pub(crate) use trap::{Found, Trap};
 
@@ -43,6 +43,8 @@ pub struct Process {
     pub children: BTreeMap<i32, Child>,
     /// Stops of threads and children that nobody has announced yet.
     pub early: BTreeMap<ThreadId, WaitStatus>,
+    /// Threads that were met, and may have ended, before who made them has told of them.
+    pub untold: BTreeSet<ThreadId>,
     /// The thread of the last stop.
     pub current: ThreadId,
     /// A launcher that has not become the program yet.
@@ -64,6 +66,7 @@ impl Process {
             threads: BTreeMap::new(),
             children: BTreeMap::new(),
             early: BTreeMap::new(),
+            untold: BTreeSet::new(),
             current: ThreadId(pid),
             launcher: false,
             ended: None,
@@ -171,7 +174,7 @@ impl Debugger {
         self.mark_stopped(thread, status);
         match status {
             WaitStatus::Cloned(new) => {
-                self.adopt(new);
+                self.on_clone(new);
                 true
             }
             WaitStatus::Forked(child) => {

@@ -164,6 +164,27 @@ fn a_thread_may_stop_before_its_parent_tells_of_it() {
 }
 
 #[test]
+fn a_thread_may_end_before_its_parent_tells_of_it() {
+    let (mut debugger, fake) = running();
+    let new = ThreadId(9);
+    fake.0.borrow_mut().stops.extend([
+        (new, WaitStatus::Interrupted),
+        (new, WaitStatus::Exited(0)),
+        (LEADER, WaitStatus::Cloned(new)),
+    ]);
+    let mut told = Vec::new();
+    while let Some(event) = next(&mut debugger) {
+        told.push(event);
+    }
+    assert!(
+        matches!(&*told, [Event::ThreadStarted(_), Event::ThreadExited(_)]),
+        "{told:?}"
+    );
+    let known = debugger.threads();
+    assert!(known.iter().all(|thread| thread.id != new));
+}
+
+#[test]
 fn a_forked_child_is_cleaned_and_let_go_whoever_tells_first() {
     for child_first in [true, false] {
         let (mut debugger, fake) = running();
