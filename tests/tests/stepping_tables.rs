@@ -3,7 +3,8 @@
 //!
 //! `//= gcc O0 | start n:next_line i:callee o:start` is a walk: a breakpoint on the line `start`,
 //! then `next` (`n`), `stepIn` (`i`), `stepOut` (`o`), each with the name of the line that it has
-//! to reach; `exit` is the program's end. Before the bar is what it holds for: compilers and
+//! to reach; `exit` is the program's end. `n>` is a step that ends on another thread, which no
+//! other one may. Before the bar is what it holds for: compilers and
 //! levels of optimization; without a bar, for all.
 
 use serde_json::json;
@@ -13,7 +14,7 @@ use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, repository};
 /// What a walk holds for, and where it goes.
 struct Walk {
     filter: Vec<String>,
-    places: Vec<(char, String)>,
+    places: Vec<(String, String)>,
 }
 
 fn walks(source: &str) -> Vec<Walk> {
@@ -23,8 +24,8 @@ fn walks(source: &str) -> Vec<Walk> {
     let walks = lines.map(|line| {
         let (filter, places) = line.split_once('|').unwrap_or(("", line));
         let place = |word: &str| match word.split_once(':') {
-            Some((how, name)) => (how.chars().next().expect("a command"), name.to_owned()),
-            None => ('c', word.to_owned()),
+            Some((how, name)) => (how.to_owned(), name.to_owned()),
+            None => ("c".to_owned(), word.to_owned()),
         };
         Walk {
             filter: filter.split_whitespace().map(str::to_owned).collect(),
@@ -91,16 +92,17 @@ fn go(fixture: &Fixture, walk: &Walk) -> Vec<String> {
     client.ask("setExceptionBreakpoints", json!({"filters": []}));
     let mut seen = Vec::new();
     for (command, expected) in &walk.places {
+        let mut moved = false;
         if seen.is_empty() {
             client.set_breakpoints(fixture, &[expected]);
             client.configure();
             client.expect_stopped("breakpoint");
             client.set_breakpoints(fixture, &[]);
         } else {
-            let command = match command {
-                'n' => "next",
-                'i' => "stepIn",
-                'o' => "stepOut",
+            let command = match command.trim_end_matches('>') {
+                "n" => "next",
+                "i" => "stepIn",
+                "o" => "stepOut",
                 _ => panic!("no command {command}"),
             };
             let thread = client.thread();
@@ -110,17 +112,23 @@ fn go(fixture: &Fixture, walk: &Walk) -> Vec<String> {
                 seen.push("exit".to_owned());
                 break;
             }
+            let stopped = event["body"]["threadId"].as_i64().expect("a thread");
+            moved = stopped != thread;
+            client.select_thread(stopped);
         }
         let frame = client.top_frame();
         let line = frame["line"].as_u64().expect("a line");
         let names = fixture.names_of(line);
         let in_source = frame["source"]["path"] == fixture.source.to_str().expect("a path");
-        let is_it = in_source && names.split(' ').any(|name| name == expected);
+        let is_there = in_source && names.split(' ').any(|name| name == expected);
+        let is_it = is_there && moved == command.ends_with('>');
         seen.push(match is_it {
             true => expected.clone(),
             false => format!(
-                "{}:{line} {names} {}",
-                frame["source"]["name"], frame["name"]
+                "{}:{line} {names} {}{}",
+                frame["source"]["name"],
+                frame["name"],
+                if moved { " on another thread" } else { "" },
             ),
         });
         if !is_it {
@@ -149,6 +157,11 @@ fn through_the_library_in_rust() {
 #[test]
 fn over_awaits() {
     walk("stepping/awaits.rs");
+}
+
+#[test]
+fn over_awaits_on_other_threads() {
+    walk("stepping/moves.rs");
 }
 
 #[test]

@@ -62,6 +62,11 @@ pub struct Target {
 pub trait Plan {
     /// The thread stopped after a single instruction, or at a target.
     fn on_stop(&mut self, view: &View<'_>) -> Verdict;
+
+    /// The future that has to be resumed, by whichever thread, for the step to go on.
+    fn awaited(&self) -> Option<Coroutine> {
+        None
+    }
 }
 
 /// The step of a thread: the plan, and where it runs to.

@@ -10,6 +10,8 @@ pub struct StepOut {
     back: Target,
     landing: Option<Landing>,
     coroutine: Option<Coroutine>,
+    /// Whether that is to be resumed first.
+    waits: bool,
 }
 
 impl StepOut {
@@ -19,6 +21,7 @@ impl StepOut {
             back,
             landing: None,
             coroutine,
+            waits: false,
         };
         let verdict = plan.run_on(view);
         (plan, verdict)
@@ -45,6 +48,7 @@ impl Plan for StepOut {
                     return Verdict::Abandon;
                 };
                 self.back = back;
+                self.waits = false;
                 return self.run_on(view);
             }
             if view.registers.pc() == coroutine.entry {
@@ -53,7 +57,10 @@ impl Plan for StepOut {
         }
         match view.escape() {
             None => match self.coroutine.filter(|it| it.is_waiting(view)) {
-                Some(coroutine) => Verdict::RunTo(vec![coroutine.resumption()]),
+                Some(coroutine) => {
+                    self.waits = true;
+                    Verdict::RunTo(vec![coroutine.resumption()])
+                }
                 None => Verdict::Done { hidden: 0 },
             },
             Some(Some(landing)) if landing.target.sp >= self.back.sp => {
@@ -62,5 +69,9 @@ impl Plan for StepOut {
             }
             Some(_) => Verdict::Again,
         }
+    }
+
+    fn awaited(&self) -> Option<Coroutine> {
+        self.coroutine.filter(|_| self.waits)
     }
 }

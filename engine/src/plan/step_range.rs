@@ -514,6 +514,10 @@ impl Plan for StepRange {
         }
         self.arrived(view, None)
     }
+
+    fn awaited(&self) -> Option<Coroutine> {
+        self.coroutine.filter(|_| self.phase == Phase::Waiting)
+    }
 }
 
 /// Whether a function only makes the future of an `async fn`: what people see as its body runs

@@ -65,6 +65,7 @@ impl Debugger {
     }
 
     pub(crate) fn thread_ended(&mut self, thread: ThreadId, status: WaitStatus) {
+        self.leave_step(thread);
         let Some(process) = &mut self.process else {
             return;
         };

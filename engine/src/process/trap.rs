@@ -104,8 +104,12 @@ impl Debugger {
             self.report(thread, StopReason::Data(ended.0, ended.1.join("; ")));
             return;
         }
-        if owners.contains(&Owner::Step(thread)) && self.on_step_site(thread, addr) {
-            return;
+        let of_a_step = |owner: &Owner| matches!(owner, Owner::Step(_));
+        if owners.iter().any(of_a_step) {
+            self.take_step_over(thread, &owners);
+            if self.on_step_site(thread, addr) {
+                return;
+            }
         }
         self.go_on_stepping(thread);
     }
