@@ -117,6 +117,14 @@ impl Modules {
         std::mem::take(&mut self.loaded)
     }
 
+    /// A program alone, for tests.
+    #[cfg(test)]
+    pub fn of(module: Arc<Module>, bias: LoadBias) -> Modules {
+        let mut modules = Modules::default();
+        modules.add(module, bias, true, false);
+        modules
+    }
+
     fn add(
         &mut self,
         module: Arc<Module>,

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::eval::{EvalContext, Expression};
 use crate::native::code::{Address, Base};
 use crate::native::compile::function_at;
-use crate::native::{Condition, Found, Outcomes, Place, Reason, SavedRegisters, Scope};
+use crate::native::{Captured, Condition, Found, Outcomes, Place, Reason, SavedRegisters, Scope};
 use crate::os::own_code;
 use crate::value::place::Bytes;
 use crate::value::{self, RegisterPlace, Target, Ty, Value};
@@ -159,6 +159,42 @@ impl Machine {
 
     /// What its code says, run with the machine's registers.
     pub fn run(&self, condition: &Condition) -> Answer {
+        self.with_registers(condition.clobbers(), |asm, saved, to| {
+            condition.emit(asm, saved, to)
+        })
+    }
+
+    /// What is stored of a value, and what the interpreter says of it; none: it asks, or is not
+    /// stored.
+    pub fn captured(&mut self, text: &str) -> Option<(Vec<u8>, Vec<u8>)> {
+        let expression = Expression::parse(text, self.language).expect("an expression");
+        let captured = Captured::compile(&expression, self).ok()?;
+        let mut record = vec![0xccu8; 80];
+        let place = record.as_mut_ptr() as u64;
+        let answer = self.with_registers(captured.clobbers(), |asm, saved, to| {
+            asm.mov(rbx, place)?;
+            captured.emit(asm, saved, rbx, 8, to.ask)?;
+            asm.jmp(to.yes)
+        });
+        let value = expression.evaluate(self, crate::Purpose::Look).ok()?;
+        let bytes = value.bytes(self).ok()?.to_vec();
+        assert_eq!(record[..8], [0xcc; 8], "{text}");
+        assert!(
+            record[8 + captured.size..].iter().all(|it| *it == 0xcc),
+            "{text}"
+        );
+        (answer == Answer::Yes).then(|| (record[8..8 + captured.size].to_vec(), bytes))
+    }
+
+    fn with_registers(
+        &self,
+        clobbers: impl Iterator<Item = Register>,
+        body: impl FnOnce(
+            &mut CodeAssembler,
+            &SavedRegisters,
+            Outcomes,
+        ) -> Result<(), iced_x86::IcedError>,
+    ) -> Answer {
         let saved = SavedRegisters {
             general: std::array::from_fn(|number| -1024 + 8 * number as i32),
             stack_pointer: 0,
@@ -174,7 +210,7 @@ impl Machine {
             xmm0, xmm1, xmm2, xmm3, xmm4, xmm5, xmm6, xmm7, xmm8, xmm9, xmm10, xmm11, xmm12, xmm13,
             xmm14, xmm15,
         ];
-        let mut emit = || -> Result<Vec<u8>, iced_x86::IcedError> {
+        let emit = || -> Result<Vec<u8>, iced_x86::IcedError> {
             for register in kept {
                 asm.push(register)?;
             }
@@ -200,7 +236,7 @@ impl Machine {
                 asm.mov(all[number], self.general[number])?;
             }
             // What the code may write, it must not take for the program's.
-            for register in condition.clobbers() {
+            for register in clobbers {
                 asm.mov(all[usize::from(register.0)], 0x5555_aaaa_5555_aaaau64)?;
             }
             for garbage in &xmm[..4] {
@@ -212,7 +248,7 @@ impl Machine {
                 ask: asm.create_label(),
             };
             let mut end = asm.create_label();
-            condition.emit(&mut asm, &saved, to)?;
+            body(&mut asm, &saved, to)?;
             for (label, value) in [(&mut to.yes, 0u32), (&mut to.no, 1), (&mut to.ask, 2)] {
                 asm.set_label(label)?;
                 asm.mov(eax, value)?;
@@ -236,33 +272,7 @@ impl Machine {
 
     /// The instructions of a condition alone, as an assembler would write them.
     pub fn listing(&self, text: &str) -> Vec<String> {
-        use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
-        let condition = self.compiled(text).expect("it compiles");
-        let saved = SavedRegisters {
-            general: std::array::from_fn(|number| 8 * number as i32),
-            stack_pointer: 0x100,
-            vectors: 0x80,
-        };
-        let mut asm = CodeAssembler::new(64).expect("an assembler");
-        let mut to = Outcomes {
-            yes: asm.create_label(),
-            no: asm.create_label(),
-            ask: asm.create_label(),
-        };
-        condition.emit(&mut asm, &saved, to).expect("code");
-        for label in [&mut to.yes, &mut to.no, &mut to.ask] {
-            asm.set_label(label).expect("a label");
-            asm.nop().expect("a place");
-        }
-        let code = asm.assemble(0x1000).expect("code");
-        let mut formatter = IntelFormatter::new();
-        let decoder = Decoder::with_ip(64, &code, 0x1000, DecoderOptions::NONE);
-        let instructions = decoder.into_iter().map(|instruction| {
-            let mut text = String::new();
-            formatter.format(&instruction, &mut text);
-            text
-        });
-        instructions.filter(|it| it != "nop").collect()
+        listing(&self.compiled(text).expect("it compiles"))
     }
 
     /// Asserts that code and interpreter agree, or that the code asks. Gives what the code said;
@@ -446,4 +456,34 @@ impl At {
             _ => None,
         }
     }
+}
+
+/// The instructions of a condition.
+pub fn listing(condition: &Condition) -> Vec<String> {
+    use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
+    let saved = SavedRegisters {
+        general: std::array::from_fn(|number| 8 * number as i32),
+        stack_pointer: 0x100,
+        vectors: 0x80,
+    };
+    let mut asm = CodeAssembler::new(64).expect("an assembler");
+    let mut to = Outcomes {
+        yes: asm.create_label(),
+        no: asm.create_label(),
+        ask: asm.create_label(),
+    };
+    condition.emit(&mut asm, &saved, to).expect("code");
+    for label in [&mut to.yes, &mut to.no, &mut to.ask] {
+        asm.set_label(label).expect("a label");
+        asm.nop().expect("a place");
+    }
+    let code = asm.assemble(0x1000).expect("code");
+    let mut formatter = IntelFormatter::new();
+    let decoder = Decoder::with_ip(64, &code, 0x1000, DecoderOptions::NONE);
+    let instructions = decoder.into_iter().map(|instruction| {
+        let mut text = String::new();
+        formatter.format(&instruction, &mut text);
+        text
+    });
+    instructions.filter(|it| it != "nop").collect()
 }

@@ -6,3 +6,4 @@ mod machine;
 mod programs;
 mod random;
 mod refused;
+mod scopes;

@@ -116,6 +116,27 @@ void fill(void) {}
             ],
         );
         refuse(&machine, &[("function(1) == 1", "it calls `function`")]);
+        for text in [
+            "color",
+            "list",
+            "list->next->value",
+            "first.at",
+            "bits.middle",
+            "bits.wide",
+            "ratio",
+            "table[row][column]",
+            "first",
+            "$rbx",
+            "$rbp",
+            "row + 5",
+            "second.b",
+        ] {
+            let (stored, known) = machine.captured(text).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!(stored, known, "{text}");
+        }
+        for text in ["nothing->value", "table", "ratio * 2"] {
+            assert_eq!(machine.captured(text), None, "{text}");
+        }
     }
 }
 
