@@ -68,6 +68,16 @@ impl<'a> Compiler<'a> {
 
     /// The value of a node.
     pub(super) fn value(&self, node: &Node) -> Result<Found, Reason> {
+        let value = self.any_value(node)?;
+        // Each step may need what it is given more than once: bounded here, it cannot get out
+        // of hand.
+        if value.place.parts() > super::MOST_PARTS {
+            return Err("it is too long".into());
+        }
+        Ok(value)
+    }
+
+    fn any_value(&self, node: &Node) -> Result<Found, Reason> {
         match &node.kind {
             Kind::Literal(ty, bits) => {
                 let size = ty.size().unwrap_or(8).min(16) as usize;

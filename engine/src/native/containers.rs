@@ -15,6 +15,9 @@ use crate::visualize::{need, rust_std};
 use dwarf::Language;
 use std::sync::Arc;
 
+/// Variants of an enum that are told apart by comparing; each is one.
+const MOST_VARIANTS: usize = 64;
+
 /// Where elements are, and how many.
 #[derive(Debug)]
 pub(super) struct Row {
@@ -300,6 +303,9 @@ impl Compiler<'_> {
             let first = part.variants.first();
             return Ok(Some(Truth::Constant(first.is_some_and(is_it))));
         };
+        if part.variants.len() > MOST_VARIANTS {
+            return Err("an enum of too many variants".into());
+        }
         let tag = probe::part(value, |target, object| {
             members::member(target, object, ty, discriminant).map(Some)
         })?;

@@ -1,9 +1,10 @@
 //! Names at an address of a loaded image, by its debug info.
 
 use super::compile::function_at;
-use super::{Found, Place, Reason, Scope};
+use super::numbers::pointee;
+use super::{Found, Place, Reason, Scope, probe};
 use crate::modules::{Loaded, Modules};
-use crate::value::Ty;
+use crate::value::{Shape, Ty};
 use dwarf::{
     Function, Language, LoadAddr, LoadBias, Module, StaticLocation, TypeId, Variable, VariableKind,
 };
@@ -39,6 +40,24 @@ impl<'a> CodeScope<'a> {
         let others = self.modules.loaded.iter();
         here.into_iter()
             .chain(others.filter(move |loaded| Some(loaded.id) != id))
+    }
+
+    /// Whether a variable points to the object of the lambda whose body this is: gcc's
+    /// `__closure`, clang's `this`.
+    fn is_closure(&self, loaded: &Loaded, variable: &Variable) -> bool {
+        if !variable.artificial || !matches!(&*variable.name, "__closure" | "this") {
+            return false;
+        }
+        let ty = variable
+            .ty
+            .map_or(Ty::Void, |id| Ty::dwarf(&loaded.module, loaded.bias, id));
+        let Shape::Pointer(of, _) = ty.shape() else {
+            return false;
+        };
+        match of.shape() {
+            Shape::Composite(class) => class.composite().is_some_and(|it| it.closure),
+            _ => false,
+        }
     }
 
     fn found(&self, loaded: &Loaded, variable: &Variable) -> Result<Found, Reason> {
@@ -100,34 +119,26 @@ impl Scope for CodeScope<'_> {
         };
         let frames = function.frames_at(loaded.bias.file(self.pc));
         let scopes = frames.first().map_or(&[][..], |frame| &frame.scopes);
-        let mut all = scopes.iter().flat_map(|scope| &scope.variables);
-        // What lambdas and coroutines keep has names, too; those are found in a real frame.
-        let keeps = |it: &Variable| {
-            it.artificial && matches!(&*it.name, "__closure")
-                || it.name.is_empty() && it.kind == VariableKind::Parameter
-        };
-        let mut scopes = scopes.iter().rev();
-        let variable = scopes.find_map(|scope| {
+        let mut inside = scopes.iter().rev();
+        let variable = inside.find_map(|scope| {
             let mut variables = scope.variables.iter().rev();
             variables.find(|variable| variable.name == name)
         });
-        if all.any(keeps) {
-            return Err("lambdas and coroutines keep their variables elsewhere".into());
+        if let Some(variable) = variable
+            && !self.is_closure(loaded, variable)
+        {
+            return self.found(loaded, variable).map(Some);
         }
-        let Some(variable) = variable else {
+        let mut all = scopes.iter().flat_map(|scope| &scope.variables);
+        let Some(closure) = all.find(|variable| self.is_closure(loaded, variable)) else {
             return Ok(None);
         };
-        let found = self.found(loaded, variable)?;
-        // clang's lambdas.
-        if variable.artificial
-            && variable.name == "this"
-            && let crate::value::Shape::Pointer(of, _) = found.ty.shape()
-            && let crate::value::Shape::Composite(class) = of.shape()
-            && class.composite().is_some_and(|it| it.closure)
-        {
-            return Err("lambdas keep their variables elsewhere".into());
-        }
-        Ok(Some(found))
+        // What a lambda has captured.
+        let closure = self.found(loaded, closure)?;
+        let Shape::Pointer(of, _) = closure.ty.shape() else {
+            return Ok(None);
+        };
+        probe::member(&pointee(&closure, of)?, name)
     }
 
     fn global(&self, name: &str) -> Result<Option<Found>, Reason> {

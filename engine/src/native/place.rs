@@ -118,6 +118,16 @@ impl Place {
         })
     }
 
+    /// How much there is to compute until it is found.
+    pub(super) fn parts(&self) -> usize {
+        match self {
+            Place::Memory(address) => address.needs().parts,
+            Place::Int(int, _) => int.needs().parts,
+            Place::Float(float) => float.needs().parts,
+            _ => 1,
+        }
+    }
+
     /// The place so many bytes further on.
     pub(super) fn offset(self, bytes: u64) -> Result<Place, Reason> {
         if bytes == 0 {

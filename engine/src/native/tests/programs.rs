@@ -198,9 +198,13 @@ extern "C" void fill() {}
                 ("odds[4].bytes[0] == 0", Yes),
             ],
         );
+        check(&mut machine, &[("numbers[numbers[0]] == 2", Yes)]);
+        // Each level needs the one below it several times.
+        let deep = format!("{}0{} == 1", "numbers[".repeat(100), "]".repeat(100));
         refuse(
             &machine,
             &[
+                (&deep, "it is too long"),
                 ("map.size() == 1", "`size()` walks the container"),
                 (
                     "owner->own == 5",

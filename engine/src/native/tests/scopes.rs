@@ -3,8 +3,8 @@
 use super::machine::listing;
 use crate::eval::Expression;
 use crate::modules::Modules;
-use crate::native::{CodeScope, Condition};
-use dwarf::{Language, LoadBias, Module};
+use crate::native::{CodeScope, Condition, Scope};
+use dwarf::{LoadBias, Module};
 use std::path::Path;
 use std::process::Command;
 
@@ -25,25 +25,45 @@ __attribute__((noipa)) int work(int count, const char *name) {
 int main(int argc, char **argv) { return work(argc, argv[0]); }
 "#;
 
+const LAMBDA: &str = r#"
+#include <cstdio>
+int kept = 1;
+int main(int argc, char **) {
+    int count = argc, kept = 2;
+    auto body = [&count, kept](int step) {
+        int sum = count + kept + step;
+        std::printf("%d\n", sum); // body
+        return sum;
+    };
+    return body(3);
+}
+"#;
+
 struct Program {
+    source: &'static str,
     modules: Modules,
     _folder: tempfile::TempDir,
 }
 
-fn compile(level: &str) -> Option<Program> {
+fn compile(compiler: &str, level: &str, text: &'static str) -> Option<Program> {
     let folder = tempfile::tempdir().expect("a folder");
-    let source = folder.path().join("scopes.c");
-    std::fs::write(&source, SOURCE).expect("the source");
+    let name = match compiler.ends_with('+') {
+        true => "scopes.cpp",
+        false => "scopes.c",
+    };
+    let source = folder.path().join(name);
+    std::fs::write(&source, text).expect("the source");
     let binary = folder.path().join("scopes");
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-g", level, "-o"]).arg(&binary).arg(&source);
-    let Ok(status) = gcc.status() else {
-        eprintln!("skipped: no gcc");
+    let mut command = Command::new(compiler);
+    command.args(["-g", level, "-o"]).arg(&binary).arg(&source);
+    let Ok(status) = command.status() else {
+        eprintln!("skipped: no {compiler}");
         return None;
     };
     assert!(status.success());
     let module = Module::open(&binary).expect("the program");
     Some(Program {
+        source: text,
         modules: Modules::of(module, LoadBias(0x5555_5555_4000)),
         _folder: folder,
     })
@@ -52,15 +72,19 @@ fn compile(level: &str) -> Option<Program> {
 impl Program {
     /// What a condition is on the line with a mark: its first instruction, or why it is none.
     fn first(&self, mark: &str, text: &str) -> Result<String, String> {
-        let lines = (1..).zip(SOURCE.lines());
+        let lines = (1..).zip(self.source.lines());
         let mut marked = lines.filter(|(_, line)| line.ends_with(mark));
         let (line, _) = marked.next().expect("a marked line");
         let loaded = self.modules.program().expect("the program");
-        let sources = loaded.module.find_sources(Path::new("scopes.c"));
-        let places = loaded.module.line_locations(&sources[0], line);
+        let names = ["scopes.c", "scopes.cpp"].map(Path::new);
+        let mut sources = names
+            .iter()
+            .flat_map(|name| loaded.module.find_sources(name));
+        let source = sources.next().expect("the source");
+        let places = loaded.module.line_locations(&source, line);
         let pc = loaded.bias.load(places[0].addr);
         let scope = CodeScope::at(&self.modules, pc);
-        let expression = Expression::parse(text, Language::C).expect("an expression");
+        let expression = Expression::parse(text, scope.language()).expect("an expression");
         match Condition::compile(&expression, &scope) {
             Ok(condition) => Ok(listing(&condition).swap_remove(0)),
             Err(reason) => Err(reason.to_string()),
@@ -70,7 +94,7 @@ impl Program {
 
 #[test]
 fn without_optimization() {
-    let Some(program) = compile("-O0") else {
+    let Some(program) = compile("gcc", "-O0", SOURCE) else {
         return;
     };
     let on_frame = |mark, text| {
@@ -104,7 +128,7 @@ fn without_optimization() {
 
 #[test]
 fn with_optimization() {
-    let Some(program) = compile("-O2") else {
+    let Some(program) = compile("gcc", "-O2", SOURCE) else {
         return;
     };
     // In registers that calls preserve.
@@ -114,5 +138,29 @@ fn with_optimization() {
             first.starts_with("cmp ") && !first.contains("ptr"),
             "{text}: {first}"
         );
+    }
+}
+
+#[test]
+fn in_a_lambda() {
+    for compiler in ["g++", "clang++"] {
+        let Some(program) = compile(compiler, "-O0", LAMBDA) else {
+            continue;
+        };
+        // What it captured hides the variable of the program, and is behind a pointer.
+        for text in ["count == 1", "kept == 2"] {
+            let first = program.first("// body", text).expect("it compiles");
+            assert!(
+                first.starts_with("mov rsi,[rbp-"),
+                "{compiler} {text}: {first}"
+            );
+        }
+        for text in ["sum == 1", "step == 1"] {
+            let first = program.first("// body", text).expect("it compiles");
+            assert!(
+                first.contains("dword ptr [rbp-"),
+                "{compiler} {text}: {first}"
+            );
+        }
     }
 }
