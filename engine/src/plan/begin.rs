@@ -53,7 +53,7 @@ impl Debugger {
                     // Out of an inlined call: until its code is left.
                     start.line = None;
                     let (plan, verdict) =
-                        StepRange::begin(start, Mode::Over, out, None, false, &view);
+                        StepRange::begin(start, Mode::Over, out, coroutine, false, &view);
                     (Box::new(plan), verdict)
                 }
                 (_, Some(back)) => {

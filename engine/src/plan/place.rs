@@ -1,11 +1,11 @@
 //! Where in its function a step is done: what a person who has left the line looks at next.
 
 use super::filter::StepFilters;
-use super::start::inlined_at;
+use super::start::{inlined_at, is_async};
 use super::step_range::{Mode, StepRange};
 use super::view::View;
 use crate::stack::calls_begun;
-use dwarf::{FileAddr, LineRow, LoadAddr};
+use dwarf::{FileAddr, LineRow, LoadAddr, SourceLocation};
 
 impl StepRange {
     /// Whether an address is in our function.
@@ -57,7 +57,8 @@ impl StepRange {
         let resumes = self.coroutine.is_some()
             && self.entry_line(rows) == Some(line.line)
             && inlined.is_empty();
-        if resumes || self.is_filtered(filters, line) {
+        let resumes = resumes || self.resumes_inlined(addr, line);
+        if resumes || self.is_filtered(filters, line) || self.awaits_on(&inlined, line) {
             return None;
         }
         let Some(start_line) = &self.start.line else {
@@ -74,6 +75,27 @@ impl StepRange {
             return (self.statements && another && begins).then_some(0);
         }
         (at_start || outside).then_some(0)
+    }
+
+    /// Whether an inlined body of an `async fn` goes to where it waited first at `addr`.
+    fn resumes_inlined(&self, addr: FileAddr, line: &SourceLocation) -> bool {
+        let frames = self.start.function.frames_at(addr);
+        let innermost = frames.first().and_then(|frame| frame.inlined);
+        innermost
+            .filter(|call| is_async(&call.name))
+            .is_some_and(|call| {
+                let declaration = call.declaration.as_ref();
+                declaration.is_some_and(|it| it.line == line.line && it.file == line.file)
+            })
+    }
+
+    /// Whether the step is among these inlined calls where what it has left is awaited on this
+    /// line: that may well wait, and goes on when it is polled again.
+    fn awaits_on(&self, inlined: &[dwarf::DieRef], line: &SourceLocation) -> bool {
+        let both = inlined.iter().zip(&self.start.inlined);
+        let kept = both.take_while(|(here, start)| here == start).count();
+        let left = self.start.awaits.get(kept).and_then(Option::as_ref);
+        left.is_some_and(|it| it.line == line.line && it.file == line.file)
     }
 
     /// The line that the function begins at.
@@ -96,11 +118,8 @@ impl StepRange {
         addr: FileAddr,
         beginning: usize,
     ) -> Option<Option<usize>> {
-        let start = self.start.line.as_ref()?;
         let outer = inlined.get(..inlined.len().checked_sub(beginning)?)?;
-        if !outer.starts_with(&self.start.inlined) {
-            return None;
-        }
+        let outside = !outer.starts_with(&self.start.inlined);
         let frames = self.start.function.frames_at(addr);
         // Where a person is who sees the frame of this number.
         let location = |level: usize| match level.checked_sub(1) {
@@ -108,6 +127,11 @@ impl StepRange {
             None => row.location.as_ref(),
         };
         let outermost = location(beginning)?;
+        if outside {
+            let passed = self.is_filtered(filters, outermost) || self.awaits_on(outer, outermost);
+            return (!passed).then_some(Some(beginning));
+        }
+        let start = self.start.line.as_ref()?;
         let elsewhere = outermost.line != start.line || outermost.file != start.file;
         let is_deeper = outer.len() > self.start.inlined.len();
         if elsewhere

@@ -2,7 +2,7 @@
 
 use super::filter::StepFilters;
 use crate::modules::Modules;
-use dwarf::{Function, LoadAddr, LoadBias, ScopeKind, SourceLocation};
+use dwarf::{FileAddr, Function, InlinedSubroutine, LoadAddr, LoadBias, ScopeKind, SourceLocation};
 use std::sync::Arc;
 
 /// The line, or the inlined call, that a step is to leave.
@@ -16,6 +16,9 @@ pub struct Start {
     pub bias: LoadBias,
     /// The inlined calls the step begins in, by their entries' ids, outermost first.
     pub inlined: Vec<dwarf::DieRef>,
+    /// For each of them, if it or one in it is the body of an `async fn`, which may be left to
+    /// wait: where the call stands.
+    pub awaits: Vec<Option<SourceLocation>>,
 }
 
 impl Start {
@@ -33,8 +36,10 @@ impl Start {
             let entered = frames.get(hidden - 1).and_then(|frame| frame.inlined);
             line = entered.and_then(|call| call.call_site.clone());
         }
+        let awaits = awaits_at(&function, addr, inlined.len());
         Some(Start {
             line,
+            awaits,
             function,
             bias: loaded.bias,
             inlined,
@@ -62,8 +67,33 @@ impl Start {
     }
 }
 
+/// [`Start::awaits`] of the `depth` outermost inlined calls at an address.
+fn awaits_at(function: &Function, addr: FileAddr, depth: usize) -> Vec<Option<SourceLocation>> {
+    let frames = function.frames_at(addr);
+    let calls = frames.iter().rev().filter_map(|frame| frame.inlined);
+    let calls: Vec<&InlinedSubroutine> = calls.take(depth).collect();
+    let innermost = calls.iter().rposition(|call| is_async(&call.name));
+    let may_wait = |at: usize| innermost.is_some_and(|innermost| at <= innermost);
+    let calls = calls.iter().enumerate();
+    calls
+        .map(|(at, call)| call.call_site.clone().filter(|_| may_wait(at)))
+        .collect()
+}
+
+/// Whether a function is the body of an `async fn` or an `async` block, by rustc's name for it.
+pub fn is_async(name: &str) -> bool {
+    let mut bodies = name.match_indices("{async_").filter_map(|(at, _)| {
+        let (kind, behind) = name.get(at..)?.split_once('}')?;
+        kind.contains('#').then_some((kind, behind))
+    });
+    // What is defined in it has a longer name; the types are `{async_fn_env#0}`.
+    bodies.any(|(kind, behind)| {
+        !kind.contains("_env#") && (behind.is_empty() || behind.starts_with('<'))
+    })
+}
+
 /// The inlined calls at an address, outermost first.
-pub fn inlined_at(function: &Function, addr: dwarf::FileAddr) -> Vec<dwarf::DieRef> {
+pub fn inlined_at(function: &Function, addr: FileAddr) -> Vec<dwarf::DieRef> {
     let mut chain: Vec<dwarf::DieRef> = function
         .frames_at(addr)
         .iter()

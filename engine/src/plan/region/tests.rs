@@ -157,6 +157,7 @@ impl Code {
             function: Arc::clone(&self.function),
             bias: LoadBias(0),
             inlined: crate::plan::start::inlined_at(&self.function, from),
+            awaits: Vec::new(),
         };
         let mut step = StepRange::new(start, mode, &StepFilters::none());
         step.statements = statements;
