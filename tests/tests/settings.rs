@@ -36,6 +36,22 @@ fn print_limits() {
 }
 
 #[test]
+fn integers_in_hex() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::stopped_at(&fixture, "body");
+    assert_eq!(client.evaluate("scale"), "10");
+    client.ask(SET, json!({"settings": {"hex": true}}));
+    client.wait_event("invalidated");
+    assert_eq!(client.evaluate("scale"), "0xa");
+    let frame = client.top_frame()["id"].clone();
+    let explicit = json!({"expression": "scale", "frameId": frame, "format": {"hex": false}});
+    assert_eq!(client.ask("evaluate", explicit)["result"], "0xa");
+    client.ask(SET, json!({"settings": {"hex": null}}));
+    assert_eq!(client.evaluate("scale"), "10");
+    client.disconnect();
+}
+
+#[test]
 fn mistakes_change_nothing() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");

@@ -1,52 +1,60 @@
-// Finds the binary and hands it to the editor. Everything else is the binary's.
+// Hands the binary to the editor, and says what it is to debug. Everything else is the binary's.
 
-import * as fs from "node:fs";
 import * as path from "node:path";
 import * as vscode from "vscode";
-
-/** The file that a configured path or name stands for, as a shell would find it. */
-function findBinary(configured: string): string | undefined {
-  const candidates = configured.includes(path.sep)
-    ? [path.resolve(configured)]
-    : (process.env.PATH ?? "")
-        .split(path.delimiter)
-        .filter((folder) => folder !== "")
-        .map((folder) => path.join(folder, configured));
-  return candidates.find((file) => {
-    try {
-      fs.accessSync(file, fs.constants.X_OK);
-      return fs.statSync(file).isFile();
-    } catch {
-      return false;
-    }
-  });
-}
+import { findDebugger, USUAL_NAME } from "./binary";
+import { Builds } from "./builds";
+import * as commands from "./commands";
+import { Provider, TYPE } from "./configurations";
 
 class Factory implements vscode.DebugAdapterDescriptorFactory {
-  async createDebugAdapterDescriptor(
-    session: vscode.DebugSession,
-  ): Promise<vscode.DebugAdapterDescriptor | undefined> {
-    const settings = vscode.workspace.getConfiguration("stillpoint", session.workspaceFolder);
-    const configured = settings.get<string>("path", "stillpoint");
-    const binary = findBinary(configured);
+  constructor(private readonly packaged: string) {}
+
+  createDebugAdapterDescriptor(session: vscode.DebugSession): vscode.DebugAdapterDescriptor {
+    const settings = vscode.workspace.getConfiguration(TYPE, session.workspaceFolder);
+    const configured = settings.get<string>("path", USUAL_NAME);
+    const binary = findDebugger(configured, this.packaged);
     if (binary === undefined) {
-      const open = "Open Settings";
-      const answer = await vscode.window.showErrorMessage(
-        `Stillpoint: there is no executable "${configured}". Set stillpoint.path to the binary.`,
-        open,
+      void offerSettings();
+      throw new Error(
+        `there is no executable "${configured || USUAL_NAME}"; stillpoint.path says where the debugger is`,
       );
-      if (answer === open) {
-        await vscode.commands.executeCommand("workbench.action.openSettings", "stillpoint.path");
-      }
-      return undefined;
     }
     const log = settings.get<string>("log", "");
     return new vscode.DebugAdapterExecutable(binary, log === "" ? ["dap"] : ["dap", "--log", log]);
   }
 }
 
+async function offerSettings(): Promise<void> {
+  const [choose, open] = ["Choose the Binary…", "Open Settings"];
+  const text = "Stillpoint: its binary was not found. It is made by `cargo install --path adapter`.";
+  const answer = await vscode.window.showErrorMessage(text, choose, open);
+  if (answer === open) {
+    await vscode.commands.executeCommand("workbench.action.openSettings", "stillpoint.path");
+  } else if (answer === choose) {
+    const picked = await vscode.window.showOpenDialog({ title: "The stillpoint binary" });
+    const configuration = vscode.workspace.getConfiguration(TYPE);
+    const target = vscode.ConfigurationTarget.Global;
+    await configuration.update("path", picked?.[0]?.fsPath, target);
+  }
+}
+
 export function activate(context: vscode.ExtensionContext): void {
+  const builds = new Builds();
+  const provider = new Provider(builds);
+  const packaged = path.join(context.extensionPath, "bin", USUAL_NAME);
+  const provideDebugConfigurations = (folder: vscode.WorkspaceFolder | undefined) =>
+    provider.provideDebugConfigurations(folder);
   context.subscriptions.push(
-    vscode.debug.registerDebugAdapterDescriptorFactory("stillpoint", new Factory()),
+    builds,
+    vscode.debug.registerDebugAdapterDescriptorFactory(TYPE, new Factory(packaged)),
+    vscode.debug.registerDebugConfigurationProvider(TYPE, provider),
+    // Also in the list behind "Run and Debug"; that provider must not resolve a second time.
+    vscode.debug.registerDebugConfigurationProvider(
+      TYPE,
+      { provideDebugConfigurations },
+      vscode.DebugConfigurationProviderTriggerKind.Dynamic,
+    ),
+    ...commands.register(),
   );
 }

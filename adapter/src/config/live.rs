@@ -6,6 +6,7 @@ use super::{is_known_key, nearest};
 use crate::code_sources::Flavor;
 use crate::protocol::{RawSettings, read_arguments};
 use crate::source_map::SourceMap;
+use engine::value::scalar::NumberFormat;
 use engine::{Limits, Signal, SignalRule};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -29,6 +30,7 @@ pub struct Live {
     max_text_length: Option<u64>,
     command_prefix: Option<String>,
     disassembly_flavor: Flavor,
+    hex: bool,
 }
 
 /// What they come to.
@@ -88,6 +90,7 @@ impl Live {
             "\"intel\"",
             "how instructions are spelled: intel or att",
         ),
+        key("hex", "false", "integers in hex"),
         key(
             "maxDepth",
             "3",
@@ -160,6 +163,10 @@ impl Live {
                 )?,
                 elements: limit("maxElements", self.max_elements, usual.elements, 10_000)?,
                 depth: limit("maxDepth", self.max_depth, usual.depth, 16)?,
+                numbers: match self.hex {
+                    true => NumberFormat::Hex,
+                    false => NumberFormat::Natural,
+                },
                 ..usual
             },
             command_prefix: command_prefix(self.command_prefix.as_deref())?,

@@ -171,3 +171,32 @@ fn attaching() {
     assert_eq!(target(json!({"coreFile": "c", "program": "p"})), core);
     assert!(target(json!({"coreFile": "c", "pid": 12})).is_err());
 }
+
+#[test]
+fn the_extension_describes_the_settings_that_there_are() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../vscode-extension/package.json");
+    let package: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    let attributes = &package["contributes"]["debuggers"][0]["configurationAttributes"];
+    // Other debuggers' names for settings of ours, and what the extension reads itself.
+    const ALIASES: &[&str] = &[
+        "corefile",
+        "core",
+        "coreDumpPath",
+        "processId",
+        "processName",
+    ];
+    const EXTENSION: &[&str] = &["cargo", "cmake"];
+    for (request, own) in [
+        ("launch", LaunchSettings::KEYS),
+        ("attach", AttachSettings::KEYS),
+    ] {
+        let described = attributes[request]["properties"].as_object().unwrap();
+        let described = described.keys().map(String::as_str);
+        let mut described: Vec<&str> = described.filter(|key| !EXTENSION.contains(key)).collect();
+        let keys = own.iter().chain(Common::KEYS).copied().chain(Live::keys());
+        let mut keys: Vec<&str> = keys.filter(|key| !ALIASES.contains(key)).collect();
+        described.sort_unstable();
+        keys.sort_unstable();
+        assert_eq!(described, keys, "{request}");
+    }
+}

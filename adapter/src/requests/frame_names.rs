@@ -49,7 +49,7 @@ fn parameters(
         addresses: true,
         numbers: match format.hex {
             Some(true) => NumberFormat::Hex,
-            _ => NumberFormat::Natural,
+            _ => session.limits.numbers,
         },
     };
     let locals = match session.debugger.locals(frame.key) {

@@ -111,7 +111,8 @@ pub fn limits(session: &Session, format: Option<&ValueFormat>) -> Limits {
     Limits {
         numbers: match format.and_then(|format| format.hex) {
             Some(true) => NumberFormat::Hex,
-            _ => NumberFormat::Natural,
+            // Clients that have no such button send `false` all the time.
+            _ => session.limits.numbers,
         },
         addresses: format.and_then(|format| format.addresses).unwrap_or(true),
         ..usual
