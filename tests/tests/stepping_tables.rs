@@ -173,3 +173,14 @@ fn recursion_macros_and_loops() {
 fn to_the_end_of_a_thread() {
     walk("stepping/alone.c");
 }
+
+#[test]
+fn on_other_stacks() {
+    walk("stepping/stacks.c");
+}
+
+#[test]
+fn over_births_and_ends() {
+    walk("stepping/births.c");
+    walk("stepping/births.rs");
+}
