@@ -214,24 +214,12 @@ impl Cfi {
 
     /// The rules that hold at `addr`; `None` if no entry covers it.
     fn rule(&self, addr: u64, context: &mut UnwindContext<usize>) -> Result<Option<Rule>, Error> {
-        if let Some(section) = &self.eh_frame {
-            let offset = match &self.search_table {
-                Some(table) => table
-                    .find(addr)
-                    .and_then(|fde| fde.checked_sub(self.eh_frame_addr))
-                    .map(|offset| offset as usize),
-                None => find(
-                    self.eh_frame_scan
-                        .get_or_init(|| scan(section, &self.bases)),
-                    addr,
-                ),
-            };
-            if let Some(offset) = offset
-                && let Some(rule) =
-                    self.rule_in(section, gimli::EhFrameOffset(offset), addr, context)?
-            {
-                return Ok(Some(rule));
-            }
+        if let Some(section) = &self.eh_frame
+            && let Some(offset) = self.entry_of(section, addr)
+            && let Some(rule) =
+                self.rule_in(section, gimli::EhFrameOffset(offset), addr, context)?
+        {
+            return Ok(Some(rule));
         }
         if let Some(section) = &self.debug_frame {
             let ranges = self
@@ -242,6 +230,36 @@ impl Cfi {
             }
         }
         Ok(None)
+    }
+
+    /// Where the function begins whose entry covers `addr`, and where its exception table is.
+    fn exception_table(&self, addr: u64) -> Result<Option<(u64, u64)>, Error> {
+        let Some(section) = &self.eh_frame else {
+            return Ok(None);
+        };
+        let Some(offset) = self.entry_of(section, addr) else {
+            return Ok(None);
+        };
+        let offset = gimli::EhFrameOffset(offset);
+        let fde = section.fde_from_offset(&self.bases, offset, EhFrame::cie_from_offset)?;
+        Ok(match fde.lsda() {
+            Some(gimli::Pointer::Direct(table)) if fde.contains(addr) => {
+                Some((fde.initial_address(), table))
+            }
+            _ => None,
+        })
+    }
+
+    /// The offset of the entry in `.eh_frame` that may cover `addr`.
+    fn entry_of(&self, section: &EhFrame<R>, addr: u64) -> Option<usize> {
+        let Some(table) = &self.search_table else {
+            let ranges = self
+                .eh_frame_scan
+                .get_or_init(|| scan(section, &self.bases));
+            return find(ranges, addr);
+        };
+        let entry = table.find(addr)?.checked_sub(self.eh_frame_addr)?;
+        Some(entry as usize)
     }
 
     fn rule_in<S: UnwindSection<R>>(
@@ -300,6 +318,13 @@ impl Cfi {
 }
 
 impl Module {
+    /// Where the function begins whose unwind table entry covers `addr`, and the address of its
+    /// exception table; `None` without one.
+    pub(crate) fn exception_table(&self, addr: u64) -> Result<Option<(u64, u64)>, Error> {
+        let cfi = self.cfi.get_or_init(|| Cfi::read(self));
+        cfi.exception_table(addr)
+    }
+
     /// The unwind rules at an address of the image.
     pub(crate) fn unwind_rule(
         &self,

@@ -48,6 +48,7 @@ mod eval;
 mod fallback;
 mod index;
 mod keep;
+mod landing_pads;
 mod line;
 mod loaded;
 mod locate;

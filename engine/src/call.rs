@@ -241,7 +241,9 @@ impl Debugger {
             return;
         }
         let signal = match self.found(thread, status) {
-            Some(Found::Site(addr)) => return self.on_call_site(thread, addr),
+            Some(Found::Site(addr) | Found::Counted(addr, _)) => {
+                return self.on_call_site(thread, addr);
+            }
             Some(Found::Step | Found::Access) => return self.go_on(thread, Resume::Continue),
             Some(Found::Own) => return self.give_up_call("ran into a trap of its own"),
             Some(Found::Signal(signal)) => signal,

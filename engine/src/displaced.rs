@@ -105,7 +105,7 @@ impl Slots {
             region.start.0.abs_diff(site.0) < REACH && region.used + SLOT_SIZE as u64 <= REGION
         };
         let Some(region) = self.regions.iter_mut().find(near) else {
-            return match free_place(site, &mappings()) {
+            return match free_place(site, REGION, &mappings()) {
                 Some(place) => Over::NeedsRegion(place),
                 None => Over::Impossible,
             };
@@ -190,8 +190,8 @@ impl Slots {
     }
 }
 
-/// A free place for a region near `site`, as far below or above as need be.
-fn free_place(site: LoadAddr, mappings: &[Mapping]) -> Option<LoadAddr> {
+/// A free place for so many bytes near `site`, as far below or above as need be.
+pub fn free_place(site: LoadAddr, len: u64, mappings: &[Mapping]) -> Option<LoadAddr> {
     const LOWEST: u64 = 0x1_0000;
     const HIGHEST: u64 = 0x7fff_ffff_0000;
     let mut best: Option<u64> = None;
@@ -207,8 +207,8 @@ fn free_place(site: LoadAddr, mappings: &[Mapping]) -> Option<LoadAddr> {
     const GAP: u64 = 1 << 20;
     let mut end_before = LOWEST;
     for mapping in mappings {
-        if mapping.start.0 >= end_before + REGION + 2 * GAP {
-            consider((mapping.start.0 - GAP - REGION) & !0xffff);
+        if mapping.start.0 >= end_before + len + 2 * GAP {
+            consider((mapping.start.0 - GAP - len) & !0xffff);
             consider((end_before + GAP + 0xffff) & !0xffff);
         }
         end_before = end_before.max(mapping.end.0);
@@ -240,7 +240,7 @@ mod tests {
             mapping(0x5555_5555_0000, 0x5555_5556_0000),
             mapping(0x7fff_f000_0000, 0x7fff_f800_0000),
         ];
-        let place = free_place(LoadAddr(0x5555_5555_1000), &maps).unwrap();
+        let place = free_place(LoadAddr(0x5555_5555_1000), REGION, &maps).unwrap();
         assert!(place.0.abs_diff(0x5555_5555_1000) < 0x40_0000);
         assert!(
             maps.iter()

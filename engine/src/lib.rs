@@ -8,6 +8,7 @@ mod arch;
 pub mod breakpoint;
 mod call;
 pub mod debugger;
+mod detour;
 mod disassembly;
 mod displaced;
 pub mod error;
@@ -20,7 +21,7 @@ mod indexer;
 pub mod language;
 mod memory;
 mod modules;
-#[allow(dead_code, unused_imports)]
+#[allow(dead_code)]
 mod native;
 pub mod os;
 mod plan;

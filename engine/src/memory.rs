@@ -63,7 +63,10 @@ impl ProcessMemory<'_> {
             }
             let page = pages.entry(base).or_insert_with(|| {
                 let mut page = Box::new([0; PAGE]);
-                (self.os.read_memory(LoadAddr(base), page.as_mut_slice()) == PAGE).then_some(page)
+                let whole = self.os.read_memory(LoadAddr(base), page.as_mut_slice()) == PAGE;
+                // What is ours now may go before the page does.
+                self.sites.hide(LoadAddr(base), page.as_mut_slice());
+                whole.then_some(page)
             });
             match page {
                 Some(page) => {

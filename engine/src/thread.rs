@@ -1,5 +1,6 @@
 //! A thread of the debuggee, as far as ptrace is concerned.
 
+use crate::breakpoint::BreakpointId;
 use crate::event::Signal;
 use crate::os::{RegisterSet, WaitStatus};
 use crate::plan::{Returning, Stepping};
@@ -24,6 +25,8 @@ pub struct Thread {
     pub deferred: Option<WaitStatus>,
     /// The breakpoint at this address has been dealt with: going on from here does not hit it.
     pub passed: Option<LoadAddr>,
+    /// A hit at this site that the program itself has counted, and found to be one to stop at.
+    pub counted: Option<(LoadAddr, BreakpointId)>,
     /// Registers of the stopped thread, once read.
     pub registers: Option<RegisterSet>,
     /// They were changed and the kernel does not know it yet.

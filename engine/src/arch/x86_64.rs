@@ -13,6 +13,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub const BREAKPOINT: u8 = 0xcc;
 /// No instruction is longer.
 pub const LONGEST: usize = 15;
+/// First byte of a jump to anywhere within 2 GiB.
+pub const NEAR_JUMP: u8 = 0xe9;
+/// Bytes of a jump to anywhere within 2 GiB (`jmp rel32`).
+pub const JUMP: usize = 5;
 /// Room for a relocated instruction and the jump back behind it.
 pub const SLOT_SIZE: usize = 64;
 
@@ -182,32 +186,76 @@ pub struct Relocated {
 /// A direct call pushes the original's return address and jumps; an indirect one must be
 /// emulated (see [`call`]): its operand may depend on the stack pointer that a push changes.
 pub fn relocate(instruction: &Instruction, slot: LoadAddr) -> Option<Relocated> {
-    let (mut bytes, next) = if is_call(instruction) {
-        if instruction.op0_kind() != OpKind::NearBranch64 {
-            return None;
-        }
-        let [low, high] = halves(instruction.next_ip());
-        // push low (sign-extended); mov dword [rsp+4], high
-        let mut bytes = vec![0x68];
-        bytes.extend(low);
-        bytes.extend([0xc7, 0x44, 0x24, 0x04]);
-        bytes.extend(high);
-        (bytes, instruction.near_branch64())
-    } else {
-        let instructions = [*instruction];
-        let block = InstructionBlock::new(&instructions, slot.0);
-        let encoded = BlockEncoder::encode(64, block, BlockEncoderOptions::NONE).ok()?;
-        (encoded.code_buffer, instruction.next_ip())
-    };
+    if is_call(instruction) && instruction.op0_kind() != OpKind::NearBranch64 {
+        return None;
+    }
+    let (mut bytes, next) = copy(instruction, slot)?;
     let jump = bytes.len();
+    bytes.extend(far_jump(next));
+    (bytes.len() <= SLOT_SIZE).then_some(Relocated { bytes, jump, next })
+}
+
+/// What does at `place` as `instruction` does where it is, and where it leads: behind the original,
+/// or to what it calls. `None` if that cannot be (it is too far away).
+pub fn copy(instruction: &Instruction, place: LoadAddr) -> Option<(Vec<u8>, LoadAddr)> {
+    if !is_call(instruction) {
+        let next = LoadAddr(instruction.next_ip());
+        return Some((encode(instruction, place)?, next));
+    }
+    let [low, high] = halves(instruction.next_ip());
+    // push low (sign-extended); mov dword [rsp+4], high
+    let mut bytes = vec![0x68];
+    bytes.extend(low);
+    bytes.extend([0xc7, 0x44, 0x24, 0x04]);
+    bytes.extend(high);
+    if instruction.op0_kind() == OpKind::NearBranch64 {
+        return Some((bytes, LoadAddr(instruction.near_branch64())));
+    }
+    if !can_push_and_jump(instruction) {
+        return None;
+    }
+    let mut jump = *instruction;
+    jump.set_code(Code::Jmp_rm64);
+    bytes.extend(encode(&jump, place + bytes.len() as u64)?);
+    Some((bytes, LoadAddr(instruction.next_ip())))
+}
+
+fn encode(instruction: &Instruction, place: LoadAddr) -> Option<Vec<u8>> {
+    let instructions = [*instruction];
+    let block = InstructionBlock::new(&instructions, place.0);
+    let encoded = BlockEncoder::encode(64, block, BlockEncoderOptions::NONE).ok()?;
+    Some(encoded.code_buffer)
+}
+
+/// Whether an indirect call leads to the same place after a push.
+pub fn can_push_and_jump(call: &Instruction) -> bool {
+    use iced_x86::Register as R;
+    call.code() == Code::Call_rm64
+        && match call.op0_kind() {
+            OpKind::Register => call.op0_register() != R::RSP,
+            OpKind::Memory => call.memory_base() != R::RSP && call.segment_prefix() == R::None,
+            _ => false,
+        }
+}
+
+/// A jump from one place to another.
+pub fn jump(from: LoadAddr, to: LoadAddr) -> Vec<u8> {
+    let distance = to.0.wrapping_sub(from.0 + JUMP as u64) as i64;
+    match i32::try_from(distance) {
+        Ok(distance) => {
+            let mut bytes = vec![NEAR_JUMP];
+            bytes.extend(distance.to_le_bytes());
+            bytes
+        }
+        Err(_) => far_jump(to),
+    }
+}
+
+fn far_jump(to: LoadAddr) -> Vec<u8> {
     // jmp [rip+0]; the address follows.
-    bytes.extend([0xff, 0x25, 0, 0, 0, 0]);
-    bytes.extend(next.to_le_bytes());
-    (bytes.len() <= SLOT_SIZE).then_some(Relocated {
-        bytes,
-        jump,
-        next: LoadAddr(next),
-    })
+    let mut bytes = vec![0xff, 0x25, 0, 0, 0, 0];
+    bytes.extend(to.0.to_le_bytes());
+    bytes
 }
 
 fn halves(value: u64) -> [[u8; 4]; 2] {

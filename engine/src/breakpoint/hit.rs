@@ -71,16 +71,15 @@ impl Debugger {
                 return Ok(false);
             }
         }
+        let counted = self.counted_in_detours(id);
         if let Some(breakpoint) = self.breakpoints.all.get_mut(&id) {
             breakpoint.hits += 1;
             if let Some(hit) = breakpoint.hit
-                && !hit.holds(breakpoint.hits)
+                && !hit.holds(breakpoint.hits + counted)
             {
                 return Ok(false);
             }
-            if breakpoint.hit == Some(HitCondition::Once) {
-                self.spend(id);
-            }
+            self.spend_if_once(id);
         }
         let Some(message) = message else {
             return Ok(true);
@@ -114,6 +113,13 @@ impl Debugger {
             text,
         });
         Ok(false)
+    }
+
+    pub(crate) fn spend_if_once(&mut self, id: BreakpointId) {
+        let breakpoint = self.breakpoints.all.get(&id);
+        if breakpoint.is_some_and(|it| it.hit == Some(HitCondition::Once)) {
+            self.spend(id);
+        }
     }
 
     /// A breakpoint that was to stop once does nothing any more, until it is changed.

@@ -18,7 +18,8 @@ use crate::error::Error;
 use crate::eval::Expression;
 use crate::event::Event;
 use crate::modules::Loaded;
-use condition::{HitCondition, Segment};
+pub use condition::HitCondition;
+use condition::Segment;
 use dwarf::{Language, LoadAddr};
 use function::Named;
 use pattern::Pattern;
@@ -166,6 +167,8 @@ struct Breakpoint {
     pending: Option<String>,
     /// What else there is to know of it once it is bound.
     note: Option<String>,
+    /// Who is asked at its hits, once that has come up.
+    asked: Option<String>,
     search: Search,
 }
 
@@ -182,6 +185,7 @@ impl Breakpoint {
             failure: None,
             pending: None,
             note: None,
+            asked: None,
             search: Search::Line,
         };
         breakpoint.set_options(options);
@@ -192,6 +196,7 @@ impl Breakpoint {
         self.options = options;
         self.hits = 0;
         self.spent = false;
+        self.asked = None;
         self.parse(self.bound.first().map(|bound| bound.language));
     }
 
@@ -238,7 +243,10 @@ impl Breakpoint {
             verified,
             failed: self.failure.is_some(),
             message: self.failure.clone().or_else(|| match verified {
-                true => self.note.clone(),
+                true => match (&self.note, &self.asked) {
+                    (Some(note), Some(asked)) => Some(format!("{note}; {asked}")),
+                    (note, asked) => note.as_ref().or(asked.as_ref()).cloned(),
+                },
                 false => self.pending.clone(),
             }),
             place: self.bound.first().map(|bound| BreakpointPlace {
@@ -296,6 +304,61 @@ impl Breakpoints {
             }
         }
         self.end_data("the process that it was in is gone")
+    }
+
+    /// What the program itself could be asked of a breakpoint: its condition, and at which hits to
+    /// stop.
+    ///
+    /// # Errors
+    /// Why the debugger has to be asked at each hit.
+    pub fn askable(
+        &self,
+        id: BreakpointId,
+    ) -> Result<(Option<Rc<Expression>>, Option<HitCondition>), &'static str> {
+        let breakpoint = self.all.get(&id).ok_or("it is gone")?;
+        if breakpoint.program.message.is_some() {
+            return Err("it has a message");
+        }
+        if breakpoint.bound.iter().any(|bound| bound.hidden > 0) {
+            return Err("an inlined call begins there");
+        }
+        Ok((breakpoint.program.condition.clone(), breakpoint.hit))
+    }
+
+    /// Says who is asked at the hits of a breakpoint. True if that is new.
+    pub fn say_who_is_asked(&mut self, id: BreakpointId, asked: String) -> bool {
+        let breakpoint = self.all.get_mut(&id);
+        breakpoint.is_some_and(|it| it.asked.replace(asked.clone()) != Some(asked))
+    }
+
+    /// Where a breakpoint is bound.
+    pub fn places(&self, id: BreakpointId) -> Vec<LoadAddr> {
+        let breakpoint = self.all.get(&id);
+        let bound = breakpoint.map_or(&[][..], |breakpoint| &breakpoint.bound);
+        bound.iter().map(|bound| bound.addr).collect()
+    }
+
+    /// What was asked of a breakpoint.
+    pub fn options(&self, id: BreakpointId) -> Option<&BreakpointOptions> {
+        self.all.get(&id).map(|breakpoint| &breakpoint.options)
+    }
+
+    /// How often a breakpoint was hit, but for what the program has counted.
+    pub fn hits(&self, id: BreakpointId) -> u64 {
+        self.all.get(&id).map_or(0, |breakpoint| breakpoint.hits)
+    }
+
+    /// From here on the program counts, from where we were.
+    pub fn count_elsewhere(&mut self, id: BreakpointId) {
+        if let Some(breakpoint) = self.all.get_mut(&id) {
+            breakpoint.hits = 0;
+        }
+    }
+
+    /// Whether a hit that the program has found to be one to stop at still is.
+    pub fn stop_at_counted(&self, id: BreakpointId) -> bool {
+        let breakpoint = self.all.get(&id);
+        breakpoint.is_some_and(|it| it.hit.is_some() && it.failure.is_none())
     }
 
     /// Makes the wanted set out of an old one; what stays keeps its id.
@@ -427,6 +490,7 @@ impl Debugger {
             self.breakpoints.all.remove(&id);
             self.sites.remove_owner(Owner::User(id), &*self.os);
         }
+        self.end_changed_detours();
         for id in &ids {
             let unbound = self
                 .breakpoints

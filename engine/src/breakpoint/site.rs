@@ -1,7 +1,9 @@
-//! Breakpoint sites: the addresses that hold our trap instruction, each with its owners.
+//! Breakpoint sites: the addresses that hold our trap instruction, each with its owners. Where the
+//! owners' questions are answered by code in the debuggee (`native`), a jump to that stands
+//! instead of the trap; it goes as soon as anybody else is interested in the place.
 
 use super::BreakpointId;
-use crate::arch::x86_64::BREAKPOINT;
+use crate::arch::x86_64::{BREAKPOINT, JUMP, LONGEST};
 use crate::event::ThreadId;
 use crate::os::Backend;
 use dwarf::LoadAddr;
@@ -33,9 +35,24 @@ pub struct Site {
     /// What the program has there. Changes when somebody writes over the trap.
     original: Cell<u8>,
     owners: SmallVec<[Owner; 1]>,
+    diversion: Cell<Option<Diversion>>,
+    /// Hits so far that nobody wanted to stop for.
+    pub passes: Cell<u32>,
+}
+
+/// A jump that stands instead of the trap.
+#[derive(Clone, Copy, Debug)]
+struct Diversion {
+    original: [u8; JUMP],
+    jump: [u8; JUMP],
 }
 
 impl Site {
+    /// Whether a jump of ours stands there.
+    pub fn is_diverted(&self) -> bool {
+        self.diversion.get().is_some()
+    }
+
     /// Who wants it.
     pub fn owners(&self) -> &[Owner] {
         &self.owners
@@ -51,10 +68,26 @@ impl Site {
     /// Gives the original byte back, unless the program has other code there by now: it has
     /// written over our trap, or unmapped it.
     fn give_back(&self, addr: LoadAddr, os: &dyn Backend) {
+        self.end_diversion(addr, os);
         let mut now = [0];
         if os.read_memory(addr, &mut now) == 1 && now[0] == BREAKPOINT {
             os.write_memory(addr, &[self.original.get()]);
         }
+    }
+
+    /// Puts the trap where the jump is. Threads may run: the first byte decides, and where the
+    /// others are nobody comes.
+    fn end_diversion(&self, addr: LoadAddr, os: &dyn Backend) {
+        let Some(Diversion { original, jump }) = self.diversion.take() else {
+            return;
+        };
+        let mut now = [0; JUMP];
+        if os.read_memory(addr, &mut now) == JUMP && now == jump {
+            os.write_memory(addr, &[BREAKPOINT]);
+            os.write_memory(addr + 1, &original[1..]);
+        }
+        os.guard(addr, None);
+        os.guard(addr, Some(&original[..1]));
     }
 }
 
@@ -72,6 +105,12 @@ impl Sites {
 
     /// Adds an owner; plants the trap if it is the first one. False if the memory is not there.
     pub fn add(&mut self, addr: LoadAddr, owner: Owner, os: &dyn Backend) -> bool {
+        // A thread that goes through a jump would never come here.
+        for (jump, site) in self.sites.range(before(addr)..=addr) {
+            if *jump != addr || !site.owners.contains(&owner) {
+                site.end_diversion(*jump, os);
+            }
+        }
         if let Some(site) = self.sites.get_mut(&addr) {
             if !site.owners.contains(&owner) {
                 site.owners.push(owner);
@@ -82,7 +121,7 @@ impl Sites {
         if os.read_memory(addr, &mut original) != 1 {
             return false;
         }
-        os.guard(addr, Some(original[0]));
+        os.guard(addr, Some(&original));
         if !os.write_memory(addr, &[BREAKPOINT]) {
             os.guard(addr, None);
             return false;
@@ -92,6 +131,8 @@ impl Sites {
             Site {
                 original: Cell::new(original[0]),
                 owners: SmallVec::from_elem(owner, 1),
+                diversion: Cell::new(None),
+                passes: Cell::new(0),
             },
         );
         true
@@ -156,23 +197,81 @@ impl Sites {
         {
             if site.original.replace(now[0]) != now[0] {
                 os.guard(addr, None);
-                os.guard(addr, Some(now[0]));
+                os.guard(addr, Some(&now));
             }
             os.write_memory(addr, &[BREAKPOINT]);
         }
     }
 
+    /// Puts a jump where the trap is, which nobody else must want; all threads are stopped. False
+    /// if the memory does not allow it.
+    pub fn divert(&self, addr: LoadAddr, jump: [u8; JUMP], os: &dyn Backend) -> bool {
+        let Some(site) = self.sites.get(&addr) else {
+            return false;
+        };
+        let mut original = [0; JUMP];
+        if os.read_memory(addr, &mut original) != JUMP || original[0] != BREAKPOINT {
+            return false;
+        }
+        original[0] = site.original.get();
+        os.guard(addr, None);
+        os.guard(addr, Some(&original));
+        if !os.write_memory(addr, &jump) {
+            os.guard(addr, None);
+            os.guard(addr, Some(&original[..1]));
+            return false;
+        }
+        site.diversion.set(Some(Diversion { original, jump }));
+        true
+    }
+
+    /// Whether there are any from `start` on, before `end`.
+    pub fn any_in(&self, start: LoadAddr, end: LoadAddr) -> bool {
+        start < end && self.sites.range(start..end).next().is_some()
+    }
+
+    /// Has traps again where jumps are that cover something in this range.
+    pub fn end_diversions(&self, start: LoadAddr, end: LoadAddr, os: &dyn Backend) {
+        // The last instruction that a jump covers may reach out behind it.
+        let from = LoadAddr(start.0.saturating_sub((JUMP + LONGEST) as u64));
+        if start < end {
+            for (addr, site) in self.sites.range(from..end) {
+                site.end_diversion(*addr, os);
+            }
+        }
+    }
+
+    /// Has the trap again at a site.
+    pub fn end_diversion_at(&self, addr: LoadAddr, os: &dyn Backend) {
+        if let Some(site) = self.sites.get(&addr) {
+            site.end_diversion(addr, os);
+        }
+    }
+
     /// All original bytes, for cleaning a copy of the memory.
     pub fn originals(&self, os: &dyn Backend) -> Vec<(LoadAddr, u8)> {
-        let overwritten = |addr: LoadAddr| {
+        let is = |addr: LoadAddr, ours: u8| {
             let mut now = [0];
-            os.read_memory(addr, &mut now) == 1 && now[0] != BREAKPOINT
+            os.read_memory(addr, &mut now) != 1 || now[0] == ours
         };
-        self.sites
-            .iter()
-            .filter(|(addr, _)| !overwritten(**addr))
-            .map(|(addr, site)| (*addr, site.original.get()))
-            .collect()
+        let mut originals = Vec::new();
+        for (addr, site) in &self.sites {
+            match site.diversion.get() {
+                Some(Diversion { original, jump }) => {
+                    let bytes = (0..)
+                        .map(|offset| *addr + offset)
+                        .zip(original.into_iter().zip(jump));
+                    originals.extend(
+                        bytes
+                            .filter(|(addr, (_, jump))| is(*addr, *jump))
+                            .map(|(addr, (original, _))| (addr, original)),
+                    );
+                }
+                None if is(*addr, BREAKPOINT) => originals.push((*addr, site.original.get())),
+                None => {}
+            }
+        }
+        originals
     }
 
     /// Replaces our traps in bytes read from `addr` by what the program has there.
@@ -184,8 +283,20 @@ impl Sites {
         if end <= addr {
             return;
         }
-        for (at, site) in self.sites.range(addr..end) {
-            if let Some(byte) = buffer.get_mut((*at - addr) as usize) {
+        for (at, site) in self.sites.range(before(addr)..end) {
+            if let Some(Diversion { original, jump }) = site.diversion.get() {
+                for (index, (original, jump)) in original.into_iter().zip(jump).enumerate() {
+                    let offset = (at.0 + index as u64).wrapping_sub(addr.0);
+                    let byte = usize::try_from(offset).ok();
+                    if let Some(byte) = byte.and_then(|offset| buffer.get_mut(offset))
+                        && *byte == jump
+                    {
+                        *byte = original;
+                    }
+                }
+            } else if *at >= addr
+                && let Some(byte) = buffer.get_mut((*at - addr) as usize)
+            {
                 // Else the program has written over it.
                 if *byte == BREAKPOINT {
                     *byte = site.original.get();
@@ -195,9 +306,11 @@ impl Sites {
     }
 
     /// Writes `bytes` as the program would: where a trap of ours is, the byte under it changes
-    /// and the trap stays. Gives how many were written before the first that could not be.
+    /// and the trap stays; a jump becomes a trap. Gives how many were written before the first that
+    /// could not be.
     pub fn write(&self, addr: LoadAddr, bytes: &[u8], os: &dyn Backend) -> usize {
         let end = LoadAddr(addr.0.saturating_add(bytes.len() as u64));
+        self.end_diversions(addr, end, os);
         let covered = || self.sites.range(addr..end.max(addr));
         let mut real = Cow::Borrowed(bytes);
         for (at, _) in covered() {
@@ -208,9 +321,14 @@ impl Sites {
             let byte = bytes[..written].get((*at - addr) as usize);
             if let Some(byte) = byte.filter(|byte| site.original.replace(**byte) != **byte) {
                 os.guard(*at, None);
-                os.guard(*at, Some(*byte));
+                os.guard(*at, Some(&[*byte]));
             }
         }
         written
     }
+}
+
+/// Where a jump may begin that reaches to an address.
+fn before(addr: LoadAddr) -> LoadAddr {
+    LoadAddr(addr.0.saturating_sub(JUMP as u64 - 1))
 }

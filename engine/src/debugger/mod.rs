@@ -21,6 +21,7 @@ use crate::breakpoint::{
     BreakpointId, BreakpointInfo, Breakpoints, FunctionBreakpoint, InstructionBreakpoint,
     SourceBreakpoint,
 };
+use crate::detour::Detours;
 use crate::disassembly::CodeName;
 use crate::displaced::Slots;
 use crate::error::Error;
@@ -57,6 +58,7 @@ pub struct Debugger {
     pub(crate) sites: Sites,
     pub(crate) watches: Watches,
     pub(crate) slots: Slots,
+    pub(crate) detours: Detours,
     pub(crate) unwinder: RefCell<Unwinder>,
     pub(crate) tail_calls: RefCell<TailCalls>,
     /// The thread that goes on next does so alone.
@@ -129,6 +131,7 @@ impl Debugger {
             sites: Sites::default(),
             watches: Watches::default(),
             slots: Slots::default(),
+            detours: Detours::default(),
             unwinder: RefCell::new(Unwinder::new()),
             tail_calls: RefCell::default(),
             alone: false,
@@ -305,6 +308,7 @@ impl Debugger {
         self.exceptions.start_anew();
         self.sites.forget_all();
         self.slots = Slots::default();
+        self.detours = Detours::default();
         self.modules.clear();
         self.unwinder.borrow_mut().clear();
         self.tail_calls.borrow_mut().clear();

@@ -254,7 +254,7 @@ pub trait Backend {
     fn write_memory_partly(&self, addr: LoadAddr, bytes: &[u8]) -> usize;
     /// Tells of a trap that was planted over `original`, or taken away (`None`), so that the
     /// byte is given back should we be killed.
-    fn guard(&self, addr: LoadAddr, original: Option<u8>);
+    fn guard(&self, addr: LoadAddr, original: Option<&[u8]>);
     /// Reads memory of a process that is not the one whose memory is open; gives the bytes read.
     fn read_memory_of(&self, pid: i32, addr: LoadAddr, buffer: &mut [u8]) -> usize;
     /// Writes memory of a process that is not the one whose memory is open (a fork's child).
@@ -365,6 +365,13 @@ impl RegisterSet {
 pub enum SystemCall {
     /// Maps readable, executable memory at exactly this place, which must be free.
     MapCode {
+        /// Where.
+        addr: LoadAddr,
+        /// Bytes.
+        len: u64,
+    },
+    /// Maps readable, writable memory at exactly this place, which must be free.
+    MapData {
         /// Where.
         addr: LoadAddr,
         /// Bytes.

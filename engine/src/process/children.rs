@@ -200,6 +200,9 @@ impl Debugger {
                         registers.set_pc(site);
                         self.over_in_child(child, site, registers);
                     }
+                    _ if site.is_some_and(|trap| self.detours.trap(trap).is_some()) => {
+                        self.os.resume(child, Resume::Continue, Signal(0));
+                    }
                     _ => self.os.resume(child, Resume::Continue, signal),
                 }
             }

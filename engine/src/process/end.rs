@@ -37,6 +37,7 @@ impl Debugger {
         self.sites.forget_all();
         self.forget_watches();
         self.slots = Slots::default();
+        self.detours = Default::default();
         self.forget_stop();
         self.events.clear();
         self.events.extend(called.then_some(Event::CallEnded));

@@ -177,6 +177,7 @@ impl Debugger {
         }
         self.sites.forget_all();
         self.slots = Default::default();
+        self.detours = Default::default();
         self.forget_watches();
         self.forget_stop();
         if let Err(error) = self.os.open_memory(pid) {

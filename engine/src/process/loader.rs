@@ -22,6 +22,7 @@ impl Debugger {
         for loaded in change.removed {
             self.sites.forget_in(loaded.range.start, loaded.range.end);
             self.slots.forget_in(loaded.range.start, loaded.range.end);
+            self.detours.forget_in(loaded.range.start, loaded.range.end);
             self.events.push_back(Event::ModuleUnloaded(loaded.id));
             self.unwinder.borrow_mut().clear();
             self.tail_calls.borrow_mut().clear();

@@ -199,6 +199,7 @@ impl Debugger {
             state.stopped = true;
             state.interrupted = false;
             state.registers = None;
+            state.counted = None;
             state.trapped = trapped;
         }
         self.note_group_stop(thread, status);
@@ -210,6 +211,8 @@ impl Debugger {
             && let Some(trap) = self.trap_kind(thread)
         {
             match trap {
+                // Kept with the thread.
+                Trap::Counted(..) => return,
                 Trap::Site(addr) | Trap::Stale(addr) => {
                     self.set_pc(thread, addr);
                     return;
@@ -218,6 +221,13 @@ impl Debugger {
                 Trap::Step | Trap::Access => {}
                 Trap::Own | Trap::Sent => {}
             }
+        }
+        if let WaitStatus::Signal(signal) = status
+            && self.is_fault_of_question(thread, signal)
+        {
+            // It will be asked again.
+            self.registers_of(thread);
+            return;
         }
         if let Some(state) = self.thread_mut(thread) {
             state.deferred = Some(status);
@@ -228,6 +238,7 @@ impl Debugger {
     pub(crate) fn judge(&mut self, thread: ThreadId, status: WaitStatus) {
         let signal = match self.found(thread, status) {
             Some(Found::Site(addr)) => return self.on_site(thread, addr),
+            Some(Found::Counted(addr, id)) => return self.on_counted(thread, addr, id),
             Some(kind @ (Found::Step | Found::Access)) => {
                 return self.on_trace(thread, kind == Found::Step);
             }

@@ -18,10 +18,19 @@ impl Debugger {
         }
         let mut registers = self.os.registers(thread)?;
         let mut passed = None;
-        // At most a handful of instructions are in a slot.
-        for _ in 0..8 {
+        // At most a handful of instructions are in a slot, or behind a hit that was counted.
+        for _ in 0..16 {
             match self.slots.origin(registers.pc()) {
-                None => break,
+                None => match self.out_of_trampoline(thread, &registers) {
+                    Some((outside, site)) => {
+                        registers = outside;
+                        self.os.set_registers(thread, &registers);
+                        passed = site;
+                        break;
+                    }
+                    None if !self.detours.holds(registers.pc()) => break,
+                    None => registers = self.step_inside(thread)?,
+                },
                 Some(Origin::Before(site)) => {
                     registers.set_pc(site);
                     self.os.set_registers(thread, &registers);
@@ -33,16 +42,7 @@ impl Debugger {
                     self.os.set_registers(thread, &registers);
                     break;
                 }
-                Some(Origin::Inside) => {
-                    self.os.resume(thread, Resume::Step, Signal(0));
-                    match self.os.await_stop(thread)? {
-                        WaitStatus::Signal(Signal(libc::SIGTRAP)) => {
-                            self.note_access(thread);
-                        }
-                        status => self.defer(thread, status),
-                    }
-                    registers = self.os.registers(thread)?;
-                }
+                Some(Origin::Inside) => registers = self.step_inside(thread)?,
             }
         }
         let state = self.thread_mut(thread)?;
@@ -51,6 +51,18 @@ impl Debugger {
         }
         state.registers = Some(registers);
         Some(registers)
+    }
+
+    /// One instruction of ours that nobody is to see done by halves.
+    fn step_inside(&mut self, thread: ThreadId) -> Option<RegisterSet> {
+        self.os.resume(thread, Resume::Step, Signal(0));
+        match self.os.await_stop(thread)? {
+            WaitStatus::Signal(Signal(libc::SIGTRAP)) => {
+                self.note_access(thread);
+            }
+            status => self.defer(thread, status),
+        }
+        self.os.registers(thread)
     }
 
     /// Changes the registers of a stopped thread.

@@ -28,6 +28,17 @@ impl Debugger {
         let Some(state) = self.thread_mut(thread) else {
             return;
         };
+        if let Some((site, id)) = state.counted.take()
+            && state.registers.is_some_and(|it| it.pc() == site)
+        {
+            return self.on_counted(thread, site, id);
+        }
+        if state.signal.0 != 0 && !self.detours.is_empty() {
+            self.leave_copies(thread);
+        }
+        let Some(state) = self.thread_mut(thread) else {
+            return;
+        };
         let signal = std::mem::take(&mut state.signal);
         let passed = state.passed.take();
         let mut registers = state.registers.take();
@@ -71,7 +82,8 @@ impl Debugger {
                     }
                     // Gone if this fails; its end is on the way.
                     self.os.set_registers(thread, &over);
-                    if how == Resume::Step && !self.slots.holds(over.pc()) {
+                    let elsewhere = self.slots.holds(over.pc()) || self.detours.holds(over.pc());
+                    if how == Resume::Step && !elsewhere {
                         // An emulated call is the whole step.
                         if let Some(state) = self.thread_mut(thread) {
                             state.stopped = true;
@@ -86,6 +98,12 @@ impl Debugger {
                     return;
                 }
             }
+        } else if let Some(mut registers) = registers
+            && self.sites.get(registers.pc()).is_none()
+            && let Some(copy) = self.detours.way_on(registers.pc(), &self.sites)
+        {
+            registers.set_pc(copy);
+            self.os.set_registers(thread, &registers);
         } else if let (true, Some(registers)) = (unwritten, registers) {
             self.os.set_registers(thread, &registers);
         }
@@ -100,6 +118,11 @@ impl Debugger {
         registers: &RegisterSet,
     ) -> Option<RegisterSet> {
         let pid = self.process.as_ref()?.pid;
+        if let Some(copy) = self.detours.way_on(site, &self.sites) {
+            let mut registers = *registers;
+            registers.set_pc(copy);
+            return Some(registers);
+        }
         for _ in 0..2 {
             let os = &*self.os;
             let memory = crate::memory::ProcessMemory {
@@ -136,23 +159,51 @@ impl Debugger {
         how: Resume,
         signal: Signal,
     ) {
-        let running: Vec<ThreadId> = self.running_threads();
         if let Some(state) = self.thread_mut(thread) {
             state.stopped = true;
         }
+        let status = self.with_all_stopped(thread, |this| {
+            this.sites.lift(addr, &*this.os);
+            this.os.resume(thread, Resume::Step, signal);
+            let status = this.os.await_stop(thread);
+            this.sites.plant(addr, &*this.os);
+            if let Some(state) = this.thread_mut(thread) {
+                state.registers = None;
+            }
+            status
+        });
+        match status {
+            Some(WaitStatus::Signal(Signal(libc::SIGTRAP))) => {
+                self.note_access(thread);
+                self.on_trace(thread, how == Resume::Step);
+            }
+            Some(status) => self.on_stop(thread, status),
+            None => {}
+        }
+    }
+
+    /// Does something while all threads are stopped that nobody is to notice; those that ran go on
+    /// afterwards, but for `thread`, which is stopped already.
+    pub(crate) fn with_all_stopped<T>(
+        &mut self,
+        thread: ThreadId,
+        act: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let stopped = |this: &Self| -> Vec<ThreadId> {
+            let threads = this.process.iter().flat_map(|it| &it.threads);
+            let stopped = threads.filter(|(_, state)| state.stopped);
+            stopped.map(|(thread, _)| *thread).collect()
+        };
+        let before = stopped(self);
         let state_before = self.state();
         self.set_state(State::Stopped);
         self.stop_all();
-        self.sites.lift(addr, &*self.os);
-        self.os.resume(thread, Resume::Step, signal);
-        let status = self.os.await_stop(thread);
-        self.sites.plant(addr, &*self.os);
+        let result = act(self);
+        self.pages.clear();
         self.set_state(state_before);
-        if let Some(state) = self.thread_mut(thread) {
-            state.registers = None;
-        }
-        for other in running {
-            if other != thread {
+        // Also those that came to life meanwhile.
+        for other in stopped(self) {
+            if other != thread && !before.contains(&other) {
                 match self
                     .thread_mut(other)
                     .and_then(|state| state.deferred.take())
@@ -162,14 +213,7 @@ impl Debugger {
                 }
             }
         }
-        match status {
-            Some(WaitStatus::Signal(Signal(libc::SIGTRAP))) => {
-                self.note_access(thread);
-                self.on_trace(thread, how == Resume::Step);
-            }
-            Some(status) => self.on_stop(thread, status),
-            None => {}
-        }
+        result
     }
 
     /// Lets a thread go on from a stop that was shown, and in all-stop mode all others too, if

@@ -136,6 +136,11 @@ impl Debugger {
             // An indirect call has no copy: there the guardian must be quick.
             refuge = self.slots.refuge(site, &registers);
         }
+        if let Some(copy) = self.detours.way_on(site, &self.sites) {
+            let mut registers = registers;
+            registers.set_pc(copy);
+            refuge = Some(registers);
+        }
         self.end_trap_stop(thread);
         match refuge {
             Some(refuge) => {
@@ -263,22 +268,21 @@ impl Debugger {
             // Reading the registers takes a thread out of its slot.
             in_slot |= self
                 .registers_of(*thread)
-                .is_none_or(|registers| self.slots.holds(registers.pc()));
+                .is_none_or(|it| self.slots.holds(it.pc()) || self.detours.holds(it.pc()));
         }
         if in_slot {
             // Somebody may still need the slots: they stay, harmless, in the process.
             return;
         }
-        for region in self.slots.regions() {
+        let slots = self.slots.regions().into_iter();
+        let regions = slots.map(|region| (region, REGION));
+        for (addr, len) in regions.chain(self.detours.regions()) {
             if let Some(thread) = threads.first() {
-                let call = SystemCall::Unmap {
-                    addr: region,
-                    len: REGION,
-                };
-                self.system_call(*thread, call);
+                self.system_call(*thread, SystemCall::Unmap { addr, len });
             }
         }
         self.slots = Default::default();
+        self.detours = Default::default();
     }
 
     /// Lets all threads go on without us.

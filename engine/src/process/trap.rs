@@ -4,7 +4,7 @@ use crate::arch::x86_64::BREAKPOINT;
 use crate::breakpoint::BreakpointId;
 use crate::breakpoint::site::Owner;
 use crate::breakpoint::watch::TRAP_HWBKPT;
-use crate::debugger::Debugger;
+use crate::debugger::{Debugger, State};
 use crate::event::{Signal, StopReason, ThreadId};
 use crate::os::{Resume, WaitStatus};
 use dwarf::LoadAddr;
@@ -17,6 +17,7 @@ impl Debugger {
         const SI_KERNEL: i32 = 0x80;
         let code = self.note_access(thread)?;
         Some(match code {
+            SI_KERNEL if let Some(trap) = self.detour_trap(thread) => trap,
             SI_KERNEL => {
                 let trap = self.registers_of(thread)?.pc() - 1;
                 let mut byte = [0];
@@ -43,12 +44,23 @@ impl Debugger {
             return None;
         };
         if signal.0 != libc::SIGTRAP {
+            if self.is_fault_of_question(thread, signal) {
+                // Whoever asks the question properly says what is wrong with it.
+                return Some(Found::Site(self.registers_of(thread)?.pc()));
+            }
+            self.out_of_the_way(thread, signal);
             return Some(Found::Signal(signal));
         }
         match self.trap_kind(thread)? {
             Trap::Site(addr) => {
                 self.set_pc(thread, addr);
                 Some(Found::Site(addr))
+            }
+            Trap::Counted(addr, id) => {
+                if let Some(state) = self.thread_mut(thread) {
+                    state.counted = None;
+                }
+                Some(Found::Counted(addr, id))
             }
             Trap::Stale(addr) => {
                 self.set_pc(thread, addr);
@@ -111,7 +123,28 @@ impl Debugger {
                 return;
             }
         }
+        if owners.len() == 1 {
+            self.note_pass(thread, addr);
+            if !self.non_stop && self.state() != State::Running {
+                // Meanwhile somebody else has stopped everything.
+                return;
+            }
+        }
         self.go_on_stepping(thread);
+    }
+
+    /// A thread is at a site whose hits the program counts; this is one to stop at.
+    pub(crate) fn on_counted(&mut self, thread: ThreadId, addr: LoadAddr, id: BreakpointId) {
+        if let Some(state) = self.thread_mut(thread) {
+            state.passed = Some(addr);
+        }
+        match self.breakpoints.stop_at_counted(id) {
+            true => {
+                self.spend_if_once(id);
+                self.report(thread, StopReason::Breakpoint(vec![id]));
+            }
+            false => self.go_on_stepping(thread),
+        }
     }
 }
 
@@ -120,6 +153,8 @@ impl Debugger {
 pub(crate) enum Found {
     /// One of our sites was hit.
     Site(LoadAddr),
+    /// A site was hit where the program counts, at a hit to stop at.
+    Counted(LoadAddr, BreakpointId),
     /// A single step is done.
     Step,
     /// A debug register was hit.
@@ -135,6 +170,8 @@ pub(crate) enum Found {
 pub(crate) enum Trap {
     /// One of our sites was hit.
     Site(LoadAddr),
+    /// A site was hit where the program counts, at a hit to stop at.
+    Counted(LoadAddr, BreakpointId),
     /// A site of ours was hit that is no more.
     Stale(LoadAddr),
     /// A single step is done.

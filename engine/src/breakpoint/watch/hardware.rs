@@ -21,6 +21,14 @@ impl Watches {
         self.slots.contains(&Some(slot(addr)))
     }
 
+    /// Whether code from `start` on, before `end`, is watched for execution.
+    pub fn has_code_in(&self, start: LoadAddr, end: LoadAddr) -> bool {
+        let slots = self.slots.iter().flatten();
+        slots
+            .filter(|slot| slot.trigger == Trigger::Execute)
+            .any(|slot| slot.addr >= start && slot.addr < end)
+    }
+
     /// Whether one of the slots that were hit (a bit each) is for code.
     pub(super) fn is_code(&self, hits: u8) -> bool {
         let mut slots = self.slots.iter().enumerate();

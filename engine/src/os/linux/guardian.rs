@@ -13,7 +13,7 @@
 //! becomes that as soon as the kernel has let go. Who touches watched data in these one or two
 //! milliseconds is lost.
 
-use crate::arch::x86_64::BREAKPOINT;
+use crate::arch::x86_64::{BREAKPOINT, JUMP, NEAR_JUMP};
 use dwarf::LoadAddr;
 use std::cell::UnsafeCell;
 use std::fs::File;
@@ -33,8 +33,6 @@ const TRIES: (u32, i64) = (20_000, 50_000);
 const DELAYS: usize = 2000;
 /// Said of a futex: somebody may wait for it (`FUTEX_WAITERS`), so the kernel has to look.
 const WAITERS: u32 = 1 << 31;
-/// Set in an entry's second word while the first one counts.
-const VALID: u64 = 1 << 8;
 
 /// What parent and child share.
 struct Shared {
@@ -44,7 +42,7 @@ struct Shared {
     delays: [UnsafeCell<libc::pthread_mutex_t>; DELAYS],
     /// Not 0: all is well, the guardian may go.
     dismissed: AtomicU64,
-    /// Address, and original byte with [`VALID`].
+    /// Address, and original bytes with their number in the highest one (0: a free place).
     entries: [[AtomicU64; 2]; ENTRIES],
     /// Threads whose debug registers are set; 0: a free place.
     threads: [AtomicI32; THREADS],
@@ -128,13 +126,17 @@ impl Guardian {
         unsafe { &*self.shared }
     }
 
-    /// Puts a site under guard.
-    pub fn add(&self, addr: LoadAddr, original: u8) {
+    /// Puts a site under guard: at most seven bytes.
+    pub fn add(&self, addr: LoadAddr, original: &[u8]) {
+        let mut word = [0; 8];
+        let count = original.len().min(7);
+        word[..count].copy_from_slice(&original[..count]);
+        word[7] = count as u8;
         let mut entries = self.shared().entries.iter();
-        match entries.find(|entry| entry[1].load(Ordering::Relaxed) & VALID == 0) {
-            Some([place, byte]) => {
+        match entries.find(|entry| entry[1].load(Ordering::Relaxed) == 0) {
+            Some([place, bytes]) => {
                 place.store(addr.0, Ordering::Release);
-                byte.store(u64::from(original) | VALID, Ordering::Release);
+                bytes.store(u64::from_le_bytes(word), Ordering::Release);
             }
             None => {
                 tracing::warn!(%addr, "too many breakpoints to guard this one against our death");
@@ -144,10 +146,9 @@ impl Guardian {
 
     /// Takes a site out of guard.
     pub fn remove(&self, addr: LoadAddr) {
-        for [place, byte] in &self.shared().entries {
-            if byte.load(Ordering::Relaxed) & VALID != 0 && place.load(Ordering::Relaxed) == addr.0
-            {
-                byte.store(0, Ordering::Release);
+        for [place, bytes] in &self.shared().entries {
+            if bytes.load(Ordering::Relaxed) != 0 && place.load(Ordering::Relaxed) == addr.0 {
+                bytes.store(0, Ordering::Release);
             }
         }
     }
@@ -210,16 +211,17 @@ unsafe fn watch(memory: i32, shared: &Shared) -> ! {
         libc::syscall(libc::SYS_close_range, memory + 1, u32::MAX, 0);
         libc::pthread_mutex_lock(shared.life.get());
         if shared.dismissed.load(Ordering::Acquire) == 0 {
-            for [place, byte] in &shared.entries {
-                let byte = byte.load(Ordering::Acquire);
-                if byte & VALID != 0 {
-                    let byte = byte as u8;
+            for [place, bytes] in &shared.entries {
+                let bytes = bytes.load(Ordering::Acquire).to_le_bytes();
+                let count = usize::from(bytes[7]);
+                if count != 0 {
                     let place = place.load(Ordering::Acquire) as libc::off_t;
                     // Else the program has other code there by now.
                     let mut now = 0_u8;
                     let read = libc::pread(memory, (&raw mut now).cast(), 1, place);
-                    if read == 1 && now == BREAKPOINT {
-                        libc::pwrite(memory, (&raw const byte).cast(), 1, place);
+                    let ours = if count == JUMP { NEAR_JUMP } else { BREAKPOINT };
+                    if read == 1 && now == ours {
+                        libc::pwrite(memory, bytes.as_ptr().cast(), count, place);
                     }
                 }
             }

@@ -418,7 +418,7 @@ impl Backend for LinuxBackend {
         Ok(())
     }
 
-    fn guard(&self, addr: LoadAddr, original: Option<u8>) {
+    fn guard(&self, addr: LoadAddr, original: Option<&[u8]>) {
         if let Some(guardian) = &self.guardian {
             match original {
                 Some(original) => guardian.add(addr, original),

@@ -246,17 +246,17 @@ impl RawRegisters {
 
     pub fn for_system_call(&self, call: SystemCall, instruction: u64) -> RawRegisters {
         let (number, arguments) = match call {
-            SystemCall::MapCode { addr, len } => (
-                libc::SYS_mmap,
-                [
-                    addr.0,
-                    len,
-                    (libc::PROT_READ | libc::PROT_EXEC) as u64,
-                    (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE) as u64,
-                    u64::MAX,
-                    0,
-                ],
-            ),
+            SystemCall::MapCode { addr, len } | SystemCall::MapData { addr, len } => {
+                let access = match call {
+                    SystemCall::MapCode { .. } => libc::PROT_READ | libc::PROT_EXEC,
+                    _ => libc::PROT_READ | libc::PROT_WRITE,
+                };
+                let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+                (
+                    libc::SYS_mmap,
+                    [addr.0, len, access as u64, flags as u64, u64::MAX, 0],
+                )
+            }
             SystemCall::AllowTracer { pid } => (
                 libc::SYS_prctl,
                 [libc::PR_SET_PTRACER as u64, pid as u64, 0, 0, 0, 0],

@@ -186,7 +186,7 @@ impl Backend for PostMortem {
         0
     }
 
-    fn guard(&self, _: LoadAddr, _: Option<u8>) {}
+    fn guard(&self, _: LoadAddr, _: Option<&[u8]>) {}
 
     fn read_memory_of(&self, _: i32, _: LoadAddr, _: &mut [u8]) -> usize {
         0

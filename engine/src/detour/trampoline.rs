@@ -1,0 +1,402 @@
+//! The code that a jump leads to: it saves what it uses, asks, and goes on with the instructions
+//! that the jump covers, or traps. Whoever is found in it is shown where the program would be
+//! without it ([`Trampoline::state`]).
+
+use super::window::Window;
+use crate::arch::x86_64::{self, JUMP, NEAR_JUMP};
+use crate::breakpoint::HitCondition;
+use crate::native::{Condition, Outcomes, SavedRegisters};
+use crate::os::RegisterSet;
+use dwarf::register::x86_64::RFLAGS;
+use dwarf::{LoadAddr, Register};
+use iced_x86::code_asm::{
+    AsmRegister64, AsmRegisterXmm, CodeAssembler, CodeLabel, dword_ptr, ecx, edx, ptr, r8, r9, r10,
+    r11, r12, r13, r14, r15, rax, rbp, rbx, rcx, rdi, rdx, rsi, rsp, xmm0, xmm1, xmm2, xmm3,
+};
+use iced_x86::{BlockEncoderOptions, IcedError};
+use std::collections::BTreeSet;
+
+/// What the ABI lets a function use below its stack pointer.
+const RED_ZONE: i32 = 128;
+/// What counting uses: rax, rcx, rdx and r8 by their DWARF numbers.
+const COUNTING: [Register; 4] = [Register(0), Register(2), Register(1), Register(8)];
+/// General registers by their DWARF numbers.
+const GENERAL: [AsmRegister64; 16] = [
+    rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15,
+];
+const VECTORS: [AsmRegisterXmm; 4] = [xmm0, xmm1, xmm2, xmm3];
+/// Where `mxcsr` is behind the vector registers, and what the question's is.
+const MXCSR: [i32; 2] = [64, 68];
+/// Bytes of all that.
+pub const VECTOR_AREA: i32 = 72;
+/// The `mxcsr` that programs start with.
+const MXCSR_AT_START: i32 = 0x1f80;
+
+/// Hits are counted here, and stop at some.
+#[derive(Clone, Copy, Debug)]
+pub struct Count {
+    /// Where the number of hits is.
+    pub at: LoadAddr,
+    /// At which to stop.
+    pub hit: HitCondition,
+}
+
+/// What is true of a thread that is about to execute an instruction of ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Nothing has come of it yet: it may as well begin again.
+    Asking(Kept),
+    /// A hit has been counted and not been told yet.
+    Deciding,
+    /// Nobody wants to stop.
+    Leaving(Kept),
+    /// It is to execute the copy of the instruction at this address, or what is there.
+    At(LoadAddr),
+    /// In the middle of an instruction that took several to copy.
+    Inside,
+}
+
+/// What of the program's state is on the stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Kept {
+    /// Bytes of stack that are ours: the program's own pointer is so many above `rsp`.
+    depth: i32,
+    /// How many of the trampoline's saved registers are there.
+    saved: usize,
+    /// Whether the vector registers are, at `rsp`.
+    pub vectors: bool,
+}
+
+/// An instruction cannot be encoded where it would have to be.
+#[derive(Debug)]
+pub struct Immovable;
+
+impl From<IcedError> for Immovable {
+    fn from(error: IcedError) -> Self {
+        tracing::debug!(%error, "a trampoline cannot be made");
+        Self
+    }
+}
+
+/// A trampoline, to be written to its address.
+#[derive(Debug)]
+pub struct Trampoline {
+    /// Where it begins.
+    pub start: LoadAddr,
+    /// All of it.
+    pub bytes: Vec<u8>,
+    /// States from these offsets on.
+    states: Vec<(u32, State)>,
+    /// What is saved, the first one highest on the stack.
+    saved: Vec<Register>,
+    /// The trap for what the interpreter must decide.
+    pub ask: LoadAddr,
+    /// The trap for hits that are to stop.
+    pub stop: Option<LoadAddr>,
+    /// What is on the stack at those.
+    kept: Kept,
+    /// Where the copies of the covered instructions are, by their addresses.
+    copies: Vec<(LoadAddr, LoadAddr)>,
+}
+
+struct Builder {
+    asm: CodeAssembler,
+    /// By instruction.
+    states: Vec<State>,
+    kept: Kept,
+}
+
+impl Builder {
+    /// All instructions since the last mark are executed in this state.
+    fn mark(&mut self, state: State) {
+        self.states.resize(self.asm.instructions().len(), state);
+    }
+
+    fn asking(&mut self) {
+        self.mark(State::Asking(self.kept));
+    }
+
+    fn leaving(&mut self) {
+        self.mark(State::Leaving(self.kept));
+    }
+
+    /// Moves the stack pointer without touching the flags.
+    fn take(&mut self, bytes: i32) -> Result<(), IcedError> {
+        if bytes != 0 {
+            self.asm.lea(rsp, ptr(rsp) - bytes)?;
+        }
+        Ok(())
+    }
+
+    fn save_vectors(&mut self) -> Result<(), IcedError> {
+        for (index, register) in VECTORS.into_iter().enumerate() {
+            self.asm.movups(ptr(rsp) + 16 * index, register)?;
+        }
+        self.asm.stmxcsr(dword_ptr(rsp) + MXCSR[0])?;
+        self.asm.mov(dword_ptr(rsp) + MXCSR[1], MXCSR_AT_START)?;
+        self.asking();
+        self.kept.vectors = true;
+        self.asm.ldmxcsr(dword_ptr(rsp) + MXCSR[1])?;
+        self.asking();
+        Ok(())
+    }
+
+    fn give_vectors_back(&mut self) -> Result<(), IcedError> {
+        if self.kept.vectors {
+            for (index, register) in VECTORS.into_iter().enumerate() {
+                self.asm.movups(register, ptr(rsp) + 16 * index)?;
+            }
+            self.asm.ldmxcsr(dword_ptr(rsp) + MXCSR[0])?;
+        }
+        Ok(())
+    }
+}
+
+impl Trampoline {
+    /// A trampoline at `start` for the jump at `site`, which covers `window`.
+    ///
+    /// # Errors
+    /// An instruction that cannot be moved there.
+    pub fn build(
+        start: LoadAddr,
+        site: LoadAddr,
+        window: &Window,
+        condition: Option<&Condition>,
+        count: Option<Count>,
+    ) -> Result<Trampoline, Immovable> {
+        let mut used: BTreeSet<u16> = BTreeSet::new();
+        used.extend(
+            condition
+                .into_iter()
+                .flat_map(Condition::clobbers)
+                .map(|it| it.0),
+        );
+        if count.is_some() {
+            used.extend(COUNTING.map(|it| it.0));
+        }
+        let general: Vec<Register> = used.into_iter().map(Register).collect();
+        let mut it = Builder {
+            asm: CodeAssembler::new(64)?,
+            states: Vec::new(),
+            kept: Kept::default(),
+        };
+        it.take(RED_ZONE)?;
+        it.asking();
+        it.kept.depth = RED_ZONE;
+        it.asm.pushfq()?;
+        it.asking();
+        for register in &general {
+            it.kept.depth += 8;
+            it.kept.saved += 1;
+            it.asm.push(GENERAL[usize::from(register.0)])?;
+            it.asking();
+        }
+        it.kept.depth += 8;
+        it.kept.saved += 1;
+        let pushed = it.kept;
+        let vectors = condition.is_some_and(Condition::uses_vectors);
+        let area = if vectors { VECTOR_AREA } else { 0 };
+        it.take(area)?;
+        it.asking();
+        it.kept.depth += area;
+        if vectors {
+            it.save_vectors()?;
+        }
+        let outcomes = Outcomes {
+            yes: it.asm.create_label(),
+            no: it.asm.create_label(),
+            ask: it.asm.create_label(),
+        };
+        let (mut yes, mut no, mut ask) = (outcomes.yes, outcomes.no, outcomes.ask);
+        let mut leave = it.asm.create_label();
+        if let Some(condition) = condition {
+            let mut places = [0; 16];
+            for (index, register) in general.iter().enumerate() {
+                // The flags are above them.
+                places[usize::from(register.0)] = it.kept.depth - RED_ZONE - 8 * (index as i32 + 2);
+            }
+            let saved = SavedRegisters {
+                general: places,
+                stack_pointer: it.kept.depth,
+                vectors: 0,
+            };
+            condition.emit(&mut it.asm, &saved, outcomes)?;
+            it.asking();
+        }
+        let mut stop = None;
+        if let Some(count) = count {
+            it.asm.set_label(&mut yes)?;
+            it.give_vectors_back()?;
+            it.asm.mov(rax, count.at.0)?;
+            it.asm.mov(ecx, 1)?;
+            it.asm.lock().xadd(ptr(rax), rcx)?;
+            it.asking();
+            it.asm.lea(rax, ptr(rcx) + 1)?;
+            unless_it_stops(&mut it.asm, count.hit, leave)?;
+            stop = Some(it.asm.instructions().len());
+            it.asm.int3()?;
+            it.asm.jmp(leave)?;
+            it.mark(State::Deciding);
+        } else {
+            it.asm.set_label(&mut yes)?;
+        }
+        // Two labels cannot be at one instruction.
+        it.asm.nop()?;
+        it.asm.set_label(&mut ask)?;
+        it.give_vectors_back()?;
+        let asks = it.asm.instructions().len();
+        it.asm.int3()?;
+        it.asm.set_label(&mut no)?;
+        it.give_vectors_back()?;
+        it.asm.nop()?;
+        it.asking();
+        it.asm.set_label(&mut leave)?;
+        let kept = it.kept;
+        it.kept.vectors = false;
+        it.take(-area)?;
+        it.leaving();
+        it.kept = pushed;
+        for register in general.iter().rev() {
+            it.asm.pop(GENERAL[usize::from(register.0)])?;
+            it.leaving();
+            it.kept.depth -= 8;
+            it.kept.saved -= 1;
+        }
+        it.asm.popfq()?;
+        it.leaving();
+        it.kept = Kept {
+            depth: RED_ZONE,
+            ..Kept::default()
+        };
+        it.take(-RED_ZONE)?;
+        it.leaving();
+        let options = BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS;
+        let code = it.asm.assemble_options(start.0, options)?.inner;
+        let offsets = code.new_instruction_offsets;
+        let at = |index: usize| start + u64::from(offsets[index]);
+        let states = offsets.iter().copied().zip(it.states);
+        let mut trampoline = Trampoline {
+            start,
+            // An instruction that became several has no offset; none here does.
+            states: states.filter(|(offset, _)| *offset != u32::MAX).collect(),
+            ask: at(asks),
+            stop: stop.map(at),
+            bytes: code.code_buffer,
+            saved: [RFLAGS].into_iter().chain(general).collect(),
+            kept,
+            copies: Vec::new(),
+        };
+        trampoline.add_copies(site, window)?;
+        Ok(trampoline)
+    }
+
+    /// Behind all questions: the covered instructions, and the way back.
+    fn add_copies(&mut self, site: LoadAddr, window: &Window) -> Result<(), Immovable> {
+        let mut next = site;
+        for instruction in &window.instructions {
+            let here = self.start + self.bytes.len() as u64;
+            let (bytes, goes_to) = x86_64::copy(instruction, here).ok_or(Immovable)?;
+            let addr = LoadAddr(instruction.ip());
+            self.copies.push((addr, here));
+            self.states.push((self.bytes.len() as u32, State::At(addr)));
+            // What takes several instructions is left by its end only.
+            let first = x86_64::decode(&bytes, here).len();
+            if first < bytes.len() {
+                let inside = self.bytes.len() + first;
+                self.states.push((inside as u32, State::Inside));
+            }
+            self.bytes.extend(bytes);
+            next = goes_to;
+        }
+        let here = self.start + self.bytes.len() as u64;
+        self.states.push((self.bytes.len() as u32, State::At(next)));
+        self.bytes.extend(x86_64::jump(here, next));
+        Ok(())
+    }
+
+    /// What is on the stack where it traps.
+    pub fn kept(&self) -> Kept {
+        self.kept
+    }
+
+    /// What is true of a thread at `pc`.
+    pub fn state(&self, pc: LoadAddr) -> Option<State> {
+        let offset = pc - self.start;
+        if offset >= self.bytes.len() as u64 {
+            return None;
+        }
+        let next = self
+            .states
+            .partition_point(|(from, _)| u64::from(*from) <= offset);
+        self.states
+            .get(next.checked_sub(1)?)
+            .map(|(_, state)| *state)
+    }
+
+    /// The program's registers, from those of a thread that has some on the stack.
+    pub fn registers(
+        &self,
+        raw: &RegisterSet,
+        kept: Kept,
+        read: impl Fn(LoadAddr) -> Option<u64>,
+    ) -> Option<RegisterSet> {
+        let mut registers = *raw;
+        let sp = raw.sp().wrapping_add(kept.depth as u64);
+        for (index, register) in self.saved.iter().take(kept.saved).enumerate() {
+            let place = sp.wrapping_sub(RED_ZONE as u64 + 8 * (index as u64 + 1));
+            registers.set(*register, read(LoadAddr(place))?);
+        }
+        registers.set_sp(sp);
+        Some(registers)
+    }
+
+    /// The copy of the covered instruction at an address.
+    pub fn copy_of(&self, addr: LoadAddr) -> Option<LoadAddr> {
+        let copy = self.copies.iter().find(|(original, _)| *original == addr);
+        copy.map(|(_, copy)| *copy)
+    }
+
+    /// What is to stand at the site.
+    pub fn jump_from(&self, site: LoadAddr) -> Option<[u8; JUMP]> {
+        let distance = self.start.0.wrapping_sub(site.0 + JUMP as u64) as i64;
+        let distance = i32::try_from(distance).ok()?;
+        let [a, b, c, d] = distance.to_le_bytes();
+        Some([NEAR_JUMP, a, b, c, d])
+    }
+}
+
+/// Goes to `leave` unless the hit whose number is in `rax` is one to stop at.
+fn unless_it_stops(
+    asm: &mut CodeAssembler,
+    hit: HitCondition,
+    leave: CodeLabel,
+) -> Result<(), IcedError> {
+    use HitCondition as Hit;
+    if let Hit::Every(number) = hit {
+        asm.mov(r8, rax)?;
+        asm.mov(rcx, number)?;
+        asm.xor(edx, edx)?;
+        asm.div(rcx)?;
+        asm.mov(rax, r8)?;
+        asm.test(rdx, rdx)?;
+        return asm.jne(leave);
+    }
+    let number = match hit {
+        Hit::Once => 1,
+        Hit::Exactly(number)
+        | Hit::AtLeast(number)
+        | Hit::MoreThan(number)
+        | Hit::AtMost(number)
+        | Hit::LessThan(number)
+        | Hit::Every(number) => number,
+    };
+    asm.mov(rcx, number)?;
+    asm.cmp(rax, rcx)?;
+    match hit {
+        Hit::Exactly(_) | Hit::Once | Hit::Every(_) => asm.jne(leave),
+        Hit::AtLeast(_) => asm.jb(leave),
+        Hit::MoreThan(_) => asm.jbe(leave),
+        Hit::AtMost(_) => asm.ja(leave),
+        Hit::LessThan(_) => asm.jae(leave),
+    }
+}

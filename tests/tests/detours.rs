@@ -1,0 +1,198 @@
+//! Breakpoints that the program itself asks: fast, exact, and not to be seen. Each of these tests
+//! passes a line so often that stopping at each would take minutes.
+
+use serde_json::{Value, json};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
+
+/// Far more than could be stopped at.
+const MANY: u64 = 3_000_000;
+
+fn with(fixture: &Fixture, what: &str, condition: Value) -> DapClient {
+    let mut client = DapClient::spawn();
+    client.launch(fixture, json!({"args": [what, MANY.to_string()]}));
+    client.set_breakpoints_with(fixture, vec![("hit", condition)]);
+    client.configure();
+    client
+}
+
+/// All ways to compile it.
+fn everywhere() -> Vec<Fixture> {
+    [Compiler::Gcc, Compiler::Clang]
+        .into_iter()
+        .flat_map(|compiler| ["0", "1", "2"].map(|level| Flags::new(compiler).optimized(level)))
+        .filter_map(|flags| Fixture::build("c/detours.c", flags))
+        .collect()
+}
+
+#[test]
+fn hits_are_counted_to_the_last() {
+    for fixture in everywhere() {
+        let last = json!({"hitCondition": MANY.to_string()});
+        let mut client = with(&fixture, "once", last);
+        client.expect_stopped("breakpoint");
+        client.expect_line(&fixture, "hit");
+        client.continue_();
+        assert_eq!(client.expect_exit(), 0);
+        assert_eq!(
+            client.output("stdout"),
+            format!("sum {}\n", MANY * (MANY - 1) / 2)
+        );
+        client.disconnect();
+    }
+}
+
+#[test]
+fn every_so_many_hits_the_program_stops_where_it_should() {
+    let fixture = Fixture::of("c/detours.c");
+    let mut client = with(&fixture, "once", json!({"hitCondition": "% 1000000"}));
+    for million in 1..=3 {
+        client.expect_stopped("breakpoint");
+        client.expect_line(&fixture, "hit");
+        assert_eq!(client.evaluate("i"), (million * 1_000_000 - 1).to_string());
+        assert_eq!(client.function_names()[..2], ["pass", "main"]);
+        client.continue_();
+    }
+    assert_eq!(client.expect_exit(), 0);
+    client.disconnect();
+}
+
+#[test]
+fn who_is_stopped_meanwhile_sees_the_program_as_it_is() {
+    for fixture in everywhere() {
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({"args": ["on", "1000000000"]}));
+        client.set_function_breakpoints(&["pass"]);
+        client.configure();
+        client.expect_stopped("function breakpoint");
+        let code = "*(unsigned char *)pass@96";
+        let before = client.evaluate(code);
+        client.set_function_breakpoints(&[]);
+        client.set_breakpoints_with(
+            &fixture,
+            vec![("hit", json!({"hitCondition": "> 2000000000"}))],
+        );
+        client.continue_();
+        for _ in 0..12 {
+            client.pause();
+            let names = client.function_names();
+            assert!(names.starts_with(&["pass".into()]), "{names:?}");
+            assert!(names.contains(&"main".into()), "{names:?}");
+            assert_eq!(client.evaluate(code), before);
+            // From wherever that is, one instruction after the other.
+            for _ in 0..6 {
+                let thread = client.thread();
+                client.ask(
+                    "stepIn",
+                    json!({"threadId": thread, "granularity": "instruction"}),
+                );
+                client.expect_stopped("step");
+                assert_eq!(client.function_names()[0], "pass");
+            }
+            client.next();
+            assert_eq!(client.function_names()[0], "pass");
+            client.continue_();
+        }
+        client.disconnect_with(json!({"terminateDebuggee": true}));
+    }
+}
+
+#[test]
+fn handlers_of_signals_see_the_program_only() {
+    for fixture in everywhere() {
+        let mut client = DapClient::spawn();
+        let args = ["timer".to_owned(), (10 * MANY).to_string()];
+        client.launch(&fixture, json!({"args": args}));
+        let never = json!({"hitCondition": "> 3000000000"});
+        client.set_breakpoints_with(&fixture, vec![("hit", never)]);
+        client.configure();
+        assert_eq!(client.expect_exit(), 0);
+        let told = client.output("stdout");
+        assert!(told.contains(", strange 0\n"), "{told}");
+        client.disconnect();
+    }
+}
+
+#[test]
+fn what_conditions_cannot_read_is_told_where_it_is_asked() {
+    // The pointer is none from the middle on.
+    let fixture = Fixture::of("c/detours.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"args": ["pointer", MANY.to_string()]}));
+    let condition = json!({"condition": "*pointer == -1"});
+    client.set_breakpoints_with(&fixture, vec![("follow", condition)]);
+    client.configure();
+    let stopped = client.expect_stopped("breakpoint");
+    let text = stopped["text"].as_str().expect("a text");
+    assert!(
+        text.ends_with("cannot read 4 bytes of memory at 0x10"),
+        "{text}"
+    );
+    client.expect_line(&fixture, "follow");
+    assert_eq!(client.evaluate("i"), (MANY / 2).to_string());
+    client.disconnect();
+}
+
+#[test]
+fn conditions_of_all_kinds_hold_where_they_should() {
+    let fixture = Fixture::of("c/detours.c");
+    for condition in [
+        "i == 2999999",
+        "i > 2999998 && sum > 0",
+        "i * 2.0 >= 5999998.0",
+        "*pointer == 2 && i == 2999999",
+        "kind == LAST",
+        "half.left == 1499999 && half.right == 1",
+        "name[0] == 'z'",
+    ] {
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({"args": ["kinds", MANY.to_string()]}));
+        let set =
+            client.set_breakpoints_with(&fixture, vec![("kinds", json!({"condition": condition}))]);
+        assert_eq!(set[0]["verified"], true, "{condition}: {set:?}");
+        client.configure();
+        client.expect_stopped("breakpoint");
+        assert_eq!(client.evaluate("i"), "2999999", "{condition}");
+        client.disconnect();
+    }
+}
+
+#[test]
+fn forked_children_have_the_program_as_it_was() {
+    let fixture = Fixture::of("c/detours.c");
+    let mut client = with(&fixture, "fork", json!({"hitCondition": "> 2000000000"}));
+    assert_eq!(client.expect_exit(), 0);
+    assert!(client.output("stdout").starts_with("child 7\n"));
+    client.disconnect();
+}
+
+#[test]
+fn other_breakpoints_and_steps_are_not_passed_over() {
+    let fixture = Fixture::of("c/detours.c");
+    let mut client = with(&fixture, "once", json!({"hitCondition": "1000000"}));
+    client.expect_stopped("breakpoint");
+    client.next();
+    client.expect_line(&fixture, "after");
+    client.next();
+    client.next();
+    client.expect_line(&fixture, "hit");
+    assert_eq!(client.evaluate("i"), "1000000");
+    // Hits go on being counted, and a second breakpoint on the same line is heard as well.
+    let other = vec![
+        ("hit", json!({"hitCondition": "2000000"})),
+        ("after", json!({"hitCondition": "1500000"})),
+    ];
+    client.set_breakpoints_with(&fixture, other);
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    client.expect_line(&fixture, "after");
+    // It has counted from when it was set.
+    assert_eq!(
+        client.evaluate("i"),
+        (1_000_000 + 1_500_000 - 1).to_string()
+    );
+    client.set_breakpoints(&fixture, &["end"]);
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    client.expect_line(&fixture, "end");
+    client.disconnect();
+}
