@@ -46,7 +46,10 @@ fn help_names_every_command_and_explains_each() {
     let unknown = refused(&mut client, ":thraeds");
     assert!(unknown.contains("did you mean `:threads`?"), "{unknown}");
     let several = refused(&mut client, ":m");
-    assert!(several.contains("`:maps`, `:mem` or `:modules`"), "{several}");
+    assert!(
+        several.contains("`:maps`, `:mem` or `:modules`"),
+        "{several}"
+    );
     client.disconnect();
 }
 
