@@ -9,6 +9,22 @@ const MAX_BODY: usize = 64 << 20;
 /// The longest header that is read.
 const MAX_HEADER: usize = 16 << 10;
 
+/// Bytes that a header takes at most: its name, a number of 20 digits, two ends of lines.
+pub const HEADER_ROOM: usize = "Content-Length: ".len() + 20 + 4;
+
+/// Writes the header of the message that stands behind [`HEADER_ROOM`] bytes, just before it.
+/// Gives where the header begins.
+pub fn put_header(frame: &mut [u8]) -> usize {
+    let header = header(frame.len().saturating_sub(HEADER_ROOM));
+    let start = HEADER_ROOM.saturating_sub(header.len());
+    frame[start..HEADER_ROOM].copy_from_slice(header.as_bytes());
+    start
+}
+
+fn header(length: usize) -> String {
+    format!("Content-Length: {length}\r\n\r\n")
+}
+
 /// A stream that is no sequence of frames; nothing after it can be read.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
@@ -120,7 +136,7 @@ impl Encoder<&[u8]> for Codec {
     type Error = FrameError;
 
     fn encode(&mut self, message: &[u8], bytes: &mut BytesMut) -> Result<(), FrameError> {
-        let header = format!("Content-Length: {}\r\n\r\n", message.len());
+        let header = header(message.len());
         bytes.reserve(header.len() + message.len());
         bytes.put_slice(header.as_bytes());
         bytes.put_slice(message);
@@ -183,6 +199,11 @@ mod tests {
         let mut bytes = BytesMut::new();
         Codec::default().encode("é".as_bytes(), &mut bytes).unwrap();
         assert_eq!(&bytes[..], "Content-Length: 2\r\n\r\né".as_bytes());
+        let mut frame = vec![0; HEADER_ROOM];
+        frame.extend_from_slice("é".as_bytes());
+        let start = put_header(&mut frame);
+        assert_eq!(frame[start..], bytes[..]);
+        assert_eq!(header(usize::MAX).len(), HEADER_ROOM);
     }
 
     #[test]

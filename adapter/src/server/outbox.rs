@@ -2,7 +2,7 @@
 //! take is left to the thread that moves bytes: waking it costs more than most answers.
 
 use super::Queued;
-use crate::codec::Codec;
+use crate::codec;
 use crate::protocol::Outgoing;
 use crate::stdio::Stream;
 use engine::Waker;
@@ -13,8 +13,7 @@ use std::sync::atomic::Ordering;
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
-use tokio_util::bytes::{Buf, Bytes, BytesMut};
-use tokio_util::codec::Encoder;
+use tokio_util::bytes::{Buf, Bytes};
 
 /// Below this many queued bytes the debuggee's output flows again.
 const LOW_WATER: usize = 1 << 20;
@@ -29,8 +28,8 @@ pub struct Outbox {
     queued: Arc<Queued>,
     /// Messages so far: they are numbered in their order, from 1.
     sent: Cell<u64>,
-    /// Where messages are made.
-    message: RefCell<Vec<u8>>,
+    /// Where messages are made, the header's room in front of them.
+    frame: RefCell<Vec<u8>>,
 }
 
 impl Outbox {
@@ -45,50 +44,55 @@ impl Outbox {
             queue,
             queued,
             sent: Cell::new(0),
-            message: RefCell::default(),
+            frame: RefCell::default(),
         }
     }
 
     /// Sends a message; gives its number.
     pub fn send(&self, message: &Outgoing<'_>) -> Option<u64> {
         let seq = self.sent.get() + 1;
-        let mut json = self.message.borrow_mut();
-        json.clear();
-        json.extend_from_slice(format!("{{\"seq\":{seq}").as_bytes());
-        let joint = json.len();
-        if let Err(error) = serde_json::to_writer(&mut *json, message) {
+        let mut frame = self.frame.borrow_mut();
+        frame.clear();
+        frame.resize(codec::HEADER_ROOM, 0);
+        frame.extend_from_slice(format!("{{\"seq\":{seq}").as_bytes());
+        let joint = frame.len();
+        if let Err(error) = serde_json::to_writer(&mut *frame, message) {
             tracing::error!(%error, "a message cannot be written");
             return None;
         }
         // A message is an object with members.
-        json[joint] = b',';
-        tracing::debug!(message = %String::from_utf8_lossy(&json), "sent");
-        let mut frame = BytesMut::new();
-        // Writing to memory does not fail.
-        let _ = Codec::default().encode(&json, &mut frame);
-        json.shrink_to(HIGH_WATER);
+        frame[joint] = b',';
+        let start = codec::put_header(&mut frame);
+        let json = &frame[codec::HEADER_ROOM..];
+        tracing::debug!(message = %String::from_utf8_lossy(json), "sent");
         self.sent.set(seq);
-        self.write(frame.freeze());
+        let taken = start + self.write(&frame[start..]);
+        if taken < frame.len() {
+            let mut rest = Bytes::from(std::mem::take(&mut *frame));
+            rest.advance(taken);
+            self.queued.bytes.fetch_add(rest.len(), Ordering::Relaxed);
+            // Fails only when the client is gone, of which the reader tells.
+            let _ = self.queue.send(rest);
+        }
+        frame.shrink_to(HIGH_WATER);
         Some(seq)
     }
 
-    fn write(&self, mut frame: Bytes) {
+    /// Writes what the client takes at once; gives how many bytes it took.
+    fn write(&self, frame: &[u8]) -> usize {
+        let mut taken = 0;
         // Acquire: what was queued before is in the stream.
         if self.queued.bytes.load(Ordering::Acquire) == 0 {
-            while frame.has_remaining() {
-                match self.stream.write(&frame) {
-                    Ok(count) => frame.advance(count),
+            while taken < frame.len() {
+                match self.stream.write(&frame[taken..]) {
+                    Ok(count) => taken += count,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     // The other thread waits, or finds out that nobody listens any more.
                     Err(_) => break,
                 }
             }
         }
-        if frame.has_remaining() {
-            self.queued.bytes.fetch_add(frame.len(), Ordering::Relaxed);
-            // Fails only when the client is gone, of which the reader tells.
-            let _ = self.queue.send(frame);
-        }
+        taken
     }
 
     /// Whether the client reads too slowly.
