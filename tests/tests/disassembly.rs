@@ -372,6 +372,62 @@ fn breakpoints_in_code_outlive_the_program_and_the_session() {
 }
 
 #[test]
+fn a_thread_can_be_moved_in_machine_code() {
+    let fixture = Fixture::of("c/bare_main.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    client.set_function_breakpoints(&["bare_twice"]);
+    client.configure();
+    client.expect_stopped("function breakpoint");
+    let source = client.top_frame()["source"].clone();
+    let lines = listing(&mut client, &source);
+    let line_with = |what: &str| {
+        let index = lines.iter().position(|line| line.contains(what));
+        index.unwrap_or_else(|| panic!("{what} in {lines:#?}")) + 1
+    };
+    let popped = line_with("  pop rbp");
+    let goto = |client: &mut DapClient, line: usize| {
+        let asked = json!({"source": source, "line": line});
+        let targets = client.ask("gotoTargets", asked)["targets"].clone();
+        targets.as_array().expect("targets").clone()
+    };
+    let thread = client.thread();
+    // Until the frame is there, the stack is not as it is behind.
+    while line_of(&client.top_frame()) < popped - 1 {
+        client.ask(
+            "next",
+            json!({"threadId": thread, "granularity": "instruction"}),
+        );
+        client.expect_stopped("step");
+    }
+    let targets = goto(&mut client, popped);
+    assert_eq!(targets.len(), 1, "{targets:?}");
+    assert_eq!(targets[0]["line"], popped);
+    let place = text(&targets[0]["instructionPointerReference"]);
+    assert!(lines[popped - 1].starts_with(place), "{targets:?}");
+    let chosen = json!({"threadId": thread, "targetId": targets[0]["id"]});
+    client.ask("goto", chosen);
+    client.expect_stopped("goto");
+    assert_eq!(line_of(&client.top_frame()), popped);
+    assert_eq!(client.evaluate("$eax"), "4", "nothing has run");
+    // Behind the last instruction, and where the stack is another.
+    let asked = json!({"source": source, "line": lines.len() + 1});
+    let error = client.ask_wrongly("gotoTargets", asked);
+    assert!(error.contains("lines"), "{error}");
+    let first = goto(&mut client, 2);
+    let chosen = json!({"threadId": thread, "targetId": first[0]["id"]});
+    let error = client.ask_wrongly("goto", chosen);
+    assert!(error.contains("not laid out"), "{error}");
+    client.set_breakpoints(&fixture, &["call_through"]);
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    assert_eq!(client.evaluate("twice"), "4");
+    // The thread has left it.
+    assert!(goto(&mut client, popped).is_empty());
+    client.disconnect();
+}
+
+#[test]
 fn code_of_no_image_is_stepped_through_in_one_text() {
     let fixture = Fixture::of("c/jit.c");
     let mut client = DapClient::stopped_at(&fixture, "ready");

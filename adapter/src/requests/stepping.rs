@@ -10,6 +10,7 @@ use crate::requests::breakpoints::{debug_info_path, key_of};
 use crate::requests::execution::thread_id;
 use crate::routes::Request;
 use crate::session::Session;
+use std::path::PathBuf;
 
 /// The calls of a frame's line.
 pub enum StepInTargets {}
@@ -74,10 +75,19 @@ impl Request for GotoTargets {
         session: &mut Session,
         arguments: GotoTargetsArguments,
     ) -> Result<GotoTargetsResponse, RequestError> {
-        let key = key_of(arguments.source, Self::COMMAND)?;
         let line = session.client.line_in(arguments.line);
-        let path = debug_info_path(session, &key);
-        let found = session.debugger.goto_targets(&path, line)?;
+        let (path, found) = match session.codes.meant(&arguments.source) {
+            Some(code) => {
+                let found = session.debugger.goto_targets_in_code(&code, line)?;
+                (PathBuf::new(), found)
+            }
+            None => {
+                let key = key_of(arguments.source, Self::COMMAND)?;
+                let path = debug_info_path(session, &key);
+                let found = session.debugger.goto_targets(&path, line)?;
+                (path, found)
+            }
+        };
         let targets = found.into_iter().map(|target| GotoTarget {
             label: format!("{}: line {}", target.function, target.line),
             line: session.client.line_out(target.line),

@@ -4,9 +4,10 @@
 use super::start::inlined_at;
 use crate::breakpoint::resolve::resolve;
 use crate::debugger::Debugger;
+use crate::disassembly::CodeName;
 use crate::error::Error;
 use crate::event::{StopReason, ThreadId};
-use dwarf::{FrameAddress, LoadAddr};
+use dwarf::{AddrRange, FrameAddress, LoadAddr};
 use std::path::Path;
 
 /// A place that a thread can be moved to.
@@ -14,7 +15,7 @@ use std::path::Path;
 pub struct GotoTarget {
     /// The address.
     pub addr: LoadAddr,
-    /// The line that is there.
+    /// The line that is there: of a source, or of the text of machine code.
     pub line: u32,
     /// Its column, 0 where the compiler did not say.
     pub column: u32,
@@ -59,6 +60,52 @@ impl Debugger {
         Ok(targets)
     }
 
+    /// The instruction in a line of the text of machine code that stopped threads are in.
+    ///
+    /// # Errors
+    /// As [`Debugger::goto_targets`]; the code is not there, or has not as many lines.
+    pub fn goto_targets_in_code(
+        &mut self,
+        code: &CodeName,
+        line: u32,
+    ) -> Result<Vec<GotoTarget>, Error> {
+        self.can_run()?;
+        let addr = self.address_of_line(code, line)?;
+        let here = self.piece_at(addr);
+        let threads = self.threads().into_iter();
+        let pcs: Vec<LoadAddr> = threads
+            .filter_map(|it| Some(self.registers_of(it.id)?.pc()))
+            .collect();
+        if here.is_none() || !pcs.into_iter().any(|pc| self.piece_at(pc) == here) {
+            return Ok(Vec::new());
+        }
+        Ok(vec![GotoTarget {
+            addr,
+            line: self.line_in(code, addr).unwrap_or(line),
+            column: 0,
+            function: code.label(),
+            hidden: 0,
+        }])
+    }
+
+    /// The function that an address is in, where debug info has none: by the symbols, else the
+    /// mapping.
+    fn piece_at(&self, addr: LoadAddr) -> Option<AddrRange<LoadAddr>> {
+        match self.modules.at(addr) {
+            Some(loaded) => {
+                let (range, _) = loaded.module.code_at(loaded.bias.file(addr))?;
+                let bias = loaded.bias;
+                Some(AddrRange::new(bias.load(range.start), bias.load(range.end)))
+            }
+            None => {
+                let mappings = self.os.mappings(self.process_with_memory().ok()?);
+                let mut code = mappings.into_iter().filter(|it| it.executable);
+                let mapping = code.find(|it| (it.start..it.end).contains(&addr))?;
+                Some(AddrRange::new(mapping.start, mapping.end))
+            }
+        }
+    }
+
     /// Moves a thread; [`StopReason::Goto`] follows, and nothing has run.
     ///
     /// # Errors
@@ -80,16 +127,26 @@ impl Debugger {
             }
             Some((function.id, loaded.id, inlined))
         };
-        let (Some(here), Some(there)) = (place(registers.pc()), place(target.addr)) else {
-            return refuse("there is no debug info for the function");
-        };
-        if (here.0, here.1) != (there.0, there.1) {
-            return refuse("the line is not in the function that the thread is in");
-        }
-        if !here.2.starts_with(&there.2) {
-            return refuse(
-                "the line is in an inlined call, whose variables exist only once it was entered",
-            );
+        const ELSEWHERE: &str = "the line is not in the function that the thread is in";
+        match (place(registers.pc()), place(target.addr)) {
+            (Some(here), Some(there)) => {
+                if (here.0, here.1) != (there.0, there.1) {
+                    return refuse(ELSEWHERE);
+                }
+                if !here.2.starts_with(&there.2) {
+                    return refuse(
+                        "the line is in an inlined call, whose variables exist only once it was \
+                         entered",
+                    );
+                }
+            }
+            (None, None) => {
+                let here = self.piece_at(registers.pc());
+                if here.is_none() || here != self.piece_at(target.addr) {
+                    return refuse(ELSEWHERE);
+                }
+            }
+            _ => return refuse(ELSEWHERE),
         }
         let memory = self.memory();
         let view = self.view(&registers, &memory);
