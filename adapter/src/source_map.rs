@@ -194,7 +194,7 @@ impl Sources {
     /// The source of a file of the debug info, with what is known of its text.
     pub fn of_file(&mut self, file: &SourceFile, client: &Client) -> Source {
         let mut source = self.of(&file.path, client);
-        source.checksums = file.md5.iter().map(md5_of).collect();
+        source.checksums = checksums_of(file);
         source
     }
 
@@ -235,6 +235,14 @@ impl Sources {
         }
         source
     }
+}
+
+/// What the compiler recorded of a source's text.
+pub fn checksums_of(file: &SourceFile) -> Vec<Checksum> {
+    engine::recorded_checksum(file)
+        .map(md5_of)
+        .into_iter()
+        .collect()
 }
 
 fn md5_of(md5: &[u8; 16]) -> Checksum {

@@ -35,7 +35,7 @@ pub mod visualize;
 pub use breakpoint::watch::{DataAccess, DataBreakpoint, WatchScope, Watchable};
 pub use breakpoint::{
     BreakpointId, BreakpointInfo, BreakpointOptions, BreakpointPlace, FunctionBreakpoint,
-    InstructionBreakpoint, SourceBreakpoint,
+    InstructionBreakpoint, SourceBreakpoint, recorded_checksum,
 };
 pub use debugger::{
     Debugger, Evaluated, Extent, Granularity, Launch, LineCode, ModuleId, ModuleInfo, NamesStatus,

@@ -80,10 +80,14 @@ fn sources_come_with_the_checksum_that_the_compiler_took() {
     let sum = String::from_utf8(sum.expect("md5sum runs").stdout).expect("UTF-8");
     let sum = sum.split_whitespace().next().expect("a sum");
     let mut client = DapClient::stopped_at(&fixture, "three");
-    let source = &client.top_frame()["source"];
-    assert_eq!(
-        source["checksums"],
-        json!([{"algorithm": "MD5", "checksum": sum}])
-    );
+    let expected = json!([{"algorithm": "MD5", "checksum": sum}]);
+    let source = client.top_frame()["source"].clone();
+    assert_eq!(source["checksums"], expected);
+    let set = client.set_breakpoints(&fixture, &["three"]);
+    assert_eq!(set[0]["source"]["checksums"], expected);
+    let sources = client.ask("loadedSources", json!({}));
+    let sources = sources["sources"].as_array().expect("sources");
+    let own = sources.iter().find(|it| it["path"] == source["path"]);
+    assert_eq!(own.expect("the source")["checksums"], expected);
     client.disconnect();
 }

@@ -6,9 +6,11 @@ use crate::protocol::{
     Capabilities, InstructionBreakpoint, SetBreakpointsArguments, SetFunctionBreakpointsArguments,
     SetInstructionBreakpointsArguments, Source, SourceBreakpoint,
 };
+use crate::requests::memory::moved;
 use crate::requests::sources::{TOO_MUCH_CODE, unknown_source};
 use crate::routes::{Request, When};
 use crate::session::Session;
+use crate::source_map::checksums_of;
 use engine::{
     BreakpointId, BreakpointInfo, BreakpointOptions, BreakpointPlace, CodeName, LoadAddr,
 };
@@ -331,7 +333,7 @@ fn at_instruction(
         ))
     })?;
     Ok(engine::InstructionBreakpoint {
-        address: LoadAddr(base.0.wrapping_add_signed(breakpoint.offset.unwrap_or(0))),
+        address: moved(base, breakpoint.offset.unwrap_or(0))?,
         options: BreakpointOptions {
             condition: given(breakpoint.condition),
             hit_condition: given(breakpoint.hit_condition),
@@ -385,6 +387,10 @@ pub fn describe_breakpoint(session: &mut Session, info: &BreakpointInfo) -> Brea
     match &info.place {
         Some(place) => {
             at_place(session, &mut breakpoint, place, asked.as_ref());
+            let file = session.debugger.breakpoint_source(info.id);
+            if let (Some(source), Some(file)) = (&mut breakpoint.source, file) {
+                source.checksums = checksums_of(&file);
+            }
             if info.verified && asked.is_some() {
                 tell_of_changes(session, &mut breakpoint, info.id);
             }

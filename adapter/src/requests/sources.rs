@@ -94,13 +94,13 @@ impl Request for LoadedSources {
         session: &mut Session,
         _: NoArguments,
     ) -> Result<LoadedSourcesResponse, RequestError> {
-        let paths = session.debugger.source_files()?;
-        let mut sources = Vec::with_capacity(paths.len());
-        for path in paths {
+        let files = session.debugger.source_files()?;
+        let mut sources = Vec::with_capacity(files.len());
+        for file in files {
             if session.is_cancelled() {
                 return Err(RequestError::Cancelled);
             }
-            sources.push(session.sources.of(&path, &session.client));
+            sources.push(session.sources.of_file(&file, &session.client));
         }
         // The map may lead two paths to one.
         sources.sort_by(|a, b| a.path.cmp(&b.path));

@@ -2,11 +2,13 @@
 
 use super::BreakpointId;
 use crate::debugger::{Debugger, ModuleId};
+use dwarf::SourceFile;
 use md5::{Digest, Md5};
 use rustc_hash::FxHashMap;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 /// Longer files are judged by their time alone.
@@ -16,6 +18,14 @@ const LONGEST: u64 = 16 << 20;
 pub type Checked = FxHashMap<(PathBuf, ModuleId), (SystemTime, Option<String>)>;
 
 impl Debugger {
+    /// The source that a breakpoint is bound in, as the debug info has it.
+    pub fn breakpoint_source(&self, id: BreakpointId) -> Option<Arc<SourceFile>> {
+        let bound = self.breakpoints.all.get(&id)?.bound.first()?;
+        let (path, ..) = bound.source.as_ref()?;
+        let files = self.modules.get(bound.module)?.module.find_sources(path);
+        files.into_iter().find(|file| file.path == *path)
+    }
+
     /// Where a breakpoint on a line is bound: what to know if the file, which is `local` on this
     /// machine, is no longer what was compiled. Its checksum tells if the compiler recorded one,
     /// else its time.
@@ -28,18 +38,14 @@ impl Debugger {
         {
             return told.clone();
         }
-        let (path, ..) = bound.source.as_ref()?;
-        let module = &self.modules.get(bound.module)?.module;
-        let files = module.find_sources(path);
-        let recorded = files.iter().find(|file| file.path == *path)?.md5;
-        // Some compilers fill the field with zeros for what they did not read.
-        let recorded = recorded.filter(|sum| *sum != [0; 16]);
+        let recorded = recorded_checksum(&*self.breakpoint_source(id)?).copied();
         let told = match recorded.zip(checksum(local)) {
             Some((recorded, now)) => (recorded != now).then(|| {
                 let local = local.display();
                 format!("{local} is not what was compiled any more: lines may be off")
             }),
             None => {
+                let module = &self.modules.get(bound.module)?.module;
                 let built = fs::metadata(module.path()).and_then(|data| data.modified());
                 built.is_ok_and(|built| modified > built).then(|| {
                     let (local, program) = (local.display(), module.path().display());
@@ -51,6 +57,12 @@ impl Debugger {
         self.breakpoints.freshness.insert(key, known);
         told
     }
+}
+
+/// The MD5 that the compiler recorded of a source.
+pub fn recorded_checksum(file: &SourceFile) -> Option<&[u8; 16]> {
+    // Some compilers fill the field with zeros for what they did not read.
+    file.md5.as_ref().filter(|sum| **sum != [0; 16])
 }
 
 fn checksum(path: &Path) -> Option<[u8; 16]> {

@@ -1,9 +1,10 @@
-//! Breakpoints on instructions: an address is where one begins, or is refused.
+//! Breakpoints on instructions, by address or by a line of their text: an address is where one begins, or is refused.
 
-use super::Bound;
 use super::resolve::{Resolved, bind};
+use super::{Bound, BreakpointId, BreakpointInfo, InstructionBreakpoint, SourceBreakpoint, Spec};
 use crate::arch::x86_64;
-use crate::debugger::ModuleId;
+use crate::debugger::{Debugger, ModuleId};
+use crate::disassembly::CodeName;
 use crate::modules::{Loaded, Modules};
 use crate::os::Mapping;
 use dwarf::{Language, LoadAddr, Memory};
@@ -14,17 +15,69 @@ const NO_IMAGE: ModuleId = ModuleId(u32::MAX);
 /// The longest function whose instructions are counted from its entry, in bytes.
 const LONGEST: u64 = 1 << 20;
 
+impl Debugger {
+    pub(crate) fn replace_code_breakpoints(
+        &mut self,
+        key: &str,
+        code: &CodeName,
+        wanted: &[SourceBreakpoint],
+    ) -> Vec<BreakpointInfo> {
+        let old = self.breakpoints.by_source.remove(key).unwrap_or_default();
+        let wanted = wanted
+            .iter()
+            .map(|wanted| {
+                let spec = Spec::Code(code.clone(), wanted.line);
+                (spec, wanted.options.clone())
+            })
+            .collect();
+        let (ids, gone) = self.breakpoints.replace(old, wanted);
+        let by_source = &mut self.breakpoints.by_source;
+        by_source.insert(key.to_owned(), ids.clone());
+        self.change_breakpoints(ids, gone)
+    }
+
+    pub(crate) fn replace_instruction_breakpoints(
+        &mut self,
+        wanted: &[InstructionBreakpoint],
+    ) -> Vec<BreakpointInfo> {
+        let old = std::mem::take(&mut self.breakpoints.instructions);
+        let wanted = wanted
+            .iter()
+            .map(|wanted| (Spec::Instruction(wanted.address), wanted.options.clone()))
+            .collect();
+        let (ids, gone) = self.breakpoints.replace(old, wanted);
+        self.breakpoints.instructions.clone_from(&ids);
+        self.change_breakpoints(ids, gone)
+    }
+
+    /// Where a breakpoint on an instruction is; `None`: it is none, is bound already, or never
+    /// will be.
+    pub(super) fn resolve_instruction(&self, id: BreakpointId) -> Option<Resolved> {
+        let breakpoint = self.breakpoints.all.get(&id)?;
+        if !breakpoint.bound.is_empty() || breakpoint.failure.is_some() {
+            return None;
+        }
+        let addr = match &breakpoint.spec {
+            Spec::Instruction(addr) => Ok(*addr),
+            Spec::Code(code, line) => self.address_of_line(code, *line),
+            _ => return None,
+        };
+        let mappings = self.process.as_ref().map(|it| self.os.mappings(it.pid));
+        let mappings = mappings.unwrap_or_default();
+        Some(match addr {
+            Ok(addr) => resolve(addr, &self.modules, &self.memory(), &mappings),
+            Err(error) => refused(error.to_string()),
+        })
+    }
+}
+
 /// The place itself, if an instruction may begin there.
-pub fn resolve(
+fn resolve(
     addr: LoadAddr,
     modules: &Modules,
     memory: &dyn Memory,
     mappings: &[Mapping],
 ) -> Resolved {
-    let refused = |why: String| Resolved {
-        why: Some(why),
-        ..Resolved::default()
-    };
     let is_code = |map: &&Mapping| map.executable && (map.start..map.end).contains(&addr);
     if mappings.iter().find(is_code).is_none() {
         return refused(format!("there is no code at {addr}"));
@@ -48,6 +101,13 @@ pub fn resolve(
     }
     Resolved {
         bound: vec![bind(loaded, loaded.bias.file(addr))],
+        ..Resolved::default()
+    }
+}
+
+fn refused(why: String) -> Resolved {
+    Resolved {
+        why: Some(why),
         ..Resolved::default()
     }
 }

@@ -5,7 +5,7 @@ use crate::debugger::Debugger;
 use crate::error::Error;
 use dwarf::{FileAddr, Function, LineLocation, Module, SourceFile};
 use rustc_hash::{FxBuildHasher, FxHashSet};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -17,16 +17,22 @@ impl Debugger {
     ///
     /// # Errors
     /// It was cancelled.
-    pub fn source_files(&self) -> Result<Vec<PathBuf>, Error> {
-        let mut paths = BTreeSet::new();
+    pub fn source_files(&self) -> Result<Vec<Arc<SourceFile>>, Error> {
+        let mut sources: BTreeMap<PathBuf, Arc<SourceFile>> = BTreeMap::new();
         for loaded in &self.modules.loaded {
             if self.cancelled() {
                 return Err(Error::Cancelled);
             }
-            let files = loaded.module.source_files();
-            paths.extend(files.iter().map(|file| file.path.clone()));
+            for file in loaded.module.source_files() {
+                match sources.get_mut(&file.path) {
+                    // Not every unit that names it has read it.
+                    Some(known) if known.md5.is_none() => *known = file,
+                    Some(_) => {}
+                    None => drop(sources.insert(file.path.clone(), file)),
+                }
+            }
         }
-        Ok(paths.into_iter().collect())
+        Ok(sources.into_values().collect())
     }
 
     /// Lines and columns (0: unknown) of a source from line `first` to line `last` where

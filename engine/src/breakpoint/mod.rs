@@ -12,9 +12,10 @@ pub(crate) mod site;
 pub(crate) mod sources;
 pub(crate) mod watch;
 
+pub use freshness::recorded_checksum;
+
 use crate::debugger::{Debugger, ModuleId};
 use crate::disassembly::CodeName;
-use crate::error::Error;
 use crate::eval::Expression;
 use crate::event::Event;
 use crate::modules::Loaded;
@@ -23,7 +24,6 @@ use condition::Segment;
 use dwarf::{Language, LoadAddr};
 use function::Named;
 use pattern::Pattern;
-use resolve::Resolved;
 use rustc_hash::FxHashMap;
 use site::Owner;
 use std::collections::BTreeMap;
@@ -428,26 +428,6 @@ impl Debugger {
         self.change_breakpoints(ids, gone)
     }
 
-    pub(crate) fn replace_code_breakpoints(
-        &mut self,
-        key: &str,
-        code: &CodeName,
-        wanted: &[SourceBreakpoint],
-    ) -> Vec<BreakpointInfo> {
-        let old = self.breakpoints.by_source.remove(key).unwrap_or_default();
-        let wanted = wanted
-            .iter()
-            .map(|wanted| {
-                let spec = Spec::Code(code.clone(), wanted.line);
-                (spec, wanted.options.clone())
-            })
-            .collect();
-        let (ids, gone) = self.breakpoints.replace(old, wanted);
-        let by_source = &mut self.breakpoints.by_source;
-        by_source.insert(key.to_owned(), ids.clone());
-        self.change_breakpoints(ids, gone)
-    }
-
     pub(crate) fn replace_function_breakpoints(
         &mut self,
         wanted: &[FunctionBreakpoint],
@@ -464,20 +444,6 @@ impl Debugger {
             .collect();
         let (ids, gone) = self.breakpoints.replace(old, wanted);
         self.breakpoints.functions.clone_from(&ids);
-        self.change_breakpoints(ids, gone)
-    }
-
-    pub(crate) fn replace_instruction_breakpoints(
-        &mut self,
-        wanted: &[InstructionBreakpoint],
-    ) -> Vec<BreakpointInfo> {
-        let old = std::mem::take(&mut self.breakpoints.instructions);
-        let wanted = wanted
-            .iter()
-            .map(|wanted| (Spec::Instruction(wanted.address), wanted.options.clone()))
-            .collect();
-        let (ids, gone) = self.breakpoints.replace(old, wanted);
-        self.breakpoints.instructions.clone_from(&ids);
         self.change_breakpoints(ids, gone)
     }
 
@@ -520,25 +486,9 @@ impl Debugger {
         Some(info)
     }
 
-    /// The address of a breakpoint that is on an instruction.
-    fn instruction_of(&self, id: BreakpointId) -> Result<LoadAddr, Error> {
-        match self
-            .breakpoints
-            .all
-            .get(&id)
-            .map(|it| (&it.spec, &it.bound))
-        {
-            Some((Spec::Instruction(addr), _)) => Ok(*addr),
-            Some((Spec::Code(code, line), bound)) if bound.is_empty() => {
-                self.address_of_line(code, *line)
-            }
-            _ => Err(Error::NoProcess),
-        }
-    }
-
     /// Binds a breakpoint in all images. True if that changed anything.
     fn bind(&mut self, id: BreakpointId) -> bool {
-        let instruction = self.instruction_of(id);
+        let instruction = self.resolve_instruction(id);
         let Some(breakpoint) = self.breakpoints.all.get_mut(&id) else {
             return false;
         };
@@ -548,27 +498,10 @@ impl Debugger {
         let before = breakpoint.bound.len();
         let said = breakpoint.pending.clone();
         let resolved = match (&mut breakpoint.search, &breakpoint.spec) {
-            (_, Spec::Instruction(_) | Spec::Code(..))
-                if before > 0 || breakpoint.failure.is_some() =>
-            {
-                return false;
-            }
-            (_, Spec::Instruction(_) | Spec::Code(..)) => {
-                let memory = crate::memory::ProcessMemory {
-                    os: &*self.os,
-                    sites: &self.sites,
-                    cache: None,
-                };
-                let mappings = self.process.as_ref().map(|it| self.os.mappings(it.pid));
-                let mappings = mappings.unwrap_or_default();
-                match instruction {
-                    Ok(addr) => instruction::resolve(addr, &self.modules, &memory, &mappings),
-                    Err(error) => Resolved {
-                        why: Some(error.to_string()),
-                        ..Resolved::default()
-                    },
-                }
-            }
+            (_, Spec::Instruction(_) | Spec::Code(..)) => match instruction {
+                Some(resolved) => resolved,
+                None => return false,
+            },
             (Search::Function(named), _) => named.resolve(&self.modules),
             (Search::Functions(pattern), _) => pattern.resolve(&self.modules),
             (
