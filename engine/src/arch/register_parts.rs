@@ -39,6 +39,11 @@ pub(crate) fn value(
     Some(Value::new(ty, place))
 }
 
+/// Whether a name is that of a part of a register, or of a vector register.
+pub(crate) fn is_part(name: &str) -> bool {
+    x86_64_vector(name).is_some() || x86_64(name).is_some()
+}
+
 /// `eax`, `ah`: the whole register's name, from which byte of it on, and the type.
 pub(crate) fn part(name: &str, language: Language) -> Option<(String, u64, Ty)> {
     let (whole, first, size) = x86_64(name)?;

@@ -74,6 +74,18 @@ pub enum Segment {
     Value(Expression),
 }
 
+/// Reads an expression that is asked at hits: a name behind `$` that nothing has is wrong at once.
+pub fn parse(text: &str, language: Language) -> Result<Expression, Error> {
+    let expression = Expression::parse(text, language)?;
+    if let Some(unknown) = expression.unknown_register() {
+        return Err(Error::Eval {
+            message: format!("no register `${}` here", unknown.name),
+            span: unknown.span,
+        });
+    }
+    Ok(expression)
+}
+
 /// Reads a log message: `{expression}` is filled in, `\{` and `\}` are braces.
 pub fn parse_message(message: &str, language: Language) -> Result<Vec<Segment>, Error> {
     let mut segments = Vec::new();
@@ -99,10 +111,7 @@ pub fn parse_message(message: &str, language: Language) -> Result<Vec<Segment>, 
                 if !text.is_empty() {
                     segments.push(Segment::Text(std::mem::take(&mut text)));
                 }
-                segments.push(Segment::Value(Expression::parse(
-                    &rest[..length],
-                    language,
-                )?));
+                segments.push(Segment::Value(parse(&rest[..length], language)?));
                 // On behind the closing brace.
                 while characters.offset() < index + length + 2 {
                     characters.next();

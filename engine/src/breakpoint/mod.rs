@@ -6,6 +6,7 @@ mod function;
 mod hit;
 mod instruction;
 mod locations;
+mod names;
 mod pattern;
 pub(crate) mod resolve;
 pub(crate) mod site;
@@ -23,6 +24,7 @@ pub use condition::HitCondition;
 use condition::Segment;
 use dwarf::{Language, LoadAddr};
 use function::Named;
+use names::Names;
 use pattern::Pattern;
 use rustc_hash::FxHashMap;
 use site::Owner;
@@ -157,6 +159,7 @@ struct Breakpoint {
     options: BreakpointOptions,
     hit: Option<HitCondition>,
     program: Program,
+    names: Names,
     hits: u64,
     /// It has stopped once, and was to do no more.
     spent: bool,
@@ -179,6 +182,7 @@ impl Breakpoint {
             options: BreakpointOptions::default(),
             hit: None,
             program: Program::default(),
+            names: Names::default(),
             hits: 0,
             spent: false,
             bound: Vec::new(),
@@ -205,6 +209,7 @@ impl Breakpoint {
         let language = language.unwrap_or_default();
         self.failure = None;
         self.program = Program::default();
+        self.names = Names::default();
         self.hit = None;
         if let Spec::Function(name) = &self.spec
             && matches!(self.search, Search::Line)
@@ -217,7 +222,7 @@ impl Breakpoint {
         }
         let text = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
         if let Some(condition) = text(&self.options.condition) {
-            match Expression::parse(&condition, language) {
+            match condition::parse(&condition, language) {
                 Ok(expression) => self.program.condition = Some(Rc::new(expression)),
                 Err(error) => self.failure = Some(format!("condition `{condition}`: {error}")),
             }
@@ -243,10 +248,15 @@ impl Breakpoint {
             verified,
             failed: self.failure.is_some(),
             message: self.failure.clone().or_else(|| match verified {
-                true => match (&self.note, &self.asked) {
-                    (Some(note), Some(asked)) => Some(format!("{note}; {asked}")),
-                    (note, asked) => note.as_ref().or(asked.as_ref()).cloned(),
-                },
+                true => {
+                    let said = [
+                        self.note.as_deref(),
+                        self.asked.as_deref(),
+                        self.names.said(),
+                    ];
+                    let said: Vec<&str> = said.into_iter().flatten().collect();
+                    (!said.is_empty()).then(|| said.join("; "))
+                }
                 false => self.pending.clone(),
             }),
             place: self.bound.first().map(|bound| BreakpointPlace {
@@ -466,6 +476,7 @@ impl Debugger {
             if unbound {
                 self.bind(*id);
             }
+            self.check_names(*id);
         }
         self.place_hardware(&ids);
         ids.iter()
@@ -543,15 +554,19 @@ impl Debugger {
         let grown = breakpoint.bound.len() != before;
         if before == 0 && grown {
             breakpoint.parse(language);
+        } else if grown {
+            breakpoint.names = Names::Unchecked;
         }
         grown || (before == 0 && breakpoint.pending != said)
     }
 
-    /// Names became ready: breakpoints on functions may bind in more places.
+    /// Names became ready: breakpoints on functions may bind in more places, and names in
+    /// conditions can be told right or wrong.
     pub(crate) fn bind_functions(&mut self) {
-        let functions = self.breakpoints.functions.clone();
-        for id in functions {
-            if self.bind(id) {
+        let ids: Vec<BreakpointId> = self.breakpoints.all.keys().copied().collect();
+        for id in ids {
+            let bound = self.breakpoints.functions.contains(&id) && self.bind(id);
+            if self.check_names(id) || bound {
                 self.events.push_back(Event::BreakpointChanged(id));
             }
         }
@@ -562,7 +577,8 @@ impl Debugger {
     pub(crate) fn bind_all(&mut self) {
         let ids: Vec<BreakpointId> = self.breakpoints.all.keys().copied().collect();
         for id in ids {
-            if self.bind(id) {
+            let bound = self.bind(id);
+            if self.check_names(id) || bound {
                 self.events.push_back(Event::BreakpointChanged(id));
             }
         }
@@ -588,7 +604,9 @@ impl Debugger {
                 .into_iter()
                 .partition::<Vec<Bound>, _>(|bound| bound.module == module);
             breakpoint.bound = kept;
+            breakpoint.names = Names::Unchecked;
             self.bind(id);
+            self.check_names(id);
             // Only now: no thread may slip past a place that stays.
             let bound = self.breakpoints.all.get(&id).map(|it| it.bound.as_slice());
             for place in old {

@@ -11,6 +11,7 @@ mod hierarchy;
 mod invoke;
 mod lex;
 mod literal;
+mod mentioned;
 mod method;
 mod operators;
 mod parse;
@@ -29,6 +30,8 @@ pub(crate) use argument::in_registers;
 pub use argument::{Argument, How};
 pub use complete::{Completion, CompletionKind, complete};
 pub use invoke::{Call, Known};
+pub(crate) use mentioned::{Meaning, Mentioned};
+pub(crate) use suggest::nearest;
 pub use suggest::with_marks;
 
 use crate::error::Error;

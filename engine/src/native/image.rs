@@ -29,6 +29,26 @@ impl<'a> CodeScope<'a> {
         }
     }
 
+    /// The names that [`Scope::local`] finds.
+    pub(crate) fn locals(&self) -> Vec<String> {
+        let (Some(loaded), Some(function)) = (self.here(), &self.function) else {
+            return Vec::new();
+        };
+        let frames = function.frames_at(loaded.bias.file(self.pc));
+        let scopes = frames.first().map_or(&[][..], |frame| &frame.scopes);
+        let variables = scopes.iter().flat_map(|scope| &scope.variables);
+        variables.map(|variable| variable.name.clone()).collect()
+    }
+
+    /// The names of the variables with static storage in the unit of the address.
+    pub(crate) fn unit_statics(&self) -> Vec<String> {
+        let statics = self
+            .here()
+            .map(|loaded| loaded.module.unit_statics(loaded.bias.file(self.pc)));
+        let statics = statics.into_iter().flatten();
+        statics.map(|variable| variable.name).collect()
+    }
+
     fn here(&self) -> Option<&'a Loaded> {
         self.modules.at(self.pc)
     }

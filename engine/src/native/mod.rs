@@ -26,6 +26,7 @@ mod tests;
 
 pub(crate) use image::CodeScope;
 pub(crate) use place::{Found, Place};
+pub(crate) use probe::may_have_member;
 pub(crate) use scope::Scope;
 
 use crate::eval::Expression;

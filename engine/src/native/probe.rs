@@ -4,7 +4,8 @@
 use super::code::{Address, Base};
 use super::{Found, Place, Reason};
 use crate::error::Error;
-use crate::value::{self, RegisterPlace, Target, Value, members};
+use crate::eval::run::DEREFERENCES;
+use crate::value::{self, RegisterPlace, Shape, Target, Ty, Value, members};
 use dwarf::{LoadAddr, LoadBias, Memory, Module, ModuleMap, Unreadable};
 use std::sync::Arc;
 
@@ -88,6 +89,26 @@ pub(super) fn part(
         bits: found.bits,
         ..Found::new(found.ty, place)
     }))
+}
+
+/// Whether objects of a type, or those that pointers of that type lead to, have a member of a
+/// name, as far as types tell: `true` where contents decide.
+pub(crate) fn may_have_member(ty: &Ty, name: &str) -> bool {
+    let mut ty = ty.clone();
+    for _ in 0..DEREFERENCES {
+        match ty.shape() {
+            Shape::Pointer(of, _) => ty = of,
+            _ => break,
+        }
+    }
+    match ty.shape() {
+        Shape::Composite(class) if class.visualizer().is_none() => {
+            let object = Value::new(ty.clone(), value::Place::Memory(LoadAddr(NOWHERE), None));
+            !matches!(members::find(&NoProcess, &object, name), Ok(None))
+        }
+        Shape::Composite(_) => true,
+        _ => false,
+    }
 }
 
 /// A member by name.

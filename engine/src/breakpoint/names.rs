@@ -1,0 +1,207 @@
+//! Names in conditions and messages: looked for where a breakpoint is bound, so that a mistake is
+//! told when it is set. Debug info answers; the process is not read.
+
+use super::BreakpointId;
+use super::condition::Segment;
+use crate::debugger::Debugger;
+use crate::eval::types::named_by;
+use crate::eval::{Expression, Meaning, Mentioned, nearest};
+use crate::modules::Modules;
+use crate::native::{CodeScope, Scope, may_have_member};
+use dwarf::{Language, Module};
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// Places of a breakpoint that are looked at.
+const MOST_PLACES: usize = 16;
+
+/// What is known of a breakpoint's names.
+#[derive(Default)]
+pub(super) enum Names {
+    /// Nobody has looked yet, or not everywhere.
+    #[default]
+    Unchecked,
+    /// They mean something.
+    Known,
+    /// What is wrong. An image that is loaded later may put it right.
+    Unknown(String),
+}
+
+impl Names {
+    pub(super) fn said(&self) -> Option<&str> {
+        match self {
+            Names::Unknown(said) => Some(said),
+            Names::Unchecked | Names::Known => None,
+        }
+    }
+}
+
+/// A place in the code, with the images whose names would have to be read to know more.
+struct Here<'a> {
+    modules: &'a Modules,
+    scope: CodeScope<'a>,
+    unread: RefCell<Vec<Arc<Module>>>,
+}
+
+impl Debugger {
+    /// Looks for the names in a breakpoint's condition and message at its places, unless that
+    /// has been done. True if there is something else to say of them now.
+    pub(super) fn check_names(&mut self, id: BreakpointId) -> bool {
+        let Some(breakpoint) = self.breakpoints.all.get(&id) else {
+            return false;
+        };
+        let unbound = breakpoint.failure.is_some() || breakpoint.bound.is_empty();
+        if unbound || matches!(breakpoint.names, Names::Known) {
+            return false;
+        }
+        let mut asked: Vec<(&str, &Expression)> = Vec::new();
+        asked.extend(
+            breakpoint
+                .program
+                .condition
+                .iter()
+                .map(|it| ("condition", &**it)),
+        );
+        for segment in breakpoint.program.message.iter().flat_map(|it| it.iter()) {
+            if let Segment::Value(expression) = segment {
+                asked.push(("log message", expression));
+            }
+        }
+        let mut names = Names::Known;
+        let places = &breakpoint.bound[..breakpoint.bound.len().min(MOST_PLACES)];
+        let places = places.iter().filter(|_| !asked.is_empty());
+        for place in places {
+            let here = Here {
+                modules: &self.modules,
+                scope: CodeScope::at(&self.modules, place.addr),
+                unread: RefCell::default(),
+            };
+            let wrong = asked
+                .iter()
+                .find_map(|(what, asked)| here.wrong_in(what, asked));
+            let unread = here.unread.into_inner();
+            for module in &unread {
+                let os = &*self.os;
+                self.indexer.prepare(module, || os.waker());
+            }
+            match wrong {
+                Some(wrong) => {
+                    names = Names::Unknown(wrong);
+                    break;
+                }
+                None if !unread.is_empty() => names = Names::Unchecked,
+                None => {}
+            }
+        }
+        let Some(breakpoint) = self.breakpoints.all.get_mut(&id) else {
+            return false;
+        };
+        let changed = names.said() != breakpoint.names.said();
+        breakpoint.names = names;
+        changed
+    }
+}
+
+impl Here<'_> {
+    /// What is wrong with the first name that nothing has.
+    fn wrong_in(&self, what: &str, asked: &Expression) -> Option<String> {
+        let language = asked.language();
+        let mentioned = asked.mentioned();
+        let wrong = mentioned.iter().find(|it| !self.may_know(it, language))?;
+        let text = asked.text();
+        Some(format!(
+            "{what} `{text}`: {} (unless a library that is loaded later has it)",
+            self.no_such(wrong)
+        ))
+    }
+
+    fn no_such(&self, wrong: &Mentioned<'_>) -> String {
+        let name = wrong.name;
+        if wrong.what == Meaning::Type {
+            return format!("no type `{name}` here");
+        }
+        let mut message = format!("no variable `{name}` here");
+        let mut known = self.scope.locals();
+        known.extend(self.scope.unit_statics());
+        if let Some(nearest) = nearest(name, known.iter().map(String::as_str)) {
+            message += &format!("; did you mean `{nearest}`?");
+        }
+        message
+    }
+
+    fn may_know(&self, mentioned: &Mentioned<'_>, language: Language) -> bool {
+        let name = mentioned.name;
+        match mentioned.what {
+            Meaning::Register => true,
+            Meaning::Value => self.may_be_value(name, language),
+            Meaning::Type => self.may_be_type(name),
+            Meaning::ValueOrType => self.may_be_value(name, language) || self.may_be_type(name),
+        }
+    }
+
+    fn may_be_value(&self, name: &str, language: Language) -> bool {
+        // What is there but cannot be located is there.
+        if !matches!(self.scope.local(name), Ok(None)) {
+            return true;
+        }
+        let own = match language {
+            Language::Cpp => "this",
+            Language::Rust => "self",
+            Language::C => "",
+        };
+        let object = match own {
+            "" => None,
+            own if own == name => return false,
+            own => match self.scope.local(own) {
+                Ok(object) => object,
+                Err(_) => return true,
+            },
+        };
+        if object.is_some_and(|object| may_have_member(&object.ty, name)) {
+            return true;
+        }
+        if let Some((path, _)) = name.rsplit_once("::")
+            && self.may_be_type(path)
+        {
+            return true;
+        }
+        if self.scope.enumeration_with(name).is_some() {
+            return true;
+        }
+        let known = self.scope.unit_statics();
+        if known.iter().any(|it| it == name) {
+            return true;
+        }
+        self.any_image(|module| {
+            let named = || {
+                !module.statics_named(name, None).is_empty()
+                    || !module.functions_named(name).is_empty()
+            };
+            !module.function_symbols(name).is_empty() || module.has_names() && named()
+        })
+    }
+
+    fn may_be_type(&self, name: &str) -> bool {
+        let is_builtin = named_by(self.scope.language(), &|_| None, name).is_some();
+        // `struct node` may be a class by its definition.
+        let bare = name.split_once(' ').map(|(_, bare)| bare);
+        is_builtin
+            || self.any_image(|module| {
+                let mut spellings = [Some(name), bare].into_iter().flatten();
+                module.has_names() && spellings.any(|it| !module.types_named(it, None).is_empty())
+            })
+    }
+
+    /// Whether any image has it; also where names are not read yet, which is noted, or only in
+    /// part.
+    fn any_image(&self, mut has: impl FnMut(&Module) -> bool) -> bool {
+        let images = || self.modules.loaded.iter().map(|loaded| &loaded.module);
+        if images().any(|module| has(module) || module.lacks_names()) {
+            return true;
+        }
+        let unread: Vec<Arc<Module>> = images().filter(|it| !it.has_names()).cloned().collect();
+        let some = !unread.is_empty();
+        self.unread.borrow_mut().extend(unread);
+        some
+    }
+}

@@ -1,0 +1,162 @@
+//! Names in conditions and log messages: what nothing has is told when the breakpoint is set.
+
+use serde_json::{Value, json};
+use stillpoint_tests::{DapClient, Fixture};
+
+/// What is said of a breakpoint that mentions a name nothing has, now or once names are read.
+fn said(client: &mut DapClient, set: &Value) -> String {
+    assert_eq!(set["verified"], true, "{set}");
+    if let Some(message) = set["message"].as_str() {
+        return message.to_owned();
+    }
+    let event = client.wait_event_where("breakpoint", |body| {
+        body["breakpoint"]["id"] == set["id"] && body["breakpoint"]["message"].is_string()
+    });
+    assert_eq!(event["breakpoint"]["verified"], true, "{event}");
+    event["breakpoint"]["message"]
+        .as_str()
+        .expect("a text")
+        .to_owned()
+}
+
+/// Sets a breakpoint there, with such a condition.
+fn set(client: &mut DapClient, fixture: &Fixture, marker: &str, condition: &str) -> Value {
+    let condition = json!({"condition": condition});
+    client.set_breakpoints_with(fixture, vec![(marker, condition)])[0].clone()
+}
+
+#[test]
+fn a_typo_is_told_at_once() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    client.set_breakpoints(&fixture, &["main"]);
+    client.configure();
+    client.expect_stopped("breakpoint");
+    for (condition, wrong) in [
+        (
+            "scael > 3",
+            "no variable `scael` here; did you mean `scale`?",
+        ),
+        ("i > 1 && (int)nowhere == 3", "no variable `nowhere` here"),
+        ("((struct nowhere *)&i)->x", "no type `struct nowhere` here"),
+        ("sizeof(nowhere) > 3", "no variable `nowhere` here"),
+    ] {
+        let set = set(&mut client, &fixture, "body", condition);
+        let said = said(&mut client, &set);
+        assert!(said.contains(wrong), "{condition}: {said}");
+        assert!(
+            said.contains(condition) && said.contains("loaded later"),
+            "{said}"
+        );
+    }
+    let message = json!({"logMessage": "{i} of {limit}"});
+    let set_one = client.set_breakpoints_with(&fixture, vec![("body", message)])[0].clone();
+    let told = said(&mut client, &set_one);
+    assert!(
+        told.starts_with("log message `limit`: no variable"),
+        "{told}"
+    );
+    // What stands behind `$` comes with no library.
+    let wrong = set(&mut client, &fixture, "body", "$rxa == 3");
+    assert_eq!(
+        (&wrong["verified"], &wrong["reason"]),
+        (&json!(false), &json!("failed"))
+    );
+    let told = wrong["message"].as_str().expect("a message");
+    assert!(told.contains("no register `$rxa`"), "{told}");
+    // Put right, there is nothing to say.
+    for condition in ["i == 2", "scale > 3 && $edi == 2 || $thread_name == \"x\""] {
+        let right = set(&mut client, &fixture, "body", condition);
+        assert_eq!(
+            (&right["verified"], &right["message"]),
+            (&json!(true), &Value::Null)
+        );
+    }
+    set(&mut client, &fixture, "body", "i == 2");
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    assert_eq!(client.locals()["i"], "2");
+    client.disconnect();
+}
+
+/// Nothing is said of any of these, also when all names are known.
+fn assert_known(source: &str, marker: &str, conditions: &[&str]) {
+    let fixture = Fixture::of(source);
+    let mut client = DapClient::stopped_at(&fixture, marker);
+    for condition in conditions {
+        let set = set(&mut client, &fixture, marker, condition);
+        assert_eq!(
+            (&set["verified"], &set["message"]),
+            (&json!(true), &Value::Null),
+            "{condition}"
+        );
+    }
+    // Until names are read, nothing is said of this one.
+    let wrong = set(&mut client, &fixture, marker, "nowhere == 1");
+    let told = said(&mut client, &wrong);
+    assert!(told.contains("nowhere"), "{told}");
+    for condition in conditions {
+        let set = set(&mut client, &fixture, marker, condition);
+        assert_eq!(set["message"], Value::Null, "{condition}");
+        assert_eq!(set["verified"], true, "{condition}");
+    }
+    client.disconnect();
+}
+
+#[test]
+fn what_is_there_is_known() {
+    assert_known(
+        "c/structs.c",
+        "add",
+        &[
+            "a + b > 3 && global_counter == 42",
+            "a == GREEN || a == FLAG_B",
+            "global_text[0] == 'g' && add != 0 && main != printf",
+            "((struct node *)0 == 0) && sizeof(point_alias) == sizeof(struct point)",
+            "$rdi == 3 && $al != 2 && $xmm0.f32[0] == 0 && $_ == 1",
+            "$caller_is(\"main\") && (enum color)GREEN == 5",
+        ],
+    );
+    assert_known(
+        "cpp/classes.cpp",
+        "area",
+        &[
+            "product == 1 || width_ > 3 && serial == 7",
+            "this->height_ == 2 && made == 11 && Rectangle::made == 11",
+            "geometry::detail::depth == 3 && Level::High != Level::Low",
+            "dynamic_cast<geometry::Square *>(this) != 0",
+        ],
+    );
+    assert_known(
+        "cpp/lambdas.cpp",
+        "body",
+        &["first + second + x > 2", "step == 3", "third > 1"],
+    );
+    assert_known(
+        "rust/tour.rs",
+        "match",
+        &[
+            "level == Level::Low || level == tour::Level::High",
+            "1 < i32::MAX && level as u8 == 1u8",
+        ],
+    );
+    assert_known("rust/tour.rs", "area", &["self.0 > 1.0"]);
+}
+
+#[test]
+fn a_library_that_is_loaded_later_may_have_it() {
+    let fixture = Fixture::of("c/shared_main.c");
+    let mut client = DapClient::stopped_at(&fixture, "call_linked");
+    let set = set(&mut client, &fixture, "call_plugin", "plugin_thrice != 0");
+    let told = said(&mut client, &set);
+    assert!(told.contains("no variable `plugin_thrice`"), "{told}");
+    client.continue_();
+    let changed = client.wait_event_where("breakpoint", |body| {
+        body["breakpoint"]["id"] == set["id"] && body["breakpoint"]["message"].is_null()
+    });
+    assert_eq!(changed["breakpoint"]["verified"], true);
+    client.expect_stopped("breakpoint");
+    client.expect_line(&fixture, "call_plugin");
+    client.disconnect();
+}
