@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Debugs a Rust program in VS Code (code-server, in a browser without a window) with the packaged
+# extension: breakpoint, F5, variables, hover, steps, changed values, build errors.
+# $STILLPOINT is the binary in the package; else it is built. $CODE_SERVER names code-server's
+# entry.js, $BROWSER a chromium; what is missing of them is installed into $CACHE (npm) or is said.
+# $SCREENSHOT is a file for a picture.
+set -euo pipefail
+here="$(cd "$(dirname "$0")" && pwd)"
+root="$(cd "$here/../../.." && pwd)"
+CACHE="${CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/stillpoint-foreign}"
+VERSION=4.100.3
+
+missing() { echo "$1" >&2; exit 1; }
+for tool in node npm cargo; do
+    command -v "$tool" >/dev/null || missing "no $tool"
+done
+BROWSER="${BROWSER:-$(command -v chromium || command -v chromium-browser || true)}"
+[ -n "$BROWSER" ] || missing "no chromium: apt-get install chromium, or name a browser by BROWSER"
+
+# code-server without its install scripts, which look for a toolchain of their own: only what is
+# native and needed is built, against the headers of the node that is there.
+install_code_server() {
+    local to="$CACHE/code-server-$VERSION" headers gyp module
+    [ ! -e "$to/done" ] || return 0
+    headers="$(dirname "$(dirname "$(readlink -f "$(command -v node)")")")"
+    [ -e "$headers/include/node/node.h" ] || missing "no headers of node in $headers/include/node"
+    gyp="$(npm root -g)/npm/node_modules/node-gyp/bin/node-gyp.js"
+    mkdir -p "$to"
+    npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$to" "code-server@$VERSION"
+    (cd "$to" && npm_config_build_from_source=true npm_config_nodedir="$headers" npm rebuild argon2)
+    cd "$to/node_modules/code-server/lib/vscode"
+    npm install --silent --no-audit --no-fund --ignore-scripts --omit=dev
+    for module in @vscode/spdlog native-watchdog node-pty; do
+        (cd "node_modules/$module" && node "$gyp" rebuild --nodedir="$headers")
+    done
+    ln -sfn node_modules node_modules.asar
+    touch "$to/done"
+}
+if [ -z "${CODE_SERVER:-}" ]; then
+    (install_code_server) >&2
+    CODE_SERVER="$CACHE/code-server-$VERSION/node_modules/code-server/out/node/entry.js"
+fi
+if [ ! -d "$CACHE/playwright/node_modules/playwright-core" ]; then
+    mkdir -p "$CACHE/playwright"
+    npm install --silent --no-audit --no-fund --prefix "$CACHE/playwright" playwright-core@1.65.1
+fi
+
+WORK="$(mktemp -d)"
+finish() {
+    local code=$?
+    if [ "$code" != 0 ] && [ -e "$WORK/failed.png" ]; then
+        cp "$WORK/failed.png" "$CACHE/failed.png"
+        echo "what was to be seen then: $CACHE/failed.png" >&2
+    fi
+    rm -rf "$WORK"
+}
+trap finish EXIT
+
+(cd "$root/vscode-extension" && npm run --silent package) >"$WORK/package.log" 2>&1 ||
+    { cat "$WORK/package.log" >&2; exit 1; }
+cp -r "$here/project" "$WORK/shop"
+cp "$here/test.mjs" "$WORK"
+ln -s "$CACHE/playwright/node_modules" "$WORK/node_modules"
+export CODE_SERVER BROWSER WORK VSIX="$root/vscode-extension/stillpoint.vsix" FOLDER="$WORK/shop"
+cd "$WORK"
+# What the package has is to be used, and the project's own target folder.
+env -u CARGO_TARGET_DIR -u STILLPOINT node test.mjs
