@@ -252,10 +252,12 @@ fn breakpoints_are_not_seen_and_stay_over_new_code() {
     assert_eq!(at(&mut client, place, 5).1, [0xb8, 7, 0, 0, 0]);
     client.continue_();
     client.expect_stopped("breakpoint");
-    client.set_breakpoints(&fixture, &["waiting"]);
+    // It stays set: the program goes past it by a copy.
+    client.set_breakpoints(&fixture, &["answer", "waiting"]);
     assert_eq!(at(&mut client, place, 5).1, [0xb8, 7, 0, 0, 0]);
     client.continue_();
     client.expect_stopped("breakpoint");
+    client.expect_line(&fixture, "waiting");
     assert_eq!(client.evaluate("before"), "42");
     assert_eq!(client.evaluate("after"), "7");
     client.disconnect();
