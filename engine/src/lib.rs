@@ -21,7 +21,6 @@ mod indexer;
 pub mod language;
 mod memory;
 mod modules;
-#[allow(dead_code)]
 mod native;
 pub mod os;
 mod plan;

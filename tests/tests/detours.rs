@@ -1,7 +1,9 @@
 //! Breakpoints that the program itself asks: fast, exact, and not to be seen. Each of these tests
 //! passes a line so often that stopping at each would take minutes.
 
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
+use stillpoint_tests::process::{self, Debuggee};
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
 
 /// Far more than could be stopped at.
@@ -194,5 +196,86 @@ fn other_breakpoints_and_steps_are_not_passed_over() {
     client.continue_();
     client.expect_stopped("breakpoint");
     client.expect_line(&fixture, "end");
+    client.disconnect();
+}
+
+/// Waits until the program checks the breakpoint itself.
+fn await_detour(client: &mut DapClient) {
+    client.wait_event_where("breakpoint", |event| {
+        let message = event["body"]["breakpoint"]["message"].as_str();
+        message == Some("the program itself checks it")
+    });
+}
+
+/// A running program that passes the line for ever, with a condition that never holds.
+fn attached(fixture: &Fixture) -> (Debuggee, Vec<u8>, DapClient) {
+    let debuggee = Debuggee::start(fixture, &["on", "1000000"]);
+    debuggee.read_line();
+    let before = process::text_bytes(debuggee.pid(), &fixture.program);
+    let mut client = DapClient::spawn();
+    client.attach(debuggee.pid(), json!({}));
+    client.set_breakpoints_with(fixture, vec![("hit", json!({"condition": "count == 7"}))]);
+    client.configure();
+    await_detour(&mut client);
+    assert!(process::text_bytes(debuggee.pid(), &fixture.program) != before);
+    (debuggee, before, client)
+}
+
+#[test]
+fn detaching_leaves_nothing() {
+    let fixture = Fixture::of("c/detours.c");
+    let (debuggee, before, client) = attached(&fixture);
+    client.disconnect_with(json!({"terminateDebuggee": false}));
+    debuggee.expect_running();
+    assert!(process::text_bytes(debuggee.pid(), &fixture.program) == before);
+}
+
+#[test]
+fn a_killed_adapter_leaves_nothing() {
+    let fixture = Fixture::of("c/detours.c");
+    for _ in 0..5 {
+        let (debuggee, before, mut client) = attached(&fixture);
+        process::send_signal(client.adapter_pid(), Signal::SIGKILL);
+        client.wait_exit();
+        debuggee.expect_running();
+        assert!(process::text_bytes(debuggee.pid(), &fixture.program) == before);
+    }
+}
+
+#[test]
+fn no_message_is_lost_and_all_are_in_order() {
+    const MESSAGES: u64 = 300_000;
+    for fixture in everywhere() {
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({"args": ["once", MESSAGES.to_string()]}));
+        let says = json!({"logMessage": "{i} then {i * 2.5}"});
+        client.set_breakpoints_with(&fixture, vec![("hit", says)]);
+        client.configure();
+        assert_eq!(client.expect_exit(), 0);
+        let said = client.output("console");
+        let mut lines = said.lines();
+        for i in 0..MESSAGES {
+            let text = lines.next().unwrap_or_default();
+            let half = if i % 2 == 1 { ".5" } else { "" };
+            let expected = format!("{i} then {}{half}", i * 5 / 2);
+            assert_eq!(text, expected, "{:?}", fixture.program);
+        }
+        assert_eq!(lines.next(), None);
+        client.disconnect();
+    }
+}
+
+#[test]
+fn messages_come_before_the_stop_that_follows_them() {
+    let fixture = Fixture::of("c/detours.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"args": ["once", "100000"]}));
+    let says = json!({"logMessage": "i is {i}", "condition": "i % 2 == 1"});
+    let stops = json!({"condition": "i == 50001"});
+    client.set_breakpoints_with(&fixture, vec![("hit", says), ("after", stops)]);
+    client.configure();
+    client.expect_stopped("breakpoint");
+    assert_eq!(client.output("console").lines().count(), 25_001);
+    assert_eq!(client.output("console").lines().last(), Some("i is 50001"));
     client.disconnect();
 }

@@ -84,6 +84,8 @@ impl Debugger {
         let Some(message) = message else {
             return Ok(true);
         };
+        // What was said before comes first.
+        while self.hear_messages() {}
         let mut text = String::new();
         for segment in message.iter() {
             match segment {

@@ -21,7 +21,7 @@ use crate::eval::Expression;
 use crate::event::Event;
 use crate::modules::Loaded;
 pub use condition::HitCondition;
-use condition::Segment;
+pub use condition::Segment;
 use dwarf::{Language, LoadAddr};
 use function::Named;
 use names::Names;
@@ -326,8 +326,8 @@ impl Breakpoints {
         id: BreakpointId,
     ) -> Result<(Option<Rc<Expression>>, Option<HitCondition>), &'static str> {
         let breakpoint = self.all.get(&id).ok_or("it is gone")?;
-        if breakpoint.program.message.is_some() {
-            return Err("it has a message");
+        if breakpoint.program.message.is_some() && breakpoint.hit.is_some() {
+            return Err("its message depends on the number of the hit");
         }
         if breakpoint.bound.iter().any(|bound| bound.hidden > 0) {
             return Err("an inlined call begins there");
@@ -339,6 +339,11 @@ impl Breakpoints {
     pub fn say_who_is_asked(&mut self, id: BreakpointId, asked: String) -> bool {
         let breakpoint = self.all.get_mut(&id);
         breakpoint.is_some_and(|it| it.asked.replace(asked.clone()) != Some(asked))
+    }
+
+    /// What a breakpoint says.
+    pub fn message(&self, id: BreakpointId) -> Option<Rc<[Segment]>> {
+        self.all.get(&id)?.program.message.clone()
     }
 
     /// Where a breakpoint is bound.

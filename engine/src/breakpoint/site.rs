@@ -241,6 +241,13 @@ impl Sites {
         }
     }
 
+    /// Has traps again at all sites.
+    pub fn end_all_diversions(&self, os: &dyn Backend) {
+        for (addr, site) in &self.sites {
+            site.end_diversion(*addr, os);
+        }
+    }
+
     /// Has the trap again at a site.
     pub fn end_diversion_at(&self, addr: LoadAddr, os: &dyn Backend) {
         if let Some(site) = self.sites.get(&addr) {

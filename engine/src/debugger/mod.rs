@@ -445,6 +445,9 @@ impl Debugger {
             if !self.output_held {
                 self.collect_stops();
             }
+            if !self.output_held && self.hear_messages() {
+                self.more_stops = true;
+            }
             self.go_over_to_child();
             self.finish_if_ended();
             self.check_call();
@@ -468,7 +471,8 @@ impl Debugger {
             } else {
                 let found = self.awaited.as_ref().map(|awaited| awaited.next);
                 let lost = self.lost.iter().map(|lost| lost.next).min();
-                [deadline, ended, found, lost, self.call_deadline()]
+                let said = self.next_hearing().filter(|_| !self.output_held);
+                [deadline, ended, found, lost, said, self.call_deadline()]
                     .into_iter()
                     .flatten()
                     .min()

@@ -7,23 +7,27 @@
 //! in a trampoline is where the program would be without it (`process::registers`). Trampolines
 //! stay as long as the process: a thread may be on its way through one whose jump is gone.
 
+mod ring;
 mod trampoline;
 mod window;
 
 use crate::arch::x86_64::JUMP;
 use crate::breakpoint::site::{Owner, Sites};
-use crate::breakpoint::{BreakpointId, BreakpointOptions};
+use crate::breakpoint::{BreakpointId, BreakpointOptions, Segment};
 use crate::debugger::{Debugger, State};
 use crate::displaced::{REGION, free_place};
 use crate::eval::Expression;
 use crate::event::{Event, Signal, ThreadId};
-use crate::native::{CodeScope, Condition};
+use crate::native::{Captured, CodeScope, Condition};
 use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
 use crate::process::Trap;
+use crate::value::Shape;
 use dwarf::LoadAddr;
+use ring::{Frameless, Message, Part, Ring};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 pub use trampoline::State as Phase;
-use trampoline::{Count, Trampoline};
+use trampoline::{Count, Then, Trampoline};
 use window::Window;
 
 /// Hits that nobody wants to stop for until a breakpoint comes here: most have fewer.
@@ -48,6 +52,8 @@ struct Detour {
     window: Window,
     /// Where hits are counted.
     counter: Option<LoadAddr>,
+    /// What is said at hits.
+    message: Option<Message>,
     /// What was asked of the breakpoint then.
     options: BreakpointOptions,
 }
@@ -59,6 +65,8 @@ pub struct Detours {
     all: BTreeMap<LoadAddr, Detour>,
     /// Of each site the last one.
     latest: BTreeMap<LoadAddr, LoadAddr>,
+    /// What was said.
+    ring: Option<Ring>,
     /// Memory cannot be had.
     refused: bool,
     /// One is being made: what is hit meanwhile waits.
@@ -130,6 +138,7 @@ impl Detours {
     pub fn regions(&self) -> Vec<(LoadAddr, u64)> {
         let all = self.regions.iter();
         all.map(|region| (region.start, REGION + COUNTERS))
+            .chain(self.ring.iter().map(|ring| (ring.at, ring::LEN)))
             .collect()
     }
 
@@ -200,6 +209,7 @@ impl Debugger {
             && !self.detours.refused
             && !self.detours.making
             && !self.watches.stepping
+            && !self.watches.sees_reads()
     }
 
     /// Puts a jump in the place of the trap at `addr`; where hits are counted, of all traps of the
@@ -215,6 +225,9 @@ impl Debugger {
             Some(_) => self.breakpoints.places(id),
             None => vec![addr],
         };
+        if self.breakpoints.message(id).is_some() {
+            self.find_ring(thread, addr)?;
+        }
         let mut count = None;
         let mut ready = Vec::new();
         for site in places {
@@ -282,9 +295,19 @@ impl Debugger {
             .map(|condition| Condition::compile(condition, &scope))
             .transpose()
             .map_err(|why| why.to_string())?;
+        let message = match self.breakpoints.message(id) {
+            Some(segments) => Some(message_of(id, &segments, &scope)?),
+            None => None,
+        };
+        let ring = self.detours.ring.as_ref().map(|ring| ring.at);
+        let then = match (count, &message, ring) {
+            (Some(count), ..) => Then::Count(count),
+            (None, Some(message), Some(ring)) => Then::Say { message, ring },
+            _ => Then::Stop,
+        };
         let region = self.detours.near(site).ok_or("no room")?;
         let start = region.start + region.used;
-        let trampoline = Trampoline::build(start, site, &window, condition.as_ref(), count)
+        let trampoline = Trampoline::build(start, site, &window, condition.as_ref(), then)
             .map_err(|_| "its instructions cannot be moved")?;
         region.used += (trampoline.bytes.len() as u64).next_multiple_of(64);
         let jump = trampoline.jump_from(site).ok_or("it is too far away")?;
@@ -294,6 +317,7 @@ impl Debugger {
             trampoline,
             window,
             counter: count.map(|count| count.at),
+            message,
             options: self.breakpoints.options(id).cloned().unwrap_or_default(),
         };
         Ok((detour, jump))
@@ -444,6 +468,127 @@ impl Debugger {
         true
     }
 
+    /// Has the debuggee share memory with us to say things in.
+    fn find_ring(&mut self, thread: ThreadId, near: LoadAddr) -> Result<(), &'static str> {
+        const NO: &str = "the program cannot share memory with the debugger";
+        if self.detours.ring.is_some() {
+            return Ok(());
+        }
+        let pid = self.pid().ok_or(NO)?;
+        // What it may not do could be its end.
+        if self.os.is_confined(pid) {
+            return Err("the program may not do all system calls (seccomp)");
+        }
+        if !self.find_detour_room(thread, near) {
+            return Err(NO);
+        }
+        // A place that holds zero: no name.
+        let name = self.detours.new_counter(near).ok_or(NO)?;
+        let at = free_place(near, ring::LEN, &self.os.mappings(pid)).ok_or(NO)?;
+        let file = self.system_call(thread, SystemCall::MemoryFile { name });
+        let descriptor = file
+            .and_then(|it| i32::try_from(it).ok())
+            .filter(|it| *it >= 0);
+        let descriptor = descriptor.ok_or(NO)?;
+        let len = ring::LEN;
+        let set = self.system_call(thread, SystemCall::SetLength { descriptor, len });
+        let map = SystemCall::MapShared {
+            addr: at,
+            len,
+            descriptor,
+        };
+        let mapped = self.system_call(thread, map);
+        let shared = self.os.shared(pid, descriptor, len);
+        self.system_call(thread, SystemCall::Close { descriptor });
+        if set != Some(0) || mapped != Some(at.0 as i64) {
+            return Err(NO);
+        }
+        self.detours.ring = Some(Ring::new(at, shared.ok_or(NO)?));
+        Ok(())
+    }
+
+    /// Tells what the program has said since, up to a bound. True: there is more.
+    pub(crate) fn hear_messages(&mut self) -> bool {
+        /// Records at once.
+        const MOST: usize = 4096;
+        /// Bytes of one event.
+        const LONGEST: usize = 1 << 15;
+        let Some(mut ring) = self.detours.ring.take() else {
+            return false;
+        };
+        let mut said: Vec<(BreakpointId, String)> = Vec::new();
+        let mut heard = 0;
+        while heard < MOST
+            && let Some((whose, values)) = ring.next()
+        {
+            heard += 1;
+            let detour = self.detours.all.get(&whose);
+            let Some(message) = detour.and_then(|detour| detour.message.as_ref()) else {
+                continue;
+            };
+            let target = Frameless {
+                memory: self.memory(),
+                modules: &self.modules,
+            };
+            match said.last_mut() {
+                Some((id, text)) if *id == message.breakpoint && text.len() < LONGEST => {
+                    target.say(message, &values, text);
+                }
+                _ => {
+                    let mut text = String::new();
+                    target.say(message, &values, &mut text);
+                    said.push((message.breakpoint, text));
+                }
+            }
+        }
+        self.detours.ring = Some(ring);
+        for (breakpoint, text) in said {
+            self.events.push_back(Event::Log { breakpoint, text });
+        }
+        heard == MOST
+    }
+
+    /// Tells all that the program has said; its threads are stopped, or are no more.
+    pub(crate) fn hear_all_messages(&mut self) {
+        let Some(ring) = &self.detours.ring else {
+            return;
+        };
+        if ring.is_read() {
+            return;
+        }
+        while self.hear_messages() {}
+        // Who was in the midst of telling is to end it.
+        let threads: Vec<ThreadId> = match &self.process {
+            Some(process) => process.threads.keys().copied().collect(),
+            None => Vec::new(),
+        };
+        for thread in threads {
+            let raw = self.os.registers(thread).map(|raw| raw.pc());
+            if raw.is_some_and(|pc| self.detours.holds(pc)) {
+                self.registers_of(thread);
+            }
+        }
+        loop {
+            while self.hear_messages() {}
+            let lost = self.detours.ring.as_mut().map_or(0, Ring::skip);
+            if lost == 0 {
+                return;
+            }
+            let text = format!(
+                "{lost} log messages are lost: their threads were ended in the midst of them\n"
+            );
+            self.events.push_back(Event::Note(text));
+        }
+    }
+
+    /// When to listen again to what the program says.
+    pub(crate) fn next_hearing(&self) -> Option<Instant> {
+        /// Nobody notices less.
+        const OFTEN: Duration = Duration::from_millis(8);
+        let runs = self.detours.ring.is_some() && self.state() == State::Running;
+        runs.then(|| Instant::now() + OFTEN)
+    }
+
     /// The program's registers, of a thread that is in a trampoline; true: past its site.
     pub(crate) fn out_of_trampoline(
         &mut self,
@@ -581,6 +726,20 @@ impl Debugger {
         }
     }
 
+    /// A step would be one into a trampoline, and never come out: it is to run into the trap.
+    pub(crate) fn end_detour_before(&mut self, thread: ThreadId) {
+        if self.detours.is_empty() {
+            return;
+        }
+        let pc = self.registers_of(thread).map(|registers| registers.pc());
+        let passed = self.thread_mut(thread).and_then(|state| state.passed);
+        if let Some(pc) = pc
+            && passed != Some(pc)
+        {
+            self.sites.end_diversion_at(pc, &*self.os);
+        }
+    }
+
     /// Lets a thread that is to get a signal leave the copies of what a jump covers: a handler
     /// must not see them.
     pub(crate) fn leave_copies(&mut self, thread: ThreadId) {
@@ -615,6 +774,48 @@ impl Debugger {
             }
         }
     }
+}
+
+/// A breakpoint's message, where a record of it has all there is to tell.
+fn message_of(
+    breakpoint: BreakpointId,
+    segments: &[Segment],
+    scope: &CodeScope<'_>,
+) -> Result<Message, String> {
+    let mut parts = Vec::new();
+    let mut offset = 0;
+    for segment in segments {
+        parts.push(match segment {
+            Segment::Text(text) => Part::Text(text.as_str().into()),
+            Segment::Value(expression) => {
+                let captured = Captured::compile(expression, scope);
+                let captured = captured.map_err(|why| why.to_string())?;
+                // What is behind others could be something else when it is told.
+                let whole = match captured.ty.shape() {
+                    Shape::Scalar(_) | Shape::Enumeration(_) => true,
+                    Shape::Pointer(to, _) => !matches!(to.shape(), Shape::Scalar(_)),
+                    _ => false,
+                };
+                if !whole {
+                    return Err(format!("a `{}` is more than its bytes", captured.ty.name()));
+                }
+                let at = offset;
+                offset += captured.size.next_multiple_of(8);
+                if offset > ring::ROOM {
+                    return Err("its message has too many values".into());
+                }
+                Part::Value {
+                    captured,
+                    offset: at,
+                    numbers: expression.numbers().unwrap_or_default(),
+                }
+            }
+        });
+    }
+    Ok(Message {
+        breakpoint,
+        parts: parts.into(),
+    })
 }
 
 /// Whether a signal may come of an instruction.

@@ -2,6 +2,7 @@
 //! that the jump covers, or traps. Whoever is found in it is shown where the program would be
 //! without it ([`Trampoline::state`]).
 
+use super::ring::{self, Message};
 use super::window::Window;
 use crate::arch::x86_64::{self, JUMP, NEAR_JUMP};
 use crate::breakpoint::HitCondition;
@@ -20,6 +21,8 @@ use std::collections::BTreeSet;
 const RED_ZONE: i32 = 128;
 /// What counting uses: rax, rcx, rdx and r8 by their DWARF numbers.
 const COUNTING: [Register; 4] = [Register(0), Register(2), Register(1), Register(8)];
+/// What telling uses: rax, rdx, rcx and rbx.
+const SAYING: [Register; 4] = [Register(0), Register(1), Register(2), Register(3)];
 /// General registers by their DWARF numbers.
 const GENERAL: [AsmRegister64; 16] = [
     rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15,
@@ -39,6 +42,20 @@ pub struct Count {
     pub at: LoadAddr,
     /// At which to stop.
     pub hit: HitCondition,
+}
+
+/// What comes of it that nothing speaks against a hit.
+#[derive(Clone, Copy)]
+pub enum Then<'a> {
+    /// The debugger is asked.
+    Stop,
+    /// It is counted.
+    Count(Count),
+    /// It is told, by a record there.
+    Say {
+        message: &'a Message,
+        ring: LoadAddr,
+    },
 }
 
 /// What is true of a thread that is about to execute an instruction of ours.
@@ -141,6 +158,44 @@ impl Builder {
         Ok(())
     }
 
+    /// Takes a record and fills it with so many bytes from `rbx` on; `whose` it is. Asks where
+    /// none is free.
+    fn say(
+        &mut self,
+        bytes: usize,
+        whose: LoadAddr,
+        ring: LoadAddr,
+        ask: CodeLabel,
+    ) -> Result<(), IcedError> {
+        let mut again = self.asm.create_label();
+        self.asm.mov(rcx, ring.0)?;
+        self.asm.set_label(&mut again)?;
+        self.asm.mov(rax, ptr(rcx) + ring::HEAD)?;
+        self.asm.mov(rdx, rax)?;
+        self.asm.sub(rdx, ptr(rcx) + ring::TAIL)?;
+        self.asm.cmp(rdx, ring::COUNT as i32)?;
+        self.asm.jae(ask)?;
+        self.asm.lea(rdx, ptr(rax) + 1)?;
+        self.asm.lock().cmpxchg(ptr(rcx) + ring::HEAD, rdx)?;
+        self.asking();
+        // The record is ours from here on, and others wait for it.
+        self.asm.jne(again)?;
+        self.asm.mov(rdx, rax)?;
+        self.asm.and(edx, ring::COUNT as i32 - 1)?;
+        self.asm.imul_3(rdx, rdx, ring::RECORD as i32)?;
+        self.asm.lea(rdx, ptr(rcx + rdx) + ring::RECORDS)?;
+        for at in (0..bytes as i32).step_by(8) {
+            self.asm.mov(rcx, ptr(rbx) + at)?;
+            self.asm.mov(ptr(rdx) + (ring::VALUES + at), rcx)?;
+        }
+        self.asm.mov(rcx, whose.0)?;
+        self.asm.mov(ptr(rdx) + 8, rcx)?;
+        self.asm.inc(rax)?;
+        self.asm.mov(ptr(rdx), rax)?;
+        self.mark(State::Deciding);
+        Ok(())
+    }
+
     fn give_vectors_back(&mut self) -> Result<(), IcedError> {
         if self.kept.vectors {
             for (index, register) in VECTORS.into_iter().enumerate() {
@@ -162,8 +217,13 @@ impl Trampoline {
         site: LoadAddr,
         window: &Window,
         condition: Option<&Condition>,
-        count: Option<Count>,
+        then: Then<'_>,
     ) -> Result<Trampoline, Immovable> {
+        let (count, say) = match then {
+            Then::Stop => (None, None),
+            Then::Count(count) => (Some(count), None),
+            Then::Say { message, ring } => (None, Some((message, ring))),
+        };
         let mut used: BTreeSet<u16> = BTreeSet::new();
         used.extend(
             condition
@@ -173,6 +233,11 @@ impl Trampoline {
         );
         if count.is_some() {
             used.extend(COUNTING.map(|it| it.0));
+        }
+        if let Some((message, _)) = say {
+            used.extend(SAYING.map(|it| it.0));
+            let values = message.values().flat_map(|(value, _)| value.clobbers());
+            used.extend(values.map(|it| it.0));
         }
         let general: Vec<Register> = used.into_iter().map(Register).collect();
         let mut it = Builder {
@@ -194,8 +259,11 @@ impl Trampoline {
         it.kept.depth += 8;
         it.kept.saved += 1;
         let pushed = it.kept;
-        let vectors = condition.is_some_and(Condition::uses_vectors);
-        let area = if vectors { VECTOR_AREA } else { 0 };
+        let vectors = condition.is_some_and(Condition::uses_vectors)
+            || say.is_some_and(|(message, _)| message.values().any(|(it, _)| it.uses_vectors()));
+        // Vector registers, then what is to be said.
+        let values = if vectors { VECTOR_AREA } else { 0 };
+        let area = values + say.map_or(0, |(message, _)| message.size() as i32);
         it.take(area)?;
         it.asking();
         it.kept.depth += area;
@@ -209,17 +277,17 @@ impl Trampoline {
         };
         let (mut yes, mut no, mut ask) = (outcomes.yes, outcomes.no, outcomes.ask);
         let mut leave = it.asm.create_label();
+        let mut places = [0; 16];
+        for (index, register) in general.iter().enumerate() {
+            // The flags are above them.
+            places[usize::from(register.0)] = it.kept.depth - RED_ZONE - 8 * (index as i32 + 2);
+        }
+        let saved = SavedRegisters {
+            general: places,
+            stack_pointer: it.kept.depth,
+            vectors: 0,
+        };
         if let Some(condition) = condition {
-            let mut places = [0; 16];
-            for (index, register) in general.iter().enumerate() {
-                // The flags are above them.
-                places[usize::from(register.0)] = it.kept.depth - RED_ZONE - 8 * (index as i32 + 2);
-            }
-            let saved = SavedRegisters {
-                general: places,
-                stack_pointer: it.kept.depth,
-                vectors: 0,
-            };
             condition.emit(&mut it.asm, &saved, outcomes)?;
             it.asking();
         }
@@ -235,6 +303,16 @@ impl Trampoline {
             unless_it_stops(&mut it.asm, count.hit, leave)?;
             stop = Some(it.asm.instructions().len());
             it.asm.int3()?;
+            it.asm.jmp(leave)?;
+            it.mark(State::Deciding);
+        } else if let Some((message, ring)) = say {
+            it.asm.set_label(&mut yes)?;
+            it.asm.lea(rbx, ptr(rsp) + values)?;
+            for (value, offset) in message.values() {
+                value.emit(&mut it.asm, &saved, rbx, offset as i32, ask)?;
+            }
+            it.give_vectors_back()?;
+            it.say(message.size(), start, ring, outcomes.ask)?;
             it.asm.jmp(leave)?;
             it.mark(State::Deciding);
         } else {

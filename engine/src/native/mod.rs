@@ -132,6 +132,7 @@ impl Condition {
     }
 
     /// Whether the expression was a constant, and which.
+    #[cfg(test)]
     pub(crate) fn known(&self) -> Option<bool> {
         match self.truth {
             Truth::Constant(known) => Some(known),

@@ -18,7 +18,7 @@ mod post_mortem;
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) use linux::own_code;
 #[cfg(target_os = "linux")]
-pub use linux::{Launcher, Waker, give_way, prepare};
+pub use linux::{Launcher, Shared, Waker, give_way, prepare};
 #[cfg(target_os = "linux")]
 pub use post_mortem::{Core, CoreFile};
 
@@ -252,6 +252,14 @@ pub trait Backend {
     /// Writes memory past its protection; gives how many bytes were written before the first
     /// that could not be.
     fn write_memory_partly(&self, addr: LoadAddr, bytes: &[u8]) -> usize;
+    /// Memory in a file that the process has open as `descriptor`; `None`: it cannot be had.
+    fn shared(&self, _pid: i32, _descriptor: i32, _len: u64) -> Option<Shared> {
+        None
+    }
+    /// Whether the process may not do all system calls (seccomp(2)).
+    fn is_confined(&self, _pid: i32) -> bool {
+        false
+    }
     /// Tells of a trap that was planted over `original`, or taken away (`None`), so that the
     /// byte is given back should we be killed.
     fn guard(&self, addr: LoadAddr, original: Option<&[u8]>);
@@ -376,6 +384,32 @@ pub enum SystemCall {
         addr: LoadAddr,
         /// Bytes.
         len: u64,
+    },
+    /// Makes a file in memory; gives a descriptor (memfd_create(2)).
+    MemoryFile {
+        /// Where a name is, for `/proc`.
+        name: LoadAddr,
+    },
+    /// Sets a file's length.
+    SetLength {
+        /// Which.
+        descriptor: i32,
+        /// Bytes.
+        len: u64,
+    },
+    /// Maps a file, to be written, at exactly this place, which must be free.
+    MapShared {
+        /// Where.
+        addr: LoadAddr,
+        /// Bytes.
+        len: u64,
+        /// The file.
+        descriptor: i32,
+    },
+    /// Closes a file.
+    Close {
+        /// Which.
+        descriptor: i32,
     },
     /// Lets a process trace this one where Yama would not (prctl(2), PR_SET_PTRACER).
     AllowTracer {

@@ -121,6 +121,7 @@ impl Debugger {
         {
             process.ended = None;
             let children = std::mem::take(&mut process.children);
+            self.hear_all_messages();
             self.events.push_back(Event::Exited(status));
             self.process = None;
             self.sites.forget_all();
@@ -175,6 +176,7 @@ impl Debugger {
         if was_launcher {
             process.state = State::Held;
         }
+        self.hear_all_messages();
         self.sites.forget_all();
         self.slots = Default::default();
         self.detours = Default::default();

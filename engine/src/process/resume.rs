@@ -36,6 +36,9 @@ impl Debugger {
         if state.signal.0 != 0 && !self.detours.is_empty() {
             self.leave_copies(thread);
         }
+        if how == Resume::Step {
+            self.end_detour_before(thread);
+        }
         let Some(state) = self.thread_mut(thread) else {
             return;
         };

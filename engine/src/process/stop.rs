@@ -24,6 +24,7 @@ impl Debugger {
         self.set_state(State::Stopped);
         self.cancel_steps();
         self.stop_all();
+        self.hear_all_messages();
         self.forget_stop();
         // Another thread's execve may have ended this one meanwhile.
         let gone = |process: &Process| !process.threads.contains_key(&thread);
@@ -46,6 +47,7 @@ impl Debugger {
     /// Reports why one thread is stopped; all others go on as they are.
     fn report_alone(&mut self, thread: ThreadId, reason: StopReason) {
         self.set_state(State::Running);
+        while self.hear_messages() {}
         self.cancel_step(thread);
         self.forget_stop_of(thread);
         if !self.output_held {
@@ -252,6 +254,7 @@ impl Debugger {
     /// Takes everything of ours out of the stopped process.
     pub(crate) fn clean_process(&mut self) {
         self.cancel_steps();
+        self.hear_all_messages();
         self.sites.remove_all(&*self.os);
         let threads: Vec<ThreadId> = match &self.process {
             Some(process) => process.threads.keys().copied().collect(),

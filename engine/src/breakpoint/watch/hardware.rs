@@ -21,6 +21,12 @@ impl Watches {
         self.slots.contains(&Some(slot(addr)))
     }
 
+    /// Whether reading memory may be noticed.
+    pub fn sees_reads(&self) -> bool {
+        let mut slots = self.slots.iter().flatten();
+        slots.any(|slot| slot.trigger == Trigger::Access)
+    }
+
     /// Whether code from `start` on, before `end`, is watched for execution.
     pub fn has_code_in(&self, start: LoadAddr, end: LoadAddr) -> bool {
         let slots = self.slots.iter().flatten();

@@ -233,6 +233,10 @@ impl Debugger {
             }
         }
         self.distribute_slots(&ids);
+        if self.watches.sees_reads() || self.watches.stepping {
+            // What the program is asked would be seen.
+            self.sites.end_all_diversions(&*self.os);
+        }
         ids.iter()
             .filter_map(|id| self.breakpoint_info(*id))
             .collect()

@@ -11,11 +11,14 @@ mod refusal;
 #[cfg(target_arch = "x86_64")]
 #[path = "registers_x86_64.rs"]
 mod registers;
+mod shared;
 mod sigbus;
 
 pub use launch::{Launcher, prepare};
 pub use ptrace::{RawSignal, decode_signal_info};
 pub use registers::{RawRegisters, vectors_in};
+
+pub use shared::Shared;
 
 use super::{
     Backend, Besides, MappedFile, Mapping, Ready, RegisterSet, Resume, SignalData, WaitStatus,
@@ -416,6 +419,17 @@ impl Backend for LinuxBackend {
         self.memory = Some(memory);
         self.memory_of = Some(Pid::from_raw(pid));
         Ok(())
+    }
+
+    fn shared(&self, pid: i32, descriptor: i32, len: u64) -> Option<Shared> {
+        let shared = Shared::open(pid, descriptor, usize::try_from(len).ok()?);
+        shared
+            .inspect_err(|error| tracing::info!(%error, "no memory is shared with the program"))
+            .ok()
+    }
+
+    fn is_confined(&self, pid: i32) -> bool {
+        procfs::status_number(pid, "Seccomp") != Some(0)
     }
 
     fn guard(&self, addr: LoadAddr, original: Option<&[u8]>) {

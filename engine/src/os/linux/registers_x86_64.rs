@@ -257,6 +257,31 @@ impl RawRegisters {
                     [addr.0, len, access as u64, flags as u64, u64::MAX, 0],
                 )
             }
+            SystemCall::MemoryFile { name } => (
+                libc::SYS_memfd_create,
+                [name.0, u64::from(libc::MFD_CLOEXEC), 0, 0, 0, 0],
+            ),
+            SystemCall::SetLength { descriptor, len } => {
+                (libc::SYS_ftruncate, [descriptor as u64, len, 0, 0, 0, 0])
+            }
+            SystemCall::MapShared {
+                addr,
+                len,
+                descriptor,
+            } => (
+                libc::SYS_mmap,
+                [
+                    addr.0,
+                    len,
+                    (libc::PROT_READ | libc::PROT_WRITE) as u64,
+                    (libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE) as u64,
+                    descriptor as u64,
+                    0,
+                ],
+            ),
+            SystemCall::Close { descriptor } => {
+                (libc::SYS_close, [descriptor as u64, 0, 0, 0, 0, 0])
+            }
             SystemCall::AllowTracer { pid } => (
                 libc::SYS_prctl,
                 [libc::PR_SET_PTRACER as u64, pid as u64, 0, 0, 0, 0],
