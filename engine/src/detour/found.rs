@@ -1,0 +1,212 @@
+//! Threads that are found in a trampoline, or on their way to one: where the program would be
+//! without it.
+
+use super::trampoline;
+use super::{DetourTrap, NEVER, Phase};
+use crate::breakpoint::BreakpointId;
+use crate::debugger::Debugger;
+use crate::event::{Signal, ThreadId};
+use crate::os::{RegisterSet, Resume, WaitStatus};
+use crate::process::Trap;
+use dwarf::LoadAddr;
+
+impl Debugger {
+    /// The program's registers, of a thread that is in a trampoline; true: past its site.
+    pub(crate) fn out_of_trampoline(
+        &mut self,
+        thread: ThreadId,
+        raw: &RegisterSet,
+    ) -> Option<(RegisterSet, Option<LoadAddr>)> {
+        let detour = self.detours.at(raw.pc())?;
+        let (site, trampoline) = (detour.site, &detour.trampoline);
+        let os = &*self.os;
+        let read = |addr| {
+            let mut word = [0; 8];
+            (os.read_memory(addr, &mut word) == 8).then(|| u64::from_le_bytes(word))
+        };
+        let (kept, passed, counted) = match trampoline.state(raw.pc())? {
+            Phase::Asking(kept) => (kept, None, None),
+            Phase::Leaving(kept) => (kept, Some(site), None),
+            Phase::Deciding if trampoline.stop == Some(raw.pc()) => {
+                (trampoline.kept(), None, Some((site, detour.breakpoint)))
+            }
+            Phase::At(addr) => {
+                let passed = (addr == site).then_some(site);
+                return Some((at(*raw, addr), passed));
+            }
+            Phase::Deciding | Phase::Inside => return None,
+        };
+        let registers = trampoline.registers(raw, kept, read)?;
+        if kept.vectors {
+            self.give_vectors_back(thread, LoadAddr(raw.sp()));
+        }
+        if let (Some(_), Some(state)) = (counted, self.thread_mut(thread)) {
+            state.counted = counted;
+        }
+        Some((at(registers, site), passed))
+    }
+
+    /// The program's vector registers, from where a trampoline keeps them.
+    fn give_vectors_back(&mut self, thread: ThreadId, kept: LoadAddr) {
+        /// Places in what XSAVE writes (Intel SDM, "XSAVE Managed State").
+        const MXCSR: usize = 24;
+        const XMM: usize = 160;
+        const USED: usize = 512;
+        const SSE: u8 = 1 << 1;
+        let mut bytes = [0; trampoline::VECTOR_AREA as usize];
+        if self.os.read_memory(kept, &mut bytes) != bytes.len() {
+            return;
+        }
+        if let Some(mut area) = self.os.extended_registers(thread)
+            && area.len() > USED
+        {
+            area[XMM..XMM + 64].copy_from_slice(&bytes[..64]);
+            area[MXCSR..MXCSR + 4].copy_from_slice(&bytes[64..68]);
+            area[USED] |= SSE;
+            self.os.set_extended_registers(thread, &area);
+        }
+    }
+
+    /// What a thread ran into, if that is a trap in a trampoline: it is back before it.
+    pub(crate) fn detour_trap(&mut self, thread: ThreadId) -> Option<Trap> {
+        if self.detours.is_empty() {
+            return None;
+        }
+        let mut raw = self.os.registers(thread)?;
+        let trap = raw.pc() - 1;
+        let kind = self.detours.trap(trap)?;
+        raw.set_pc(trap);
+        self.os.set_registers(thread, &raw);
+        self.registers_of(thread)?;
+        match kind {
+            DetourTrap::Ask(site) => Some(Trap::Site(site)),
+            DetourTrap::Stop => {
+                let (site, id) = self.thread_mut(thread)?.counted?;
+                Some(Trap::Counted(site, id))
+            }
+        }
+    }
+
+    /// Whether a signal says that a question has read what is not there.
+    pub(crate) fn is_fault_of_question(&self, thread: ThreadId, signal: Signal) -> bool {
+        !self.detours.is_empty()
+            && is_fault(signal)
+            && self
+                .os
+                .signal_info(thread)
+                .is_some_and(|info| info.code > 0)
+            && self.os.registers(thread).is_some_and(|raw| {
+                let phase = self.detours.phase(raw.pc());
+                matches!(phase, Some((_, Phase::Asking(_))))
+            })
+    }
+
+    /// A thread that is about to be told of a signal is where the program would be; where its own
+    /// instruction is at fault, that is in its place again.
+    pub(crate) fn out_of_the_way(&mut self, thread: ThreadId, signal: Signal) {
+        if self.detours.is_empty() {
+            return;
+        }
+        let raw = self.os.registers(thread).map(|raw| raw.pc());
+        let Some((site, _)) = raw.and_then(|pc| self.detours.phase(pc)) else {
+            return;
+        };
+        self.registers_of(thread);
+        let info = self.os.signal_info(thread);
+        if is_fault(signal) && info.is_some_and(|info| info.code > 0) {
+            self.sites.end_diversion_at(site, &*self.os);
+            if let Some(site) = self.sites.get(site) {
+                site.passes.set(NEVER);
+            }
+        }
+    }
+
+    /// How many hits of a breakpoint the program has counted.
+    pub(crate) fn counted_in_detours(&self, id: BreakpointId) -> u64 {
+        let mut word = [0; 8];
+        match self.detours.counter(id) {
+            Some(at) if self.os.read_memory(at, &mut word) == 8 => u64::from_le_bytes(word),
+            _ => 0,
+        }
+    }
+
+    /// Breakpoints have been changed: what was asked before is not to be asked any more.
+    pub(crate) fn end_changed_detours(&mut self) {
+        let mut gone = Vec::new();
+        for detour in self.detours.all.values_mut() {
+            let options = self.breakpoints.options(detour.breakpoint);
+            if options != Some(&detour.options) {
+                gone.push(detour.site);
+                detour.counter = None;
+            }
+        }
+        for site in gone {
+            self.sites.end_diversion_at(site, &*self.os);
+            if let Some(site) = self.sites.get(site) {
+                site.passes.set(0);
+            }
+        }
+    }
+
+    /// A step would be one into a trampoline, and never come out: it is to run into the trap.
+    pub(crate) fn end_detour_before(&mut self, thread: ThreadId) {
+        if self.detours.is_empty() {
+            return;
+        }
+        let pc = self.registers_of(thread).map(|registers| registers.pc());
+        let passed = self.thread_mut(thread).and_then(|state| state.passed);
+        if let Some(pc) = pc
+            && passed != Some(pc)
+        {
+            self.sites.end_diversion_at(pc, &*self.os);
+        }
+    }
+
+    /// Lets a thread that is to get a signal leave the copies of what a jump covers: a handler
+    /// must not see them.
+    pub(crate) fn leave_copies(&mut self, thread: ThreadId) {
+        for _ in 0..16 {
+            let Some(registers) = self.registers_of(thread) else {
+                return;
+            };
+            let passed = self.thread_mut(thread).and_then(|state| state.passed);
+            let pc = registers.pc();
+            let Some(copy) = self.detours.way_on(pc, &self.sites) else {
+                return;
+            };
+            if passed != Some(pc) && self.sites.get(pc).is_some() {
+                return;
+            }
+            self.os.set_registers(thread, &at(registers, copy));
+            self.os.resume(thread, Resume::Step, Signal(0));
+            let status = self.os.await_stop(thread);
+            let Some(state) = self.thread_mut(thread) else {
+                return;
+            };
+            state.registers = None;
+            state.unwritten = false;
+            state.passed = None;
+            match status {
+                Some(WaitStatus::Signal(signal)) if signal.0 == libc::SIGTRAP => {}
+                Some(status) => {
+                    state.deferred = Some(status);
+                    return;
+                }
+                None => return,
+            }
+        }
+    }
+}
+
+/// Whether a signal may come of an instruction.
+fn is_fault(signal: Signal) -> bool {
+    matches!(
+        signal.0,
+        libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL
+    )
+}
+
+fn at(mut registers: RegisterSet, pc: LoadAddr) -> RegisterSet {
+    registers.set_pc(pc);
+    registers
+}

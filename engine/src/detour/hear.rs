@@ -1,0 +1,137 @@
+//! Hearing what the program says at log points.
+
+use super::ring::{self, Frameless, Ring};
+use crate::breakpoint::BreakpointId;
+use crate::debugger::{Debugger, State};
+use crate::displaced::free_place;
+use crate::event::{Event, ThreadId};
+use crate::os::SystemCall;
+use dwarf::LoadAddr;
+use std::time::{Duration, Instant};
+
+impl Debugger {
+    /// Has the debuggee share memory with us to say things in.
+    pub(super) fn find_ring(
+        &mut self,
+        thread: ThreadId,
+        near: LoadAddr,
+    ) -> Result<(), &'static str> {
+        const NO: &str = "the program cannot share memory with the debugger";
+        if self.detours.ring.is_some() {
+            return Ok(());
+        }
+        let pid = self.pid().ok_or(NO)?;
+        // What it may not do could be its end.
+        if self.os.is_confined(pid) {
+            return Err("the program may not do all system calls (seccomp)");
+        }
+        if !self.find_detour_room(thread, near) {
+            return Err(NO);
+        }
+        // A place that holds zero: no name.
+        let name = self.detours.new_counter(near).ok_or(NO)?;
+        let at = free_place(near, ring::LEN, &self.os.mappings(pid)).ok_or(NO)?;
+        let file = self.system_call(thread, SystemCall::MemoryFile { name });
+        let descriptor = file
+            .and_then(|it| i32::try_from(it).ok())
+            .filter(|it| *it >= 0);
+        let descriptor = descriptor.ok_or(NO)?;
+        let len = ring::LEN;
+        let set = self.system_call(thread, SystemCall::SetLength { descriptor, len });
+        let map = SystemCall::MapShared {
+            addr: at,
+            len,
+            descriptor,
+        };
+        let mapped = self.system_call(thread, map);
+        let shared = self.os.shared(pid, descriptor, len);
+        self.system_call(thread, SystemCall::Close { descriptor });
+        if set != Some(0) || mapped != Some(at.0 as i64) {
+            return Err(NO);
+        }
+        self.detours.ring = Some(Ring::new(at, shared.ok_or(NO)?));
+        Ok(())
+    }
+
+    /// Tells what the program has said since, up to a bound. True: there is more.
+    pub(crate) fn hear_messages(&mut self) -> bool {
+        /// Records at once.
+        const MOST: usize = 4096;
+        /// Bytes of one event.
+        const LONGEST: usize = 1 << 15;
+        let Some(mut ring) = self.detours.ring.take() else {
+            return false;
+        };
+        let mut said: Vec<(BreakpointId, String)> = Vec::new();
+        let mut heard = 0;
+        while heard < MOST
+            && let Some((whose, values)) = ring.next()
+        {
+            heard += 1;
+            let detour = self.detours.all.get(&whose);
+            let Some(message) = detour.and_then(|detour| detour.message.as_ref()) else {
+                continue;
+            };
+            let target = Frameless {
+                memory: self.memory(),
+                modules: &self.modules,
+            };
+            match said.last_mut() {
+                Some((id, text)) if *id == message.breakpoint && text.len() < LONGEST => {
+                    target.say(message, &values, text);
+                }
+                _ => {
+                    let mut text = String::new();
+                    target.say(message, &values, &mut text);
+                    said.push((message.breakpoint, text));
+                }
+            }
+        }
+        self.detours.ring = Some(ring);
+        for (breakpoint, text) in said {
+            self.events.push_back(Event::Log { breakpoint, text });
+        }
+        heard == MOST
+    }
+
+    /// Tells all that the program has said; its threads are stopped, or are no more.
+    pub(crate) fn hear_all_messages(&mut self) {
+        let Some(ring) = &self.detours.ring else {
+            return;
+        };
+        if ring.is_read() {
+            return;
+        }
+        while self.hear_messages() {}
+        // Who was in the midst of telling is to end it.
+        let threads: Vec<ThreadId> = match &self.process {
+            Some(process) => process.threads.keys().copied().collect(),
+            None => Vec::new(),
+        };
+        for thread in threads {
+            let raw = self.os.registers(thread).map(|raw| raw.pc());
+            if raw.is_some_and(|pc| self.detours.holds(pc)) {
+                self.registers_of(thread);
+            }
+        }
+        loop {
+            while self.hear_messages() {}
+            let lost = self.detours.ring.as_mut().map_or(0, Ring::skip);
+            if lost == 0 {
+                return;
+            }
+            let text = format!(
+                "{lost} log messages are lost: their threads were ended in the midst of them\n"
+            );
+            self.events.push_back(Event::Note(text));
+        }
+    }
+
+    /// When to listen again to what the program says.
+    pub(crate) fn next_hearing(&self) -> Option<Instant> {
+        /// Nobody notices less.
+        const OFTEN: Duration = Duration::from_millis(8);
+        let runs = self.detours.ring.is_some() && self.state() == State::Running;
+        runs.then(|| Instant::now() + OFTEN)
+    }
+}

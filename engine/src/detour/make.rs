@@ -1,0 +1,360 @@
+//! Making a detour: whether there is room for a jump, and all that is written for it.
+
+use super::ring::{self, Message, Part};
+use super::trampoline::{Count, Then, Trampoline};
+use super::window::Window;
+use super::{COUNTERS, Detour, NEVER, PASSES, Region};
+use crate::arch::x86_64::JUMP;
+use crate::breakpoint::site::Owner;
+use crate::breakpoint::{BreakpointId, Segment};
+use crate::debugger::{Debugger, State};
+use crate::displaced::{REGION, free_place};
+use crate::eval::Expression;
+use crate::event::{Event, ThreadId};
+use crate::native::{Captured, CodeScope, Condition};
+use crate::os::SystemCall;
+use crate::value::Shape;
+use dwarf::LoadAddr;
+use std::collections::BTreeSet;
+
+impl Debugger {
+    /// Nobody wanted to stop at a site: after a few times its question is asked in the debuggee.
+    pub(crate) fn note_pass(&mut self, thread: ThreadId, addr: LoadAddr) {
+        let Some(site) = self.sites.get(addr) else {
+            return;
+        };
+        let [Owner::User(id)] = site.owners() else {
+            return;
+        };
+        let (id, passes) = (*id, site.passes.get());
+        if passes == NEVER || site.is_diverted() {
+            return;
+        }
+        site.passes.set(passes + 1);
+        if (passes + 1).is_multiple_of(PASSES) && self.may_make_detour() {
+            self.detours.making = true;
+            let outcome = self.make_detour(thread, addr, id);
+            self.detours.making = false;
+            let asked = match outcome {
+                Ok(()) => "the program itself checks it".to_owned(),
+                Err(why) => {
+                    tracing::info!(%addr, why, "a breakpoint stays on its trap");
+                    if let Some(site) = self.sites.get(addr) {
+                        site.passes.set(NEVER);
+                    }
+                    format!("each hit stops the thread for a moment: {why}")
+                }
+            };
+            if self.breakpoints.say_who_is_asked(id, asked) {
+                self.events.push_back(Event::BreakpointChanged(id));
+            }
+        }
+    }
+
+    fn may_make_detour(&self) -> bool {
+        self.state() == State::Running
+            && self.call.is_none()
+            && !self.detours.refused
+            && !self.detours.making
+            && !self.watches.stepping
+            && !self.watches.sees_reads()
+    }
+
+    /// Puts a jump in the place of the trap at `addr`; where hits are counted, of all traps of the
+    /// breakpoint: all or none are to be counted by the program.
+    fn make_detour(
+        &mut self,
+        thread: ThreadId,
+        addr: LoadAddr,
+        id: BreakpointId,
+    ) -> Result<(), String> {
+        let (condition, hit) = self.breakpoints.askable(id)?;
+        let places = match hit {
+            Some(_) => self.breakpoints.places(id),
+            None => vec![addr],
+        };
+        if self.breakpoints.message(id).is_some() {
+            self.find_ring(thread, addr)?;
+        }
+        let mut count = None;
+        let mut ready = Vec::new();
+        for site in places {
+            if !self.find_detour_room(thread, site) {
+                return Err("the program cannot be given memory for code near it".into());
+            }
+            if let (Some(hit), None) = (hit, count) {
+                let at = self.detours.new_counter(site).ok_or("no room")?;
+                count = Some(Count { at, hit });
+            }
+            ready.push(self.prepare(site, id, condition.as_deref(), count)?);
+        }
+        self.with_all_stopped(thread, |this| {
+            let hits = this.breakpoints.hits(id) + this.counted_in_detours(id);
+            if let Some(count) = count
+                && !this.os.write_memory(count.at, &hits.to_le_bytes())
+            {
+                return Err("the program's memory cannot be written".into());
+            }
+            let done = ready
+                .iter()
+                .try_for_each(|(detour, jump)| this.put(detour, *jump));
+            if let Err(why) = done {
+                for (detour, _) in &ready {
+                    this.sites
+                        .end_diversions(detour.site, detour.site + 1, &*this.os);
+                }
+                return Err(why.to_owned());
+            }
+            if count.is_some() {
+                this.breakpoints.count_elsewhere(id);
+                for former in this.detours.all.values_mut() {
+                    if former.breakpoint == id {
+                        former.counter = None;
+                    }
+                }
+            }
+            for (detour, _) in ready {
+                let start = detour.trampoline.start;
+                this.detours.latest.insert(detour.site, start);
+                this.detours.all.insert(start, detour);
+            }
+            Ok(())
+        })
+    }
+
+    /// A trampoline for the jump at `site`, which is only to be written.
+    fn prepare(
+        &mut self,
+        site: LoadAddr,
+        id: BreakpointId,
+        condition: Option<&Expression>,
+        count: Option<Count>,
+    ) -> Result<(Detour, [u8; JUMP]), String> {
+        let owners = self.sites.get(site).map(|it| it.owners());
+        if owners != Some(&[Owner::User(id)]) {
+            return Err("others are interested in one of its places".into());
+        }
+        let window = self.window_at(site)?;
+        if self.sites_in(site + 1, window.end) {
+            return Err("another breakpoint follows it closely".into());
+        }
+        let scope = CodeScope::at(&self.modules, site);
+        let condition = condition
+            .map(|condition| Condition::compile(condition, &scope))
+            .transpose()
+            .map_err(|why| why.to_string())?;
+        let message = match self.breakpoints.message(id) {
+            Some(segments) => Some(message_of(id, &segments, &scope)?),
+            None => None,
+        };
+        let ring = self.detours.ring.as_ref().map(|ring| ring.at);
+        let then = match (count, &message, ring) {
+            (Some(count), ..) => Then::Count(count),
+            (None, Some(message), Some(ring)) => Then::Say { message, ring },
+            _ => Then::Stop,
+        };
+        let region = self.detours.near(site).ok_or("no room")?;
+        let start = region.start + region.used;
+        let trampoline = Trampoline::build(start, site, &window, condition.as_ref(), then)
+            .map_err(|_| "its instructions cannot be moved")?;
+        region.used += (trampoline.bytes.len() as u64).next_multiple_of(64);
+        let jump = trampoline.jump_from(site).ok_or("it is too far away")?;
+        let detour = Detour {
+            site,
+            breakpoint: id,
+            trampoline,
+            window,
+            counter: count.map(|count| count.at),
+            message,
+            options: self.breakpoints.options(id).cloned().unwrap_or_default(),
+        };
+        Ok((detour, jump))
+    }
+
+    /// Writes a trampoline and the jump to it; all threads are stopped.
+    fn put(&mut self, detour: &Detour, jump: [u8; JUMP]) -> Result<(), &'static str> {
+        /// What traps are when nobody waits for them: a `nop`.
+        const NOTHING: u8 = 0x90;
+        let Detour {
+            site,
+            trampoline,
+            window,
+            ..
+        } = detour;
+        if !self.os.write_memory(trampoline.start, &trampoline.bytes) {
+            return Err("the program's memory cannot be written");
+        }
+        if window.instructions.len() > 1 && self.may_come_back_into(*site, window.end) {
+            return Err("a stack has addresses inside of what a jump would cover");
+        }
+        for trap in [Some(trampoline.ask), trampoline.stop]
+            .into_iter()
+            .flatten()
+        {
+            self.os.guard(trap, Some(&[NOTHING]));
+        }
+        match self.sites.divert(*site, jump, &*self.os) {
+            true => Ok(()),
+            false => Err("the program's code cannot be written"),
+        }
+    }
+
+    /// The instructions at a site that a jump would cover.
+    fn window_at(&self, addr: LoadAddr) -> Result<Window, &'static str> {
+        const UNKNOWN: &str = "it is in no known function";
+        let loaded = self.modules.at(addr).ok_or(UNKNOWN)?;
+        let function = loaded
+            .module
+            .function_at(loaded.bias.file(addr))
+            .ok_or(UNKNOWN)?;
+        let memory = self.memory();
+        let mut ranges = Vec::new();
+        for range in &function.ranges {
+            let len = usize::try_from(range.end - range.start).map_err(|_| UNKNOWN)?;
+            let mut bytes = vec![0; len.min(1 << 24)];
+            let start = loaded.bias.load(range.start);
+            dwarf::Memory::read(&memory, start, &mut bytes)
+                .map_err(|_| "the function cannot be read")?;
+            ranges.push((start, bytes));
+        }
+        let mut pads = BTreeSet::new();
+        for range in &function.ranges {
+            let here = loaded.module.landing_pads(range.start);
+            let here = here.map_err(|_| "where exceptions come back to is not known")?;
+            pads.extend(here.into_iter().map(|pad| loaded.bias.load(pad)));
+        }
+        Window::at(addr, &ranges, &pads, |behind| {
+            let mut bytes = vec![0; 16];
+            let known = loaded
+                .module
+                .function_at(loaded.bias.file(behind))
+                .is_some()
+                || dwarf::Memory::read(&memory, behind, &mut bytes).is_err();
+            if known { Vec::new() } else { bytes }
+        })
+    }
+
+    fn sites_in(&self, start: LoadAddr, end: LoadAddr) -> bool {
+        self.sites.any_in(start, end) || self.watches.has_code_in(start, end)
+    }
+
+    /// Whether a thread may have been interrupted, by a signal whose handler runs, behind `start`
+    /// and before `end`: its stack has such an address then.
+    fn may_come_back_into(&mut self, start: LoadAddr, end: LoadAddr) -> bool {
+        /// Who has more on the stack is not looked at so closely.
+        const MOST: u64 = 1 << 20;
+        const PORTION: usize = 1 << 14;
+        let Some(process) = &self.process else {
+            return true;
+        };
+        let threads: Vec<ThreadId> = process.threads.keys().copied().collect();
+        let mappings = self.os.mappings(process.pid);
+        let mut bytes = vec![0; PORTION];
+        for thread in threads {
+            let Some(registers) = self.registers_of(thread) else {
+                continue;
+            };
+            let sp = registers.sp() & !7;
+            let stack = mappings.partition_point(|mapping| mapping.end.0 <= sp);
+            let Some(stack) = mappings.get(stack).filter(|it| it.start.0 <= sp) else {
+                return true;
+            };
+            if stack.end.0 - sp > MOST {
+                return true;
+            }
+            let mut at = LoadAddr(sp);
+            while at < stack.end {
+                let read = self.os.read_memory(at, &mut bytes);
+                let (words, _) = bytes[..read].as_chunks::<8>();
+                let inside = |word: &[u8; 8]| {
+                    let addr = LoadAddr(u64::from_le_bytes(*word));
+                    addr > start && addr < end
+                };
+                if words.iter().any(inside) {
+                    return true;
+                }
+                if read < PORTION {
+                    break;
+                }
+                at = at + PORTION as u64;
+            }
+        }
+        false
+    }
+
+    /// Has the debuggee map memory near a site, if there is none with room.
+    pub(super) fn find_detour_room(&mut self, thread: ThreadId, addr: LoadAddr) -> bool {
+        if self.detours.near(addr).is_some() {
+            return true;
+        }
+        let Some(pid) = self.pid() else {
+            return false;
+        };
+        let len = REGION + COUNTERS;
+        let Some(place) = free_place(addr, len, &self.os.mappings(pid)) else {
+            return false;
+        };
+        let counters = SystemCall::MapData {
+            addr: place + REGION,
+            len: COUNTERS,
+        };
+        let code = SystemCall::MapCode {
+            addr: place,
+            len: REGION,
+        };
+        for (call, at) in [(code, place), (counters, place + REGION)] {
+            if self.system_call(thread, call) != Some(at.0 as i64) {
+                self.detours.refused = true;
+                return false;
+            }
+        }
+        self.detours.regions.push(Region {
+            start: place,
+            used: 0,
+            counters: 0,
+        });
+        true
+    }
+}
+
+/// A breakpoint's message, where a record of it has all there is to tell.
+fn message_of(
+    breakpoint: BreakpointId,
+    segments: &[Segment],
+    scope: &CodeScope<'_>,
+) -> Result<Message, String> {
+    let mut parts = Vec::new();
+    let mut offset = 0;
+    for segment in segments {
+        parts.push(match segment {
+            Segment::Text(text) => Part::Text(text.as_str().into()),
+            Segment::Value(expression) => {
+                let captured = Captured::compile(expression, scope);
+                let captured = captured.map_err(|why| why.to_string())?;
+                // What is behind others could be something else when it is told.
+                let whole = match captured.ty.shape() {
+                    Shape::Scalar(_) | Shape::Enumeration(_) => true,
+                    Shape::Pointer(to, _) => !matches!(to.shape(), Shape::Scalar(_)),
+                    _ => false,
+                };
+                if !whole {
+                    return Err(format!("a `{}` is more than its bytes", captured.ty.name()));
+                }
+                let at = offset;
+                offset += captured.size.next_multiple_of(8);
+                if offset > ring::ROOM {
+                    return Err("its message has too many values".into());
+                }
+                Part::Value {
+                    captured,
+                    offset: at,
+                    numbers: expression.numbers().unwrap_or_default(),
+                }
+            }
+        });
+    }
+    Ok(Message {
+        breakpoint,
+        parts: parts.into(),
+    })
+}
