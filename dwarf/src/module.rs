@@ -454,6 +454,15 @@ impl Module {
         self.image.debug_size().saturating_add(separate)
     }
 
+    /// The address in this image that the loader writes to `addr`, which is so in the global offset
+    /// table where the linker knew it; `None` where another image may have it.
+    pub fn relocated(&self, addr: FileAddr) -> Option<FileAddr> {
+        match self.machine() {
+            Machine::X86_64 => self.image.relocated(addr.0).map(FileAddr),
+            _ => None,
+        }
+    }
+
     // ---- symbols
     /// The function or object symbol that covers `addr` (nearest below within its section where sizes are missing).
     pub fn symbol_at(&self, addr: FileAddr) -> Option<Symbol> {

@@ -238,6 +238,20 @@ impl Image {
         self.sections.iter().find(|section| section.name == name)
     }
 
+    /// What the word at an address will be once the image is loaded, from the image's own start:
+    /// of places that the loader relocates, and whose value lies in the image itself.
+    pub(crate) fn relocated(&self, addr: u64) -> Option<u64> {
+        /// `r_info` of a relocation by the load address alone, without a symbol.
+        const R_X86_64_RELATIVE: u64 = 8;
+        let (entries, _) = self.section_data(".rela.dyn").as_chunks::<24>();
+        let word = |entry: &[u8; 24], index: usize| {
+            let bytes = entry.as_chunks::<8>().0.get(index)?;
+            Some(u64::from_le_bytes(*bytes))
+        };
+        let entry = entries.iter().find(|entry| word(entry, 0) == Some(addr))?;
+        (word(entry, 1) == Some(R_X86_64_RELATIVE)).then(|| word(entry, 2))?
+    }
+
     /// Contents of a section, decompressed when this is called for the first time; empty if
     /// the section takes no room in the file or is corrupt.
     pub(crate) fn contents(&self, section: &Section) -> &'static [u8] {

@@ -449,6 +449,13 @@ fn a_println_stops_once() {
 }
 
 #[test]
+fn a_checked_sum_stops_once() {
+    for marker in ["price", "sum", "index"] {
+        stops_once_a_pass("rust/overflow.rs", marker, 3);
+    }
+}
+
+#[test]
 fn a_split_call_stops_once() {
     stops_once_a_pass("c/many_arguments.c", "after", 3);
     stops_once_a_pass("c/many_arguments.c", "two_statements", 1);

@@ -267,12 +267,15 @@ fn halves(value: u64) -> [[u8; 4]; 2] {
 /// execution can come to without passing another one first. A line that was split into
 /// several ranges is so stopped at once a pass; copies of it that really are alternatives
 /// (two arms of a branch) all stay.
+///
+/// Nothing goes on behind a call to where `returns` says no.
 pub fn first_reached(
     code: &[(FileAddr, Vec<u8>)],
     entry: FileAddr,
     candidates: &[FileAddr],
+    returns: impl FnMut(Callee) -> bool,
 ) -> Vec<FileAddr> {
-    let graph = Graph::new(code);
+    let graph = Graph::new(code, returns);
     let mut kept: Vec<FileAddr> = candidates.to_vec();
     kept.sort_unstable();
     kept.dedup();
@@ -292,6 +295,45 @@ pub fn first_reached(
     kept
 }
 
+/// What a call calls, as far as its instruction tells.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Callee {
+    /// The function there.
+    At(FileAddr),
+    /// The function whose address is there.
+    In(FileAddr),
+}
+
+fn callee(call: &Instruction) -> Option<Callee> {
+    if call.op0_kind() == OpKind::NearBranch64 {
+        return Some(Callee::At(FileAddr(call.near_branch64())));
+    }
+    call.is_ip_rel_memory_operand()
+        .then(|| Callee::In(FileAddr(call.ip_rel_memory_address())))
+}
+
+/// Whether a function, of which this is all the code, ever returns or goes elsewhere.
+pub fn returns(start: FileAddr, code: &[u8]) -> bool {
+    let inside = |target: u64| target.wrapping_sub(start.0) < code.len() as u64;
+    let mut decoder = Decoder::with_ip(64, code, start.0, DecoderOptions::NONE);
+    let mut instruction = Instruction::default();
+    while decoder.can_decode() {
+        decoder.decode_out(&mut instruction);
+        let leaves = match instruction.flow_control() {
+            FlowControl::Return | FlowControl::IndirectBranch => true,
+            FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => {
+                instruction.op0_kind() != OpKind::NearBranch64
+                    || !inside(instruction.near_branch64())
+            }
+            _ => instruction.is_invalid(),
+        };
+        if leaves {
+            return true;
+        }
+    }
+    false
+}
+
 /// The flow between the instructions of a function: straight runs and where they go.
 struct Graph {
     /// By instruction address: the next ones.
@@ -304,7 +346,7 @@ struct Graph {
 }
 
 impl Graph {
-    fn new(code: &[(FileAddr, Vec<u8>)]) -> Self {
+    fn new(code: &[(FileAddr, Vec<u8>)], mut returns: impl FnMut(Callee) -> bool) -> Self {
         let mut next = FxHashMap::default();
         let (mut indirect, mut orphans) = (FxHashSet::default(), FxHashSet::default());
         let mut targets = FxHashSet::default();
@@ -322,6 +364,11 @@ impl Graph {
                         [behind, target]
                     }
                     FlowControl::Return | FlowControl::IndirectBranch | FlowControl::Exception => {
+                        [None, None]
+                    }
+                    FlowControl::Call | FlowControl::IndirectCall
+                        if callee(&instruction).is_some_and(|callee| !returns(callee)) =>
+                    {
                         [None, None]
                     }
                     _ => [behind, None],
@@ -374,7 +421,10 @@ mod tests {
         // 0: jmp 4; 2: nop; 3: nop (increment); 4: jne 2; 6: ret
         let code = vec![(FileAddr(0), vec![0xeb, 2, 0x90, 0x90, 0x75, 0xfc, 0xc3])];
         let header = [FileAddr(0), FileAddr(3), FileAddr(4)];
-        assert_eq!(first_reached(&code, FileAddr(0), &header), [FileAddr(0)]);
+        assert_eq!(
+            first_reached(&code, FileAddr(0), &header, |_| true),
+            [FileAddr(0)]
+        );
     }
 
     #[test]
@@ -382,7 +432,7 @@ mod tests {
         // 0: jne 4; 2: nop; 3: ret; 4: nop; 5: ret
         let code = vec![(FileAddr(0), vec![0x75, 2, 0x90, 0xc3, 0x90, 0xc3])];
         let arms = [FileAddr(2), FileAddr(4)];
-        assert_eq!(first_reached(&code, FileAddr(0), &arms), arms);
+        assert_eq!(first_reached(&code, FileAddr(0), &arms, |_| true), arms);
     }
 
     #[test]
@@ -390,7 +440,10 @@ mod tests {
         // 0: nop; 1: ret; 2: nop (nothing leads here); 3: ret
         let code = vec![(FileAddr(0), vec![0x90, 0xc3, 0x90, 0xc3])];
         let places = [FileAddr(0), FileAddr(2)];
-        assert_eq!(first_reached(&code, FileAddr(0), &places), [FileAddr(0)]);
+        assert_eq!(
+            first_reached(&code, FileAddr(0), &places, |_| true),
+            [FileAddr(0)]
+        );
     }
 
     struct Stack([u8; 8]);

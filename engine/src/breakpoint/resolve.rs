@@ -4,7 +4,7 @@
 use super::Bound;
 use super::locations::statements;
 use super::sources::{Files, files_of, no_such_source};
-use crate::arch::x86_64;
+use crate::arch::x86_64::{self, Callee};
 use crate::modules::{Loaded, Modules};
 use crate::stack::{calls_at_body, calls_beginning_at};
 use dwarf::{FileAddr, Function, InlinedSubroutine, LineLocation, Machine, Module, SourceFile};
@@ -186,12 +186,34 @@ fn first_of_each_instance(module: &Module, locations: Vec<LineLocation>) -> Vec<
                 })
                 .collect();
             let candidates: Vec<FileAddr> = group.iter().map(|location| location.addr).collect();
-            let first = x86_64::first_reached(&code, function.entry, &candidates);
+            let mut known = FxHashMap::default();
+            let first = x86_64::first_reached(&code, function.entry, &candidates, |callee| {
+                *known
+                    .entry(callee)
+                    .or_insert_with(|| returns(module, callee).unwrap_or(true))
+            });
             group.retain(|location| first.contains(&location.addr));
         }
         kept.append(&mut group);
     }
     kept
+}
+
+/// Whether what is called ever returns; `None`: that is not known here.
+fn returns(module: &Module, callee: Callee) -> Option<bool> {
+    /// What never returns is short: it makes a message and calls others.
+    const LONGEST: u64 = 1 << 12;
+    let start = match callee {
+        Callee::At(addr) => addr,
+        Callee::In(place) => module.relocated(place)?,
+    };
+    let symbol = module.symbol_at(start)?;
+    if symbol.addr != start || symbol.size == 0 || symbol.size > LONGEST {
+        return None;
+    }
+    let mut code = vec![0; symbol.size as usize];
+    module.read_image(start, &mut code)?;
+    Some(x86_64::returns(start, &code))
 }
 
 /// A place at a function's very entry moves behind its prologue, where arguments can be read.
