@@ -133,12 +133,19 @@ impl Debugger {
     /// Breakpoints have been changed: what was asked before is not to be asked any more.
     pub(crate) fn end_changed_detours(&mut self) {
         let mut gone = Vec::new();
-        for detour in self.detours.all.values_mut() {
+        // Former ones of a site have ended already.
+        for start in self.detours.latest.values() {
+            let Some(detour) = self.detours.all.get_mut(start) else {
+                continue;
+            };
             let options = self.breakpoints.options(detour.breakpoint);
             if options != Some(&detour.options) {
                 gone.push(detour.site);
                 detour.counter = None;
             }
+        }
+        for site in &gone {
+            self.detours.latest.remove(site);
         }
         for site in gone {
             self.sites.end_diversion_at(site, &*self.os);

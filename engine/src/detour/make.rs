@@ -73,7 +73,9 @@ impl Debugger {
             Some(_) => self.breakpoints.places(id),
             None => vec![addr],
         };
-        if self.breakpoints.message(id).is_some() {
+        if let Some(segments) = self.breakpoints.message(id) {
+            // Nothing is asked of the program for a message that it cannot tell.
+            message_of(id, &segments, &CodeScope::at(&self.modules, addr))?;
             self.find_ring(thread, addr)?;
         }
         let mut count = None;
@@ -157,7 +159,11 @@ impl Debugger {
         let start = region.start + region.used;
         let trampoline = Trampoline::build(start, site, &window, condition.as_ref(), then)
             .map_err(|_| "its instructions cannot be moved")?;
-        region.used += (trampoline.bytes.len() as u64).next_multiple_of(64);
+        let used = region.used + (trampoline.bytes.len() as u64).next_multiple_of(64);
+        if used > REGION {
+            return Err("its code is too long".into());
+        }
+        region.used = used;
         let jump = trampoline.jump_from(site).ok_or("it is too far away")?;
         let detour = Detour {
             site,

@@ -128,6 +128,13 @@ impl Detours {
             .find_map(|detour| detour.counter)
     }
 
+    /// Whether a site's jump leads to where something is told, or something is not heard yet.
+    fn tells_something(&self) -> bool {
+        let mut latest = self.latest.values().filter_map(|start| self.all.get(start));
+        latest.any(|detour| detour.message.is_some())
+            || self.ring.as_ref().is_some_and(|ring| !ring.is_read())
+    }
+
     /// Memory that is to be unmapped, with its length.
     pub fn regions(&self) -> Vec<(LoadAddr, u64)> {
         let all = self.regions.iter();
