@@ -28,7 +28,6 @@ async def main(config, source, line):
         # Its remove_all_breakpoints sets them all once more.
         await call("remove_breakpoint", [], path=source, line=int(line))
         await call("continue_execution", ["erminated"])
-    print("all is well")
 
 
 asyncio.run(main(*sys.argv[1:]))

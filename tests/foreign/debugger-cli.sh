@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # Drives the built binary ($STILLPOINT, or the workspace's newest) with debugger-cli (crates.io):
 # start --break, context, locals, print, step, finish, continue, stop.
-# $DEBUGGER names its binary; otherwise it is installed into target/foreign.
+# $DEBUGGER names its binary; otherwise it is installed into $CACHE.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
-root="$(cd "$here/../.." && pwd)"
-STILLPOINT="${STILLPOINT:-$(ls -t "$root"/target/{release,debug}/stillpoint 2>/dev/null | head -n 1)}"
-[ -x "$STILLPOINT" ] || { echo "no stillpoint: build it, or name it by STILLPOINT" >&2; exit 1; }
-DEBUGGER="${DEBUGGER:-$(command -v debugger || echo "$root/target/foreign/bin/debugger")}"
-[ -x "$DEBUGGER" ] || cargo install --quiet debugger-cli@0.1.3 --root "$root/target/foreign"
+source "$here/common.sh"
+find_stillpoint
+DEBUGGER="${DEBUGGER:-$(command -v debugger || echo "$CACHE/debugger-cli/bin/debugger")}"
+if [ ! -x "$DEBUGGER" ]; then
+    command -v cargo >/dev/null || missing "cargo"
+    cargo install --quiet debugger-cli@0.1.3 --root "$CACHE/debugger-cli" ||
+        missing "debugger-cli of crates.io cannot be fetched"
+fi
 
 work="$(mktemp -d)"
 export XDG_CONFIG_HOME="$work/config" XDG_RUNTIME_DIR="$work/run"
@@ -35,7 +38,6 @@ CONFIG
 
 source="$root/tests/fixtures/c/loop.c"
 gcc -g -O0 "$source" -o "$work/loop"
-line_of() { grep -n "//@ .*\b$1\b" "$source" | head -n 1 | cut -d: -f1; }
 
 # expect WORDS COMMAND…: runs the command, which has to succeed and to print each of the words.
 failures=0
@@ -58,7 +60,7 @@ expect() {
     done
 }
 
-call="$(line_of call)"
+call="$(line_of call "$source")"
 expect "" start --break "loop.c:$call" "$work/loop"
 expect "" await --timeout 15
 expect "main loop.c" context

@@ -37,7 +37,6 @@ async def main(stillpoint, program, place):
         await call("debug_continue", ["ended: exit code 0"])
         await call("debug_output", ["12\n"], stream="stdout")
         await call("debug_stop", ["is over"])
-    print("all is well")
 
 
 asyncio.run(main(*sys.argv[1:]))

@@ -3,21 +3,18 @@
 # @vscode/debugadapter-testsupport. $NODE_MODULES names a folder that has it already.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
-root="$(cd "$here/../../.." && pwd)"
-STILLPOINT="${STILLPOINT:-$(ls -t "$root"/target/{release,debug}/stillpoint 2>/dev/null | head -n 1)}"
-[ -x "$STILLPOINT" ] || { echo "no stillpoint: build it, or name it by STILLPOINT" >&2; exit 1; }
+source "$here/../common.sh"
+find_stillpoint
 
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
-cp "$here"/package.json "$here"/test.js "$work"
-if [ -d "${NODE_MODULES:-}" ]; then
-    ln -s "$NODE_MODULES" "$work/node_modules"
-else
-    (cd "$work" && npm install --silent --no-audit --no-fund)
-fi
+cp "$here/test.js" "$work"
+NODE_MODULES="${NODE_MODULES:-$(npm_with testsupport @vscode/debugadapter-testsupport@1.68.0 mocha@12.0.3)/node_modules}"
+ln -s "$NODE_MODULES" "$work/node_modules"
 SOURCE="$root/tests/fixtures/c/loop.c"
 PROGRAM="$work/loop"
 gcc -g -O0 "$SOURCE" -o "$PROGRAM"
 export STILLPOINT PROGRAM SOURCE
 cd "$work"
-npx mocha --timeout 30000 test.js
+node node_modules/mocha/bin/mocha.js --timeout 30000 test.js
+echo "testsupport: all went well"

@@ -6,11 +6,9 @@
 # $SCREENSHOT is a file for a picture.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
-root="$(cd "$here/../../.." && pwd)"
-CACHE="${CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/stillpoint-foreign}"
+source "$here/../common.sh"
 VERSION=4.100.3
 
-missing() { echo "$1" >&2; exit 1; }
 for tool in node npm cargo; do
     command -v "$tool" >/dev/null || missing "no $tool"
 done
@@ -26,7 +24,8 @@ install_code_server() {
     [ -e "$headers/include/node/node.h" ] || missing "no headers of node in $headers/include/node"
     gyp="$(npm root -g)/npm/node_modules/node-gyp/bin/node-gyp.js"
     mkdir -p "$to"
-    npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$to" "code-server@$VERSION"
+    npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$to" "code-server@$VERSION" ||
+        missing "code-server of npm cannot be fetched"
     (cd "$to" && npm_config_build_from_source=true npm_config_nodedir="$headers" npm rebuild argon2)
     cd "$to/node_modules/code-server/lib/vscode"
     npm install --silent --no-audit --no-fund --ignore-scripts --omit=dev
@@ -40,10 +39,7 @@ if [ -z "${CODE_SERVER:-}" ]; then
     (install_code_server) >&2
     CODE_SERVER="$CACHE/code-server-$VERSION/node_modules/code-server/out/node/entry.js"
 fi
-if [ ! -d "$CACHE/playwright/node_modules/playwright-core" ]; then
-    mkdir -p "$CACHE/playwright"
-    npm install --silent --no-audit --no-fund --prefix "$CACHE/playwright" playwright-core@1.65.1
-fi
+playwright="$(npm_with playwright playwright-core@1.65.1)"
 
 WORK="$(mktemp -d)"
 finish() {
@@ -60,7 +56,7 @@ trap finish EXIT
     { cat "$WORK/package.log" >&2; exit 1; }
 cp -r "$here/project" "$WORK/shop"
 cp "$here/test.mjs" "$WORK"
-ln -s "$CACHE/playwright/node_modules" "$WORK/node_modules"
+ln -s "$playwright/node_modules" "$WORK/node_modules"
 export CODE_SERVER BROWSER WORK VSIX="$root/vscode-extension/stillpoint.vsix" FOLDER="$WORK/shop"
 cd "$WORK"
 # What the package has is to be used, and the project's own target folder.
