@@ -10,10 +10,10 @@ source "$here/../common.sh"
 VERSION=4.100.3
 
 for tool in node npm cargo; do
-    command -v "$tool" >/dev/null || missing "no $tool"
+    command -v "$tool" >/dev/null || missing "$tool"
 done
 BROWSER="${BROWSER:-$(command -v chromium || command -v chromium-browser || true)}"
-[ -n "$BROWSER" ] || missing "no chromium: apt-get install chromium, or name a browser by BROWSER"
+[ -n "$BROWSER" ] || missing "chromium: apt-get install chromium, or name a browser by BROWSER"
 
 # code-server without its install scripts, which look for a toolchain of their own: only what is
 # native and needed is built, against the headers of the node that is there.
@@ -21,7 +21,7 @@ install_code_server() {
     local to="$CACHE/code-server-$VERSION" headers gyp module
     [ ! -e "$to/done" ] || return 0
     headers="$(dirname "$(dirname "$(readlink -f "$(command -v node)")")")"
-    [ -e "$headers/include/node/node.h" ] || missing "no headers of node in $headers/include/node"
+    [ -e "$headers/include/node/node.h" ] || missing "headers of node in $headers/include/node"
     gyp="$(npm root -g)/npm/node_modules/node-gyp/bin/node-gyp.js"
     mkdir -p "$to"
     npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$to" "code-server@$VERSION" ||
