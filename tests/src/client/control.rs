@@ -1,0 +1,104 @@
+//! Breakpoints, and letting the program run.
+
+use super::{DapClient, array, merge};
+use crate::fixture::Fixture;
+use serde_json::{Value, json};
+
+impl DapClient {
+    /// Replaces the breakpoints of the fixture's source; gives those of the answer.
+    pub fn set_breakpoints(&mut self, fixture: &Fixture, markers: &[&str]) -> Vec<Value> {
+        let places = markers.iter().map(|marker| (*marker, json!({}))).collect();
+        self.set_breakpoints_with(fixture, places)
+    }
+
+    /// As [`DapClient::set_breakpoints`], each with further members, such as a condition.
+    pub fn set_breakpoints_with(
+        &mut self,
+        fixture: &Fixture,
+        places: Vec<(&str, Value)>,
+    ) -> Vec<Value> {
+        let breakpoints: Vec<Value> = places
+            .into_iter()
+            .map(|(marker, more)| {
+                let mut breakpoint = json!({"line": fixture.line(marker)});
+                merge(&mut breakpoint, more);
+                breakpoint
+            })
+            .collect();
+        let count = breakpoints.len();
+        let path = fixture.source.to_str().expect("a path in UTF-8").to_owned();
+        let answer = self.set_source_breakpoints(&path, breakpoints);
+        assert_eq!(answer.len(), count, "one answer each");
+        answer
+    }
+
+    /// Replaces the breakpoints of a path spelled as one likes.
+    pub fn set_source_breakpoints(&mut self, path: &str, breakpoints: Vec<Value>) -> Vec<Value> {
+        let body = self.ask(
+            "setBreakpoints",
+            json!({"source": {"path": path}, "breakpoints": breakpoints}),
+        );
+        array(&body["breakpoints"])
+    }
+
+    /// Replaces the function breakpoints.
+    pub fn set_function_breakpoints(&mut self, names: &[&str]) -> Vec<Value> {
+        let breakpoints: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
+        let body = self.ask(
+            "setFunctionBreakpoints",
+            json!({"breakpoints": breakpoints}),
+        );
+        array(&body["breakpoints"])
+    }
+
+    /// The thread of the last stop.
+    pub fn thread(&self) -> i64 {
+        self.thread
+    }
+
+    /// Makes another thread the one that is stepped and looked at.
+    pub fn select_thread(&mut self, thread: i64) {
+        self.thread = thread;
+    }
+
+    fn resume(&mut self, command: &str) {
+        let thread = self.thread;
+        self.ask(command, json!({"threadId": thread}));
+    }
+
+    /// Lets the program run on.
+    pub fn continue_(&mut self) {
+        self.resume("continue");
+    }
+
+    /// Steps over, to the stop.
+    pub fn next(&mut self) {
+        self.resume("next");
+        self.expect_stopped("step");
+    }
+
+    /// Steps in, to the stop.
+    pub fn step_in(&mut self) {
+        self.resume("stepIn");
+        self.expect_stopped("step");
+    }
+
+    /// Steps out, to the stop.
+    pub fn step_out(&mut self) {
+        self.resume("stepOut");
+        self.expect_stopped("step");
+    }
+
+    /// Runs on to the next breakpoint.
+    pub fn continue_to(&mut self, fixture: &Fixture, marker: &str) {
+        self.continue_();
+        self.expect_stopped("breakpoint");
+        self.expect_line(fixture, marker);
+    }
+
+    /// Stops the running program.
+    pub fn pause(&mut self) {
+        self.ask("pause", json!({"threadId": 0}));
+        self.expect_stopped("pause");
+    }
+}

@@ -1,0 +1,123 @@
+//! Looking at what is stopped.
+
+use super::{DapClient, array, error_text, text};
+use crate::fixture::Fixture;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+impl DapClient {
+    /// All frames of the thread.
+    pub fn stack(&mut self) -> Vec<Value> {
+        let thread = self.thread;
+        let body = self.ask("stackTrace", json!({"threadId": thread}));
+        array(&body["stackFrames"])
+    }
+
+    /// The function names of the stack, the innermost first.
+    pub fn function_names(&mut self) -> Vec<String> {
+        let frames = self.stack();
+        frames.iter().map(|frame| text(&frame["name"])).collect()
+    }
+
+    /// The innermost frame.
+    pub fn top_frame(&mut self) -> Value {
+        let thread = self.thread;
+        let body = self.ask(
+            "stackTrace",
+            json!({"threadId": thread, "startFrame": 0, "levels": 1}),
+        );
+        match body["stackFrames"].get(0) {
+            Some(frame) => frame.clone(),
+            None => self.fail("no frames"),
+        }
+    }
+
+    /// The line of the innermost frame.
+    pub fn top_line(&mut self) -> u64 {
+        self.top_frame()["line"].as_u64().expect("a line")
+    }
+
+    /// Fails unless the innermost frame is at that line.
+    pub fn expect_line(&mut self, fixture: &Fixture, marker: &str) {
+        let line = self.top_line();
+        if line != fixture.line(marker) {
+            let names = fixture.names_of(line);
+            self.fail(&format!("at line {line} ({names}), not at {marker}"));
+        }
+    }
+
+    /// The scope `Locals` of a frame: its reference.
+    pub fn locals_reference(&mut self, frame: i64) -> i64 {
+        let body = self.ask("scopes", json!({"frameId": frame}));
+        let scopes = array(&body["scopes"]);
+        let locals = scopes.iter().find(|scope| scope["name"] == "Locals");
+        match locals.and_then(|scope| scope["variablesReference"].as_i64()) {
+            Some(reference) => reference,
+            None => self.fail("no scope `Locals`"),
+        }
+    }
+
+    /// The children of a reference.
+    pub fn variables(&mut self, reference: i64) -> Vec<Value> {
+        let body = self.ask("variables", json!({"variablesReference": reference}));
+        array(&body["variables"])
+    }
+
+    /// The local variables of the innermost frame: name and value.
+    pub fn locals(&mut self) -> BTreeMap<String, String> {
+        let variables = self.local_variables();
+        let values = variables.into_iter();
+        values
+            .map(|(name, variable)| (name, text(&variable["value"])))
+            .collect()
+    }
+
+    /// The local variables of the innermost frame, whole.
+    pub fn local_variables(&mut self) -> BTreeMap<String, Value> {
+        let frame = self.top_frame()["id"].as_i64().expect("a frame id");
+        let reference = self.locals_reference(frame);
+        let variables = self.variables(reference);
+        let named = variables.into_iter();
+        named
+            .map(|variable| (text(&variable["name"]), variable))
+            .collect()
+    }
+
+    /// The children of a variable: name and value.
+    pub fn children(&mut self, variable: &Value) -> BTreeMap<String, String> {
+        let reference = variable["variablesReference"].as_i64().unwrap_or(0);
+        if reference == 0 {
+            self.fail(&format!("no children: {variable}"));
+        }
+        let variables = self.variables(reference);
+        let values = variables.iter();
+        values
+            .map(|variable| (text(&variable["name"]), text(&variable["value"])))
+            .collect()
+    }
+
+    /// The value of an expression in the innermost frame, or the error's text.
+    pub fn try_evaluate(&mut self, expression: &str) -> Result<String, String> {
+        let body = self
+            .evaluated(expression)
+            .map_err(|response| error_text(&response))?;
+        Ok(text(&body["result"]))
+    }
+
+    /// The value of an expression in the innermost frame.
+    pub fn evaluate(&mut self, expression: &str) -> String {
+        match self.evaluated(expression) {
+            Ok(body) => text(&body["result"]),
+            Err(response) => self.fail(&format!("`{expression}`: {}", error_text(&response))),
+        }
+    }
+
+    /// The whole answer to an evaluation in the innermost frame.
+    pub fn evaluated(&mut self, expression: &str) -> Result<Value, Value> {
+        let frame = self.top_frame()["id"].clone();
+        self.request(
+            "evaluate",
+            json!({"expression": expression, "frameId": frame, "context": "watch"}),
+        )
+    }
+}
