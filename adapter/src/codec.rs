@@ -12,10 +12,10 @@ const MAX_HEADER: usize = 16 << 10;
 /// Bytes that a header takes at most: its name, a number of 20 digits, two ends of lines.
 pub const HEADER_ROOM: usize = "Content-Length: ".len() + 20 + 4;
 
-/// Writes the header of the message that stands behind [`HEADER_ROOM`] bytes, just before it.
-/// Gives where the header begins.
-pub fn put_header(frame: &mut [u8]) -> usize {
-    let header = header(frame.len().saturating_sub(HEADER_ROOM));
+/// Writes the header of the message that stands behind [`HEADER_ROOM`] bytes, and of which `more`
+/// bytes are to follow, just before it. Gives where the header begins.
+pub fn put_header(frame: &mut [u8], more: usize) -> usize {
+    let header = header(frame.len().saturating_sub(HEADER_ROOM) + more);
     let start = HEADER_ROOM.saturating_sub(header.len());
     frame[start..HEADER_ROOM].copy_from_slice(header.as_bytes());
     start
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(&bytes[..], "Content-Length: 2\r\n\r\né".as_bytes());
         let mut frame = vec![0; HEADER_ROOM];
         frame.extend_from_slice("é".as_bytes());
-        let start = put_header(&mut frame);
+        let start = put_header(&mut frame, 0);
         assert_eq!(frame[start..], bytes[..]);
         assert_eq!(header(usize::MAX).len(), HEADER_ROOM);
     }

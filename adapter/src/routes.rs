@@ -2,13 +2,12 @@
 //! line in [`ROUTES`]; what the adapter says it can do is the sum over them.
 
 use crate::error::RequestError;
-use crate::protocol::{Capabilities, body_of, read_arguments};
+use crate::protocol::{Body, Capabilities, body_of, read_arguments};
 use crate::requests::*;
 use crate::session::Session;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 /// In which state of the program a request makes sense.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,8 +51,8 @@ pub trait Request {
     ///
     /// # Errors
     /// Never for the types of this crate.
-    fn json(body: Self::Body) -> serde_json::Result<Option<Box<RawValue>>> {
-        body_of(&body)
+    fn json(body: Self::Body) -> serde_json::Result<Option<Body>> {
+        Ok(body_of(&body)?.map(Body::from))
     }
 
     /// Does it.
@@ -67,7 +66,7 @@ pub trait Request {
 }
 
 /// What a request's handler gives: the answer's body.
-pub type Handled = Result<Option<Box<RawValue>>, RequestError>;
+pub type Handled = Result<Option<Body>, RequestError>;
 
 /// A request without its types.
 pub struct Route {

@@ -13,7 +13,7 @@ use crate::error::{RUNNING, RequestError};
 use crate::events::{self, Told};
 use crate::handles::Handles;
 use crate::progress::{self, Progress};
-use crate::protocol::{InvalidatedEventBody, Malformed, Outgoing, Request, body_of};
+use crate::protocol::{Body, InvalidatedEventBody, Malformed, Outgoing, Request, body_of};
 use crate::requests::{Breakpoints, Evaluate, MemoryViews, WatchableData};
 use crate::routes::{self, Answer, Handled, Request as _, Route, When};
 use crate::server::{CancelFlag, Inbound, Inbox, Intake, Outbox};
@@ -385,25 +385,30 @@ impl Session {
 
     /// Answers a request.
     pub fn respond(&self, request_seq: i64, command: &str, handled: Handled) {
-        self.outbox.send(&match handled {
-            Ok(body) => Outgoing::Response {
-                request_seq,
-                success: true,
-                command,
-                message: None,
-                body,
-            },
+        match handled {
+            Ok(body) => {
+                let (body, data) = body.map(|Body { json, data }| (json, data)).unzip();
+                let answer = Outgoing::Response {
+                    request_seq,
+                    success: true,
+                    command,
+                    message: None,
+                    body,
+                };
+                self.outbox.send(&answer, &data.unwrap_or_default());
+            }
             Err(error) => {
                 tracing::info!(command, %error, "request failed");
-                Outgoing::failure(request_seq, command, error.message(), error.body())
+                let answer = Outgoing::failure(request_seq, command, error.message(), error.body());
+                self.outbox.send(&answer, &[]);
             }
-        });
+        }
     }
 
     /// Sends an event; `()` is no body.
     pub fn event(&self, event: &'static str, body: &impl Serialize) {
         match body_of(body) {
-            Ok(body) => drop(self.outbox.send(&Outgoing::Event { event, body })),
+            Ok(body) => drop(self.outbox.send(&Outgoing::Event { event, body }, &[])),
             Err(error) => tracing::error!(event, %error, "an event cannot be written"),
         }
     }
@@ -411,7 +416,10 @@ impl Session {
     /// Asks the client for something; gives the number that its answer will name.
     pub fn ask(&self, command: &'static str, arguments: &impl Serialize) -> Option<u64> {
         match body_of(arguments) {
-            Ok(arguments) => self.outbox.send(&Outgoing::Request { command, arguments }),
+            Ok(arguments) => {
+                let request = Outgoing::Request { command, arguments };
+                self.outbox.send(&request, &[])
+            }
             Err(error) => {
                 tracing::error!(command, %error, "a request cannot be written");
                 None

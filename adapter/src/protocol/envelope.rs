@@ -184,6 +184,23 @@ pub enum Outgoing<'a> {
     },
 }
 
+/// What an answer has to say.
+#[derive(Debug)]
+pub struct Body {
+    /// An object.
+    pub json: Box<RawValue>,
+    /// Bytes for a string that `json` ends with, and has empty: they are made base64 on their way
+    /// out, because there may be many of them.
+    pub data: Vec<u8>,
+}
+
+impl From<Box<RawValue>> for Body {
+    fn from(json: Box<RawValue>) -> Self {
+        let data = Vec::new();
+        Self { json, data }
+    }
+}
+
 /// A body as JSON; `()` is no body at all.
 ///
 /// # Errors

@@ -8,6 +8,7 @@ mod completeness;
 mod context;
 mod envelope;
 mod exceptions;
+mod memory;
 #[cfg(test)]
 mod schema;
 mod types;
@@ -15,8 +16,9 @@ mod types;
 pub use arguments::*;
 pub use capabilities::{BreakpointMode, Capabilities, CapabilitiesEventBody, ChangedCapabilities};
 pub use context::*;
-pub use envelope::{Incoming, Malformed, Outgoing, Request, Response, body_of, read_message};
+pub use envelope::{Body, Incoming, Malformed, Outgoing, Request, Response, body_of, read_message};
 pub use exceptions::*;
+pub use memory::*;
 pub use types::*;
 
 pub use dap::events::{ContinuedEventBody, ExitedEventBody, ThreadEventBody};

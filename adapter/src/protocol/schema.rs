@@ -3,7 +3,6 @@
 use super::*;
 use crate::error::RequestError;
 use serde::Serialize;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -267,10 +266,12 @@ fn responses() {
             ..SetVariableResponse::default()
         },
     );
-    let read = RawValue::from_string(
-        r#"{"address":"0x1f","unreadableBytes":7,"data":"YWJjZA=="}"#.to_owned(),
-    );
-    response(&schema, "ReadMemoryResponse", &read.expect("JSON"));
+    let read = ReadMemoryResponse {
+        address: "0x1f".to_owned(),
+        unreadable_bytes: 7,
+        data: "",
+    };
+    response(&schema, "ReadMemoryResponse", &read);
     let instruction = DisassembledInstruction {
         address: "0x1".to_owned(),
         instruction_bytes: Some("c3".to_owned()),

@@ -5,7 +5,6 @@ use dap::types::ProcessEventStartMethod;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
 
 /// A source file.
 #[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq, Eq)]
@@ -479,71 +478,6 @@ pub struct LocationsResponse {
     /// The column.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<i64>,
-}
-
-/// The `memory` event.
-#[derive(Serialize, Debug)]
-#[serde(rename_all = "camelCase")]
-pub struct MemoryEventBody {
-    /// Where.
-    pub memory_reference: String,
-    /// Bytes behind that.
-    pub offset: i64,
-    /// Bytes that changed.
-    pub count: i64,
-}
-
-/// The result of `disassemble`.
-#[derive(Serialize, Debug)]
-pub struct DisassembleResponse {
-    /// As many as were asked for.
-    pub instructions: Vec<DisassembledInstruction>,
-}
-
-/// One instruction. The `dap` crate's has no presentation hint.
-#[derive(Serialize, Debug, Default)]
-#[serde(rename_all = "camelCase")]
-pub struct DisassembledInstruction {
-    /// Where it is.
-    pub address: String,
-    /// Its bytes, in hexadecimal.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub instruction_bytes: Option<String>,
-    /// The instruction.
-    pub instruction: String,
-    /// The function that it is in.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub symbol: Option<Arc<str>>,
-    /// Its source, where that is not the one of the instruction before.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub location: Option<Rc<Source>>,
-    /// The line in it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<i64>,
-    /// The column in it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub column: Option<i64>,
-    /// How to show it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub presentation_hint: Option<InstructionHint>,
-}
-
-/// How to show an instruction.
-#[derive(Serialize, Debug, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub enum InstructionHint {
-    /// It is none.
-    Invalid,
-}
-
-/// The result of `writeMemory`.
-#[derive(Serialize, Debug)]
-#[serde(rename_all = "camelCase")]
-pub struct WriteMemoryResponse {
-    /// The first byte that was written, from where it was wanted: 0.
-    pub offset: i64,
-    /// How many were written.
-    pub bytes_written: usize,
 }
 
 /// The result of `evaluate`.

@@ -3,28 +3,19 @@
 use super::breakpoints::address;
 use crate::error::RequestError;
 use crate::protocol::{
-    Capabilities, MemoryEventBody, ReadMemoryArguments, WriteMemoryArguments, WriteMemoryResponse,
+    Body, Capabilities, MemoryEventBody, ReadMemoryArguments, ReadMemoryResponse,
+    WriteMemoryArguments, WriteMemoryResponse, base64,
 };
 use crate::routes::{Request, When};
 use crate::session::Session;
 use base64::Engine as _;
-use base64::engine::DecodePaddingMode;
-use base64::engine::general_purpose::GeneralPurposeConfig;
-use base64::engine::simd::Simd;
 use engine::{Extent, LoadAddr, Purpose};
-use serde_json::value::RawValue;
 use std::collections::VecDeque;
 
 /// The most bytes one answer has.
 const MOST: u64 = 32 << 20;
 /// How many references the client is told of when memory changes.
 const MOST_VIEWS: usize = 16;
-
-/// How bytes are written; clients may leave the padding away.
-fn base64() -> Simd {
-    let lenient = DecodePaddingMode::Indifferent;
-    Simd::standard(GeneralPurposeConfig::new().with_decode_padding_mode(lenient))
-}
 
 /// Memory that the client has asked for, by the references it used: it knows its views by them.
 #[derive(Debug, Default)]
@@ -81,21 +72,21 @@ impl Request for ReadMemory {
     const COMMAND: &'static str = "readMemory";
     const WHEN: When = When::Process;
     type Arguments = ReadMemoryArguments;
-    /// As JSON at once: there may be many of them.
-    type Body = Box<RawValue>;
+    type Body = (ReadMemoryResponse, Vec<u8>);
 
     fn advertise(capabilities: &mut Capabilities) {
         capabilities.supports_read_memory_request = true;
     }
 
-    fn json(body: Box<RawValue>) -> serde_json::Result<Option<Box<RawValue>>> {
-        Ok(Some(body))
+    fn json((body, data): Self::Body) -> serde_json::Result<Option<Body>> {
+        let json = serde_json::value::to_raw_value(&body)?;
+        Ok(Some(Body { json, data }))
     }
 
     fn handle(
         session: &mut Session,
         arguments: ReadMemoryArguments,
-    ) -> Result<Box<RawValue>, RequestError> {
+    ) -> Result<Self::Body, RequestError> {
         let ReadMemoryArguments {
             memory_reference,
             offset,
@@ -114,26 +105,13 @@ impl Request for ReadMemory {
             Ok(count @ 1..) => session.debugger.read_memory(addr, count)?,
             _ => Vec::new(),
         };
-        let unreadable = count - bytes.len() as u64;
-        let body = read_memory_body(addr, &bytes, unreadable);
-        body.map_err(|error| RequestError::Other(error.to_string()))
+        let body = ReadMemoryResponse {
+            address: addr.to_string(),
+            unreadable_bytes: count - bytes.len() as u64,
+            data: "",
+        };
+        Ok((body, bytes))
     }
-}
-
-fn read_memory_body(
-    addr: LoadAddr,
-    bytes: &[u8],
-    unreadable: u64,
-) -> serde_json::Result<Box<RawValue>> {
-    let mut json = String::with_capacity(bytes.len().div_ceil(3) * 4 + 100);
-    json.push_str(&format!("{{\"address\":\"{addr}\""));
-    if unreadable > 0 {
-        json.push_str(&format!(",\"unreadableBytes\":{unreadable}"));
-    }
-    json.push_str(",\"data\":\"");
-    base64().encode_string(bytes, &mut json);
-    json.push_str("\"}");
-    RawValue::from_string(json)
 }
 
 /// Changes bytes.
@@ -199,27 +177,6 @@ pub(super) fn memory_changed(session: &mut Session, addr: LoadAddr, len: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_was_read_is_json() {
-        let body = |bytes: &[u8], unreadable| {
-            let body = read_memory_body(LoadAddr(0x1f), bytes, unreadable);
-            body.expect("JSON").get().to_owned()
-        };
-        assert_eq!(body(b"abcd", 0), r#"{"address":"0x1f","data":"YWJjZA=="}"#);
-        assert_eq!(
-            body(b"", 7),
-            r#"{"address":"0x1f","unreadableBytes":7,"data":""}"#
-        );
-    }
-
-    #[test]
-    fn data_is_read_with_and_without_padding() {
-        let decode = |text: &str| base64().decode(text).ok();
-        assert_eq!(decode("YWJjZA=="), decode("YWJjZA"));
-        assert_eq!(decode("YWJjZA").as_deref(), Some(&b"abcd"[..]));
-        assert_eq!(decode("Y!Jj"), None);
-    }
 
     #[test]
     fn offsets_stay_in_the_address_space() {

@@ -3,8 +3,9 @@
 
 use super::Queued;
 use crate::codec;
-use crate::protocol::Outgoing;
+use crate::protocol::{self, Outgoing};
 use crate::stdio::Stream;
+use base64::Engine as _;
 use engine::Waker;
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -19,6 +20,11 @@ use tokio_util::bytes::{Buf, Bytes};
 const LOW_WATER: usize = 1 << 20;
 /// Above this many queued bytes the debuggee's output has to wait.
 const HIGH_WATER: usize = 4 << 20;
+/// Bytes of data that are made text at once: few enough to stay in the processor's cache until
+/// they are in the pipe. Divides by three, so that no padding comes before the end.
+const PORTION: usize = 192 << 10;
+/// What stands behind data in an answer: the ends of the string, the body and the message.
+const DATA_TAIL: &str = "\"}}";
 
 /// The session's way out.
 pub struct Outbox {
@@ -48,8 +54,9 @@ impl Outbox {
         }
     }
 
-    /// Sends a message; gives its number.
-    pub fn send(&self, message: &Outgoing<'_>) -> Option<u64> {
+    /// Sends a message; gives its number. `data` goes into the string that the message ends with
+    /// ([`Body::data`](crate::protocol::Body)).
+    pub fn send(&self, message: &Outgoing<'_>, data: &[u8]) -> Option<u64> {
         let seq = self.sent.get() + 1;
         let mut frame = self.frame.borrow_mut();
         frame.clear();
@@ -62,20 +69,39 @@ impl Outbox {
         }
         // A message is an object with members.
         frame[joint] = b',';
-        let start = codec::put_header(&mut frame);
+        let tail = if data.is_empty() { "" } else { DATA_TAIL };
+        let end = frame.len() - tail.len();
+        frame.truncate(end);
+        let more = base64_len(data.len()) + tail.len();
+        let mut start = codec::put_header(&mut frame, more);
         let json = &frame[codec::HEADER_ROOM..];
-        tracing::debug!(message = %String::from_utf8_lossy(json), "sent");
+        tracing::debug!(message = %String::from_utf8_lossy(json), more, "sent");
         self.sent.set(seq);
+        for (number, portion) in data.chunks(PORTION).enumerate() {
+            if number > 0 {
+                self.put(&mut frame, start);
+                frame.clear();
+                start = 0;
+            }
+            put_base64(portion, &mut frame);
+        }
+        frame.extend_from_slice(tail.as_bytes());
+        self.put(&mut frame, start);
+        frame.shrink_to(HIGH_WATER);
+        Some(seq)
+    }
+
+    /// Sends what is in `frame` from `start` on; what the client does not take at once is taken out
+    /// of it.
+    fn put(&self, frame: &mut Vec<u8>, start: usize) {
         let taken = start + self.write(&frame[start..]);
         if taken < frame.len() {
-            let mut rest = Bytes::from(std::mem::take(&mut *frame));
+            let mut rest = Bytes::from(std::mem::take(frame));
             rest.advance(taken);
             self.queued.bytes.fetch_add(rest.len(), Ordering::Relaxed);
             // Fails only when the client is gone, of which the reader tells.
             let _ = self.queue.send(rest);
         }
-        frame.shrink_to(HIGH_WATER);
-        Some(seq)
     }
 
     /// Writes what the client takes at once; gives how many bytes it took.
@@ -99,6 +125,18 @@ impl Outbox {
     pub fn is_full(&self) -> bool {
         self.queued.bytes() > HIGH_WATER
     }
+}
+
+/// How long so many bytes are in base64, padding included.
+fn base64_len(len: usize) -> usize {
+    len.div_ceil(3) * 4
+}
+
+fn put_base64(bytes: &[u8], text: &mut Vec<u8>) {
+    let start = text.len();
+    text.resize(start + base64_len(bytes.len()), 0);
+    let written = protocol::base64().encode_slice(bytes, &mut text[start..]);
+    debug_assert_eq!(written, Ok(text.len() - start));
 }
 
 /// Writes what is queued until the session ends.
@@ -133,4 +171,78 @@ async fn write_all(stream: &Stream, frame: &[u8]) -> io::Result<()> {
     // pipe is whatever can be waited for and written to.)
     let mut stream = pipe::Sender::from_owned_fd_unchecked(stream.descriptor()?)?;
     stream.write_all(frame).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::Codec;
+    use crate::protocol::body_of;
+    use serde_json::{Value, json};
+    use std::io::{PipeReader, Read};
+    use tokio::sync::mpsc::unbounded_channel;
+    use tokio_util::bytes::BytesMut;
+    use tokio_util::codec::Decoder;
+
+    /// What a client gets that begins to read when everything has been said.
+    fn heard(
+        mut pipe: PipeReader,
+        outbox: Outbox,
+        mut rest: UnboundedReceiver<Bytes>,
+    ) -> Vec<Value> {
+        drop(outbox);
+        let mut heard = Vec::new();
+        pipe.read_to_end(&mut heard).expect("bytes");
+        while let Ok(more) = rest.try_recv() {
+            heard.extend_from_slice(&more);
+        }
+        let mut heard = BytesMut::from(&heard[..]);
+        let mut codec = Codec::default();
+        let messages = std::iter::from_fn(|| codec.decode(&mut heard).expect("frames"));
+        let messages: Vec<_> = messages
+            .map(|message| serde_json::from_slice(&message).expect("JSON"))
+            .collect();
+        assert!(heard.is_empty());
+        messages
+    }
+
+    #[test]
+    fn data_is_in_the_string_that_the_message_ends_with() {
+        let (pipe, stdout) = std::io::pipe().expect("a pipe");
+        let (queue, rest) = unbounded_channel();
+        let stream = Arc::new(Stream::of(&stdout).expect("a stream"));
+        drop(stdout);
+        let outbox = Outbox::new(stream, queue, Arc::default());
+        // More than a pipe holds, and lengths around those of the portions.
+        let lengths = [
+            0,
+            1,
+            2,
+            3,
+            PORTION - 1,
+            PORTION,
+            PORTION + 1,
+            7 * PORTION + 5,
+        ];
+        let data: Vec<u8> = (0..7 * PORTION + 5).map(|n| (n * 7 / 3) as u8).collect();
+        for len in lengths {
+            let body = json!({"address": "0x1f", "data": ""});
+            let answer = Outgoing::Response {
+                request_seq: 3,
+                success: true,
+                command: "readMemory",
+                message: None,
+                body: body_of(&body).expect("JSON"),
+            };
+            outbox.send(&answer, &data[..len]);
+        }
+        let messages = heard(pipe, outbox, rest);
+        assert_eq!(messages.len(), lengths.len());
+        for ((message, len), seq) in messages.iter().zip(lengths).zip(1..) {
+            assert_eq!(message["seq"], seq);
+            assert_eq!(message["body"]["address"], "0x1f");
+            let text = message["body"]["data"].as_str().expect("a string");
+            assert_eq!(protocol::base64().decode(text).as_deref(), Ok(&data[..len]));
+        }
+    }
 }
