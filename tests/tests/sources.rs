@@ -86,9 +86,10 @@ fn breakpoint_locations() {
         let on_line = ask(json!({}));
         assert!(on_line.is_sorted_by(|a, b| a < b), "{on_line:?}");
         assert!(on_line.iter().all(|place| place.0 == line), "{on_line:?}");
-        assert!(on_line.contains(&(line, 9)), "{on_line:?}");
         if compiler == Compiler::Clang {
-            // It recommends the first place of a line only.
+            // It recommends the first place of a line only, which is the line's own.
+            assert_eq!(on_line, [(line, 0)]);
+            assert_eq!(ask(json!({"column": 1})), [(line, 9)]);
             client.disconnect();
             continue;
         }
@@ -116,6 +117,13 @@ fn breakpoint_locations() {
         let set = client.set_source_breakpoints(&path, vec![third]);
         assert_eq!(set[0]["verified"], true, "{}", set[0]);
         assert_eq!(set[0]["column"], 38);
+        // Who asks for a line is told of the line.
+        let set = client.set_source_breakpoints(&path, vec![json!({"line": line})]);
+        assert_eq!(
+            (&set[0]["line"], &set[0]["column"]),
+            (&json!(line), &Value::Null)
+        );
+        client.set_source_breakpoints(&path, vec![json!({"line": line, "column": 38})]);
         client.continue_();
         client.expect_stopped("breakpoint");
         assert_eq!(client.evaluate("b"), "2");

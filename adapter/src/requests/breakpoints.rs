@@ -55,6 +55,8 @@ pub struct Breakpoints {
 struct Asked {
     path: String,
     line: u32,
+    /// It named a column; if not, editors would take one in the answer for a second place.
+    by_column: bool,
     /// In machine code; `path` is the key of the set then.
     code: Option<CodeName>,
 }
@@ -125,6 +127,7 @@ impl Request for SetBreakpoints {
             let asked = Asked {
                 path: key.clone(),
                 line: wanted.line,
+                by_column: wanted.column.is_some(),
                 code: code.clone(),
             };
             breakpoints.asked.insert(info.id, asked);
@@ -443,7 +446,8 @@ fn at_place(
         None => session.sources.of(path, &session.client),
     });
     breakpoint.line = Some(session.client.line_out(*line));
-    breakpoint.column = (*column > 0).then(|| {
+    let by_column = asked.is_none_or(|asked| asked.by_column);
+    breakpoint.column = (by_column && *column > 0).then(|| {
         let Session {
             sources, client, ..
         } = session;

@@ -69,13 +69,20 @@ impl Request for BreakpointLocations {
         let Session {
             sources, client, ..
         } = session;
-        let breakpoints = places
-            .into_iter()
-            .map(|(line, column)| BreakpointLocation {
-                line: client.line_out(line),
-                column: (column > 0).then(|| sources.column_out(&source, line, column, client)),
-            })
-            .collect();
+        // The one place of a line is what a breakpoint on the line means: with a column, editors
+        // would offer it once more, beside the line.
+        let by_column = arguments.column.or(arguments.end_column).is_some();
+        let mut breakpoints = Vec::with_capacity(places.len());
+        for places in places.chunk_by(|one, next| one.0 == next.0) {
+            let tells = by_column || places.len() > 1;
+            for &(line, column) in places {
+                let known = tells && column > 0;
+                breakpoints.push(BreakpointLocation {
+                    line: client.line_out(line),
+                    column: known.then(|| sources.column_out(&source, line, column, client)),
+                });
+            }
+        }
         Ok(BreakpointLocationsResponse { breakpoints })
     }
 }
