@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Debugs a Rust program in VS Code (code-server, in a browser without a window) with the packaged
-# extension: breakpoint, F5, variables, hover, steps, changed values, build errors.
+# Debugs in VS Code (code-server, in a browser without a window) with the packaged extension: a Rust
+# program by F5 alone (`shop`), a C++ program of CMake by F5, launch.json and commands (`workshop`).
 # $STILLPOINT is the binary in the package; else it is built. $CODE_SERVER names code-server's
 # entry.js, $BROWSER a chromium; what is missing of them is installed into $CACHE (npm) or is said.
-# $SCREENSHOT is a file for a picture.
+# $SCREENSHOT is a file for a picture. Arguments: `shop` or `workshop` for one of them.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 source "$here/../common.sh"
 VERSION=4.100.3
 
-for tool in node npm cargo; do
+for tool in node npm cargo cmake; do
     command -v "$tool" >/dev/null || missing "$tool"
 done
 BROWSER="${BROWSER:-$(command -v chromium || command -v chromium-browser || true)}"
@@ -54,10 +54,9 @@ trap finish EXIT
 
 (cd "$root/vscode-extension" && npm run --silent package) >"$WORK/package.log" 2>&1 ||
     { cat "$WORK/package.log" >&2; exit 1; }
-cp -r "$here/project" "$WORK/shop"
-cp "$here/test.mjs" "$WORK"
+cp -r "$here/shop" "$here/workshop" "$here"/*.mjs "$WORK"
 ln -s "$playwright/node_modules" "$WORK/node_modules"
-export CODE_SERVER BROWSER WORK VSIX="$root/vscode-extension/stillpoint.vsix" FOLDER="$WORK/shop"
+export CODE_SERVER BROWSER WORK VSIX="$root/vscode-extension/stillpoint.vsix"
 cd "$WORK"
 # What the package has is to be used, and the project's own target folder.
-env -u CARGO_TARGET_DIR -u STILLPOINT node test.mjs
+env -u CARGO_TARGET_DIR -u STILLPOINT node test.mjs "$@"
