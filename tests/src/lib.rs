@@ -2,7 +2,7 @@
 //!
 //! [`DapClient`] starts the adapter and checks every message that it sends, [`Fixture`] compiles
 //! the small programs of `tests/fixtures` on demand and knows their lines by name, [`run`] walks
-//! a table of steps, and [`process`] looks at processes from outside.
+//! a table of steps, [`Agent`] is a client of `stillpoint mcp`, and [`process`] looks at processes from outside.
 //!
 //! ```no_run
 //! use stillpoint_tests::{DapClient, Fixture};
@@ -16,6 +16,7 @@
 //! There are no sleeps: every wait is for a message or for the end of a process, under one
 //! deadline ([`DEADLINE`]), and a wait that fails prints the whole transcript.
 
+mod agent;
 mod binary;
 mod client;
 mod core;
@@ -24,6 +25,7 @@ pub mod process;
 mod schema;
 mod steps;
 
+pub use agent::{Agent, has, place};
 pub use binary::{repository, stillpoint, target_directory};
 pub use client::{DEADLINE, DapClient, Server, Terminal};
 pub use core::{core_of, core_of_program};

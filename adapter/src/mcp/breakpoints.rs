@@ -15,8 +15,13 @@ const NEAR: i64 = 50;
 /// All breakpoints of a session.
 #[derive(Debug, Default)]
 pub struct Breakpoints {
+    /// The last number that was given; those that go with the next stop are counted from above,
+    /// as nobody hears of theirs.
     last: u32,
+    passing: u32,
     all: Vec<Set>,
+    /// What the session has taken away, as last told; nobody has been told of that yet.
+    gone: Vec<String>,
 }
 
 /// One that is set.
@@ -32,6 +37,8 @@ pub struct Set {
     temporary: bool,
     /// The session's number, and what it says.
     told: Value,
+    /// Its line as agents know it; empty: they have not been told.
+    shown: String,
 }
 
 /// Where one is.
@@ -98,6 +105,7 @@ impl Set {
             message: None,
             temporary: false,
             told: Value::Null,
+            shown: String::new(),
         }
     }
 
@@ -111,6 +119,11 @@ impl Set {
 
     fn said(&self) -> &str {
         self.told["message"].as_str().unwrap_or_default()
+    }
+
+    /// Names are still being looked for; what comes of it is told later.
+    fn is_looked_for(&self) -> bool {
+        self.said().starts_with("looking for")
     }
 
     fn to_protocol(&self) -> Value {
@@ -133,8 +146,8 @@ impl Set {
         value
     }
 
-    /// One line: number, place, conditions, how it stands.
-    fn line(&self) -> String {
+    /// Number, place, conditions.
+    fn title(&self) -> String {
         let what = if self.message.is_some() {
             "logpoint"
         } else {
@@ -150,6 +163,12 @@ impl Set {
         if let Some(message) = &self.message {
             line.push_str(&format!(" says {message:?}"));
         }
+        line
+    }
+
+    /// One line: its title, how it stands.
+    fn line(&self) -> String {
+        let mut line = self.title();
         match (self.is_verified(), &self.place) {
             (true, Place::Line(file, line_asked)) if self.told["line"] != *line_asked => {
                 line.push_str(&format!(
@@ -283,12 +302,31 @@ impl Session {
 
     fn list(&self) -> String {
         self.take_news();
-        let breakpoints = self.breakpoints();
-        let lines: Vec<String> = breakpoints.all.iter().map(Set::line).collect();
+        let mut breakpoints = self.breakpoints();
+        let mut lines = std::mem::take(&mut breakpoints.gone);
+        for set in &mut breakpoints.all {
+            set.shown = set.line();
+            lines.push(set.shown.clone());
+        }
         match lines.is_empty() {
             true => "no breakpoints".to_owned(),
             false => lines.join("\n"),
         }
+    }
+
+    /// What has become of breakpoints since agents were last told of them, a line each.
+    pub fn news(&self) -> Vec<String> {
+        self.take_news();
+        let mut breakpoints = self.breakpoints();
+        let mut lines = std::mem::take(&mut breakpoints.gone);
+        for set in breakpoints.all.iter_mut().filter(|set| !set.temporary) {
+            let line = set.line();
+            if line != set.shown && !set.is_looked_for() {
+                lines.push(line.clone());
+                set.shown = line;
+            }
+        }
+        lines
     }
 
     async fn remove(&self, id: Option<u32>) -> Result<String, ToolError> {
@@ -328,8 +366,13 @@ impl Session {
         let group = set.place.group();
         {
             let mut breakpoints = self.breakpoints();
-            breakpoints.last += 1;
-            set.number = breakpoints.last;
+            set.number = if set.temporary {
+                breakpoints.passing += 1;
+                u32::MAX - breakpoints.passing
+            } else {
+                breakpoints.last += 1;
+                breakpoints.last
+            };
             breakpoints.all.push(set.clone());
         }
         let number = set.number;
@@ -338,7 +381,7 @@ impl Session {
             return Err(error);
         }
         let mut set = self.set_of(number)?;
-        if set.said().starts_with("looking for") {
+        if set.is_looked_for() {
             let id = set.id();
             self.link
                 .wait(PATIENCE, |told| told.breakpoints.contains_key(&id))
@@ -347,7 +390,14 @@ impl Session {
             set = self.set_of(number)?;
         }
         match self.why_not(&set).await {
-            None => Ok(set),
+            None => {
+                let mut breakpoints = self.breakpoints();
+                let own = breakpoints.all.iter_mut().find(|it| it.number == number);
+                if let Some(own) = own {
+                    own.shown = set.line();
+                }
+                Ok(set)
+            }
             Some(error) => {
                 self.take_out(|set| set.number == number).await?;
                 let mut breakpoints = self.breakpoints();
@@ -489,7 +539,13 @@ impl Session {
         let mut breakpoints = self.breakpoints();
         for (id, told) in news {
             if told["removed"] == true {
-                breakpoints.all.retain(|set| set.id() != id);
+                let gone = breakpoints.all.extract_if(.., |set| set.id() == id);
+                let why = told["message"].as_str().unwrap_or_default();
+                let gone = gone.filter(|set| !set.temporary);
+                let gone: Vec<String> = gone
+                    .map(|set| format!("{}; it is gone: {why}", set.title()))
+                    .collect();
+                breakpoints.gone.extend(gone);
             } else if let Some(set) = breakpoints.all.iter_mut().find(|set| set.id() == id) {
                 set.told = told;
             }

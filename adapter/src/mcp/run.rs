@@ -103,20 +103,28 @@ impl Session {
         budget: Option<i64>,
         addresses: bool,
     ) -> Result<String, ToolError> {
-        match waited {
+        let mut text = match waited {
             Waited::Stopped => match self.tell_stop(budget, addresses).await {
-                Err(error) if error.code == "NOT_STOPPED" => Ok(
-                    "running (it stopped, and another call has let it go on since)\n".to_owned(),
-                ),
-                told => told,
+                Err(error) if error.code == "NOT_STOPPED" => {
+                    "running (it stopped, and another call has let it go on since)\n".to_owned()
+                }
+                told => told?,
             },
-            Waited::Running(limit) => Ok(format!(
-                "running (no stop within {} seconds)\ndebug_continue {{\"action\": \"wait\"}} waits on, {{\"action\": \"pause\"}} stops it; debug_output has what it writes",
+            Waited::Running(limit) => format!(
+                "running (no stop within {} seconds)\ndebug_continue {{\"action\": \"wait\"}} waits on, {{\"action\": \"pause\"}} stops it; debug_output has what it writes\n",
                 limit.as_secs_f64()
-            )),
-            Waited::Ended(how) => Ok(self.tell_end(&how, budget)),
-            Waited::Lost => Err(ToolError::lost()),
+            ),
+            Waited::Ended(how) => self.tell_end(&how, budget),
+            Waited::Lost => return Err(ToolError::lost()),
+        };
+        let news = self.news();
+        if !news.is_empty() {
+            text.push_str("breakpoints that are no longer as they were told:\n");
+            for line in news {
+                text.push_str(&format!("  {line}\n"));
+            }
         }
+        Ok(text)
     }
 
     async fn tell_stop(&self, budget: Option<i64>, addresses: bool) -> Result<String, ToolError> {

@@ -1,0 +1,184 @@
+//! `stillpoint mcp`: breakpoints and logpoints of agents.
+
+use serde_json::json;
+use stillpoint_tests::{Agent, Fixture, has, place};
+
+#[test]
+fn breakpoints_say_what_is_wrong_with_them() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut agent = Agent::start();
+    agent.call("debug_launch", json!({"program": fixture.program}));
+    let refused = agent.fail(
+        "debug_breakpoint",
+        json!({"location": "loop.c:5000"}),
+        "NO_CODE_AT_LINE",
+    );
+    has(&refused, &["loop.c:5000"]);
+    let last = fixture.line("end");
+    let near = agent.fail(
+        "debug_breakpoint",
+        json!({"location": format!("loop.c:{}", last + 30)}),
+        "NO_CODE_AT_LINE",
+    );
+    has(
+        &near,
+        &[
+            "has no code; valid lines: ",
+            &format!(", {last}, {}", last + 1),
+        ],
+    );
+    agent.fail(
+        "debug_breakpoint",
+        json!({"location": "body", "condition": "i =="}),
+        "BAD_CONDITION",
+    );
+    agent.fail(
+        "debug_breakpoint",
+        json!({"location": "body", "hitCondition": "often"}),
+        "BAD_CONDITION",
+    );
+    agent.fail(
+        "debug_breakpoint",
+        json!({"exception": "tragedies"}),
+        "NO_SUCH_FILTER",
+    );
+    agent.fail("debug_breakpoint", json!({}), "BAD_ARGUMENTS");
+    agent.fail(
+        "debug_breakpoint",
+        json!({"action": "remove"}),
+        "BAD_ARGUMENTS",
+    );
+    agent.fail(
+        "debug_breakpoint",
+        json!({"action": "remove", "id": 77}),
+        "NO_SUCH_BREAKPOINT",
+    );
+    agent.fail(
+        "debug_logpoint",
+        json!({"location": "body", "message": "x"}),
+        "BAD_ARGUMENTS",
+    );
+    agent.fail(
+        "debug_logpoint",
+        json!({"location": place(&fixture, "body"), "message": "{i"}),
+        "BAD_MESSAGE",
+    );
+    agent.fail(
+        "debug_continue",
+        json!({"action": "run-to", "to": "loop.c:5000"}),
+        "NO_CODE_AT_LINE",
+    );
+    agent.fail(
+        "debug_continue",
+        json!({"action": "run-to", "to": "no_such_function"}),
+        "NO_SUCH_PLACE",
+    );
+    assert_eq!(
+        agent.call("debug_breakpoint", json!({"action": "list"})),
+        "no breakpoints"
+    );
+
+    // What is right is set, hit and taken away.
+    let place = place(&fixture, "body_return");
+    let message =
+        json!({"location": place, "message": "i={i} product={product}", "hitCount": "<= 3"});
+    has(
+        &agent.call("debug_logpoint", message),
+        &["logpoint ", "hits <= 3", "says \"i={i} product={product}\""],
+    );
+    let set = agent.call(
+        "debug_breakpoint",
+        json!({"location": "body", "hitCondition": "4"}),
+    );
+    has(&set, &["body, hits 4, at ", "loop.c:"]);
+    let number: u32 = set
+        .split([' ', ':'])
+        .nth(1)
+        .expect("a number")
+        .parse()
+        .expect("a number");
+    let stop = agent.call("debug_continue", json!({}));
+    has(
+        &stop,
+        &[
+            &format!("breakpoint {number} (body)"),
+            "argument i = 3",
+            "i=0 product=0\n  i=1 product=10\n  i=2 product=20\n",
+        ],
+    );
+    let console = agent.call("debug_output", json!({"stream": "console"}));
+    assert!(
+        console.starts_with("i=0 product=0\ni=1 product=10\ni=2 product=20\n[cursor "),
+        "{console}"
+    );
+    agent.call(
+        "debug_breakpoint",
+        json!({"action": "remove", "id": number}),
+    );
+    let watched = agent.call("debug_breakpoint", json!({"watch": "product"}));
+    has(&watched, &["watch write of product"]);
+    let written = agent.call("debug_continue", json!({}));
+    has(&written, &["data breakpoint", "product", "-> 30"]);
+    has(
+        &agent.call("debug_breakpoint", json!({"action": "remove", "id": 0})),
+        &["removed 2"],
+    );
+    has(
+        &agent.call("debug_continue", json!({})),
+        &["ended: exit code 0"],
+    );
+    agent.leave();
+}
+
+#[test]
+fn what_becomes_of_breakpoints_later_is_told_with_the_next_stop() {
+    let fixture = Fixture::of("c/shared_main.c");
+    let mut agent = Agent::start();
+    agent.call("debug_launch", json!({"program": fixture.program}));
+    let pending = agent.call("debug_breakpoint", json!({"location": "plugin_thrice"}));
+    has(&pending, &["breakpoint 1: plugin_thrice; pending"]);
+    let to = |agent: &mut Agent, marker: &str| {
+        let place = place(&fixture, marker);
+        agent.call("debug_continue", json!({"action": "run-to", "to": place}))
+    };
+    let heading = "breakpoints that are no longer as they were told:\n";
+    let before = to(&mut agent, "open");
+    assert!(!before.contains(heading), "{before}");
+    let bound = to(&mut agent, "opened");
+    has(
+        &bound,
+        &[
+            heading,
+            "  breakpoint 1: plugin_thrice, at ",
+            "shared_plugin.c:",
+        ],
+    );
+    // Once.
+    let hit = agent.call("debug_continue", json!({}));
+    has(&hit, &["function breakpoint 1 (plugin_thrice)"]);
+    assert!(!hit.contains(heading), "{hit}");
+
+    // One on a local variable goes with its frame.
+    let watched = agent.call("debug_breakpoint", json!({"watch": "value"}));
+    has(&watched, &["breakpoint 2: watch write of value"]);
+    let left = agent.call("debug_continue", json!({}));
+    has(
+        &left,
+        &[
+            heading,
+            "  breakpoint 2: watch write of value; it is gone: ",
+        ],
+    );
+    let list = agent.call("debug_breakpoint", json!({"action": "list"}));
+    assert!(!list.contains("value"), "{list}");
+    let end = agent.call("debug_continue", json!({}));
+    has(
+        &end,
+        &[
+            "ended: exit code 0",
+            heading,
+            "  breakpoint 1: plugin_thrice; pending",
+        ],
+    );
+    agent.leave();
+}

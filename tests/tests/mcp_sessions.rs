@@ -1,0 +1,186 @@
+//! `stillpoint mcp`: sessions from their begin to their end, and wrong calls.
+
+use serde_json::json;
+use stillpoint_tests::process::Debuggee;
+use stillpoint_tests::{Agent, DEADLINE, Fixture, has, place, process};
+
+#[test]
+fn a_program_that_runs_on_is_waited_for_paused_and_read() {
+    let fixture = Fixture::of("c/spin.c");
+    let mut agent = Agent::start();
+    agent.call("debug_launch", json!({"program": fixture.program}));
+    let running = agent.call("debug_continue", json!({"timeout": 0.1}));
+    has(
+        &running,
+        &[
+            "running (no stop within 0.1 seconds)",
+            "\"action\": \"wait\"",
+            "\"action\": \"pause\"",
+        ],
+    );
+    agent.fail("debug_continue", json!({}), "NOT_STOPPED");
+    agent.fail("debug_stack", json!({}), "NOT_STOPPED");
+    has(
+        &agent.call("debug_continue", json!({"action": "wait", "timeout": 0})),
+        &["running"],
+    );
+
+    // Output is read on from a cursor while it runs.
+    let cursor = |text: &str| {
+        let last = text.lines().last().expect("a line");
+        let digits: String = last.chars().filter(char::is_ascii_digit).collect();
+        digits.parse::<u64>().expect("a cursor")
+    };
+    let first = agent.call("debug_output", json!({"since": 0, "budget": 200}));
+    has(&first, &["1\n2\n3\n"]);
+    let second = agent.call("debug_output", json!({"since": cursor(&first)}));
+    assert!(cursor(&second) >= cursor(&first), "{first}{second}");
+
+    // One call waits, another one pauses; both tell of the stop.
+    let waiting = agent.begin("debug_continue", json!({"action": "wait"}));
+    let paused = agent.call("debug_continue", json!({"action": "pause"}));
+    has(&paused, &["stop 1: pause", "variables:\n"]);
+    let (failed, told) = agent.finish(waiting);
+    assert!(!failed);
+    has(&told, &["stop 1: pause"]);
+
+    // A breakpoint set while it runs is hit by who waits.
+    agent.call("debug_continue", json!({"timeout": 0}));
+    agent.call(
+        "debug_breakpoint",
+        json!({"location": place(&fixture, "beat")}),
+    );
+    has(
+        &agent.call("debug_continue", json!({"action": "wait"})),
+        &["stop 2: breakpoint 1", "argument count = "],
+    );
+    agent.call("debug_breakpoint", json!({"action": "remove", "id": 0}));
+
+    // Whoever gives up waiting leaves the program as it is, and the session usable.
+    let id = agent.begin("debug_continue", json!({"timeout": 600}));
+    let look = json!({"action": "wait", "timeout": 0});
+    while !agent
+        .call("debug_continue", look.clone())
+        .starts_with("running")
+    {}
+    agent.notify(
+        "notifications/cancelled",
+        json!({"requestId": id, "reason": "enough"}),
+    );
+    has(
+        &agent.call("debug_continue", json!({"action": "pause"})),
+        &["stop 3: pause"],
+    );
+
+    let debuggee = agent.debuggee();
+    agent.leave();
+    assert!(process::ends_within(debuggee, DEADLINE));
+}
+
+#[test]
+fn sessions_follow_each_other_and_none_is_left_behind() {
+    let fixture = Fixture::of("c/exit_code.c");
+    let mut agent = Agent::start();
+    agent.fail("debug_continue", json!({}), "NO_SESSION");
+    agent.fail("debug_stop", json!({}), "NO_SESSION");
+    for code in ["3", "4"] {
+        agent.call(
+            "debug_launch",
+            json!({"program": fixture.program, "args": [code]}),
+        );
+        agent.fail(
+            "debug_launch",
+            json!({"program": fixture.program}),
+            "SESSION_ACTIVE",
+        );
+        assert_eq!(
+            agent.call("debug_continue", json!({})),
+            format!("ended: exit code {code}\n")
+        );
+        // One that is over is no hindrance.
+    }
+    let missing = agent.fail(
+        "debug_launch",
+        json!({"program": "/no/such/program"}),
+        "START_FAILED",
+    );
+    has(&missing, &["/no/such/program"]);
+    agent.fail(
+        "debug_launch",
+        json!({"program": fixture.program, "breakpoints": ["exit_code.c:9999"]}),
+        "NO_CODE_AT_LINE",
+    );
+    agent.fail("debug_stop", json!({}), "NO_SESSION");
+    agent.fail("debug_attach", json!({}), "BAD_ARGUMENTS");
+    agent.fail("debug_attach", json!({"pid": 0x3fff_ffff}), "START_FAILED");
+
+    agent.call(
+        "debug_launch",
+        json!({"program": fixture.program, "breakpoints": ["main"]}),
+    );
+    let debuggee = agent.debuggee();
+    agent.call("debug_stop", json!({}));
+    assert!(process::ends_within(debuggee, DEADLINE));
+    agent.leave();
+}
+
+#[test]
+fn a_process_is_attached_to_and_runs_on() {
+    let fixture = Fixture::of("c/spin.c");
+    let spinning = Debuggee::start(&fixture, &[]);
+    let pid = spinning.pid();
+    let mut agent = Agent::start();
+    let stop = agent.call("debug_attach", json!({"pid": pid}));
+    has(&stop, &["stop 1: entry", "variables:\n"]);
+    has(
+        &agent.call("debug_evaluate", json!({"expression": "1 + 1"})),
+        &["= 2"],
+    );
+    agent.call("debug_stop", json!({}));
+    spinning.expect_running();
+    let again = agent.call("debug_attach", json!({"pid": pid}));
+    has(&again, &["stop 1: entry"]);
+    agent.leave();
+    spinning.expect_running();
+}
+
+#[test]
+fn a_killed_server_leaves_no_program_behind() {
+    let fixture = Fixture::of("c/spin.c");
+    let (agent, _) = Agent::at(&fixture, "beat");
+    let debuggee = agent.debuggee();
+    agent.kill();
+    assert!(process::ends_within(debuggee, DEADLINE));
+}
+
+#[test]
+fn wrong_calls_are_answered_and_harm_nothing() {
+    let mut agent = Agent::start();
+    let wrong = agent.fail(
+        "debug_continue",
+        json!({"timeout": "soon"}),
+        "BAD_ARGUMENTS",
+    );
+    has(&wrong, &["`timeout`", "expected f64"]);
+    let unknown = agent.fail(
+        "debug_launch",
+        json!({"program": "/bin/true", "arguments": []}),
+        "BAD_ARGUMENTS",
+    );
+    has(&unknown, &["unknown field `arguments`", "`args`"]);
+    agent.fail("debug_launch", json!({}), "BAD_ARGUMENTS");
+    agent.fail(
+        "debug_launch",
+        json!({"program": "/bin/true", "settings": {"nonStop": true}}),
+        "BAD_ARGUMENTS",
+    );
+    let id = agent.begin("debug_breakpoints", json!({}));
+    let answer = agent.answer(id);
+    has(
+        answer["error"]["message"].as_str().expect("an error"),
+        &["did you mean `debug_breakpoint`"],
+    );
+    agent.write("this is no JSON");
+    agent.fail("debug_stop", json!({}), "NO_SESSION");
+    agent.leave();
+}

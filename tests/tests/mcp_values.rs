@@ -1,0 +1,138 @@
+//! `stillpoint mcp`: values, opened, read and written.
+
+use serde_json::json;
+use stillpoint_tests::{Agent, Fixture, has};
+
+#[test]
+fn values_are_opened_read_and_written() {
+    let fixture = Fixture::of("c/structs.c");
+    let (mut agent, stop) = Agent::at(&fixture, "inner");
+    has(&stop, &["  shadow = 2  (int)\n", "pointer = 0x…"]);
+
+    let value = agent.call("debug_evaluate", json!({"expression": "first"}));
+    assert_eq!(value, "first = {value = 1, next = 0x…}  (struct node)\n");
+    let exact = agent.call(
+        "debug_evaluate",
+        json!({"expression": "first", "addresses": true}),
+    );
+    has(&exact, &["next = 0x7ff"]);
+    let members = agent.call("debug_variables", json!({"expression": "first.next"}));
+    has(&members, &["  value = 2  (int)\n", "  next = 0x0"]);
+
+    // A thousand elements come in parts, and the reply says how to get the next.
+    let part = agent.call("debug_variables", json!({"expression": "big", "count": 3}));
+    has(
+        &part,
+        &[
+            "  [0] = 0  (int)\n",
+            "  [2] = 4  (int)\n",
+            "… more of 1000: the same with \"start\": 3",
+        ],
+    );
+    let next = agent.call(
+        "debug_variables",
+        json!({"expression": "big", "start": 998, "count": 3}),
+    );
+    has(&next, &["  [998] = 996004", "  [999] = 998001"]);
+    assert!(!next.contains("more"), "{next}");
+    let small = agent.call("debug_variables", json!({"budget": 300}));
+    assert!(small.len() < 400, "{small}");
+    has(
+        &small,
+        &["… more: the same with \"start\": ", "or a larger budget"],
+    );
+    let named = agent.call("debug_variables", json!({"filter": "shadow"}));
+    assert_eq!(named.lines().count(), 3, "{named}");
+    has(
+        &agent.call("debug_variables", json!({"scope": "globals"})),
+        &["global_counter = 42"],
+    );
+    has(
+        &agent.call("debug_variables", json!({"scope": "registers"})),
+        &["rip = "],
+    );
+
+    let long = agent.call(
+        "debug_evaluate",
+        json!({"expression": "big", "budget": 200}),
+    );
+    assert!(long.len() < 350, "{long}");
+    has(
+        &long,
+        &["… cut: a larger budget, or debug_variables {\"expression\":\"big\"}"],
+    );
+    let longer = agent.call(
+        "debug_evaluate",
+        json!({"expression": "big", "budget": 20000}),
+    );
+    has(&longer, &["998001}"]);
+
+    let bytes = agent.call("debug_read", json!({"location": "buffer"}));
+    has(
+        &bytes,
+        &["8 bytes of buffer:\n", "+0", "61 62 63 00", "abc....."],
+    );
+    let text = agent.call("debug_read", json!({"location": "*text", "count": 5}));
+    has(&text, &["5 bytes of *text:", "68 65 6c 6c 6f", "hello"]);
+    let address = agent.call(
+        "debug_evaluate",
+        json!({"expression": "&buffer", "addresses": true}),
+    );
+    let address = address
+        .split_whitespace()
+        .find(|word| word.starts_with("0x"))
+        .expect("an address");
+    let there = agent.call("debug_read", json!({"location": address, "count": 4}));
+    has(&there, &["61 62 63 00"]);
+    agent.fail("debug_read", json!({"location": "0x10"}), "CANNOT_READ");
+
+    assert_eq!(
+        agent.call(
+            "debug_write",
+            json!({"location": "whole", "value": "5 + 2"})
+        ),
+        "whole: -123456 -> 7\n"
+    );
+    assert_eq!(
+        agent.call(
+            "debug_write",
+            json!({"location": "global_counter", "value": "1"})
+        ),
+        "global_counter: 42 -> 1\n"
+    );
+    let location = format!("*(short *){address}");
+    assert_eq!(
+        agent.call(
+            "debug_write",
+            json!({"location": location, "value": "0x4241"})
+        ),
+        format!("{location}: 25185 -> 16961\n")
+    );
+    has(
+        &agent.call("debug_evaluate", json!({"expression": "buffer"})),
+        &["\"ABc\""],
+    );
+    agent.fail(
+        "debug_write",
+        json!({"location": "whole", "value": "nonsense"}),
+        "CANNOT_WRITE",
+    );
+    agent.fail(
+        "debug_write",
+        json!({"location": "3", "value": "4"}),
+        "CANNOT_WRITE",
+    );
+    agent.fail(
+        "debug_evaluate",
+        json!({"expression": "whole +"}),
+        "EVALUATION_FAILED",
+    );
+    agent.fail(
+        "debug_evaluate",
+        json!({"expression": "no_such_name"}),
+        "EVALUATION_FAILED",
+    );
+    let stop = agent.call("debug_continue", json!({"action": "step-over"}));
+    has(&stop, &["whole = 9", "whole: -123456 -> 9"]);
+    agent.leave();
+}
