@@ -40,6 +40,7 @@ pub use debugger::{
     Debugger, Evaluated, Extent, Granularity, Launch, LineCode, ModuleId, ModuleInfo, NamesStatus,
     Reading, RegisterGroup, State, StdioTarget, StepKind, SymbolInfo, ThreadInfo, Wait,
 };
+pub use detour::Coverage;
 pub use disassembly::{CodeName, Disassembled, Flavor, Listing, Wanted};
 pub use dwarf::{
     Language, LoadAddr, SourceFile, SourceLocation, SymbolKind, SymbolStatus, finish_keeping,

@@ -251,7 +251,8 @@ pub fn jump(from: LoadAddr, to: LoadAddr) -> Vec<u8> {
     }
 }
 
-fn far_jump(to: LoadAddr) -> Vec<u8> {
+/// A jump to anywhere.
+pub fn far_jump(to: LoadAddr) -> Vec<u8> {
     // jmp [rip+0]; the address follows.
     let mut bytes = vec![0xff, 0x25, 0, 0, 0, 0];
     bytes.extend(to.0.to_le_bytes());

@@ -17,6 +17,9 @@ impl Debugger {
         thread: ThreadId,
         raw: &RegisterSet,
     ) -> Option<(RegisterSet, Option<LoadAddr>)> {
+        if let Some(site) = self.detours.springboards.site_of(raw.pc()) {
+            return Some((at(*raw, site), None));
+        }
         let detour = self.detours.at(raw.pc())?;
         let (site, trampoline) = (detour.site, &detour.trampoline);
         let os = &*self.os;

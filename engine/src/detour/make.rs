@@ -1,10 +1,12 @@
 //! Making a detour: whether there is room for a jump, and all that is written for it.
 
+use super::code::FunctionCode;
 use super::ring::{self, Message, Part};
+use super::springboard::{self, PAGE};
 use super::trampoline::{Count, Then, Trampoline};
-use super::window::Window;
+use super::window::{NoRoom, Window};
 use super::{COUNTERS, Detour, NEVER, PASSES, Region};
-use crate::arch::x86_64::JUMP;
+use crate::arch::x86_64::{JUMP, NEAR_JUMP, far_jump};
 use crate::breakpoint::site::Owner;
 use crate::breakpoint::{BreakpointId, Segment};
 use crate::debugger::{Debugger, State};
@@ -15,7 +17,6 @@ use crate::native::{Captured, CodeScope, Condition};
 use crate::os::SystemCall;
 use crate::value::Shape;
 use dwarf::LoadAddr;
-use std::collections::BTreeSet;
 
 impl Debugger {
     /// Nobody wanted to stop at a site: after a few times its question is asked in the debuggee.
@@ -33,7 +34,11 @@ impl Debugger {
         site.passes.set(passes + 1);
         if (passes + 1).is_multiple_of(PASSES) && self.may_make_detour() {
             self.detours.making = true;
+            let room = self.detours.room();
             let outcome = self.make_detour(thread, addr, id);
+            if outcome.is_err() {
+                self.detours.give_back(&room);
+            }
             self.detours.making = false;
             let asked = match outcome {
                 Ok(()) => "the program itself checks it".to_owned(),
@@ -88,9 +93,10 @@ impl Debugger {
                 let at = self.detours.new_counter(site).ok_or("no room")?;
                 count = Some(Count { at, hit });
             }
-            ready.push(self.prepare(site, id, condition.as_deref(), count)?);
+            ready.push(self.prepare(thread, site, id, condition.as_deref(), count)?);
         }
         self.with_all_stopped(thread, |this| {
+            this.leave_springboards();
             let hits = this.breakpoints.hits(id) + this.counted_in_detours(id);
             if let Some(count) = count
                 && !this.os.write_memory(count.at, &hits.to_le_bytes())
@@ -104,6 +110,9 @@ impl Debugger {
                 for (detour, _) in &ready {
                     this.sites
                         .end_diversions(detour.site, detour.site + 1, &*this.os);
+                    for trap in detour.trampoline.traps() {
+                        this.os.guard(trap, None);
+                    }
                 }
                 return Err(why.to_owned());
             }
@@ -127,6 +136,7 @@ impl Debugger {
     /// A trampoline for the jump at `site`, which is only to be written.
     fn prepare(
         &mut self,
+        thread: ThreadId,
         site: LoadAddr,
         id: BreakpointId,
         condition: Option<&Expression>,
@@ -137,7 +147,7 @@ impl Debugger {
             return Err("others are interested in one of its places".into());
         }
         let window = self.window_at(site)?;
-        if self.sites_in(site + 1, window.end) {
+        if self.sites_in(site + 1, window.reaches_to(site)) {
             return Err("another breakpoint follows it closely".into());
         }
         let scope = CodeScope::at(&self.modules, site);
@@ -164,11 +174,16 @@ impl Debugger {
             return Err("its code is too long".into());
         }
         region.used = used;
-        let jump = trampoline.jump_from(site).ok_or("it is too far away")?;
+        let springboard = match window.kept.is_empty() {
+            true => None,
+            false => Some(self.find_springboard(thread, site, &window)?),
+        };
+        let jump = jump_to(springboard.unwrap_or(start), site).ok_or("it is too far away")?;
         let detour = Detour {
             site,
             breakpoint: id,
             trampoline,
+            springboard,
             window,
             counter: count.map(|count| count.at),
             message,
@@ -184,19 +199,22 @@ impl Debugger {
         let Detour {
             site,
             trampoline,
+            springboard,
             window,
             ..
         } = detour;
         if !self.os.write_memory(trampoline.start, &trampoline.bytes) {
             return Err("the program's memory cannot be written");
         }
+        if let Some(board) = springboard
+            && !self.os.write_memory(*board, &far_jump(trampoline.start))
+        {
+            return Err("the program's memory cannot be written");
+        }
         if window.instructions.len() > 1 && self.may_come_back_into(*site, window.end) {
             return Err("a stack has addresses inside of what a jump would cover");
         }
-        for trap in [Some(trampoline.ask), trampoline.stop]
-            .into_iter()
-            .flatten()
-        {
+        for trap in trampoline.traps() {
             self.os.guard(trap, Some(&[NOTHING]));
         }
         match self.sites.divert(*site, jump, &*self.os) {
@@ -207,37 +225,9 @@ impl Debugger {
 
     /// The instructions at a site that a jump would cover.
     fn window_at(&self, addr: LoadAddr) -> Result<Window, &'static str> {
-        const UNKNOWN: &str = "it is in no known function";
-        let loaded = self.modules.at(addr).ok_or(UNKNOWN)?;
-        let function = loaded
-            .module
-            .function_at(loaded.bias.file(addr))
-            .ok_or(UNKNOWN)?;
-        let memory = self.memory();
-        let mut ranges = Vec::new();
-        for range in &function.ranges {
-            let len = usize::try_from(range.end - range.start).map_err(|_| UNKNOWN)?;
-            let mut bytes = vec![0; len.min(1 << 24)];
-            let start = loaded.bias.load(range.start);
-            dwarf::Memory::read(&memory, start, &mut bytes)
-                .map_err(|_| "the function cannot be read")?;
-            ranges.push((start, bytes));
-        }
-        let mut pads = BTreeSet::new();
-        for range in &function.ranges {
-            let here = loaded.module.landing_pads(range.start);
-            let here = here.map_err(|_| "where exceptions come back to is not known")?;
-            pads.extend(here.into_iter().map(|pad| loaded.bias.load(pad)));
-        }
-        Window::at(addr, &ranges, &pads, |behind| {
-            let mut bytes = vec![0; 16];
-            let known = loaded
-                .module
-                .function_at(loaded.bias.file(behind))
-                .is_some()
-                || dwarf::Memory::read(&memory, behind, &mut bytes).is_err();
-            if known { Vec::new() } else { bytes }
-        })
+        let loaded = self.modules.at(addr).ok_or("it is in no known function")?;
+        let code = FunctionCode::read(&loaded.module, loaded.bias, addr, &self.memory())?;
+        Window::at(addr, &code)
     }
 
     fn sites_in(&self, start: LoadAddr, end: LoadAddr) -> bool {
@@ -288,6 +278,48 @@ impl Debugger {
         false
     }
 
+    /// A place for a springboard, where a jump leads that takes the place of no more than `window`.
+    fn find_springboard(
+        &mut self,
+        thread: ThreadId,
+        site: LoadAddr,
+        window: &Window,
+    ) -> Result<LoadAddr, NoRoom> {
+        const TAKEN: NoRoom = "too few bytes are there before what others come to, and \
+                               where a jump of so few could lead no memory can be had";
+        let reach = springboard::reach(site, &window.kept).ok_or(TAKEN)?;
+        let mut place = self.detours.springboards.place_for(site, &reach);
+        if place.is_none() {
+            let pid = self.pid().ok_or(TAKEN)?;
+            let mappings = self.os.mappings(pid);
+            for addr in self.detours.springboards.missing_pages(&reach, &mappings) {
+                let call = SystemCall::MapCode { addr, len: PAGE };
+                if self.system_call(thread, call) != Some(addr.0 as i64) {
+                    return Err(TAKEN);
+                }
+                self.detours.springboards.add_page(addr);
+            }
+            place = self.detours.springboards.place_for(site, &reach);
+        }
+        let place = place.ok_or(TAKEN)?;
+        self.detours.springboards.add(place, site);
+        Ok(place)
+    }
+
+    /// Takes all threads, which are stopped, out of springboards: some may lead elsewhere from now on.
+    fn leave_springboards(&mut self) {
+        let threads = self
+            .process
+            .iter()
+            .flat_map(|process| process.threads.keys());
+        for thread in threads.copied().collect::<Vec<_>>() {
+            let raw = self.os.registers(thread);
+            if raw.is_some_and(|raw| self.detours.springboards.hold(raw.pc())) {
+                self.registers_of(thread);
+            }
+        }
+    }
+
     /// Has the debuggee map memory near a site, if there is none with room.
     pub(super) fn find_detour_room(&mut self, thread: ThreadId, addr: LoadAddr) -> bool {
         if self.detours.near(addr).is_some() {
@@ -321,6 +353,13 @@ impl Debugger {
         });
         true
     }
+}
+
+/// A jump at `site`; `None` if it cannot lead so far.
+fn jump_to(place: LoadAddr, site: LoadAddr) -> Option<[u8; JUMP]> {
+    let distance = place.0.wrapping_sub(site.0 + JUMP as u64) as i64;
+    let [a, b, c, d] = i32::try_from(distance).ok()?.to_le_bytes();
+    Some([NEAR_JUMP, a, b, c, d])
 }
 
 /// A breakpoint's message, where a record of it has all there is to tell.

@@ -7,21 +7,27 @@
 //! in a trampoline is where the program would be without it (`process::registers`). Trampolines
 //! stay as long as the process: a thread may be on its way through one whose jump is gone.
 
+mod code;
+mod coverage;
 mod found;
 mod hear;
 mod make;
 mod ring;
+mod springboard;
+mod table;
 mod trampoline;
 mod window;
 
 use crate::breakpoint::site::Sites;
 use crate::breakpoint::{BreakpointId, BreakpointOptions};
 use crate::displaced::REGION;
+pub use coverage::Coverage;
 use dwarf::LoadAddr;
 use ring::{Message, Ring};
-use std::collections::BTreeMap;
+use springboard::{PAGE, Springboards};
+use std::collections::{BTreeMap, BTreeSet};
 pub use trampoline::State as Phase;
-use trampoline::Trampoline;
+use trampoline::{Kept, Trampoline};
 use window::Window;
 
 /// Hits that nobody wants to stop for until a breakpoint comes here: most have fewer.
@@ -43,6 +49,8 @@ struct Detour {
     site: LoadAddr,
     breakpoint: BreakpointId,
     trampoline: Trampoline,
+    /// Where the jump leads that goes on to the trampoline.
+    springboard: Option<LoadAddr>,
     window: Window,
     /// Where hits are counted.
     counter: Option<LoadAddr>,
@@ -57,6 +65,7 @@ struct Detour {
 pub struct Detours {
     regions: Vec<Region>,
     all: BTreeMap<LoadAddr, Detour>,
+    springboards: Springboards,
     /// Of each site the last one.
     latest: BTreeMap<LoadAddr, LoadAddr>,
     /// What was said.
@@ -85,10 +94,10 @@ impl Detours {
     /// Whether an address is in memory of ours.
     pub fn holds(&self, addr: LoadAddr) -> bool {
         let in_region = |region: &Region| addr - region.start < REGION + COUNTERS;
-        self.regions.iter().any(in_region)
+        self.springboards.hold(addr) || self.regions.iter().any(in_region)
     }
 
-    /// The trampoline that is at an address.
+    /// The detour whose trampoline is at an address.
     fn at(&self, pc: LoadAddr) -> Option<&Detour> {
         if !self.holds(pc) {
             return None;
@@ -98,6 +107,10 @@ impl Detours {
 
     /// What is true of a thread there, and of which site.
     pub fn phase(&self, pc: LoadAddr) -> Option<(LoadAddr, Phase)> {
+        if let Some(site) = self.springboards.site_of(pc) {
+            // Nothing has been saved yet.
+            return Some((site, Phase::Asking(Kept::default())));
+        }
         let detour = self.at(pc)?;
         Some((detour.site, detour.trampoline.state(pc)?))
     }
@@ -140,6 +153,7 @@ impl Detours {
         let all = self.regions.iter();
         all.map(|region| (region.start, REGION + COUNTERS))
             .chain(self.ring.iter().map(|ring| (ring.at, ring::LEN)))
+            .chain(self.springboards.pages().map(|page| (page, PAGE)))
             .collect()
     }
 
@@ -154,6 +168,25 @@ impl Detours {
         let at = region.start + REGION + region.counters;
         region.counters += 8;
         Some(at)
+    }
+
+    /// How much is used, of each region.
+    fn room(&self) -> Vec<(u64, u64)> {
+        let regions = self.regions.iter();
+        regions
+            .map(|region| (region.used, region.counters))
+            .collect()
+    }
+
+    /// Has as much room again as was there: what was made since leads nowhere.
+    fn give_back(&mut self, room: &[(u64, u64)]) {
+        let before = room.iter().copied().chain(std::iter::repeat((0, 0)));
+        for (region, before) in self.regions.iter_mut().zip(before) {
+            (region.used, region.counters) = before;
+        }
+        let boards = self.all.values().filter_map(|detour| detour.springboard);
+        let needed: BTreeSet<LoadAddr> = boards.collect();
+        self.springboards.keep(|board| needed.contains(&board));
     }
 
     fn near(&mut self, site: LoadAddr) -> Option<&mut Region> {

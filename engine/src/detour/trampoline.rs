@@ -4,7 +4,7 @@
 
 use super::ring::{self, Message};
 use super::window::Window;
-use crate::arch::x86_64::{self, JUMP, NEAR_JUMP};
+use crate::arch::x86_64;
 use crate::breakpoint::HitCondition;
 use crate::native::{Condition, Outcomes, SavedRegisters};
 use crate::os::RegisterSet;
@@ -392,6 +392,11 @@ impl Trampoline {
         Ok(())
     }
 
+    /// Its traps.
+    pub fn traps(&self) -> impl Iterator<Item = LoadAddr> {
+        [Some(self.ask), self.stop].into_iter().flatten()
+    }
+
     /// What is on the stack where it traps.
     pub fn kept(&self) -> Kept {
         self.kept
@@ -432,14 +437,6 @@ impl Trampoline {
     pub fn copy_of(&self, addr: LoadAddr) -> Option<LoadAddr> {
         let copy = self.copies.iter().find(|(original, _)| *original == addr);
         copy.map(|(_, copy)| *copy)
-    }
-
-    /// What is to stand at the site.
-    pub fn jump_from(&self, site: LoadAddr) -> Option<[u8; JUMP]> {
-        let distance = self.start.0.wrapping_sub(site.0 + JUMP as u64) as i64;
-        let distance = i32::try_from(distance).ok()?;
-        let [a, b, c, d] = distance.to_le_bytes();
-        Some([NEAR_JUMP, a, b, c, d])
     }
 }
 

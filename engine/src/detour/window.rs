@@ -1,78 +1,82 @@
 //! Which instructions make room for a jump. Whoever comes to a place inside what they covered
 //! must have come over the jump: where that cannot be proved, there is no room.
 
+use super::code::FunctionCode;
 use crate::arch::x86_64::{self, JUMP};
 use dwarf::LoadAddr;
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
-use std::collections::BTreeSet;
 
-/// The instructions whose bytes a jump takes.
+/// The instructions that a jump takes the place of.
 #[derive(Clone, Debug)]
 pub struct Window {
     /// In their order, the one at the site first.
     pub instructions: Vec<Instruction>,
     /// The address behind them.
     pub end: LoadAddr,
+    /// The last bytes of the jump, which are the first ones of what follows: others come there, so
+    /// they have to stay as they are.
+    pub kept: Vec<u8>,
 }
 
 /// Why there is no room, for people.
 pub type NoRoom = &'static str;
 
 impl Window {
-    /// The instructions from `site` on that a jump there would cover. `ranges` is the code of the
-    /// whole function as the program has it, `entered` are places in it that are come to by other
-    /// means than its own branches (landing pads); `padding` is what follows a range that ends
-    /// there.
+    /// The instructions from `site` on that a jump there would take the place of, in the function of
+    /// that code: as many as the jump is long, or else as many as nobody comes into.
     ///
     /// # Errors
     /// What is in the way.
-    pub fn at(
-        site: LoadAddr,
-        ranges: &[(LoadAddr, Vec<u8>)],
-        entered: &BTreeSet<LoadAddr>,
-        padding: impl Fn(LoadAddr) -> Vec<u8>,
-    ) -> Result<Window, NoRoom> {
-        let (start, bytes) = ranges
-            .iter()
-            .find(|(start, bytes)| site - *start < bytes.len() as u64)
-            .ok_or("it is in no known function")?;
-        let from = (site - *start) as usize;
-        let mut decoder = Decoder::with_ip(64, &bytes[from..], site.0, DecoderOptions::NONE);
-        let mut instructions = Vec::new();
+    pub fn at(site: LoadAddr, code: &FunctionCode) -> Result<Window, NoRoom> {
+        let run = code.run_at(site).ok_or("it is in no known function")?;
+        let from = (site - run.start) as usize;
+        let mut decoder = Decoder::with_ip(64, &run.bytes[from..], site.0, DecoderOptions::NONE);
+        let mut instructions: Vec<Instruction> = Vec::new();
         let mut length = 0;
         let mut ends = false;
-        while length < JUMP && !ends {
-            if !decoder.can_decode() {
-                return Err("the function ends too soon behind it");
-            }
+        while length < JUMP && !ends && decoder.can_decode() {
             let instruction = decoder.decode();
-            ends = check(&instruction)?;
+            match admit(&instruction, site, code) {
+                Ok(last) => ends = last,
+                Err(why) if instructions.is_empty() => return Err(why),
+                Err(_) => break,
+            }
             length += instruction.len();
             instructions.push(instruction);
         }
-        let end = site + length as u64;
-        if length < JUMP
-            && !(from + length == bytes.len() && is_padding(&padding(end), JUMP - length))
-        {
-            return Err(
-                "too few bytes are there before the next instruction that is come to by others",
-            );
+        let free = match from + length == run.bytes.len() {
+            true => length + run.padding,
+            false => length,
+        };
+        let there = run.bytes[from..].iter().chain(&run.behind).take(JUMP);
+        let kept: Vec<u8> = there.skip(free).copied().collect();
+        if free + kept.len() < JUMP {
+            return Err("nothing is behind it");
         }
-        let behind = end.0.max(site.0 + JUMP as u64);
-        let inside = LoadAddr(site.0 + 1)..LoadAddr(behind);
-        if instructions.len() > 1 {
-            if entered.range(inside.clone()).next().is_some() {
-                return Err("an exception may come back to what follows it");
-            }
-            match targets(ranges) {
-                None => return Err("the function jumps by a table, maybe to what follows it"),
-                Some(targets) if targets.range(inside).next().is_some() => {
-                    return Err("the function jumps to what follows it");
-                }
-                Some(_) => {}
-            }
-        }
-        Ok(Window { instructions, end })
+        Ok(Window {
+            instructions,
+            end: site + length as u64,
+            kept,
+        })
+    }
+
+    /// The address behind the jump and all that it takes the place of.
+    pub fn reaches_to(&self, site: LoadAddr) -> LoadAddr {
+        self.end.max(site + JUMP as u64)
+    }
+}
+
+/// Whether nothing runs on behind an instruction that a jump at `site` is to take the place of.
+fn admit(instruction: &Instruction, site: LoadAddr, code: &FunctionCode) -> Result<bool, NoRoom> {
+    let ends = check(instruction)?;
+    if instruction.ip() > site.0 && !code.targets_are_known() {
+        return Err("the function jumps by a table, maybe to what follows it");
+    }
+    // The one at the site may be branched into behind a prefix.
+    let inside = instruction.ip().max(site.0 + 1)..instruction.next_ip();
+    match code.entered(LoadAddr(inside.start)..LoadAddr(inside.end)) {
+        Some(why) => Err(why),
+        None => Ok(ends),
     }
 }
 
@@ -113,40 +117,5 @@ fn check(instruction: &Instruction) -> Result<bool, NoRoom> {
     }
 }
 
-/// Where the function's own branches lead; `None`: not all of them are known.
-fn targets(ranges: &[(LoadAddr, Vec<u8>)]) -> Option<BTreeSet<LoadAddr>> {
-    let mut targets = BTreeSet::new();
-    let mut instruction = Instruction::default();
-    for (start, bytes) in ranges {
-        let mut decoder = Decoder::with_ip(64, bytes, start.0, DecoderOptions::NONE);
-        while decoder.can_decode() {
-            decoder.decode_out(&mut instruction);
-            match instruction.flow_control() {
-                // A tail call by way of the global offset table.
-                FlowControl::IndirectBranch if instruction.is_ip_rel_memory_operand() => {}
-                FlowControl::IndirectBranch => return None,
-                _ if instruction.op0_kind() == OpKind::NearBranch64 => {
-                    targets.insert(LoadAddr(instruction.near_branch64()));
-                }
-                _ => {}
-            }
-        }
-    }
-    Some(targets)
-}
-
-/// Whether nobody needs the first `wanted` of these bytes.
-fn is_padding(bytes: &[u8], wanted: usize) -> bool {
-    let mut decoder = Decoder::new(64, bytes, DecoderOptions::NONE);
-    while decoder.position() < wanted {
-        let before = decoder.position();
-        let instruction = decoder.decode();
-        let fills = matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3)
-            // `xchg %ax,%ax`
-            || bytes[before..].starts_with(&[0x66, 0x90]);
-        if instruction.is_invalid() || !fills {
-            return false;
-        }
-    }
-    true
-}
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+//! The code of one function, and what is known of who comes where in it.
+
+use super::table;
+use super::window::NoRoom;
+use crate::arch::x86_64::LONGEST;
+use dwarf::{LoadAddr, LoadBias, Memory, Module};
+use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// A run of a function's code.
+pub struct Run {
+    /// Where it begins.
+    pub start: LoadAddr,
+    /// Its instructions.
+    pub bytes: Vec<u8>,
+    /// What is behind it, of the next function mostly.
+    pub behind: Vec<u8>,
+    /// How many bytes of that are there to fill a gap only: nobody comes there.
+    pub padding: usize,
+}
+
+/// The code of a function.
+pub struct FunctionCode {
+    runs: Vec<Run>,
+    /// Places that are come to by other means than branches: landing pads.
+    entered: BTreeSet<LoadAddr>,
+    /// Where the function's own branches lead; `None`: not all of them are known.
+    targets: Option<BTreeSet<LoadAddr>>,
+}
+
+impl FunctionCode {
+    /// The code of the function that is at `addr` in an image, as `memory` has it.
+    ///
+    /// # Errors
+    /// No function is known there, or it cannot be read.
+    pub fn read(
+        module: &Module,
+        bias: LoadBias,
+        addr: LoadAddr,
+        memory: &dyn Memory,
+    ) -> Result<Self, NoRoom> {
+        const UNKNOWN: NoRoom = "it is in no known function";
+        /// Longer ones are made by nobody.
+        const LONGEST_FUNCTION: u64 = 1 << 24;
+        let function = module.function_at(bias.file(addr)).ok_or(UNKNOWN)?;
+        let mut runs = Vec::new();
+        let mut pads = BTreeSet::new();
+        for range in &function.ranges {
+            let len = range.end - range.start;
+            if len > LONGEST_FUNCTION {
+                return Err("its function is too long");
+            }
+            let (start, end) = (bias.load(range.start), bias.load(range.end));
+            let mut bytes = vec![0; len as usize];
+            memory
+                .read(start, &mut bytes)
+                .map_err(|_| "the function cannot be read")?;
+            let mut behind = vec![0; LONGEST];
+            if memory.read(end, &mut behind).is_err() {
+                behind.clear();
+            }
+            let begins = |at| {
+                let symbol = module.symbol_at(at);
+                symbol.is_some_and(|symbol| symbol.addr >= range.end)
+            };
+            let is_known = |at| module.function_at(at).is_some() || begins(at);
+            let mut padding = padding(&behind);
+            while padding > 0 && is_known(range.end + (padding as u64 - 1)) {
+                padding -= 1;
+            }
+            runs.push(Run {
+                start,
+                bytes,
+                behind,
+                padding,
+            });
+            let here = module.landing_pads(range.start);
+            let here = here.map_err(|_| "where exceptions come back to is not known")?;
+            pads.extend(here.into_iter().map(|pad| bias.load(pad)));
+        }
+        Ok(Self::new(runs, pads, memory))
+    }
+
+    /// A function of these runs, in which `entered` are come to by other means than its branches;
+    /// its tables are in `memory`.
+    pub fn new(runs: Vec<Run>, entered: BTreeSet<LoadAddr>, memory: &dyn Memory) -> Self {
+        let targets = targets(&runs, memory);
+        Self {
+            runs,
+            entered,
+            targets,
+        }
+    }
+
+    /// The run that holds an address.
+    pub fn run_at(&self, addr: LoadAddr) -> Option<&Run> {
+        let holds = |run: &&Run| addr - run.start < run.bytes.len() as u64;
+        self.runs.iter().find(holds)
+    }
+
+    /// Whether all places are known that the function's own branches lead to.
+    pub fn targets_are_known(&self) -> bool {
+        self.targets.is_some()
+    }
+
+    /// Why somebody comes to one of these places who has not passed the instruction before it, if
+    /// that is known.
+    pub fn entered(&self, places: Range<LoadAddr>) -> Option<NoRoom> {
+        if self.entered.range(places.clone()).next().is_some() {
+            return Some("an exception may come back to what follows it");
+        }
+        let targets = self.targets.as_ref()?;
+        let target = targets.range(places).next();
+        target.map(|_| "the function jumps to what follows it")
+    }
+}
+
+/// Where branches lead; `None`: not all of that is known.
+fn targets(runs: &[Run], memory: &dyn Memory) -> Option<BTreeSet<LoadAddr>> {
+    let decode = |run: &Run| {
+        let decoder = Decoder::with_ip(64, &run.bytes, run.start.0, DecoderOptions::NONE);
+        decoder.into_iter().collect()
+    };
+    let instructions: Vec<Vec<Instruction>> = runs.iter().map(decode).collect();
+    let mut targets = BTreeSet::new();
+    for instruction in instructions.iter().flatten() {
+        if instruction.is_invalid() {
+            return None;
+        }
+        if instruction.is_ip_rel_memory_operand() {
+            // The address of a label, if that is in the function.
+            targets.insert(LoadAddr(instruction.ip_rel_memory_address()));
+        }
+        if instruction.op0_kind() == OpKind::NearBranch64 {
+            targets.insert(LoadAddr(instruction.near_branch64()));
+        }
+    }
+    let by_tables = table::targets(runs, &instructions, &targets, memory)?;
+    targets.extend(by_tables);
+    Some(targets)
+}
+
+/// How many bytes at the beginning do nothing, and would not be missed.
+fn padding(bytes: &[u8]) -> usize {
+    let mut decoder = Decoder::new(64, bytes, DecoderOptions::NONE);
+    let mut padding = 0;
+    while decoder.can_decode() {
+        let instruction = decoder.decode();
+        let fills = matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3)
+            // `xchg %ax,%ax`
+            || bytes[padding..].starts_with(&[0x66, 0x90]);
+        if !fills {
+            break;
+        }
+        padding = decoder.position();
+    }
+    padding
+}

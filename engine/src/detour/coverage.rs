@@ -1,0 +1,150 @@
+//! How many of an image's statement lines the program itself can be made to ask at: what
+//! `tests/benches/detours.rs` measures, without a process.
+
+use super::code::FunctionCode;
+use super::springboard::{self, PAGE, Springboards};
+use super::trampoline::{Then, Trampoline};
+use super::window::{NoRoom, Window};
+use crate::os::Mapping;
+use dwarf::{FileAddr, LoadAddr, LoadBias, Memory, Module, Unreadable};
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What would become of breakpoints on all statement lines of all functions of an image: how often
+/// is what.
+#[derive(Default)]
+pub struct Coverage {
+    /// Why a jump could stand there.
+    pub jumps: BTreeMap<&'static str, u64>,
+    /// Why only a trap can.
+    pub traps: BTreeMap<NoRoom, u64>,
+}
+
+impl Coverage {
+    /// Looks at all functions of an image with debug info, as if nobody else were in the process.
+    pub fn of(module: &Module) -> Coverage {
+        let symbols = module.functions_by_symbol();
+        let entries: BTreeSet<FileAddr> = symbols.iter().map(|it| it.addr).collect();
+        let functions = entries.par_iter().map(|entry| {
+            let mut coverage = Coverage::default();
+            coverage.add_function(module, *entry);
+            coverage
+        });
+        functions.reduce(Coverage::default, Coverage::with)
+    }
+
+    fn with(mut self, other: Coverage) -> Coverage {
+        for (how, count) in other.jumps {
+            *self.jumps.entry(how).or_default() += count;
+        }
+        for (why, count) in other.traps {
+            *self.traps.entry(why).or_default() += count;
+        }
+        self
+    }
+
+    fn add_function(&mut self, module: &Module, entry: FileAddr) {
+        let Some(function) = module.function_at(entry) else {
+            return;
+        };
+        if function.entry != entry {
+            return;
+        }
+        let rows = function.ranges.iter().flat_map(|range| {
+            let rows = module.rows_in(*range);
+            rows.into_iter().filter(|row| row.is_stmt)
+        });
+        let lines: BTreeSet<FileAddr> = rows
+            .filter(|row| row.location.is_some())
+            .map(|row| row.range.start)
+            .collect();
+        let image = Image::new(module);
+        let bias = image.bias;
+        let code = FunctionCode::read(module, bias, bias.load(entry), &image);
+        for line in lines {
+            let code = code.as_ref().map_err(|why| *why);
+            match code.and_then(|code| place(bias.load(line), code, &image.mappings)) {
+                Ok(how) => *self.jumps.entry(how).or_default() += 1,
+                Err(why) => *self.traps.entry(why).or_default() += 1,
+            }
+        }
+    }
+}
+
+/// How a jump could stand at an address.
+fn place(
+    site: LoadAddr,
+    code: &FunctionCode,
+    mappings: &[Mapping],
+) -> Result<&'static str, NoRoom> {
+    /// Where a trampoline could be.
+    const AWAY: u64 = 1 << 24;
+    let window = Window::at(site, code)?;
+    Trampoline::build(site + AWAY, site, &window, None, Then::Stop)
+        .map_err(|_| "its instructions cannot be moved")?;
+    if window.kept.is_empty() {
+        return Ok(match window.instructions.len() {
+            1 => "one instruction is long enough",
+            _ => "several instructions are long enough",
+        });
+    }
+    let reach = springboard::reach(site, &window.kept);
+    let reach = reach.ok_or("a jump of so few bytes leads to no memory of programs")?;
+    if Springboards::default()
+        .missing_pages(&reach, mappings)
+        .is_empty()
+    {
+        return Err("a jump of so few bytes leads to what is mapped");
+    }
+    Ok(match window.kept.len() {
+        1 => "four bytes of the jump are free",
+        2 => "three bytes of the jump are free",
+        3 => "two bytes of the jump are free",
+        _ => "one byte of the jump is free",
+    })
+}
+
+/// An image as its file has it, where the kernel would map it, with a heap behind it.
+struct Image<'a> {
+    module: &'a Module,
+    bias: LoadBias,
+    mappings: [Mapping; 2],
+}
+
+impl<'a> Image<'a> {
+    fn new(module: &'a Module) -> Self {
+        /// Where the kernel has programs that may be anywhere, and does not choose at random.
+        const START: u64 = 0x5555_5555_4000;
+        const HEAP: u64 = 0x2_1000;
+        let range = module.load_range();
+        let bias = match module.is_position_independent() {
+            true => LoadBias(START - (range.start.0 & !(PAGE - 1))),
+            false => LoadBias(0),
+        };
+        let mapping = |start, end, path: &str| Mapping {
+            start,
+            end,
+            readable: true,
+            writable: true,
+            executable: true,
+            shared: false,
+            path: path.into(),
+            offset: 0,
+        };
+        let (start, end) = (bias.load(range.start), bias.load(range.end));
+        Self {
+            module,
+            bias,
+            mappings: [mapping(start, end, ""), mapping(end, end + HEAP, "[heap]")],
+        }
+    }
+}
+
+impl Memory for Image<'_> {
+    fn read(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), Unreadable> {
+        let len = buffer.len();
+        self.module
+            .read_image(self.bias.file(addr), buffer)
+            .ok_or(Unreadable { addr, len })
+    }
+}

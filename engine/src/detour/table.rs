@@ -1,0 +1,309 @@
+//! Where the jumps by tables of a function lead. What counts is that no place is left out: a table
+//! is read as far as its words lead into the function, which is as far as it goes or beyond.
+
+use super::code::Run;
+use dwarf::{LoadAddr, Memory};
+use iced_x86::{
+    Code, FlowControl, Instruction, InstructionInfoFactory, OpAccess, OpKind, Register,
+};
+use std::collections::BTreeSet;
+
+/// Entries that are read of a table.
+const MOST: u64 = 1 << 16;
+/// Instructions that may make one jump.
+const STEPS: usize = 8;
+
+/// What a jump goes by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    /// Words of 32 bits, each a distance from the beginning of the table.
+    Distances,
+    /// Addresses, from there on.
+    Addresses(LoadAddr),
+}
+
+/// Places that indirect jumps of a function may lead to, and `None` if that cannot be told.
+/// `instructions` are those of each run, `branched_to` the places that its other branches lead to.
+pub fn targets(
+    runs: &[Run],
+    instructions: &[Vec<Instruction>],
+    branched_to: &BTreeSet<LoadAddr>,
+    memory: &dyn Memory,
+) -> Option<BTreeSet<LoadAddr>> {
+    let mut targets = BTreeSet::new();
+    let mut by_distances = false;
+    for run in instructions {
+        for (index, jump) in run.iter().enumerate() {
+            if jump.flow_control() != FlowControl::IndirectBranch
+                // A tail call by way of the global offset table.
+                || jump.is_ip_rel_memory_operand()
+            {
+                continue;
+            }
+            match form(&run[..=index], branched_to)? {
+                Form::Distances => by_distances = true,
+                Form::Addresses(table) => {
+                    let word = |place| memory.read_uint(place, 8).ok().map(LoadAddr);
+                    targets.extend(read(runs, table, 8, word)?);
+                }
+            }
+        }
+    }
+    if !by_distances {
+        return Some(targets);
+    }
+    // Which one of the tables a jump goes by need not be known: their addresses are all in here.
+    let mut tables = BTreeSet::new();
+    for instruction in instructions.iter().flatten() {
+        if instruction.code() == Code::Lea_r64_m && instruction.is_ip_rel_memory_operand() {
+            let addr = LoadAddr(instruction.ip_rel_memory_address());
+            // Distances may be from a label, where the program has the address of one.
+            if is_in(runs, addr) {
+                return None;
+            }
+            tables.insert(addr);
+        }
+    }
+    let read_all = tables.into_iter().filter_map(|table| {
+        let distance = |place| {
+            let word = memory.read_uint(place, 4).ok()?;
+            Some(table + i64::from(word as u32 as i32) as u64)
+        };
+        read(runs, table, 4, distance)
+    });
+    let by_distances: BTreeSet<LoadAddr> = read_all.flatten().collect();
+    targets.extend(&by_distances);
+    (!by_distances.is_empty()).then_some(targets)
+}
+
+/// The entries of a table; `None` if there are none.
+fn read(
+    runs: &[Run],
+    table: LoadAddr,
+    size: u64,
+    entry: impl Fn(LoadAddr) -> Option<LoadAddr>,
+) -> Option<Vec<LoadAddr>> {
+    let places = (0..MOST).map(|index| table + index * size);
+    let entries: Vec<LoadAddr> = places
+        .map_while(|place| entry(place).filter(|target| is_in(runs, *target)))
+        .collect();
+    let ends = entries.len() < MOST as usize;
+    (ends && !entries.is_empty()).then_some(entries)
+}
+
+/// Whether an address is in the function, or just behind: what is never come to may be there.
+fn is_in(runs: &[Run], addr: LoadAddr) -> bool {
+    runs.iter()
+        .any(|run| addr - run.start <= run.bytes.len() as u64)
+}
+
+/// What a jump, the last one of these instructions, goes by.
+fn form(instructions: &[Instruction], branched_to: &BTreeSet<LoadAddr>) -> Option<Form> {
+    let jump = instructions.last()?;
+    match jump.op0_kind() {
+        OpKind::Memory => addresses(jump),
+        OpKind::Register => by_register(instructions, jump.op0_register(), branched_to),
+        _ => None,
+    }
+}
+
+/// `table(,%index,8)`, an address of 32 bits.
+fn addresses(instruction: &Instruction) -> Option<Form> {
+    let is_table = instruction.memory_base() == Register::None
+        && instruction.memory_index() != Register::None
+        && instruction.memory_index_scale() == 8
+        && instruction.segment_prefix() == Register::None;
+    let table = LoadAddr(instruction.memory_displacement64());
+    is_table.then_some(Form::Addresses(table))
+}
+
+/// What the value of a register is made of at the last of these instructions: a table's address,
+/// and a word of it.
+fn by_register(
+    instructions: &[Instruction],
+    register: Register,
+    branched_to: &BTreeSet<LoadAddr>,
+) -> Option<Form> {
+    let mut factory = InstructionInfoFactory::new();
+    // The registers whose values are not explained yet.
+    let mut wanted = vec![register];
+    for pair in instructions.windows(2).rev().take(STEPS) {
+        let [instruction, next] = pair else {
+            return None;
+        };
+        // It could be another value by another way.
+        if instruction.flow_control() != FlowControl::Next
+            || branched_to.contains(&LoadAddr(next.ip()))
+        {
+            return None;
+        }
+        let used = factory.info(instruction).used_registers();
+        let written = used.iter().find_map(|used| {
+            let writes = !matches!(used.access(), OpAccess::Read | OpAccess::CondRead);
+            let full = used.register().full_register();
+            wanted.iter().copied().find(|it| writes && *it == full)
+        });
+        let Some(written) = written else {
+            continue;
+        };
+        let is_sum = matches!(instruction.code(), Code::Add_r64_rm64 | Code::Add_rm64_r64)
+            && instruction.op1_kind() == OpKind::Register
+            && instruction.op0_register() == written
+            && wanted.len() == 1;
+        match instruction.code() {
+            _ if is_sum => wanted.push(instruction.op1_register()),
+            Code::Mov_r64_rm64 if wanted == [register] => return addresses(instruction),
+            Code::Lea_r64_m if wanted.len() == 2 && instruction.is_ip_rel_memory_operand() => {
+                wanted.retain(|it| *it != written);
+                wanted.push(Register::None);
+            }
+            Code::Cdqe if wanted.len() == 2 => return Some(Form::Distances),
+            Code::Movsxd_r64_rm32 if wanted.len() == 2 => return Some(Form::Distances),
+            _ => return None,
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::code::FunctionCode;
+    use super::super::window::Window;
+    use super::*;
+    use dwarf::Unreadable;
+
+    const START: u64 = 0x1000;
+    const TABLE: u64 = 0x2000;
+
+    /// A table's bytes.
+    struct Words(Vec<u8>);
+
+    impl Words {
+        fn distances(offsets: &[u64]) -> Self {
+            let distance = |offset: &u64| (START + offset).wrapping_sub(TABLE) as u32;
+            Self(
+                offsets
+                    .iter()
+                    .flat_map(|it| distance(it).to_le_bytes())
+                    .collect(),
+            )
+        }
+
+        fn addresses(offsets: &[u64]) -> Self {
+            let all = offsets.iter().flat_map(|it| (START + it).to_le_bytes());
+            Self(all.collect())
+        }
+    }
+
+    impl Memory for Words {
+        fn read(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), Unreadable> {
+            let len = buffer.len();
+            let from = (addr - LoadAddr(TABLE)) as usize;
+            let bytes = self.0.get(from..).and_then(|it| it.get(..len));
+            buffer.copy_from_slice(bytes.ok_or(Unreadable { addr, len })?);
+            Ok(())
+        }
+    }
+
+    /// `lea addr(%rip)` of the register that a ModR/M byte names.
+    fn lea(code: &mut Vec<u8>, register: u8, addr: u64) {
+        code.extend([0x48, 0x8d, register]);
+        let next = START + code.len() as u64 + 4;
+        code.extend((addr.wrapping_sub(next) as u32).to_le_bytes());
+    }
+
+    /// nop; nop; mov %rsp,%rbp; ret
+    const ARMS: [u8; 6] = [0x90, 0x90, 0x48, 0x89, 0xe5, 0xc3];
+
+    /// Bytes that a jump behind `dispatch` may change, where two arms begin with those bytes.
+    fn free_at_arms(dispatch: &[u8], memory: &dyn Memory) -> usize {
+        let bytes = [dispatch, &ARMS].concat();
+        let run = Run {
+            start: LoadAddr(START),
+            bytes,
+            behind: vec![0x90; 15],
+            padding: 0,
+        };
+        let code = FunctionCode::new(vec![run], BTreeSet::new(), memory);
+        let site = LoadAddr(START + dispatch.len() as u64);
+        5 - Window::at(site, &code).expect("a window").kept.len()
+    }
+
+    /// What clang and rustc write, and gcc that optimizes.
+    fn llvm(addr: u64) -> Vec<u8> {
+        let mut code = Vec::new();
+        // lea table(%rip),%rcx; movslq (%rcx,%rax,4),%rax; add %rcx,%rax; jmp *%rax
+        lea(&mut code, 0x0d, addr);
+        code.extend([0x48, 0x63, 0x04, 0x81, 0x48, 0x01, 0xc8, 0xff, 0xe0]);
+        code
+    }
+
+    #[test]
+    fn arms_of_a_table_stay_and_all_else_may_go() {
+        let code = llvm(TABLE);
+        let arms = code.len() as u64;
+        let free = |offsets: &[u64]| free_at_arms(&code, &Words::distances(offsets));
+        assert_eq!(free(&[arms, 0]), 5);
+        assert_eq!(free(&[arms, arms + 1]), 1);
+        assert_eq!(free(&[arms + 2, arms, 0]), 2);
+        // What nobody comes to may be behind the end; the next table is none of this function.
+        assert_eq!(free(&[arms + 6, arms + 2]), 2);
+        assert_eq!(free(&[arms, 0x5_0000, arms + 1]), 5);
+        // No table is there.
+        assert_eq!(free(&[0x5_0000]), 1);
+        assert_eq!(free(&[]), 1);
+    }
+
+    #[test]
+    fn tables_are_known_of_compilers_that_do_not_optimize() {
+        let mut code = vec![0x48, 0x8d, 0x14, 0x85, 0, 0, 0, 0];
+        lea(&mut code, 0x05, TABLE);
+        // mov (%rdx,%rax),%eax; cltq; lea table(%rip),%rdx; add %rdx,%rax; notrack jmp *%rax
+        code.extend([0x8b, 0x04, 0x02, 0x48, 0x98]);
+        lea(&mut code, 0x15, TABLE);
+        code.extend([0x48, 0x01, 0xd0, 0x3e, 0xff, 0xe0]);
+        let arms = code.len() as u64;
+        let free = |offsets: &[u64]| free_at_arms(&code, &Words::distances(offsets));
+        assert_eq!(free(&[arms]), 5);
+        assert_eq!(free(&[arms, arms + 2]), 2);
+    }
+
+    #[test]
+    fn tables_of_addresses_are_read_too() {
+        // jmp *table(,%rax,8)
+        let direct = [0xff, 0x24, 0xc5, 0, 0x20, 0, 0].to_vec();
+        // mov table(,%rax,8),%rax; jmp *%rax
+        let loaded = [0x48, 0x8b, 0x04, 0xc5, 0, 0x20, 0, 0, 0xff, 0xe0].to_vec();
+        for code in [direct, loaded] {
+            let arms = code.len() as u64;
+            let free = |offsets: &[u64]| free_at_arms(&code, &Words::addresses(offsets));
+            assert_eq!(free(&[arms]), 5);
+            assert_eq!(free(&[arms, arms + 2]), 2);
+            assert_eq!(free(&[0x5_0000]), 1);
+        }
+    }
+
+    #[test]
+    fn jumps_of_other_kinds_may_lead_anywhere() {
+        let table = |code: &[u8]| Words::distances(&[code.len() as u64]);
+        let none = |code: &[u8]| assert_eq!(free_at_arms(code, &table(code)), 1, "{code:x?}");
+        // jmp *%rax; jmp *8(%rax); mov (%rdx,%rax,8),%rax; jmp *%rax
+        none(&[0xff, 0xe0]);
+        none(&[0xff, 0x60, 0x08]);
+        none(&[0x48, 0x8b, 0x04, 0xc2, 0xff, 0xe0]);
+        // The sum is of something else.
+        let mut other = llvm(TABLE);
+        other.splice(7..11, [0x48, 0x89, 0xd0]);
+        none(&other);
+        // Somebody comes into the midst of it: jmp to the sum.
+        let mut entered = llvm(TABLE);
+        entered.extend([0xeb, (-7_i8) as u8]);
+        none(&entered);
+        // Distances from a label.
+        let mut label = Vec::new();
+        lea(&mut label, 0x15, START + 3);
+        lea(&mut label, 0x0d, TABLE);
+        label.extend(&llvm(TABLE)[7..]);
+        none(&label);
+    }
+}

@@ -1,0 +1,235 @@
+//! Functions assembled by hand, and all small ones of some instructions.
+
+use super::super::code::{FunctionCode, Run};
+use super::*;
+use dwarf::{Memory, Unreadable};
+use std::collections::BTreeSet;
+
+const START: LoadAddr = LoadAddr(0x1000);
+/// How the next function begins: `push %rbp; mov %rsp,%rbp; sub $16,%rsp; ...`.
+const NEXT: [u8; 15] = [
+    0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+];
+
+/// No memory but the code.
+struct Nothing;
+
+impl Memory for Nothing {
+    fn read(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), Unreadable> {
+        let len = buffer.len();
+        Err(Unreadable { addr, len })
+    }
+}
+
+fn function(bytes: &[u8], padding: usize, entered: &[u64]) -> FunctionCode {
+    let mut behind = vec![0xcc; padding];
+    behind.extend(NEXT);
+    let run = Run {
+        start: START,
+        bytes: bytes.to_vec(),
+        behind,
+        padding,
+    };
+    let entered: BTreeSet<LoadAddr> = entered.iter().map(|offset| START + *offset).collect();
+    FunctionCode::new(vec![run], entered, &Nothing)
+}
+
+/// Bytes of the window at an offset, and what is kept of those behind it.
+fn window(offset: u64, code: &FunctionCode) -> Result<(u64, Vec<u8>), NoRoom> {
+    let site = START + offset;
+    Window::at(site, code).map(|window| (window.end - site, window.kept))
+}
+
+fn in_code(bytes: &[u8], offset: u64) -> Result<(u64, Vec<u8>), NoRoom> {
+    window(offset, &function(bytes, 0, &[]))
+}
+
+const WHOLE: Vec<u8> = Vec::new();
+
+#[test]
+fn as_many_instructions_as_the_jump_is_long() {
+    // movl $1,-4(%rbp); push %rbp; mov %rsp,%rbp; sub $16,%rsp; ret
+    let code = [
+        0xc7, 0x45, 0xfc, 1, 0, 0, 0, 0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0xc3,
+    ];
+    assert_eq!(in_code(&code, 0), Ok((7, WHOLE)));
+    assert_eq!(in_code(&code, 7), Ok((8, WHOLE)));
+    assert_eq!(in_code(&code, 11), Ok((5, WHOLE)));
+}
+
+#[test]
+fn what_a_loop_comes_back_to_stays() {
+    // 0: nop; 1: mov %rsp,%rbp; 4: sub $16,%rsp; 8: jmp 1
+    let code = [
+        0x90, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0xeb, 0xf7, 0xc3,
+    ];
+    assert_eq!(in_code(&code, 0), Ok((1, vec![0x48, 0x89, 0xe5, 0x48])));
+    // To the site itself anybody may come.
+    assert_eq!(in_code(&code, 1), Ok((7, WHOLE)));
+}
+
+#[test]
+fn what_is_branched_into_behind_a_prefix_is_left_alone() {
+    // 0: je 3; 2: lock cmpxchg %ecx,(%rdi): the branch leaves the prefix out.
+    let code = [
+        0x74, 0x01, 0xf0, 0x0f, 0xb1, 0x8f, 0, 0, 0, 0, 0x90, 0x90, 0xc3,
+    ];
+    let refused = in_code(&code, 2).unwrap_err();
+    assert_eq!(refused, "the function jumps to what follows it");
+}
+
+#[test]
+fn what_a_label_stands_for_may_be_come_to() {
+    // 0: nop; 1: mov %rsp,%rbp; 4: lea 1(%rip),%rax; 11: ret
+    let code = [
+        0x90, 0x48, 0x89, 0xe5, 0x48, 0x8d, 0x05, 0xf6, 0xff, 0xff, 0xff, 0xc3,
+    ];
+    assert_eq!(in_code(&code, 0), Ok((1, vec![0x48, 0x89, 0xe5, 0x48])));
+}
+
+#[test]
+fn exceptions_come_back_to_landing_pads() {
+    let code = [0x90, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0xc3];
+    let pads = |pads| window(0, &function(&code, 0, pads));
+    assert_eq!(pads(&[]), Ok((8, WHOLE)));
+    assert_eq!(pads(&[0]), Ok((8, WHOLE)));
+    assert_eq!(pads(&[1]), Ok((1, vec![0x48, 0x89, 0xe5, 0x48])));
+    assert_eq!(pads(&[4]), Ok((4, vec![0x48])));
+}
+
+#[test]
+fn calls_are_last() {
+    // 0: push %rbp; 1: call *%rax; 3: mov %eax,%ecx; 5: call 10; 10: ret
+    let code = [0x55, 0xff, 0xd0, 0x89, 0xc1, 0xe8, 0, 0, 0, 0, 0xc3];
+    assert_eq!(in_code(&code, 0), Ok((3, vec![0x89, 0xc1])));
+    assert_eq!(in_code(&code, 1), Ok((2, vec![0x89, 0xc1, 0xe8])));
+    assert_eq!(in_code(&code, 3), Ok((7, WHOLE)));
+    assert_eq!(in_code(&code, 5), Ok((5, WHOLE)));
+    // A call that depends on the stack pointer cannot be made from elsewhere.
+    let code = [0x90, 0xff, 0x54, 0x24, 0x08, 0xc3];
+    assert_eq!(in_code(&code, 0), Ok((1, vec![0xff, 0x54, 0x24, 0x08])));
+    assert!(in_code(&code, 1).is_err());
+}
+
+#[test]
+fn ends_of_functions_have_padding_or_share_with_the_next_one() {
+    // leave; ret
+    let code = [0xc9, 0xc3];
+    let with = |padding| window(0, &function(&code, padding, &[]));
+    assert_eq!(with(0), Ok((2, vec![0x55, 0x48, 0x89])));
+    assert_eq!(with(2), Ok((2, vec![0x55])));
+    assert_eq!(with(3), Ok((2, WHOLE)));
+    assert_eq!(with(9), Ok((2, WHOLE)));
+    // Nothing is taken of instructions that run on into what is no padding.
+    assert_eq!(in_code(&code, 1), Ok((1, vec![0x55, 0x48, 0x89, 0xe5])));
+    let run = Run {
+        start: START,
+        bytes: code.to_vec(),
+        behind: Vec::new(),
+        padding: 0,
+    };
+    let last = FunctionCode::new(vec![run], BTreeSet::new(), &Nothing);
+    assert_eq!(window(0, &last), Err("nothing is behind it"));
+}
+
+#[test]
+fn tables_may_lead_anywhere_but_into_an_instruction() {
+    // 0: movl $1,-4(%rbp); 7: mov %rsp,%rbp; 10: jmp *%rax; 12: ...
+    let code = [
+        0xc7, 0x45, 0xfc, 1, 0, 0, 0, 0x48, 0x89, 0xe5, 0xff, 0xe0, 0x55, 0x48, 0x89, 0xe5, 0xc3,
+    ];
+    assert_eq!(in_code(&code, 0), Ok((7, WHOLE)));
+    assert_eq!(in_code(&code, 7), Ok((3, vec![0xff, 0xe0])));
+    // A jump by the global offset table leaves the function.
+    let mut tail = code;
+    tail[10..16].copy_from_slice(&[0xff, 0x25, 0, 0x10, 0, 0]);
+    assert_eq!(in_code(&tail, 7), Ok((9, WHOLE)));
+}
+
+#[test]
+fn what_the_processor_or_the_kernel_looks_at_stays_in_its_place() {
+    let endbr = [0xf3, 0x0f, 0x1e, 0xfa];
+    let first = [endbr.as_slice(), &[0x55, 0xc3]].concat();
+    assert!(in_code(&first, 0).is_err());
+    let second = [&[0x90], endbr.as_slice(), &[0xc3]].concat();
+    assert_eq!(in_code(&second, 0), Ok((1, endbr.to_vec())));
+    // 0: mov %eax,%ecx; 2: syscall
+    let system_call = [0x89, 0xc1, 0x0f, 0x05, 0x90, 0xc3];
+    assert_eq!(in_code(&system_call, 0), Ok((2, vec![0x0f, 0x05, 0x90])));
+    assert!(in_code(&system_call, 2).is_err());
+    // 0: nop; 1: jrcxz 0
+    let looping = [0x90, 0xe3, 0xfd, 0x90, 0x90, 0xc3];
+    assert_eq!(in_code(&looping, 0), Ok((1, vec![0xe3, 0xfd, 0x90, 0x90])));
+}
+
+#[test]
+fn bytes_that_are_no_code_take_no_jump() {
+    let code = [0x90, 0x06, 0x06, 0x06, 0x06, 0x06];
+    assert!(in_code(&code, 1).is_err());
+    // Where branches lead is not known then either.
+    assert_eq!(in_code(&code, 0), Ok((1, vec![0x06; 4])));
+    assert!(in_code(&code, 6).is_err());
+}
+
+/// Of all functions of four of these instructions and a branch to any place, at every site: no
+/// byte changes that anybody comes to who has not come over the site.
+#[test]
+fn no_byte_changes_that_others_come_to() {
+    const INSTRUCTIONS: [&[u8]; 9] = [
+        &[0x90],
+        &[0x89, 0xc1],
+        &[0x48, 0x89, 0xe5],
+        &[0x48, 0x83, 0xec, 0x10],
+        &[0xb8, 1, 0, 0, 0],
+        &[0xff, 0xd0],
+        &[0xff, 0xe0],
+        &[0xc3],
+        &[0xf3, 0x0f, 0x1e, 0xfa],
+    ];
+    let count = INSTRUCTIONS.len();
+    for number in 0..count.pow(4) {
+        let chosen = (0..4).map(|place| INSTRUCTIONS[number / count.pow(place) % count]);
+        let chosen: Vec<&[u8]> = chosen.collect();
+        let mut bytes = chosen.concat();
+        let starts: Vec<u64> = chosen
+            .iter()
+            .scan(0, |at, instruction| {
+                let start = *at;
+                *at += instruction.len() as u64;
+                Some(start)
+            })
+            .collect();
+        let behind = bytes.len() as u64;
+        let has_table = chosen.contains(&INSTRUCTIONS[6]);
+        for (place, target) in starts.iter().enumerate() {
+            // jne target
+            bytes.truncate(behind as usize);
+            bytes.extend([0x75, (*target as i64 - (behind as i64 + 2)) as u8]);
+            let code = function(&bytes, 0, &[]);
+            for (index, site) in starts.iter().enumerate() {
+                let Ok((length, kept)) = window(*site, &code) else {
+                    assert_eq!(chosen[index], INSTRUCTIONS[8], "{chosen:x?}");
+                    continue;
+                };
+                let changed = JUMP as u64 - kept.len() as u64;
+                let inside = |at: u64| at > *site && at < *site + changed;
+                assert!(!inside(*target), "{chosen:x?} at {site}, target {place}");
+                if has_table {
+                    assert!(
+                        !starts.iter().any(|it| inside(*it)),
+                        "{chosen:x?} at {site}"
+                    );
+                }
+                assert!(changed <= length, "{chosen:x?} at {site}");
+                for (index, start) in starts.iter().enumerate().filter(|(_, it)| inside(**it)) {
+                    // Whoever returns comes behind a call, and what runs on there stays.
+                    assert_ne!(chosen[index - 1], INSTRUCTIONS[5], "{chosen:x?} at {start}");
+                    assert_ne!(chosen[index], INSTRUCTIONS[8], "{chosen:x?} at {start}");
+                }
+                let from = (*site + changed) as usize;
+                let there = bytes.iter().chain(&NEXT).skip(from).take(kept.len());
+                assert!(there.eq(&kept), "{chosen:x?} at {site}: {kept:x?}");
+            }
+        }
+    }
+}

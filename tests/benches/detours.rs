@@ -1,0 +1,35 @@
+//! Of all statement lines of an image, at how many a jump can stand in place of the trap, so that
+//! the program itself answers a breakpoint's question, and why not at the others:
+//!
+//!     cargo bench -p stillpoint-tests --bench detours -- IMAGE...
+//!
+//! without arguments of this program itself. No process is needed.
+
+use dwarf::Module;
+use engine::Coverage;
+use std::path::PathBuf;
+
+fn main() {
+    let given = std::env::args().skip(1).filter(|it| it != "--bench");
+    let mut images: Vec<PathBuf> = given.map(PathBuf::from).collect();
+    if images.is_empty() {
+        images.push(std::env::current_exe().expect("a program has a path"));
+    }
+    for image in images {
+        let module = Module::open(&image).expect("an image");
+        let coverage = Coverage::of(&module);
+        let jumps: u64 = coverage.jumps.values().sum();
+        let all = jumps + coverage.traps.values().sum::<u64>();
+        let percent = |count: u64| 100.0 * count as f64 / all.max(1) as f64;
+        println!("{}", image.display());
+        println!("{all:>9}           addresses of statement lines");
+        println!("{jumps:>9}  {:>6.2} %  planted", percent(jumps));
+        for (title, rows) in [("jump", coverage.jumps), ("trap", coverage.traps)] {
+            let mut rows: Vec<_> = rows.into_iter().collect();
+            rows.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+            for (why, count) in rows {
+                println!("{count:>9}  {:>6.2} %  {title}: {why}", percent(count));
+            }
+        }
+    }
+}
