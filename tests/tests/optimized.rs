@@ -143,3 +143,33 @@ fn what_tail_calls_left_is_shown_and_marked() {
         client.disconnect();
     }
 }
+
+#[test]
+fn a_line_that_is_nothing_but_an_inlined_call_can_be_stopped_at() {
+    // gcc has rows for such lines, of no length.
+    let c = Flags::new(Compiler::Clang).optimized("2");
+    let rust = Flags::rust("", "2");
+    for (source, flags) in [("c/inlined_calls.c", c), ("rust/inlined_calls.rs", rust)] {
+        let Some(fixture) = Fixture::build(source, flags) else {
+            continue;
+        };
+        // One stop a pass, in the function that makes the call: it has not been entered yet.
+        for (marker, function) in [("first", "work"), ("second", "work"), ("within", "doubled")] {
+            let mut client = DapClient::spawn();
+            client.launch(&fixture, json!({}));
+            let set = client.set_breakpoints(&fixture, &[marker]);
+            assert_eq!(set[0]["line"], fixture.line(marker), "{flags:?} {marker}");
+            client.configure();
+            for _ in 0..2 {
+                client.expect_stopped("breakpoint");
+                client.expect_line(&fixture, marker);
+                let names = client.function_names();
+                let last = names[0].rsplit("::").next();
+                assert_eq!(last, Some(function), "{flags:?} {marker}: {names:?}");
+                client.continue_();
+            }
+            assert_eq!(client.expect_exit(), 0);
+            client.disconnect();
+        }
+    }
+}

@@ -4,6 +4,7 @@ mod condition;
 mod freshness;
 mod function;
 mod hit;
+mod inlined;
 mod instruction;
 mod locations;
 mod names;

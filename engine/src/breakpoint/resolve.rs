@@ -2,6 +2,7 @@
 //! prologue.
 
 use super::Bound;
+use super::inlined::calls_on_line;
 use super::locations::statements;
 use super::sources::{Files, files_of, no_such_source};
 use crate::arch::x86_64::{self, Callee};
@@ -51,6 +52,18 @@ fn resolve_line(
     if files.is_empty() {
         return (Vec::new(), Some(no_such_source(source, modules)));
     }
+    let calls: Vec<_> = match files.iter().any(|it| has_code(it, line)) {
+        true => Vec::new(),
+        false => files
+            .iter()
+            .map(|(loaded, file)| calls_on_line(&loaded.module, file, line))
+            .collect(),
+    };
+    if calls.iter().any(|calls| !calls.is_empty()) {
+        let bound = files.iter().zip(calls);
+        let bound = bound.flat_map(|((loaded, file), calls)| bind_all(loaded, file, line, calls));
+        return (in_order(bound.collect()), None);
+    }
     // The nearest line with code, the same one for all files and images.
     let target = files
         .iter()
@@ -65,34 +78,55 @@ fn resolve_line(
             Some(column) => at_column(&loaded.module, file, line, column),
             None => loaded.module.line_locations(file, target),
         };
-        for location in first_of_each_instance(&loaded.module, locations) {
-            let mut place = bind(loaded, behind_prologue(&loaded.module, location.addr));
-            // An inlined call may begin here, with rows of its own: the stop is on the line
-            // that was asked for, the call not entered.
-            let asked =
-                |(path, have, _): &(PathBuf, u32, u32)| *path == file.path && *have == target;
-            if !place.source.as_ref().is_some_and(asked) {
-                let addr = loaded.bias.file(place.addr);
-                if let Some(hidden) = calls_made_on(&loaded.module, addr, file, target) {
-                    place.hidden = hidden;
-                    place.source = Some((file.path.clone(), target, location.location.column));
-                } else if place
-                    .source
-                    .as_ref()
-                    .is_some_and(|(path, ..)| *path != file.path)
-                {
-                    place.source = Some((file.path.clone(), target, location.location.column));
-                }
-            }
-            bound.push(place);
-        }
+        bound.extend(bind_all(loaded, file, target, locations));
     }
-    bound.sort_by_key(|bound| bound.addr);
-    bound.dedup_by_key(|bound| bound.addr);
+    let bound = in_order(bound);
     if bound.is_empty() {
         return (bound, Some(no_code(files, line)));
     }
     (bound, None)
+}
+
+fn has_code((loaded, file): &(&Loaded, Arc<SourceFile>), line: u32) -> bool {
+    let lines = loaded.module.lines_with_code(file);
+    lines.binary_search(&line).is_ok()
+}
+
+fn in_order(mut bound: Vec<Bound>) -> Vec<Bound> {
+    bound.sort_by_key(|bound| bound.addr);
+    bound.dedup_by_key(|bound| bound.addr);
+    bound
+}
+
+/// The places where a line is entered, of those that it has in an image.
+fn bind_all(
+    loaded: &Loaded,
+    file: &SourceFile,
+    line: u32,
+    locations: Vec<LineLocation>,
+) -> Vec<Bound> {
+    let mut bound = Vec::new();
+    for location in first_of_each_instance(&loaded.module, locations) {
+        let mut place = bind(loaded, behind_prologue(&loaded.module, location.addr));
+        // An inlined call may begin here, with rows of its own: the stop is on the line that
+        // was asked for, the call not entered.
+        let asked = |(path, have, _): &(PathBuf, u32, u32)| *path == file.path && *have == line;
+        if !place.source.as_ref().is_some_and(asked) {
+            let addr = loaded.bias.file(place.addr);
+            if let Some(hidden) = calls_made_on(&loaded.module, addr, file, line) {
+                place.hidden = hidden;
+                place.source = Some((file.path.clone(), line, location.location.column));
+            } else if place
+                .source
+                .as_ref()
+                .is_some_and(|(path, ..)| *path != file.path)
+            {
+                place.source = Some((file.path.clone(), line, location.location.column));
+            }
+        }
+        bound.push(place);
+    }
+    bound
 }
 
 /// How many inlined calls that begin at `addr` (or in the prologue before it) to leave out so
