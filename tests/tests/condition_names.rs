@@ -80,6 +80,54 @@ fn a_typo_is_told_at_once() {
     client.disconnect();
 }
 
+#[test]
+fn what_objects_have_not_is_told() {
+    for (source, marker, cases) in [
+        (
+            "c/structs.c",
+            "inner",
+            &[
+                (
+                    "outer.cornr.x == 1",
+                    "`outer` (struct outer) has no member `cornr`; did you mean `corner`?",
+                ),
+                (
+                    "outer.points[1].width > 2 || small",
+                    "`outer.points[1]` (struct point) has no member `width`; it has x, y",
+                ),
+                (
+                    "first.next != 0 && first.next->valeu == 3",
+                    "has no member `valeu`; did you mean `value`?",
+                ),
+                (
+                    "addd(1, 2) == 3",
+                    "no function `addd` here; did you mean `add`?",
+                ),
+                ("nosuch_function(1)", "no function `nosuch_function` here"),
+            ][..],
+        ),
+        (
+            "cpp/classes.cpp",
+            "template_return",
+            &[("larger_than(1, 2)", "no function `larger_than` here")],
+        ),
+        (
+            "rust/tour.rs",
+            "area",
+            &[("self.3 > 1.0", "has no member `3`; it has 0")],
+        ),
+    ] {
+        let fixture = Fixture::of(source);
+        let mut client = DapClient::stopped_at(&fixture, marker);
+        for (condition, wrong) in cases {
+            let set = set(&mut client, &fixture, marker, condition);
+            let said = said(&mut client, &set);
+            assert!(said.contains(wrong), "{condition}: {said}");
+        }
+        client.disconnect();
+    }
+}
+
 /// Nothing is said of any of these, also when all names are known.
 fn assert_known(source: &str, marker: &str, conditions: &[&str]) {
     let fixture = Fixture::of(source);
@@ -127,6 +175,28 @@ fn what_is_there_is_known() {
             "geometry::detail::depth == 3 && Level::High != Level::Low",
             "dynamic_cast<geometry::Square *>(this) != 0",
         ],
+    );
+    assert_known(
+        "c/structs.c",
+        "inner",
+        &[
+            "outer.hidden == 3 && outer.left == 4 && points[1].x == 3 && packed.low != 5",
+            "first.next->next == 0 && number.bytes[0] == 0 && outer.operation(1, 2) == 3",
+            "point_alias(alias).x == 1 || (*&first).value == 1",
+        ],
+    );
+    assert_known(
+        "cpp/classes.cpp",
+        "all",
+        &[
+            "base->side_ == 6 && square.serial == 7 && rectangle.made == 11",
+            "fixed.items[0] == 4 && fixed.first() == 4 && rectangle.area() == 6",
+        ],
+    );
+    assert_known(
+        "rust/tour.rs",
+        "print",
+        &["keeper.name.is_some() && keeper.shape.0 > 1.0 && map.len() == 1"],
     );
     assert_known(
         "cpp/lambdas.cpp",

@@ -7,7 +7,8 @@ use crate::debugger::Debugger;
 use crate::eval::types::named_by;
 use crate::eval::{Expression, Meaning, Mentioned, nearest};
 use crate::modules::Modules;
-use crate::native::{CodeScope, Scope, may_have_member};
+use crate::native::{CodeScope, Declared, Scope, may_have_member, member_type};
+use crate::value::Ty;
 use dwarf::{Language, Module};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -107,12 +108,17 @@ impl Here<'_> {
     fn wrong_in(&self, what: &str, asked: &Expression) -> Option<String> {
         let language = asked.language();
         let mentioned = asked.mentioned();
-        let wrong = mentioned.iter().find(|it| !self.may_know(it, language))?;
         let text = asked.text();
-        Some(format!(
-            "{what} `{text}`: {} (unless a library that is loaded later has it)",
-            self.no_such(wrong)
-        ))
+        match mentioned.iter().find(|it| !self.may_know(it, language)) {
+            Some(wrong) => Some(format!(
+                "{what} `{text}`: {} (unless a library that is loaded later has it)",
+                self.no_such(wrong)
+            )),
+            None => {
+                let lacking = asked.lacking(self)?;
+                Some(format!("{what} `{text}`: {lacking}"))
+            }
+        }
     }
 
     fn no_such(&self, wrong: &Mentioned<'_>) -> String {
@@ -120,9 +126,16 @@ impl Here<'_> {
         if wrong.what == Meaning::Type {
             return format!("no type `{name}` here");
         }
-        let mut message = format!("no variable `{name}` here");
         let mut known = self.scope.locals();
         known.extend(self.scope.unit_statics());
+        let kind = match wrong.what {
+            Meaning::Callee => {
+                known.extend(self.scope.functions());
+                "function"
+            }
+            _ => "variable",
+        };
+        let mut message = format!("no {kind} `{name}` here");
         if let Some(nearest) = nearest(name, known.iter().map(String::as_str)) {
             message += &format!("; did you mean `{nearest}`?");
         }
@@ -135,7 +148,9 @@ impl Here<'_> {
             Meaning::Register => true,
             Meaning::Value => self.may_be_value(name, language),
             Meaning::Type => self.may_be_type(name),
-            Meaning::ValueOrType => self.may_be_value(name, language) || self.may_be_type(name),
+            Meaning::ValueOrType | Meaning::Callee => {
+                self.may_be_value(name, language) || self.may_be_type(name)
+            }
         }
     }
 
@@ -192,6 +207,14 @@ impl Here<'_> {
             })
     }
 
+    fn own_object(&self) -> Option<Ty> {
+        let own = match self.scope.language() {
+            Language::Cpp => "this",
+            Language::Rust | Language::C => return None,
+        };
+        Some(self.scope.local(own).ok()??.ty)
+    }
+
     /// Whether any image has it; also where names are not read yet, which is noted, or only in
     /// part.
     fn any_image(&self, mut has: impl FnMut(&Module) -> bool) -> bool {
@@ -203,5 +226,28 @@ impl Here<'_> {
         let some = !unread.is_empty();
         self.unread.borrow_mut().extend(unread);
         some
+    }
+}
+
+impl Declared for Here<'_> {
+    fn variable(&self, name: &str) -> Option<Ty> {
+        match self.scope.local(name) {
+            Ok(Some(local)) => Some(local.ty),
+            // It is there, but nobody knows what it is.
+            Err(_) => None,
+            Ok(None) => match self.own_object() {
+                Some(object) if may_have_member(&object, name) => member_type(&object, name),
+                _ => self.scope.unit_static(name),
+            },
+        }
+    }
+
+    fn may_be_function(&self, name: &str) -> bool {
+        self.any_image(|module| {
+            let named = || {
+                !module.functions_named(name).is_empty() || !module.inlined_named(name).is_empty()
+            };
+            !module.function_symbols(name).is_empty() || module.has_names() && named()
+        })
     }
 }

@@ -28,6 +28,8 @@ pub(crate) enum Meaning {
     Type,
     /// Either.
     ValueOrType,
+    /// A function, or a type as in `int(x)`.
+    Callee,
     /// What stands behind `$`.
     Register,
 }
@@ -92,11 +94,11 @@ fn collect<'a>(node: &'a Node, all: &mut Vec<Mentioned<'a>>) {
             converted(value, all);
         }
         Kind::SizeOfType(ty) => all.push(type_in(ty)),
-        Kind::SizeOf(of) => value_or_type(of, all),
+        Kind::SizeOf(of) => value_or_type(of, Meaning::ValueOrType, all),
         Kind::Call(callee, arguments) => {
             // A question about callers, as `$caller_is("f")`.
             if !matches!(&inner(callee).kind, Kind::Register(_)) {
-                value_or_type(callee, all);
+                value_or_type(callee, Meaning::Callee, all);
             }
             for argument in arguments {
                 collect(argument, all);
@@ -112,9 +114,9 @@ fn converted<'a>(node: &'a Node, all: &mut Vec<Mentioned<'a>>) {
     }
 }
 
-fn value_or_type<'a>(node: &'a Node, all: &mut Vec<Mentioned<'a>>) {
+fn value_or_type<'a>(node: &'a Node, what: Meaning, all: &mut Vec<Mentioned<'a>>) {
     match &inner(node).kind {
-        Kind::Name(name) => all.push(named(node, name, Meaning::ValueOrType)),
+        Kind::Name(name) => all.push(named(node, name, what)),
         _ => collect(node, all),
     }
 }
@@ -175,7 +177,7 @@ mod tests {
         assert_eq!(found("(color)RED"), "Type color");
         assert_eq!(found("(int)x == !y"), "Type int, Value x, Value y");
         assert_eq!(found("sizeof(node) * n"), "ValueOrType node, Value n");
-        assert_eq!(found("v.size() > limit(1)"), "Value v, ValueOrType limit");
+        assert_eq!(found("v.size() > limit(1)"), "Value v, Callee limit");
         assert_eq!(
             found("$caller_is(\"f\") || $rax ? ns::a : *p"),
             "Register rax, Value ns::a, Value p"

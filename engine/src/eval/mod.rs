@@ -31,8 +31,8 @@ pub use argument::{Argument, How};
 pub use complete::{Completion, CompletionKind, complete};
 pub use invoke::{Call, Known};
 pub(crate) use mentioned::{Meaning, Mentioned};
-pub(crate) use suggest::nearest;
 pub use suggest::with_marks;
+pub(crate) use suggest::{nearest, said_with};
 
 use crate::error::Error;
 use crate::value::scalar::NumberFormat;

@@ -111,7 +111,8 @@ impl Run<'_> {
     }
 }
 
-fn said_with(mut message: String, name: &str, names: &[String]) -> String {
+/// A message, and which of the names may have been meant, or which there are.
+pub(crate) fn said_with(mut message: String, name: &str, names: &[String]) -> String {
     match nearest(name, names.iter().map(String::as_str)) {
         Some(nearest) => message += &format!("; did you mean `{nearest}`?"),
         None if names.is_empty() => {}

@@ -49,6 +49,32 @@ impl<'a> CodeScope<'a> {
         statics.map(|variable| variable.name).collect()
     }
 
+    /// The type of a variable with static storage in the unit of the address.
+    pub(crate) fn unit_static(&self, name: &str) -> Option<Ty> {
+        let loaded = self.here()?;
+        let statics = loaded.module.unit_statics(loaded.bias.file(self.pc));
+        let mut named = statics.into_iter().filter(|variable| variable.name == name);
+        let variable = named.next()?;
+        let ty = Ty::dwarf(&loaded.module, loaded.bias, variable.ty?);
+        // Of several, the frame knows which is meant.
+        named.next().is_none().then_some(ty)
+    }
+
+    /// Names of functions of the image of the address: some, where there are many.
+    pub(crate) fn functions(&self) -> Vec<String> {
+        const MOST: usize = 1 << 14;
+        let symbols = self
+            .here()
+            .map(|loaded| loaded.module.functions_by_symbol());
+        let symbols = symbols.into_iter().flatten().take(MOST);
+        let names = symbols.map(|symbol| {
+            let name = dwarf::demangle(symbol.name);
+            let name = name.split_once('(').map_or(&*name, |(name, _)| name);
+            name.rsplit("::").next().unwrap_or_default().to_owned()
+        });
+        names.collect()
+    }
+
     fn here(&self) -> Option<&'a Loaded> {
         self.modules.at(self.pc)
     }

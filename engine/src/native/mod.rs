@@ -14,6 +14,7 @@ mod emit;
 mod emit_float;
 mod emit_truth;
 mod image;
+mod lacking;
 mod needs;
 mod numbers;
 mod operators;
@@ -25,8 +26,9 @@ mod scope;
 mod tests;
 
 pub(crate) use image::CodeScope;
+pub(crate) use lacking::Declared;
 pub(crate) use place::{Found, Place};
-pub(crate) use probe::may_have_member;
+pub(crate) use probe::{may_have_member, member_type};
 pub(crate) use scope::Scope;
 
 use crate::eval::Expression;

@@ -5,6 +5,7 @@ use super::code::{Address, Base};
 use super::{Found, Place, Reason};
 use crate::error::Error;
 use crate::eval::run::DEREFERENCES;
+use crate::value::types::DwarfTy;
 use crate::value::{self, RegisterPlace, Shape, Target, Ty, Value, members};
 use dwarf::{LoadAddr, LoadBias, Memory, Module, ModuleMap, Unreadable};
 use std::sync::Arc;
@@ -109,6 +110,61 @@ pub(crate) fn may_have_member(ty: &Ty, name: &str) -> bool {
         Shape::Composite(_) => true,
         _ => false,
     }
+}
+
+/// The type of a member by name, where types alone tell it.
+pub(crate) fn member_type(ty: &Ty, name: &str) -> Option<Ty> {
+    let object = plain_object(ty)?;
+    let member = members::find(&NoProcess, &object, name).ok()??;
+    Some(member.ty)
+}
+
+/// The members that objects of a type have, or those that pointers of that type lead to, if one
+/// of that name is surely not among them.
+pub(crate) fn surely_lacks_member(ty: &Ty, name: &str) -> Option<Vec<String>> {
+    let object = plain_object(ty)?;
+    let found = members::find(&NoProcess, &object, name);
+    let lacks = matches!(found, Ok(None)) && !name.contains("::");
+    lacks.then(|| members::names(&NoProcess, &object))
+}
+
+/// An object of a type, or of what pointers of that type lead to, that has the members its type
+/// says and no others, whatever it contains.
+fn plain_object(ty: &Ty) -> Option<Value> {
+    let mut ty = ty.clone();
+    for _ in 0..DEREFERENCES {
+        match ty.shape() {
+            Shape::Pointer(of, _) => ty = of,
+            Shape::Composite(class) if is_plain(&class, 0) => {
+                let place = value::Place::Memory(LoadAddr(NOWHERE), None);
+                return Some(Value::new(ty, place));
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+fn is_plain(class: &DwarfTy, depth: usize) -> bool {
+    /// Bases of bases that are looked at.
+    const NESTING: usize = 16;
+    let Some(composite) = class.composite() else {
+        return false;
+    };
+    let shown_as_it_is = class.visualizer().is_none() && !composite.closure;
+    // What is behind a trait object's `vtable`, or of a class with virtual functions, may be of a
+    // type that has more.
+    let is_known = !composite.declaration
+        && !composite.polymorphic
+        && composite.variants.is_none()
+        && composite.members.iter().all(|it| it.name != "vtable");
+    let mut bases = composite.bases.iter().map(|base| class.related(base.ty));
+    shown_as_it_is
+        && is_known
+        && depth < NESTING
+        && bases.all(
+            |base| matches!(base.shape(), Shape::Composite(base) if is_plain(&base, depth + 1)),
+        )
 }
 
 /// A member by name.
