@@ -3,12 +3,15 @@
 use crate::config::{Common, Live};
 use crate::handover::{self, Given, Offer, Report};
 use crate::protocol::{RawSettings, Response, StartDebuggingRequestArguments};
+use crate::requests::settings;
 use crate::session::Session;
 use crate::startup;
 use engine::Follow;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use std::collections::HashMap;
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
@@ -61,7 +64,7 @@ pub fn held(session: &mut Session, pid: i32, program: &Path) {
 }
 
 /// The settings of the parent's session that hold for its children.
-fn inherited(settings: &RawSettings) -> serde_json::Map<String, serde_json::Value> {
+fn inherited(settings: &RawSettings) -> Map<String, Value> {
     let keys = Common::KEYS.iter().copied().chain(Live::keys());
     keys.filter(|key| *key != "stopOnEntry")
         .filter_map(|key| Some((key.to_owned(), settings.0.get(key)?.clone())))
@@ -101,6 +104,11 @@ pub fn on_report(session: &mut Session, report: Report) {
                         tracing::info!(pid, %error, "nobody to hand a child over to");
                     }
                     offer.given = Some(handover);
+                    offer.socket = Some(socket);
+                    let changed = std::mem::take(&mut offer.changed);
+                    if !changed.is_empty() {
+                        offer.change(&changed);
+                    }
                 }
                 // The session that came hears no word of it.
                 Err(error) => tracing::info!(pid, %error, "a child cannot be handed over"),
@@ -129,12 +137,18 @@ pub fn on_report(session: &mut Session, report: Report) {
 /// The parent's session has given us the child that we were to attach to.
 pub fn on_given(session: &mut Session, given: Given) {
     if !session.startup.is_awaiting() {
-        // Cancelled: at the end of the socket the parent's session takes the child back.
+        // Cancelled.
+        if let Ok((_, socket)) = given {
+            refuse(&socket);
+        }
         return;
     }
     let taken = given.map_err(crate::error::RequestError::Start);
     let taken = taken.and_then(|(handover, socket)| {
-        session.debugger.take_over(&handover)?;
+        if let Err(error) = session.debugger.take_over(&handover) {
+            refuse(&socket);
+            return Err(error.into());
+        }
         // If the parent's session has ended, it needs no word.
         let _ = std::io::Write::write_all(&mut &socket, b"t");
         Ok(handover.launched)
@@ -145,6 +159,26 @@ pub fn on_given(session: &mut Session, given: Given) {
             startup::advance(session);
         }
         Err(error) => startup::fail(session, error),
+    }
+}
+
+/// At the end of the socket the parent's session takes the child back.
+fn refuse(socket: &UnixStream) {
+    // If it has ended, so has the socket.
+    let _ = socket.shutdown(Shutdown::Both);
+}
+
+/// Settings have changed, for the children as well.
+pub fn change(session: &mut Session, changes: &Map<String, Value>) {
+    for offer in session.children.offers.values_mut() {
+        offer.change(changes);
+    }
+}
+
+/// Settings have changed in the parent's session.
+pub fn on_settings(session: &mut Session, changes: Map<String, Value>) {
+    if let Err(mistake) = settings::change(session, changes) {
+        tracing::warn!(mistake, "settings of the parent's session");
     }
 }
 

@@ -2,13 +2,16 @@
 //! goes from one process to another: the parent's session holds it and asks the client to attach
 //! to it (`startDebugging`), naming a socket. The new session says there who it is, is told where
 //! the child jumps in place, takes it over and says so. A child that nobody comes for, or that is
-//! not taken over, runs on without us.
+//! not taken over, runs on without us. From then on the parent's session passes on at the socket
+//! what settings change.
 
 use crate::server::{Inbound, Inbox};
 use engine::{Handover, LoadAddr};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{MsgFlags, send};
+use serde_json::{Map, Value};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -47,6 +50,10 @@ pub struct Offer {
     directory: TempDir,
     /// Where it has gone, once somebody came for it.
     pub given: Option<Handover>,
+    /// Who came.
+    pub socket: Option<UnixStream>,
+    /// Settings that have changed since the child was offered, and before anybody came.
+    pub changed: Map<String, Value>,
 }
 
 impl Offer {
@@ -59,6 +66,8 @@ impl Offer {
         let offer = Self {
             directory,
             given: None,
+            socket: None,
+            changed: Map::new(),
         };
         let listener = UnixListener::bind(offer.path())?;
         std::thread::Builder::new()
@@ -75,6 +84,28 @@ impl Offer {
                 inbox.put(Inbound::Child(report));
             })?;
         Ok(offer)
+    }
+
+    /// Passes settings on that have changed.
+    pub fn change(&mut self, changes: &Map<String, Value>) {
+        let Some(socket) = &self.socket else {
+            self.changed.extend(changes.clone());
+            return;
+        };
+        let line = format!("{}\n", Value::from(changes.clone()));
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        // Its session reads always, and what has ended needs no settings. A part of a line would
+        // spoil the next one.
+        match send(socket.as_raw_fd(), line.as_bytes(), flags) {
+            Ok(sent) if sent == line.len() => {}
+            result => {
+                tracing::debug!(
+                    ?result,
+                    "a child's session does not hear of settings any more"
+                );
+                self.socket = None;
+            }
+        }
     }
 
     /// The socket.
@@ -141,26 +172,39 @@ pub fn ask(socket: PathBuf, inbox: Inbox) -> io::Result<()> {
     std::thread::Builder::new()
         .name("handover".to_owned())
         .spawn(move || {
-            let given = receive(&socket).map_err(|error| {
-                format!(
-                    "the session of its parent does not hand the process over (it has ended, or \
-                     let the process go): {error}"
-                )
-            });
+            let (given, later) = match receive(&socket) {
+                Ok((handover, socket, lines)) => (Ok((handover, socket)), Some(lines)),
+                Err(error) => {
+                    let why = format!(
+                        "the session of its parent does not hand the process over (it has ended, \
+                         or let the process go): {error}"
+                    );
+                    (Err(why), None)
+                }
+            };
             inbox.put(Inbound::Given(given));
+            for line in later.into_iter().flat_map(BufRead::lines) {
+                let Ok(line) = line else { break };
+                match serde_json::from_str(&line) {
+                    Ok(changes) => inbox.put(Inbound::Settings(changes)),
+                    Err(error) => tracing::warn!(%error, "settings that cannot be read"),
+                }
+            }
         })
         .map(drop)
 }
 
-fn receive(path: &Path) -> io::Result<(Handover, UnixStream)> {
+fn receive(path: &Path) -> io::Result<(Handover, UnixStream, BufReader<UnixStream>)> {
     let mut socket = UnixStream::connect(path)?;
     socket.set_read_timeout(Some(WORD_PATIENCE))?;
     writeln!(socket, "{}", std::process::id())?;
     let mut line = String::new();
-    // One line is all that comes.
-    BufReader::new(socket.try_clone()?).read_line(&mut line)?;
+    let mut lines = BufReader::new(socket.try_clone()?);
+    lines.read_line(&mut line)?;
     let handover = read(&line).ok_or_else(|| io::Error::other("no word of it"))?;
-    Ok((handover, socket))
+    // Settings change when somebody changes them.
+    socket.set_read_timeout(None)?;
+    Ok((handover, socket, lines))
 }
 
 fn read(line: &str) -> Option<Handover> {

@@ -48,6 +48,8 @@ pub enum Inbound {
     Child(handover::Report),
     /// The child that we are to attach to.
     Given(handover::Given),
+    /// Settings have changed in the session of the parent.
+    Settings(serde_json::Map<String, serde_json::Value>),
     /// What became of fetching debug info.
     DebugFile(debuginfod::Report),
     /// A core file is unpacked, or cannot be.

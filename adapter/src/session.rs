@@ -230,6 +230,7 @@ impl Session {
             Inbound::RustSources(folder) => self.found_rust(folder),
             Inbound::Child(report) => children::on_report(self, report),
             Inbound::Given(given) => children::on_given(self, given),
+            Inbound::Settings(changes) => children::on_settings(self, changes),
             Inbound::DebugFile(report) => debuginfod::on_report(self, report),
             Inbound::Core(report) => core_file::on_report(self, report),
             Inbound::Malformed(malformed, _weight) => self.malformed(malformed),

@@ -223,6 +223,37 @@ fn the_childs_session_has_the_parents_settings() {
 }
 
 #[test]
+fn settings_that_change_do_so_in_the_childs_session() {
+    let fixture = Fixture::of("c/children.c");
+    let mut parent = launched(&fixture, "fork", json!({"followFork": "both"}));
+    let set = "stillpoint/setSettings";
+    let of = |client: &mut DapClient| client.ask(set, json!({}))["settings"].clone();
+    // While nobody has come for the child, and behind that.
+    let arguments = parent.ignore_session();
+    parent.ask(set, json!({"settings": {"maxDepth": 7}}));
+    let mut child = DapClient::spawn();
+    child.start("attach", arguments["configuration"].clone());
+    child.wait_event("invalidated");
+    assert_eq!(of(&mut child)["maxDepth"], 7);
+    parent.ask(set, json!({"settings": {"maxDepth": null, "hex": true}}));
+    child.wait_event("invalidated");
+    let settings = of(&mut child);
+    assert_eq!(
+        (&settings["maxDepth"], &settings["hex"]),
+        (&json!(3), &json!(true))
+    );
+    // What is wrong reaches nobody, and what the child's user changes is the child's.
+    parent.ask_wrongly(set, json!({"settings": {"maxDepth": -1}}));
+    child.ask(set, json!({"settings": {"hex": false}}));
+    assert_eq!(of(&mut parent)["hex"], true);
+    assert_eq!(of(&mut child)["hex"], false);
+    child.disconnect();
+    // Nobody is there any more.
+    parent.ask(set, json!({"settings": {"maxDepth": 4}}));
+    parent.disconnect();
+}
+
+#[test]
 fn an_editor_without_further_sessions_lets_children_run() {
     let fixture = Fixture::of("c/children.c");
     let mut client = DapClient::spawn();

@@ -1,5 +1,6 @@
 //! Settings that change while the session runs.
 
+use crate::children;
 use crate::config::{self, Live, LivePlan};
 use crate::error::RequestError;
 use crate::protocol::{InvalidatedEventBody, SetSettingsArguments, SetSettingsResponse};
@@ -43,7 +44,7 @@ pub fn value_of(session: &Session, key: &str) -> Value {
     })
 }
 
-/// Changes settings, now and for the restarts and children to come.
+/// Changes settings, now and for restarts; in sessions of children as well.
 ///
 /// # Errors
 /// As for a launch with these settings; the text names the key. Nothing has changed then.
@@ -54,8 +55,9 @@ pub fn change(session: &mut Session, changes: Map<String, Value>) -> Result<(), 
     if !session.startup.has_begun() {
         return Err("nothing was launched yet; give the settings with launch or attach".to_owned());
     }
-    let (settings, live) = config::changed(&session.startup.settings, changes)?;
+    let (settings, live) = config::changed(&session.startup.settings, changes.clone())?;
     session.startup.settings = settings;
+    children::change(session, &changes);
     let source_map = hold(session, live);
     if source_map != *session.sources.map() {
         session.sources.set_map(source_map);
