@@ -36,6 +36,47 @@ fn print_limits() {
 }
 
 #[test]
+fn how_much_of_a_value_is_shown() {
+    let fixture = Fixture::of("c/structs.c");
+    let mut client = DapClient::stopped_at(&fixture, "all");
+    let with = |client: &mut DapClient, settings: Value, expression: &str| {
+        client.ask(SET, json!({"settings": settings}));
+        client.evaluate(expression)
+    };
+    let outer = with(&mut client, json!({}), "outer");
+    assert!(outer.contains("x = 5"), "{outer}");
+    let flat = with(&mut client, json!({"maxDepth": 1}), "outer");
+    assert!(flat.contains("corner") && !flat.contains("x = 1"), "{flat}");
+    assert_eq!(with(&mut client, json!({"maxDepth": null}), "outer"), outer);
+    let array = with(&mut client, json!({}), "array");
+    assert!(array.contains("50"), "{array}");
+    let few = with(&mut client, json!({"maxElements": 2}), "array");
+    assert!(few.contains("20") && !few.contains("30"), "{few}");
+    let short = json!({"maxElements": null, "maxTextLength": 12});
+    let short = with(&mut client, short, "array");
+    assert!(short.len() < array.len() && short.contains("10"), "{short}");
+    client.disconnect();
+}
+
+#[test]
+fn step_filters_hold_from_the_next_step_on() {
+    let fixture = Fixture::of("stepping/iterators.rs");
+    let mut client = DapClient::stopped_at(&fixture, "closure_end");
+    client.set_breakpoints(&fixture, &[]);
+    // Through the library, to the next of the program's own lines.
+    client.next();
+    client.expect_line(&fixture, "closure");
+    client.next();
+    client.expect_line(&fixture, "closure_end");
+    client.ask(SET, json!({"settings": {"stepFilters": false}}));
+    client.next();
+    let path = client.top_frame()["source"]["path"].clone();
+    let path = path.as_str().expect("a path");
+    assert!(path.contains("/library/"), "{path}");
+    client.disconnect();
+}
+
+#[test]
 fn integers_in_hex() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
