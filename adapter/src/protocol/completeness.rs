@@ -1,10 +1,12 @@
-//! Every request and capability of the schema is either there, or in the list of those that are
+//! Every request, capability and field of the schema is either there, or in the lists of what is
 //! not in `ARCHITECTURE.md`, with the reason.
 
 use super::schema::schema;
 use crate::routes::{ROUTES, capabilities};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
 
 const ARCHITECTURE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../ARCHITECTURE.md"));
 const HEADING: &str = "## Of the protocol, what is not there";
@@ -12,7 +14,26 @@ const HEADING: &str = "## Of the protocol, what is not there";
 /// What we ask clients for.
 const OURS_TO_ASK: [&str; 2] = ["runInTerminal", "startDebugging"];
 
-/// The names in the first column of the list.
+/// Types of the schema by other names of ours; those of the `dap` crate have all fields.
+const OTHER_NAMES: [(&str, &str); 8] = [
+    ("SetBreakpointsResponse", "BreakpointsResponse"),
+    ("SetFunctionBreakpointsResponse", "BreakpointsResponse"),
+    ("SetInstructionBreakpointsResponse", "BreakpointsResponse"),
+    ("SetDataBreakpointsResponse", "BreakpointsResponse"),
+    ("SetExceptionBreakpointsResponse", "BreakpointsResponse"),
+    ("InitializeRequestArguments", "InitializeArguments"),
+    ("ErrorResponse", "ErrorBody"),
+    ("Message", "ErrorMessage"),
+];
+/// Read elsewhere: in structs for several requests, in one of the `dap` crate's, among settings.
+const ELSEWHERE: [&str; 4] = [
+    "ContinueArguments",
+    "PauseArguments",
+    "FunctionBreakpoint",
+    "LaunchRequestArguments.noDebug",
+];
+
+/// The names in the first columns of the lists.
 fn listed() -> BTreeSet<&'static str> {
     let section = ARCHITECTURE.split(HEADING).nth(1).expect("the section");
     let section = section.split("\n## ").next().expect("its text");
@@ -33,6 +54,120 @@ fn requests(schema: &Value) -> BTreeSet<&str> {
     commands
         .filter(|command| !OURS_TO_ASK.contains(command))
         .collect()
+}
+
+/// What the structs of this folder have, by the specification's names: their declarations are
+/// read, for a value of each would have to be made else.
+fn fields_of_ours() -> BTreeMap<String, BTreeSet<String>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/protocol");
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for file in fs::read_dir(folder).expect("this folder") {
+        let text = fs::read_to_string(file.expect("a file").path()).expect("its text");
+        let (mut of, mut renamed) = (None, None);
+        for line in text.lines() {
+            if let Some(declared) = line.strip_prefix("pub struct ") {
+                let name = declared.split(['<', ' ', '(', ';']).next().expect("a name");
+                of = Some(name.to_owned());
+            } else if line == "}" {
+                of = None;
+            }
+            if let Some((_, name)) = line.split_once("rename = \"") {
+                renamed = name.split('"').next().map(str::to_owned);
+            }
+            if let Some(name) = line.strip_prefix("    pub ").filter(|_| of.is_some())
+                && let Some((name, _)) = name.split_once(':')
+            {
+                let fields = all.entry(of.clone().unwrap_or_default()).or_default();
+                fields.insert(renamed.take().unwrap_or_else(|| camel_case(name)));
+            }
+        }
+    }
+    all
+}
+
+fn camel_case(name: &str) -> String {
+    let mut words = name.trim_start_matches("r#").split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |name, word| {
+        let (letter, rest) = word.split_at(word.len().min(1));
+        name + &letter.to_uppercase() + rest
+    })
+}
+
+/// The types of the schema with their fields; of answers and events those of the body.
+fn fields_of_the_schema(schema: &Value) -> BTreeMap<&str, BTreeSet<&str>> {
+    let definitions = schema["definitions"].as_object().expect("definitions");
+    let mut all = BTreeMap::new();
+    for (name, definition) in definitions {
+        let is_message = name.ends_with("Response") || name.ends_with("Event");
+        let parts = definition["allOf"].as_array().into_iter().flatten();
+        let mut fields = BTreeSet::new();
+        for part in parts.chain([definition]) {
+            let properties = match is_message {
+                true => &part["properties"]["body"]["properties"],
+                false => &part["properties"],
+            };
+            let properties = properties.as_object().into_iter().flatten();
+            fields.extend(properties.map(|(field, _)| field.as_str()));
+        }
+        let is_envelope = name.ends_with("Request") || name == "ProtocolMessage";
+        if !is_envelope && !fields.is_empty() && name != "Capabilities" {
+            all.insert(name.as_str(), fields);
+        }
+    }
+    all
+}
+
+#[test]
+fn no_field_of_the_schema_is_forgotten() {
+    let Some(schema) = schema() else { return };
+    let listed = listed();
+    let ours = fields_of_ours();
+    assert!(ours["StackFrame"].contains("moduleId"), "{ours:?}");
+    assert!(ours["Variable"].contains("type"), "{ours:?}");
+    let borrowed = include_str!("mod.rs").split("pub use dap::").skip(1);
+    let borrowed: BTreeSet<&str> = borrowed
+        .flat_map(|list| list.split(';').next())
+        .flat_map(|list| list.split(|char: char| !char.is_alphanumeric()))
+        .collect();
+    let all = fields_of_the_schema(&schema);
+    assert!(all.len() > 80, "{all:?}");
+    for (name, fields) in &all {
+        let other = OTHER_NAMES.iter().find(|(known, _)| known == name);
+        let name_of_ours = match other {
+            Some((_, ours)) => (*ours).to_owned(),
+            None if name.ends_with("Event") => format!("{name}Body"),
+            None => (*name).to_owned(),
+        };
+        let is_whole = borrowed.contains(&*name_of_ours) || ELSEWHERE.contains(name);
+        // Of a request that is not there nobody reads anything.
+        let command = name.strip_suffix("Arguments").map(|name| {
+            let (first, rest) = name.split_at(1);
+            first.to_lowercase() + rest
+        });
+        if command.is_some_and(|command| listed.contains(&*command)) {
+            continue;
+        }
+        for field in fields {
+            let spelled = format!("{name}.{field}");
+            let is_there = is_whole
+                || ELSEWHERE.contains(&&*spelled)
+                || ours
+                    .get(&name_of_ours)
+                    .is_some_and(|ours| ours.contains(*field));
+            assert!(
+                is_there != listed.contains(&*spelled),
+                "`{spelled}`: there: {is_there}; it has to be either in `protocol/`, or in \
+                 ARCHITECTURE.md under `{HEADING}`"
+            );
+        }
+    }
+    for name in listed.iter().filter_map(|name| name.split_once('.')) {
+        let is_known = all
+            .get(name.0)
+            .is_some_and(|fields| fields.contains(name.1));
+        assert!(is_known, "`{name:?}` is nothing that the schema has");
+    }
 }
 
 #[test]
@@ -64,8 +199,8 @@ fn nothing_of_the_schema_is_forgotten() {
              in ARCHITECTURE.md under `{HEADING}`"
         );
     }
-    for name in listed {
-        let is_known = requests.contains(name) || known.contains_key(name);
+    for name in listed.iter().filter(|name| !name.contains('.')) {
+        let is_known = requests.contains(name) || known.contains_key(*name);
         assert!(is_known, "`{name}` is nothing that the schema has");
     }
     // What is no request of the schema is named as ours.

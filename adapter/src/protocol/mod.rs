@@ -2,24 +2,32 @@
 //! names) where they are not; nothing outside this folder can tell, or imports `dap`.
 
 mod arguments;
+mod breakpoints;
 mod capabilities;
 #[cfg(test)]
 mod completeness;
 mod context;
 mod envelope;
+mod events;
 mod exceptions;
 mod memory;
 #[cfg(test)]
 mod schema;
+mod stack;
 mod types;
+mod values;
 
 pub use arguments::*;
+pub use breakpoints::*;
 pub use capabilities::{BreakpointMode, Capabilities, CapabilitiesEventBody, ChangedCapabilities};
 pub use context::*;
 pub use envelope::{Body, Incoming, Malformed, Outgoing, Request, Response, body_of, read_message};
+pub use events::*;
 pub use exceptions::*;
 pub use memory::*;
+pub use stack::*;
 pub use types::*;
+pub use values::*;
 
 pub use dap::events::{ContinuedEventBody, ExitedEventBody, ThreadEventBody};
 pub use dap::requests::{

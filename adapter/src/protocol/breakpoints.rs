@@ -1,0 +1,104 @@
+//! Breakpoints, of all kinds, on the wire.
+
+use super::Source;
+use serde::{Deserialize, Serialize};
+
+/// A breakpoint as it stands.
+#[derive(Serialize, Debug, Default, Clone)]
+#[serde(rename_all = "camelCase")]
+pub struct Breakpoint {
+    /// Its number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<u32>,
+    /// Whether it can be hit.
+    pub verified: bool,
+    /// What there is to know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    /// Its line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<i64>,
+    /// Its column.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<i64>,
+    /// Its address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instruction_reference: Option<String>,
+    /// Why it is not verified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<BreakpointReason>,
+}
+
+/// Why a breakpoint is not verified.
+#[derive(Serialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum BreakpointReason {
+    /// It may be, when more code is loaded.
+    Pending,
+    /// It never will be.
+    Failed,
+}
+
+/// The result of all requests that set breakpoints.
+#[derive(Serialize, Debug)]
+pub struct BreakpointsResponse {
+    /// In the order of the request.
+    pub breakpoints: Vec<Breakpoint>,
+}
+
+/// Accesses that a data breakpoint stops at.
+#[derive(Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub enum DataAccessType {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Both.
+    ReadWrite,
+}
+
+/// What there is to watch.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct DataBreakpointInfoResponse {
+    /// What `setDataBreakpoints` is to be given; null where nothing can be watched.
+    pub data_id: Option<String>,
+    /// What it is, or why there is nothing.
+    pub description: String,
+    /// How it can be watched.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub access_types: Vec<DataAccessType>,
+    /// Whether the id is good in another session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub can_persist: Option<bool>,
+}
+
+/// The `breakpoint` event.
+#[derive(Serialize, Debug)]
+pub struct BreakpointEventBody {
+    /// `changed`, `new` or `removed`.
+    pub reason: &'static str,
+    /// The breakpoint.
+    pub breakpoint: Breakpoint,
+}
+
+/// The result of `breakpointLocations`.
+#[derive(Serialize, Debug)]
+pub struct BreakpointLocationsResponse {
+    /// In order.
+    pub breakpoints: Vec<BreakpointLocation>,
+}
+
+/// Where a breakpoint could be.
+#[derive(Serialize, Debug, Default)]
+pub struct BreakpointLocation {
+    /// The line.
+    pub line: i64,
+    /// The column.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<i64>,
+}

@@ -1,0 +1,126 @@
+//! Stacks, and where a thread can go from a frame, on the wire.
+
+use super::Source;
+use serde::Serialize;
+use std::rc::Rc;
+
+/// A frame of a stack.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct StackFrame {
+    /// Its number.
+    pub id: i64,
+    /// The function.
+    pub name: String,
+    /// The file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<Rc<Source>>,
+    /// The line; 0 without a source.
+    pub line: i64,
+    /// The column; 0 without a source.
+    pub column: i64,
+    /// Whether `restartFrame` can be tried.
+    pub can_restart: bool,
+    /// The address.
+    pub instruction_pointer_reference: String,
+    /// The image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub module_id: Option<u32>,
+    /// How to show it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub presentation_hint: Option<FrameHint>,
+}
+
+/// How to show a frame.
+#[derive(Serialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum FrameHint {
+    /// It is of no interest.
+    Subtle,
+}
+
+/// The result of `stackTrace`.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct StackTraceResponse {
+    /// The frames asked for.
+    pub stack_frames: Vec<StackFrame>,
+    /// Frames in all, or more than were seen yet.
+    pub total_frames: usize,
+}
+
+/// A group of a frame's variables.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct Scope {
+    /// For people.
+    pub name: &'static str,
+    /// What it is, where the specification has a word for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub presentation_hint: Option<&'static str>,
+    /// Its number.
+    pub variables_reference: i64,
+    /// Whether it takes time to show.
+    pub expensive: bool,
+}
+
+/// The result of `scopes`.
+#[derive(Serialize, Debug)]
+pub struct ScopesResponse {
+    /// The scopes.
+    pub scopes: Vec<Scope>,
+}
+
+/// The result of `stepInTargets`.
+#[derive(Serialize, Debug)]
+pub struct StepInTargetsResponse {
+    /// In the order of the calls.
+    pub targets: Vec<StepInTarget>,
+}
+
+/// A call that can be stepped into.
+#[derive(Serialize, Debug)]
+pub struct StepInTarget {
+    /// Its number, for `stepIn`.
+    pub id: i64,
+    /// The function.
+    pub label: String,
+    /// Where the call stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<i64>,
+    /// The column.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<i64>,
+}
+
+/// The result of `gotoTargets`.
+#[derive(Serialize, Debug)]
+pub struct GotoTargetsResponse {
+    /// In the order of their addresses.
+    pub targets: Vec<GotoTarget>,
+}
+
+/// Where a thread can be moved to.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct GotoTarget {
+    /// Its number, for `goto`.
+    pub id: i64,
+    /// For people.
+    pub label: String,
+    /// The line.
+    pub line: i64,
+    /// The column.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<i64>,
+    /// The address.
+    pub instruction_pointer_reference: String,
+}
+
+/// The result of `continue`.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct ContinueResponse {
+    /// Whether all threads run now.
+    pub all_threads_continued: bool,
+}
