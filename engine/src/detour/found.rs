@@ -175,6 +175,33 @@ impl Debugger {
     /// Lets a thread that is to get a signal leave the copies of what a jump covers: a handler
     /// must not see them.
     pub(crate) fn leave_copies(&mut self, thread: ThreadId) {
+        /// What instructions are at fault for, and what ends a step.
+        const NOT_BLOCKED: [i32; 6] = [
+            libc::SIGSEGV,
+            libc::SIGBUS,
+            libc::SIGFPE,
+            libc::SIGILL,
+            libc::SIGSYS,
+            libc::SIGTRAP,
+        ];
+        let pc = self.registers_of(thread).map(|registers| registers.pc());
+        if pc.is_none_or(|pc| self.detours.way_on(pc, &self.sites).is_none()) {
+            return;
+        }
+        // Another signal would end it halfway.
+        let before = self.os.block_signals(thread);
+        if let Some(before) = before {
+            let bits = NOT_BLOCKED.map(|signal| 1 << (signal - 1));
+            let not_blocked: u64 = bits.into_iter().sum();
+            self.os.set_blocked_signals(thread, before | !not_blocked);
+        }
+        self.step_out_of_copies(thread);
+        if let Some(before) = before {
+            self.os.set_blocked_signals(thread, before);
+        }
+    }
+
+    fn step_out_of_copies(&mut self, thread: ThreadId) {
         for _ in 0..16 {
             let Some(registers) = self.registers_of(thread) else {
                 return;
