@@ -202,3 +202,30 @@ impl Detours {
         self.regions.iter_mut().find(has_room)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_refused_detour_took_is_free_again() {
+        let region = |start, used, counters| Region {
+            start: LoadAddr(start),
+            used,
+            counters,
+        };
+        let (site, board) = (LoadAddr(0x2_0000), LoadAddr(0x30_0010));
+        let mut detours = Detours::default();
+        detours.regions.push(region(0x10_0000, 64, 8));
+        let room = detours.room();
+        assert!(detours.new_counter(site).is_some());
+        detours.near(site).expect("room").used += 640;
+        detours.regions.push(region(0x20_0000, 64, 8));
+        detours.springboards.add_page(LoadAddr(0x30_0000));
+        detours.springboards.add(board, site);
+        assert!(detours.phase(board).is_some());
+        detours.give_back(&room);
+        assert_eq!(detours.room(), [(64, 8), (0, 0)]);
+        assert_eq!(detours.phase(board), None);
+    }
+}

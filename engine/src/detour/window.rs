@@ -75,6 +75,7 @@ fn admit(instruction: &Instruction, site: LoadAddr, code: &FunctionCode) -> Resu
     // The one at the site may be branched into behind a prefix.
     let inside = instruction.ip().max(site.0 + 1)..instruction.next_ip();
     match code.entered(LoadAddr(inside.start)..LoadAddr(inside.end)) {
+        Some(_) if instruction.ip() == site.0 => Err("the function jumps into the midst of it"),
         Some(why) => Err(why),
         None => Ok(ends),
     }
