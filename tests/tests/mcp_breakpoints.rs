@@ -1,7 +1,8 @@
 //! `stillpoint mcp`: breakpoints and logpoints of agents.
 
 use serde_json::json;
-use stillpoint_tests::{Agent, Fixture, has, place};
+use std::process::Command;
+use stillpoint_tests::{Agent, Compiler, Fixture, Flags, has, place};
 
 #[test]
 fn breakpoints_say_what_is_wrong_with_them() {
@@ -179,6 +180,62 @@ fn what_becomes_of_breakpoints_later_is_told_with_the_next_stop() {
             heading,
             "  breakpoint 1: plugin_thrice; pending",
         ],
+    );
+    agent.leave();
+}
+
+#[test]
+fn what_has_no_debug_info_is_stopped_by_address() {
+    let fixture = Fixture::build("c/loop.c", Flags::new(Compiler::Gcc)).expect("gcc is installed");
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("stripped");
+    let strip = Command::new("strip")
+        .arg("-o")
+        .arg(&program)
+        .arg(&fixture.program)
+        .status();
+    assert!(strip.expect("strip runs").success());
+    let mut agent = Agent::start();
+    // The reply says why the name is not found.
+    let launched = agent.call(
+        "debug_launch",
+        json!({"program": program, "breakpoints": ["main"]}),
+    );
+    has(
+        &launched,
+        &[
+            "breakpoint 1: main; pending",
+            "stripped has no debug info; compile it with -g",
+            "ended: exit code 0",
+        ],
+    );
+    agent.call("debug_launch", json!({"program": program}));
+    // Its library is not there yet.
+    agent.call("debug_breakpoint", json!({"location": "printf"}));
+    agent.call("debug_continue", json!({}));
+    agent.call("debug_continue", json!({"action": "step-out"}));
+    let stack = agent.call("debug_stack", json!({"addresses": true}));
+    let address = stack.split_whitespace().nth(1).expect("an address");
+    agent.call("debug_stop", json!({}));
+    agent.call("debug_launch", json!({"program": program}));
+    let set = agent.call("debug_breakpoint", json!({"location": address}));
+    assert_eq!(set, format!("breakpoint 1: {address}"));
+    let stop = agent.call("debug_continue", json!({}));
+    has(&stop, &[&format!("breakpoint 1 ({address})")]);
+    // Places to run to are no breakpoints of the agent's.
+    agent.fail(
+        "debug_continue",
+        json!({"action": "run-to", "to": "nowhere"}),
+        "NO_SUCH_PLACE",
+    );
+    let end = agent.call(
+        "debug_continue",
+        json!({"action": "run-to", "to": "printf"}),
+    );
+    has(&end, &["ended: exit code 0"]);
+    assert_eq!(
+        agent.call("debug_breakpoint", json!({"action": "list"})),
+        set
     );
     agent.leave();
 }

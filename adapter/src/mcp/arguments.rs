@@ -68,8 +68,8 @@ pub struct Breakpoint {
     #[serde(default)]
     pub action: BreakpointAction,
     /// Where to stop: "FILE:LINE", or a function's name (`total`, `Shape::area`,
-    /// `crate::module::f`, or a regular expression as in `/^parse_/`). Names survive edits of
-    /// the source better than lines.
+    /// `crate::module::f`, or a regular expression as in `/^parse_/`), or an address in hex where
+    /// there is no debug info. Names survive edits of the source better than lines.
     pub location: Option<String>,
     /// Instead of `location`: stop when the value of this variable or expression is written
     /// (needs a stopped program).
@@ -141,7 +141,7 @@ pub struct Continue {
     /// "pause" (stops a running program), "wait" (for the next stop of a running program).
     #[serde(default)]
     pub action: Action,
-    /// With "run-to": "FILE:LINE" or a function's name.
+    /// With "run-to": "FILE:LINE", a function's name, or an address in hex.
     pub to: Option<String>,
     /// The thread that steps, by its number; the one that stopped last if missing.
     pub thread: Option<usize>,

@@ -48,6 +48,8 @@ pub enum Place {
     Line(String, i64),
     /// A function.
     Function(String),
+    /// An instruction.
+    Address(String),
     /// Data: the expression, the session's name for it, which accesses.
     Data(String, String, &'static str),
     /// An exception filter.
@@ -59,13 +61,18 @@ pub enum Place {
 enum Group {
     Source(String),
     Functions,
+    Addresses,
     Data,
     Exceptions,
 }
 
 impl Place {
-    /// `FILE:LINE`, or a function's name.
+    /// `FILE:LINE`, a function's name, or an address in hex.
     pub fn of(text: &str) -> Self {
+        let digits = text.trim().strip_prefix("0x");
+        if digits.is_some_and(|digits| u64::from_str_radix(digits, 16).is_ok()) {
+            return Self::Address(text.trim().to_owned());
+        }
         if let Some((file, line)) = text.rsplit_once(':')
             && !file.is_empty()
             && !file.ends_with(':')
@@ -80,6 +87,7 @@ impl Place {
         match self {
             Self::Line(file, _) => Group::Source(file.clone()),
             Self::Function(_) => Group::Functions,
+            Self::Address(_) => Group::Addresses,
             Self::Data(..) => Group::Data,
             Self::Exception(_) => Group::Exceptions,
         }
@@ -88,7 +96,7 @@ impl Place {
     fn text(&self) -> String {
         match self {
             Self::Line(file, line) => format!("{file}:{line}"),
-            Self::Function(name) => name.clone(),
+            Self::Function(name) | Self::Address(name) => name.clone(),
             Self::Data(expression, _, access) => format!("watch {access} of {expression}"),
             Self::Exception(filter) => format!("exception {filter}"),
         }
@@ -130,6 +138,7 @@ impl Set {
         let mut value = match &self.place {
             Place::Line(_, line) => json!({"line": line}),
             Place::Function(name) => json!({"name": name}),
+            Place::Address(address) => json!({"instructionReference": address}),
             Place::Data(_, id, access) => json!({"dataId": id, "accessType": access}),
             Place::Exception(filter) => json!({"filterId": filter}),
         };
@@ -304,7 +313,7 @@ impl Session {
         self.take_news();
         let mut breakpoints = self.breakpoints();
         let mut lines = std::mem::take(&mut breakpoints.gone);
-        for set in &mut breakpoints.all {
+        for set in breakpoints.all.iter_mut().filter(|set| !set.temporary) {
             set.shown = set.line();
             lines.push(set.shown.clone());
         }
@@ -509,6 +518,11 @@ impl Session {
                 0,
             ),
             Group::Functions => ("setFunctionBreakpoints", json!({"breakpoints": wanted}), 0),
+            Group::Addresses => (
+                "setInstructionBreakpoints",
+                json!({"breakpoints": wanted}),
+                0,
+            ),
             Group::Data => ("setDataBreakpoints", json!({"breakpoints": wanted}), 0),
             Group::Exceptions => {
                 let named =
@@ -565,5 +579,7 @@ mod tests {
         assert_eq!(Place::of("a::b"), Place::Function("a::b".to_owned()));
         assert_eq!(Place::of("a::1"), Place::Function("a::1".to_owned()));
         assert_eq!(Place::of(" main "), Place::Function("main".to_owned()));
+        assert_eq!(Place::of("0x4010a0"), Place::Address("0x4010a0".to_owned()));
+        assert_eq!(Place::of("0xylon"), Place::Function("0xylon".to_owned()));
     }
 }

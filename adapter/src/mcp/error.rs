@@ -86,6 +86,12 @@ impl ToolError {
                     "{text}: the compiler keeps no value here; look at a caller's frame, stop at another line, or compile with -O0 or -Og"
                 ),
             ),
+            _ if text.starts_with("no variable") => Self::new(
+                FAILED,
+                format!(
+                    "{text}; debug_variables lists what the frame has, debug_stack the frames (`frame` chooses one)"
+                ),
+            ),
             _ => Self::new(FAILED, text),
         }
     }

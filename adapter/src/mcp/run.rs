@@ -53,7 +53,7 @@ impl Session {
             Action::Continue => "continue",
             Action::RunTo => {
                 let Some(place) = &asked.to else {
-                    let message = "`to` is missing: FILE:LINE or a function's name";
+                    let message = "`to` is missing: FILE:LINE, a function's name, or an address";
                     return Err(ToolError::new("BAD_ARGUMENTS", message));
                 };
                 self.add_temporary(place).await?;
