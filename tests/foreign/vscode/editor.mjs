@@ -44,6 +44,8 @@ export async function startServer({ CODE_SERVER, VSIX, WORK }) {
   );
   assert.equal(installed, 0, "the extension was not installed");
   const server = start("--disable-telemetry", "--disable-update-check");
+  // For run.sh, which ends what this process may not live to end.
+  fs.writeFileSync(path.join(WORK, "server.pid"), String(server.pid));
   const address = `http://127.0.0.1:${port}/`;
   for (let tries = 0; ; tries++) {
     const answer = await fetch(`${address}healthz`).catch(() => undefined);

@@ -48,6 +48,7 @@ finish() {
         cp "$WORK/failed.png" "$CACHE/failed.png"
         echo "what was to be seen then: $CACHE/failed.png" >&2
     fi
+    if [ -e "$WORK/server.pid" ]; then kill -- "-$(cat "$WORK/server.pid")" 2>/dev/null || true; fi
     rm -rf "$WORK"
 }
 trap finish EXIT
