@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 
 /// Who is told something often asks at once, and a step that was asked for is soon done: so long we
 /// stay awake for either. To be woken takes longer than most requests do.
-const ALERT: Duration = Duration::from_micros(100);
+const ALERT: Duration = Duration::from_micros(250);
 
 /// Why a session ended badly.
 #[derive(Debug, thiserror::Error)]

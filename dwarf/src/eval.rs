@@ -13,7 +13,7 @@ use crate::unwind::register_name;
 use crate::variable::Variable;
 use gimli::{
     DebugAddrIndex, DieReference, EndianSlice, Evaluation, EvaluationResult, Expression,
-    LittleEndian, UnitOffset, Value, ValueType,
+    LittleEndian, Operation, UnitOffset, Value, ValueType,
 };
 use std::cell::Cell;
 
@@ -256,9 +256,31 @@ impl<'a> Scope<'a> {
         size: Option<u64>,
         depth: u32,
     ) -> Result<Location, Error> {
+        if let Some(address) = self.plain_address(expression, depth)? {
+            return Ok(Location::Memory(LoadAddr(address)));
+        }
         let machine = self.machine(depth);
         let pieces = machine.run(Evaluation::new(expression.0, self.unit.raw.encoding()))?;
         self.location(&pieces, size)
+    }
+
+    /// The address that an expression of one operation amounts to: most places of unoptimized
+    /// code are such, and need no machine.
+    fn plain_address(&self, expression: Expression<R>, depth: u32) -> Result<Option<u64>, Error> {
+        let mut rest = expression.0;
+        let operation = Operation::parse(&mut rest, self.unit.raw.encoding());
+        let Some(operation) = operation.ok().filter(|_| rest.is_empty()) else {
+            return Ok(None);
+        };
+        Ok(match operation {
+            Operation::FrameOffset { offset } if depth < MAX_DEPTH => Some(
+                self.frame_base(depth + 1)?
+                    .wrapping_add(offset.cast_unsigned()),
+            ),
+            Operation::CallFrameCFA => self.frame.cfa.map(|cfa| cfa.0),
+            Operation::Address { address } => Some(address.wrapping_add(self.frame.bias.0)),
+            _ => None,
+        })
     }
 
     /// The value of an expression in this scope, as an address or number.
@@ -357,6 +379,9 @@ impl<'a> Scope<'a> {
         let Some(expression) = scope.expression_at(value)? else {
             return Err(Error::Unsupported("no frame base at this address".into()));
         };
+        if let Some(base) = scope.plain_address(expression, depth)? {
+            return Ok(base);
+        }
         let machine = scope.machine(depth);
         let pieces = machine.run(Evaluation::new(expression.0, scope.unit.raw.encoding()))?;
         machine.value(&pieces)

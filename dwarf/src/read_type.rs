@@ -7,7 +7,8 @@ use crate::module::{DieRef, Language, Module};
 
 use crate::types::{
     ArrayType, BaseType, Bitfield, Composite, CompositeKind, Encoding, Enumeration, Enumerator,
-    Inheritance, Member, MemberOffset, Subroutine, Type, TypeId, TypeKind, Variant, VariantPart,
+    Inheritance, Kept, Member, MemberOffset, Subroutine, Type, TypeId, TypeKind, Variant,
+    VariantPart,
 };
 use crate::unit::{DebugInfo, Entry, MAX_HOPS, R, Unit, Value, flag};
 use gimli::{EntriesRaw, Operation, UnitOffset};
@@ -149,6 +150,7 @@ impl DebugInfo {
             name: self.type_name(unit, &entry),
             size: self.type_size(unit, &entry, 0),
             kind,
+            kept: Kept::default(),
         })
     }
 

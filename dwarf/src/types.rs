@@ -1,6 +1,8 @@
 //! Types; each is parsed when it is asked for and refers to others by [`TypeId`].
 
 use crate::module::DieRef;
+use std::any::Any;
+use std::sync::{Arc, OnceLock};
 
 /// A type of one module, by its debug info entry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -19,6 +21,25 @@ pub struct Type {
     pub size: Option<u64>,
     /// What it is.
     pub kind: TypeKind,
+    pub(crate) kept: Kept,
+}
+
+impl Type {
+    /// What the reader of the type has found out about it and wants to keep, empty at first;
+    /// `None` if something else of another kind is kept already.
+    pub fn kept<T: Any + Default + Send + Sync>(&self) -> Option<&T> {
+        let kept = self.kept.0.get_or_init(|| Arc::new(T::default()));
+        kept.downcast_ref()
+    }
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct Kept(OnceLock<Arc<dyn Any + Send + Sync>>);
+
+impl std::fmt::Debug for Kept {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Kept")
+    }
 }
 
 /// What a type is.

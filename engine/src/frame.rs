@@ -22,6 +22,7 @@ use dwarf::{
 };
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -341,6 +342,8 @@ impl FrameScope<'_> {
         };
         let mut named: Vec<Named> = Vec::new();
         let mut variables: Vec<&Variable> = Vec::new();
+        // The last of each name, which hides the others.
+        let mut visible: HashMap<Cow<'_, str>, usize> = HashMap::new();
         for scope in self.scopes() {
             for variable in &scope.variables {
                 if self.cancelled() {
@@ -348,7 +351,10 @@ impl FrameScope<'_> {
                 }
                 let value = || self.value_of(&loaded.module, loaded.bias, variable);
                 if let Some(closure) = self.closure_in(variable, value) {
-                    named.extend(self.captures_of(&closure));
+                    for captured in self.captures_of(&closure) {
+                        visible.insert(captured.name.clone().into(), named.len());
+                        named.push(captured);
+                    }
                     variables.resize(named.len(), variable);
                     continue;
                 }
@@ -361,11 +367,8 @@ impl FrameScope<'_> {
                 if !shown || variable.artificial && known() {
                     continue;
                 }
-                let name = Some(&*variable.name);
-                for shadowed in named
-                    .iter_mut()
-                    .filter(|it| it.expression.as_deref() == name)
-                {
+                let hidden = visible.insert(variable.name.as_str().into(), named.len());
+                if let Some(shadowed) = hidden.and_then(|at| named.get_mut(at)) {
                     shadowed.expression = None;
                     if let Some(place) = &shadowed.declaration {
                         shadowed.name = format!("{} (line {})", variable.name, place.line);

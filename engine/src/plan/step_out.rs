@@ -27,6 +27,11 @@ impl StepOut {
         (plan, verdict)
     }
 
+    fn land(&mut self, landing: Landing) -> Verdict {
+        self.landing = Some(landing);
+        Verdict::RunTo(vec![landing.target])
+    }
+
     fn run_on(&self, view: &View<'_>) -> Verdict {
         let loaded = view.modules.at(view.registers.pc());
         let language = loaded.and_then(|loaded| {
@@ -61,12 +66,12 @@ impl Plan for StepOut {
                     self.waits = true;
                     Verdict::RunTo(vec![coroutine.resumption()])
                 }
-                None => Verdict::Done { hidden: 0 },
+                None => match view.linked_context() {
+                    Some(landing) => self.land(landing),
+                    None => Verdict::Done { hidden: 0 },
+                },
             },
-            Some(Some(landing)) if landing.target.sp >= self.back.sp => {
-                self.landing = Some(landing);
-                Verdict::RunTo(vec![landing.target])
-            }
+            Some(Some(landing)) if landing.target.sp >= self.back.sp => self.land(landing),
             Some(_) => Verdict::Again,
         }
     }

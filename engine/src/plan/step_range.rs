@@ -318,6 +318,10 @@ impl StepRange {
             }
             frame = caller;
         }
+        if let Some(landing) = view.linked_context().filter(|_| back.is_none()) {
+            self.phase = Phase::Landing(landing.target);
+            return self.run_on(view);
+        }
         let Some(back) = back else {
             // main returned to the C library: there is nothing more to see.
             return Verdict::Abandon;

@@ -4,9 +4,11 @@ use super::callee::Reaches;
 use super::filter::StepFilters;
 use super::start::Start;
 use super::{Target, Verdict};
+use crate::arch::x86_64;
 use crate::modules::Modules;
 use crate::os::RegisterSet;
 use dwarf::{FrameAddress, Language, LoadAddr, Memory, Register, Registers, Unwinder, Unwound};
+use iced_x86::Mnemonic;
 use std::cell::RefCell;
 
 /// A panic is not caught farther out than so many frames of Rust's library.
@@ -135,6 +137,37 @@ impl View<'_> {
             (sp, pc)
         };
         is_code(pc).then_some(Landing {
+            target: Target {
+                addr: LoadAddr(pc),
+                sp,
+            },
+            cfa: None,
+        })
+    }
+
+    /// Where the thread goes on that stands where the function of a context returned to
+    /// (`makecontext`): in the context that this one is linked to, as that was left. glibc's
+    /// code there begins with `mov rsp, rbx`, and rbx is where the linked context is told.
+    pub fn linked_context(&self) -> Option<Landing> {
+        /// Of `ucontext_t`, bits/types and sys/ucontext.h: `uc_mcontext.gregs[REG_RSP]`, then
+        /// `[REG_RIP]`.
+        const SP_IN_CONTEXT: u64 = 160;
+        let first = x86_64::read(self.memory, self.registers.pc())?;
+        let from_rbx = first.mnemonic() == Mnemonic::Mov
+            && first.op0_register() == iced_x86::Register::RSP
+            && first.op1_register() == iced_x86::Register::RBX;
+        if !from_rbx {
+            return None;
+        }
+        let rbx = self.registers.get(Register(3))?;
+        let context = self.memory.read_uint(LoadAddr(rbx), 8).ok()?;
+        let word = |offset: u64| {
+            let addr = LoadAddr(context.wrapping_add(offset));
+            self.memory.read_uint(addr, 8).ok()
+        };
+        let (sp, pc) = (word(SP_IN_CONTEXT)?, word(SP_IN_CONTEXT + 8)?);
+        self.modules.at(LoadAddr(pc))?;
+        Some(Landing {
             target: Target {
                 addr: LoadAddr(pc),
                 sp,

@@ -47,9 +47,23 @@ pub struct DwarfTy {
     pub bias: LoadBias,
     /// The type.
     pub ty: Arc<Type>,
-    name: OnceLock<String>,
     stripped: OnceLock<Ty>,
+}
+
+/// What was found out about a type of the debug info, wherever it is loaded.
+#[derive(Default)]
+struct Facts {
+    name: OnceLock<String>,
+    stripped: OnceLock<Stripped>,
     visualizer: OnceLock<Option<&'static dyn crate::visualize::Visualizer>>,
+}
+
+/// What is under a type's names and qualifiers.
+enum Stripped {
+    /// A type of the same module.
+    Dwarf(TypeId),
+    /// None of the debug info.
+    Other(Ty),
 }
 
 struct ModuleRef(Arc<Module>);
@@ -137,7 +151,12 @@ impl DwarfTy {
 
     /// How the type wants to be seen, where it has a wish.
     pub fn visualizer(&self) -> Option<&'static dyn crate::visualize::Visualizer> {
-        *self.visualizer.get_or_init(|| crate::visualize::find(self))
+        match self.ty.kept::<Facts>() {
+            Some(facts) => *facts
+                .visualizer
+                .get_or_init(|| crate::visualize::find(self)),
+            None => crate::visualize::find(self),
+        }
     }
 
     fn array(&self) -> Option<Ty> {
@@ -178,9 +197,7 @@ impl Ty {
                 module: ModuleRef(module.clone()),
                 bias,
                 ty,
-                name: OnceLock::new(),
                 stripped: OnceLock::new(),
-                visualizer: OnceLock::new(),
             })),
             Err(error) => Ty::Broken(error.to_string().into()),
         }
@@ -251,10 +268,8 @@ impl Ty {
             | TypeKind::Const(_)
             | TypeKind::Volatile(_)
             | TypeKind::Restrict(_)
-            | TypeKind::Atomic(_) => ty.stripped.get_or_init(|| strip_slow(ty)).clone(),
-            TypeKind::Composite(composite) if composite.declaration => {
-                ty.stripped.get_or_init(|| strip_slow(ty)).clone()
-            }
+            | TypeKind::Atomic(_) => stripped(ty),
+            TypeKind::Composite(composite) if composite.declaration => stripped(ty),
             _ => self.clone(),
         }
     }
@@ -298,7 +313,13 @@ impl Ty {
     /// The name in the language's spelling.
     pub fn name(&self) -> String {
         match self {
-            Ty::Dwarf(ty) => ty.name.get_or_init(|| crate::language::spell(self)).clone(),
+            Ty::Dwarf(ty) => match ty.ty.kept::<Facts>() {
+                Some(facts) => facts
+                    .name
+                    .get_or_init(|| crate::language::spell(self))
+                    .clone(),
+                None => crate::language::spell(self),
+            },
             Ty::Builtin(_, name) => (*name).to_owned(),
             _ => crate::language::spell(self),
         }
@@ -317,6 +338,31 @@ impl Ty {
             _ => false,
         }
     }
+}
+
+fn stripped(ty: &Arc<DwarfTy>) -> Ty {
+    if let Some(known) = ty.stripped.get() {
+        return known.clone();
+    }
+    let facts = ty.ty.kept::<Facts>();
+    let known = match facts.and_then(|facts| facts.stripped.get()) {
+        Some(Stripped::Dwarf(id)) => ty.related(*id),
+        Some(Stripped::Other(other)) => other.clone(),
+        None => {
+            let found = strip_slow(ty);
+            let fact = match &found {
+                // Its definition may be found later.
+                Ty::Dwarf(same) if same.ty.id == ty.ty.id => return found,
+                Ty::Dwarf(under) => Stripped::Dwarf(under.ty.id),
+                other => Stripped::Other(other.clone()),
+            };
+            if let Some(facts) = facts {
+                let _ = facts.stripped.set(fact);
+            }
+            found
+        }
+    };
+    ty.stripped.get_or_init(|| known).clone()
 }
 
 fn strip_slow(ty: &Arc<DwarfTy>) -> Ty {

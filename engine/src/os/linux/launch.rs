@@ -27,6 +27,7 @@ static ORIGINAL_MASK: OnceLock<libc::sigset_t> = OnceLock::new();
 /// that somebody cuts short meanwhile, must not be our end.
 pub fn prepare() {
     super::sigbus::survive_truncated_files();
+    keep_freed_memory();
     let mut original = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: the sets are live and initialised by sigemptyset before use; the calls only
     // change this thread's mask.
@@ -36,6 +37,22 @@ pub fn prepare() {
         original.assume_init()
     };
     let _ = ORIGINAL_MASK.set(original);
+}
+
+/// The answers of a stop are made of small pieces of text that live for a millisecond: glibc is not
+/// to give their pages back to the kernel after each, only what is more than a big answer takes.
+fn keep_freed_memory() {
+    #[cfg(target_env = "gnu")]
+    {
+        /// Bytes at the end of the heap that are kept, and by which it grows.
+        const KEPT: libc::c_int = 4 << 20;
+        const GROWTH: libc::c_int = 256 << 10;
+        // SAFETY: mallopt(3) only sets parameters of the allocator; no other thread exists.
+        unsafe {
+            libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT);
+            libc::mallopt(libc::M_TOP_PAD, GROWTH);
+        }
+    }
 }
 
 /// What the session thread's signalfd takes.
