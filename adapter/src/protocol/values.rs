@@ -41,9 +41,9 @@ pub struct Variable {
 
 /// The result of `variables`.
 #[derive(Serialize, Debug)]
-pub struct VariablesResponse {
+pub struct VariablesResponse<V = Vec<Variable>> {
     /// They.
-    pub variables: Vec<Variable>,
+    pub variables: V,
 }
 
 /// The result of `evaluate`.

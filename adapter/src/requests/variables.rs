@@ -3,7 +3,7 @@
 use crate::error::RequestError;
 use crate::handles::{Container, Opened};
 use crate::protocol::{
-    Capabilities, SetVariableArguments, SetVariableResponse, ValueFormat, Variable,
+    Body, Capabilities, OneByOne, SetVariableArguments, SetVariableResponse, ValueFormat, Variable,
     VariablePresentationHint, VariablePresentationHintAttributes, VariablePresentationHintKind,
     VariablesArguments, VariablesArgumentsFilter, VariablesResponse,
 };
@@ -13,6 +13,7 @@ use crate::session::Session;
 use engine::value::ChildPath;
 use engine::value::scalar::NumberFormat;
 use engine::{Child, FrameKey, Limits, Named, Presentation, RegisterGroup, Value, Which};
+use serde_json::value::RawValue;
 use std::ops::Range;
 
 /// Indexed children that a client which cannot page gets at once, and the parts into which
@@ -31,16 +32,21 @@ pub enum Variables {}
 impl Request for Variables {
     const COMMAND: &'static str = "variables";
     type Arguments = VariablesArguments;
-    type Body = VariablesResponse;
+    /// As JSON: there may be very many of them.
+    type Body = Box<RawValue>;
 
     fn advertise(capabilities: &mut Capabilities) {
         capabilities.supports_value_formatting_options = true;
     }
 
+    fn json(body: Box<RawValue>) -> serde_json::Result<Option<Body>> {
+        Ok(Some(body.into()))
+    }
+
     fn handle(
         session: &mut Session,
         arguments: VariablesArguments,
-    ) -> Result<VariablesResponse, RequestError> {
+    ) -> Result<Box<RawValue>, RequestError> {
         let container = session.handles.container(arguments.variables_reference)?;
         let limits = limits(session, arguments.format.as_ref());
         let variables = match container {
@@ -77,8 +83,9 @@ impl Request for Variables {
                 let all_of_it = arguments.count.unwrap_or(0) <= 0 && arguments.filter.is_none();
                 if !session.client.variable_paging && all_of_it && of.indexed > BUCKET {
                     let mut variables = buckets(session, &of, 0..of.indexed);
-                    let named = children(session, &of, Which::Named, 0..of.named, &limits)?;
-                    variables.extend(named);
+                    for named in children(session, &of, Which::Named, 0..of.named, &limits)? {
+                        variables.push(named?);
+                    }
                     variables
                 } else {
                     let (which, all) = match arguments.filter {
@@ -87,18 +94,30 @@ impl Request for Variables {
                         Some(VariablesArgumentsFilter::Indexed) => (Which::Indexed, of.indexed),
                     };
                     let range = asked_range(&arguments, all);
-                    children(session, &of, which, range, &limits)?
+                    return written(children(session, &of, which, range, &limits)?);
                 }
             }
             Container::Bucket { of, range } if range.end - range.start > BUCKET => {
                 buckets(session, &of, range)
             }
             Container::Bucket { of, range } => {
-                children(session, &of, Which::Indexed, range, &limits)?
+                return written(children(session, &of, Which::Indexed, range, &limits)?);
             }
         };
-        Ok(VariablesResponse { variables })
+        written(variables.into_iter().map(Ok))
     }
+}
+
+/// The answer: each variable becomes text before the next one is made.
+fn written(
+    variables: impl Iterator<Item = Result<Variable, RequestError>>,
+) -> Result<Box<RawValue>, RequestError> {
+    let body = VariablesResponse {
+        variables: OneByOne::new(variables),
+    };
+    let json = serde_json::value::to_raw_value(&body);
+    body.variables.outcome()?;
+    json.map_err(|error| RequestError::Other(error.to_string()))
 }
 
 /// How values are to be shown.
@@ -231,33 +250,30 @@ fn register_groups(session: &mut Session, frame: FrameKey) -> Result<Vec<Variabl
     Ok(variables)
 }
 
-fn children(
-    session: &mut Session,
-    of: &Opened,
+fn children<'a>(
+    session: &'a mut Session,
+    of: &'a Opened,
     which: Which,
     range: Range<u64>,
     limits: &Limits,
-) -> Result<Vec<Variable>, RequestError> {
+) -> Result<impl Iterator<Item = Result<Variable, RequestError>> + use<'a>, RequestError> {
     let mut limits = limits.clone();
     limits.numbers = of.numbers.unwrap_or(limits.numbers);
-    let limits = &limits;
     let many = range.end - range.start > MANY;
     let children = session
         .debugger
         .children(&of.value, which, range)?
         .into_iter();
-    children
-        .map(|Child { name, value, path }| {
-            let expression = child_expression(of.expression.as_deref(), path);
-            let child = variable(session, of.frame, name, expression, value, limits)?;
-            // Of very many elements, each one number, the whole's place tells enough.
-            let plain = many && child.variables_reference == 0 && child.name.starts_with('[');
-            Ok(Variable {
-                memory_reference: child.memory_reference.filter(|_| !plain),
-                ..child
-            })
+    Ok(children.map(move |Child { name, value, path }| {
+        let expression = child_expression(of.expression.as_deref(), path);
+        let child = variable(session, of.frame, name, expression, value, &limits)?;
+        // Of very many elements, each one number, the whole's place tells enough.
+        let plain = many && child.variables_reference == 0 && child.name.starts_with('[');
+        Ok(Variable {
+            memory_reference: child.memory_reference.filter(|_| !plain),
+            ..child
         })
-        .collect()
+    }))
 }
 
 /// The indexed children of `range` in at most [`BUCKET`] parts of a round size.
