@@ -156,6 +156,29 @@ impl Unwinder {
         }
     }
 
+    /// The canonical frame address of the frame at `address`; its caller is not looked for where
+    /// that can be told without.
+    ///
+    /// # Errors
+    /// As [`Unwinder::unwind`].
+    pub fn cfa(
+        &mut self,
+        modules: &dyn ModuleMap,
+        memory: &dyn Memory,
+        address: FrameAddress,
+        registers: &Registers,
+    ) -> Result<LoadAddr, Error> {
+        if let Some((module, bias)) = modules.module_at(address.lookup())
+            && let Ok(Some(rule)) = self.rule(module, bias.file(address.lookup()).0)
+            && let CfaRule::Offset(register, offset) = &rule.cfa
+        {
+            let from = known(registers, *register)?;
+            return Ok(LoadAddr(from.wrapping_add(*offset as u64)));
+        }
+        let unwound = self.unwind(modules, memory, address, registers)?;
+        Ok(unwound.cfa)
+    }
+
     fn ways(
         &mut self,
         modules: &dyn ModuleMap,

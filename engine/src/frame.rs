@@ -75,7 +75,7 @@ impl Debugger {
         if !self.is_shown(key.thread) {
             let (address, registers) = self.innermost(key.thread)?;
             let mut frame = self.physical_frame(address, registers, 0);
-            frame.cfa = self.caller_of(&frame).ok().map(|unwound| unwound.cfa);
+            frame.cfa = self.cfa_of(&frame).ok();
             return self.with_scope(Some((key, &frame, 0, 0)), use_it).0;
         }
         self.unwound(key.thread, key.level + 1)?;

@@ -32,6 +32,8 @@ pub struct ProcessMemory<'a> {
     pub sites: &'a Sites,
     /// Only while all threads are stopped.
     pub cache: Option<&'a PageCache>,
+    /// What has been read already, and where: others may have written there since.
+    pub known: Option<&'a (LoadAddr, Vec<u8>)>,
 }
 
 impl ProcessMemory<'_> {
@@ -82,6 +84,16 @@ impl ProcessMemory<'_> {
 
 impl Memory for ProcessMemory<'_> {
     fn read(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), Unreadable> {
+        if let Some((start, bytes)) = self.known
+            && let Some(from) = addr.0.checked_sub(start.0)
+            && let Some(known) = usize::try_from(from)
+                .ok()
+                .and_then(|from| bytes.get(from..))
+            && let Some(known) = known.get(..buffer.len())
+        {
+            buffer.copy_from_slice(known);
+            return Ok(());
+        }
         let result = match self.cache {
             Some(cache) if buffer.len() <= LARGE => self.read_cached(cache, addr, buffer),
             _ => self.read_raw(addr, buffer),

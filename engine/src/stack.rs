@@ -196,7 +196,7 @@ impl Debugger {
             .registers_of(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
         let mut registers = set.to_registers();
-        registers.set_vectors(self.os.vector_registers(thread).map(Into::into));
+        registers.set_vectors_later(self.os.vector_reader(thread));
         Ok((FrameAddress::Pc(set.pc()), registers))
     }
 
@@ -231,6 +231,16 @@ impl Debugger {
     /// Looks for the caller of a frame.
     pub(crate) fn caller_of(&self, frame: &PhysicalFrame) -> Result<Unwound, dwarf::Error> {
         self.unwinder.borrow_mut().unwind(
+            &self.modules,
+            &self.memory(),
+            frame.address,
+            &frame.registers,
+        )
+    }
+
+    /// The canonical frame address of a frame.
+    pub(crate) fn cfa_of(&self, frame: &PhysicalFrame) -> Result<LoadAddr, dwarf::Error> {
+        self.unwinder.borrow_mut().cfa(
             &self.modules,
             &self.memory(),
             frame.address,

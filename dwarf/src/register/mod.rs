@@ -4,7 +4,7 @@ pub mod aarch64;
 pub mod x86_64;
 
 use crate::module::Machine;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// A register, by the DWARF number of its psABI.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -18,8 +18,13 @@ pub struct Registers {
     known: u64,
     values: [u64; 64],
     /// 16-byte vector registers by DWARF number minus the machine's first one.
-    vectors: Option<Arc<[u128]>>,
+    vectors: Vectors,
 }
+
+/// 16 bytes of each vector register, read when the first is asked for.
+type Vectors = Option<Arc<LazyLock<Option<Vec<u128>>, ReadVectors>>>;
+/// Reads them, where they are known.
+type ReadVectors = Box<dyn FnOnce() -> Option<Vec<u128>> + Send>;
 
 impl Registers {
     /// No register known.
@@ -61,14 +66,22 @@ impl Registers {
     }
 
     /// Gives the vector registers their values, in the order of their DWARF numbers.
-    pub fn set_vectors(&mut self, vectors: Option<Arc<[u128]>>) {
-        self.vectors = vectors;
+    pub fn set_vectors(&mut self, vectors: Option<Vec<u128>>) {
+        let vectors = Arc::new(LazyLock::new(Box::new(move || vectors) as ReadVectors));
+        LazyLock::force(&vectors);
+        self.vectors = Some(vectors);
+    }
+
+    /// The same, but they are read when the first is asked for.
+    pub fn set_vectors_later(&mut self, read: ReadVectors) {
+        self.vectors = Some(Arc::new(LazyLock::new(read)));
     }
 
     /// A vector register's low 16 bytes, where it is known.
     pub fn vector(&self, register: Register) -> Option<u128> {
         let index = register.0.checked_sub(self.machine.first_vector().0)?;
-        self.vectors.as_ref()?.get(usize::from(index)).copied()
+        let vectors = (**self.vectors.as_ref()?).as_ref()?;
+        vectors.get(usize::from(index)).copied()
     }
 
     /// The program counter (x86-64: the return address column 16).

@@ -130,7 +130,7 @@ pub(crate) fn with_written(mut all: Registers, register: Register, bytes: &[u8])
                 *to = *from;
             }
             *vector = u128::from_le_bytes(value);
-            all.set_vectors(Some(vectors.into()));
+            all.set_vectors(Some(vectors));
         }
         None => {
             if let Some(old) = all.get(register) {

@@ -87,6 +87,10 @@ pub struct Debugger {
     pub(crate) more_stops: bool,
     /// SIGTERM was sent by us: it is no reason to stop.
     pub(crate) terminating: bool,
+    /// What a data breakpoint has just found where it was touched, while it asks its condition.
+    pub(crate) touched: Option<(LoadAddr, Vec<u8>)>,
+    /// The thread that was let go last.
+    pub(crate) pass: Option<crate::process::Pass>,
     /// The session's process is gone.
     pub(crate) over: bool,
     /// What becomes of processes that the debuggee makes.
@@ -153,6 +157,8 @@ impl Debugger {
             terminating: false,
             over: false,
             follow: FollowFork::default(),
+            pass: None,
+            touched: None,
             released: Vec::new(),
             lost: Vec::new(),
             awaited: None,
@@ -345,6 +351,7 @@ impl Debugger {
             };
             self.modules.load_initial(pid, &memory);
             self.modules.refresh(pid, &memory)
+                known: None,
         };
         debug_assert!(change.removed.is_empty());
         let infos: Vec<ModuleInfo> = self.modules.loaded.iter().map(|it| it.info()).collect();

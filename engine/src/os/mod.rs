@@ -6,7 +6,7 @@ use crate::event::{OutputStream, Signal, SignalInfo, ThreadId};
 use dwarf::{LoadAddr, Register, Registers};
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 #[cfg(test)]
 pub(crate) mod fake;
@@ -183,6 +183,11 @@ pub trait Backend {
     fn next_stop(&mut self) -> Option<(ThreadId, WaitStatus)>;
     /// The stop of one thread, if it is ready.
     fn stop_of(&mut self, thread: ThreadId) -> Option<WaitStatus>;
+    /// The stop of one thread that has just been let go and is likely to stop again within
+    /// `patience`: nobody sleeps before that is over, for to be woken takes longer.
+    fn stop_within(&mut self, thread: ThreadId, _patience: Duration) -> Option<WaitStatus> {
+        self.stop_of(thread)
+    }
     /// Waits for a stop of one thread that is bound to come at once.
     fn await_stop(&mut self, thread: ThreadId) -> Option<WaitStatus>;
     /// Lets a stopped thread go on, delivering a signal (0: none).
@@ -226,6 +231,11 @@ pub trait Backend {
     fn debug_status(&self, thread: ThreadId) -> u64;
     /// The low 16 bytes of the vector registers of a stopped thread.
     fn vector_registers(&self, thread: ThreadId) -> Option<Vec<u128>>;
+    /// The same for later: as long as the thread is stopped.
+    fn vector_reader(&self, thread: ThreadId) -> Box<dyn FnOnce() -> Option<Vec<u128>> + Send> {
+        let vectors = self.vector_registers(thread);
+        Box::new(move || vectors)
+    }
     /// All registers that are no general ones, as the kernel lays them out (x86-64: XSAVE).
     fn extended_registers(&self, thread: ThreadId) -> Option<Vec<u8>>;
     /// The top of a stopped thread's x87 stack, as FXSAVE has it (Intel SDM vol. 1, §10.5.1).

@@ -16,6 +16,7 @@ impl Debugger {
                 os: &*self.os,
                 sites: &self.sites,
                 cache: None,
+                known: None,
             };
             self.modules.refresh(pid, &memory)
         };
@@ -47,6 +48,7 @@ impl Debugger {
             os: &*self.os,
             sites: &self.sites,
             cache: None,
+            known: None,
         };
         let addr = self.modules.loader_breakpoint(&memory);
         let Some(process) = &mut self.process else {

@@ -33,6 +33,23 @@ const OUTPUT_PATIENCE: Duration = Duration::from_millis(300);
 /// Output handed on before a stop is reported, at most.
 pub(crate) const OUTPUT_BURST: usize = 1 << 20;
 
+/// How long stops are collected before others have their turn.
+const COLLECTING: Duration = Duration::from_millis(1);
+/// Who stops again so soon after it was let go is waited for awake the next time: it takes the
+/// system as long to wake two threads, one on either side.
+const QUICK: Duration = Duration::from_micros(100);
+/// So long.
+const LINGERING: Duration = Duration::from_micros(50);
+
+/// A thread has stopped for nobody and was let go.
+#[derive(Clone, Copy)]
+pub(crate) struct Pass {
+    thread: ThreadId,
+    at: Instant,
+    /// It had been let go only a moment before.
+    is_quick: bool,
+}
+
 /// The debuggee.
 pub struct Process {
     pub pid: i32,
@@ -93,17 +110,38 @@ pub(crate) fn stops(signal: Signal) -> bool {
 impl Debugger {
     /// Collects what is ready, up to a bound, so that the inbox is never starved.
     pub(crate) fn collect_stops(&mut self) {
-        for _ in 0..256 {
+        let began = Instant::now();
+        while began.elapsed() < COLLECTING {
             if !self.events.is_empty() || self.is_child_due() {
                 return;
             }
-            match self.os.next_stop() {
-                Some((thread, status)) => self.on_stop(thread, status),
-                None => return,
-            }
+            let stop = self.os.next_stop().or_else(|| self.linger());
+            let Some((thread, status)) = stop else {
+                return;
+            };
+            let pass = self.pass.filter(|pass| pass.thread == thread);
+            let is_quick = pass.is_some_and(|pass| pass.at.elapsed() < QUICK);
+            self.on_stop(thread, status);
+            let went_on = self.thread_mut(thread).is_some_and(|it| !it.stopped);
+            self.pass = went_on.then(|| Pass {
+                thread,
+                at: Instant::now(),
+                is_quick,
+            });
         }
         // More may be ready, and no SIGCHLD will tell of it again.
         self.more_stops = true;
+    }
+
+    /// The next stop of a thread that stops and goes on again and again: a moment is waited for
+    /// that, awake.
+    fn linger(&mut self) -> Option<(ThreadId, WaitStatus)> {
+        let pass = self.pass.filter(|pass| pass.is_quick)?;
+        let status = self.os.stop_within(pass.thread, LINGERING);
+        if status.is_none() {
+            self.pass = None;
+        }
+        Some((pass.thread, status?))
     }
 
     /// Deals with one stop; lets the thread go on unless there is something to report.
@@ -271,3 +309,4 @@ impl Debugger {
         }
     }
 }
+            known: self.touched.as_ref(),

@@ -133,6 +133,7 @@ impl Debugger {
                 sites: &self.sites,
                 cache: None,
             };
+                known: None,
             match self
                 .slots
                 .over(site, registers, &memory, os, || os.mappings(pid))

@@ -21,11 +21,13 @@ impl Debugger {
     /// the kernel forgets that with the next trap. Gives its `si_code`; `None`: it is gone.
     pub(crate) fn note_access(&mut self, thread: ThreadId) -> Option<i32> {
         let code = self.os.signal_info(thread)?.code;
-        let is_armed = self
-            .thread_mut(thread)
-            .is_some_and(|state| state.armed != 0);
-        if is_armed && matches!(code, TRAP_TRACE | TRAP_HWBKPT) {
-            let hits = debug_registers::hits(self.os.debug_status(thread));
+        let armed = self.thread_mut(thread).map_or(0, |state| state.armed);
+        if armed != 0 && matches!(code, TRAP_TRACE | TRAP_HWBKPT) {
+            let only = self.watches.only_slot(armed);
+            let hits = match only.filter(|_| code == TRAP_HWBKPT) {
+                Some(only) => only,
+                None => debug_registers::hits(self.os.debug_status(thread)),
+            };
             if let Some(state) = self.thread_mut(thread) {
                 state.accessed |= hits;
             }
@@ -97,7 +99,11 @@ impl Debugger {
             let Some(access) = self.accessed(id) else {
                 continue;
             };
-            match self.ask_breakpoint(id, thread) {
+            // What the change was that stopped the thread, whoever has made another one since.
+            self.touched = Some((access.data.addr, access.new.clone()));
+            let answer = self.ask_breakpoint(id, thread);
+            self.touched = None;
+            match answer {
                 Ok(false) => continue,
                 Ok(true) => texts.push(self.access_text(&access)),
                 Err(error) => problem = Some(format!("data breakpoint {id}: {error}")),

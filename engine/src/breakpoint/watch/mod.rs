@@ -133,6 +133,16 @@ impl Watches {
         (self.generation, addresses, control(&self.slots))
     }
 
+    /// The one slot that threads in a state of the debug registers can hit, as a bit.
+    fn only_slot(&self, armed: u32) -> Option<u8> {
+        let slots = self.slots.iter().enumerate();
+        let mut used = slots.filter(|(_, slot)| slot.is_some());
+        match (used.next(), used.next()) {
+            (Some((index, _)), None) if armed == self.generation => Some(1 << index),
+            _ => None,
+        }
+    }
+
     /// Distributes the slots among what is watched and the places of breakpoints in code: first
     /// come, first served; the same slot serves several. True if they are others than before.
     fn allocate(&mut self, code: &[(BreakpointId, LoadAddr)]) -> bool {

@@ -37,7 +37,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Wakes the session thread out of its wait; cheap to clone, usable from any thread.
 #[derive(Clone)]
@@ -295,6 +295,21 @@ impl Backend for LinuxBackend {
         ptrace::wait(thread.0, false).map(|(_, status)| status)
     }
 
+    fn stop_within(&mut self, thread: ThreadId, patience: Duration) -> Option<WaitStatus> {
+        let end = Instant::now() + patience;
+        loop {
+            if let Some((_, status)) = ptrace::wait(thread.0, false) {
+                self.heard_of(thread, status);
+                return Some(status);
+            }
+            if Instant::now() >= end {
+                return None;
+            }
+            // The thread may want this very processor.
+            std::thread::yield_now();
+        }
+    }
+
     fn await_stop(&mut self, thread: ThreadId) -> Option<WaitStatus> {
         let (_, status) = ptrace::wait(thread.0, true)?;
         self.heard_of(thread, status);
@@ -399,6 +414,10 @@ impl Backend for LinuxBackend {
 
     fn vector_registers(&self, thread: ThreadId) -> Option<Vec<u128>> {
         registers::read_vectors(thread)
+    }
+
+    fn vector_reader(&self, thread: ThreadId) -> Box<dyn FnOnce() -> Option<Vec<u128>> + Send> {
+        Box::new(move || registers::read_vectors(thread))
     }
 
     fn open_memory(&mut self, pid: i32) -> Result<(), Error> {

@@ -5,6 +5,7 @@ use super::ptrace;
 use crate::event::ThreadId;
 use dwarf::{Machine, Register, Registers};
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The kernel's register set.
 #[derive(Clone, Copy)]
@@ -48,8 +49,11 @@ const LONGEST_XSTATE: usize = 1 << 16;
 
 /// The XSAVE area.
 pub fn read_extended(tid: ThreadId) -> Option<Vec<u8>> {
-    let mut area = vec![0; LONGEST_XSTATE];
+    /// What the kernel gave: the same for all threads of a machine.
+    static LENGTH: AtomicUsize = AtomicUsize::new(LONGEST_XSTATE);
+    let mut area = vec![0; LENGTH.load(Ordering::Relaxed)];
     let len = ptrace::register_bytes(tid, NT_X86_XSTATE, false, &mut area)?;
+    LENGTH.store(len, Ordering::Relaxed);
     area.truncate(len);
     Some(area)
 }
