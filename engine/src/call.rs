@@ -36,19 +36,41 @@ pub(crate) struct Replay {
     pub reserved: u64,
 }
 
-/// A call under way.
-pub(crate) struct Active {
-    thread: ThreadId,
-    name: String,
-    span: Range<usize>,
+/// A call that a thread can be sent into, or is in.
+pub(crate) struct Prepared {
+    pub name: String,
+    pub span: Range<usize>,
     returns: Ty,
     language: dwarf::Language,
     /// What it returns is there.
     result: Option<LoadAddr>,
     /// Where it returns to, and the stack pointer then.
-    back: (LoadAddr, u64),
-    saved: RegisterSet,
-    extended: Vec<u8>,
+    pub back: (LoadAddr, u64),
+    /// The thread's registers where it begins.
+    begin: (RegisterSet, Option<Vec<u8>>),
+    /// As they are to be afterwards.
+    pub saved: RegisterSet,
+    pub extended: Vec<u8>,
+}
+
+/// What a stop of a thread in a call comes to.
+pub(crate) enum Progress {
+    /// The thread has ended, or the program is another one.
+    Gone,
+    /// It is stopped for nothing that has to do with the call.
+    Settled,
+    /// It has been let go.
+    Going,
+    /// The call has returned.
+    Returned,
+    /// The call has come to an end that is none.
+    Failed(String),
+}
+
+/// A call under way that an evaluation waits for.
+pub(crate) struct Active {
+    thread: ThreadId,
+    call: Prepared,
     passed: Option<LoadAddr>,
     signal: Signal,
     /// What came with it.
@@ -71,8 +93,12 @@ impl Debugger {
     }
 
     pub(crate) fn call_deadline(&self) -> Option<Instant> {
-        let call = self.call.as_ref()?;
-        call.abort.is_none().then_some(call.deadline)
+        let call = self.call.as_ref().filter(|call| call.abort.is_none());
+        let asking = self.asking_deadline();
+        [asking, call.map(|call| call.deadline)]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Begins a call; its end is told by [`Event::CallEnded`].
@@ -80,10 +106,42 @@ impl Debugger {
         if self.is_post_mortem() {
             return Err(Error::PostMortem("its functions cannot be called"));
         }
-        let refused = |why: &str| Err(Error::Unsupported(format!("cannot call: {why}")));
         if self.call.is_some() {
             return refused("another call is under way");
         }
+        let call = self.prepare_call(thread, call)?;
+        self.catch_call(call.back.0, Owner::Call);
+        self.pages.clear();
+        self.stacks.clear();
+        let (mut passed, mut signal) = (None, Signal(0));
+        if let Some(state) = self.thread_mut(thread) {
+            passed = state.passed.take();
+            signal = std::mem::take(&mut state.signal);
+            state.held = false;
+        }
+        let is_ready = self.send_into(thread, &call);
+        self.call = Some(Active {
+            thread,
+            call,
+            passed,
+            signal,
+            signal_data: match signal.0 {
+                0 => None,
+                _ => self.os.signal_data(thread),
+            },
+            deadline: Instant::now() + self.call_limit,
+            cancel: self.cancel.clone(),
+            abort: None,
+        });
+        match is_ready {
+            true => self.go_on(thread, Resume::Continue),
+            false => self.end_call(Err(unwritable())),
+        }
+        Ok(())
+    }
+
+    /// Writes what a function is given, and where it returns to, below the stack of a thread.
+    pub(crate) fn prepare_call(&mut self, thread: ThreadId, call: Call) -> Result<Prepared, Error> {
         let Some(back) = self.modules.entry() else {
             return refused("the program has no entry point to return to");
         };
@@ -135,48 +193,33 @@ impl Debugger {
         registers.set_sp(top);
         registers.set_pc(call.entry);
         handed.write(&mut registers, &mut vectors);
-        self.sites.add(back, Owner::Call, &*self.os);
-        for addr in self.terminators() {
-            self.sites.add(addr, Owner::Call, &*self.os);
-        }
-        self.pages.clear();
-        self.stacks.clear();
-        let (mut passed, mut signal) = (None, Signal(0));
-        if let Some(state) = self.thread_mut(thread) {
-            passed = state.passed.take();
-            signal = std::mem::take(&mut state.signal);
-            state.held = false;
-        }
-        self.call = Some(Active {
-            thread,
+        Ok(Prepared {
             name: call.name,
             span: call.span,
             returns: call.returns,
             language: call.language,
             result,
             back: (back, after),
+            begin: (registers, (vectors != extended).then_some(vectors)),
             saved,
             extended,
-            passed,
-            signal,
-            signal_data: match signal.0 {
-                0 => None,
-                _ => self.os.signal_data(thread),
-            },
-            deadline: Instant::now() + self.call_limit,
-            cancel: self.cancel.clone(),
-            abort: None,
-        });
-        let ready = self.os.set_extended_registers(thread, &vectors)
-            && self.set_registers_of(thread, registers);
-        if !ready {
-            self.end_call(Err(Error::Unsupported(
-                "cannot call: the registers cannot be written".into(),
-            )));
-            return Ok(());
+        })
+    }
+
+    /// Sets a thread's registers for a call; false: they cannot be written.
+    pub(crate) fn send_into(&mut self, thread: ThreadId, call: &Prepared) -> bool {
+        let (registers, vectors) = &call.begin;
+        let vectors = vectors.as_ref();
+        vectors.is_none_or(|vectors| self.os.set_extended_registers(thread, vectors))
+            && self.set_registers_of(thread, *registers)
+    }
+
+    /// Plants the traps that calls end at.
+    pub(crate) fn catch_call(&mut self, back: LoadAddr, owner: Owner) {
+        self.sites.add(back, owner, &*self.os);
+        for addr in self.terminators() {
+            self.sites.add(addr, owner, &*self.os);
         }
-        self.go_on(thread, Resume::Continue);
-        Ok(())
     }
 
     /// Where C++ ends a program whose exception nobody catches.
@@ -203,6 +246,7 @@ impl Debugger {
 
     /// Interrupts a call that takes too long, or that nobody waits for any more.
     pub(crate) fn check_call(&mut self) {
+        self.hurry_asking(None);
         let Some(call) = &self.call else { return };
         let cancelled = call.cancel.as_ref();
         if cancelled.is_some_and(|it| it.load(Ordering::Relaxed)) {
@@ -210,7 +254,7 @@ impl Debugger {
         } else if Instant::now() >= call.deadline {
             let why = format!(
                 "`{}` had not returned after {} s; it was interrupted, and the thread is where it was",
-                call.name,
+                call.call.name,
                 self.call_limit.as_secs_f32()
             );
             self.abort_call(Error::eval(why));
@@ -223,34 +267,49 @@ impl Debugger {
 
     /// The thread of the call stopped.
     pub(crate) fn on_call_stop(&mut self, thread: ThreadId, status: WaitStatus) {
-        let settled = self.settle(thread, status);
-        let alive = self
-            .process
-            .as_ref()
-            .is_some_and(|it| it.threads.contains_key(&thread));
-        if !alive || matches!(status, WaitStatus::Execed(_)) {
-            self.forget_call("the program ended in it, or became another");
+        let Some(back) = self.call.as_ref().map(|call| call.call.back) else {
             return;
-        }
-        if settled {
-            let aborted = self.call.as_mut().and_then(|call| call.abort.take());
-            match aborted {
+        };
+        match self.call_progress(thread, status, back) {
+            Progress::Gone => self.forget_call("the program ended in it, or became another"),
+            Progress::Settled => match self.call.as_mut().and_then(|call| call.abort.take()) {
                 Some(why) => self.end_call(Err(why)),
                 None => self.go_on(thread, Resume::Continue),
-            }
-            return;
+            },
+            Progress::Going => {}
+            Progress::Returned => self.end_call(Ok(())),
+            Progress::Failed(what) => self.give_up_call(&what),
+        }
+    }
+
+    /// What a stop of a thread comes to that is in a call which returns to `back`.
+    pub(crate) fn call_progress(
+        &mut self,
+        thread: ThreadId,
+        status: WaitStatus,
+        back: (LoadAddr, u64),
+    ) -> Progress {
+        let settled = self.settle(thread, status);
+        if self.thread_mut(thread).is_none() || matches!(status, WaitStatus::Execed(_)) {
+            return Progress::Gone;
+        }
+        if settled {
+            return Progress::Settled;
         }
         let signal = match self.found(thread, status) {
             Some(Found::Site(addr) | Found::Counted(addr, _)) => {
-                return self.on_call_site(thread, addr);
+                return self.at_site_in_call(thread, addr, back);
             }
-            Some(Found::Step | Found::Access) => return self.go_on(thread, Resume::Continue),
-            Some(Found::Own) => return self.give_up_call("ran into a trap of its own"),
+            Some(Found::Step | Found::Access) => {
+                self.go_on(thread, Resume::Continue);
+                return Progress::Going;
+            }
+            Some(Found::Own) => return Progress::Failed("ran into a trap of its own".into()),
             Some(Found::Signal(signal)) => signal,
-            None => return,
+            None => return Progress::Going,
         };
         if crate::process::stops(signal) {
-            let what = match signal.0 {
+            return Progress::Failed(match signal.0 {
                 libc::SIGSEGV => "died of SIGSEGV".to_owned(),
                 libc::SIGABRT => {
                     "was aborted (SIGABRT): a failed assertion, a panic or an exception that nobody catches".to_owned()
@@ -259,9 +318,7 @@ impl Debugger {
                 libc::SIGBUS => "died of SIGBUS".to_owned(),
                 libc::SIGILL => "died of SIGILL".to_owned(),
                 number => format!("died of signal {number}"),
-            };
-            self.give_up_call(&what);
-            return;
+            });
         }
         let passed = self.signal_rule(signal).pass;
         if let Some(state) = self.thread_mut(thread)
@@ -270,43 +327,46 @@ impl Debugger {
             state.signal = signal;
         }
         self.go_on(thread, Resume::Continue);
+        Progress::Going
     }
 
-    fn on_call_site(&mut self, thread: ThreadId, addr: LoadAddr) {
-        let Some(call) = &self.call else { return };
-        let (back, sp) = call.back;
+    fn at_site_in_call(
+        &mut self,
+        thread: ThreadId,
+        addr: LoadAddr,
+        (back, sp): (LoadAddr, u64),
+    ) -> Progress {
         let here = self.registers_of(thread).map(|registers| registers.sp());
         if addr == back && here == Some(sp) {
-            self.end_call(Ok(()));
-            return;
+            return Progress::Returned;
         }
         let owners = self.owners_at(addr);
-        if owners.contains(&Owner::Call) && addr != back {
-            return self.give_up_call("threw an exception that it does not catch");
+        let ends = |owner: &Owner| matches!(owner, Owner::Call | Owner::Asking);
+        if owners.iter().any(ends) && addr != back {
+            return Progress::Failed("threw an exception that it does not catch".into());
         }
         if owners.iter().any(|it| matches!(it, Owner::User(_))) {
-            return self.give_up_call("reached a breakpoint");
+            return Progress::Failed("reached a breakpoint".into());
         }
         self.pass_site(thread, addr, &owners);
         self.go_on(thread, Resume::Continue);
+        Progress::Going
     }
 
     /// Ends the call, which did `what` instead of returning.
     fn give_up_call(&mut self, what: &str) {
         let Some(call) = &self.call else { return };
-        let name = &call.name;
-        self.end_call(Err(Error::eval(format!(
-            "`{name}` {what}; the call was given up, and the thread is where it was"
-        ))));
+        let why = call.call.given_up(what);
+        self.end_call(Err(why));
     }
 
     /// Puts the thread back where it was, and keeps what came of the call.
     fn end_call(&mut self, outcome: Result<(), Error>) {
         let Some(call) = self.call.take() else { return };
         let thread = call.thread;
-        let value = outcome.and_then(|()| self.call_value(&call));
-        let restored = self.os.set_extended_registers(thread, &call.extended)
-            && self.set_registers_of(thread, call.saved);
+        let value = outcome.and_then(|()| self.call_value(thread, &call.call));
+        let restored = self.os.set_extended_registers(thread, &call.call.extended)
+            && self.set_registers_of(thread, call.call.saved);
         if !restored {
             tracing::error!(%thread, "the registers cannot be restored after a call");
         }
@@ -322,14 +382,15 @@ impl Debugger {
                 state.signal = call.signal;
             }
         }
-        self.answer(&call.span, value);
+        self.answer(&call.call.span, value);
         let outlives = self.process.as_ref().is_some_and(|it| !it.launched);
         if outlives && self.is_shown(thread) {
             self.park_all();
         }
     }
 
-    fn call_value(&mut self, call: &Active) -> Result<Value, Error> {
+    /// What a call has returned.
+    pub(crate) fn call_value(&mut self, thread: ThreadId, call: &Prepared) -> Result<Value, Error> {
         if matches!(call.returns.shape(), Shape::Void | Shape::Unit) {
             return Ok(Value::new(
                 call.returns.clone(),
@@ -339,10 +400,10 @@ impl Debugger {
         if let Some(addr) = call.result {
             return Ok(Value::new(call.returns.clone(), Place::Memory(addr, None)));
         }
-        let set = self.os.registers(call.thread).ok_or(Error::OptimizedOut)?;
+        let set = self.registers_of(thread).ok_or(Error::OptimizedOut)?;
         let mut registers = set.to_registers();
-        registers.set_vectors(self.os.vector_registers(call.thread).map(Into::into));
-        let st0 = || self.os.st0(call.thread);
+        registers.set_vectors(self.os.vector_registers(thread));
+        let st0 = || self.os.st0(thread);
         sysv::returned(&call.returns, call.language, &registers, &st0).ok_or_else(|| {
             Error::eval(format!(
                 "`{}` has returned; how a `{}` is returned is not known here",
@@ -355,8 +416,8 @@ impl Debugger {
     /// The call's thread is gone: there is nothing to put back.
     pub(crate) fn forget_call(&mut self, why: &str) {
         if let Some(call) = self.call.take() {
-            let why = Error::eval(format!("`{}` did not return: {why}", call.name));
-            self.answer(&call.span, Err(why));
+            let why = Error::eval(format!("`{}` did not return: {why}", call.call.name));
+            self.answer(&call.call.span, Err(why));
         }
     }
 
@@ -372,4 +433,23 @@ impl Debugger {
         }
         self.events.push_back(Event::CallEnded);
     }
+}
+
+impl Prepared {
+    /// The call did `what` instead of returning.
+    pub(crate) fn given_up(&self, what: &str) -> Error {
+        Error::eval(format!(
+            "`{}` {what}; the call was given up, and the thread is where it was",
+            self.name
+        ))
+    }
+}
+
+/// Why a thread cannot be sent anywhere.
+pub(crate) fn unwritable() -> Error {
+    Error::Unsupported("cannot call: the registers cannot be written".into())
+}
+
+fn refused<T>(why: &str) -> Result<T, Error> {
+    Err(Error::Unsupported(format!("cannot call: {why}")))
 }

@@ -1,6 +1,7 @@
 //! A breakpoint was hit: its condition, its count and its message decide what follows.
 
 use super::BreakpointId;
+use super::asking::Decided;
 use super::condition::{HitCondition, Segment};
 use super::site::Owner;
 use crate::debugger::Debugger;
@@ -13,12 +14,13 @@ use dwarf::LoadAddr;
 
 impl Debugger {
     /// A thread hit a site: do its owners say stop? Their side effects (counts, messages)
-    /// happen here.
+    /// happen here; what came of their conditions is known.
     pub(crate) fn ask_breakpoints(
         &mut self,
         thread: ThreadId,
         addr: LoadAddr,
         owners: &[Owner],
+        mut decided: Decided,
     ) -> Option<StopReason> {
         let mut ids = Vec::new();
         let mut problem = None;
@@ -26,7 +28,9 @@ impl Debugger {
             let Owner::User(id) = *owner else {
                 continue;
             };
-            match self.ask_breakpoint(id, thread) {
+            let known = decided.iter().position(|(known, _)| *known == id);
+            let answer = known.map(|at| decided.swap_remove(at).1);
+            match self.ask_breakpoint(id, thread, answer) {
                 Ok(true) => ids.push(id),
                 Ok(false) => {}
                 Err(error) => {
@@ -41,10 +45,12 @@ impl Debugger {
         }
     }
 
+    /// Does a breakpoint say stop? `answer`: what came of its condition, if that was asked.
     pub(super) fn ask_breakpoint(
         &mut self,
         id: BreakpointId,
         thread: ThreadId,
+        answer: Option<Result<bool, Error>>,
     ) -> Result<bool, Error> {
         let Some(breakpoint) = self.breakpoints.all.get(&id) else {
             return Ok(false);
@@ -56,17 +62,16 @@ impl Debugger {
         let message = breakpoint.program.message.clone();
         let frame = FrameKey { thread, level: 0 };
         if let Some(condition) = condition {
-            let holds = self
-                .in_frame(frame, |context| condition.is_true(context))
-                .map_err(|error| {
-                    let text = self
-                        .breakpoints
-                        .all
-                        .get(&id)
-                        .and_then(|breakpoint| breakpoint.options.condition.clone())
-                        .unwrap_or_default();
-                    Error::eval(format!("condition `{text}`: {error}"))
-                })?;
+            let answer = match answer {
+                Some(answer) => answer,
+                None => self.in_frame(frame, |context| condition.is_true(context)),
+            };
+            let holds = answer.map_err(|error| {
+                let breakpoint = self.breakpoints.all.get(&id);
+                let text = breakpoint.and_then(|it| it.options.condition.clone());
+                let text = text.unwrap_or_default();
+                Error::eval(format!("condition `{text}`: {error}"))
+            })?;
             if !holds {
                 return Ok(false);
             }

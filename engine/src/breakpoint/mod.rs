@@ -1,5 +1,6 @@
 //! Breakpoints as the client sees them, the places they bind to, and the sites in the code.
 
+mod asking;
 mod condition;
 mod freshness;
 mod function;
@@ -21,6 +22,7 @@ use crate::disassembly::CodeName;
 use crate::eval::Expression;
 use crate::event::Event;
 use crate::modules::Loaded;
+pub(crate) use asking::{Asking, Decided, GRACE};
 pub use condition::HitCondition;
 pub use condition::Segment;
 use dwarf::{Language, LoadAddr};
@@ -334,6 +336,13 @@ impl Breakpoints {
             return Err("an inlined call begins there");
         }
         Ok((breakpoint.program.condition.clone(), breakpoint.hit))
+    }
+
+    /// The condition of a breakpoint that has one and works.
+    fn condition(&self, id: BreakpointId) -> Option<Rc<Expression>> {
+        let breakpoint = self.all.get(&id)?;
+        let condition = breakpoint.program.condition.as_ref();
+        condition.filter(|_| breakpoint.failure.is_none()).cloned()
     }
 
     /// Says who is asked at the hits of a breakpoint. True if that is new.

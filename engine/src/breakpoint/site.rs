@@ -23,6 +23,8 @@ pub enum Owner {
     Step(ThreadId),
     /// A call of ours ends here.
     Call,
+    /// Calls for conditions of breakpoints end here.
+    Asking,
     /// A frame returns here that holds what this data breakpoint is on.
     Scope(BreakpointId),
     /// Exceptions, panics or reports go through here.

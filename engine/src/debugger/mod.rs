@@ -77,6 +77,8 @@ pub struct Debugger {
     pub(crate) results: Vec<Value>,
     /// The call under way.
     pub(crate) call: Option<crate::call::Active>,
+    /// Threads that run functions for conditions of breakpoints.
+    pub(crate) asking: FxHashMap<ThreadId, crate::breakpoint::Asking>,
     pub(crate) call_limit: Duration,
     /// Each thread stops by itself, while the others run.
     pub(crate) non_stop: bool,
@@ -85,12 +87,12 @@ pub struct Debugger {
     pub(crate) output_held: bool,
     /// Stops may be ready that no signal tells of any more.
     pub(crate) more_stops: bool,
-    /// SIGTERM was sent by us: it is no reason to stop.
-    pub(crate) terminating: bool,
     /// What a data breakpoint has just found where it was touched, while it asks its condition.
     pub(crate) touched: Option<(LoadAddr, Vec<u8>)>,
     /// The thread that was let go last.
     pub(crate) pass: Option<crate::process::Pass>,
+    /// SIGTERM was sent by us: it is no reason to stop.
+    pub(crate) terminating: bool,
     /// The session's process is gone.
     pub(crate) over: bool,
     /// What becomes of processes that the debuggee makes.
@@ -148,17 +150,18 @@ impl Debugger {
             told_of_stacks: HashSet::new(),
             results: Vec::new(),
             call: None,
+            asking: FxHashMap::default(),
             call_limit: crate::call::PATIENCE,
             non_stop: false,
             replay: RefCell::default(),
             cancel: None,
             output_held: false,
             more_stops: false,
+            pass: None,
+            touched: None,
             terminating: false,
             over: false,
             follow: FollowFork::default(),
-            pass: None,
-            touched: None,
             released: Vec::new(),
             lost: Vec::new(),
             awaited: None,
@@ -348,10 +351,10 @@ impl Debugger {
                 os: &*self.os,
                 sites: &self.sites,
                 cache: None,
+                known: None,
             };
             self.modules.load_initial(pid, &memory);
             self.modules.refresh(pid, &memory)
-                known: None,
         };
         debug_assert!(change.removed.is_empty());
         let infos: Vec<ModuleInfo> = self.modules.loaded.iter().map(|it| it.info()).collect();

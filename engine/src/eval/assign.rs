@@ -35,7 +35,7 @@ impl Run<'_> {
 
     fn may_change(&self, node: &Node) -> Result<(), Error> {
         match self.purpose {
-            Purpose::Look => Err(error(
+            Purpose::Look | Purpose::Decide => Err(error(
                 "an assignment is not possible here, where values are only looked at",
                 &node.span,
             )),

@@ -43,8 +43,10 @@ use std::sync::Arc;
 /// What an evaluation is for, and so what it may do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
-    /// No side effects (hover, conditions).
+    /// No side effects (hover).
     Look,
+    /// Calls, but no assignments (conditions of breakpoints in code).
+    Decide,
     /// Assignments are allowed (watch, repl).
     Change,
 }
@@ -192,6 +194,14 @@ impl Expression {
     /// As [`Expression::evaluate`], or the value is neither true nor false.
     pub fn is_true(&self, context: &mut dyn EvalContext) -> Result<bool, Error> {
         run::Run::new(context, Purpose::Look, self.language, &self.text).truth(&self.root)
+    }
+
+    /// The same where it may call functions of the program.
+    ///
+    /// # Errors
+    /// As [`Expression::is_true`]; [`Error::Calling`]: a call must be made first.
+    pub fn decide(&self, context: &mut dyn EvalContext) -> Result<bool, Error> {
+        run::Run::new(context, Purpose::Decide, self.language, &self.text).truth(&self.root)
     }
 }
 

@@ -217,9 +217,8 @@ impl<'a> Run<'a> {
     /// # Errors
     /// It is neither true nor false, or cannot be evaluated.
     pub fn truth(&mut self, node: &Node) -> Result<bool, Error> {
-        // What only looks runs nothing that could begin again: a breakpoint's condition may be
-        // asked in the midst of a call.
-        let may_begin_again = self.purpose == Purpose::Change;
+        // What only looks runs nothing that could begin again.
+        let may_begin_again = self.purpose != Purpose::Look;
         // Backwards: the node's value may be kept under the same place.
         let place = node.span.end..node.span.start;
         if may_begin_again && let Some(Ok(before)) = self.context.answered(&place) {

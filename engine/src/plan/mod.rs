@@ -292,7 +292,8 @@ impl Debugger {
         let reason = if passed {
             None
         } else {
-            self.ask_breakpoints(thread, pc, &owners)
+            let decided = self.decide_without_calls(thread, &owners);
+            self.ask_breakpoints(thread, pc, &owners, decided)
         };
         let is_step = reason.is_none();
         let returning = self.step_of(thread).and_then(|step| step.returning.take());

@@ -16,6 +16,7 @@ impl Debugger {
             self.close_core();
         }
         let called = self.call.take().is_some();
+        self.asking.clear();
         for parent in std::mem::take(&mut self.released) {
             self.os.signal(parent, Signal(libc::SIGKILL));
         }

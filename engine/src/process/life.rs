@@ -65,6 +65,7 @@ impl Debugger {
     }
 
     pub(crate) fn thread_ended(&mut self, thread: ThreadId, status: WaitStatus) {
+        self.asking.remove(&thread);
         self.leave_step(thread);
         let Some(process) = &mut self.process else {
             return;
@@ -91,6 +92,7 @@ impl Debugger {
                 _ => return,
             };
             process.threads.clear();
+            self.asking.clear();
             process.state = State::Ended;
             process.ended = Some((status, Instant::now() + OUTPUT_PATIENCE));
             // A child whose parent was killed before it could tell of it has our traps too: the
@@ -165,6 +167,7 @@ impl Debugger {
             .collect();
         for other in gone {
             process.threads.remove(&other);
+            self.asking.remove(&other);
             if other != former {
                 self.events.push_back(Event::ThreadExited(other));
             }

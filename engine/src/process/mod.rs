@@ -166,6 +166,10 @@ impl Debugger {
             self.on_call_stop(thread, status);
             return;
         }
+        if self.is_asking(thread) {
+            self.on_asking_stop(thread, status);
+            return;
+        }
         if self.settle(thread, status) {
             // Settled without a need to report.
             if self.state() == State::Running {
@@ -182,7 +186,7 @@ impl Debugger {
     }
 
     /// A thread has nothing to report, but may be one that the client wants stopped.
-    fn go_on_settled(&mut self, thread: ThreadId) {
+    pub(crate) fn go_on_settled(&mut self, thread: ThreadId) {
         let pausing = self
             .thread_mut(thread)
             .is_some_and(|state| state.stopped && state.pausing);
@@ -306,7 +310,7 @@ impl Debugger {
             os: &*self.os,
             sites: &self.sites,
             cache: stopped.then_some(&self.pages),
+            known: self.touched.as_ref(),
         }
     }
 }
-            known: self.touched.as_ref(),

@@ -20,7 +20,8 @@ impl Debugger {
             return;
         }
         // Anything else may change what no debug register can watch.
-        let how = match self.watches.stepping && self.call.is_none() {
+        let is_called = self.call.is_some() || self.is_asking(thread);
+        let how = match self.watches.stepping && !is_called {
             true => Resume::Step,
             false => how,
         };
@@ -132,8 +133,8 @@ impl Debugger {
                 os,
                 sites: &self.sites,
                 cache: None,
-            };
                 known: None,
+            };
             match self
                 .slots
                 .over(site, registers, &memory, os, || os.mappings(pid))

@@ -1,6 +1,7 @@
 //! Stopping everything, saying why, and letting go of a process without a trace.
 
 use super::{Child, OUTPUT_BURST, Process, STOP_PATIENCE};
+use crate::breakpoint::GRACE;
 use crate::debugger::{Debugger, State};
 use crate::displaced::REGION;
 use crate::error::Error;
@@ -204,15 +205,23 @@ impl Debugger {
 
     /// Interrupts all running threads and collects them. What they did meanwhile is kept.
     pub(crate) fn stop_all(&mut self) {
-        let patience = Instant::now() + STOP_PATIENCE;
+        let begun = Instant::now();
+        let patience = begun + STOP_PATIENCE;
         loop {
             let running = self.running_threads();
             if running.is_empty() {
                 return;
             }
+            self.hurry_asking(Some(begun + GRACE));
+            let until = match self.asking_deadline() {
+                Some(_) => begun + GRACE,
+                None => patience,
+            };
             for thread in &running {
+                let is_asking = self.is_asking(*thread);
                 if let Some(state) = self.thread_mut(*thread)
                     && !state.interrupted
+                    && !is_asking
                 {
                     state.interrupted = true;
                     self.os.interrupt(*thread);
@@ -240,7 +249,7 @@ impl Debugger {
                     tracing::warn!("some threads cannot be stopped (they wait in the kernel)");
                     return;
                 }
-                None => match self.os.wait(Some(patience), Besides::default()) {
+                None => match self.os.wait(Some(until), Besides::default()) {
                     Ok(ready) => self.remember(ready),
                     Err(error) => {
                         tracing::error!(%error, "cannot wait for threads to stop");

@@ -1,9 +1,9 @@
 //! Traps: which of ours a thread ran into, and what that means.
 
 use crate::arch::x86_64::BREAKPOINT;
-use crate::breakpoint::BreakpointId;
 use crate::breakpoint::site::Owner;
 use crate::breakpoint::watch::TRAP_HWBKPT;
+use crate::breakpoint::{BreakpointId, Decided};
 use crate::debugger::{Debugger, State};
 use crate::event::{Signal, StopReason, ThreadId};
 use crate::os::{Resume, WaitStatus};
@@ -87,16 +87,22 @@ impl Debugger {
     /// A thread ran into one of our traps.
     pub(crate) fn on_site(&mut self, thread: ThreadId, addr: LoadAddr) {
         let owners = self.owners_at(addr);
+        let asked = self.is_back_at_passed(thread, addr);
+        let decided = match asked {
+            true => Some(Decided::default()),
+            false => self.decide(thread, addr, &owners),
+        };
+        // Else a function of the program is to say.
+        let Some(decided) = decided else { return };
         self.pass_site(thread, addr, &owners);
         let ended = self.end_scopes(thread, &owners);
-        let asked = self.is_back_at_passed(thread, addr);
         let exception = match owners.contains(&Owner::Exception) && !asked {
             true => self.ask_exceptions(thread, addr),
             false => None,
         };
         let breakpoint = match asked {
             true => None,
-            false => self.ask_breakpoints(thread, addr, &owners),
+            false => self.ask_breakpoints(thread, addr, &owners, decided),
         };
         let reason = match (exception, breakpoint) {
             (

@@ -1,0 +1,244 @@
+//! Conditions that call functions of the program. The thread that hit the breakpoint runs the
+//! function itself, and nobody is told: all others go on meanwhile, and others of them may be in
+//! such calls as well. Two stops a hit: the hit, and the return, which asks again with the answer.
+//!
+//! Who is to be stopped in the midst of such a call is given time to finish it, for it may hold a
+//! lock. It is back at the breakpoint afterwards, and hits it again when it goes on.
+
+use super::BreakpointId;
+use super::site::Owner;
+use crate::call::{Prepared, Progress, Replay, unwritable};
+use crate::debugger::{Debugger, State};
+use crate::error::Error;
+use crate::eval::{Call, Expression};
+use crate::event::{StopReason, ThreadId};
+use crate::os::{Resume, WaitStatus};
+use crate::stack::FrameKey;
+use dwarf::LoadAddr;
+use smallvec::SmallVec;
+use std::time::{Duration, Instant};
+
+/// How long a call may take yet when its thread is to be stopped.
+pub(crate) const GRACE: Duration = Duration::from_millis(50);
+
+/// What has come of the conditions of breakpoints at a site.
+pub(crate) type Decided = SmallVec<[(BreakpointId, Result<bool, Error>); 1]>;
+
+/// What a thread is busy with that has hit a breakpoint.
+pub(crate) struct Asking {
+    /// The breakpoint's address.
+    site: LoadAddr,
+    decided: Decided,
+    /// Of the condition that is not.
+    replay: Replay,
+    call: Box<Prepared>,
+    deadline: Instant,
+    /// It takes too long: the thread is being interrupted.
+    late: bool,
+}
+
+impl Debugger {
+    /// Asks the conditions of the breakpoints at a site that a thread has hit. `None`: a function
+    /// is to say; the thread is in it, and comes back to [`Debugger::on_site`].
+    pub(crate) fn decide(
+        &mut self,
+        thread: ThreadId,
+        addr: LoadAddr,
+        owners: &[Owner],
+    ) -> Option<Decided> {
+        let before = self.asking.remove(&thread).filter(|it| it.site == addr);
+        let (mut decided, mut replay) = match before {
+            Some(before) => (before.decided, before.replay),
+            None => Default::default(),
+        };
+        for owner in owners {
+            let Owner::User(id) = *owner else { continue };
+            if decided.iter().any(|(known, _)| *known == id) {
+                continue;
+            }
+            let Some(condition) = self.breakpoints.condition(id) else {
+                continue;
+            };
+            // An evaluation of the client's may wait for a call on another thread.
+            std::mem::swap(self.replay.get_mut(), &mut replay);
+            let answer = self.answer_or_call(thread, &condition);
+            std::mem::swap(self.replay.get_mut(), &mut replay);
+            match answer {
+                Ok(answer) => decided.push((id, answer)),
+                Err(call) => {
+                    let asking = Asking {
+                        site: addr,
+                        decided,
+                        replay,
+                        call,
+                        deadline: Instant::now() + self.call_limit,
+                        late: false,
+                    };
+                    self.asking.insert(thread, asking);
+                    self.go_on(thread, Resume::Continue);
+                    return None;
+                }
+            }
+            replay = Replay::default();
+        }
+        Some(decided)
+    }
+
+    /// The same where no trap was hit, and nobody can come back: who would have to be called
+    /// is taken not to say stop.
+    pub(crate) fn decide_without_calls(&mut self, thread: ThreadId, owners: &[Owner]) -> Decided {
+        let mut decided = Decided::default();
+        for owner in owners {
+            if let Owner::User(id) = *owner
+                && let Some(condition) = self.breakpoints.condition(id)
+            {
+                let replay = std::mem::take(self.replay.get_mut());
+                let frame = FrameKey { thread, level: 0 };
+                let answer = self.in_frame(frame, |context| condition.decide(context));
+                *self.replay.get_mut() = replay;
+                let answer = match answer {
+                    Err(Error::Calling) => Ok(false),
+                    answer => answer,
+                };
+                decided.push((id, answer));
+            }
+        }
+        decided
+    }
+
+    /// Whether a condition holds for a thread; or the call that is to say so, its thread ready.
+    fn answer_or_call(
+        &mut self,
+        thread: ThreadId,
+        condition: &Expression,
+    ) -> Result<Result<bool, Error>, Box<Prepared>> {
+        let frame = FrameKey { thread, level: 0 };
+        let answer = self.in_frame(frame, |context| condition.decide(context));
+        let wanted = self.replay.get_mut().wanted.take();
+        match (answer, wanted) {
+            (Err(Error::Calling), Some(call)) => match self.send_to_ask(thread, call) {
+                Ok(call) => Err(call),
+                Err(error) => Ok(Err(error)),
+            },
+            (answer, _) => Ok(answer),
+        }
+    }
+
+    fn send_to_ask(&mut self, thread: ThreadId, call: Call) -> Result<Box<Prepared>, Error> {
+        let call = self.prepare_call(thread, call)?;
+        let back = call.back.0;
+        let caught = self.sites.get(back);
+        if !caught.is_some_and(|site| site.owners().contains(&Owner::Asking)) {
+            self.catch_call(back, Owner::Asking);
+        }
+        match self.send_into(thread, &call) {
+            true => Ok(Box::new(call)),
+            false => Err(unwritable()),
+        }
+    }
+
+    /// Whether a thread is in a call for a condition.
+    pub(crate) fn is_asking(&self, thread: ThreadId) -> bool {
+        self.asking.contains_key(&thread)
+    }
+
+    /// A thread in a call for a condition has stopped.
+    pub(crate) fn on_asking_stop(&mut self, thread: ThreadId, status: WaitStatus) {
+        let Some(asking) = self.asking.get(&thread) else {
+            return;
+        };
+        let (back, is_late, running) = (
+            asking.call.back,
+            asking.late,
+            self.state() == State::Running,
+        );
+        match self.call_progress(thread, status, back) {
+            Progress::Gone => {
+                self.asking.remove(&thread);
+                if running && self.thread_mut(thread).is_some() {
+                    self.go_on_settled(thread);
+                }
+            }
+            Progress::Settled if is_late => {
+                self.end_asking(thread, Some("had not returned in time"))
+            }
+            Progress::Settled => {
+                let pausing = self.thread_mut(thread).is_some_and(|it| it.pausing);
+                if let Some(asking) = self.asking.get_mut(&thread).filter(|_| pausing) {
+                    asking.deadline = asking.deadline.min(Instant::now() + GRACE);
+                }
+                self.go_on(thread, Resume::Continue);
+            }
+            Progress::Going => {}
+            Progress::Returned => self.end_asking(thread, None),
+            Progress::Failed(what) => self.end_asking(thread, Some(&what)),
+        }
+    }
+
+    /// Puts a thread back to the breakpoint; `failed`: what the call did instead of returning.
+    fn end_asking(&mut self, thread: ThreadId, failed: Option<&str>) {
+        let Some(mut asking) = self.asking.remove(&thread) else {
+            return;
+        };
+        let call = &asking.call;
+        let value = match failed {
+            None => self.call_value(thread, call),
+            Some(what) => Err(call.given_up(what)),
+        };
+        if !self.os.set_extended_registers(thread, &call.extended) {
+            tracing::debug!(%thread, "the registers cannot be restored after a call");
+        }
+        let pausing = match self.thread_mut(thread) {
+            Some(state) => {
+                state.registers = Some(call.saved);
+                state.unwritten = true;
+                // What it touched is nobody's business.
+                state.accessed = 0;
+                state.pausing
+            }
+            None => return,
+        };
+        if self.state() != State::Running {
+            // It will be asked again.
+            return;
+        }
+        if pausing {
+            self.report(thread, StopReason::Pause);
+            return;
+        }
+        let span = call.span.clone();
+        asking.replay.done.insert((span.start, span.end), value);
+        let site = asking.site;
+        self.asking.insert(thread, asking);
+        self.on_site(thread, site);
+    }
+
+    /// When somebody has to be interrupted whose call takes too long.
+    pub(crate) fn asking_deadline(&self) -> Option<Instant> {
+        let waiting = self.asking.values().filter(|it| !it.late);
+        waiting.map(|it| it.deadline).min()
+    }
+
+    /// Interrupts calls for conditions that take too long, or longer than `grace` allows.
+    pub(crate) fn hurry_asking(&mut self, grace: Option<Instant>) {
+        if self.asking.is_empty() {
+            return;
+        }
+        let Some(process) = &mut self.process else {
+            return;
+        };
+        let now = Instant::now();
+        for (thread, asking) in &mut self.asking {
+            let due = grace.map_or(asking.deadline, |grace| grace.min(asking.deadline));
+            if !asking.late
+                && now >= due
+                && let Some(state) = process.threads.get_mut(thread)
+                && !state.stopped
+            {
+                asking.late = true;
+                state.interrupted = true;
+                self.os.interrupt(*thread);
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Breakpoints whose conditions call functions of the program: that they stop where they should,
+//! and that nothing else can be seen of the calls.
+
+use serde_json::{Value, json};
+use stillpoint_tests::process::Debuggee;
+use stillpoint_tests::{DapClient, Fixture};
+
+fn when(condition: &str) -> Value {
+    json!({"condition": condition})
+}
+
+fn launched(arguments: &[&str], settings: &[(&str, Value)]) -> (Fixture, DapClient) {
+    let fixture = Fixture::of("c/asked.c");
+    let mut client = DapClient::spawn();
+    let mut launch = json!({"args": arguments});
+    for (name, value) in settings {
+        launch[*name] = value.clone();
+    }
+    client.launch(&fixture, launch);
+    (fixture, client)
+}
+
+/// What the program says at its end.
+fn said(client: &DapClient) -> String {
+    client.output("stdout").trim_end().to_owned()
+}
+
+#[test]
+fn they_stop_where_the_function_says_so() {
+    for (condition, stops) in [
+        ("is_it(i) == 1", vec!["7"]),
+        ("is_even(i)", vec!["0", "2", "4", "6", "8"]),
+        ("i > 5 && !is_it(i) && is_even(i)", vec!["6", "8"]),
+        (
+            "is_even(i) ? is_it(i + 3) : is_even(i - 1) && i == 5",
+            vec!["4", "5"],
+        ),
+        ("is_it(is_even(i) * 7) && i > 6", vec!["8"]),
+        ("is_it(i == 8 ? 7 : 0)", vec!["8"]),
+    ] {
+        let (fixture, mut client) = launched(&[], &[]);
+        client.set_breakpoints_with(&fixture, vec![("few", when(condition))]);
+        client.configure();
+        for stop in stops {
+            client.expect_stopped("breakpoint");
+            client.expect_line(&fixture, "few");
+            assert_eq!(client.evaluate("i"), stop, "{condition}");
+            assert_eq!(client.function_names()[0], "main");
+            client.continue_();
+        }
+        assert_eq!(client.expect_exit(), 0, "{condition}");
+        assert_eq!(said(&client), "total 5, kept 1", "{condition}");
+        client.disconnect();
+    }
+}
+
+#[test]
+fn hits_and_messages_come_after_the_call() {
+    let (fixture, mut client) = launched(&[], &[]);
+    let third = json!({"condition": "is_even(i)", "hitCondition": "3"});
+    let told = json!({"condition": "is_even(number)", "logMessage": "even {number}"});
+    client.set_breakpoints_with(&fixture, vec![("few", third), ("hit", told)]);
+    client.configure();
+    client.expect_stopped("breakpoint");
+    assert_eq!(client.evaluate("i"), "4");
+    // Stepping past it asks nobody anew.
+    assert_eq!(client.evaluate("asked"), "0");
+    client.continue_();
+    assert_eq!(client.expect_exit(), 0);
+    assert_eq!(client.output("console").matches("even 1").count(), 3);
+    client.disconnect();
+}
+
+#[test]
+fn what_goes_wrong_in_a_call_is_told_at_the_breakpoint() {
+    for (condition, why) in [
+        ("crash()", "SIGSEGV"),
+        ("forever()", "had not returned"),
+        ("is_it(i)", "reached a breakpoint"),
+        ("(asked = 3)", "assignment"),
+        ("is_it()", "takes"),
+    ] {
+        let (fixture, mut client) = launched(&[], &[("callTimeout", json!(0.2))]);
+        let places = vec![("few", when(condition)), ("asking", json!({}))];
+        client.set_breakpoints_with(&fixture, places);
+        client.configure();
+        client.expect_stopped("breakpoint");
+        client.wait_event_where("output", |body| {
+            let text = body["output"].as_str().unwrap_or_default();
+            text.contains(condition) && text.contains(why)
+        });
+        client.expect_line(&fixture, "few");
+        assert_eq!(client.evaluate("i"), "0", "{condition}");
+        client.set_breakpoints(&fixture, &[]);
+        client.continue_();
+        assert_eq!(client.expect_exit(), 0, "{condition}");
+        client.disconnect();
+    }
+}
+
+#[test]
+fn threads_that_race_lose_nothing() {
+    let (threads, rounds) = (16, 150);
+    let arguments = [
+        threads.to_string(),
+        rounds.to_string(),
+        "disturbed".to_owned(),
+    ];
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    for non_stop in [false, true] {
+        let (fixture, mut client) = launched(&arguments, &[("nonStop", json!(non_stop))]);
+        let stopping = json!({"hitCondition": "% 20"});
+        let places = vec![("hit", when("is_it(number)")), ("sixteenth", stopping)];
+        client.set_breakpoints_with(&fixture, places);
+        client.configure();
+        // 9 numbers of each thread's are multiples of 16: who is stopped for one is stopped while
+        // the others ask.
+        for _ in 0..threads * 9 / 20 {
+            client.expect_stopped("breakpoint");
+            client.expect_line(&fixture, "sixteenth");
+            client.continue_();
+        }
+        assert_eq!(client.expect_exit(), 0);
+        let all = threads * rounds;
+        assert_eq!(said(&client), format!("total {all}, kept {threads}"));
+        client.disconnect();
+    }
+}
+
+#[test]
+fn who_is_stopped_or_let_go_is_in_no_call() {
+    let fixture = Fixture::of("c/asked.c");
+    let debuggee = Debuggee::start(&fixture, &["4", "1000000000", "beat"]);
+    let mut client = DapClient::spawn();
+    client.attach(debuggee.pid(), json!({}));
+    client.set_breakpoints_with(&fixture, vec![("hit", when("is_it(number)"))]);
+    client.configure();
+    let mut asked = 0;
+    while asked < 500 {
+        client.pause();
+        let threads = client.ask("threads", json!({}))["threads"].clone();
+        for thread in threads.as_array().expect("threads") {
+            client.select_thread(thread["id"].as_i64().expect("an id"));
+            let names = client.function_names();
+            assert!(!names.iter().any(|it| it == "is_it"), "{names:?}");
+        }
+        assert_eq!(client.evaluate("lock.__data.__lock"), "0");
+        asked = client.evaluate("asked").parse::<u64>().expect("a number");
+        client.continue_();
+    }
+    client.disconnect_with(json!({"terminateDebuggee": false}));
+    debuggee.expect_running();
+}
