@@ -131,6 +131,114 @@ fn wrong_types_in_every_request() {
 }
 
 #[test]
+fn numbers_beyond_all_bounds() {
+    /// How answers are marked where a handler has panicked.
+    const PANIC: u32 = 10;
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::stopped_at(&fixture, "body");
+    let frame = client.top_frame();
+    let locals = client.locals_reference(frame["id"].as_i64().expect("an id"));
+    let thread = client.thread();
+    let source = json!({"path": fixture.source});
+    let place = json!({"source": source, "line": 1});
+    let code = json!({"memoryReference": frame["instructionPointerReference"],
+        "instructionCount": 1});
+    let usual = [
+        (
+            "stackTrace",
+            json!({"threadId": thread}),
+            &["startFrame", "levels"][..],
+        ),
+        (
+            "variables",
+            json!({"variablesReference": locals}),
+            &["start", "count"],
+        ),
+        (
+            "breakpointLocations",
+            place.clone(),
+            &["line", "column", "endLine", "endColumn"],
+        ),
+        ("gotoTargets", place, &["line", "column"]),
+        (
+            "disassemble",
+            code,
+            &["offset", "instructionOffset", "instructionCount"],
+        ),
+        (
+            "dataBreakpointInfo",
+            json!({"name": "0x1000", "asAddress": true}),
+            &["bytes"],
+        ),
+        (
+            "dataBreakpointInfo",
+            json!({"name": "i", "variablesReference": locals}),
+            &["bytes"],
+        ),
+        (
+            "completions",
+            json!({"text": "i", "column": 1}),
+            &["column", "line"],
+        ),
+        ("modules", json!({}), &["startModule", "moduleCount"]),
+        (
+            "source",
+            json!({"source": source, "sourceReference": 0}),
+            &["sourceReference"],
+        ),
+        (
+            "locations",
+            json!({"locationReference": 1}),
+            &["locationReference"],
+        ),
+        ("exceptionInfo", json!({"threadId": thread}), &["threadId"]),
+        ("stepInTargets", json!({"frameId": 1}), &["frameId"]),
+        ("restartFrame", json!({"frameId": 1}), &["frameId"]),
+        (
+            "goto",
+            json!({"threadId": thread, "targetId": 1}),
+            &["targetId", "threadId"],
+        ),
+    ];
+    let numbers = [
+        json!(u64::MAX),
+        json!(1_u64 << 63),
+        json!(i64::MAX),
+        json!(i64::MIN),
+    ];
+    for (command, arguments, fields) in usual {
+        for (field, number) in fields
+            .iter()
+            .flat_map(|it| numbers.iter().map(move |n| (it, n)))
+        {
+            let mut asked = arguments.clone();
+            asked[*field] = number.clone();
+            // Whether there is nothing there or it cannot be asked for: it is no panic.
+            if let Err(answer) = client.request(command, asked) {
+                assert_ne!(
+                    answer["body"]["error"]["id"], PANIC,
+                    "{command} {field} {number}: {answer}"
+                );
+            }
+        }
+    }
+    for (field, number) in ["line", "column"]
+        .iter()
+        .flat_map(|it| numbers.iter().map(move |n| (it, n)))
+    {
+        let mut breakpoint = json!({"line": 1});
+        breakpoint[*field] = number.clone();
+        let set = json!({"source": source, "breakpoints": [breakpoint]});
+        if let Err(answer) = client.request("setBreakpoints", set) {
+            assert_ne!(answer["body"]["error"]["id"], PANIC, "{answer}");
+        }
+    }
+    client.expect_line(&fixture, "body");
+    assert_eq!(client.evaluate("i"), "0");
+    client.disconnect();
+}
+
+#[test]
 fn what_is_over_is_cancelled_as_often_as_one_likes() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");

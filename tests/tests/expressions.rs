@@ -94,6 +94,10 @@ fn registers_and_earlier_results() {
         let bit = if flag == "true" { "1" } else { "0" };
         assert_eq!(repl(&mut client, "$eflags & 1"), bit);
     }
+    assert_eq!(repl(&mut client, "$ah = 4"), "4");
+    assert_eq!(repl(&mut client, "$rax,x"), "0x402");
+    assert_eq!(repl(&mut client, "$mxcsr = 0x1fa0"), "8096");
+    assert_eq!(repl(&mut client, "$mxcsr,x"), "0x1fa0");
     assert!(repl(&mut client, "$rax.u7").contains("u7"));
     assert!(repl(&mut client, "$nosuch").contains("no register `$nosuch`"));
     assert_eq!(repl(&mut client, "$2 + 1,x"), "0x55667789");
