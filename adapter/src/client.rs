@@ -100,7 +100,8 @@ impl Client {
 
 fn count_in(number: i64, first: u32) -> u32 {
     let from_one = number.saturating_add(1 - i64::from(first));
-    u32::try_from(from_one.max(1)).unwrap_or(u32::MAX)
+    // What is sent back has to be a number of 31 bits.
+    i32::try_from(from_one.max(1)).map_or(i32::MAX as u32, i32::unsigned_abs)
 }
 
 /// RFC 8089: the unreserved characters and slashes stay, the rest is percent-encoded.
@@ -158,7 +159,10 @@ mod tests {
             (zero.line_in(5), zero.line_out(5), zero.column_out(0)),
             (6, 4, 0)
         );
-        assert_eq!((one.line_in(-3), one.line_in(i64::MAX)), (1, u32::MAX));
+        assert_eq!(
+            (one.line_in(-3), one.line_in(i64::MAX)),
+            (1, i32::MAX as u32)
+        );
     }
 
     #[test]
