@@ -35,6 +35,8 @@ pub(crate) struct Image {
     /// `PT_GNU_EH_FRAME`: address and file range of `.eh_frame_hdr`.
     pub(crate) eh_frame_hdr: Option<(u64, &'static [u8])>,
     pub(crate) sections: Vec<Section>,
+    /// The entries of `.rela.dyn`, in the order of the addresses that they are for.
+    relocations: OnceLock<Vec<u32>>,
 }
 
 /// A section header and, when asked for, its contents.
@@ -107,6 +109,7 @@ impl Image {
             build_id: None,
             eh_frame_hdr: None,
             sections: Vec::new(),
+            relocations: OnceLock::new(),
         };
         image.read_sections(shoff, shentsize, shnum, shstrndx);
         image.read_segments(phoff, phentsize, phnum);
@@ -248,8 +251,18 @@ impl Image {
             let bytes = entry.as_chunks::<8>().0.get(index)?;
             Some(u64::from_le_bytes(*bytes))
         };
-        let entry = entries.iter().find(|entry| word(entry, 0) == Some(addr))?;
-        (word(entry, 1) == Some(R_X86_64_RELATIVE)).then(|| word(entry, 2))?
+        let place_of = |index: &u32| word(entries.get(*index as usize)?, 0);
+        let sorted = self.relocations.get_or_init(|| {
+            let mut all: Vec<u32> = (0..).take(entries.len()).collect();
+            // The linker has most of them in this order already. Of several for one place the
+            // first one counts.
+            all.sort_by_key(place_of);
+            all
+        });
+        let first = sorted.partition_point(|index| place_of(index) < Some(addr));
+        let entry = entries.get(*sorted.get(first)? as usize)?;
+        let is_relative = word(entry, 1) == Some(R_X86_64_RELATIVE);
+        (is_relative && word(entry, 0) == Some(addr)).then(|| word(entry, 2))?
     }
 
     /// Contents of a section, decompressed when this is called for the first time; empty if
