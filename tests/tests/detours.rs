@@ -167,6 +167,20 @@ fn forked_children_have_the_program_as_it_was() {
     client.disconnect();
 }
 
+/// It does its questions in the program's memory; nobody stops for it, or is told of its faults.
+#[test]
+fn children_of_vfork_are_not_harmed() {
+    let fixture = Fixture::of("c/detours.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"args": ["vfork", "100000"]}));
+    let condition = json!({"condition": "*pointer == -1"});
+    client.set_breakpoints_with(&fixture, vec![("lead", condition)]);
+    client.configure();
+    assert_eq!(client.expect_exit(), 0);
+    assert!(client.output("stdout").starts_with("child 7\n"));
+    client.disconnect();
+}
+
 #[test]
 fn other_breakpoints_and_steps_are_not_passed_over() {
     let fixture = Fixture::of("c/detours.c");

@@ -76,23 +76,26 @@ impl Debugger {
                 return Ok(false);
             }
         }
-        let counted = self.counted_in_detours(id);
-        if let Some(breakpoint) = self.breakpoints.all.get_mut(&id) {
-            breakpoint.hits += 1;
-            if let Some(hit) = breakpoint.hit
-                && !hit.holds(breakpoint.hits + counted)
-            {
-                return Ok(false);
-            }
-            self.spend_if_once(id);
+        let hit = self.breakpoints.all.get(&id).and_then(|it| it.hit);
+        let number = self.number_of_hit(thread, id);
+        if hit.is_some_and(|hit| !hit.holds(number)) {
+            return Ok(false);
         }
-        let Some(message) = message else {
-            return Ok(true);
-        };
+        self.spend_if_once(id);
+        match message {
+            Some(message) => self.tell(id, thread, &message),
+            None => return Ok(true),
+        }
+        Ok(false)
+    }
+
+    /// Says a breakpoint's message of the frame that a thread is stopped in.
+    pub(crate) fn tell(&mut self, id: BreakpointId, thread: ThreadId, message: &[Segment]) {
+        let frame = FrameKey { thread, level: 0 };
         // What was said before comes first.
         while self.hear_messages() {}
         let mut text = String::new();
-        for segment in message.iter() {
+        for segment in message {
             match segment {
                 Segment::Text(part) => text.push_str(part),
                 Segment::Value(expression) => {
@@ -102,8 +105,9 @@ impl Debugger {
                             numbers: expression.numbers().unwrap_or_default(),
                             ..Limits::default()
                         };
-                        let shown = crate::value::present(context.as_target(), &value, &limits);
-                        Ok(shown.text)
+                        let mut shown = String::new();
+                        crate::value::write(context.as_target(), &value, &limits, &mut shown);
+                        Ok(shown)
                     });
                     match shown {
                         Ok(shown) => text.push_str(&shown),
@@ -119,7 +123,6 @@ impl Debugger {
             breakpoint: id,
             text,
         });
-        Ok(false)
     }
 
     pub(crate) fn spend_if_once(&mut self, id: BreakpointId) {

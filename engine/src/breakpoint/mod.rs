@@ -329,9 +329,6 @@ impl Breakpoints {
         id: BreakpointId,
     ) -> Result<(Option<Rc<Expression>>, Option<HitCondition>), &'static str> {
         let breakpoint = self.all.get(&id).ok_or("it is gone")?;
-        if breakpoint.program.message.is_some() && breakpoint.hit.is_some() {
-            return Err("its message depends on the number of the hit");
-        }
         if breakpoint.bound.iter().any(|bound| bound.hidden > 0) {
             return Err("an inlined call begins there");
         }
@@ -343,6 +340,11 @@ impl Breakpoints {
         let breakpoint = self.all.get(&id)?;
         let condition = breakpoint.program.condition.as_ref();
         condition.filter(|_| breakpoint.failure.is_none()).cloned()
+    }
+
+    /// Whether nobody has said yet who is asked at the hits of a breakpoint, as it is now.
+    pub fn nobody_is_said(&self, id: BreakpointId) -> bool {
+        self.all.get(&id).is_some_and(|it| it.asked.is_none())
     }
 
     /// Says who is asked at the hits of a breakpoint. True if that is new.
@@ -371,6 +373,15 @@ impl Breakpoints {
     /// How often a breakpoint was hit, but for what the program has counted.
     pub fn hits(&self, id: BreakpointId) -> u64 {
         self.all.get(&id).map_or(0, |breakpoint| breakpoint.hits)
+    }
+
+    /// Counts a hit; gives how many there are, but for what the program has counted.
+    pub fn count(&mut self, id: BreakpointId) -> u64 {
+        let Some(breakpoint) = self.all.get_mut(&id) else {
+            return 0;
+        };
+        breakpoint.hits += 1;
+        breakpoint.hits
     }
 
     /// From here on the program counts, from where we were.
@@ -483,6 +494,9 @@ impl Debugger {
         }
         self.end_changed_detours();
         for id in &ids {
+            if self.breakpoints.nobody_is_said(*id) {
+                self.forget_refused_detours(*id);
+            }
             let unbound = self
                 .breakpoints
                 .all

@@ -49,6 +49,18 @@ impl Debugger {
         Some((at(registers, site), passed))
     }
 
+    /// The registers of who is in a question, for going on as if the answer were no.
+    pub(crate) fn behind_question(
+        &mut self,
+        thread: ThreadId,
+        raw: &RegisterSet,
+    ) -> Option<RegisterSet> {
+        let detour = self.detours.at(raw.pc())?;
+        let copy = detour.trampoline.copy_of(detour.site)?;
+        let (registers, _) = self.out_of_trampoline(thread, raw)?;
+        Some(at(registers, copy))
+    }
+
     /// The program's vector registers, from where a trampoline keeps them.
     fn give_vectors_back(&mut self, thread: ThreadId, kept: LoadAddr) {
         /// Places in what XSAVE writes (Intel SDM, "XSAVE Managed State").
@@ -133,6 +145,23 @@ impl Debugger {
         }
     }
 
+    /// Counts a hit that nobody has counted yet; gives its number.
+    pub(crate) fn number_of_hit(&mut self, thread: ThreadId, id: BreakpointId) -> u64 {
+        let program_counts = self.detours.count_for(id, &self.sites);
+        if !program_counts {
+            let hits = self.breakpoints.count(id);
+            return hits + self.counted_in_detours(id);
+        }
+        // Others may be about to count, too: each hit has a number of its own.
+        self.with_all_stopped(thread, |this| {
+            let number = this.counted_in_detours(id) + 1;
+            if let Some(at) = this.detours.counter(id) {
+                this.os.write_memory(at, &number.to_le_bytes());
+            }
+            number + this.breakpoints.hits(id)
+        })
+    }
+
     /// Breakpoints have been changed: what was asked before is not to be asked any more.
     pub(crate) fn end_changed_detours(&mut self) {
         let mut gone = Vec::new();
@@ -153,6 +182,18 @@ impl Debugger {
         for site in gone {
             self.sites.end_diversion_at(site, &*self.os);
             if let Some(site) = self.sites.get(site) {
+                site.passes.set(0);
+            }
+        }
+    }
+
+    /// What is asked of a breakpoint has changed, or it is new: where the program could not be
+    /// asked before, it is tried again.
+    pub(crate) fn forget_refused_detours(&mut self, id: BreakpointId) {
+        for addr in self.breakpoints.places(id) {
+            if let Some(site) = self.sites.get(addr)
+                && site.passes.get() == NEVER
+            {
                 site.passes.set(0);
             }
         }

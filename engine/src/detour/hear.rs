@@ -64,8 +64,9 @@ impl Debugger {
         };
         let mut said: Vec<(BreakpointId, String)> = Vec::new();
         let mut heard = 0;
+        let mut values = Vec::new();
         while heard < MOST
-            && let Some((whose, values)) = ring.next()
+            && let Some(whose) = ring.next(&mut values)
         {
             heard += 1;
             let detour = self.detours.all.get(&whose);
@@ -116,14 +117,11 @@ impl Debugger {
         }
         loop {
             while self.hear_messages() {}
-            let lost = self.detours.ring.as_mut().map_or(0, Ring::skip);
-            if lost == 0 {
+            if !self.detours.ring.as_mut().is_some_and(Ring::skip) {
                 return;
             }
-            let text = format!(
-                "{lost} log messages are lost: their threads were ended in the midst of them\n"
-            );
-            self.events.push_back(Event::Note(text));
+            let text = "log messages are lost: their threads were ended in the midst of them\n";
+            self.events.push_back(Event::Note(text.to_owned()));
         }
     }
 

@@ -8,14 +8,13 @@ use super::window::{NoRoom, Window};
 use super::{COUNTERS, Detour, NEVER, PASSES, Region};
 use crate::arch::x86_64::{JUMP, NEAR_JUMP, far_jump};
 use crate::breakpoint::site::Owner;
-use crate::breakpoint::{BreakpointId, Segment};
+use crate::breakpoint::{BreakpointId, HitCondition, Segment};
 use crate::debugger::{Debugger, State};
 use crate::displaced::{REGION, free_place};
 use crate::eval::Expression;
 use crate::event::{Event, ThreadId};
 use crate::native::{Captured, CodeScope, Condition};
 use crate::os::SystemCall;
-use crate::value::Shape;
 use dwarf::LoadAddr;
 
 impl Debugger {
@@ -78,10 +77,16 @@ impl Debugger {
             Some(_) => self.breakpoints.places(id),
             None => vec![addr],
         };
-        if let Some(segments) = self.breakpoints.message(id) {
+        let segments = self.breakpoints.message(id);
+        if let Some(segments) = segments.filter(|_| says_itself(hit)) {
             // Nothing is asked of the program for a message that it cannot tell.
-            message_of(id, &segments, &CodeScope::at(&self.modules, addr))?;
-            self.find_ring(thread, addr)?;
+            let message = message_of(id, &segments, &CodeScope::at(&self.modules, addr));
+            match message {
+                Ok(_) => self.find_ring(thread, addr)?,
+                // It counts at least.
+                Err(_) if hit.is_some() => {}
+                Err(why) => return Err(why),
+            }
         }
         let mut count = None;
         let mut ready = Vec::new();
@@ -155,14 +160,22 @@ impl Debugger {
             .map(|condition| Condition::compile(condition, &scope))
             .transpose()
             .map_err(|why| why.to_string())?;
-        let message = match self.breakpoints.message(id) {
-            Some(segments) => Some(message_of(id, &segments, &scope)?),
-            None => None,
+        let segments = self.breakpoints.message(id);
+        let message = segments
+            .filter(|_| says_itself(count.map(|count| count.hit)))
+            .map(|segments| message_of(id, &segments, &scope));
+        let message = match (message, count) {
+            (Some(Err(why)), None) => return Err(why),
+            (message, _) => message.and_then(Result::ok),
         };
         let ring = self.detours.ring.as_ref().map(|ring| ring.at);
         let then = match (count, &message, ring) {
+            (count, Some(message), Some(ring)) => Then::Say {
+                message,
+                ring,
+                count,
+            },
             (Some(count), ..) => Then::Count(count),
-            (None, Some(message), Some(ring)) => Then::Say { message, ring },
             _ => Then::Stop,
         };
         let region = self.detours.near(site).ok_or("no room")?;
@@ -362,6 +375,11 @@ fn jump_to(place: LoadAddr, site: LoadAddr) -> Option<[u8; JUMP]> {
     Some([NEAR_JUMP, a, b, c, d])
 }
 
+/// Whether the program is to tell a message at such hits: for a single one it is not worth it.
+fn says_itself(hit: Option<HitCondition>) -> bool {
+    !matches!(hit, Some(HitCondition::Exactly(_) | HitCondition::Once))
+}
+
 /// A breakpoint's message, where a record of it has all there is to tell.
 fn message_of(
     breakpoint: BreakpointId,
@@ -369,34 +387,27 @@ fn message_of(
     scope: &CodeScope<'_>,
 ) -> Result<Message, String> {
     let mut parts = Vec::new();
-    let mut offset = 0;
     for segment in segments {
         parts.push(match segment {
             Segment::Text(text) => Part::Text(text.as_str().into()),
             Segment::Value(expression) => {
                 let captured = Captured::compile(expression, scope);
-                let captured = captured.map_err(|why| why.to_string())?;
-                // What is behind others could be something else when it is told.
-                let whole = match captured.ty.shape() {
-                    Shape::Scalar(_) | Shape::Enumeration(_) => true,
-                    Shape::Pointer(to, _) => !matches!(to.shape(), Shape::Scalar(_)),
-                    _ => false,
-                };
-                if !whole {
-                    return Err(format!("a `{}` is more than its bytes", captured.ty.name()));
-                }
-                let at = offset;
-                offset += captured.size.next_multiple_of(8);
-                if offset > ring::ROOM {
-                    return Err("its message has too many values".into());
-                }
                 Part::Value {
-                    captured,
-                    offset: at,
+                    captured: captured.map_err(|why| why.to_string())?,
                     numbers: expression.numbers().unwrap_or_default(),
                 }
             }
         });
+    }
+    let mut values: Vec<&mut Captured> = parts.iter_mut().filter_map(Part::value_mut).collect();
+    let least: usize = values.iter().map(|value| value.least()).sum();
+    let left = ring::ROOM.checked_sub(least);
+    let left = left.ok_or("its message has too many values")?;
+    let texts: usize = values.iter().map(|value| value.texts()).sum();
+    // Each of them has the same room; what is longer is told by the interpreter.
+    let room = left.checked_div(texts).unwrap_or(0) & !7;
+    for value in &mut values {
+        value.set_room(room).map_err(|why| why.to_string())?;
     }
     Ok(Message {
         breakpoint,

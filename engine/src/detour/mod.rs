@@ -141,6 +141,18 @@ impl Detours {
             .find_map(|detour| detour.counter)
     }
 
+    /// Whether a jump leads to where hits of a breakpoint are counted.
+    fn count_for(&self, breakpoint: BreakpointId, sites: &Sites) -> bool {
+        let mut latest = self.latest.values().filter_map(|start| self.all.get(start));
+        latest.any(|detour| {
+            detour.breakpoint == breakpoint
+                && detour.counter.is_some()
+                && sites
+                    .get(detour.site)
+                    .is_some_and(|site| site.is_diverted())
+        })
+    }
+
     /// Whether a site's jump leads to where something is told, or something is not heard yet.
     fn tells_something(&self) -> bool {
         let mut latest = self.latest.values().filter_map(|start| self.all.get(start));

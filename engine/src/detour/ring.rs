@@ -7,9 +7,8 @@ use crate::memory::ProcessMemory;
 use crate::modules::Modules;
 use crate::native::Captured;
 use crate::os::Shared;
-use crate::value::place::Bytes;
 use crate::value::scalar::NumberFormat;
-use crate::value::{self, Limits, Place, RegisterPlace, Target, Value};
+use crate::value::{Limits, RegisterPlace, Target};
 use dwarf::{LoadAddr, LoadBias, Memory, Module, ModuleMap};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,33 +17,43 @@ use std::sync::Arc;
 pub const HEAD: i32 = 0;
 /// See [`HEAD`].
 pub const TAIL: i32 = 64;
-/// Where records begin.
+/// Where records begin, at slots.
 pub const RECORDS: i32 = 128;
-/// A record: its number from 1 when it is whole, whose it is, and values.
-pub const RECORD: u64 = 128;
-/// Where the values of a record begin.
-pub const VALUES: i32 = 16;
+/// Bytes of a slot; a record takes as many in a row as it needs.
+pub const SLOT: u64 = 64;
+/// Where the values of a record begin: behind the number of its first slot from 1, which is there
+/// when it is whole, whose it is, and the bytes of its values.
+pub const VALUES: i32 = 24;
 /// Bytes of values that a record has room for.
-pub const ROOM: usize = RECORD as usize - VALUES as usize;
-/// Records that fit.
-pub const COUNT: u64 = 1 << 13;
+pub const ROOM: usize = 488;
+/// Slots that fit. What a record at the last of them takes more lies behind it: the first ones
+/// are its own then, and nobody looks at them.
+pub const COUNT: u64 = 1 << 14;
 /// Bytes of all that.
-pub const LEN: u64 = RECORD * (COUNT + 1);
+pub const LEN: u64 = RECORDS as u64 + SLOT * COUNT + (VALUES as usize + ROOM) as u64;
 
 /// A part of a message.
 #[derive(Clone, Debug)]
 pub enum Part {
     /// Said as it is.
     Text(Rc<str>),
-    /// A value, in a record's values from an offset on.
+    /// A value, in a record behind those before it.
     Value {
         /// What it is, and how it gets there.
         captured: Captured,
-        /// Where.
-        offset: usize,
         /// How its integers are written.
         numbers: NumberFormat,
     },
+}
+
+impl Part {
+    /// The value, if it is one.
+    pub fn value_mut(&mut self) -> Option<&mut Captured> {
+        match self {
+            Part::Text(_) => None,
+            Part::Value { captured, .. } => Some(captured),
+        }
+    }
 }
 
 /// What a breakpoint says.
@@ -57,40 +66,33 @@ pub struct Message {
 }
 
 impl Message {
-    /// The values of a message and their offsets.
-    pub fn values(&self) -> impl Iterator<Item = (&Captured, usize)> {
+    /// Its values, in their order.
+    pub fn values(&self) -> impl Iterator<Item = &Captured> {
         self.parts.iter().filter_map(|part| match part {
             Part::Text(_) => None,
-            Part::Value {
-                captured, offset, ..
-            } => Some((captured, *offset)),
+            Part::Value { captured, .. } => Some(captured),
         })
     }
 
-    /// Bytes of its values, in whole words.
+    /// Bytes of its values at most, in whole words.
     pub fn size(&self) -> usize {
-        let ends = self.values().map(|(value, offset)| offset + value.size);
-        ends.max().unwrap_or(0).next_multiple_of(8)
+        self.values().map(Captured::most).sum()
     }
 
     /// What it says with these values.
-    fn text(&self, values: &[u8; ROOM], target: &dyn Target, text: &mut String) {
+    pub fn text(&self, mut values: &[u8], target: &dyn Target, text: &mut String) {
         for part in &*self.parts {
             match part {
                 Part::Text(part) => text.push_str(part),
-                Part::Value {
-                    captured,
-                    offset,
-                    numbers,
-                } => {
-                    let bytes = values.get(*offset..offset + captured.size);
-                    let place = Place::Bytes(Bytes::new(bytes.unwrap_or_default()));
-                    let value = Value::new(captured.ty.clone(), place);
+                Part::Value { captured, numbers } => {
                     let limits = Limits {
                         numbers: *numbers,
                         ..Limits::default()
                     };
-                    text.push_str(&value::present(target, &value, &limits).text);
+                    match captured.tell(values, target, &limits, text) {
+                        Some(rest) => values = rest,
+                        None => text.push_str("<the program has written over it>"),
+                    }
                 }
             }
         }
@@ -123,36 +125,46 @@ impl Ring {
         self.shared.word(HEAD as usize) == self.read
     }
 
-    /// The next record: whose it is, and its values.
-    pub fn next(&mut self) -> Option<(LoadAddr, [u8; ROOM])> {
-        let place = RECORDS as usize + (self.read % COUNT * RECORD) as usize;
+    /// The next record: whose it is; its values come into `values`.
+    pub fn next(&mut self, values: &mut Vec<u8>) -> Option<LoadAddr> {
+        let place = self.place();
         if self.shared.word(place) != self.read + 1 {
             return None;
         }
-        let mut values = [0; ROOM];
-        for (index, word) in values.chunks_exact_mut(8).enumerate() {
-            let read = self.shared.word(place + VALUES as usize + 8 * index);
-            word.copy_from_slice(&read.to_le_bytes());
-        }
         let whose = LoadAddr(self.shared.word(place + 8));
-        self.read += 1;
-        self.shared.set_word(TAIL as usize, self.read);
-        Some((whose, values))
+        let len = self.shared.word(place + 16).min(ROOM as u64) as usize;
+        values.clear();
+        for at in (0..len).step_by(8) {
+            let word = self.shared.word(place + VALUES as usize + at);
+            values.extend_from_slice(&word.to_le_bytes());
+        }
+        self.pass((VALUES as usize + len).div_ceil(SLOT as usize) as u64);
+        Some(whose)
     }
 
-    /// Passes over records that were begun by who is no more; gives how many.
-    pub fn skip(&mut self) -> u64 {
+    /// Passes over what was begun by who is no more; true: there was something.
+    pub fn skip(&mut self) -> bool {
         let mut lost = 0;
-        while !self.is_read() && lost < COUNT {
-            let place = RECORDS as usize + (self.read % COUNT * RECORD) as usize;
-            if self.shared.word(place) == self.read + 1 {
-                break;
-            }
+        while !self.is_read() && lost < COUNT && self.shared.word(self.place()) != self.read + 1 {
             lost += 1;
-            self.read += 1;
-            self.shared.set_word(TAIL as usize, self.read);
+            self.pass(1);
         }
-        lost
+        lost > 0
+    }
+
+    fn place(&self) -> usize {
+        RECORDS as usize + (self.read % COUNT * SLOT) as usize
+    }
+
+    /// Gives slots back. They begin with 0: what was a value must not be taken for the number of
+    /// a record that is whole.
+    fn pass(&mut self, slots: u64) {
+        let place = self.place();
+        for slot in 0..slots {
+            self.shared.set_word(place + (SLOT * slot) as usize, 0);
+        }
+        self.read += slots;
+        self.shared.set_word(TAIL as usize, self.read);
     }
 }
 
@@ -166,7 +178,7 @@ pub struct Frameless<'a> {
 
 impl Frameless<'_> {
     /// What a message says.
-    pub fn say(&self, message: &Message, values: &[u8; ROOM], text: &mut String) {
+    pub fn say(&self, message: &Message, values: &[u8], text: &mut String) {
         message.text(values, self, text);
     }
 }

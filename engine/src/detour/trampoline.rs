@@ -6,7 +6,7 @@ use super::ring::{self, Message};
 use super::window::Window;
 use crate::arch::x86_64;
 use crate::breakpoint::HitCondition;
-use crate::native::{Condition, Outcomes, SavedRegisters};
+use crate::native::{Captured, Condition, Outcomes, SavedRegisters};
 use crate::os::RegisterSet;
 use dwarf::register::x86_64::RFLAGS;
 use dwarf::{LoadAddr, Register};
@@ -21,8 +21,16 @@ use std::collections::BTreeSet;
 const RED_ZONE: i32 = 128;
 /// What counting uses: rax, rcx, rdx and r8 by their DWARF numbers.
 const COUNTING: [Register; 4] = [Register(0), Register(2), Register(1), Register(8)];
-/// What telling uses: rax, rdx, rcx and rbx.
-const SAYING: [Register; 4] = [Register(0), Register(1), Register(2), Register(3)];
+/// What telling uses: rax, rdx, rcx, rbx, rsi, rdi and r8.
+const SAYING: [Register; 7] = [
+    Register(0),
+    Register(1),
+    Register(2),
+    Register(3),
+    Register(4),
+    Register(5),
+    Register(8),
+];
 /// General registers by their DWARF numbers.
 const GENERAL: [AsmRegister64; 16] = [
     rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15,
@@ -51,10 +59,11 @@ pub enum Then<'a> {
     Stop,
     /// It is counted.
     Count(Count),
-    /// It is told, by a record there.
+    /// It is told, by a record there; where it is counted, only if it is one to stop at.
     Say {
         message: &'a Message,
         ring: LoadAddr,
+        count: Option<Count>,
     },
 }
 
@@ -158,36 +167,48 @@ impl Builder {
         Ok(())
     }
 
-    /// Takes a record and fills it with so many bytes from `rbx` on; `whose` it is. Asks where
-    /// none is free.
+    /// Takes a record and fills it with what is between `values` bytes above `rsp` and `rbx`;
+    /// `whose` it is. Goes to `full` where there is no room; until then it is in the state
+    /// `before`.
     fn say(
         &mut self,
-        bytes: usize,
+        values: i32,
         whose: LoadAddr,
         ring: LoadAddr,
-        ask: CodeLabel,
+        (full, before): (CodeLabel, State),
     ) -> Result<(), IcedError> {
-        let mut again = self.asm.create_label();
+        let (mut again, mut copy) = (self.asm.create_label(), self.asm.create_label());
+        let mut copied = self.asm.create_label();
+        self.asm.lea(rsi, ptr(rsp) + values)?;
+        self.asm.sub(rbx, rsi)?;
+        self.asm
+            .lea(rdi, ptr(rbx) + (ring::VALUES + ring::SLOT as i32 - 1))?;
+        self.asm.shr(rdi, ring::SLOT.trailing_zeros())?;
         self.asm.mov(rcx, ring.0)?;
         self.asm.set_label(&mut again)?;
         self.asm.mov(rax, ptr(rcx) + ring::HEAD)?;
-        self.asm.mov(rdx, rax)?;
-        self.asm.sub(rdx, ptr(rcx) + ring::TAIL)?;
-        self.asm.cmp(rdx, ring::COUNT as i32)?;
-        self.asm.jae(ask)?;
-        self.asm.lea(rdx, ptr(rax) + 1)?;
+        self.asm.lea(rdx, ptr(rax + rdi))?;
+        self.asm.mov(r8, rdx)?;
+        self.asm.sub(r8, ptr(rcx) + ring::TAIL)?;
+        self.asm.cmp(r8, ring::COUNT as i32)?;
+        self.asm.ja(full)?;
         self.asm.lock().cmpxchg(ptr(rcx) + ring::HEAD, rdx)?;
-        self.asking();
+        self.mark(before);
         // The record is ours from here on, and others wait for it.
         self.asm.jne(again)?;
         self.asm.mov(rdx, rax)?;
         self.asm.and(edx, ring::COUNT as i32 - 1)?;
-        self.asm.imul_3(rdx, rdx, ring::RECORD as i32)?;
+        self.asm.shl(rdx, ring::SLOT.trailing_zeros())?;
         self.asm.lea(rdx, ptr(rcx + rdx) + ring::RECORDS)?;
-        for at in (0..bytes as i32).step_by(8) {
-            self.asm.mov(rcx, ptr(rbx) + at)?;
-            self.asm.mov(ptr(rdx) + (ring::VALUES + at), rcx)?;
-        }
+        self.asm.mov(rcx, rbx)?;
+        self.asm.set_label(&mut copy)?;
+        self.asm.sub(rcx, 8)?;
+        self.asm.jb(copied)?;
+        self.asm.mov(r8, ptr(rsi + rcx))?;
+        self.asm.mov(ptr(rdx + rcx) + ring::VALUES, r8)?;
+        self.asm.jmp(copy)?;
+        self.asm.set_label(&mut copied)?;
+        self.asm.mov(ptr(rdx) + 16, rbx)?;
         self.asm.mov(rcx, whose.0)?;
         self.asm.mov(ptr(rdx) + 8, rcx)?;
         self.asm.inc(rax)?;
@@ -222,7 +243,11 @@ impl Trampoline {
         let (count, say) = match then {
             Then::Stop => (None, None),
             Then::Count(count) => (Some(count), None),
-            Then::Say { message, ring } => (None, Some((message, ring))),
+            Then::Say {
+                message,
+                ring,
+                count,
+            } => (count, Some((message, ring))),
         };
         let mut used: BTreeSet<u16> = BTreeSet::new();
         used.extend(
@@ -236,10 +261,10 @@ impl Trampoline {
         }
         if let Some((message, _)) = say {
             used.extend(SAYING.map(|it| it.0));
-            let values = message.values().flat_map(|(value, _)| value.clobbers());
+            let values = message.values().flat_map(Captured::clobbers);
             used.extend(values.map(|it| it.0));
         }
-        let general: Vec<Register> = used.into_iter().map(Register).collect();
+        let general: Vec<Register> = used.iter().copied().map(Register).collect();
         let mut it = Builder {
             asm: CodeAssembler::new(64)?,
             states: Vec::new(),
@@ -260,7 +285,7 @@ impl Trampoline {
         it.kept.saved += 1;
         let pushed = it.kept;
         let vectors = condition.is_some_and(Condition::uses_vectors)
-            || say.is_some_and(|(message, _)| message.values().any(|(it, _)| it.uses_vectors()));
+            || say.is_some_and(|(message, _)| message.values().any(Captured::uses_vectors));
         // Vector registers, then what is to be said.
         let values = if vectors { VECTOR_AREA } else { 0 };
         let area = values + say.map_or(0, |(message, _)| message.size() as i32);
@@ -282,8 +307,9 @@ impl Trampoline {
             // The flags are above them.
             places[usize::from(register.0)] = it.kept.depth - RED_ZONE - 8 * (index as i32 + 2);
         }
-        let saved = SavedRegisters {
+        let mut saved = SavedRegisters {
             general: places,
+            written: 0,
             stack_pointer: it.kept.depth,
             vectors: 0,
         };
@@ -291,33 +317,44 @@ impl Trampoline {
             condition.emit(&mut it.asm, &saved, outcomes)?;
             it.asking();
         }
+        it.asm.set_label(&mut yes)?;
+        if let Some((message, _)) = say {
+            it.asm.lea(rbx, ptr(rsp) + values)?;
+            // The condition and other values have come before.
+            saved.written = used.iter().fold(0, |all, number| all | 1 << number);
+            for value in message.values() {
+                value.emit(&mut it.asm, &saved, rbx, ask)?;
+            }
+        }
         let mut stop = None;
-        if let Some(count) = count {
-            it.asm.set_label(&mut yes)?;
+        if count.is_some() || say.is_some() {
             it.give_vectors_back()?;
+        }
+        if let Some(count) = count {
             it.asm.mov(rax, count.at.0)?;
             it.asm.mov(ecx, 1)?;
             it.asm.lock().xadd(ptr(rax), rcx)?;
             it.asking();
             it.asm.lea(rax, ptr(rcx) + 1)?;
             unless_it_stops(&mut it.asm, count.hit, leave)?;
+            it.mark(State::Deciding);
+        }
+        let mut full = it.asm.create_label();
+        if let Some((_, ring)) = say {
+            let no_room = match count {
+                Some(_) => (full, State::Deciding),
+                None => (ask, State::Asking(it.kept)),
+            };
+            it.say(values, start, ring, no_room)?;
+            it.asm.jmp(leave)?;
+        }
+        if count.is_some() {
+            it.asm.set_label(&mut full)?;
             stop = Some(it.asm.instructions().len());
             it.asm.int3()?;
             it.asm.jmp(leave)?;
-            it.mark(State::Deciding);
-        } else if let Some((message, ring)) = say {
-            it.asm.set_label(&mut yes)?;
-            it.asm.lea(rbx, ptr(rsp) + values)?;
-            for (value, offset) in message.values() {
-                value.emit(&mut it.asm, &saved, rbx, offset as i32, ask)?;
-            }
-            it.give_vectors_back()?;
-            it.say(message.size(), start, ring, outcomes.ask)?;
-            it.asm.jmp(leave)?;
-            it.mark(State::Deciding);
-        } else {
-            it.asm.set_label(&mut yes)?;
         }
+        it.mark(State::Deciding);
         // Two labels cannot be at one instruction.
         it.asm.nop()?;
         it.asm.set_label(&mut ask)?;

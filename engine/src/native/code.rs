@@ -125,6 +125,8 @@ pub enum Int {
     Load(Box<Address>, Width),
     /// So many bytes into a register of the interrupted program.
     Register(Register, u8, Width),
+    /// So many bytes into a vector register of the interrupted program, by its number.
+    Vector(u8, u8, Width),
     /// Cut and extended.
     Convert(Box<Int>, Width),
     /// Some bits: how many are below them, how many they are.

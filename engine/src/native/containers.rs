@@ -1,22 +1,19 @@
-//! Elements in a row and the text of standard containers, Rust's enums, and the methods that ask
-//! for no more than these; by the member names that [`crate::visualize`] knows.
+//! Elements in a row and the text of standard containers, and the methods that ask for no more
+//! than these; by the member names that [`crate::visualize`] knows.
 
 use super::code::{Address, Int, Operation, Order, Truth, Width};
 use super::compile::{Compiler, within};
-use super::numbers::{address_in, int_of, pointee};
+use super::numbers::{address_in, pointee};
 use super::{Found, Place, Reason, probe};
 use crate::eval::run::DEREFERENCES;
 use crate::eval::tree::Node;
 use crate::value::scalar::{Scalar, ScalarKind};
 use crate::value::types::DwarfTy;
-use crate::value::{Shape, Target, Ty, Value, members};
+use crate::value::{Shape, Target, Ty, Value};
 use crate::visualize::standard::{Library, std_class};
 use crate::visualize::{need, rust_std};
 use dwarf::Language;
 use std::sync::Arc;
-
-/// Variants of an enum that are told apart by comparing; each is one.
-const MOST_VARIANTS: usize = 64;
 
 /// Where elements are, and how many.
 #[derive(Debug)]
@@ -33,7 +30,7 @@ pub(super) struct Row {
     pub(super) invalid: Truth,
 }
 
-fn compare(order: Order, a: &Int, b: &Int) -> Truth {
+pub(super) fn compare(order: Order, a: &Int, b: &Int) -> Truth {
     Truth::compare(order, false, a.clone(), b.clone())
 }
 
@@ -282,134 +279,6 @@ impl Compiler<'_> {
         Ok(Found::new(element, Place::Memory(address)))
     }
 
-    /// Whether a Rust enum is at a variant; `None`: it has none of the name.
-    pub(super) fn is_variant(
-        &self,
-        value: &Found,
-        ty: &Arc<DwarfTy>,
-        name: &str,
-    ) -> Result<Option<Truth>, Reason> {
-        let Some(part) = ty.composite().and_then(|it| it.variants.as_ref()) else {
-            return Ok(None);
-        };
-        let is_it = |variant: &dwarf::Variant| {
-            let holder = variant.members.first();
-            holder.is_some_and(|holder| holder.name == name)
-        };
-        if !part.variants.iter().any(is_it) {
-            return Ok(None);
-        }
-        let Some(discriminant) = &part.discriminant else {
-            let first = part.variants.first();
-            return Ok(Some(Truth::Constant(first.is_some_and(is_it))));
-        };
-        if part.variants.len() > MOST_VARIANTS {
-            return Err("an enum of too many variants".into());
-        }
-        let tag = probe::part(value, |target, object| {
-            members::member(target, object, ty, discriminant).map(Some)
-        })?;
-        let tag = tag.ok_or("an enum without a discriminant")?;
-        let scalar = match tag.ty.shape() {
-            Shape::Scalar(scalar) => scalar,
-            _ => super::numbers::of_enumeration(&tag.ty).unwrap_or(Scalar::new(
-                ScalarKind::Unsigned,
-                tag.ty.size().unwrap_or(8).min(16) as u8,
-            )),
-        };
-        let width = super::numbers::width(scalar)?;
-        let tag = int_of(&tag, width)?;
-        let (mut this, mut others) = (Truth::Constant(false), Truth::Constant(false));
-        let mut default = None;
-        for variant in &part.variants {
-            if variant.values.is_empty() {
-                default = default.or(Some(is_it(variant)));
-                continue;
-            }
-            for (low, high) in &variant.values {
-                let matches = in_range(&tag, width, *low, *high)?;
-                match is_it(variant) {
-                    true => this = this.or(matches),
-                    false => others = others.or(matches),
-                }
-            }
-        }
-        Ok(Some(match default {
-            Some(true) => others.not(),
-            Some(false) => this,
-            // Neither is garbage.
-            None => this.choice(
-                Truth::Constant(true),
-                others.choice(Truth::Constant(false), Truth::Ask),
-            ),
-        }))
-    }
-
-    /// A member of what a Rust enum holds at the only variant that has one of the name; at
-    /// another variant it asks.
-    pub(super) fn member_of_variant(
-        &self,
-        value: &Found,
-        ty: &Arc<DwarfTy>,
-        name: &str,
-    ) -> Result<Option<Found>, Reason> {
-        let composite = ty.composite();
-        let Some(part) = composite.and_then(|it| it.variants.as_ref()) else {
-            return Ok(None);
-        };
-        let mut found: Option<(String, Found)> = None;
-        for holder in part.variants.iter().filter_map(|it| it.members.first()) {
-            let payload = probe::part(value, |target, object| {
-                members::member(target, object, ty, holder).map(Some)
-            })?;
-            let Some(member) = payload.and_then(|it| probe::member(&it, name).ok().flatten())
-            else {
-                continue;
-            };
-            if found.is_some() {
-                return Err(Reason(format!("more than one variant has `{name}`")));
-            }
-            found = Some((holder.name.clone(), member));
-        }
-        let Some((variant, member)) = found else {
-            return Ok(None);
-        };
-        self.only_at(value, ty, &variant, member).map(Some)
-    }
-
-    /// A part of a variant's; at another variant it asks.
-    fn only_at(
-        &self,
-        value: &Found,
-        ty: &Arc<DwarfTy>,
-        variant: &str,
-        part: Found,
-    ) -> Result<Found, Reason> {
-        let is = self.is_variant(value, ty, variant)?;
-        let is = is.ok_or("an enum without such a variant")?;
-        let Place::Memory(address) = &part.place else {
-            return match is {
-                Truth::Constant(true) => Ok(part),
-                _ => Err("an enum that is not in memory".into()),
-            };
-        };
-        // The address is what depends on it: whatever is read there is read after the question.
-        let place = match is {
-            Truth::Constant(true) => Place::Memory(address.clone()),
-            is => {
-                let at = Box::new(address.clone().number());
-                Place::Memory(Address::of(
-                    super::code::Base::Int(Int::Unless(Box::new(is.not()), at)),
-                    0,
-                ))
-            }
-        };
-        Ok(Found {
-            bits: part.bits,
-            ..Found::new(part.ty, place)
-        })
-    }
-
     /// `object.name(arguments)`, of methods that need no call.
     pub(super) fn method(
         &self,
@@ -452,49 +321,6 @@ impl Compiler<'_> {
             }
         }
         Err(calls())
-    }
-
-    fn of_option(
-        &self,
-        value: &Found,
-        ty: &Arc<DwarfTy>,
-        name: &str,
-        arguments: &[Node],
-    ) -> Result<Option<Found>, Reason> {
-        let variant = match (name, arguments) {
-            ("is_some", []) => "Some",
-            ("is_none", []) => "None",
-            ("is_ok", []) => "Ok",
-            ("is_err", []) => "Err",
-            ("unwrap", []) => {
-                for variant in ["Some", "Ok"] {
-                    if self.is_variant(value, ty, variant)?.is_some() {
-                        return self.payload(value, ty, variant).map(Some);
-                    }
-                }
-                return Ok(None);
-            }
-            ("unwrap_err", []) if self.is_variant(value, ty, "Err")?.is_some() => {
-                return self.payload(value, ty, "Err").map(Some);
-            }
-            _ => return Ok(None),
-        };
-        let is = self.is_variant(value, ty, variant)?;
-        Ok(is.map(|is| self.boolean(is)))
-    }
-
-    fn payload(&self, value: &Found, ty: &Arc<DwarfTy>, variant: &str) -> Result<Found, Reason> {
-        let part = ty.composite().and_then(|it| it.variants.as_ref());
-        let holders = part.map_or(&[][..], |it| &it.variants);
-        let mut holders = holders.iter().filter_map(|it| it.members.first());
-        let holder = holders.find(|it| it.name == variant);
-        let holder = holder.ok_or("an enum without such a variant")?;
-        let payload = probe::part(value, |target, object| {
-            members::member(target, object, ty, holder).map(Some)
-        })?;
-        let payload = payload.ok_or("a variant without contents")?;
-        let inner = probe::member(&payload, "0")?.ok_or("a variant without contents")?;
-        self.only_at(value, ty, variant, inner)
     }
 
     fn of_row(&self, row: &Row, name: &str, arguments: &[Node]) -> Result<Option<Found>, Reason> {
@@ -548,29 +374,4 @@ fn text(at: Int, element: Ty, len: Int, invalid: Truth) -> Row {
 fn nowhere(at: &Int, len: &Int) -> Truth {
     let zero = Int::Constant(0);
     compare(Order::Eq, at, &zero).and(compare(Order::Ne, len, &zero))
-}
-
-/// Whether a discriminant is in a range, whatever sign the debug info gives it.
-fn in_range(tag: &Int, width: Width, low: i128, high: i128) -> Result<Truth, Reason> {
-    let fits = |number: i128| {
-        let bits = u32::from(width.size) * 8;
-        (-(1i128 << (bits - 1))..1i128 << bits).contains(&number)
-    };
-    if !fits(low) || !fits(high) {
-        return Err("a discriminant that its type does not hold".into());
-    }
-    let canonical = |number: i128| Int::Constant(width.canonical(number as u64));
-    if low == high {
-        return Ok(compare(Order::Eq, tag, &canonical(low)));
-    }
-    let signed = width.signed;
-    let as_typed = |number: i128| match signed {
-        true => number < 1i128 << (u32::from(width.size) * 8 - 1),
-        false => number >= 0,
-    };
-    if !as_typed(low) || !as_typed(high) {
-        return Err("discriminants in a range of the other sign".into());
-    }
-    let bound = |order, number| Truth::compare(order, signed, tag.clone(), canonical(number));
-    Ok(bound(Order::Ge, low).and(bound(Order::Le, high)))
 }

@@ -57,7 +57,7 @@ pub(super) const VECTORS: [AsmRegisterXmm; 16] = [
 
 pub(super) const RAX: usize = 0;
 const RDX: usize = 1;
-const RCX: usize = 2;
+pub(super) const RCX: usize = 2;
 pub(super) const RSP: usize = 7;
 
 /// Where numbers under way are, by DWARF numbers.
@@ -159,12 +159,19 @@ impl Emitter<'_> {
     /// A register of the program's that nothing here writes.
     pub(super) fn live(&self, register: Register) -> Option<General> {
         let number = usize::from(register.0);
-        let is_free = number < 16 && number != RSP && self.clobbers & 1 << number == 0;
+        let gone = self.clobbers | self.saved.written;
+        let is_free = number < 16 && number != RSP && gone & 1 << number == 0;
         is_free.then(|| GENERAL[number])
     }
 
     /// What a register of the program's holds, from a byte on, canonical.
-    fn program_register(&mut self, register: Register, skip: u8, width: Width, at: At) -> Done {
+    pub(super) fn program_register(
+        &mut self,
+        register: Register,
+        skip: u8,
+        width: Width,
+        at: At,
+    ) -> Done {
         let to = self.at(at);
         if usize::from(register.0) == RSP {
             self.asm.lea(to.r64, rsp + self.saved.stack_pointer)?;
@@ -185,6 +192,29 @@ impl Emitter<'_> {
                 self.load(to, place, width)
             }
         }
+    }
+
+    /// What a vector register of the program's holds, from a byte on, canonical.
+    fn vector_word(&mut self, number: u8, skip: u8, width: Width, at: At) -> Done {
+        let number = usize::from(number).min(VECTORS.len() - 1);
+        let to = self.at(at);
+        if number < VECTOR_POOL {
+            self.vectors = true;
+            let place = rsp + (self.saved.vectors + 16 * number as i32 + i32::from(skip));
+            return self.load(to, place, width);
+        }
+        if skip < 8 {
+            self.asm.movq(to.r64, VECTORS[number])?;
+        } else {
+            let upper = self.vector(at);
+            self.asm.movhlps(upper, VECTORS[number])?;
+            self.asm.movq(to.r64, upper)?;
+        }
+        match u32::from(skip % 8) * 8 {
+            0 => {}
+            by => self.asm.shr(to.r64, by)?,
+        }
+        self.canonical(to, width)
     }
 
     fn extend(&mut self, to: General, from: General, width: Width) -> Done {
@@ -223,136 +253,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// An operand of the memory at an address. It takes one register, with an index two; what
-    /// cannot be memory asks.
-    pub(super) fn address(
-        &mut self,
-        address: &Address,
-        at: At,
-    ) -> Result<AsmMemoryOperand, IcedError> {
-        let near = i32::try_from(address.offset).ok();
-        let Some((index, stride)) = &address.index else {
-            let place = match (&address.base, near) {
-                (Base::Zero, Some(offset @ 0..)) => AsmMemoryOperand::from(offset),
-                (Base::Thread, Some(offset)) => AsmMemoryOperand::from(offset).fs(),
-                (Base::Register(register), Some(offset)) => {
-                    self.base_register(*register, at)? + offset
-                }
-                (Base::Int(int), Some(offset)) => {
-                    self.int(int, at)?;
-                    self.at(at).r64 + offset
-                }
-                _ => {
-                    self.whole(address, at)?;
-                    self.at(at).r64 + 0
-                }
-            };
-            return self.guarded(address, place);
-        };
-        let (_, index_first) = match &address.base {
-            Base::Int(int) => super::needs::Needs::both(int.needs(), index.needs()),
-            _ => (super::needs::Needs::default(), false),
-        };
-        let (base_at, index_at) = if index_first {
-            (at.next(), at)
-        } else {
-            (at, at.next())
-        };
-        if index_first {
-            self.int(index, index_at)?;
-        }
-        let base = match (&address.base, near) {
-            (Base::Register(register), Some(offset)) => {
-                self.base_register(*register, base_at)? + offset
-            }
-            (Base::Int(int), Some(offset)) => {
-                self.int(int, base_at)?;
-                self.at(base_at).r64 + offset
-            }
-            _ => {
-                self.whole(address, base_at)?;
-                self.at(base_at).r64 + 0
-            }
-        };
-        if !index_first {
-            self.int(index, index_at)?;
-        }
-        let index = self.at(index_at);
-        let place = match stride {
-            1 | 2 | 4 | 8 => base + index.r64 * (*stride as u32),
-            _ => {
-                match i32::try_from(*stride) {
-                    Ok(stride) => self.asm.imul_3(index.r64, index.r64, stride)?,
-                    Err(_) => {
-                        let temporary = self.write(RAX);
-                        self.asm.mov(temporary.r64, *stride)?;
-                        self.asm.imul_2(index.r64, temporary.r64)?;
-                    }
-                }
-                base + index.r64 * 1
-            }
-        };
-        self.guarded(address, place)
-    }
-
-    /// The sum of an address's base and offset, where no operand of memory can express it.
-    fn whole(&mut self, address: &Address, at: At) -> Done {
-        match &address.base {
-            Base::Zero => {
-                let to = self.at(at);
-                return self.constant(to, address.offset as u64);
-            }
-            Base::Register(register) => self.program_register(*register, 0, Width::WORD, at)?,
-            Base::Int(int) => self.int(int, at)?,
-            Base::Thread => {
-                let to = self.at(at);
-                // The thread pointer's first word is its own address (ELF Handling For
-                // Thread-Local Storage, §3.4.6).
-                self.asm.mov(to.r64, qword_ptr(0).fs())?;
-            }
-        }
-        let to = self.at(at);
-        match i32::try_from(address.offset) {
-            Ok(0) => Ok(()),
-            Ok(near) => self.asm.add(to.r64, near),
-            Err(_) => {
-                let temporary = self.write(RAX);
-                self.asm.mov(temporary.r64, address.offset)?;
-                self.asm.add(to.r64, temporary.r64)
-            }
-        }
-    }
-
-    /// What a register of the program's points at, without a copy where it still has its value.
-    fn base_register(&mut self, register: Register, at: At) -> Result<AsmMemoryOperand, IcedError> {
-        if usize::from(register.0) == RSP {
-            return Ok(rsp + self.saved.stack_pointer);
-        }
-        match self.live(register) {
-            Some(live) => Ok(live.r64 + 0),
-            None => {
-                self.program_register(register, 0, Width::WORD, at)?;
-                Ok(self.at(at).r64 + 0)
-            }
-        }
-    }
-
-    fn guarded(
-        &mut self,
-        address: &Address,
-        place: AsmMemoryOperand,
-    ) -> Result<AsmMemoryOperand, IcedError> {
-        if address.guarded {
-            // Below 64 KiB nothing is ever mapped, and user space ends at 2^47.
-            let temporary = self.write(RAX);
-            self.asm.lea(temporary.r64, place)?;
-            self.asm.sub(temporary.r64, 0x1_0000)?;
-            self.asm.shr(temporary.r64, 47)?;
-            self.asm.jne(self.to.ask)?;
-        }
-        Ok(place)
-    }
-
     /// Computes an integer into the register of `at`.
     pub(super) fn int(&mut self, int: &Int, at: At) -> Done {
         match int {
@@ -368,6 +268,7 @@ impl Emitter<'_> {
             Int::Register(register, skip, width) => {
                 self.program_register(*register, *skip, *width, at)
             }
+            Int::Vector(number, skip, width) => self.vector_word(*number, *skip, *width, at),
             Int::Convert(inner, width) => {
                 self.int(inner, at)?;
                 let to = self.at(at);

@@ -7,10 +7,13 @@
 //! nothing but its scratch registers, so a fault in it (an address that is not mapped) leaves
 //! nothing behind, and is to be taken as the wish to ask.
 
+mod captured;
 mod code;
 mod compile;
 mod containers;
 mod emit;
+mod emit_address;
+mod emit_block;
 mod emit_float;
 mod emit_truth;
 mod image;
@@ -21,10 +24,12 @@ mod operators;
 mod place;
 mod probe;
 mod scope;
+mod variants;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
+pub(crate) use captured::Captured;
 pub(crate) use image::CodeScope;
 pub(crate) use lacking::Declared;
 pub(crate) use place::{Found, Place};
@@ -32,11 +37,10 @@ pub(crate) use probe::{may_have_member, member_type};
 pub(crate) use scope::Scope;
 
 use crate::eval::Expression;
-use crate::value::{PointerKind, Shape, Ty};
-use code::{Address, Int, Truth, Width};
+use code::{Address, Int, Truth};
 use emit::{At, Emitter};
 use iced_x86::IcedError;
-use iced_x86::code_asm::{AsmRegister64, CodeAssembler, CodeLabel, ptr};
+use iced_x86::code_asm::{CodeAssembler, CodeLabel};
 use needs::Needs;
 
 /// Parts of a condition; more code than these make would not pay.
@@ -66,6 +70,9 @@ pub(crate) struct SavedRegisters {
     /// code clobbers ([`Condition::clobbers`]) need to have been saved: it takes the others
     /// from where they are.
     pub(crate) general: [i32; 16],
+    /// More registers, a bit each by DWARF number, that what came before has written: they are
+    /// taken from there, too.
+    pub(crate) written: u32,
     /// How far above the present `rsp` the program's own pointed.
     pub(crate) stack_pointer: i32,
     /// `xmm0` to `xmm3`, 16 bytes each; used where [`Condition::uses_vectors`].
@@ -196,6 +203,7 @@ fn dry_run<T>(
 ) -> Result<T, Reason> {
     let saved = SavedRegisters {
         general: [0; 16],
+        written: 0,
         stack_pointer: 0,
         vectors: 0,
     };
@@ -207,140 +215,6 @@ fn dry_run<T>(
         ask: asm.create_label(),
     };
     emit(&mut asm, &saved, to).map_err(failed)
-}
-
-/// Bytes of a value that are kept of a hit at most.
-const MOST_CAPTURED: u64 = 64;
-
-/// A value, as it is at a hit: its bytes are stored where a record of the hit has room for them.
-#[derive(Clone, Debug)]
-pub(crate) struct Captured {
-    /// What the bytes are.
-    pub(crate) ty: Ty,
-    /// How many there are; up to 64.
-    pub(crate) size: usize,
-    words: Vec<(Int, Width, i32)>,
-    clobbers: u32,
-    vectors: bool,
-}
-
-impl Captured {
-    /// The value of `expression` where `scope` is: a number, a pointer, or a small struct whose
-    /// bytes say all.
-    ///
-    /// # Errors
-    /// Why only the interpreter can tell it.
-    pub(crate) fn compile(expression: &Expression, scope: &dyn Scope) -> Result<Captured, Reason> {
-        let value = compile::Compiler::new(expression, scope).value(expression.root())?;
-        let ty = match (value.ty.shape(), &value.ty) {
-            (Shape::Text, _) => return Err("a string has no bytes in the program".into()),
-            (Shape::Array(_), _) => return Err("an array is more than a value".into()),
-            (Shape::Composite(of), _) if of.visualizer().is_some() => {
-                return Err(Reason(format!(
-                    "`{}` says more than its bytes",
-                    value.ty.name()
-                )));
-            }
-            (Shape::Pointer(_, PointerKind::Owned | PointerKind::Reference), _) => {
-                return Err("what a reference leads to is shown, not its address".into());
-            }
-            (_, ty) => ty.clone(),
-        };
-        let size = ty.size().filter(|size| (1..=MOST_CAPTURED).contains(size));
-        let size = size.ok_or_else(|| Reason(format!("a `{}` is too large", ty.name())))?;
-        let mut words = Vec::new();
-        let mut at = 0;
-        while at < size {
-            let part = match size - at {
-                8.. => 8,
-                4.. => 4,
-                2.. => 2,
-                _ => 1,
-            };
-            let width = Width {
-                size: part as u8,
-                signed: false,
-            };
-            let word = match (&value.bits, at) {
-                (Some(_), 0) if matches!(size, 1 | 2 | 4 | 8) => numbers::word_of(&value)?,
-                (Some(_), _) => return Err("a bit field of this size".into()),
-                (None, _) => value.place.raw(at, width)?,
-            };
-            words.push((word, width, at as i32));
-            at += part;
-        }
-        let needs = words.iter().map(|(word, ..)| word.needs());
-        for needs in needs {
-            check(needs)?;
-        }
-        let mut captured = Captured {
-            ty,
-            size: size as usize,
-            words,
-            clobbers: emit::SCRATCH,
-            vectors: false,
-        };
-        let (written, vectors) =
-            dry_run(|asm, saved, to| captured.store(asm, saved, iced_x86::code_asm::rbx, 0, to))?;
-        captured.clobbers = written;
-        captured.vectors = vectors;
-        Ok(captured)
-    }
-
-    /// As [`Condition::clobbers`].
-    pub(crate) fn clobbers(&self) -> impl Iterator<Item = dwarf::Register> + use<> {
-        registers(self.clobbers)
-    }
-
-    /// As [`Condition::uses_vectors`].
-    pub(crate) fn uses_vectors(&self) -> bool {
-        self.vectors
-    }
-
-    /// Emits code that stores the bytes at `record + offset`, and goes on behind it. `record` is
-    /// a callee-saved register that the trampoline has saved, and the program's value of it is
-    /// taken from there.
-    ///
-    /// # Errors
-    /// The assembler's; none is expected.
-    pub(crate) fn emit(
-        &self,
-        asm: &mut CodeAssembler,
-        saved: &SavedRegisters,
-        record: AsmRegister64,
-        offset: i32,
-        ask: CodeLabel,
-    ) -> Result<(), IcedError> {
-        let to = Outcomes {
-            yes: ask,
-            no: ask,
-            ask,
-        };
-        self.store(asm, saved, record, offset, to).map(|_| ())
-    }
-
-    fn store(
-        &self,
-        asm: &mut CodeAssembler,
-        saved: &SavedRegisters,
-        record: AsmRegister64,
-        offset: i32,
-        to: Outcomes,
-    ) -> Result<(u32, bool), IcedError> {
-        let mut emitter = Emitter {
-            asm,
-            saved,
-            to,
-            clobbers: self.clobbers | emit::bit_of(record),
-            written: 0,
-            vectors: false,
-        };
-        for (word, width, at) in &self.words {
-            emitter.int(word, At::START)?;
-            emitter.store(At::START, ptr(record + (offset + at)), *width)?;
-        }
-        Ok((emitter.written, emitter.vectors))
-    }
 }
 
 /// What is read through a pointer.

@@ -52,6 +52,7 @@ impl Int {
     pub fn needs(&self) -> Needs {
         let inner = match self {
             Int::Constant(_) | Int::Register(..) => Needs::default(),
+            Int::Vector(..) => Needs::default().plus(0, 1),
             Int::Load(address, _) | Int::Address(address) => address.needs(),
             Int::Convert(inner, _) | Int::Field(inner, ..) => inner.needs(),
             Int::Binary(_, a, b, ..) => Needs::both(a.needs(), b.needs()).0,

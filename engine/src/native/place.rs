@@ -179,9 +179,14 @@ impl Place {
                 _ => return Err(beyond()),
             },
             Place::Int(..) => return Err(beyond()),
-            Place::Vector(..) | Place::Float(_) => {
-                return Err("it is an integer in a vector register".into());
+            Place::Vector(number, skip) => {
+                let skip = skip.saturating_add(at);
+                if skip / 8 != skip.saturating_add(size - 1) / 8 || skip >= 16 {
+                    return Err(beyond());
+                }
+                Int::Vector(*number, skip as u8, width)
             }
+            Place::Float(_) => return Err("it is a float that nothing holds".into()),
             Place::Pieces(..) => self.piece(at, size)?.raw(0, width)?,
         })
     }

@@ -13,6 +13,11 @@ use std::sync::Arc;
 /// Where the object is: no program has anything there.
 const NOWHERE: u64 = 0xffff_0000_0000_0000;
 
+/// An object that is not there.
+pub(super) fn nowhere() -> Place {
+    Place::Memory(Address::of(Base::Zero, NOWHERE as i64))
+}
+
 /// A process that has nothing.
 pub(super) struct NoProcess;
 

@@ -203,6 +203,16 @@ impl Debugger {
                     _ if site.is_some_and(|trap| self.detours.trap(trap).is_some()) => {
                         self.os.resume(child, Resume::Continue, Signal(0));
                     }
+                    (Some(registers), _) if self.is_fault_of_question(child, signal) => {
+                        // Nobody answers it: what it does is not the debuggee's.
+                        match self.behind_question(child, &registers) {
+                            Some(registers) => {
+                                self.os.set_registers(child, &registers);
+                                self.os.resume(child, Resume::Continue, Signal(0));
+                            }
+                            None => self.os.resume(child, Resume::Continue, signal),
+                        }
+                    }
                     _ => self.os.resume(child, Resume::Continue, signal),
                 }
             }

@@ -18,8 +18,9 @@ impl Debugger {
         }
         let mut registers = self.os.registers(thread)?;
         let mut passed = None;
-        // At most a handful of instructions are in a slot, or behind a hit that was counted.
-        for _ in 0..16 {
+        // A handful of instructions are in a slot, and no more behind a hit that was counted than
+        // it takes to write a record.
+        for _ in 0..1024 {
             match self.slots.origin(registers.pc()) {
                 None => match self.out_of_trampoline(thread, &registers) {
                     Some((outside, site)) => {

@@ -139,7 +139,7 @@ impl Debugger {
         self.go_on_stepping(thread);
     }
 
-    /// A thread is at a site whose hits the program counts; this is one to stop at.
+    /// A thread is at a site whose hits the program counts; this is one to stop at, or to tell of.
     pub(crate) fn on_counted(&mut self, thread: ThreadId, addr: LoadAddr, id: BreakpointId) {
         if let Some(state) = self.thread_mut(thread) {
             state.passed = Some(addr);
@@ -147,7 +147,13 @@ impl Debugger {
         match self.breakpoints.stop_at_counted(id) {
             true => {
                 self.spend_if_once(id);
-                self.report(thread, StopReason::Breakpoint(vec![id]));
+                match self.breakpoints.message(id) {
+                    Some(message) => {
+                        self.tell(id, thread, &message);
+                        self.go_on_stepping(thread);
+                    }
+                    None => self.report(thread, StopReason::Breakpoint(vec![id])),
+                }
             }
             false => self.go_on_stepping(thread),
         }

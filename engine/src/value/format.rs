@@ -19,8 +19,14 @@ const NESTING: usize = 24;
 /// What stands for an address where addresses are not to be written.
 const HIDDEN: &str = "0x…";
 
-/// A value for people.
-pub fn present(target: &dyn Target, value: &Value, limits: &Limits) -> Presentation {
+/// A value in one line. True: it is why there is none.
+pub fn write(target: &dyn Target, value: &Value, limits: &Limits, out: &mut String) -> bool {
+    let (text, is_error) = written(target, value, limits);
+    out.push_str(&text);
+    is_error
+}
+
+fn written(target: &dyn Target, value: &Value, limits: &Limits) -> (String, bool) {
     let mut writer = Writer {
         target,
         limits,
@@ -41,6 +47,12 @@ pub fn present(target: &dyn Target, value: &Value, limits: &Limits) -> Presentat
         text.truncate(end);
         text.push_str("...");
     }
+    (text, is_error)
+}
+
+/// A value for people.
+pub fn present(target: &dyn Target, value: &Value, limits: &Limits) -> Presentation {
+    let (text, is_error) = written(target, value, limits);
     let mut presentation = Presentation {
         text,
         type_name: value.ty.name(),

@@ -13,7 +13,7 @@ pub mod types;
 mod tests;
 
 pub use children::{Which, children, elements};
-pub use format::present;
+pub use format::{present, write};
 pub use place::Place;
 pub use types::{PointerKind, Shape, Ty};
 

@@ -7,7 +7,7 @@ use crate::native::compile::function_at;
 use crate::native::{Captured, Condition, Found, Outcomes, Place, Reason, SavedRegisters, Scope};
 use crate::os::own_code;
 use crate::value::place::Bytes;
-use crate::value::{self, RegisterPlace, Target, Ty, Value};
+use crate::value::{self, Limits, RegisterPlace, Target, Ty, Value};
 use dwarf::{
     Language, LoadAddr, LoadBias, Memory, Module, ModuleMap, Register, TypeId, Unreadable,
 };
@@ -164,26 +164,61 @@ impl Machine {
         })
     }
 
-    /// What is stored of a value, and what the interpreter says of it; none: it asks, or is not
-    /// stored.
-    pub fn captured(&mut self, text: &str) -> Option<(Vec<u8>, Vec<u8>)> {
+    /// What is kept of a value.
+    pub fn captured(&self, text: &str) -> Result<Captured, Reason> {
         let expression = Expression::parse(text, self.language).expect("an expression");
-        let captured = Captured::compile(&expression, self).ok()?;
-        let mut record = vec![0xccu8; 80];
-        let place = record.as_mut_ptr() as u64;
+        Captured::compile(&expression, self)
+    }
+
+    /// What is told of a value that was kept, with so much room for each text; `None`: it asks.
+    pub fn told(&self, captured: &Captured, room: usize) -> Option<String> {
+        let mut captured = captured.clone();
+        captured.set_room(room).expect("room");
+        let most = captured.most();
+        let mut record = vec![0xccu8; 8 + most + 8];
+        let place = record.as_mut_ptr() as u64 + 8;
+        let mut end = 0u64;
         let answer = self.with_registers(captured.clobbers(), |asm, saved, to| {
             asm.mov(rbx, place)?;
-            captured.emit(asm, saved, rbx, 8, to.ask)?;
+            captured.emit(asm, saved, rbx, to.ask)?;
+            asm.mov(rax, &raw mut end as u64)?;
+            asm.mov(qword_ptr(rax), rbx)?;
             asm.jmp(to.yes)
         });
-        let value = expression.evaluate(self, crate::Purpose::Look).ok()?;
-        let bytes = value.bytes(self).ok()?.to_vec();
-        assert_eq!(record[..8], [0xcc; 8], "{text}");
-        assert!(
-            record[8 + captured.size..].iter().all(|it| *it == 0xcc),
-            "{text}"
-        );
-        (answer == Answer::Yes).then(|| (record[8..8 + captured.size].to_vec(), bytes))
+        let (before, kept) = record.split_at(8);
+        assert_eq!(before, [0xcc; 8]);
+        assert_eq!(kept[most..], [0xcc; 8], "it writes behind what it needs");
+        if answer != Answer::Yes {
+            return None;
+        }
+        let len = (end - place) as usize;
+        assert!(len <= most && len.is_multiple_of(8), "{len} of {most}");
+        let mut text = String::new();
+        let rest = captured.tell(&kept[..len], self, &Limits::default(), &mut text);
+        assert_eq!(rest, Some(&[][..]), "{text}");
+        Some(text)
+    }
+
+    /// Asserts that what is told of values is what the interpreter shows.
+    pub fn tells(&mut self, texts: &[&str]) {
+        let mut wrong = Vec::new();
+        for text in texts {
+            let told = self.captured(text).map(|it| self.told(&it, 1 << 10));
+            let shown = self.shown(text);
+            if told != Ok(Some(shown.clone())) {
+                wrong.push(format!("{text}: {told:?}, not {shown:?}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    /// What the interpreter shows.
+    pub fn shown(&mut self, text: &str) -> String {
+        let expression = Expression::parse(text, self.language).expect("an expression");
+        match expression.evaluate(self, crate::Purpose::Look) {
+            Ok(value) => value::present(self, &value, &Limits::default()).text,
+            Err(error) => format!("<{error}>"),
+        }
     }
 
     fn with_registers(
@@ -197,6 +232,7 @@ impl Machine {
     ) -> Answer {
         let saved = SavedRegisters {
             general: std::array::from_fn(|number| -1024 + 8 * number as i32),
+            written: 0,
             stack_pointer: 0,
             vectors: -1024 + 16 * 8,
         };
@@ -463,6 +499,7 @@ pub fn listing(condition: &Condition) -> Vec<String> {
     use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
     let saved = SavedRegisters {
         general: std::array::from_fn(|number| 8 * number as i32),
+        written: 0,
         stack_pointer: 0x100,
         vectors: 0x80,
     };

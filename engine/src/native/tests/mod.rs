@@ -1,8 +1,9 @@
 //! What the code says, against the interpreter: both look at the same bytes, and the code is run
 //! by this process.
 
+mod captured;
 mod code;
-mod machine;
+pub(crate) mod machine;
 mod programs;
 mod random;
 mod refused;

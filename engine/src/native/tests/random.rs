@@ -83,7 +83,7 @@ fn types(language: Language) -> Vec<(&'static str, Ty)> {
 const REGISTERS: [u16; 14] = [0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15];
 
 /// A machine with variables of all types everywhere, pointers and arrays.
-fn machine(language: Language) -> Machine {
+pub fn machine(language: Language) -> Machine {
     let mut machine = Machine::new(language);
     let mut vectors = 0..16;
     let mut registers = REGISTERS.into_iter();
@@ -119,7 +119,7 @@ fn machine(language: Language) -> Machine {
     machine
 }
 
-fn fill(machine: &mut Machine, random: &mut Random) {
+pub fn fill(machine: &mut Machine, random: &mut Random) {
     let (sp, bp) = (machine.general[7], machine.general[6]);
     for word in machine.words() {
         *word = random.bits();
@@ -156,7 +156,7 @@ fn float(random: &mut Random) -> f64 {
     }
 }
 
-fn expression(machine: &Machine, random: &mut Random, depth: u32) -> String {
+pub fn expression(machine: &Machine, random: &mut Random, depth: u32) -> String {
     const C: &[&str] = &[
         "# + #",
         "# - #",

@@ -1,0 +1,270 @@
+//! What the program says itself at log points: as many messages, and the same, as if it had been
+//! stopped at each.
+
+use serde_json::{Value, json};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
+
+const MESSAGES: usize = 10_000;
+
+/// Runs a fixture to its end; gives what it has said, and what the
+/// breakpoint told of who is asked.
+fn said(
+    fixture: &Fixture,
+    args: &[&str],
+    mark: &str,
+    breakpoint: Value,
+) -> (Vec<String>, Option<String>) {
+    let mut client = DapClient::spawn();
+    client.launch(fixture, json!({"args": args}));
+    client.set_breakpoints_with(fixture, vec![(mark, breakpoint)]);
+    client.configure();
+    assert_eq!(client.expect_exit(), 0);
+    let asked = client.history().iter().rev();
+    let mut asked = asked.filter_map(|it| it["body"]["breakpoint"]["message"].as_str());
+    let asked = asked.next().map(str::to_owned);
+    let said = client.output("console");
+    client.disconnect();
+    (said.lines().map(str::to_owned).collect(), asked)
+}
+
+#[track_caller]
+fn by_itself(asked: Option<&str>) {
+    let itself = asked.is_some_and(|it| it.starts_with("the program itself checks it"));
+    assert!(itself, "{asked:?}");
+}
+
+#[track_caller]
+fn expect(said: &[String], expected: impl Iterator<Item = String>) {
+    let mut lines = said.iter();
+    for (index, expected) in expected.enumerate() {
+        assert_eq!(lines.next(), Some(&expected), "message {index}");
+    }
+    assert_eq!(lines.next(), None);
+}
+
+/// Ways to compile it in which no parameter is lost.
+fn everywhere(source: &str) -> Vec<Fixture> {
+    let gcc = ["0", "1", "2"].map(|level| Flags::new(Compiler::Gcc).optimized(level));
+    let all = gcc.into_iter().chain([Flags::new(Compiler::Clang)]);
+    all.filter_map(|flags| Fixture::build(source, flags))
+        .collect()
+}
+
+/// A message of all simple values, and what it says at a pass.
+const VALUES: &str = "{i}: {ratio} {single} {name} {kind} {flag} {letter} {ratio * 3}";
+
+fn values(i: usize) -> String {
+    let name = ["\"zero\"", "\"\"", "\"\\\"two\\\"\\n\"", ""][i % 4];
+    let kind = ["FIRST", "MIDDLE", "LAST"][i % 3];
+    let letter = b'a' + (i % 26) as u8;
+    format!(
+        "{i}: {} {} @{name} {kind} {} {letter} '{}' {}",
+        i as f64 / 2.0,
+        i as f32 / 4.0,
+        i % 2 == 1,
+        char::from(letter),
+        i as f64 / 2.0 * 3.0,
+    )
+}
+
+/// Addresses are others in every run.
+fn without_addresses(said: &[String]) -> Vec<String> {
+    let strip = |line: &String| {
+        let mut parts = line.split("0x");
+        let mut text = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            text.push('@');
+            let rest = part.trim_start_matches(|it: char| it.is_ascii_hexdigit());
+            // The text that is there.
+            text.push_str(
+                rest.strip_prefix(' ')
+                    .filter(|it| it.starts_with('"'))
+                    .unwrap_or(rest),
+            );
+        }
+        text
+    };
+    said.iter().map(strip).collect()
+}
+
+#[test]
+fn floats_texts_and_all_simple_values() {
+    for fixture in everywhere("c/detour_logs.c") {
+        let args = ["values", &MESSAGES.to_string()];
+        let (said, asked) = said(&fixture, &args, "values", json!({"logMessage": VALUES}));
+        by_itself(asked.as_deref());
+        expect(&without_addresses(&said), (0..MESSAGES).map(values));
+    }
+}
+
+#[test]
+fn objects_long_texts_and_pointers_to_nothing() {
+    for fixture in everywhere("c/detour_logs.c") {
+        let args = ["objects", &MESSAGES.to_string()];
+        let message = json!({"logMessage": "{i} {*pair} {a} {b}"});
+        let (said, asked) = said(&fixture, &args, "objects", message);
+        by_itself(asked.as_deref());
+        let long = format!("@\"{}\"...", "q".repeat(256));
+        let expected = (0..MESSAGES).map(|i| {
+            let pointed = match i % 1000 {
+                999 => "@",
+                _ => "@\"said\"",
+            };
+            let text = |short: &str, is_long| match is_long {
+                true => long.clone(),
+                false => format!("@\"{short}\""),
+            };
+            let right = i as f32 / 8.0;
+            let a = text("a", i % 100 >= 60);
+            let b = text("b", i % 100 == 50);
+            format!("{i} {{left = {i}, right = {right}, name = \"abc\", said = {pointed}}} {a} {b}")
+        });
+        expect(&without_addresses(&said), expected);
+    }
+}
+
+#[test]
+fn text_of_cpp() {
+    let fixture = Fixture::of("cpp/detour_logs.cpp");
+    let message = json!({"logMessage": "{i} {name} {view} {point} {row}"});
+    let (said, asked) = said(&fixture, &[&MESSAGES.to_string()], "say", message);
+    by_itself(asked.as_deref());
+    let expected = (0..MESSAGES).map(|i| {
+        let name = ["longer than fits into the object", "short"][i % 2];
+        let row = match i % 4 {
+            0 => "{}".to_owned(),
+            len => format!("{{{}}} ({len})", vec![i.to_string(); len].join(", ")),
+        };
+        let view = &name[..(i % 6).min(name.len())];
+        let x = i as f64 / 2.0;
+        format!("{i} \"{name}\" \"{view}\" {{x = {x}, y = {i}}} {row}")
+    });
+    expect(&said, expected);
+}
+
+#[test]
+fn text_of_rust() {
+    let fixture = Fixture::of("rust/detour_logs.rs");
+    let message = json!({"logMessage": "{i} {text} {string} {said} {maybe}"});
+    let (said, asked) = said(&fixture, &[&MESSAGES.to_string()], "say", message);
+    by_itself(asked.as_deref());
+    let expected = (0..MESSAGES).map(|i| {
+        let text = ["one", "", "three"][i % 3];
+        let string = "é".repeat(i % 4);
+        let said = match i % 3 {
+            0 => "Nothing".to_owned(),
+            1 => format!("Number({i}.0)"),
+            _ => "Text(\"said\")".to_owned(),
+        };
+        let maybe = match i % 2 {
+            0 => format!("Some({i})"),
+            _ => "None".to_owned(),
+        };
+        format!("{i} \"{text}\" \"{string}\" {said} {maybe}")
+    });
+    expect(&said, expected);
+}
+
+#[test]
+fn hit_conditions_of_messages_hold_to_the_last() {
+    let fixture = Fixture::of("c/detour_logs.c");
+    let args = ["values", &MESSAGES.to_string()];
+    for (hit, condition, holds) in [
+        ("% 10", None, (|hit| hit % 10 == 0) as fn(usize) -> bool),
+        (">= 7000", None, |hit| hit >= 7000),
+        ("6000", None, |hit| hit == 6000),
+        ("< 2000", None, |hit| hit < 2000),
+        ("% 7", Some("i % 3 == 1"), |hit| hit % 7 == 0),
+        ("3000", Some("i % 3 == 1"), |hit| hit == 3000),
+    ] {
+        let mut breakpoint = json!({"logMessage": "{i} {kind}", "hitCondition": hit});
+        if let Some(condition) = condition {
+            breakpoint["condition"] = json!(condition);
+        }
+        let (said, asked) = said(&fixture, &args, "values", breakpoint);
+        by_itself(asked.as_deref());
+        let passes = (0..MESSAGES).filter(|i| condition.is_none() || i % 3 == 1);
+        let told = passes.zip(1..).filter(|(_, hit)| holds(*hit));
+        let kinds = ["FIRST", "MIDDLE", "LAST"];
+        expect(&said, told.map(|(i, _)| format!("{i} {}", kinds[i % 3])));
+    }
+}
+
+/// Hits that the interpreter has to decide are counted among the others.
+#[test]
+fn hits_that_are_asked_are_counted_too() {
+    let fixture = Fixture::of("c/detour_logs.c");
+    let args = ["objects", &MESSAGES.to_string()];
+    let breakpoint = json!({"logMessage": "{i} {a} {b}", "hitCondition": "% 11"});
+    let (said, asked) = said(&fixture, &args, "objects", breakpoint);
+    by_itself(asked.as_deref());
+    let numbers = said
+        .iter()
+        .map(|line| line.split(' ').next().unwrap_or_default());
+    let numbers: Vec<String> = numbers.map(str::to_owned).collect();
+    expect(
+        &numbers,
+        (1..=MESSAGES / 11).map(|it| (11 * it - 1).to_string()),
+    );
+}
+
+#[test]
+fn threads_count_together() {
+    let fixture = Fixture::of("c/detour_logs.c");
+    let args = ["threads", &MESSAGES.to_string()];
+    for (hit, expected) in [
+        ("% 10", 4 * MESSAGES / 10),
+        ("> 30000", 4 * MESSAGES - 30_000),
+    ] {
+        let breakpoint = json!({"logMessage": "{i} {ratio} {name}", "hitCondition": hit});
+        let (said, asked) = said(&fixture, &args, "values", breakpoint);
+        by_itself(asked.as_deref());
+        assert_eq!(said.len(), expected, "{hit}");
+        for line in without_addresses(&said) {
+            let i: usize = line
+                .split(' ')
+                .next()
+                .and_then(|it| it.parse().ok())
+                .expect(&line);
+            assert_eq!(line, format!("{i} {} @\"text\"", i as f64 / 2.0));
+        }
+    }
+}
+
+#[test]
+fn a_single_message_is_said_once_and_no_more() {
+    let fixture = Fixture::of("c/detour_logs.c");
+    let args = ["values", &MESSAGES.to_string()];
+    let breakpoint = json!({
+        "logMessage": "{i} {$thread > 0}", "hitCondition": "once", "condition": "i == 7000",
+    });
+    let (said, _) = said(&fixture, &args, "values", breakpoint);
+    expect(&said, std::iter::once("7000 1".to_owned()));
+}
+
+/// What the program could not be asked is tried again once it is another question.
+#[test]
+fn an_edited_condition_is_tried_again() {
+    let fixture = Fixture::of("c/detour_logs.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"args": ["values", "1000000000"]}));
+    let told = |client: &mut DapClient, start: &str| {
+        client.wait_event_where("breakpoint", |event| {
+            let message = event["breakpoint"]["message"].as_str();
+            message.is_some_and(|it| it.starts_with(start))
+        });
+    };
+    let calls = json!({"condition": "$thread == 1"});
+    client.set_breakpoints_with(&fixture, vec![("values", calls)]);
+    client.configure();
+    told(
+        &mut client,
+        "each hit stops the thread for a moment: `$thread` is the system's to tell",
+    );
+    let reads = json!({"condition": "i == 3000000"});
+    client.set_breakpoints_with(&fixture, vec![("values", reads)]);
+    told(&mut client, "the program itself checks it");
+    client.expect_stopped("breakpoint");
+    assert_eq!(client.evaluate("i"), "3000000");
+    client.disconnect_with(json!({"terminateDebuggee": true}));
+}
