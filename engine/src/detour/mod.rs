@@ -16,6 +16,8 @@ mod ring;
 mod springboard;
 mod table;
 mod trampoline;
+#[cfg(test)]
+mod trampoline_tests;
 mod window;
 
 use crate::breakpoint::site::Sites;

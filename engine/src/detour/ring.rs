@@ -152,6 +152,13 @@ impl Ring {
         lost > 0
     }
 
+    /// As if so many slots had been taken by somebody who has not filled them.
+    #[cfg(test)]
+    pub fn pretend_taken(&mut self, slots: u64) {
+        let head = self.shared.word(HEAD as usize);
+        self.shared.set_word(HEAD as usize, head + slots);
+    }
+
     fn place(&self) -> usize {
         RECORDS as usize + (self.read % COUNT * SLOT) as usize
     }

@@ -1,6 +1,8 @@
 //! For tests: code that this process runs itself, and libraries that it loads.
 
+use std::cell::Cell;
 use std::ffi::{CStr, CString, c_void};
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
 /// Runs code that follows the C calling convention, takes nothing and returns a number.
@@ -17,6 +19,42 @@ pub fn run(code: &[u8]) -> u64 {
         let function: extern "C" fn() -> u64 = std::mem::transmute(page.as_ptr());
         function()
     }
+}
+
+thread_local! {
+    /// Where this thread has run into traps, and how often.
+    static TRAPS: Cell<(usize, u64)> = const { Cell::new((0, 0)) };
+}
+
+extern "C" fn note_trap(_: i32, _: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel passes a context that is valid while the handler runs.
+    let context = unsafe { &*context.cast::<libc::ucontext_t>() };
+    let pc = context.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
+    TRAPS.set((TRAPS.get().0 + 1, pc - 1));
+}
+
+/// Runs code as [`run`] does, which is made for where it will be, up to `len` bytes. Traps in it do
+/// nothing; gives how many there were, and the address of the last one.
+pub fn run_at(len: usize, make: impl FnOnce(u64) -> Vec<u8>) -> (usize, u64) {
+    let mut page = memmap2::MmapMut::map_anon(len).expect("pages");
+    let code = make(page.as_ptr() as u64);
+    page[..code.len()].copy_from_slice(&code);
+    let page = page.make_exec().expect("executable pages");
+    TRAPS.set((0, 0));
+    // SAFETY: the handler touches a cell of its thread that needs no initialization; the code is
+    // as that of `run`.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = note_trap as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO;
+        assert_eq!(
+            libc::sigaction(libc::SIGTRAP, &action, std::ptr::null_mut()),
+            0
+        );
+        let function: extern "C" fn() -> u64 = std::mem::transmute(page.as_ptr());
+        function();
+    }
+    TRAPS.get()
 }
 
 /// Loads a library into this process for good; gives the address of a symbol of it.
@@ -40,4 +78,16 @@ pub fn call(function: u64) {
         let function: extern "C" fn() = std::mem::transmute(function as *const ());
         function();
     }
+}
+
+/// Memory that this process shares with itself: as the debugger has it, where the program has it,
+/// and what keeps that there.
+pub fn shared(len: usize) -> (super::Shared, u64, memmap2::MmapRaw) {
+    let file = tempfile::tempfile().expect("a file");
+    file.set_len(len as u64).expect("its length");
+    let map = memmap2::MmapOptions::new().len(len).map_raw(&file);
+    let map = map.expect("a mapping");
+    let pid = std::process::id() as i32;
+    let shared = super::Shared::open(pid, file.as_raw_fd(), len).expect("another mapping");
+    (shared, map.as_mut_ptr() as u64, map)
 }

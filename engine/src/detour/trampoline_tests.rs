@@ -1,0 +1,550 @@
+//! Trampolines, run by this process: what comes out behind them is what comes out of the covered
+//! instructions alone, whatever is asked, counted or told on the way.
+
+use super::code::FunctionCode;
+use super::ring::{self, Message, Part, Ring};
+use super::trampoline::{Count, State, Then, Trampoline};
+use super::window::Window;
+use crate::arch::x86_64;
+use crate::breakpoint::{BreakpointId, HitCondition};
+use crate::eval::Expression;
+use crate::native::tests::machine::{At, Machine};
+use crate::native::{Captured, Condition};
+use crate::os::own_code;
+use crate::value::Ty;
+use crate::value::scalar::{Float, Scalar, ScalarKind};
+use dwarf::{Language, LoadAddr};
+use iced_x86::Register::R11;
+use iced_x86::code_asm::*;
+use iced_x86::{IcedError, Instruction, MemoryOperand};
+use std::collections::BTreeSet;
+
+const COLLECT: u64 = 0x1000;
+const SITE: u64 = 0x2000;
+const DATA: u64 = 0x3000;
+const HELPER: u64 = 0x4000;
+const TRAMPOLINE: u64 = 0x8000;
+const ARENA: usize = 0x10000;
+/// All arithmetic flags, and the direction.
+const FLAGS: u64 = 0xcd5;
+
+/// What a program has in its registers, and in its red zone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Seen {
+    general: Vec<u64>,
+    flags: u64,
+    vectors: Vec<u64>,
+    mxcsr: u64,
+    red_zone: Vec<u64>,
+}
+
+/// Code at a site: what a jump there covers, and more.
+type Code = fn(&mut CodeAssembler, u64) -> Result<(), IcedError>;
+
+/// What becomes of a jump, if there is one.
+struct Run {
+    seen: Seen,
+    traps: usize,
+    /// The last trap was the trampoline's for the interpreter, or that for hits to stop at.
+    asked: bool,
+    stopped: bool,
+}
+
+fn machine() -> Machine {
+    let mut machine = Machine::new(Language::C);
+    for (number, value) in machine.general.iter_mut().enumerate() {
+        if number != 7 {
+            *value = 0x1111_1111_1111_1111 * number as u64;
+        }
+    }
+    for (number, value) in machine.vectors.iter_mut().enumerate() {
+        *value = u128::MAX / (number as u128 + 3);
+    }
+    let ty = |kind, size, name| Ty::Builtin(Scalar::new(kind, size), name);
+    let double = ScalarKind::Float(Float::Double);
+    for (name, ty, at) in [
+        ("i", ty(ScalarKind::Signed, 4, "int"), At::Register(5)),
+        ("a", ty(ScalarKind::Signed, 8, "long"), At::Register(0)),
+        ("x", ty(double, 8, "double"), At::Vector(2)),
+        ("y", ty(double, 8, "double"), At::Vector(9)),
+        (
+            "s",
+            ty(ScalarKind::SignedChar, 1, "char").pointer(),
+            At::Register(3),
+        ),
+    ] {
+        machine.variables.push((name.into(), ty, at));
+    }
+    machine.set(At::Register(5), 7, 8);
+    machine.set(At::Vector(2), u128::from(2.5f64.to_bits()), 16);
+    machine.set(At::Vector(9), u128::from((-0.25f64).to_bits()), 16);
+    machine.set(At::Register(3), c"some text".as_ptr() as u128, 8);
+    machine
+}
+
+fn condition(machine: &Machine, text: &str) -> Condition {
+    let expression = Expression::parse(text, machine.language).expect("an expression");
+    Condition::compile(&expression, machine).expect("a condition")
+}
+
+/// Runs code with the machine's registers, by way of a trampoline if there is a question.
+fn run(machine: &Machine, code: Code, question: Option<(Option<&Condition>, Then<'_>)>) -> Run {
+    const RED_ZONE: usize = 16;
+    let stack = machine.general[7];
+    let red_zone = stack - 8 * RED_ZONE as u64;
+    let mut seen = vec![0u64; 64].into_boxed_slice();
+    let place = seen.as_mut_ptr() as u64;
+    let mut host = 0u64;
+    let host = &raw mut host as u64;
+    let vectors: Vec<u64> = machine
+        .vectors
+        .iter()
+        .flat_map(|it| [*it as u64, (*it >> 64) as u64])
+        .collect();
+    let red: Vec<u64> = (0..RED_ZONE as u64).map(|it| 0xabcd_0000 + it).collect();
+    let mut built = None;
+    let (traps, last) = own_code::run_at(ARENA, |base| {
+        let mut bytes = vec![0u8; ARENA];
+        let mut put =
+            |at: u64, code: &[u8]| bytes[at as usize..][..code.len()].copy_from_slice(code);
+        put(
+            0,
+            &enter(
+                machine,
+                base,
+                host,
+                (&red, red_zone),
+                vectors.as_ptr() as u64,
+            )
+            .expect("code"),
+        );
+        put(COLLECT, &collect(base, host, place).expect("code"));
+        let mut asm = CodeAssembler::new(64).expect("an assembler");
+        code(&mut asm, base).expect("code");
+        asm.jmp(base + COLLECT).expect("a jump");
+        let mut site = asm.assemble(base + SITE).expect("code");
+        put(
+            DATA,
+            &[0x1122_3344_5566_7788, base + HELPER]
+                .map(u64::to_le_bytes)
+                .concat(),
+        );
+        let mut asm = CodeAssembler::new(64).expect("an assembler");
+        asm.mov(r10, qword_ptr(rsp)).expect("code");
+        asm.ret().expect("code");
+        put(HELPER, &asm.assemble(base + HELPER).expect("code"));
+        if let Some((condition, then)) = question {
+            let at = LoadAddr(base + SITE);
+            let window = window(at, &site, machine);
+            let start = LoadAddr(base + TRAMPOLINE);
+            let trampoline = Trampoline::build(start, at, &window, condition, then);
+            let trampoline = trampoline.expect("a trampoline");
+            let jump = x86_64::jump(at, start);
+            // Nobody comes back into what the jump covers.
+            let covered = (window.end.0 - at.0) as usize;
+            site[..covered.max(5)].fill(0xf4);
+            site[..5].copy_from_slice(&jump);
+            put(TRAMPOLINE, &trampoline.bytes);
+            built = Some(trampoline);
+        }
+        put(SITE, &site);
+        bytes
+    });
+    let flags = seen[16] & FLAGS;
+    let base = seen[50];
+    // Addresses are others in every run.
+    let relative = |word: u64| match word.wrapping_sub(base) < ARENA as u64 {
+        true => word - base,
+        false => word,
+    };
+    Run {
+        seen: Seen {
+            general: seen[..16].iter().map(|it| relative(*it)).collect(),
+            flags,
+            mxcsr: seen[17],
+            vectors: seen[18..50].to_vec(),
+            red_zone: (0..RED_ZONE as u64)
+                .map(|index| relative(read_word(LoadAddr(red_zone + 8 * index))))
+                .collect(),
+        },
+        traps,
+        asked: built.as_ref().is_some_and(|it| it.ask.0 == last),
+        stopped: built.is_some_and(|it| it.stop == Some(LoadAddr(last))),
+    }
+}
+
+const GENERAL: [AsmRegister64; 16] = [
+    rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15,
+];
+const XMM: [AsmRegisterXmm; 16] = [
+    xmm0, xmm1, xmm2, xmm3, xmm4, xmm5, xmm6, xmm7, xmm8, xmm9, xmm10, xmm11, xmm12, xmm13, xmm14,
+    xmm15,
+];
+const KEPT: [AsmRegister64; 6] = [rbx, rbp, r12, r13, r14, r15];
+
+/// Becomes the program, and goes to the site.
+fn enter(
+    machine: &Machine,
+    base: u64,
+    host: u64,
+    (red, red_zone): (&[u64], u64),
+    vectors: u64,
+) -> Result<Vec<u8>, IcedError> {
+    let mut asm = CodeAssembler::new(64)?;
+    for register in KEPT {
+        asm.push(register)?;
+    }
+    asm.mov(rax, host)?;
+    asm.mov(qword_ptr(rax), rsp)?;
+    for (index, word) in red.iter().enumerate() {
+        asm.mov(rax, red_zone + 8 * index as u64)?;
+        asm.mov(rcx, *word)?;
+        asm.mov(qword_ptr(rax), rcx)?;
+    }
+    // Rounding up, all flags set.
+    asm.push(0x5f80)?;
+    asm.ldmxcsr(dword_ptr(rsp))?;
+    asm.push(FLAGS as i32)?;
+    asm.popfq()?;
+    asm.mov(rax, vectors)?;
+    for (number, register) in XMM.into_iter().enumerate() {
+        asm.movups(register, xmmword_ptr(rax + 16 * number))?;
+    }
+    for (register, value) in GENERAL.into_iter().zip(machine.general) {
+        asm.mov(register, value)?;
+    }
+    asm.jmp(base + SITE)?;
+    asm.assemble(base)
+}
+
+/// Stores what the program has, and becomes the test again.
+fn collect(base: u64, host: u64, seen: u64) -> Result<Vec<u8>, IcedError> {
+    let mut asm = CodeAssembler::new(64)?;
+    // mov [seen], rax
+    asm.db(&[0x48, 0xa3])?;
+    asm.db(&seen.to_le_bytes())?;
+    asm.mov(rax, seen)?;
+    for (number, register) in GENERAL.into_iter().enumerate().skip(1) {
+        asm.mov(qword_ptr(rax + 8 * number), register)?;
+    }
+    asm.mov(rcx, host)?;
+    asm.mov(rsp, qword_ptr(rcx))?;
+    asm.pushfq()?;
+    asm.pop(rcx)?;
+    asm.cld()?;
+    asm.mov(qword_ptr(rax + 8 * 16), rcx)?;
+    asm.stmxcsr(dword_ptr(rax + 8 * 17))?;
+    for (number, register) in XMM.into_iter().enumerate() {
+        asm.movups(xmmword_ptr(rax + 8 * 18 + 16 * number), register)?;
+    }
+    asm.mov(rcx, base)?;
+    asm.mov(qword_ptr(rax + 8 * 50), rcx)?;
+    asm.push(0x1f80)?;
+    asm.ldmxcsr(dword_ptr(rsp))?;
+    asm.pop(rcx)?;
+    for register in KEPT.iter().rev() {
+        asm.pop(*register)?;
+    }
+    asm.ret()?;
+    asm.assemble(base + COLLECT)
+}
+
+/// Memory by its distance from the instruction.
+fn there(addr: u64) -> MemoryOperand {
+    MemoryOperand::with_base_displ_size(iced_x86::Register::RIP, addr as i64, 8)
+}
+
+/// Code whose first instructions are of all kinds that a jump may cover.
+const CODES: [(&str, Code); 12] = [
+    ("plain", |asm, _| {
+        asm.add(rax, 5)?;
+        asm.mov(qword_ptr(rsp - 8), rcx)
+    }),
+    ("reads flags", |asm, _| {
+        asm.adc(rax, 0)?;
+        asm.setc(dl)?;
+        asm.cmovs(rbx, rdi)
+    }),
+    ("pushes", |asm, _| {
+        asm.push(rdi)?;
+        asm.pop(r9)?;
+        asm.mov(r8, rsp)
+    }),
+    ("vectors", |asm, _| {
+        asm.addsd(xmm2, xmm9)?;
+        asm.cvtsd2si(rax, xmm2)
+    }),
+    ("relative load", |asm, base| {
+        let there = there(base + DATA);
+        asm.add_instruction(Instruction::with2(
+            iced_x86::Code::Mov_r64_rm64,
+            R11,
+            there,
+        )?)
+    }),
+    ("relative comparison", |asm, base| {
+        let there = there(base + DATA);
+        let number = 0x5566_7788;
+        asm.add_instruction(Instruction::with2(
+            iced_x86::Code::Cmp_rm32_imm32,
+            there,
+            number,
+        )?)?;
+        asm.sete(cl)
+    }),
+    ("call", |asm, base| asm.call(base + HELPER)),
+    ("call behind another", |asm, base| {
+        asm.mov(rdi, rsp)?;
+        asm.call(base + HELPER)
+    }),
+    ("indirect call", |asm, base| {
+        let there = there(base + DATA + 8);
+        asm.add_instruction(Instruction::with1(iced_x86::Code::Call_rm64, there)?)
+    }),
+    ("jump", |asm, base| {
+        asm.inc(rax)?;
+        asm.jmp(base + COLLECT)
+    }),
+    ("branch that is taken", |asm, base| {
+        asm.xor(eax, eax)?;
+        asm.je(base + COLLECT)?;
+        asm.mov(rax, 77u64)
+    }),
+    ("branch that is not", |asm, base| {
+        asm.xor(eax, eax)?;
+        asm.jne(base + COLLECT)?;
+        asm.mov(rax, 77u64)
+    }),
+];
+
+#[test]
+fn the_covered_instructions_do_what_they_do() {
+    for (name, code) in CODES {
+        let machine = machine();
+        let alone = run(&machine, code, None);
+        assert_eq!(alone.traps, 0);
+        for (text, holds) in [
+            ("i == 7", true),
+            ("i == 8", false),
+            ("a * a + i / 3 - i % 2 == 1", true),
+            ("x * 2 == 5 && y < 0", true),
+            ("x + y > 100 || i << a % 7 == -1", false),
+            ("1 == 1", true),
+            ("*(int *)16 == 3", true),
+        ] {
+            let condition = condition(&machine, text);
+            let with = run(&machine, code, Some((Some(&condition), Then::Stop)));
+            assert_eq!(with.seen, alone.seen, "{name}: {text}");
+            assert_eq!(with.traps, usize::from(holds), "{name}: {text}");
+            assert_eq!(with.asked, holds, "{name}: {text}");
+        }
+    }
+}
+
+#[test]
+fn hits_are_counted_and_stop_where_they_should() {
+    use HitCondition::{AtLeast, AtMost, Every, Exactly, LessThan, MoreThan};
+    for hit in [
+        Every(3),
+        Exactly(4),
+        AtLeast(8),
+        MoreThan(8),
+        AtMost(2),
+        LessThan(2),
+    ] {
+        for (name, code) in CODES {
+            let machine = machine();
+            let alone = run(&machine, code, None).seen;
+            let mut counter = Box::new(0u64);
+            let at = LoadAddr(&raw mut *counter as u64);
+            let then = Then::Count(Count { at, hit });
+            let holds = condition(&machine, "x > 2 && i == 7");
+            let not = condition(&machine, "x > 3 || i == 8");
+            for number in 1..=10 {
+                let with = run(&machine, code, Some((Some(&not), then)));
+                assert_eq!((with.seen, with.traps), (alone.clone(), 0), "{name}");
+                let with = run(&machine, code, Some((Some(&holds), then)));
+                assert_eq!(with.seen, alone, "{name}");
+                assert_eq!(
+                    with.stopped,
+                    hit.holds(number),
+                    "{name}: {hit:?} at {number}"
+                );
+                assert_eq!(with.traps, usize::from(hit.holds(number)), "{name}");
+            }
+            let counted = read_word(at);
+            assert_eq!(counted, 10, "{name}: {hit:?}");
+        }
+    }
+}
+
+/// What a jump at a site takes the place of.
+fn window(site: LoadAddr, code: &[u8], machine: &Machine) -> Window {
+    let run = super::code::Run {
+        start: site,
+        bytes: code.to_vec(),
+        behind: Vec::new(),
+        padding: 0,
+    };
+    let target: &dyn crate::value::Target = machine;
+    let code = FunctionCode::new(vec![run], BTreeSet::new(), target.memory());
+    let window = Window::at(site, &code).expect("a window");
+    assert!(window.kept.is_empty());
+    window
+}
+
+/// What code of the test's own has written.
+fn read_word(at: LoadAddr) -> u64 {
+    let mut word = [0; 8];
+    let machine = Machine::new(Language::C);
+    let target: &dyn crate::value::Target = &machine;
+    target.memory().read(at, &mut word).expect("own memory");
+    u64::from_le_bytes(word)
+}
+
+fn message(machine: &Machine, texts: &[&str]) -> Message {
+    let parts = texts.iter().flat_map(|text| {
+        let expression = Expression::parse(text, machine.language).expect("an expression");
+        let mut captured = Captured::compile(&expression, machine).expect("a value");
+        captured.set_room(64).expect("room");
+        let numbers = Default::default();
+        [Part::Value { captured, numbers }, Part::Text(" ".into())]
+    });
+    Message {
+        breakpoint: BreakpointId(1),
+        parts: parts.collect(),
+    }
+}
+
+#[test]
+fn records_tell_all_and_wait_for_room() {
+    for (name, code) in CODES {
+        let machine = machine();
+        let alone = run(&machine, code, None).seen;
+        let message = message(&machine, &["i", "x", "y * 2", "s", "a"]);
+        let (shared, at, _map) = own_code::shared(ring::LEN as usize);
+        let mut ring = Ring::new(LoadAddr(at), shared);
+        let condition = condition(&machine, "y < 0");
+        let then = Then::Say {
+            message: &message,
+            ring: LoadAddr(at),
+            count: None,
+        };
+        let mut values = Vec::new();
+        for _ in 0..3 {
+            let with = run(&machine, code, Some((Some(&condition), then)));
+            assert_eq!((with.seen, with.traps), (alone.clone(), 0), "{name}");
+            assert!(ring.next(&mut values).is_some(), "{name}");
+            let mut text = String::new();
+            message.text(&values, &machine, &mut text);
+            let pointer = c"some text".as_ptr() as u64;
+            let s = machine.general[3];
+            assert_eq!(s, pointer);
+            assert_eq!(
+                text,
+                format!("7 2.5 -0.5 {s:#x} \"some text\" 0 \n"),
+                "{name}"
+            );
+            assert!(ring.next(&mut values).is_none() && ring.is_read());
+        }
+    }
+}
+
+#[test]
+fn a_full_ring_asks_or_says_that_it_has_counted() {
+    let machine = machine();
+    let (_, code) = CODES[0];
+    let alone = run(&machine, code, None).seen;
+    let message = message(&machine, &["i"]);
+    for hit in [None, Some(HitCondition::Every(2))] {
+        let (shared, at, _map) = own_code::shared(ring::LEN as usize);
+        let mut ring = Ring::new(LoadAddr(at), shared);
+        let mut counter = Box::new(0u64);
+        let counter = LoadAddr(&raw mut *counter as u64);
+        let count = hit.map(|hit| Count { at: counter, hit });
+        let then = Then::Say {
+            message: &message,
+            ring: LoadAddr(at),
+            count,
+        };
+        ring.pretend_taken(ring::COUNT);
+        for number in 1..=4u64 {
+            let with = run(&machine, code, Some((None, then)));
+            assert_eq!(with.seen, alone);
+            let told = hit.is_none_or(|hit| hit.holds(number));
+            assert_eq!(with.traps, usize::from(told));
+            assert_eq!(with.asked, hit.is_none());
+            assert_eq!(with.stopped, told && hit.is_some());
+        }
+        assert!(ring.skip());
+        let mut values = Vec::new();
+        for number in 5..=8u64 {
+            let with = run(&machine, code, Some((None, then)));
+            assert_eq!((with.seen, with.traps), (alone.clone(), 0));
+            let told = hit.is_none_or(|hit| hit.holds(number));
+            assert_eq!(ring.next(&mut values).is_some(), told);
+        }
+    }
+}
+
+/// Wherever a thread is found, there is an answer to where the program would be.
+#[test]
+fn every_instruction_has_a_state() {
+    let machine = machine();
+    let message = message(&machine, &["i", "s", "x"]);
+    let holds = condition(&machine, "x > 2 && i == 7");
+    let count = Count {
+        at: LoadAddr(0x1000),
+        hit: HitCondition::Every(7),
+    };
+    let ring = LoadAddr(0x2000);
+    let site = LoadAddr(0x40_0000);
+    for then in [
+        Then::Stop,
+        Then::Count(count),
+        Then::Say {
+            message: &message,
+            ring,
+            count: None,
+        },
+        Then::Say {
+            message: &message,
+            ring,
+            count: Some(count),
+        },
+    ] {
+        let mut asm = CodeAssembler::new(64).expect("an assembler");
+        asm.mov(rdi, rsp).expect("code");
+        asm.call(site.0 + 0x100).expect("code");
+        let code = asm.assemble(site.0).expect("code");
+        let window = window(site, &code, &machine);
+        let start = LoadAddr(0x41_0000);
+        let trampoline = Trampoline::build(start, site, &window, Some(&holds), then);
+        let trampoline = trampoline.expect("a trampoline");
+        let mut decoder = iced_x86::Decoder::with_ip(64, &trampoline.bytes, start.0, 0);
+        let mut decided = false;
+        let mut at_end = None;
+        while decoder.can_decode() {
+            let instruction = decoder.decode();
+            assert!(!instruction.is_invalid());
+            let state = trampoline
+                .state(LoadAddr(instruction.ip()))
+                .expect("a state");
+            decided |= state == State::Deciding;
+            // Nothing is written to anybody's memory while it may begin again: but for the stack.
+            let stores = instruction.has_lock_prefix();
+            assert!(!stores || matches!(state, State::Asking(_) | State::Deciding));
+            at_end = Some(state);
+        }
+        let says_something = !matches!(then, Then::Stop);
+        assert_eq!(decided, says_something);
+        assert!(
+            matches!(at_end, Some(State::At(next)) if next == LoadAddr(site.0 + 0x100)),
+            "{at_end:?}"
+        );
+        assert_eq!(
+            trampoline.state(start + trampoline.bytes.len() as u64),
+            None
+        );
+    }
+}
