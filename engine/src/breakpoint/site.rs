@@ -3,7 +3,7 @@
 //! instead of the trap; it goes as soon as anybody else is interested in the place.
 
 use super::BreakpointId;
-use crate::arch::x86_64::{BREAKPOINT, JUMP, LONGEST};
+use crate::arch::x86_64::{BREAKPOINT, JUMP, LONGEST, NEAR_JUMP};
 use crate::event::ThreadId;
 use crate::os::Backend;
 use dwarf::LoadAddr;
@@ -38,6 +38,8 @@ pub struct Site {
     original: Cell<u8>,
     owners: SmallVec<[Owner; 1]>,
     diversion: Cell<Option<Diversion>>,
+    /// What the program had where the last jump was.
+    covered: Cell<Option<[u8; JUMP]>>,
     /// Hits so far that nobody wanted to stop for.
     pub passes: Cell<u32>,
 }
@@ -97,6 +99,9 @@ impl Site {
 #[derive(Default)]
 pub struct Sites {
     sites: BTreeMap<LoadAddr, Site>,
+    /// What the program has where sites were: a child may have been forked before they went, and
+    /// be seen only afterwards.
+    former: BTreeMap<LoadAddr, (u8, Option<[u8; JUMP]>)>,
 }
 
 impl Sites {
@@ -134,6 +139,7 @@ impl Sites {
                 original: Cell::new(original[0]),
                 owners: SmallVec::from_elem(owner, 1),
                 diversion: Cell::new(None),
+                covered: Cell::new(None),
                 passes: Cell::new(0),
             },
         );
@@ -149,6 +155,8 @@ impl Sites {
         if site.owners.is_empty() {
             site.give_back(addr, os);
             os.guard(addr, None);
+            self.former
+                .insert(addr, (site.original.get(), site.covered.get()));
             self.sites.remove(&addr);
         }
     }
@@ -177,11 +185,13 @@ impl Sites {
     /// Forgets all sites without writing: the memory they were in is gone.
     pub fn forget_all(&mut self) {
         self.sites.clear();
+        self.former.clear();
     }
 
     /// Forgets sites in unmapped memory.
     pub fn forget_in(&mut self, start: LoadAddr, end: LoadAddr) {
         self.sites.retain(|addr, _| *addr < start || *addr >= end);
+        self.former.retain(|addr, _| *addr < start || *addr >= end);
     }
 
     /// Lifts the trap for an in-place step, without changing who owns it.
@@ -224,6 +234,7 @@ impl Sites {
             return false;
         }
         site.diversion.set(Some(Diversion { original, jump }));
+        site.covered.set(Some(original));
         true
     }
 
@@ -257,27 +268,39 @@ impl Sites {
         }
     }
 
-    /// All original bytes, for cleaning a copy of the memory.
-    pub fn originals(&self, os: &dyn Backend) -> Vec<(LoadAddr, u8)> {
-        let is = |addr: LoadAddr, ours: u8| {
-            let mut now = [0];
-            os.read_memory(addr, &mut now) != 1 || now[0] == ours
-        };
+    /// What has to be written to a copy of the memory for it to have the program's own code, whether
+    /// the copy was made just now or before some sites came or went: traps are known by where they
+    /// are, jumps by where they lead (`is_ours`).
+    pub fn originals(
+        &self,
+        read: impl Fn(LoadAddr, &mut [u8]) -> usize,
+        is_ours: impl Fn(LoadAddr) -> bool,
+    ) -> Vec<(LoadAddr, u8)> {
+        let present = self.sites.iter();
+        let present = present.map(|(addr, site)| (*addr, site.original.get(), site.covered.get()));
+        let former = self.former.iter();
+        let former = former.filter(|(addr, _)| !self.sites.contains_key(addr));
+        let former = former.map(|(addr, (original, covered))| (*addr, *original, *covered));
         let mut originals = Vec::new();
-        for (addr, site) in &self.sites {
-            match site.diversion.get() {
-                Some(Diversion { original, jump }) => {
-                    let bytes = (0..)
-                        .map(|offset| *addr + offset)
-                        .zip(original.into_iter().zip(jump));
-                    originals.extend(
-                        bytes
-                            .filter(|(addr, (_, jump))| is(*addr, *jump))
-                            .map(|(addr, (original, _))| (addr, original)),
-                    );
+        for (addr, original, covered) in present.chain(former) {
+            let mut now = [0; JUMP];
+            let count = read(addr, &mut now);
+            let [first, distance @ ..] = now;
+            let target = addr + JUMP as u64;
+            let target = target
+                .0
+                .wrapping_add_signed(i32::from_le_bytes(distance).into());
+            // A jump ends with its first byte first.
+            match covered {
+                Some(covered)
+                    if count == JUMP
+                        && [NEAR_JUMP, BREAKPOINT].contains(&first)
+                        && is_ours(LoadAddr(target)) =>
+                {
+                    originals.extend((0..).map(|offset| addr + offset).zip(covered));
                 }
-                None if is(*addr, BREAKPOINT) => originals.push((*addr, site.original.get())),
-                None => {}
+                _ if count > 0 && first == BREAKPOINT => originals.push((addr, original)),
+                _ => {}
             }
         }
         originals
@@ -340,4 +363,60 @@ impl Sites {
 /// Where a jump may begin that reaches to an address.
 fn before(addr: LoadAddr) -> LoadAddr {
     LoadAddr(addr.0.saturating_sub(JUMP as u64 - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::fake::Fake;
+
+    const SITE: LoadAddr = LoadAddr(crate::os::fake::BASE + 0x10);
+
+    /// What cleaning makes of a copy of the memory around [`SITE`].
+    fn cleaned(sites: &Sites, mut copy: [u8; 8]) -> [u8; 8] {
+        let read = |addr: LoadAddr, bytes: &mut [u8]| {
+            let from = (addr - SITE) as usize;
+            let count = bytes.len().min(copy.len() - from);
+            bytes[..count].copy_from_slice(&copy[from..from + count]);
+            count
+        };
+        let ours = |target: LoadAddr| target == SITE + 5 + 0x1000;
+        let writes = sites.originals(read, ours);
+        for (addr, byte) in writes {
+            copy[(addr - SITE) as usize] = byte;
+        }
+        copy
+    }
+
+    #[test]
+    fn copies_that_were_made_before_sites_came_and_went_are_cleaned() {
+        let fake = Fake::default();
+        fake.0.borrow_mut().memory = vec![0; 0x40];
+        let own = [1, 2, 3, 4, 5, 6, 7, 8];
+        fake.write_memory(SITE, &own);
+        let mut sites = Sites::default();
+        let owner = Owner::Loader;
+        let trap = [BREAKPOINT, 2, 3, 4, 5, 6, 7, 8];
+        let jump = [NEAR_JUMP, 0, 0x10, 0, 0];
+        let diverted = [NEAR_JUMP, 0, 0x10, 0, 0, 6, 7, 8];
+        let ending = [BREAKPOINT, 0, 0x10, 0, 0, 6, 7, 8];
+        assert!(sites.add(SITE, owner, &fake));
+        assert_eq!(cleaned(&sites, own), own);
+        assert_eq!(cleaned(&sites, trap), own);
+        assert!(sites.divert(SITE, jump, &fake));
+        assert_eq!(cleaned(&sites, diverted), own);
+        assert_eq!(cleaned(&sites, trap), own);
+        sites.end_diversion_at(SITE, &fake);
+        assert_eq!(cleaned(&sites, diverted), own);
+        assert_eq!(cleaned(&sites, ending), own);
+        sites.remove(SITE, owner, &fake);
+        for copy in [own, trap, diverted, ending] {
+            assert_eq!(cleaned(&sites, copy), own);
+        }
+        // Other code by now.
+        let other = [NEAR_JUMP, 9, 9, 9, 9, 6, 7, 8];
+        assert_eq!(cleaned(&sites, other), other);
+        sites.forget_all();
+        assert_eq!(cleaned(&sites, trap), trap);
+    }
 }

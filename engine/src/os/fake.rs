@@ -208,8 +208,9 @@ impl Backend for Fake {
 
     fn guard(&self, _: LoadAddr, _: Option<&[u8]>) {}
 
-    fn read_memory_of(&self, _: i32, _: LoadAddr, _: &mut [u8]) -> usize {
-        0
+    // A copy, made just now.
+    fn read_memory_of(&self, _: i32, addr: LoadAddr, buffer: &mut [u8]) -> usize {
+        self.read_memory(addr, buffer)
     }
 
     fn write_memory_of(&self, pid: i32, writes: &[(LoadAddr, u8)]) {

@@ -149,6 +149,46 @@ impl Debugger {
         }
     }
 
+    /// Takes all of ours out of the code of a child that has a copy of the memory.
+    fn clean(&self, child: ThreadId) {
+        let read = |addr, bytes: &mut [u8]| self.os.read_memory_of(child.0, addr, bytes);
+        let is_ours = |target| self.detours.holds(target);
+        let originals = self.sites.originals(read, is_ours);
+        self.os.write_memory_of(child.0, &originals);
+    }
+
+    /// Waits for forked children that have not been seen yet: what has to be known for their
+    /// memory to be cleaned is about to be forgotten.
+    fn await_births(&mut self) -> Vec<(ThreadId, WaitStatus)> {
+        let children = self.process.iter().flat_map(|process| &process.children);
+        let unseen = children.filter(|(_, kind)| **kind == Child::Fork);
+        let unseen: Vec<ThreadId> = unseen.map(|(child, _)| ThreadId(*child)).collect();
+        let born = unseen.into_iter();
+        born.filter_map(|child| Some((child, self.os.await_stop(child)?)))
+            .collect()
+    }
+
+    /// Deals with forked children that have not been seen yet.
+    pub(crate) fn meet_children(&mut self) {
+        for (child, status) in self.await_births() {
+            self.on_child(child, Child::Fork, status);
+        }
+    }
+
+    /// Cleans forked children that have not been seen yet, and lets them go.
+    pub(crate) fn release_births(&mut self) {
+        for (child, status) in self.await_births() {
+            self.set_child(child, None);
+            let signal = match status {
+                WaitStatus::Exited(_) | WaitStatus::Killed(_) => continue,
+                WaitStatus::Signal(signal) => signal,
+                _ => Signal(0),
+            };
+            self.clean(child);
+            self.os.detach(child, signal);
+        }
+    }
+
     fn let_child_go(&mut self, child: ThreadId, signal: Signal) {
         self.os.detach(child, signal);
         self.set_child(child, None);
@@ -164,8 +204,7 @@ impl Debugger {
             (_, WaitStatus::Exited(_) | WaitStatus::Killed(_)) => self.set_child(child, None),
             (Child::Held(_), _) => {}
             (Child::Fork, _) => {
-                self.os
-                    .write_memory_of(child.0, &self.sites.originals(&*self.os));
+                self.clean(child);
                 if self.follow.follow == Follow::Parent {
                     self.let_child_go(child, signal);
                 } else if self.follow.programs.is_empty() {

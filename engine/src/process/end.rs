@@ -20,6 +20,7 @@ impl Debugger {
         for parent in std::mem::take(&mut self.released) {
             self.os.signal(parent, Signal(libc::SIGKILL));
         }
+        self.release_births();
         let Some(mut process) = self.process.take() else {
             return;
         };

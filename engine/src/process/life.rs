@@ -122,6 +122,10 @@ impl Debugger {
             && (!open || Instant::now() >= patience)
         {
             process.ended = None;
+            self.release_births();
+            let Some(process) = &mut self.process else {
+                return;
+            };
             let children = std::mem::take(&mut process.children);
             self.hear_all_messages();
             self.events.push_back(Event::Exited(status));
@@ -154,6 +158,7 @@ impl Debugger {
 
     /// The process replaced its program: all other threads are gone, all addresses are new.
     pub(crate) fn on_exec(&mut self, thread: ThreadId, former: ThreadId) {
+        self.meet_children();
         let Some(process) = &mut self.process else {
             return;
         };

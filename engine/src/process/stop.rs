@@ -302,6 +302,7 @@ impl Debugger {
         self.abort_call(Error::Cancelled);
         self.set_state(State::Stopped);
         self.stop_all();
+        self.release_births();
         self.clean_process();
         let threads: Vec<ThreadId> = match &self.process {
             Some(process) => process.threads.keys().copied().collect(),

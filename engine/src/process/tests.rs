@@ -210,6 +210,25 @@ fn a_forked_child_is_cleaned_and_let_go_whoever_tells_first() {
 }
 
 #[test]
+fn a_forked_child_that_nobody_has_seen_yet_is_cleaned_where_the_debugger_leaves() {
+    let (mut debugger, fake) = running();
+    debugger.sites.add(SITE, Owner::Loader, &fake);
+    let child = ThreadId(20);
+    let told = (LEADER, WaitStatus::Forked(20));
+    fake.0.borrow_mut().stops.push_back(told);
+    assert!(next_stop(&mut debugger).is_none());
+    {
+        let mut script = fake.0.borrow_mut();
+        script.strangers.insert(child, 20);
+        script.stops.push_back((child, WaitStatus::Interrupted));
+    }
+    debugger.detach().unwrap();
+    let log = fake.0.borrow().log.clone();
+    assert!(log.contains(&format!("clean 20 {SITE} 0x90")), "{log:?}");
+    assert!(log.contains(&"detach 20 signal 0".to_owned()), "{log:?}");
+}
+
+#[test]
 fn the_leaders_end_is_the_end() {
     let (mut debugger, fake) = running();
     {
