@@ -216,6 +216,21 @@ impl DapClient {
         }
     }
 
+    /// The next message that nobody has taken; none within the limit.
+    pub fn next_message(&mut self, limit: Duration) -> Option<Value> {
+        let deadline = Instant::now() + limit;
+        loop {
+            if let Some(message) = self.unread.pop_front() {
+                return Some(message);
+            }
+            match self.receive(deadline) {
+                Ok(()) => {}
+                Err(RecvTimeoutError::Timeout) => return None,
+                Err(RecvTimeoutError::Disconnected) => self.fail("the adapter is gone"),
+            }
+        }
+    }
+
     /// Waits for a stop with that reason; no other stop may come first.
     pub fn expect_stopped(&mut self, reason: &str) -> Value {
         self.expect_stopped_by(&[reason])
@@ -367,13 +382,18 @@ impl DapClient {
         self.transcript.push(format!("{time:6} ms {line}"));
     }
 
+    /// All that was said so far.
+    pub fn transcript(&self) -> String {
+        let mut text = String::new();
+        for line in &self.transcript {
+            let _ = writeln!(text, "{line}");
+        }
+        text
+    }
+
     /// Panics with a text and the transcript.
     pub fn fail(&self, text: &str) -> ! {
-        let mut report = format!("{text}\n");
-        for line in &self.transcript {
-            let _ = writeln!(report, "{line}");
-        }
-        panic!("{report}");
+        panic!("{text}\n{}", self.transcript());
     }
 }
 

@@ -24,6 +24,7 @@ mod fixture;
 pub mod process;
 mod schema;
 mod steps;
+pub mod stress;
 
 pub use agent::{Agent, has, place};
 pub use binary::{repository, stillpoint, target_directory};

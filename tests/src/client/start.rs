@@ -53,6 +53,16 @@ impl DapClient {
 
     /// Initializes, sends `launch` or `attach` and waits for `initialized`.
     pub fn start(&mut self, command: &str, arguments: Value) {
+        if let Err(message) = self.try_start(command, arguments) {
+            self.fail(&format!("`{command}` failed: {message}"));
+        }
+    }
+
+    /// As [`DapClient::start`]; gives the response where it failed.
+    ///
+    /// # Errors
+    /// The response.
+    pub fn try_start(&mut self, command: &str, arguments: Value) -> Result<(), Value> {
         self.initialize();
         self.non_stop = arguments["nonStop"] == true;
         let sequence = self.send(command, arguments);
@@ -61,8 +71,9 @@ impl DapClient {
             message["event"] == "initialized"
                 || (message["request_seq"] == sequence && message["success"] == false)
         });
-        if message["event"] != "initialized" {
-            self.fail(&format!("`{command}` failed: {message}"));
+        match message["event"] == "initialized" {
+            true => Ok(()),
+            false => Err(message),
         }
     }
 

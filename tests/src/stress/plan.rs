@@ -1,0 +1,178 @@
+//! Breakpoints at random lines that never stop: conditions that are never true, hit counts that
+//! are never reached, messages.
+
+use std::collections::BTreeMap;
+
+use fastrand::Rng;
+use serde_json::{Value, json};
+
+use super::places::{Place, Places};
+
+/// Up to so many breakpoints, each as the protocol has it but for its line.
+pub fn breakpoints(rng: &mut Rng, places: &Places, most: usize) -> BTreeMap<Place, Value> {
+    let mut planned = BTreeMap::new();
+    let wanted = rng.usize(1..=most);
+    for _ in 0..wanted {
+        let busy = !places.busy.is_empty() && rng.u8(0..4) > 0;
+        let (place, names) = if busy {
+            let (place, names) = &places.busy[rng.usize(..places.busy.len())];
+            (place, &names[..])
+        } else if places.all.is_empty() {
+            break;
+        } else {
+            (&places.all[rng.usize(..places.all.len())], &[][..])
+        };
+        planned.insert(place.clone(), breakpoint(rng, names));
+    }
+    planned
+}
+
+fn breakpoint(rng: &mut Rng, names: &[(String, String)]) -> Value {
+    match rng.u8(0..10) {
+        0..=5 => json!({"condition": never(rng, names)}),
+        6 | 7 => {
+            let number = 4_000_000_000 + rng.u64(0..1000);
+            let operator = ["", "== ", ">= ", "> ", "% "][rng.usize(..5)];
+            let mut breakpoint = json!({"hitCondition": format!("{operator}{number}")});
+            if rng.u8(0..4) == 0 {
+                breakpoint["condition"] = json!(often(rng, names));
+            }
+            breakpoint
+        }
+        8 => json!({"logMessage": message(rng, names), "condition": often(rng, names)}),
+        _ => json!({"logMessage": message(rng, names)}),
+    }
+}
+
+/// What variables are, as far as conditions are concerned.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Integer,
+    Float,
+    Bool,
+    Pointer,
+    /// A container with a method `len`, or `size`.
+    Sized(&'static str),
+    Other,
+}
+
+fn kind_of(kind: &str) -> Kind {
+    let kind = kind.trim_start_matches("const ").trim_end_matches(" const");
+    let integers = [
+        "int",
+        "unsigned int",
+        "long",
+        "unsigned long",
+        "short",
+        "char",
+        "unsigned char",
+        "size_t",
+        "unsigned",
+        "long long",
+        "i8",
+        "i16",
+        "i32",
+        "i64",
+        "u8",
+        "u16",
+        "u32",
+        "u64",
+        "usize",
+        "isize",
+        "uint32_t",
+        "uint8_t",
+        "uint16_t",
+        "uint64_t",
+        "int64_t",
+        "uInt",
+        "uLong",
+        "Int32",
+        "UInt32",
+        "UChar",
+    ];
+    if integers.contains(&kind) {
+        Kind::Integer
+    } else if ["double", "float", "f32", "f64"].contains(&kind) {
+        Kind::Float
+    } else if kind == "bool" {
+        Kind::Bool
+    } else if kind.starts_with("alloc::vec::Vec<")
+        || kind.starts_with("&[")
+        || kind.starts_with("&str")
+        || kind.starts_with("alloc::string::String")
+    {
+        Kind::Sized("len")
+    } else if kind.starts_with("std::vector<")
+        || kind.starts_with("std::string")
+        || kind.starts_with("std::__cxx11::basic_string")
+    {
+        Kind::Sized("size")
+    } else if kind.ends_with('*') {
+        Kind::Pointer
+    } else {
+        Kind::Other
+    }
+}
+
+fn any_of<'a>(rng: &mut Rng, names: &'a [(String, String)]) -> Option<(&'a str, Kind)> {
+    let usable: Vec<(&str, Kind)> = names
+        .iter()
+        .map(|(name, kind)| (&name[..], kind_of(kind)))
+        .filter(|(_, kind)| *kind != Kind::Other)
+        .collect();
+    (!usable.is_empty() && rng.u8(0..8) > 0).then(|| usable[rng.usize(..usable.len())])
+}
+
+/// A condition that never holds.
+fn never(rng: &mut Rng, names: &[(String, String)]) -> String {
+    let Some((name, kind)) = any_of(rng, names) else {
+        let registers = [
+            "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r12", "r15", "rbp",
+        ];
+        let register = registers[rng.usize(..registers.len())];
+        return match rng.u8(0..5) {
+            0 => "$rsp == 1".to_owned(),
+            1 => "$rip == 0".to_owned(),
+            2 => format!("${register} != ${register}"),
+            3 => format!("${register} < 16 && ${register} > 16"),
+            _ => "1 == 2".to_owned(),
+        };
+    };
+    match kind {
+        Kind::Integer => match rng.u8(0..6) {
+            0 => format!("{name} != {name}"),
+            1 => format!("({name} & 1) == 2"),
+            2 => format!("{name} < 5 && {name} > 5"),
+            3 => format!("{name} * 2.5 != {name} * 2.5"),
+            4 => format!("({name} | 3) == 4"),
+            _ => format!("!({name} == {name} || $rsp == 1)"),
+        },
+        Kind::Float => format!("{name} < {name}"),
+        Kind::Bool => format!("{name} && !{name}"),
+        Kind::Pointer => match rng.u8(0..3) {
+            0 => format!("{name} != {name}"),
+            1 => format!("*{name} != *{name}"),
+            _ => format!("$rsp == 1 && {name} == 0"),
+        },
+        Kind::Sized(method) => format!("{name}.{method}() != {name}.{method}()"),
+        Kind::Other => "1 == 2".to_owned(),
+    }
+}
+
+/// A condition that holds now and then.
+fn often(rng: &mut Rng, names: &[(String, String)]) -> String {
+    match any_of(rng, names) {
+        Some((name, Kind::Integer)) => format!("({name} & {}) == 1", rng.u32(1..64)),
+        Some((name, Kind::Bool)) => name.to_owned(),
+        Some((name, Kind::Pointer)) => format!("{name} != 0"),
+        _ => "$rax != $rcx".to_owned(),
+    }
+}
+
+fn message(rng: &mut Rng, names: &[(String, String)]) -> String {
+    match any_of(rng, names) {
+        Some((name, Kind::Sized(method))) => format!("passed with {{{name}.{method}()}}"),
+        Some((name, _)) => format!("passed with {{{name}}}"),
+        None => "passed".to_owned(),
+    }
+}
