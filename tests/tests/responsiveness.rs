@@ -109,6 +109,21 @@ fn a_flood_of_output() {
 }
 
 #[test]
+fn a_flood_of_messages() {
+    let fixture = Fixture::of(PROGRAM);
+    let mut client = DapClient::stopped_with(&fixture, "spin", json!({"args": ["spin"]}));
+    let message = json!({"logMessage": "still spinning"});
+    client.set_breakpoints_with(&fixture, vec![("spin", message)]);
+    client.continue_();
+    client.wait_event("output");
+    for _ in 0..10 {
+        at_once("threads", || client.ask("threads", Value::Null));
+    }
+    at_once("pause", || client.pause());
+    client.disconnect();
+}
+
+#[test]
 fn a_long_step_can_be_paused() {
     let fixture = Fixture::of(PROGRAM);
     let mut client = DapClient::stopped_with(&fixture, "spin", json!({"args": ["spin"]}));

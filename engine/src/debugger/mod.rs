@@ -87,6 +87,8 @@ pub struct Debugger {
     pub(crate) output_held: bool,
     /// Stops may be ready that no signal tells of any more.
     pub(crate) more_stops: bool,
+    /// When it was last looked whether the client has something to say.
+    looked: Instant,
     /// What a data breakpoint has just found where it was touched, while it asks its condition.
     pub(crate) touched: Option<(LoadAddr, Vec<u8>)>,
     /// The thread that was let go last.
@@ -114,6 +116,10 @@ pub struct Debugger {
 
 /// Output is handed on in portions of this many bytes, so that requests come in between.
 const OUTPUT_PORTION: usize = 1 << 16;
+
+/// So long events may come one after the other before it is looked whether the client has
+/// something to say.
+const UNHEARD: Duration = Duration::from_millis(2);
 
 impl Debugger {
     /// A debugger with no process yet. `os::prepare` must have run before the first thread.
@@ -157,6 +163,7 @@ impl Debugger {
             cancel: None,
             output_held: false,
             more_stops: false,
+            looked: Instant::now(),
             pass: None,
             touched: None,
             terminating: false,
@@ -441,6 +448,19 @@ impl Debugger {
     ) -> Result<Wait, Error> {
         loop {
             self.more_stops = false;
+            // A program that always has something to tell does not keep the client from being heard.
+            if !self.events.is_empty() && self.looked.elapsed() >= UNHEARD {
+                let besides = Besides {
+                    output: false,
+                    client,
+                };
+                let ready = self.os.wait(Some(Instant::now()), besides)?;
+                self.looked = Instant::now();
+                self.remember(ready);
+                if ready.client {
+                    return Ok(Wait::Client);
+                }
+            }
             if let Some(event) = self.events.pop_front() {
                 return Ok(Wait::Event(event));
             }
@@ -492,6 +512,7 @@ impl Debugger {
                 client,
             };
             let ready = self.os.wait(until, besides)?;
+            self.looked = Instant::now();
             self.remember(ready);
             if ready.output {
                 self.pump_output(OUTPUT_PORTION);
