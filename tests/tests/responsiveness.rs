@@ -111,9 +111,9 @@ fn a_flood_of_output() {
 #[test]
 fn a_flood_of_messages() {
     let fixture = Fixture::of(PROGRAM);
-    let mut client = DapClient::stopped_with(&fixture, "spin", json!({"args": ["spin"]}));
-    let message = json!({"logMessage": "still spinning"});
-    client.set_breakpoints_with(&fixture, vec![("spin", message)]);
+    let mut client = DapClient::stopped_with(&fixture, "pass", json!({"args": ["passes"]}));
+    let message = json!({"logMessage": "passed once more"});
+    client.set_breakpoints_with(&fixture, vec![("pass", message)]);
     client.continue_();
     client.wait_event("output");
     for _ in 0..10 {
