@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::net::unix::pipe;
 use tokio::runtime::Handle;
+use tokio::sync::Notify;
 use tokio_util::bytes::{BufMut, BytesMut};
 use tokio_util::codec::Decoder;
 
@@ -39,6 +40,10 @@ pub struct Intake {
     alarm: TimerFd,
     /// Whether the alarm is set: for a series of short requests it is set once.
     alarm_set: AtomicBool,
+    /// Whether somebody stands in.
+    stood_in_for: AtomicBool,
+    /// Tells them that the session listens again.
+    back: Notify,
 }
 
 /// What is known of the stream.
@@ -91,6 +96,8 @@ impl Intake {
             busy: AtomicBool::new(false),
             alarm: TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?,
             alarm_set: AtomicBool::new(false),
+            stood_in_for: AtomicBool::new(false),
+            back: Notify::new(),
         })
     }
 
@@ -136,6 +143,9 @@ impl Intake {
     /// The session has nothing to do.
     pub fn end(&self) {
         self.busy.store(false, Ordering::SeqCst);
+        if self.stood_in_for.load(Ordering::SeqCst) {
+            self.back.notify_one();
+        }
     }
 
     /// Reads on while the session is busy for long; comes back when there is no more to hear.
@@ -155,23 +165,35 @@ impl Intake {
             let _ = alarm.try_read(&mut [0; 8]);
             // It is set anew by whoever is busy from here on.
             self.alarm_set.store(false, Ordering::SeqCst);
-            if !self.busy.load(Ordering::SeqCst) {
-                continue;
+            self.stood_in_for.store(true, Ordering::SeqCst);
+            // Waited for no longer than needed: each message would wake us as well, and the session
+            // would wait until we have read it.
+            let read = match self.busy.load(Ordering::SeqCst) {
+                true => tokio::select! {
+                    read = self.read_on() => read?,
+                    () = self.back.notified() => Read::Nothing,
+                },
+                false => Read::Nothing,
+            };
+            self.stood_in_for.store(false, Ordering::SeqCst);
+            if read == Read::Ended {
+                return Ok(());
             }
-            // Waited for no longer than needed: each message would wake us as well.
-            let stream = pipe::Receiver::from_owned_fd_unchecked(self.stream.descriptor()?)?;
-            while self.busy.load(Ordering::SeqCst) {
-                self.queued.room().await;
-                stream.readable().await?;
-                let read = self.reader().read(self, |portion| stream.try_read(portion));
-                match read {
-                    Read::Some => self.inbox.wake(),
-                    Read::Nothing => {}
-                    Read::Ended => {
-                        self.inbox.wake();
-                        return Ok(());
-                    }
-                }
+        }
+    }
+
+    /// Reads and wakes the session, until there is no more to hear.
+    async fn read_on(&self) -> io::Result<Read> {
+        let stream = pipe::Receiver::from_owned_fd_unchecked(self.stream.descriptor()?)?;
+        loop {
+            self.queued.room().await;
+            stream.readable().await?;
+            let read = (self.reader()).read(self, |portion| stream.try_read(portion));
+            if read != Read::Nothing {
+                self.inbox.wake();
+            }
+            if read == Read::Ended {
+                return Ok(read);
             }
         }
     }
@@ -185,8 +207,11 @@ impl Intake {
             Ok(Incoming::Response(response)) => Inbound::Response(response),
             Ok(Incoming::Request(request)) => {
                 if request.command == "disconnect" {
-                    let before = reader.flags.values().cloned().collect();
-                    self.runtime.spawn(give_up_after(PATIENCE, before));
+                    let before = reader.flags.values();
+                    let before: Vec<_> = before.filter_map(Weak::upgrade).collect();
+                    if !before.is_empty() {
+                        self.runtime.spawn(give_up_after(PATIENCE, before));
+                    }
                 }
                 let flag = reader.flag(&request);
                 Inbound::Request(request, flag, weight)
@@ -253,9 +278,9 @@ impl Reader {
 }
 
 /// Cancels, after a while, what has not been answered by then.
-async fn give_up_after(patience: Duration, flags: Vec<Weak<AtomicBool>>) {
+async fn give_up_after(patience: Duration, flags: Vec<CancelFlag>) {
     tokio::time::sleep(patience).await;
-    for flag in flags.iter().filter_map(Weak::upgrade) {
+    for flag in flags {
         flag.store(true, Ordering::Relaxed);
     }
 }

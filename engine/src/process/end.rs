@@ -4,9 +4,12 @@ use super::Child;
 use crate::debugger::{Debugger, State};
 use crate::displaced::Slots;
 use crate::error::Error;
-use crate::event::{Event, Signal};
+use crate::event::{Event, Signal, ThreadId};
 use crate::os::{Besides, Resume, WaitStatus};
 use std::time::{Duration, Instant};
+
+/// How long the end of a killed program is waited for awake.
+const AT_ONCE: Duration = Duration::from_micros(500);
 
 impl Debugger {
     /// Kills the process and collects it; no events follow. Nothing happens without one.
@@ -32,26 +35,34 @@ impl Debugger {
         process
             .children
             .retain(|_, kind| !matches!(kind, Child::Held(_)));
-        if process.state != State::Ended {
-            self.kill_and_collect(process.pid);
+        let lives = process.state != State::Ended;
+        if lives {
+            self.os.signal(process.pid, Signal(libc::SIGKILL));
         }
-        self.release_children(process.children);
+        // Taking it apart takes the kernel longer than forgetting it takes us.
         self.sites.forget_all();
         self.forget_watches();
         self.slots = Slots::default();
         self.detours = Default::default();
         self.forget_stop();
+        if lives {
+            self.collect(process.pid);
+        }
+        self.release_children(process.children);
         self.events.clear();
         self.events.extend(called.then_some(Event::CallEnded));
         self.over = true;
     }
 
-    fn kill_and_collect(&mut self, pid: i32) {
-        self.os.signal(pid, Signal(libc::SIGKILL));
-        // The leader is told of last; a stopped thread dies all the same.
+    /// Comes back when a killed process is gone, and all that it held is free again.
+    fn collect(&mut self, pid: i32) {
+        // The leader is told of last; a stopped thread dies all the same. A small program is gone
+        // sooner than a sleeping thread is woken.
+        let mut at_once =
+            (self.os.stop_within(ThreadId(pid), AT_ONCE)).map(|status| (ThreadId(pid), status));
         let patience = Instant::now() + Duration::from_secs(2);
         loop {
-            match self.os.next_stop() {
+            match at_once.take().or_else(|| self.os.next_stop()) {
                 Some((thread, status)) => {
                     let gone = matches!(status, WaitStatus::Exited(_) | WaitStatus::Killed(_));
                     if gone && thread.0 == pid {
