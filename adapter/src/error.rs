@@ -1,6 +1,6 @@
 //! Why a request fails, and the one place where that becomes an answer.
 
-use crate::protocol::ErrorMessage;
+use crate::protocol::{ErrorBody, ErrorMessage};
 
 /// A request that could not be carried out.
 #[derive(Debug, thiserror::Error)]
@@ -71,8 +71,8 @@ impl RequestError {
         }
     }
 
-    /// The answer's `body.error`.
-    pub fn body(&self) -> ErrorMessage {
+    /// The answer's body.
+    pub fn body(&self) -> ErrorBody {
         let id = match self {
             RequestError::Other(_) => 1,
             RequestError::Cancelled => 2,
@@ -86,10 +86,11 @@ impl RequestError {
             RequestError::Panic { .. } => 10,
             RequestError::Calling => 11,
         };
-        ErrorMessage {
+        let error = ErrorMessage {
             id,
             format: self.to_string(),
             show_user: matches!(self, RequestError::Start(_) | RequestError::Panic { .. }),
-        }
+        };
+        ErrorBody { error }
     }
 }

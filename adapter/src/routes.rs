@@ -2,7 +2,7 @@
 //! line in [`ROUTES`]; what the adapter says it can do is the sum over them.
 
 use crate::error::RequestError;
-use crate::protocol::{Body, Capabilities, body_of, read_arguments};
+use crate::protocol::{Body, Capabilities, read_arguments};
 use crate::requests::*;
 use crate::session::Session;
 use serde::Serialize;
@@ -52,7 +52,7 @@ pub trait Request {
     /// # Errors
     /// Never for the types of this crate.
     fn json(body: Self::Body) -> serde_json::Result<Option<Body>> {
-        Ok(body_of(&body)?.map(Body::from))
+        Body::of(&body)
     }
 
     /// Does it.

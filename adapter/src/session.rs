@@ -388,20 +388,24 @@ impl Session {
     pub fn respond(&self, request_seq: i64, command: &str, handled: Handled) {
         match handled {
             Ok(body) => {
-                let (body, data) = body.map(|Body { json, data }| (json, data)).unzip();
                 let answer = Outgoing::Response {
                     request_seq,
                     success: true,
                     command,
                     message: None,
-                    body,
                 };
-                self.outbox.send(&answer, &data.unwrap_or_default());
+                self.outbox.send(&answer, body);
             }
             Err(error) => {
                 tracing::info!(command, %error, "request failed");
-                let answer = Outgoing::failure(request_seq, command, error.message(), error.body());
-                self.outbox.send(&answer, &[]);
+                let answer = Outgoing::Response {
+                    request_seq,
+                    success: false,
+                    command,
+                    message: Some(error.message()),
+                };
+                self.outbox
+                    .send(&answer, Body::of(&error.body()).ok().flatten());
             }
         }
     }
@@ -409,7 +413,7 @@ impl Session {
     /// Sends an event; `()` is no body.
     pub fn event(&self, event: &'static str, body: &impl Serialize) {
         match body_of(body) {
-            Ok(body) => drop(self.outbox.send(&Outgoing::Event { event, body }, &[])),
+            Ok(body) => drop(self.outbox.send(&Outgoing::Event { event, body }, None)),
             Err(error) => tracing::error!(event, %error, "an event cannot be written"),
         }
     }
@@ -419,7 +423,7 @@ impl Session {
         match body_of(arguments) {
             Ok(arguments) => {
                 let request = Outgoing::Request { command, arguments };
-                self.outbox.send(&request, &[])
+                self.outbox.send(&request, None)
             }
             Err(error) => {
                 tracing::error!(command, %error, "a request cannot be written");

@@ -19,6 +19,7 @@ use crate::session::Session;
 use budget::Budget;
 use engine::{FrameKey, Limits, Named, ThreadId};
 use history::Value;
+use std::sync::Arc;
 
 /// Characters of an answer where the client does not say.
 const USUAL: usize = 6000;
@@ -227,7 +228,7 @@ fn variable(
                 text if text.starts_with('<') => text,
                 text => format!("<{text}>"),
             };
-            (String::new(), text.clone(), text)
+            (Arc::default(), text.clone(), text)
         }
     };
     let variable = ContextVariable {

@@ -1,6 +1,5 @@
 //! The outermost object of a message.
 
-use super::ErrorMessage;
 use serde::ser::{Error as _, SerializeSeq};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
@@ -153,7 +152,7 @@ fn salvage(bytes: &[u8], error: &serde_json::Error) -> Malformed {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Outgoing<'a> {
-    /// An answer.
+    /// An answer but for its body, which ends it.
     Response {
         /// The request's number.
         request_seq: i64,
@@ -164,9 +163,6 @@ pub enum Outgoing<'a> {
         /// Why not, in short.
         #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<String>,
-        /// The result.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        body: Option<Box<RawValue>>,
     },
     /// Something happened.
     Event {
@@ -190,14 +186,25 @@ pub enum Outgoing<'a> {
 #[derive(Debug)]
 pub struct Body {
     /// An object.
-    pub json: Box<RawValue>,
+    pub json: String,
     /// Bytes for a string that `json` ends with, and has empty: they are made base64 on their way
     /// out, because there may be many of them.
     pub data: Vec<u8>,
 }
 
-impl From<Box<RawValue>> for Body {
-    fn from(json: Box<RawValue>) -> Self {
+impl Body {
+    /// Of what an answer has to say; `()` is no body at all.
+    ///
+    /// # Errors
+    /// Never for the types of this crate.
+    pub fn of(said: &impl Serialize) -> serde_json::Result<Option<Self>> {
+        let json = serde_json::to_string(said)?;
+        Ok((json != "null").then(|| Self::from(json)))
+    }
+}
+
+impl From<String> for Body {
+    fn from(json: String) -> Self {
         let data = Vec::new();
         Self { json, data }
     }
@@ -250,24 +257,6 @@ impl<T: Serialize, E, I: Iterator<Item = Result<T, E>>> Serialize for OneByOne<I
 pub fn body_of(body: &impl Serialize) -> serde_json::Result<Option<Box<RawValue>>> {
     let body = serde_json::value::to_raw_value(body)?;
     Ok((body.get() != "null").then_some(body))
-}
-
-impl Outgoing<'_> {
-    /// The answer that says why a request failed.
-    pub fn failure<'a>(
-        request_seq: i64,
-        command: &'a str,
-        message: String,
-        error: ErrorMessage,
-    ) -> Outgoing<'a> {
-        Outgoing::Response {
-            request_seq,
-            success: false,
-            command,
-            message: Some(message),
-            body: body_of(&super::ErrorBody { error }).ok().flatten(),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::error::RequestError;
+use engine::LoadAddr;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -22,7 +23,7 @@ pub(super) fn schema() -> Option<Value> {
 }
 
 /// Holds a message against one definition of the schema, and against our own rule: no nulls.
-fn check(schema: &Value, definition: &str, message: &Outgoing<'_>) {
+fn check(schema: &Value, definition: &str, message: &impl Serialize) {
     let text = serde_json::to_string(message).expect("JSON");
     let mut message: Value = serde_json::from_str(&text).expect("JSON");
     message["seq"] = json!(1);
@@ -86,15 +87,31 @@ fn properties(schema: &Value, definition: &Value) -> Value {
     all
 }
 
+/// An answer as the client gets it.
+#[derive(Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    message: Outgoing<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body: Option<Value>,
+}
+
+impl<'a> Answer<'a> {
+    fn of(message: Outgoing<'a>, body: &impl Serialize) -> Self {
+        let body = serde_json::to_value(body).expect("JSON");
+        let body = Some(body).filter(|body| !body.is_null());
+        Self { message, body }
+    }
+}
+
 fn response(schema: &Value, definition: &str, body: &impl Serialize) {
     let message = Outgoing::Response {
         request_seq: 1,
         success: true,
         command: "x",
         message: None,
-        body: body_of(body).expect("JSON"),
     };
-    check(schema, definition, &message);
+    check(schema, definition, &Answer::of(message, body));
 }
 
 fn event(schema: &Value, definition: &str, event: &'static str, body: &impl Serialize) {
@@ -201,10 +218,10 @@ fn responses() {
     };
     let variable = Variable {
         name: "x".to_owned(),
-        type_field: Some("int".to_owned()),
+        type_field: Some("int".into()),
         presentation_hint: Some(hint.clone()),
         indexed_variables: Some(1),
-        memory_reference: Some("0x1".to_owned()),
+        memory_reference: Some(MemoryReference(LoadAddr(1))),
         declaration_location_reference: Some(1),
         value_location_reference: Some(2),
         ..Variable::default()
@@ -248,12 +265,12 @@ fn responses() {
     event(&schema, "MemoryEvent", "memory", &memory);
     let value = EvaluateResponse {
         result: "1".to_owned(),
-        type_name: Some("int".to_owned()),
+        type_name: Some("int".into()),
         presentation_hint: Some(hint),
         variables_reference: 0,
         named_variables: None,
         indexed_variables: Some(5),
-        memory_reference: Some("0x1".to_owned()),
+        memory_reference: Some(MemoryReference(LoadAddr(1))),
         value_location_reference: Some(1),
     };
     response(&schema, "EvaluateResponse", &value);
@@ -261,7 +278,7 @@ fn responses() {
         &schema,
         "SetVariableResponse",
         &SetVariableResponse {
-            memory_reference: Some("0x1".to_owned()),
+            memory_reference: Some(MemoryReference(LoadAddr(1))),
             value_location_reference: Some(1),
             ..SetVariableResponse::default()
         },
@@ -335,8 +352,17 @@ fn failures() {
         RequestError::NotStopped("running"),
         RequestError::Start("no such file".to_owned()),
     ] {
-        let failure = Outgoing::failure(1, "next", error.message(), error.body());
-        check(&schema, "ErrorResponse", &failure);
+        let message = Outgoing::Response {
+            request_seq: 1,
+            success: false,
+            command: "next",
+            message: Some(error.message()),
+        };
+        check(
+            &schema,
+            "ErrorResponse",
+            &Answer::of(message, &error.body()),
+        );
     }
     assert_eq!(RequestError::NotStopped("running").message(), "notStopped");
     assert_eq!(RequestError::Cancelled.message(), "cancelled");

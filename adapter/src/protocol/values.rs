@@ -1,7 +1,9 @@
 //! Variables and the values of expressions, on the wire.
 
 use super::VariablePresentationHint;
-use serde::Serialize;
+use engine::LoadAddr;
+use serde::{Serialize, Serializer};
+use std::sync::Arc;
 
 /// A variable. The `dap` crate's has no places of declarations and values.
 #[derive(Serialize, Debug, Default)]
@@ -13,7 +15,7 @@ pub struct Variable {
     pub value: String,
     /// Its type.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    pub type_field: Option<String>,
+    pub type_field: Option<Arc<str>>,
     /// How to show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub presentation_hint: Option<VariablePresentationHint>,
@@ -30,13 +32,23 @@ pub struct Variable {
     pub indexed_variables: Option<i64>,
     /// Where its bytes are, or where it points.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub memory_reference: Option<String>,
+    pub memory_reference: Option<MemoryReference>,
     /// The number of the place where it is declared, for `locations`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub declaration_location_reference: Option<i64>,
     /// The number of the place that its value is: a function's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value_location_reference: Option<i64>,
+}
+
+/// A place in memory, as the client names it in later requests.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryReference(pub LoadAddr);
+
+impl Serialize for MemoryReference {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
 }
 
 /// The result of `variables`.
@@ -54,7 +66,7 @@ pub struct EvaluateResponse {
     pub result: String,
     /// Its type.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    pub type_name: Option<String>,
+    pub type_name: Option<Arc<str>>,
     /// How to show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub presentation_hint: Option<VariablePresentationHint>,
@@ -68,7 +80,7 @@ pub struct EvaluateResponse {
     pub indexed_variables: Option<i64>,
     /// Where its bytes are, or where it points.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub memory_reference: Option<String>,
+    pub memory_reference: Option<MemoryReference>,
     /// The number of the place that the value is: a function's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value_location_reference: Option<i64>,
@@ -82,7 +94,7 @@ pub struct SetVariableResponse {
     pub value: String,
     /// Its type.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    pub type_name: Option<String>,
+    pub type_name: Option<Arc<str>>,
     /// Its number, 0 where there is nothing to open.
     pub variables_reference: i64,
     /// Children that have names.
@@ -93,7 +105,7 @@ pub struct SetVariableResponse {
     pub indexed_variables: Option<i64>,
     /// Where its bytes are, or where it points.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub memory_reference: Option<String>,
+    pub memory_reference: Option<MemoryReference>,
     /// The number of the place that the value is: a function's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value_location_reference: Option<i64>,
@@ -107,7 +119,7 @@ pub struct SetExpressionResponse {
     pub value: String,
     /// Its type.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    pub type_name: Option<String>,
+    pub type_name: Option<Arc<str>>,
     /// How to show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub presentation_hint: Option<VariablePresentationHint>,
@@ -121,7 +133,7 @@ pub struct SetExpressionResponse {
     pub indexed_variables: Option<i64>,
     /// Where its bytes are, or where it points.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub memory_reference: Option<String>,
+    pub memory_reference: Option<MemoryReference>,
     /// The number of the place that the value is: a function's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value_location_reference: Option<i64>,

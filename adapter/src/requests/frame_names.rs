@@ -5,6 +5,7 @@ use crate::protocol::StackFrameFormat;
 use crate::session::Session;
 use engine::value::scalar::NumberFormat;
 use engine::{Error, Frame, FrameKind, Language, Limits, ModuleInfo, Named};
+use std::sync::Arc;
 
 /// A frame's name as `format` wants it.
 ///
@@ -80,7 +81,7 @@ fn parameter_text(
             let shown = session.debugger.present(value, limits);
             (shown.type_name, shown.text)
         }
-        Err(error) => (String::new(), error.to_string()),
+        Err(error) => (Arc::default(), error.to_string()),
     };
     // Of a shadowed one the name says where it is declared.
     let name = parameter.name.split(" (line ").next().unwrap_or_default();
@@ -90,7 +91,7 @@ fn parameter_text(
         false => "",
     };
     let type_name = match format.parameter_types {
-        Some(true) => type_name.as_str(),
+        Some(true) => &type_name,
         _ => "",
     };
     let declared = match (frame.language, type_name, name) {

@@ -79,7 +79,7 @@ impl Request for ReadMemory {
     }
 
     fn json((body, data): Self::Body) -> serde_json::Result<Option<Body>> {
-        let json = serde_json::value::to_raw_value(&body)?;
+        let json = serde_json::to_string(&body)?;
         Ok(Some(Body { json, data }))
     }
 

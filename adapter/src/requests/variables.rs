@@ -3,9 +3,9 @@
 use crate::error::RequestError;
 use crate::handles::{Container, Opened};
 use crate::protocol::{
-    Body, Capabilities, OneByOne, SetVariableArguments, SetVariableResponse, ValueFormat, Variable,
-    VariablePresentationHint, VariablePresentationHintAttributes, VariablePresentationHintKind,
-    VariablesArguments, VariablesArgumentsFilter, VariablesResponse,
+    Body, Capabilities, MemoryReference, OneByOne, SetVariableArguments, SetVariableResponse,
+    ValueFormat, Variable, VariablePresentationHint, VariablePresentationHintAttributes,
+    VariablePresentationHintKind, VariablesArguments, VariablesArgumentsFilter, VariablesResponse,
 };
 use crate::requests::memory::memory_changed;
 use crate::routes::Request;
@@ -13,8 +13,9 @@ use crate::session::Session;
 use engine::value::ChildPath;
 use engine::value::scalar::NumberFormat;
 use engine::{Child, FrameKey, Limits, Named, Presentation, RegisterGroup, Value, Which};
-use serde_json::value::RawValue;
+use serde::Serialize;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Indexed children that a client which cannot page gets at once, and the parts into which
 /// more of them are divided.
@@ -23,6 +24,8 @@ const BUCKET: u64 = 100;
 const LONGEST: usize = 1 << 20;
 /// More elements than anybody looks at one by one.
 const MANY: u64 = 1000;
+/// Bytes that a variable takes in an answer, about.
+const USUAL: usize = 120;
 /// The most children one answer has.
 const MOST: u64 = 1 << 18;
 
@@ -33,20 +36,17 @@ impl Request for Variables {
     const COMMAND: &'static str = "variables";
     type Arguments = VariablesArguments;
     /// As JSON: there may be very many of them.
-    type Body = Box<RawValue>;
+    type Body = Json;
 
     fn advertise(capabilities: &mut Capabilities) {
         capabilities.supports_value_formatting_options = true;
     }
 
-    fn json(body: Box<RawValue>) -> serde_json::Result<Option<Body>> {
+    fn json(Json(body): Json) -> serde_json::Result<Option<Body>> {
         Ok(Some(body.into()))
     }
 
-    fn handle(
-        session: &mut Session,
-        arguments: VariablesArguments,
-    ) -> Result<Box<RawValue>, RequestError> {
+    fn handle(session: &mut Session, arguments: VariablesArguments) -> Result<Json, RequestError> {
         let container = session.handles.container(arguments.variables_reference)?;
         let limits = limits(session, arguments.format.as_ref());
         let variables = match container {
@@ -83,7 +83,7 @@ impl Request for Variables {
                 let all_of_it = arguments.count.unwrap_or(0) <= 0 && arguments.filter.is_none();
                 if !session.client.variable_paging && all_of_it && of.indexed > BUCKET {
                     let mut variables = buckets(session, &of, 0..of.indexed);
-                    for named in children(session, &of, Which::Named, 0..of.named, &limits)? {
+                    for named in children(session, &of, Which::Named, 0..of.named, &limits) {
                         variables.push(named?);
                     }
                     variables
@@ -94,30 +94,47 @@ impl Request for Variables {
                         Some(VariablesArgumentsFilter::Indexed) => (Which::Indexed, of.indexed),
                     };
                     let range = asked_range(&arguments, all);
-                    return written(children(session, &of, which, range, &limits)?);
+                    let count = range.end - range.start;
+                    return written(children(session, &of, which, range, &limits), count);
                 }
             }
             Container::Bucket { of, range } if range.end - range.start > BUCKET => {
                 buckets(session, &of, range)
             }
             Container::Bucket { of, range } => {
-                return written(children(session, &of, Which::Indexed, range, &limits)?);
+                let count = range.end - range.start;
+                return written(
+                    children(session, &of, Which::Indexed, range, &limits),
+                    count,
+                );
             }
         };
-        written(variables.into_iter().map(Ok))
+        let count = variables.len() as u64;
+        written(variables.into_iter().map(Ok), count)
     }
 }
 
-/// The answer: each variable becomes text before the next one is made.
+/// A body that is text already.
+#[derive(Serialize)]
+pub struct Json(String);
+
+/// The answer, of about so many variables: each becomes text before the next one is made.
 fn written(
     variables: impl Iterator<Item = Result<Variable, RequestError>>,
-) -> Result<Box<RawValue>, RequestError> {
+    count: u64,
+) -> Result<Json, RequestError> {
     let body = VariablesResponse {
         variables: OneByOne::new(variables),
     };
-    let json = serde_json::value::to_raw_value(&body);
+    // Text that has to move while it grows is copied, into memory that is touched anew.
+    let mut json = Vec::with_capacity(count.min(MOST) as usize * USUAL);
+    let written = serde_json::to_writer(&mut json, &body);
     body.variables.outcome()?;
-    json.map_err(|error| RequestError::Other(error.to_string()))
+    written.map_err(|error| RequestError::Other(error.to_string()))?;
+    let json = String::from_utf8(json);
+    Ok(Json(
+        json.map_err(|error| RequestError::Other(error.to_string()))?,
+    ))
 }
 
 /// How values are to be shown.
@@ -250,30 +267,43 @@ fn register_groups(session: &mut Session, frame: FrameKey) -> Result<Vec<Variabl
     Ok(variables)
 }
 
+/// The children of a value, which are made as they are asked for.
 fn children<'a>(
     session: &'a mut Session,
     of: &'a Opened,
     which: Which,
-    range: Range<u64>,
+    mut range: Range<u64>,
     limits: &Limits,
-) -> Result<impl Iterator<Item = Result<Variable, RequestError>> + use<'a>, RequestError> {
+) -> impl Iterator<Item = Result<Variable, RequestError>> + use<'a> {
     let mut limits = limits.clone();
     limits.numbers = of.numbers.unwrap_or(limits.numbers);
     let many = range.end - range.start > MANY;
-    let children = session
-        .debugger
-        .children(&of.value, which, range)?
-        .into_iter();
-    Ok(children.map(move |Child { name, value, path }| {
-        let expression = child_expression(of.expression.as_deref(), path);
-        let child = variable(session, of.frame, name, expression, value, &limits)?;
-        // Of very many elements, each one number, the whole's place tells enough.
-        let plain = many && child.variables_reference == 0 && child.name.starts_with('[');
-        Ok(Variable {
-            memory_reference: child.memory_reference.filter(|_| !plain),
-            ..child
-        })
-    }))
+    let mut portion = Vec::new().into_iter();
+    std::iter::from_fn(move || {
+        let Child { name, value, path } = loop {
+            if let Some(child) = portion.next() {
+                break child;
+            }
+            if range.is_empty() {
+                return None;
+            }
+            let next = session.debugger.next_children(&of.value, which, &mut range);
+            match next {
+                Ok(next) => portion = next.into_iter(),
+                Err(error) => return Some(Err(error.into())),
+            }
+        };
+        let expression = child_expression(of.expression.as_deref(), path, &name);
+        let child = variable(session, of.frame, name, expression, value, &limits);
+        Some(child.map(|child| {
+            // Of very many elements, each one number, the whole's place tells enough.
+            let plain = many && child.variables_reference == 0 && child.name.starts_with('[');
+            Variable {
+                memory_reference: child.memory_reference.filter(|_| !plain),
+                ..child
+            }
+        }))
+    })
 }
 
 /// The indexed children of `range` in at most [`BUCKET`] parts of a round size.
@@ -368,7 +398,7 @@ pub struct Shown {
     /// The text is an error.
     pub is_error: bool,
     /// The type, for clients that show it.
-    pub type_name: Option<String>,
+    pub type_name: Option<Arc<str>>,
     /// How to show it.
     pub presentation_hint: Option<VariablePresentationHint>,
     /// Its number, 0 where there is nothing to open.
@@ -378,7 +408,7 @@ pub struct Shown {
     /// Children that have indices.
     pub indexed_variables: Option<i64>,
     /// Where its bytes are, or where it points.
-    pub memory_reference: Option<String>,
+    pub memory_reference: Option<MemoryReference>,
     /// The number of the place that it is: a function's.
     pub value_place: Option<i64>,
 }
@@ -426,14 +456,14 @@ impl Shown {
             indexed_variables: count(indexed),
             memory_reference: memory
                 .filter(|_| session.client.memory_references)
-                .map(|addr| addr.to_string()),
+                .map(MemoryReference),
             value_place: function.map(|place| session.handles.place_id(place)),
         }
     }
 }
 
 /// An expression for a child, given its parent's.
-fn child_expression(parent: Option<&str>, path: Option<ChildPath>) -> Option<String> {
+fn child_expression(parent: Option<&str>, path: Option<ChildPath>, name: &str) -> Option<String> {
     let parent = parent?;
     let atom = || match is_postfix(parent) {
         true => parent.to_owned(),
@@ -441,6 +471,7 @@ fn child_expression(parent: Option<&str>, path: Option<ChildPath>) -> Option<Str
     };
     Some(match path? {
         ChildPath::Suffix(suffix) => format!("{}{suffix}", atom()),
+        ChildPath::Name => format!("{}{name}", atom()),
         ChildPath::Prefix(prefix) => format!("{prefix}{}", atom()),
         ChildPath::Same => parent.to_owned(),
     })
@@ -580,15 +611,17 @@ fn in_value(session: &mut Session, of: Opened, name: &str) -> Result<Target, Req
             .then(|| (Which::Indexed, 0..of.indexed.min(MOST))),
     ];
     let mut found = None;
-    for (which, range) in searches.into_iter().flatten() {
-        let children = session.debugger.children(&of.value, which, range)?;
-        found = children.into_iter().find(|child| child.name == name);
-        if found.is_some() {
-            break;
+    for (which, mut range) in searches.into_iter().flatten() {
+        while found.is_none() && !range.is_empty() {
+            let mut children = (session
+                .debugger
+                .next_children(&of.value, which, &mut range)?)
+            .into_iter();
+            found = children.find(|child| child.name == name);
         }
     }
     let Child { value, path, .. } = found.ok_or_else(|| no_variable(name))?;
-    let expression = child_expression(of.expression.as_deref(), path);
+    let expression = child_expression(of.expression.as_deref(), path, name);
     Ok((of.frame, expression, value?))
 }
 
@@ -598,13 +631,13 @@ mod tests {
 
     #[test]
     fn expressions_of_children() {
-        let child = |parent: &str, path| child_expression(Some(parent), Some(path)).unwrap();
+        let child = |parent: &str, path| child_expression(Some(parent), Some(path), "[1]").unwrap();
         let suffix = |parent, text: &str| child(parent, ChildPath::Suffix(text.to_owned()));
         assert_eq!(suffix("a.b[3]->c", ".x"), "a.b[3]->c.x");
         assert_eq!(suffix("*p", "->x"), "(*p)->x");
         assert_eq!(suffix("(*p).y", "[1]"), "(*p).y[1]");
         assert_eq!(suffix("(int*)p", "[1]"), "((int*)p)[1]");
-        assert_eq!(suffix("a - b", "[1]"), "(a - b)[1]");
+        assert_eq!(child("a - b", ChildPath::Name), "(a - b)[1]");
         assert_eq!(child("p->q", ChildPath::Prefix("*".to_owned())), "*p->q");
         assert_eq!(child("x", ChildPath::Same), "x");
     }

@@ -3,7 +3,7 @@
 
 use super::Queued;
 use crate::codec;
-use crate::protocol::{self, Outgoing};
+use crate::protocol::{self, Body, Outgoing};
 use crate::stdio::Stream;
 use base64::Engine as _;
 use engine::Waker;
@@ -25,6 +25,8 @@ const HIGH_WATER: usize = 4 << 20;
 const PORTION: usize = 192 << 10;
 /// What stands behind data in an answer: the ends of the string, the body and the message.
 const DATA_TAIL: &str = "\"}}";
+/// A body of more bytes is not copied behind the beginning of its message.
+const LARGE: usize = 64 << 10;
 
 /// The session's way out.
 pub struct Outbox {
@@ -54,9 +56,8 @@ impl Outbox {
         }
     }
 
-    /// Sends a message; gives its number. `data` goes into the string that the message ends with
-    /// ([`Body::data`](crate::protocol::Body)).
-    pub fn send(&self, message: &Outgoing<'_>, data: &[u8]) -> Option<u64> {
+    /// Sends a message, an answer with its body; gives its number.
+    pub fn send(&self, message: &Outgoing<'_>, body: Option<Body>) -> Option<u64> {
         let seq = self.sent.get() + 1;
         let mut frame = self.frame.borrow_mut();
         frame.clear();
@@ -69,14 +70,31 @@ impl Outbox {
         }
         // A message is an object with members.
         frame[joint] = b',';
-        let tail = if data.is_empty() { "" } else { DATA_TAIL };
-        let end = frame.len() - tail.len();
-        frame.truncate(end);
-        let more = base64_len(data.len()) + tail.len();
+        let (mut text, data) = body.map_or_else(Default::default, |body| (body.json, body.data));
+        let tail = match (text.is_empty(), data.is_empty()) {
+            (true, _) => "",
+            (false, true) => "}",
+            (false, false) => DATA_TAIL,
+        };
+        if !text.is_empty() {
+            frame.pop();
+            frame.extend_from_slice(b",\"body\":");
+            // The data come where the ends of its string and of the body are.
+            text.truncate(text.len() + 1 - tail.len());
+        }
+        let more = text.len() + base64_len(data.len()) + tail.len();
         let mut start = codec::put_header(&mut frame, more);
-        let json = &frame[codec::HEADER_ROOM..];
-        tracing::debug!(message = %String::from_utf8_lossy(json), more, "sent");
+        let begin = &frame[codec::HEADER_ROOM..];
+        tracing::debug!(message = %String::from_utf8_lossy(begin), body = text, more, "sent");
         self.sent.set(seq);
+        if text.len() > LARGE {
+            self.put(&mut frame, start);
+            self.put(&mut text.into_bytes(), 0);
+            frame.clear();
+            start = 0;
+        } else {
+            frame.extend_from_slice(text.as_bytes());
+        }
         for (number, portion) in data.chunks(PORTION).enumerate() {
             if number > 0 {
                 self.put(&mut frame, start);
@@ -177,7 +195,6 @@ async fn write_all(stream: &Stream, frame: &[u8]) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::codec::Codec;
-    use crate::protocol::body_of;
     use serde_json::{Value, json};
     use std::io::{PipeReader, Read};
     use tokio::sync::mpsc::unbounded_channel;
@@ -232,9 +249,12 @@ mod tests {
                 success: true,
                 command: "readMemory",
                 message: None,
-                body: body_of(&body).expect("JSON"),
             };
-            outbox.send(&answer, &data[..len]);
+            let body = Body {
+                json: body.to_string(),
+                data: data[..len].to_vec(),
+            };
+            outbox.send(&answer, Some(body));
         }
         let messages = heard(pipe, outbox, rest);
         assert_eq!(messages.len(), lengths.len());
@@ -244,5 +264,30 @@ mod tests {
             let text = message["body"]["data"].as_str().expect("a string");
             assert_eq!(protocol::base64().decode(text).as_deref(), Ok(&data[..len]));
         }
+    }
+
+    #[test]
+    fn bodies_of_every_length_end_their_message() {
+        let (pipe, stdout) = std::io::pipe().expect("a pipe");
+        let (queue, rest) = unbounded_channel();
+        let stream = Arc::new(Stream::of(&stdout).expect("a stream"));
+        drop(stdout);
+        let outbox = Outbox::new(stream, queue, Arc::default());
+        // None, small ones, and those around which copies end.
+        let bodies = [0, 1, LARGE - 20, LARGE, LARGE + 20, 3 * LARGE];
+        let bodies = bodies.map(|len| (len > 0).then(|| json!({"text": "a".repeat(len)})));
+        for body in &bodies {
+            let answer = Outgoing::Response {
+                request_seq: 3,
+                success: true,
+                command: "variables",
+                message: None,
+            };
+            let body = body.as_ref().map(|body| Body::from(body.to_string()));
+            outbox.send(&answer, body);
+        }
+        let messages = heard(pipe, outbox, rest);
+        let heard: Vec<_> = messages.iter().map(|it| it.get("body").cloned()).collect();
+        assert_eq!(heard, bodies);
     }
 }

@@ -245,17 +245,17 @@ impl Debugger {
     }
 
     /// The children of a value: those of `which` kind in `range`, as [`Presentation`] counts
-    /// them.
+    /// them. Where there are many, these are the first ones; `range` is then what is left of it.
     ///
     /// # Errors
     /// Not stopped, cancelled. An unreadable child is a child that says so.
-    pub fn children(
+    pub fn next_children(
         &mut self,
         value: &Value,
         which: Which,
-        range: Range<u64>,
+        range: &mut Range<u64>,
     ) -> Result<Vec<Child>, Error> {
         self.stopped()?;
-        self.in_process(|scope| crate::value::children(scope, value, which, range))
+        self.in_process(|scope| crate::value::next_children(scope, value, which, range))
     }
 }

@@ -199,7 +199,7 @@ pub fn string(target: &dyn Target, value: &Value) -> Result<Option<Vec<u8>>, Err
 /// It does not fit; the message says what would.
 pub fn encode(target: &dyn Target, to: &Value, value: &Value) -> Result<Bytes, Error> {
     let ty = &to.ty;
-    let name = || ty.name();
+    let name = || ty.name().to_string();
     let few = |bits: u128, size: usize| Bytes::new(&bits.to_le_bytes()[..size.min(16)]);
     let size = ty.size().unwrap_or(0) as usize;
     match ty.shape() {
@@ -304,7 +304,8 @@ pub fn encode(target: &dyn Target, to: &Value, value: &Value) -> Result<Bytes, E
             Ok(Bytes::new(&bytes))
         }
         Shape::Composite(_) | Shape::Array(_) => {
-            if ty.same_as(&value.ty) || ty.size() == value.ty.size() && name() == value.ty.name() {
+            if ty.same_as(&value.ty) || ty.size() == value.ty.size() && ty.name() == value.ty.name()
+            {
                 return value.bytes(target);
             }
             Err(Error::eval(format!(

@@ -21,6 +21,10 @@ const WHOLE: u64 = 4096;
 /// Elements of one answer; a length that nobody can check may be anything.
 const MOST: u64 = 1 << 20;
 
+/// Elements that are made at once: few enough to stay in the processor's cache until they are
+/// text.
+const PORTION: u64 = 1024;
+
 /// How much of a key is shown as its entry's name.
 const KEY: Limits = Limits {
     text: 80,
@@ -216,19 +220,37 @@ pub(super) fn count(target: &dyn Target, value: &Value) -> (u64, u64) {
     open(target, value).map_or((0, 0), |opened| opened.count(target))
 }
 
-/// The children of a value in `range` of those that are meant; at most 2^20 elements.
+/// The children of a value in `range` of those that are meant, which is then what is left of it:
+/// of elements in a row there are at most [`PORTION`], of others 2^20.
 ///
 /// # Errors
 /// Cancelled.
-pub fn children(
+pub fn next_children(
     target: &dyn Target,
     value: &Value,
     which: Which,
-    range: Range<u64>,
+    range: &mut Range<u64>,
 ) -> Result<Vec<Child>, Error> {
+    let all = range.clone();
+    range.start = range.end;
     let Ok(opened) = open(target, value) else {
         return Ok(Vec::new());
     };
+    if matches!(opened.inside, Inside::Elements(_)) {
+        let (named, indexed) = opened.count(target);
+        range.end = all.end.min(named.saturating_add(indexed));
+        range.start = all.start.saturating_add(PORTION).min(range.end);
+        return children(target, opened, which, all.start..range.start);
+    }
+    children(target, opened, which, all)
+}
+
+fn children(
+    target: &dyn Target,
+    opened: Opened,
+    which: Which,
+    range: Range<u64>,
+) -> Result<Vec<Child>, Error> {
     let (named, indexed) = opened.count(target);
     // Members are all named, elements are all indexed; the raw value is a named one behind
     // either.
@@ -310,7 +332,7 @@ fn item_children(
                 None => format!("[{index}]"),
             };
             Child {
-                path: reachable.then(|| ChildPath::Suffix(name.clone())),
+                path: reachable.then_some(ChildPath::Name),
                 name,
                 value: Ok(value),
             }
@@ -359,7 +381,7 @@ fn member_children(
                     Err(_) => ty.related(base.ty).name(),
                 };
                 Child {
-                    name,
+                    name: name.to_string(),
                     value,
                     path: Some(ChildPath::Same),
                 }
@@ -458,17 +480,14 @@ fn element_children(
     range: Range<u64>,
 ) -> Result<Vec<Child>, Error> {
     let start = range.start.min(row.count);
-    let end = range
-        .end
-        .clamp(start, row.count)
-        .min(start.saturating_add(MOST));
+    let end = range.end.clamp(start, row.count);
     let values = row.values(target, start..end)?;
     Ok((start..)
         .zip(values)
         .map(|(index, value)| {
             let name = format!("[{index}]");
             Child {
-                path: Some(ChildPath::Suffix(name.clone())),
+                path: Some(ChildPath::Name),
                 name,
                 value: Ok(value),
             }

@@ -30,7 +30,8 @@ fn written(target: &dyn Target, value: &Value, limits: &Limits) -> (String, bool
     let mut writer = Writer {
         target,
         limits,
-        out: String::new(),
+        // Most are numbers.
+        out: String::with_capacity(24),
         level: 0,
     };
     let outcome = writer.value(value, 0);

@@ -12,7 +12,7 @@ pub mod types;
 #[cfg(test)]
 mod tests;
 
-pub use children::{Which, children, elements};
+pub use children::{Which, elements, next_children};
 pub use format::{present, write};
 pub use place::Place;
 pub use types::{PointerKind, Shape, Ty};
@@ -99,7 +99,7 @@ pub struct Presentation {
     /// One line.
     pub text: String,
     /// The type in the language's spelling.
-    pub type_name: String,
+    pub type_name: Arc<str>,
     /// Children that have names.
     pub named: u64,
     /// Children that have indices.
@@ -128,8 +128,10 @@ pub struct Child {
 /// How a child is reached from its parent in an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChildPath {
-    /// Text to append to the parent's (parenthesised) expression: `.x`, `[3]`, `->next`.
+    /// Text to append to the parent's (parenthesised) expression: `.x`, `->next`.
     Suffix(String),
+    /// The same, and the text is the child's name: `[3]`.
+    Name,
     /// Text to put before it: `*`.
     Prefix(String),
     /// The child is reached by the parent's own expression (anonymous union).

@@ -53,7 +53,7 @@ pub struct DwarfTy {
 /// What was found out about a type of the debug info, wherever it is loaded.
 #[derive(Default)]
 struct Facts {
-    name: OnceLock<String>,
+    name: OnceLock<Arc<str>>,
     stripped: OnceLock<Stripped>,
     visualizer: OnceLock<Option<&'static dyn crate::visualize::Visualizer>>,
 }
@@ -311,17 +311,19 @@ impl Ty {
     }
 
     /// The name in the language's spelling.
-    pub fn name(&self) -> String {
+    pub fn name(&self) -> Arc<str> {
         match self {
             Ty::Dwarf(ty) => match ty.ty.kept::<Facts>() {
-                Some(facts) => facts
-                    .name
-                    .get_or_init(|| crate::language::spell(self))
-                    .clone(),
-                None => crate::language::spell(self),
+                Some(facts) => {
+                    let spelled = facts
+                        .name
+                        .get_or_init(|| crate::language::spell(self).into());
+                    Arc::clone(spelled)
+                }
+                None => crate::language::spell(self).into(),
             },
-            Ty::Builtin(_, name) => (*name).to_owned(),
-            _ => crate::language::spell(self),
+            Ty::Builtin(_, name) => (*name).into(),
+            _ => crate::language::spell(self).into(),
         }
     }
 

@@ -88,7 +88,7 @@ pub fn machine(language: Language) -> Machine {
     let mut vectors = 0..16;
     let mut registers = REGISTERS.into_iter();
     for (number, (name, ty)) in (0..).zip(types(language)) {
-        let is_float = ty.name().starts_with('f') || ty.name() == "double";
+        let is_float = ty.name().starts_with('f') || &*ty.name() == "double";
         let mut add = |prefix: &str, at: At| {
             let name = format!("{prefix}_{name}");
             machine.variables.push((name, ty.clone(), at));
@@ -126,7 +126,7 @@ pub fn fill(machine: &mut Machine, random: &mut Random) {
     }
     for (name, ty, at) in machine.variables.clone() {
         let size = ty.size().unwrap_or(8) as usize;
-        let bits = match (ty.name().as_str(), &*name) {
+        let bits = match (&*ty.name(), &*name) {
             (_, "p") => u128::from(machine.globals() + 24 * 8 + 4 * random.below(4) as u64),
             (_, "pp") if random.below(3) == 0 => random.below(2) as u128,
             (_, "pp") => u128::from(sp + 4 * random.below(16) as u64),

@@ -1,7 +1,7 @@
 //! The standard library's types as people should see them, whichever library and compiler.
 
-use super::harness::Program;
-use crate::value::{Which, children as children_of};
+use super::harness::{Program, children_of};
+use crate::value::Which;
 use dwarf::Language;
 
 /// The standard that has what [`NEWER`] asks for.

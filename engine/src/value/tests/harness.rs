@@ -4,7 +4,7 @@
 use crate::error::Error;
 use crate::eval::{EvalContext, Expression, Purpose};
 use crate::value::{
-    Child, ChildPath, Limits, RegisterPlace, Target, Value, Which, children, members, present,
+    Child, ChildPath, Limits, RegisterPlace, Target, Value, Which, members, next_children, present,
 };
 use dwarf::{
     FileAddr, FrameContext, Language, LoadAddr, LoadBias, Memory, Module, ModuleMap, Registers,
@@ -12,6 +12,7 @@ use dwarf::{
 };
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child as Process, Command, Stdio};
@@ -257,13 +258,15 @@ impl Program {
 
     pub fn type_of(&mut self, text: &str) -> String {
         let value = self.eval(text);
-        present(self, &value, &Limits::default()).type_name
+        present(self, &value, &Limits::default())
+            .type_name
+            .to_string()
     }
 
     pub fn children(&mut self, text: &str) -> Vec<Child> {
         let value = self.eval(text);
         let shown = present(self, &value, &Limits::default());
-        let children = children(self, &value, Which::All, 0..u64::MAX).unwrap();
+        let children = children_of(self, &value, Which::All, 0..u64::MAX).unwrap();
         assert_eq!(
             shown.named + shown.indexed,
             children.len() as u64,
@@ -283,6 +286,7 @@ impl Program {
             };
             let path = match child.path {
                 Some(ChildPath::Suffix(suffix)) => Some(format!("({text}){suffix}")),
+                Some(ChildPath::Name) => Some(format!("({text}){}", child.name)),
                 Some(ChildPath::Prefix(prefix)) => Some(format!("{prefix}({text})")),
                 Some(ChildPath::Same) | None => None,
             };
@@ -363,3 +367,18 @@ macro_rules! with_each_rustc {
 }
 
 pub(super) use with_each_rustc;
+
+/// All children of a range, portion by portion.
+pub fn children_of(
+    target: &dyn Target,
+    value: &Value,
+    which: Which,
+    mut range: Range<u64>,
+) -> Result<Vec<Child>, Error> {
+    let mut all = Vec::new();
+    // A length that nobody can check may be anything.
+    while !range.is_empty() && all.len() < 1 << 20 {
+        all.extend(next_children(target, value, which, &mut range)?);
+    }
+    Ok(all)
+}

@@ -1,8 +1,8 @@
 //! Types of real programs over memory that means nothing: bounded, and without panics.
 
-use super::harness::Program;
+use super::harness::{Program, children_of};
 use crate::error::Error;
-use crate::value::{Limits, Place, RegisterPlace, Target, Value, Which, children, present};
+use crate::value::{Limits, Place, RegisterPlace, Target, Value, Which, present};
 use dwarf::{Language, LoadAddr, LoadBias, Memory, Module, ModuleMap, Unreadable};
 use std::sync::Arc;
 
@@ -81,13 +81,13 @@ fn walk(target: &Noise<'_>, value: &Value, depth: usize) {
     if depth > 3 {
         return;
     }
-    for child in children(target, value, Which::All, 0..12).unwrap() {
+    for child in children_of(target, value, Which::All, 0..12).unwrap() {
         if let Ok(value) = &child.value {
             walk(target, value, depth + 1);
         }
     }
     let far = shown.indexed.saturating_sub(2);
-    for child in children(target, value, Which::Indexed, far..u64::MAX).unwrap() {
+    for child in children_of(target, value, Which::Indexed, far..u64::MAX).unwrap() {
         if let Ok(value) = &child.value {
             walk(target, value, 4);
         }

@@ -1,5 +1,5 @@
-use super::harness::{Program, with_each_rustc};
-use crate::value::{Limits, Which, children as children_of, present};
+use super::harness::{Program, children_of, with_each_rustc};
+use crate::value::{Limits, Which, present};
 
 with_each_rustc!("fixture.rs": texts children raw_views expressions assignments);
 

@@ -1,7 +1,7 @@
 //! The types of Rust's standard library.
 
-use super::harness::{Program, with_each_rustc};
-use crate::value::{Limits, Which, children as children_of, present};
+use super::harness::{Program, children_of, with_each_rustc};
+use crate::value::{Limits, Which, present};
 
 with_each_rustc!("fixture_std.rs": texts coroutines_and_closures children pages);
 

@@ -78,7 +78,7 @@ impl Held {
 
     fn of(ty: Ty) -> Held {
         Held {
-            name: ty.name(),
+            name: ty.name().to_string(),
             ty: Some(ty),
         }
     }

@@ -496,7 +496,10 @@ pub(super) fn tuple(values: Vec<Value>) -> View {
 
 /// The alternative that a variant holds, with its type.
 pub(super) fn alternative(ask: &Ask<'_>, index: u64, value: Value) -> Result<View, Error> {
-    Ok(View::Noted(value, ask.argument(index as usize)?.name()))
+    Ok(View::Noted(
+        value,
+        ask.argument(index as usize)?.name().to_string(),
+    ))
 }
 
 /// A row of `count` elements of a type, as a value.
