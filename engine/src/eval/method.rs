@@ -405,7 +405,9 @@ impl Run<'_> {
             return Ok(self.length(end.wrapping_sub(start) / stride.max(1)));
         }
         if let (Some(data), Ok(own)) = (
-            word(&["_M_dataplus", "_M_p"]),
+            visualize::libstdcxx::text_of_string(target, value)
+                .and_then(|text| visualize::word(target, &text))
+                .ok(),
             visualize::need(target, value, &["_M_local_buf"]),
         ) {
             // A short one is in the object itself: 16 bytes with the terminator.

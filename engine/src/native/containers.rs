@@ -10,6 +10,7 @@ use crate::eval::tree::Node;
 use crate::value::scalar::{Scalar, ScalarKind};
 use crate::value::types::DwarfTy;
 use crate::value::{Shape, Target, Ty, Value};
+use crate::visualize::libstdcxx::text_of_string;
 use crate::visualize::standard::{Library, std_class};
 use crate::visualize::{need, rust_std};
 use dwarf::Language;
@@ -224,7 +225,7 @@ impl Compiler<'_> {
 
     /// `std::string` of libstdc++.
     fn string(&self, value: &Found) -> Result<Row, Reason> {
-        let (at, pointer) = named(value, &["_M_dataplus", "_M_p"])?;
+        let (at, pointer) = word(value, text_of_string)?;
         let (len, _) = named(value, &["_M_string_length"])?;
         let (capacity, _) = named(value, &["_M_allocated_capacity"])?;
         let local = probe::part(value, |target, object| {

@@ -6,6 +6,8 @@ mod pointers;
 mod rows;
 mod vocabulary;
 
+pub use rows::text_of_string;
+
 use super::standard::{self, Classes, Library, time};
 
 macro_rules! classes {

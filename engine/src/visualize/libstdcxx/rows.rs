@@ -1,13 +1,31 @@
 //! Elements in a row, or in rows.
 
 use crate::error::Error;
-use crate::value::Shape;
+use crate::value::{Shape, Target, Value, members};
 use crate::visualize::standard::{self, Ask, walks};
-use crate::visualize::{CollectionKind, View, word};
+use crate::visualize::{CollectionKind, View, need, word};
 use dwarf::LoadAddr;
 
+/// The pointer of a string to its text. Where the library has the string's functions, clang leaves
+/// it to the library's debug info to tell of the pointer's class, `_Alloc_hider`: it is an allocator
+/// without anything in it, and the pointer.
+///
+/// # Errors
+/// It is no string.
+pub fn text_of_string(target: &dyn Target, string: &Value) -> Result<Value, Error> {
+    let hider = need(target, string, &["_M_dataplus"])?;
+    if let Some(pointer) = members::find(target, &hider, "_M_p")? {
+        return Ok(pointer);
+    }
+    let local = need(target, string, &["_M_local_buf"])?;
+    match local.ty.shape() {
+        Shape::Array(array) => Ok(Value::new(array.element.clone().pointer(), hider.place)),
+        _ => Err(Error::Unsupported("no member `_M_p`".into())),
+    }
+}
+
 pub fn string(ask: &Ask<'_>) -> Result<View, Error> {
-    let pointer = ask.need(&["_M_dataplus", "_M_p"])?;
+    let pointer = text_of_string(ask.target, ask.value)?;
     let len = ask.word(&["_M_string_length"])?;
     // Short strings lie in the object, as long as its buffer but for the terminator.
     let local = ask.need(&["_M_local_buf"])?;
