@@ -266,11 +266,19 @@ pub(crate) fn function_covering(image: &Image, debug: Option<&Image>, addr: u64)
     }
     let (value, _, strings, name, size) = best?;
     Some(Symbol {
-        name: string_at(strings, name as usize).filter(|name| !name.is_empty())?,
+        name: name_at(strings, name)?,
         addr: FileAddr(value),
         size,
         kind: SymbolKind::Function,
     })
+}
+
+/// A symbol's name, without the version that linkers append to those of libraries
+/// (`stderr@GLIBC_2.2.5`).
+fn name_at(strings: &'static [u8], at: u32) -> Option<&'static str> {
+    let name = string_at(strings, at as usize)?;
+    let name = name.split_once('@').map_or(name, |(name, _)| name);
+    (!name.is_empty()).then_some(name)
 }
 
 fn binding_rank(info: u8) -> u8 {
@@ -321,7 +329,7 @@ fn entry(raw: &[u8], strings: &'static [u8], image: &Image) -> Option<Entry> {
         _ => return None,
     };
     let untyped = info & 0xf == 0;
-    let name = string_at(strings, name as usize).filter(|name| !name.is_empty())?;
+    let name = name_at(strings, name)?;
     // Mapping symbols of AArch64 ($x, $d) and local labels mean nothing to people.
     if untyped && (name.starts_with('$') || name.starts_with(".L")) {
         return None;

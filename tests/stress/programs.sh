@@ -134,7 +134,7 @@ googletest() {
             compile "${kind%-*}" death $options -- "$tests/googletest-death-test-test.cc"
             touch built
         fi
-        describe "$build-unit" "$cache/build/$build" true "$cache/build/$build/unit" --gtest_color=no
+        describe "$build-unit" "$cache/build/$build" true "$cache/build/$build/unit" --gtest_color=no --gtest_death_test_style=threadsafe
         describe "$build-death" "$cache/build/$build" true "$cache/build/$build/death" --gtest_color=no
     done
 }

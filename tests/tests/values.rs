@@ -380,6 +380,50 @@ fn cpp_classes_and_references() {
 }
 
 #[test]
+fn cpp_classes_that_debug_info_only_declares() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let Some(fixture) = Fixture::build("cpp/declared.cpp", Flags::new(compiler)) else {
+            continue;
+        };
+        let mut client = DapClient::stopped_at(&fixture, "texts");
+        expect_values(
+            &client.locals(),
+            &[
+                ("text", "=\"in the object\""),
+                ("wide", "wide\""),
+                ("row", "={\"a\", \"b\"} (2)"),
+                ("map", "={\"k\": \"longer than fits into the object\"} (1)"),
+            ],
+        );
+        for (expression, expected) in [
+            ("text.size()", "13"),
+            ("text[3]", "116 't'"),
+            ("text == \"in the object\"", "true"),
+            ("map[\"k\"].capacity()", "32"),
+        ] {
+            assert_eq!(client.evaluate(expression), expected, "{expression}");
+        }
+        client.set_breakpoints(&fixture, &["caught"]);
+        for error in [
+            "=std::out_of_range(\"index 7\")",
+            "={<std::runtime_error> = std::runtime_error(\"mine\"), code = 3}",
+            "=std::bad_alloc",
+            "=std::system_error(\"disk: Input/output error\")",
+        ] {
+            client.continue_();
+            client.expect_stopped("breakpoint");
+            let local = "=std::runtime_error(\"\\\"local\\\"\")";
+            expect_values(
+                &client.locals(),
+                &[("error", error), ("local", local), ("shape", "(Square)")],
+            );
+        }
+        assert_eq!(client.evaluate("shape->side"), "3");
+        client.disconnect();
+    }
+}
+
+#[test]
 fn cpp_members_by_this() {
     let fixture = Fixture::of("cpp/classes.cpp");
     let mut client = DapClient::stopped_at(&fixture, "area");

@@ -17,7 +17,7 @@ pub(crate) mod watch;
 
 pub use freshness::recorded_checksum;
 
-use crate::debugger::{Debugger, ModuleId};
+use crate::debugger::{Debugger, ModuleId, State};
 use crate::disassembly::CodeName;
 use crate::eval::Expression;
 use crate::event::Event;
@@ -561,6 +561,7 @@ impl Debugger {
         }
         let bound = resolved.bound;
         let has_process = self.process.is_some();
+        let has_ended = (self.process.as_ref()).is_some_and(|it| it.state == State::Ended);
         breakpoint.pending = if has_process {
             resolved.why
         } else {
@@ -576,8 +577,10 @@ impl Debugger {
             if hardware || self.sites.add(place.addr, Owner::User(id), &*self.os) {
                 breakpoint.bound.push(place);
             } else {
-                breakpoint.pending =
-                    Some(format!("the code at {} cannot be written to", place.addr));
+                breakpoint.pending = Some(match has_ended {
+                    true => "the program has ended".into(),
+                    false => format!("the code at {} cannot be written to", place.addr),
+                });
             }
         }
         let grown = breakpoint.bound.len() != before;

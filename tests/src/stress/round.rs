@@ -1,6 +1,7 @@
 //! One run of a program under the debugger, disturbed all the while.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::process::ExitStatusExt;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
@@ -29,6 +30,8 @@ pub enum Way {
 
 /// Changes of breakpoints and stops in one run; behind them it runs to its end.
 const MOST_ACTS: u32 = 40;
+/// What nobody can keep from happening.
+const ENDED_AT_A_TRAP: &str = "ended at a trap as the debugger was killed";
 /// Bytes of messages after which others are asked for.
 const MOST_SAID: usize = 1 << 18;
 
@@ -117,6 +120,9 @@ impl<'a> Round<'a> {
             round.disturb(*took);
         }
         let code = round.end(child, &mark)?;
+        if code.is_none() && round.totals.of(ENDED_AT_A_TRAP) > 0 {
+            return Ok(round.totals);
+        }
         let outcome = program.outcome(code, &streams);
         match expected.difference(&outcome) {
             Some(difference) => Err(format!("{difference}\n{}", round.client.transcript())),
@@ -472,11 +478,15 @@ impl<'a> Round<'a> {
             if !process::ends_within(pid, 2 * LIMIT) {
                 self.fail("the program does not end by itself");
             }
-            code = child
-                .wait()
-                .ok()
-                .and_then(|status| status.code())
-                .map(i64::from);
+            let status = child.wait().ok();
+            code = status.and_then(|status| status.code()).map(i64::from);
+            let signal = status.and_then(|status| status.signal());
+            if self.way == Way::Killed && signal == Some(Signal::SIGTRAP as i32) {
+                // A thread stood at a trap when the debugger was killed: the kernel gives it the
+                // signal that nobody is there any more to take away.
+                self.totals.count(ENDED_AT_A_TRAP);
+                return Ok(None);
+            }
         }
         let deadline = Instant::now() + LIMIT;
         loop {

@@ -7,7 +7,7 @@ mod pointers;
 mod rows;
 mod vocabulary;
 
-use super::standard::{self, Classes, Library, time};
+use super::standard::{self, Classes, Library, exceptions, time};
 use crate::error::Error;
 use crate::value::{Target, Value, members};
 
@@ -57,6 +57,8 @@ classes! {
     ["__tree_iterator", "__tree_const_iterator"] => iterators::tree,
     ["__hash_iterator", "__hash_const_iterator"] => iterators::table,
     ["__map_iterator", "__map_const_iterator", "__hash_map_iterator", "__hash_map_const_iterator"] => iterators::of_map,
+    exceptions::WITH_TEXT => exceptions::object,
+    exceptions::WITHOUT_TEXT => exceptions::object,
 }
 
 /// The first of a pair of which the second takes no room (`__compressed_pair`), or the value

@@ -8,7 +8,7 @@ mod vocabulary;
 
 pub use rows::text_of_string;
 
-use super::standard::{self, Classes, Library, time};
+use super::standard::{self, Classes, Library, exceptions, time};
 
 macro_rules! classes {
     ($($names:expr => $view:expr,)*) => {
@@ -51,7 +51,9 @@ classes! {
     ["weak_ptr", "__weak_ptr"] => pointers::weak,
     ["reference_wrapper"] => pointers::reference_wrapper,
     // libc++ has this one in no namespace of its own either.
-    ["__exception_ptr::exception_ptr", "exception_ptr"] => standard::exception,
+    ["__exception_ptr::exception_ptr", "exception_ptr"] => exceptions::pointer,
+    exceptions::WITH_TEXT => exceptions::object,
+    exceptions::WITHOUT_TEXT => exceptions::object,
     ["__normal_iterator"] => iterators::contiguous,
     ["reverse_iterator"] => standard::iterators::reverse,
     ["_Bit_iterator", "_Bit_const_iterator"] => standard::iterators::bit,

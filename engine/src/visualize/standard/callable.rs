@@ -181,7 +181,11 @@ pub fn whole_object(target: &dyn Target, part: &Value) -> Option<Value> {
     let Shape::Composite(ty) = part.ty.shape() else {
         return None;
     };
-    if !ty.composite()?.polymorphic {
+    // Of a class that is only declared, the object tells.
+    if !ty
+        .composite()
+        .is_some_and(|it| it.polymorphic || it.declaration)
+    {
         return None;
     }
     let at = part.address().filter(|addr| addr.0 != 0)?;
@@ -250,12 +254,21 @@ fn has_part(target: &dyn Target, whole: &Value, part: &Value, at: LoadAddr, dept
         return false;
     };
     let bases = ty.composite().map_or(&[][..], |it| &it.bases);
+    let is_declared = |value: &Value| match value.ty.shape() {
+        Shape::Composite(ty) => ty.composite().is_some_and(|it| it.declaration),
+        _ => false,
+    };
+    // What is only declared does not tell its size, nor its own bases.
+    let is_part = |base: &Value| {
+        base.address() == Some(at)
+            && (base.ty.same_as(&part.ty)
+                || is_declared(base)
+                || is_declared(part) && base.ty.name() == part.ty.name())
+    };
     depth < NESTING
         && bases.iter().any(|base| {
-            members::base(target, whole, &ty, base).is_ok_and(|base| {
-                base.address() == Some(at) && base.ty.same_as(&part.ty)
-                    || has_part(target, &base, part, at, depth + 1)
-            })
+            members::base(target, whole, &ty, base)
+                .is_ok_and(|base| is_part(&base) || has_part(target, &base, part, at, depth + 1))
         })
 }
 

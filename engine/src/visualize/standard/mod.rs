@@ -2,6 +2,7 @@
 //! and the views that differ in nothing but member names.
 
 pub mod callable;
+pub mod exceptions;
 pub mod iterators;
 pub mod owners;
 pub mod time;
@@ -339,12 +340,6 @@ pub(super) fn initializer_list(ask: &Ask<'_>) -> Result<View, Error> {
     let first = either(ask.target, ask.value, &["_M_array", "__begin_"])?;
     let len = either(ask.target, ask.value, &["_M_len", "__size_"])?;
     sequence(ask.target, &first, word(ask.target, &len)?)
-}
-
-/// The exception that was caught.
-pub(super) fn exception(ask: &Ask<'_>) -> Result<View, Error> {
-    let object = either(ask.target, ask.value, &["_M_exception_object", "__ptr_"])?;
-    callable::thrown(ask.target, &object)
 }
 
 /// A lock, by what glibc keeps of it: who has it, as the number the system gave the thread.
