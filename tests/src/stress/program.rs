@@ -174,8 +174,11 @@ impl Outcome {
         for (mine, others) in self.said.iter().zip(&other.said) {
             let same = mine.iter().zip(others).take_while(|(a, b)| a == b).count();
             if same < mine.len().max(others.len()) {
-                let [mine, others] = [mine, others].map(|lines| lines.get(same));
-                return Some(format!("line {same}: {mine:?} became {others:?}"));
+                let [mine, others] = [mine, others].map(|lines| {
+                    let behind = &lines[same..];
+                    &behind[..behind.len().min(4)]
+                });
+                return Some(format!("from line {same}: {mine:?} became {others:?}"));
             }
         }
         None

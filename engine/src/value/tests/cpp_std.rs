@@ -43,6 +43,11 @@ fn libstdcxx_clang_optimized() {
 }
 
 #[test]
+fn libstdcxx_as_before_cxx11() {
+    all(&["g++", "-std=c++20", "-g", "-w", "-D_GLIBCXX_USE_CXX11_ABI=0"]);
+}
+
+#[test]
 fn libcxx() {
     with_libcxx("-O0");
 }

@@ -26,6 +26,9 @@ pub fn text_of_string(target: &dyn Target, string: &Value) -> Result<Value, Erro
 
 pub fn string(ask: &Ask<'_>) -> Result<View, Error> {
     let pointer = text_of_string(ask.target, ask.value)?;
+    if members::find(ask.target, ask.value, "_M_string_length")?.is_none() {
+        return shared_string(ask.target, &pointer);
+    }
     let len = ask.word(&["_M_string_length"])?;
     // Short strings lie in the object, as long as its buffer but for the terminator.
     let local = ask.need(&["_M_local_buf"])?;
@@ -41,6 +44,18 @@ pub fn string(ask: &Ask<'_>) -> Result<View, Error> {
         return Ok(View::Invalid(format!("<invalid length {len}>")));
     }
     standard::text(ask.target, &pointer, len)
+}
+
+/// A string as it was before C++11 (`_GLIBCXX_USE_CXX11_ABI=0`): length, capacity and the count of
+/// its owners are before the text.
+fn shared_string(target: &dyn Target, pointer: &Value) -> Result<View, Error> {
+    let at = word(target, pointer)?;
+    let before = |bytes: u64| target.memory().read_uint(LoadAddr(at.wrapping_sub(bytes)), 8);
+    let (len, capacity) = (before(24)?, before(16)?);
+    if len > capacity || capacity > standard::PTRDIFF_MAX {
+        return Ok(View::Invalid(format!("<invalid length {len}>")));
+    }
+    standard::text(target, pointer, len)
 }
 
 pub fn string_view(ask: &Ask<'_>) -> Result<View, Error> {
