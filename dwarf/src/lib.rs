@@ -37,6 +37,7 @@ pub mod unwind;
 pub mod variable;
 
 mod abbreviations;
+mod bare_templates;
 mod budget;
 mod call_site;
 mod cfi;

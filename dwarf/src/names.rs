@@ -77,7 +77,7 @@ impl DebugInfo {
     }
 
     /// `member` is the name of what is qualified.
-    fn write_name(
+    pub(crate) fn write_name(
         &self,
         unit: &Unit,
         entry: &Entry,
@@ -132,7 +132,10 @@ impl DebugInfo {
         }
         if out.len() < MAX_NAME {
             match name {
-                Some(name) => out.push_str(&String::from_utf8_lossy(name)),
+                Some(name) => {
+                    out.push_str(&String::from_utf8_lossy(name));
+                    self.write_arguments(unit, entry, name, depth, out);
+                }
                 None => out.push_str(anonymous),
             }
         }

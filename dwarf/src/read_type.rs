@@ -44,7 +44,7 @@ pub(crate) fn ty(module: &Module, id: TypeId) -> Result<Arc<Type>, Error> {
 }
 
 /// The children of an entry, not what is below them, with a chance to go into each.
-struct Children<'a> {
+pub(crate) struct Children<'a> {
     entries: EntriesRaw<'a, R>,
     level: isize,
     entry: Entry,
@@ -52,7 +52,7 @@ struct Children<'a> {
 }
 
 impl<'a> Children<'a> {
-    fn of(unit: &'a Unit, parent: &Entry) -> Result<Option<Children<'a>>, gimli::Error> {
+    pub(crate) fn of(unit: &'a Unit, parent: &Entry) -> Result<Option<Children<'a>>, gimli::Error> {
         if !parent.has_children() {
             return Ok(None);
         }
@@ -73,7 +73,7 @@ impl<'a> Children<'a> {
         self.allowance.take(self.entry.offset(), bytes)
     }
 
-    fn next(&mut self) -> Result<Option<&Entry>, gimli::Error> {
+    pub(crate) fn next(&mut self) -> Result<Option<&Entry>, gimli::Error> {
         while !self.entries.is_empty() {
             let depth = self.entries.next_depth();
             if depth < self.level {

@@ -77,6 +77,8 @@ pub(crate) struct Unit {
     pub(crate) stmt_list: Option<usize>,
     pub(crate) scan: OnceLock<UnitScan>,
     pub(crate) program: OnceLock<Option<Arc<Program>>>,
+    /// Whether it writes names of templates without arguments.
+    pub(crate) bare_templates: OnceLock<bool>,
 }
 
 impl DebugInfo {
@@ -296,6 +298,7 @@ impl DebugInfo {
             stmt_list,
             scan: OnceLock::new(),
             program: OnceLock::new(),
+            bare_templates: OnceLock::new(),
         })
     }
 

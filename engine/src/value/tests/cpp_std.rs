@@ -43,8 +43,19 @@ fn libstdcxx_clang_optimized() {
 }
 
 #[test]
+fn libstdcxx_clang_with_names_without_arguments() {
+    all(&["clang++", "-std=c++20", "-g", "-w", "-gsimple-template-names"]);
+}
+
+#[test]
 fn libstdcxx_as_before_cxx11() {
-    all(&["g++", "-std=c++20", "-g", "-w", "-D_GLIBCXX_USE_CXX11_ABI=0"]);
+    all(&[
+        "g++",
+        "-std=c++20",
+        "-g",
+        "-w",
+        "-D_GLIBCXX_USE_CXX11_ABI=0",
+    ]);
 }
 
 #[test]

@@ -50,7 +50,11 @@ pub fn string(ask: &Ask<'_>) -> Result<View, Error> {
 /// its owners are before the text.
 fn shared_string(target: &dyn Target, pointer: &Value) -> Result<View, Error> {
     let at = word(target, pointer)?;
-    let before = |bytes: u64| target.memory().read_uint(LoadAddr(at.wrapping_sub(bytes)), 8);
+    let before = |bytes: u64| {
+        target
+            .memory()
+            .read_uint(LoadAddr(at.wrapping_sub(bytes)), 8)
+    };
     let (len, capacity) = (before(24)?, before(16)?);
     if len > capacity || capacity > standard::PTRDIFF_MAX {
         return Ok(View::Invalid(format!("<invalid length {len}>")));

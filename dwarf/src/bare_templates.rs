@@ -1,0 +1,264 @@
+//! Names of templates without what they are made with, as clang writes them to save room
+//! (`-gsimple-template-names`): `vector` for `vector<int>`. The entries of the parameters tell.
+
+use crate::constant::integer;
+use crate::error::Error;
+use crate::module::{DieRef, Language};
+use crate::read_type::Children;
+use crate::unit::{DebugInfo, Entry, MAX_HOPS, MAX_NAME, Unit, Value};
+
+/// Templates that are looked at until it is clear how a unit writes their names: those of a few
+/// can be told in no other way than in full.
+const LOOKED_AT: usize = 8;
+/// Types within types that are told.
+const MAX_DEPTH: usize = 24;
+
+/// What a class or function is called that may be a template.
+fn may_be_template(tag: gimli::DwTag) -> bool {
+    matches!(
+        tag,
+        gimli::DW_TAG_class_type
+            | gimli::DW_TAG_structure_type
+            | gimli::DW_TAG_union_type
+            | gimli::DW_TAG_subprogram
+    )
+}
+
+fn is_parameter(tag: gimli::DwTag) -> bool {
+    matches!(
+        tag,
+        gimli::DW_TAG_template_type_parameter
+            | gimli::DW_TAG_template_value_parameter
+            | gimli::DW_TAG_GNU_template_template_param
+            | gimli::DW_TAG_GNU_template_parameter_pack
+    )
+}
+
+impl DebugInfo {
+    /// Whether names of templates in a unit are without arguments.
+    fn has_bare_templates(&self, unit: &Unit) -> bool {
+        let unit = self.whole_of(unit);
+        *unit.bare_templates.get_or_init(|| {
+            unit.language == Language::Cpp && self.look_for_bare_templates(unit).unwrap_or(false)
+        })
+    }
+
+    fn look_for_bare_templates(&self, unit: &Unit) -> Result<bool, Error> {
+        let mut entries = unit.raw.entries_raw(None)?;
+        let mut entry = Entry::null();
+        // The classes that are open: their depth, and whether their name has no arguments.
+        let mut open: Vec<(isize, bool)> = Vec::new();
+        let mut seen = 0;
+        while !entries.is_empty() && seen < LOOKED_AT {
+            let depth = entries.next_depth();
+            if !entries.read_entry(&mut entry)? {
+                continue;
+            }
+            while open.last().is_some_and(|(class, _)| *class >= depth) {
+                open.pop();
+            }
+            let tag = entry.tag();
+            if is_parameter(tag) {
+                if let Some((class, is_bare)) = open.last_mut()
+                    && *class == depth - 1
+                {
+                    if *is_bare {
+                        return Ok(true);
+                    }
+                    seen += 1;
+                    // Its other parameters say the same.
+                    *class = isize::MIN;
+                }
+            } else if may_be_template(tag) && tag != gimli::DW_TAG_subprogram {
+                let name = self.own_name(unit, &entry);
+                open.push((depth, name.is_some_and(|name| !name.contains(&b'<'))));
+            }
+        }
+        Ok(false)
+    }
+
+    /// Writes what a template is made with behind its name, where the name does not have it.
+    pub(crate) fn write_arguments(
+        &self,
+        unit: &Unit,
+        entry: &Entry,
+        name: &[u8],
+        depth: usize,
+        out: &mut String,
+    ) {
+        let is_bare = may_be_template(entry.tag())
+            && entry.has_children()
+            && !name.contains(&b'<')
+            && self.has_bare_templates(unit);
+        if is_bare {
+            let start = out.len();
+            out.push('<');
+            let _ = self.write_parameters(unit, entry, start + 1, depth, out);
+            match out.len() == start + 1 {
+                true => out.truncate(start),
+                false => out.push('>'),
+            }
+        }
+    }
+
+    fn write_parameters(
+        &self,
+        unit: &Unit,
+        entry: &Entry,
+        first: usize,
+        depth: usize,
+        out: &mut String,
+    ) -> Result<(), Error> {
+        let Some(mut children) = Children::of(unit, entry)? else {
+            return Ok(());
+        };
+        while let Some(child) = children.next()?
+            && out.len() < MAX_NAME
+            && depth < MAX_DEPTH
+        {
+            if !is_parameter(child.tag()) {
+                continue;
+            }
+            if child.tag() == gimli::DW_TAG_GNU_template_parameter_pack {
+                self.write_parameters(unit, child, first, depth + 1, out)?;
+                continue;
+            }
+            if out.len() > first {
+                out.push_str(", ");
+            }
+            match child.tag() {
+                gimli::DW_TAG_template_type_parameter => {
+                    let ty = child.attr_value(gimli::DW_AT_type);
+                    let ty = ty.and_then(|ty| self.reference(unit, ty));
+                    let (before, behind) = self.spelled(ty, depth + 1);
+                    out.push_str(&before);
+                    out.push_str(&behind);
+                }
+                gimli::DW_TAG_template_value_parameter => self.write_value(unit, child, out),
+                _ => {
+                    let name = child.attr_value(gimli::DW_AT_GNU_template_name);
+                    let name = name.and_then(|name| self.string(unit, name));
+                    out.push_str(&String::from_utf8_lossy(name.unwrap_or(b"...")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write_value(&self, unit: &Unit, parameter: &Entry, out: &mut String) {
+        let number = parameter.attr_value(gimli::DW_AT_const_value);
+        let mut ty = parameter.attr_value(gimli::DW_AT_type);
+        let mut unit = unit;
+        let mut encoding = None;
+        for _ in 0..MAX_HOPS {
+            let Some(die) = ty.take().and_then(|ty| self.reference(unit, ty)) else {
+                break;
+            };
+            let Ok((at, entry)) = self.entry(die) else {
+                break;
+            };
+            unit = at;
+            encoding = entry.attr_value(gimli::DW_AT_encoding);
+            ty = entry.attr_value(gimli::DW_AT_type);
+        }
+        let encoding = match encoding {
+            Some(Value::Encoding(encoding)) => encoding,
+            _ => gimli::DW_ATE_unsigned,
+        };
+        let signed = matches!(encoding, gimli::DW_ATE_signed | gimli::DW_ATE_signed_char);
+        let number = number.and_then(|number| integer(&number, None, signed));
+        match (number, encoding) {
+            (None, _) => out.push_str("..."),
+            (Some(number), gimli::DW_ATE_boolean) => out.push_str(match number {
+                0 => "false",
+                _ => "true",
+            }),
+            (Some(number), _) => out.push_str(&number.to_string()),
+        }
+    }
+
+    /// What is written before and behind a thing's name to say that it is of a type.
+    fn spelled(&self, ty: Option<DieRef>, depth: usize) -> (String, String) {
+        let Some(ty) = ty else {
+            return ("void".to_owned(), String::new());
+        };
+        let Some((unit, entry)) = self.entry(ty).ok().filter(|_| depth < MAX_DEPTH) else {
+            return ("...".to_owned(), String::new());
+        };
+        let target = || {
+            let target = entry.attr_value(gimli::DW_AT_type);
+            target.and_then(|target| self.reference(unit, target))
+        };
+        let tag = entry.tag();
+        let is_pointer = |tag| {
+            matches!(
+                tag,
+                gimli::DW_TAG_pointer_type
+                    | gimli::DW_TAG_reference_type
+                    | gimli::DW_TAG_rvalue_reference_type
+            )
+        };
+        let tag_of = |die: Option<DieRef>| {
+            let entry = die.and_then(|die| self.entry(die).ok());
+            entry.map(|(_, entry)| entry.tag())
+        };
+        match tag {
+            gimli::DW_TAG_const_type | gimli::DW_TAG_volatile_type => {
+                let (before, behind) = self.spelled(target(), depth + 1);
+                let word = match tag {
+                    gimli::DW_TAG_const_type => "const",
+                    _ => "volatile",
+                };
+                match tag_of(target()).is_some_and(is_pointer) {
+                    true => (format!("{before}{word}"), behind),
+                    false => (format!("{word} {before}"), behind),
+                }
+            }
+            tag if is_pointer(tag) => {
+                let (before, behind) = self.spelled(target(), depth + 1);
+                let sign = match tag {
+                    gimli::DW_TAG_pointer_type => "*",
+                    gimli::DW_TAG_reference_type => "&",
+                    _ => "&&",
+                };
+                match before.ends_with(['*', '&', '(']) {
+                    true => (format!("{before}{sign}"), behind),
+                    false if !behind.is_empty() => {
+                        (format!("{before} ({sign}"), format!("){behind}"))
+                    }
+                    false => (format!("{before} {sign}"), behind),
+                }
+            }
+            gimli::DW_TAG_subroutine_type => {
+                let (before, behind) = self.spelled(target(), depth + 1);
+                let mut parameters = String::from("(");
+                let mut children = Children::of(unit, &entry).ok().flatten();
+                while let Some(Ok(Some(child))) = children.as_mut().map(Children::next)
+                    && parameters.len() < MAX_NAME
+                {
+                    if parameters.len() > 1 {
+                        parameters.push_str(", ");
+                    }
+                    let ty = child.attr_value(gimli::DW_AT_type);
+                    let (before, behind) = match ty.and_then(|ty| self.reference(unit, ty)) {
+                        Some(ty) => self.spelled(Some(ty), depth + 1),
+                        None => ("...".to_owned(), String::new()),
+                    };
+                    parameters.push_str(&before);
+                    parameters.push_str(&behind);
+                }
+                parameters.push(')');
+                (before, parameters + &behind)
+            }
+            gimli::DW_TAG_array_type => {
+                let (before, behind) = self.spelled(target(), depth + 1);
+                (before, format!("[]{behind}"))
+            }
+            _ => {
+                let mut name = String::new();
+                self.write_name(unit, &entry, None, depth + 1, &mut name);
+                (name, String::new())
+            }
+        }
+    }
+}
