@@ -48,7 +48,7 @@ pub fn on_event(session: &mut Session, event: Event) {
         Event::BreakpointChanged(id) => breakpoint_changed(session, id),
         Event::BreakpointRemoved(id, why) => breakpoint_removed(session, id, why),
         Event::Output { stream, bytes } => output(session, stream, &bytes),
-        Event::Log { text, .. } | Event::Note(text) => session.console(&text),
+        Event::Log(text) | Event::Note(text) => session.console(&text),
         Event::Stopped(stop) => stopped(session, stop),
         Event::ChildHeld { pid, program } => children::held(session, pid, &program),
         Event::Followed { parent } => {

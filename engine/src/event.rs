@@ -52,13 +52,8 @@ pub enum Event {
         /// What it wrote; cut anywhere, also inside a character.
         bytes: Vec<u8>,
     },
-    /// A logpoint was hit; the text ends with a newline.
-    Log {
-        /// The logpoint.
-        breakpoint: BreakpointId,
-        /// The text, values filled in.
-        text: String,
-    },
+    /// Logpoints were hit: their texts, values filled in; each ends with a newline.
+    Log(String),
     /// A remark for the user's console; ends with a newline.
     Note(String),
     /// All threads are stopped, or in non-stop mode one.

@@ -17,9 +17,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio_util::bytes::{Buf, Bytes};
 
 /// Below this many queued bytes the debuggee's output flows again.
-const LOW_WATER: usize = 1 << 20;
-/// Above this many queued bytes the debuggee's output has to wait.
-const HIGH_WATER: usize = 4 << 20;
+const LOW_WATER: usize = 64 << 10;
+/// Above this many queued bytes the debuggee's output has to wait: answers queue up behind it.
+const HIGH_WATER: usize = 256 << 10;
+/// Room that is kept for the next message.
+const KEPT: usize = 4 << 20;
 /// Bytes of data that are made text at once: few enough to stay in the processor's cache until
 /// they are in the pipe. Divides by three, so that no padding comes before the end.
 const PORTION: usize = 192 << 10;
@@ -105,7 +107,7 @@ impl Outbox {
         }
         frame.extend_from_slice(tail.as_bytes());
         self.put(&mut frame, start);
-        frame.shrink_to(HIGH_WATER);
+        frame.shrink_to(KEPT);
         Some(seq)
     }
 

@@ -83,14 +83,14 @@ impl Debugger {
         }
         self.spend_if_once(id);
         match message {
-            Some(message) => self.tell(id, thread, &message),
+            Some(message) => self.tell(thread, &message),
             None => return Ok(true),
         }
         Ok(false)
     }
 
     /// Says a breakpoint's message of the frame that a thread is stopped in.
-    pub(crate) fn tell(&mut self, id: BreakpointId, thread: ThreadId, message: &[Segment]) {
+    pub(crate) fn tell(&mut self, thread: ThreadId, message: &[Segment]) {
         let frame = FrameKey { thread, level: 0 };
         // What was said before comes first.
         while self.hear_messages() {}
@@ -119,10 +119,18 @@ impl Debugger {
         if !text.ends_with('\n') {
             text.push('\n');
         }
-        self.events.push_back(Event::Log {
-            breakpoint: id,
-            text,
-        });
+        self.say(&text);
+    }
+
+    /// Tells messages of log points, with those before them that the client has not been told yet:
+    /// one event of many costs everybody less than many.
+    pub(crate) fn say(&mut self, text: &str) {
+        /// Bytes of one event.
+        const LONGEST: usize = 1 << 15;
+        match self.events.back_mut() {
+            Some(Event::Log(told)) if told.len() < LONGEST => told.push_str(text),
+            _ => self.events.push_back(Event::Log(text.to_owned())),
+        }
     }
 
     pub(crate) fn spend_if_once(&mut self, id: BreakpointId) {

@@ -1,7 +1,6 @@
 //! Hearing what the program says at log points.
 
 use super::ring::{self, Frameless, Ring};
-use crate::breakpoint::BreakpointId;
 use crate::debugger::{Debugger, State};
 use crate::displaced::free_place;
 use crate::event::{Event, ThreadId};
@@ -62,7 +61,8 @@ impl Debugger {
         let Some(mut ring) = self.detours.ring.take() else {
             return false;
         };
-        let mut said: Vec<(BreakpointId, String)> = Vec::new();
+        let mut said = Vec::new();
+        let mut text = String::new();
         let mut heard = 0;
         let mut values = Vec::new();
         while heard < MOST
@@ -77,20 +77,15 @@ impl Debugger {
                 memory: self.memory(),
                 modules: &self.modules,
             };
-            match said.last_mut() {
-                Some((id, text)) if *id == message.breakpoint && text.len() < LONGEST => {
-                    target.say(message, &values, text);
-                }
-                _ => {
-                    let mut text = String::new();
-                    target.say(message, &values, &mut text);
-                    said.push((message.breakpoint, text));
-                }
+            target.say(message, &values, &mut text);
+            if text.len() >= LONGEST {
+                said.push(std::mem::take(&mut text));
             }
         }
         self.detours.ring = Some(ring);
-        for (breakpoint, text) in said {
-            self.events.push_back(Event::Log { breakpoint, text });
+        said.push(text);
+        for text in said.iter().filter(|text| !text.is_empty()) {
+            self.say(text);
         }
         heard == MOST
     }

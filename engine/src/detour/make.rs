@@ -80,7 +80,7 @@ impl Debugger {
         let segments = self.breakpoints.message(id);
         if let Some(segments) = segments.filter(|_| says_itself(hit)) {
             // Nothing is asked of the program for a message that it cannot tell.
-            let message = message_of(id, &segments, &CodeScope::at(&self.modules, addr));
+            let message = message_of(&segments, &CodeScope::at(&self.modules, addr));
             match message {
                 Ok(_) => self.find_ring(thread, addr)?,
                 // It counts at least.
@@ -163,7 +163,7 @@ impl Debugger {
         let segments = self.breakpoints.message(id);
         let message = segments
             .filter(|_| says_itself(count.map(|count| count.hit)))
-            .map(|segments| message_of(id, &segments, &scope));
+            .map(|segments| message_of(&segments, &scope));
         let message = match (message, count) {
             (Some(Err(why)), None) => return Err(why),
             (message, _) => message.and_then(Result::ok),
@@ -381,11 +381,7 @@ fn says_itself(hit: Option<HitCondition>) -> bool {
 }
 
 /// A breakpoint's message, where a record of it has all there is to tell.
-fn message_of(
-    breakpoint: BreakpointId,
-    segments: &[Segment],
-    scope: &CodeScope<'_>,
-) -> Result<Message, String> {
+fn message_of(segments: &[Segment], scope: &CodeScope<'_>) -> Result<Message, String> {
     let mut parts = Vec::new();
     for segment in segments {
         parts.push(match segment {
@@ -410,7 +406,6 @@ fn message_of(
         value.set_room(room).map_err(|why| why.to_string())?;
     }
     Ok(Message {
-        breakpoint,
         parts: parts.into(),
     })
 }

@@ -1,7 +1,6 @@
 //! What the program itself says at log points: records in memory that it shares with us, in the
 //! order of the hits. Who finds no room traps, and waits for us.
 
-use crate::breakpoint::BreakpointId;
 use crate::error::Error;
 use crate::memory::ProcessMemory;
 use crate::modules::Modules;
@@ -59,8 +58,6 @@ impl Part {
 /// What a breakpoint says.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// Which.
-    pub breakpoint: BreakpointId,
     /// Its parts.
     pub parts: Rc<[Part]>,
 }

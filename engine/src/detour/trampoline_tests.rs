@@ -6,7 +6,7 @@ use super::ring::{self, Message, Part, Ring};
 use super::trampoline::{Count, State, Then, Trampoline};
 use super::window::Window;
 use crate::arch::x86_64;
-use crate::breakpoint::{BreakpointId, HitCondition};
+use crate::breakpoint::HitCondition;
 use crate::eval::Expression;
 use crate::native::tests::machine::{At, Machine};
 use crate::native::{Captured, Condition};
@@ -411,7 +411,6 @@ fn message(machine: &Machine, texts: &[&str]) -> Message {
         [Part::Value { captured, numbers }, Part::Text(" ".into())]
     });
     Message {
-        breakpoint: BreakpointId(1),
         parts: parts.collect(),
     }
 }

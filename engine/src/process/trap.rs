@@ -149,7 +149,7 @@ impl Debugger {
                 self.spend_if_once(id);
                 match self.breakpoints.message(id) {
                     Some(message) => {
-                        self.tell(id, thread, &message);
+                        self.tell(thread, &message);
                         self.go_on_stepping(thread);
                     }
                     None => self.report(thread, StopReason::Breakpoint(vec![id])),

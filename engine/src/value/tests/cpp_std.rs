@@ -44,7 +44,13 @@ fn libstdcxx_clang_optimized() {
 
 #[test]
 fn libstdcxx_clang_with_names_without_arguments() {
-    all(&["clang++", "-std=c++20", "-g", "-w", "-gsimple-template-names"]);
+    all(&[
+        "clang++",
+        "-std=c++20",
+        "-g",
+        "-w",
+        "-gsimple-template-names",
+    ]);
 }
 
 #[test]
