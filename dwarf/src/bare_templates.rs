@@ -6,12 +6,33 @@ use crate::error::Error;
 use crate::module::{DieRef, Language};
 use crate::read_type::Children;
 use crate::unit::{DebugInfo, Entry, MAX_HOPS, MAX_NAME, Unit, Value};
+use std::cell::Cell;
 
 /// Templates that are looked at until it is clear how a unit writes their names: those of a few
 /// can be told in no other way than in full.
 const LOOKED_AT: usize = 8;
 /// Types within types that are told.
 const MAX_DEPTH: usize = 24;
+
+/// How many types one name tells of in its arguments; arguments of arguments could go on for ever.
+#[derive(Default)]
+pub(crate) struct Told {
+    types: Cell<u32>,
+    /// Entries that were looked at for parameters.
+    entries: Cell<u32>,
+}
+
+impl Told {
+    fn one_more_type(&self) -> bool {
+        self.types.set(self.types.get() + 1);
+        self.types.get() <= 64
+    }
+
+    fn one_more_entry(&self) -> bool {
+        self.entries.set(self.entries.get() + 1);
+        self.entries.get() <= 1 << 11
+    }
+}
 
 /// What a class or function is called that may be a template.
 fn may_be_template(tag: gimli::DwTag) -> bool {
@@ -84,6 +105,7 @@ impl DebugInfo {
         entry: &Entry,
         name: &[u8],
         depth: usize,
+        told: &Told,
         out: &mut String,
     ) {
         let is_bare = may_be_template(entry.tag())
@@ -93,7 +115,7 @@ impl DebugInfo {
         if is_bare {
             let start = out.len();
             out.push('<');
-            let _ = self.write_parameters(unit, entry, start + 1, depth, out);
+            let _ = self.write_parameters(unit, entry, start + 1, depth, told, out);
             match out.len() == start + 1 {
                 true => out.truncate(start),
                 false => out.push('>'),
@@ -107,6 +129,7 @@ impl DebugInfo {
         entry: &Entry,
         first: usize,
         depth: usize,
+        told: &Told,
         out: &mut String,
     ) -> Result<(), Error> {
         let Some(mut children) = Children::of(unit, entry)? else {
@@ -115,12 +138,13 @@ impl DebugInfo {
         while let Some(child) = children.next()?
             && out.len() < MAX_NAME
             && depth < MAX_DEPTH
+            && told.one_more_entry()
         {
             if !is_parameter(child.tag()) {
                 continue;
             }
             if child.tag() == gimli::DW_TAG_GNU_template_parameter_pack {
-                self.write_parameters(unit, child, first, depth + 1, out)?;
+                self.write_parameters(unit, child, first, depth + 1, told, out)?;
                 continue;
             }
             if out.len() > first {
@@ -130,7 +154,7 @@ impl DebugInfo {
                 gimli::DW_TAG_template_type_parameter => {
                     let ty = child.attr_value(gimli::DW_AT_type);
                     let ty = ty.and_then(|ty| self.reference(unit, ty));
-                    let (before, behind) = self.spelled(ty, depth + 1);
+                    let (before, behind) = self.spelled(ty, depth + 1, told);
                     out.push_str(&before);
                     out.push_str(&behind);
                 }
@@ -178,11 +202,15 @@ impl DebugInfo {
     }
 
     /// What is written before and behind a thing's name to say that it is of a type.
-    fn spelled(&self, ty: Option<DieRef>, depth: usize) -> (String, String) {
+    fn spelled(&self, ty: Option<DieRef>, depth: usize, told: &Told) -> (String, String) {
         let Some(ty) = ty else {
             return ("void".to_owned(), String::new());
         };
-        let Some((unit, entry)) = self.entry(ty).ok().filter(|_| depth < MAX_DEPTH) else {
+        let Some((unit, entry)) = self
+            .entry(ty)
+            .ok()
+            .filter(|_| depth < MAX_DEPTH && told.one_more_type())
+        else {
             return ("...".to_owned(), String::new());
         };
         let target = || {
@@ -204,7 +232,7 @@ impl DebugInfo {
         };
         match tag {
             gimli::DW_TAG_const_type | gimli::DW_TAG_volatile_type => {
-                let (before, behind) = self.spelled(target(), depth + 1);
+                let (before, behind) = self.spelled(target(), depth + 1, told);
                 let word = match tag {
                     gimli::DW_TAG_const_type => "const",
                     _ => "volatile",
@@ -215,7 +243,7 @@ impl DebugInfo {
                 }
             }
             tag if is_pointer(tag) => {
-                let (before, behind) = self.spelled(target(), depth + 1);
+                let (before, behind) = self.spelled(target(), depth + 1, told);
                 let sign = match tag {
                     gimli::DW_TAG_pointer_type => "*",
                     gimli::DW_TAG_reference_type => "&",
@@ -230,7 +258,7 @@ impl DebugInfo {
                 }
             }
             gimli::DW_TAG_subroutine_type => {
-                let (before, behind) = self.spelled(target(), depth + 1);
+                let (before, behind) = self.spelled(target(), depth + 1, told);
                 let mut parameters = String::from("(");
                 let mut children = Children::of(unit, &entry).ok().flatten();
                 while let Some(Ok(Some(child))) = children.as_mut().map(Children::next)
@@ -241,7 +269,7 @@ impl DebugInfo {
                     }
                     let ty = child.attr_value(gimli::DW_AT_type);
                     let (before, behind) = match ty.and_then(|ty| self.reference(unit, ty)) {
-                        Some(ty) => self.spelled(Some(ty), depth + 1),
+                        Some(ty) => self.spelled(Some(ty), depth + 1, told),
                         None => ("...".to_owned(), String::new()),
                     };
                     parameters.push_str(&before);
@@ -251,12 +279,12 @@ impl DebugInfo {
                 (before, parameters + &behind)
             }
             gimli::DW_TAG_array_type => {
-                let (before, behind) = self.spelled(target(), depth + 1);
+                let (before, behind) = self.spelled(target(), depth + 1, told);
                 (before, format!("[]{behind}"))
             }
             _ => {
                 let mut name = String::new();
-                self.write_name(unit, &entry, None, depth + 1, &mut name);
+                self.write_name(unit, &entry, None, depth + 1, told, &mut name);
                 (name, String::new())
             }
         }

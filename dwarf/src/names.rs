@@ -1,5 +1,6 @@
 //! Qualified names of entries, and how a name a person typed matches one.
 
+use crate::bare_templates::Told;
 use crate::demangle::{cpp_function_name, rust_path};
 use crate::module::{DieRef, Language, demangle};
 use crate::unit::{DebugInfo, Entry, MAX_HOPS, MAX_NAME, Unit};
@@ -21,7 +22,7 @@ impl DebugInfo {
     /// As `qualified_name`, for an entry already read.
     pub(crate) fn qualified_name_of(&self, unit: &Unit, entry: &Entry) -> String {
         let mut name = String::new();
-        self.write_name(unit, entry, None, 0, &mut name);
+        self.write_name(unit, entry, None, 0, &Told::default(), &mut name);
         // rustc names the namespace of a trait's implementation `{impl#0}`; its symbol says
         // of what type and which trait.
         if unit.language == Language::Rust
@@ -64,7 +65,7 @@ impl DebugInfo {
             && let Ok((unit, entry)) = self.entry(parent)
             && entry.tag() != gimli::DW_TAG_subprogram
         {
-            self.write_name(unit, &entry, None, 0, &mut name);
+            self.write_name(unit, &entry, None, 0, &Told::default(), &mut name);
         }
         name
     }
@@ -83,6 +84,7 @@ impl DebugInfo {
         entry: &Entry,
         member: Option<&[u8]>,
         depth: usize,
+        told: &Told,
         out: &mut String,
     ) {
         if depth > MAX_NESTING {
@@ -125,7 +127,7 @@ impl DebugInfo {
             && let Some(parent) = self.parent(place)
             && let Ok((unit, entry)) = self.entry(parent)
         {
-            self.write_name(unit, &entry, name, depth + 1, out);
+            self.write_name(unit, &entry, name, depth + 1, told, out);
             if !out.is_empty() {
                 out.push_str("::");
             }
@@ -134,7 +136,7 @@ impl DebugInfo {
             match name {
                 Some(name) => {
                     out.push_str(&String::from_utf8_lossy(name));
-                    self.write_arguments(unit, entry, name, depth, out);
+                    self.write_arguments(unit, entry, name, depth, told, out);
                 }
                 None => out.push_str(anonymous),
             }

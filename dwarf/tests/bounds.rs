@@ -199,6 +199,33 @@ fn namespaces_of_long_names_nest() {
 }
 
 #[test]
+fn templates_are_made_with_themselves() {
+    let class = abbreviation(2, 0x02, true, &[0x03, 0x08]);
+    let argument = abbreviation(3, 0x2f, false, &[0x49, 0x13]);
+    let function = abbreviation(4, 0x2e, false, &[&[0x03, 0x08], LOW_AND_HIGH].concat());
+    let root = [LOW_AND_HIGH, &[0x13, 0x0b]].concat();
+    let mut table = abbreviation(1, 0x11, true, &root);
+    table.extend([class, argument, function].concat());
+    table.push(0);
+    // Behind the unit's header, and its entry with the language of C++.
+    let class = 12 + 1 + ALL_CODE.len() as u32 + 1;
+    let mut entries = [&[1], ALL_CODE, &[4], &b"\x02t\0"[..]].concat();
+    for _ in 0..3 {
+        entries.push(3);
+        entries.extend(class.to_le_bytes());
+    }
+    // Functions in it, whose names begin with its.
+    for at in 0..700u64 {
+        entries.extend(b"\x04work\0");
+        entries.extend((0x1000 + 4 * at).to_le_bytes());
+        entries.extend([4, 0, 0, 0]);
+    }
+    entries.extend([0, 0]);
+    let sections = info([table, unit(0, &entries)], Vec::new(), Vec::new());
+    bounded(&sections, targets::info);
+}
+
+#[test]
 fn files_share_a_long_folder() {
     // Version 5: a folder and its files by DW_FORM_line_strp, the folder by DW_FORM_data1.
     let mut header = vec![1, 1, 1, 0xfb, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1];

@@ -1,6 +1,7 @@
 //! A thread of the debuggee, as far as ptrace is concerned.
 
 use crate::breakpoint::BreakpointId;
+use crate::detour::DetourTrap;
 use crate::event::Signal;
 use crate::os::{RegisterSet, WaitStatus};
 use crate::plan::{Returning, Stepping};
@@ -25,6 +26,8 @@ pub struct Thread {
     pub deferred: Option<WaitStatus>,
     /// The breakpoint at this address has been dealt with: going on from here does not hit it.
     pub passed: Option<LoadAddr>,
+    /// It ran into this trap of a trampoline, and nobody has dealt with that yet.
+    pub trap: Option<DetourTrap>,
     /// A hit at this site that the program itself has counted, and found to be one to stop at.
     pub counted: Option<(LoadAddr, BreakpointId)>,
     /// Registers of the stopped thread, once read.

@@ -5,9 +5,9 @@ use super::trampoline;
 use super::{DetourTrap, NEVER, Phase};
 use crate::breakpoint::BreakpointId;
 use crate::debugger::Debugger;
-use crate::event::{Signal, ThreadId};
+use crate::event::{Signal, SignalInfo, ThreadId};
 use crate::os::{RegisterSet, Resume, WaitStatus};
-use crate::process::Trap;
+use crate::process::{SI_KERNEL, Trap};
 use dwarf::LoadAddr;
 
 impl Debugger {
@@ -87,18 +87,34 @@ impl Debugger {
         if self.detours.is_empty() {
             return None;
         }
-        let mut raw = self.os.registers(thread)?;
-        let trap = raw.pc() - 1;
-        let kind = self.detours.trap(trap)?;
-        raw.set_pc(trap);
-        self.os.set_registers(thread, &raw);
         self.registers_of(thread)?;
-        match kind {
+        let state = self.thread_mut(thread)?;
+        match state.trap.take()? {
             DetourTrap::Ask(site) => Some(Trap::Site(site)),
             DetourTrap::Stop => {
-                let (site, id) = self.thread_mut(thread)?.counted?;
+                let (site, id) = state.counted?;
                 Some(Trap::Counted(site, id))
             }
+        }
+    }
+
+    /// Whose registers say that it has just run into a trap in a trampoline is back before it, and
+    /// it is noted what that means. Others may ask for its registers before its stop is dealt with.
+    pub(crate) fn back_at_trap(&mut self, thread: ThreadId, registers: &mut RegisterSet) {
+        let trap = registers.pc() - 1;
+        let Some(kind) = self.detours.trap(trap) else {
+            return;
+        };
+        let info = self.os.signal_info(thread);
+        let ran_into_it =
+            |info: SignalInfo| info.signal.0 == libc::SIGTRAP && info.code == SI_KERNEL;
+        if !info.is_some_and(ran_into_it) {
+            return;
+        }
+        if let Some(state) = self.thread_mut(thread).filter(|state| state.trapped) {
+            state.trap = Some(kind);
+            registers.set_pc(trap);
+            self.os.set_registers(thread, registers);
         }
     }
 

@@ -13,7 +13,7 @@ use dwarf::{LoadAddr, Memory};
 use iced_x86::{Instruction, Mnemonic};
 
 /// `si_code` of faults that come from no page (general protection).
-const SI_KERNEL: i32 = 0x80;
+use crate::process::SI_KERNEL;
 const BUS_ADRALN: i32 = 1;
 const BUS_ADRERR: i32 = 2;
 /// Nothing is ever mapped below (`vm.mmap_min_addr`); who gets there had a null pointer.

@@ -24,7 +24,7 @@ use dwarf::LoadAddr;
 pub(crate) use find::Awaited;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
-pub(crate) use trap::{Found, Trap};
+pub(crate) use trap::{Found, SI_KERNEL, Trap};
 
 /// How long threads may take to stop before the others are reported without them.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
@@ -242,6 +242,7 @@ impl Debugger {
             state.interrupted = false;
             state.registers = None;
             state.counted = None;
+            state.trap = None;
             state.trapped = trapped;
         }
         self.note_group_stop(thread, status);

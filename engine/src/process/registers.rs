@@ -18,6 +18,7 @@ impl Debugger {
         }
         let mut registers = self.os.registers(thread)?;
         let mut passed = None;
+        self.back_at_trap(thread, &mut registers);
         // A handful of instructions are in a slot, and no more behind a hit that was counted than
         // it takes to write a record.
         for _ in 0..1024 {

@@ -1,5 +1,6 @@
 //! What threads do, in orders that a live kernel shows once in a thousand runs.
 
+use super::SI_KERNEL;
 use crate::breakpoint::BreakpointInfo;
 use crate::breakpoint::site::Owner;
 use crate::breakpoint::watch::{DataAccess, DataBreakpoint};
@@ -14,8 +15,6 @@ const LEADER: ThreadId = ThreadId(PID);
 const OTHER: ThreadId = ThreadId(8);
 const SITE: LoadAddr = LoadAddr(BASE + 4);
 const TRAP: WaitStatus = WaitStatus::Signal(Signal(libc::SIGTRAP));
-/// `si_code` of a breakpoint instruction.
-const SI_KERNEL: i32 = 0x80;
 
 /// A running process of `nop`s with two threads.
 fn running() -> (Debugger, Fake) {

@@ -9,12 +9,14 @@ use crate::event::{Signal, StopReason, ThreadId};
 use crate::os::{Resume, WaitStatus};
 use dwarf::LoadAddr;
 
+/// What x86-64 reports int3 with.
+pub(crate) const SI_KERNEL: i32 = 0x80;
+
 impl Debugger {
     /// What a SIGTRAP means; `None` if the thread is gone.
     pub(crate) fn trap_kind(&mut self, thread: ThreadId) -> Option<Trap> {
-        // x86-64 reports int3 with SI_KERNEL; a single step with TRAP_TRACE, but one that went
-        // past a system call with TRAP_BRKPT (`user_single_step_report`).
-        const SI_KERNEL: i32 = 0x80;
+        // A single step is reported with TRAP_TRACE, but one that went past a system call with
+        // TRAP_BRKPT (`user_single_step_report`).
         let code = self.note_access(thread)?;
         Some(match code {
             SI_KERNEL if let Some(trap) = self.detour_trap(thread) => trap,
