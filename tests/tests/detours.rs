@@ -115,6 +115,21 @@ fn handlers_of_signals_see_the_program_only() {
 }
 
 #[test]
+fn handlers_do_not_see_where_an_instruction_is_repeated() {
+    for fixture in everywhere() {
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({"args": ["fill", "100000"]}));
+        let never = json!({"hitCondition": "> 3000000000"});
+        client.set_breakpoints_with(&fixture, vec![("fill", never)]);
+        client.configure();
+        assert_eq!(client.expect_exit(), 0);
+        let told = client.output("stdout");
+        assert!(told.contains("ticks many, strange 0\n"), "{told}");
+        client.disconnect();
+    }
+}
+
+#[test]
 fn what_conditions_cannot_read_is_told_where_it_is_asked() {
     // The pointer is none from the middle on.
     let fixture = Fixture::of("c/detours.c");

@@ -256,6 +256,15 @@ impl Debugger {
         if let Some(before) = before {
             self.os.set_blocked_signals(thread, before);
         }
+        // A string instruction repeats itself longer than anybody waits: it is in its place again.
+        let pc = self.registers_of(thread).map(|registers| registers.pc());
+        let passed = self.thread_mut(thread).and_then(|state| state.passed);
+        if let Some(pc) = pc
+            && let Some(site) = self.detours.jump_over(pc, &self.sites)
+            && (pc != site || passed == Some(pc))
+        {
+            self.sites.end_diversion_at(site, &*self.os);
+        }
     }
 
     fn step_out_of_copies(&mut self, thread: ThreadId) {

@@ -134,6 +134,12 @@ impl Detours {
         (pc < detour.window.end && diverted).then(|| detour.trampoline.copy_of(pc))?
     }
 
+    /// The site of the jump that is at `pc` or covers it.
+    pub fn jump_over(&self, pc: LoadAddr, sites: &Sites) -> Option<LoadAddr> {
+        self.way_on(pc, sites)?;
+        self.latest.range(..=pc).next_back().map(|(site, _)| *site)
+    }
+
     /// Where the hits of a breakpoint have been counted.
     fn counter(&self, breakpoint: BreakpointId) -> Option<LoadAddr> {
         let of_it = |detour: &&Detour| detour.breakpoint == breakpoint;
