@@ -111,7 +111,7 @@ impl Debugger {
         if !info.is_some_and(ran_into_it) {
             return;
         }
-        if let Some(state) = self.thread_mut(thread).filter(|state| state.trapped) {
+        if let Some(state) = self.thread_mut(thread) {
             state.trap = Some(kind);
             registers.set_pc(trap);
             self.os.set_registers(thread, registers);
