@@ -303,3 +303,30 @@ fn messages_come_before_the_stop_that_follows_them() {
     assert_eq!(client.output("console").lines().last(), Some("i is 50001"));
     client.disconnect();
 }
+
+/// A thread that is asked to stop while it runs into a trap stops first, and is still to be told
+/// of its trap: nobody is to move it in between.
+#[test]
+fn who_is_paused_on_running_into_a_trap_goes_on_as_the_program_does() {
+    let fixture = Fixture::of("c/threads.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"args": ["4", "1000000000"]}));
+    // A quotient that may overflow is left to the debugger, so each hit traps in the detour.
+    let never = json!({"condition": "worker->rounds / -1 == 7"});
+    client.set_breakpoints_with(&fixture, vec![("hit", never)]);
+    client.configure();
+    await_detour(&mut client);
+    for _ in 0..300 {
+        client.pause();
+        let told = client.ask("threads", json!({}));
+        for thread in told["threads"].as_array().expect("threads") {
+            let stack = client.ask("stackTrace", json!({"threadId": thread["id"]}));
+            let frames = stack["stackFrames"].as_array().expect("frames");
+            let functions: Vec<_> = frames.iter().map(|frame| &frame["name"]).collect();
+            let known = functions.iter().any(|name| *name == "work" || *name == "main");
+            assert!(known, "{stack}");
+        }
+        client.continue_();
+    }
+    client.disconnect_with(json!({"terminateDebuggee": true}));
+}

@@ -65,12 +65,17 @@ fn event_message(tid: i32) -> u64 {
     message
 }
 
+/// PTRACE_GETSIGMASK.
+fn blocked_signals(tid: ThreadId) -> io::Result<u64> {
+    let mut mask = 0_u64;
+    let size = size_of::<u64>();
+    call(libc::PTRACE_GETSIGMASK, tid.0, size, &raw mut mask as usize)?;
+    Ok(mask)
+}
+
 /// PTRACE_GETSIGMASK and PTRACE_SETSIGMASK: blocks all signals, and gives those blocked before.
 pub fn block_signals(tid: ThreadId) -> io::Result<u64> {
-    let mut before = 0_u64;
-    let size = size_of::<u64>();
-    let mask = &raw mut before as usize;
-    call(libc::PTRACE_GETSIGMASK, tid.0, size, mask)?;
+    let before = blocked_signals(tid)?;
     set_blocked_signals(tid, u64::MAX)?;
     Ok(before)
 }
@@ -124,6 +129,53 @@ pub fn decode_signal_info(info: &[u8]) -> Option<SignalInfo> {
         address: fault.then_some(LoadAddr(address)),
         sender: if code <= 0 { word(16) } else { None },
     })
+}
+
+/// Signals of instructions that come before all others (the kernel's `SYNCHRONOUS_MASK`).
+const OF_INSTRUCTIONS: [libc::c_int; 6] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGTRAP,
+    libc::SIGFPE,
+    libc::SIGSYS,
+];
+
+/// PTRACE_PEEKSIGINFO and PTRACE_GETSIGMASK: whether a stopped thread is to be told of what its
+/// last instruction did (a trap, a step, a fault) as soon as it goes on, before it does another.
+fn has_signal_of_instruction(tid: ThreadId) -> bool {
+    /// `struct ptrace_peeksiginfo_args`: the thread's own signals from the `off`th on.
+    #[repr(C)]
+    struct Peek {
+        off: u64,
+        flags: u32,
+        nr: i32,
+    }
+    const PORTION: usize = 16;
+    let mut infos = [[0_u8; size_of::<libc::siginfo_t>()]; PORTION];
+    let mut peek = Peek {
+        off: 0,
+        flags: 0,
+        nr: PORTION as i32,
+    };
+    loop {
+        let (from, to) = (&raw const peek as usize, &raw mut infos as usize);
+        let Ok(count) = call(libc::PTRACE_PEEKSIGINFO, tid.0, from, to) else {
+            return false;
+        };
+        let told = infos[..(count as usize).min(PORTION)].iter();
+        let mut told = told.filter_map(|info| decode_signal_info(info));
+        let found = told.find(|it| it.code > 0 && OF_INSTRUCTIONS.contains(&it.signal.0));
+        if let Some(found) = found {
+            // A program may send itself one that looks like it, and not let it come.
+            let blocked = blocked_signals(tid).unwrap_or(u64::MAX);
+            return blocked & (1 << (found.signal.0 - 1)) == 0;
+        }
+        if count < PORTION as i64 {
+            return false;
+        }
+        peek.off += PORTION as u64;
+    }
 }
 
 /// PTRACE_GETREGSET and PTRACE_SETREGSET on a register set of plain data; gives the bytes moved.
@@ -180,6 +232,30 @@ pub fn wait(tid: i32, block: bool) -> Option<(ThreadId, WaitStatus)> {
             return None;
         }
     }
+}
+
+/// As [`wait`], but who was interrupted while an instruction of its had just trapped or failed is
+/// stopped by that: the kernel tells of the interrupt first, when the program counter is already
+/// where the trap has left it, and of the signal when the thread goes on, wherever it is by then.
+pub fn wait_for_thread(tid: i32, block: bool) -> Option<(ThreadId, WaitStatus)> {
+    let (thread, mut status) = wait(tid, block)?;
+    // A group-stop may begin meanwhile.
+    for _ in 0..2 {
+        let interrupted = matches!(status, WaitStatus::Interrupted | WaitStatus::GroupStop(_));
+        if !interrupted || !has_signal_of_instruction(thread) {
+            break;
+        }
+        let in_group_stop = matches!(status, WaitStatus::GroupStop(_));
+        if resume(thread, false, Signal(0)).is_err() {
+            break;
+        }
+        (_, status) = wait(thread.0, true)?;
+        if in_group_stop {
+            // It is still to tell of that.
+            let _ = interrupt(thread);
+        }
+    }
+    Some((thread, status))
 }
 
 fn decode(pid: i32, status: i32) -> WaitStatus {
