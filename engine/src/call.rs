@@ -145,6 +145,9 @@ impl Debugger {
         let Some(back) = self.modules.entry() else {
             return refused("the program has no entry point to return to");
         };
+        if let Some(why) = self.lasting_system_call(thread) {
+            return refused(why);
+        }
         self.write_registers(thread);
         let (Some(saved), Some(extended)) = (
             self.registers_of(thread),

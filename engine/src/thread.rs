@@ -26,6 +26,8 @@ pub struct Thread {
     pub deferred: Option<WaitStatus>,
     /// The breakpoint at this address has been dealt with: going on from here does not hit it.
     pub passed: Option<LoadAddr>,
+    /// It has told of this in the middle of a system call, which writes to its registers at its end.
+    pub within: Option<WaitStatus>,
     /// It ran into this trap of a trampoline, and nobody has dealt with that yet.
     pub trap: Option<DetourTrap>,
     /// A hit at this site that the program itself has counted, and found to be one to stop at.

@@ -236,13 +236,18 @@ fn attached(fixture: &Fixture) -> (Debuggee, Vec<u8>, DapClient) {
     let debuggee = Debuggee::start(fixture, &["on", "20000000"]);
     debuggee.read_line();
     let before = process::text_bytes(debuggee.pid(), &fixture.program);
+    let client = attached_to(&debuggee, fixture);
+    assert!(process::text_bytes(debuggee.pid(), &fixture.program) != before);
+    (debuggee, before, client)
+}
+
+fn attached_to(debuggee: &Debuggee, fixture: &Fixture) -> DapClient {
     let mut client = DapClient::spawn();
     client.attach(debuggee.pid(), json!({}));
     client.set_breakpoints_with(fixture, vec![("hit", json!({"condition": "count == 7"}))]);
     client.configure();
     await_detour(&mut client);
-    assert!(process::text_bytes(debuggee.pid(), &fixture.program) != before);
-    (debuggee, before, client)
+    client
 }
 
 #[test]
@@ -252,6 +257,22 @@ fn detaching_leaves_nothing() {
     client.disconnect_with(json!({"terminateDebuggee": false}));
     debuggee.expect_running();
     assert!(process::text_bytes(debuggee.pid(), &fixture.program) == before);
+}
+
+/// What is called, and what is undone at the end, is done by a thread that may stand in `fork`.
+#[test]
+fn calls_and_detaching_leave_a_fork_that_is_under_way_as_it_is() {
+    let fixture = Fixture::of("c/detours.c");
+    let debuggee = Debuggee::start(&fixture, &["forks", "20"]);
+    debuggee.read_line();
+    for _ in 0..20 {
+        let mut client = attached_to(&debuggee, &fixture);
+        client.pause();
+        assert_eq!(client.evaluate("pass(0)"), "-1");
+        client.continue_();
+        client.disconnect_with(json!({"terminateDebuggee": false}));
+        debuggee.expect_running();
+    }
 }
 
 #[test]
@@ -323,7 +344,9 @@ fn who_is_paused_on_running_into_a_trap_goes_on_as_the_program_does() {
             let stack = client.ask("stackTrace", json!({"threadId": thread["id"]}));
             let frames = stack["stackFrames"].as_array().expect("frames");
             let functions: Vec<_> = frames.iter().map(|frame| &frame["name"]).collect();
-            let known = functions.iter().any(|name| *name == "work" || *name == "main");
+            let known = functions
+                .iter()
+                .any(|name| *name == "work" || *name == "main");
             assert!(known, "{stack}");
         }
         client.continue_();

@@ -237,9 +237,17 @@ impl Debugger {
         if !trapped && matches!(status, WaitStatus::Interrupted | WaitStatus::Signal(_)) {
             self.os.keep_system_call(thread);
         }
+        let within = matches!(
+            status,
+            WaitStatus::Cloned(_)
+                | WaitStatus::Forked(_)
+                | WaitStatus::Vforked(_)
+                | WaitStatus::Execed(_)
+        );
         if let Some(state) = self.thread_mut(thread) {
             state.stopped = true;
             state.interrupted = false;
+            state.within = within.then_some(status);
             state.registers = None;
             state.counted = None;
             state.trap = None;

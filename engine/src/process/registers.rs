@@ -16,6 +16,7 @@ impl Debugger {
         if let Some(registers) = state.registers {
             return Some(registers);
         }
+        self.end_system_call(thread);
         let mut registers = self.os.registers(thread)?;
         let mut passed = None;
         self.back_at_trap(thread, &mut registers);
@@ -53,6 +54,40 @@ impl Debugger {
         }
         state.registers = Some(registers);
         Some(registers)
+    }
+
+    /// Who stopped in the middle of a system call is stepped to its end: what that gives would be
+    /// written over registers that are set before, and missing in those that are put back after.
+    /// False: it lasts, until a child of vfork(2) lets its parent go on.
+    fn end_system_call(&mut self, thread: ThreadId) -> bool {
+        let Some(state) = self.thread_mut(thread) else {
+            return true;
+        };
+        match state.within {
+            None => return true,
+            Some(WaitStatus::Vforked(_)) => return false,
+            Some(_) => state.within = None,
+        }
+        self.os.resume(thread, Resume::Step, Signal(0));
+        match self.os.await_stop(thread) {
+            Some(WaitStatus::Signal(Signal(libc::SIGTRAP))) => {
+                if let Some(state) = self.thread_mut(thread) {
+                    state.trapped = true;
+                }
+            }
+            Some(status @ (WaitStatus::Exited(_) | WaitStatus::Killed(_))) => {
+                self.thread_ended(thread, status);
+            }
+            Some(status) => self.defer(thread, status),
+            None => {}
+        }
+        true
+    }
+
+    /// Why the registers of a stopped thread cannot be changed, if they cannot.
+    pub(crate) fn lasting_system_call(&mut self, thread: ThreadId) -> Option<&'static str> {
+        (!self.end_system_call(thread))
+            .then_some("the thread waits in vfork(2) until its child execs or exits")
     }
 
     /// One instruction of ours that nobody is to see done by halves.
@@ -102,6 +137,9 @@ impl Debugger {
 
     /// Makes a stopped thread do a system call; its registers are as before afterwards.
     pub(crate) fn system_call(&mut self, thread: ThreadId, call: SystemCall) -> Option<i64> {
+        if !self.end_system_call(thread) {
+            return None;
+        }
         self.write_registers(thread);
         let instruction = self.system_call_instruction()?;
         let before = self.os.registers(thread)?;
