@@ -416,6 +416,16 @@ fn exit_codes() {
 }
 
 #[test]
+fn breakpoints_set_after_the_end_say_why_they_do_not_bind() {
+    let fixture = Fixture::of("c/exit_code.c");
+    let (mut client, _) = DapClient::run_to_end(&fixture, json!({}));
+    let set = client.set_breakpoints(&fixture, &["exit"]);
+    assert_eq!(set[0]["verified"], false);
+    assert_eq!(set[0]["message"], "the program has ended");
+    client.disconnect();
+}
+
+#[test]
 fn an_unknown_setting_is_named() {
     let fixture = Fixture::of("c/exit_code.c");
     let (mut client, _) = DapClient::run_to_end(&fixture, json!({"stopOnEntri": true}));

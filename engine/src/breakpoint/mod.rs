@@ -528,6 +528,7 @@ impl Debugger {
 
     /// Binds a breakpoint in all images. True if that changed anything.
     fn bind(&mut self, id: BreakpointId) -> bool {
+        let state = self.state();
         let instruction = self.resolve_instruction(id);
         let Some(breakpoint) = self.breakpoints.all.get_mut(&id) else {
             return false;
@@ -560,12 +561,9 @@ impl Debugger {
             self.indexer.prepare(module, || os.waker());
         }
         let bound = resolved.bound;
-        let has_process = self.process.is_some();
-        let has_ended = (self.process.as_ref()).is_some_and(|it| it.state == State::Ended);
-        breakpoint.pending = if has_process {
-            resolved.why
-        } else {
-            Some("the program is not loaded yet".into())
+        breakpoint.pending = match state {
+            State::NoProcess => Some("the program is not loaded yet".into()),
+            _ => resolved.why,
         };
         breakpoint.note = resolved.note;
         let language = bound.first().map(|bound| bound.language);
@@ -577,9 +575,9 @@ impl Debugger {
             if hardware || self.sites.add(place.addr, Owner::User(id), &*self.os) {
                 breakpoint.bound.push(place);
             } else {
-                breakpoint.pending = Some(match has_ended {
-                    true => "the program has ended".into(),
-                    false => format!("the code at {} cannot be written to", place.addr),
+                breakpoint.pending = Some(match state {
+                    State::Ended => "the program has ended".into(),
+                    _ => format!("the code at {} cannot be written to", place.addr),
                 });
             }
         }
