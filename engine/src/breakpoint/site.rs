@@ -9,7 +9,7 @@ use crate::os::Backend;
 use dwarf::LoadAddr;
 use smallvec::SmallVec;
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 /// Who wants a trap at a site. Several may; the site goes when the last one does.
@@ -42,6 +42,9 @@ pub struct Site {
     covered: Cell<Option<[u8; JUMP]>>,
     /// Hits so far that nobody wanted to stop for.
     pub passes: Cell<u32>,
+    /// Threads that have passed it and come back from a signal's handler first, with their stack
+    /// pointers.
+    away: RefCell<Vec<(ThreadId, u64)>>,
 }
 
 /// A jump that stands instead of the trap.
@@ -65,6 +68,21 @@ impl Site {
     /// Whether the program has a trap instruction of its own here.
     pub fn covers_trap(&self) -> bool {
         self.original.get() == BREAKPOINT
+    }
+
+    /// A thread that has passed it is to come by a signal's handler before it goes on.
+    pub fn expect_back(&self, thread: ThreadId, sp: u64) {
+        let mut away = self.away.borrow_mut();
+        away.retain(|(other, _)| *other != thread);
+        away.push((thread, sp));
+    }
+
+    /// Whether a thread that runs into it has passed it before it was in a signal's handler; it is
+    /// back then.
+    pub fn is_back(&self, thread: ThreadId, sp: u64) -> bool {
+        let mut away = self.away.borrow_mut();
+        let found = away.iter().position(|(other, _)| *other == thread);
+        found.is_some_and(|index| away.swap_remove(index).1 == sp)
     }
 }
 
@@ -141,6 +159,7 @@ impl Sites {
                 diversion: Cell::new(None),
                 covered: Cell::new(None),
                 passes: Cell::new(0),
+                away: RefCell::default(),
             },
         );
         true

@@ -241,6 +241,9 @@ impl Debugger {
             libc::SIGSYS,
             libc::SIGTRAP,
         ];
+        if self.detours.is_empty() {
+            return;
+        }
         let pc = self.registers_of(thread).map(|registers| registers.pc());
         if pc.is_none_or(|pc| self.detours.way_on(pc, &self.sites).is_none()) {
             return;

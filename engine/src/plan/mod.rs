@@ -208,10 +208,16 @@ impl Debugger {
     /// Whether a thread is back from a signal's handler, before an instruction whose breakpoints
     /// have been asked.
     pub(crate) fn is_back_at_passed(&mut self, thread: ThreadId, addr: LoadAddr) -> bool {
-        let sp = self.registers_of(thread).map(|registers| registers.sp());
+        let Some(sp) = self.registers_of(thread).map(|registers| registers.sp()) else {
+            return false;
+        };
         let step = self.step_of(thread).filter(|step| step.was_passed);
         let back = step.and_then(|step| step.interrupted_at);
-        back.is_some_and(|back| back.addr == addr && sp.is_some_and(|sp| sp >= back.sp))
+        back.is_some_and(|back| back.addr == addr && sp >= back.sp)
+            || self
+                .sites
+                .get(addr)
+                .is_some_and(|site| site.is_back(thread, sp))
     }
 
     /// The thread is at a trap of a step. True: dealt with; the thread has been set going or
