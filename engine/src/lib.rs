@@ -53,4 +53,4 @@ pub use os::{CoreFile, Mapping, Waker};
 pub use plan::{GotoTarget, StepFilters, StepTarget};
 pub use process::{Follow, FollowFork, Handover};
 pub use stack::{Frame, FrameKey, FrameKind, Stack};
-pub use value::{Child, Limits, Named, Presentation, Value, Which};
+pub use value::{Child, Limits, Named, Next, Numbers, Presentation, Value, Which};

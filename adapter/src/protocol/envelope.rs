@@ -1,10 +1,8 @@
 //! The outermost object of a message.
 
-use serde::ser::{Error as _, SerializeSeq};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::cell::Cell;
 
 /// A message of the client.
 #[derive(Debug)]
@@ -207,46 +205,6 @@ impl From<String> for Body {
     fn from(json: String) -> Self {
         let data = Vec::new();
         Self { json, data }
-    }
-}
-
-/// An array whose elements are made while it is written, each gone before the next one comes.
-pub struct OneByOne<I, E> {
-    elements: Cell<Option<I>>,
-    failed: Cell<Option<E>>,
-}
-
-impl<I, E> OneByOne<I, E> {
-    /// Of these; it ends with the first that cannot be made.
-    pub fn new(elements: I) -> Self {
-        Self {
-            elements: Cell::new(Some(elements)),
-            failed: Cell::new(None),
-        }
-    }
-
-    /// Once it is written.
-    ///
-    /// # Errors
-    /// Why it could not be.
-    pub fn outcome(self) -> Result<(), E> {
-        self.failed.into_inner().map_or(Ok(()), Err)
-    }
-}
-
-impl<T: Serialize, E, I: Iterator<Item = Result<T, E>>> Serialize for OneByOne<I, E> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut sequence = serializer.serialize_seq(None)?;
-        for element in self.elements.take().into_iter().flatten() {
-            match element {
-                Ok(element) => sequence.serialize_element(&element)?,
-                Err(error) => {
-                    self.failed.set(Some(error));
-                    return Err(S::Error::custom("an element cannot be made"));
-                }
-            }
-        }
-        sequence.end()
     }
 }
 

@@ -21,9 +21,7 @@ pub use arguments::*;
 pub use breakpoints::*;
 pub use capabilities::{BreakpointMode, Capabilities, CapabilitiesEventBody, ChangedCapabilities};
 pub use context::*;
-pub use envelope::{
-    Body, Incoming, Malformed, OneByOne, Outgoing, Request, Response, body_of, read_message,
-};
+pub use envelope::{Body, Incoming, Malformed, Outgoing, Request, Response, body_of, read_message};
 pub use events::*;
 pub use exceptions::*;
 pub use memory::*;

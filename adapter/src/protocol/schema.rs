@@ -226,12 +226,13 @@ fn responses() {
         value_location_reference: Some(2),
         ..Variable::default()
     };
-    let variables = vec![variable, Variable::default()];
-    response(
-        &schema,
-        "VariablesResponse",
-        &VariablesResponse { variables },
-    );
+    let mut variables = VariablesResponse::for_about(2);
+    for variable in [variable, Variable::default()] {
+        variables.push(&variable).expect("plain data");
+    }
+    let variables = variables.into_json().expect("UTF-8");
+    let variables: serde_json::Value = serde_json::from_str(&variables).expect("JSON");
+    response(&schema, "VariablesResponse", &variables);
     let location = LocationsResponse {
         source: source(),
         line: 3,

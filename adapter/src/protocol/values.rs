@@ -2,17 +2,18 @@
 
 use super::VariablePresentationHint;
 use engine::LoadAddr;
+use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
 use std::sync::Arc;
 
 /// A variable. The `dap` crate's has no places of declarations and values.
 #[derive(Serialize, Debug, Default)]
 #[serde(rename_all = "camelCase")]
-pub struct Variable {
+pub struct Variable<S = String> {
     /// Its name.
-    pub name: String,
+    pub name: S,
     /// Its value in one line.
-    pub value: String,
+    pub value: S,
     /// Its type.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_field: Option<Arc<str>>,
@@ -21,7 +22,7 @@ pub struct Variable {
     pub presentation_hint: Option<VariablePresentationHint>,
     /// An expression for it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub evaluate_name: Option<String>,
+    pub evaluate_name: Option<S>,
     /// Its number, 0 where there is nothing to open.
     pub variables_reference: i64,
     /// Children that have names.
@@ -51,11 +52,42 @@ impl Serialize for MemoryReference {
     }
 }
 
-/// The result of `variables`.
-#[derive(Serialize, Debug)]
-pub struct VariablesResponse<V = Vec<Variable>> {
-    /// They.
-    pub variables: V,
+/// The result of `variables` as JSON: there may be very many of them, so each becomes text before
+/// the next one is made.
+pub struct VariablesResponse(Vec<u8>);
+
+impl VariablesResponse {
+    /// Bytes that a variable takes, about.
+    const USUAL: usize = 120;
+    const HEAD: &[u8] = br#"{"variables":["#;
+
+    /// None yet, and room for so many.
+    pub fn for_about(count: usize) -> Self {
+        // Text that has to move while it grows is copied, into memory that is touched anew.
+        let mut json = Vec::with_capacity(Self::HEAD.len() + 2 + count * Self::USUAL);
+        json.extend_from_slice(Self::HEAD);
+        Self(json)
+    }
+
+    /// Writes one more.
+    ///
+    /// # Errors
+    /// Never for strings and numbers.
+    pub fn push<S: Serialize>(&mut self, variable: &Variable<S>) -> serde_json::Result<()> {
+        if self.0.len() > Self::HEAD.len() {
+            self.0.push(b',');
+        }
+        serde_json::to_writer(&mut self.0, variable)
+    }
+
+    /// The whole body.
+    ///
+    /// # Errors
+    /// Never: what is written is UTF-8.
+    pub fn into_json(mut self) -> serde_json::Result<String> {
+        self.0.extend_from_slice(b"]}");
+        String::from_utf8(self.0).map_err(serde_json::Error::custom)
+    }
 }
 
 /// The result of `evaluate`.

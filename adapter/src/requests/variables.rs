@@ -3,8 +3,8 @@
 use crate::error::RequestError;
 use crate::handles::{Container, Opened};
 use crate::protocol::{
-    Body, Capabilities, MemoryReference, OneByOne, SetVariableArguments, SetVariableResponse,
-    ValueFormat, Variable, VariablePresentationHint, VariablePresentationHintAttributes,
+    Body, Capabilities, MemoryReference, SetVariableArguments, SetVariableResponse, ValueFormat,
+    Variable, VariablePresentationHint, VariablePresentationHintAttributes,
     VariablePresentationHintKind, VariablesArguments, VariablesArgumentsFilter, VariablesResponse,
 };
 use crate::requests::memory::memory_changed;
@@ -12,8 +12,11 @@ use crate::routes::Request;
 use crate::session::Session;
 use engine::value::ChildPath;
 use engine::value::scalar::NumberFormat;
-use engine::{Child, FrameKey, Limits, Named, Presentation, RegisterGroup, Value, Which};
+use engine::{
+    Child, FrameKey, Limits, Named, Next, Numbers, Presentation, RegisterGroup, Value, Which,
+};
 use serde::Serialize;
+use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -24,8 +27,6 @@ const BUCKET: u64 = 100;
 const LONGEST: usize = 1 << 20;
 /// More elements than anybody looks at one by one.
 const MANY: u64 = 1000;
-/// Bytes that a variable takes in an answer, about.
-const USUAL: usize = 120;
 /// The most children one answer has.
 const MOST: u64 = 1 << 18;
 
@@ -35,7 +36,6 @@ pub enum Variables {}
 impl Request for Variables {
     const COMMAND: &'static str = "variables";
     type Arguments = VariablesArguments;
-    /// As JSON: there may be very many of them.
     type Body = Json;
 
     fn advertise(capabilities: &mut Capabilities) {
@@ -47,6 +47,21 @@ impl Request for Variables {
     }
 
     fn handle(session: &mut Session, arguments: VariablesArguments) -> Result<Json, RequestError> {
+        let body = Self::of(session, arguments)?.into_json();
+        body.map(Json)
+            .map_err(|error| RequestError::Other(error.to_string()))
+    }
+}
+
+/// A body that is text already.
+#[derive(Serialize)]
+pub struct Json(String);
+
+impl Variables {
+    fn of(
+        session: &mut Session,
+        arguments: VariablesArguments,
+    ) -> Result<VariablesResponse, RequestError> {
         let container = session.handles.container(arguments.variables_reference)?;
         let limits = limits(session, arguments.format.as_ref());
         let variables = match container {
@@ -82,11 +97,10 @@ impl Request for Variables {
             Container::Value(of) => {
                 let all_of_it = arguments.count.unwrap_or(0) <= 0 && arguments.filter.is_none();
                 if !session.client.variable_paging && all_of_it && of.indexed > BUCKET {
-                    let mut variables = buckets(session, &of, 0..of.indexed);
-                    for named in children(session, &of, Which::Named, 0..of.named, &limits) {
-                        variables.push(named?);
-                    }
-                    variables
+                    let buckets = buckets(session, &of, 0..of.indexed);
+                    let mut body = written(&buckets)?;
+                    children(session, &of, Which::Named, 0..of.named, &limits, &mut body)?;
+                    return Ok(body);
                 } else {
                     let (which, all) = match arguments.filter {
                         None => (Which::All, of.named + of.indexed),
@@ -94,47 +108,34 @@ impl Request for Variables {
                         Some(VariablesArgumentsFilter::Indexed) => (Which::Indexed, of.indexed),
                     };
                     let range = asked_range(&arguments, all);
-                    let count = range.end - range.start;
-                    return written(children(session, &of, which, range, &limits), count);
+                    return all_of(session, &of, which, range, &limits);
                 }
             }
             Container::Bucket { of, range } if range.end - range.start > BUCKET => {
                 buckets(session, &of, range)
             }
             Container::Bucket { of, range } => {
-                let count = range.end - range.start;
-                return written(
-                    children(session, &of, Which::Indexed, range, &limits),
-                    count,
-                );
+                return all_of(session, &of, Which::Indexed, range, &limits);
             }
         };
-        let count = variables.len() as u64;
-        written(variables.into_iter().map(Ok), count)
+        written(&variables)
     }
 }
 
-/// A body that is text already.
-#[derive(Serialize)]
-pub struct Json(String);
+fn written(variables: &[Variable]) -> Result<VariablesResponse, RequestError> {
+    let mut body = VariablesResponse::for_about(variables.len());
+    for variable in variables {
+        push(&mut body, variable)?;
+    }
+    Ok(body)
+}
 
-/// The answer, of about so many variables: each becomes text before the next one is made.
-fn written(
-    variables: impl Iterator<Item = Result<Variable, RequestError>>,
-    count: u64,
-) -> Result<Json, RequestError> {
-    let body = VariablesResponse {
-        variables: OneByOne::new(variables),
-    };
-    // Text that has to move while it grows is copied, into memory that is touched anew.
-    let mut json = Vec::with_capacity(count.min(MOST) as usize * USUAL);
-    let written = serde_json::to_writer(&mut json, &body);
-    body.variables.outcome()?;
-    written.map_err(|error| RequestError::Other(error.to_string()))?;
-    let json = String::from_utf8(json);
-    Ok(Json(
-        json.map_err(|error| RequestError::Other(error.to_string()))?,
-    ))
+fn push<S: Serialize>(
+    body: &mut VariablesResponse,
+    variable: &Variable<S>,
+) -> Result<(), RequestError> {
+    let pushed = body.push(variable);
+    pushed.map_err(|error| RequestError::Other(error.to_string()))
 }
 
 /// How values are to be shown.
@@ -267,43 +268,94 @@ fn register_groups(session: &mut Session, frame: FrameKey) -> Result<Vec<Variabl
     Ok(variables)
 }
 
-/// The children of a value, which are made as they are asked for.
-fn children<'a>(
-    session: &'a mut Session,
-    of: &'a Opened,
+/// An answer of children of a value only.
+fn all_of(
+    session: &mut Session,
+    of: &Opened,
+    which: Which,
+    range: Range<u64>,
+    limits: &Limits,
+) -> Result<VariablesResponse, RequestError> {
+    let count = (range.end - range.start).min(MOST) as usize;
+    let mut body = VariablesResponse::for_about(count);
+    children(session, of, which, range, limits, &mut body)?;
+    Ok(body)
+}
+
+/// Writes children of a value.
+fn children(
+    session: &mut Session,
+    of: &Opened,
     which: Which,
     mut range: Range<u64>,
     limits: &Limits,
-) -> impl Iterator<Item = Result<Variable, RequestError>> + use<'a> {
+    body: &mut VariablesResponse,
+) -> Result<(), RequestError> {
     let mut limits = limits.clone();
     limits.numbers = of.numbers.unwrap_or(limits.numbers);
+    // Of very many elements, each one number, the whole's place tells enough.
     let many = range.end - range.start > MANY;
-    let mut portion = Vec::new().into_iter();
-    std::iter::from_fn(move || {
-        let Child { name, value, path } = loop {
-            if let Some(child) = portion.next() {
-                break child;
+    while !range.is_empty() {
+        match session
+            .debugger
+            .next_children(&of.value, which, &mut range)?
+        {
+            Next::Numbers(numbers) => {
+                write_numbers(session, of, &numbers, limits.numbers, many, body)?;
             }
-            if range.is_empty() {
-                return None;
+            Next::Children(children) => {
+                for Child { name, value, path } in children {
+                    let expression = child_expression(of.expression.as_deref(), path, &name);
+                    let child = variable(session, of.frame, name, expression, value, &limits)?;
+                    let plain =
+                        many && child.variables_reference == 0 && child.name.starts_with('[');
+                    let child = Variable {
+                        memory_reference: child.memory_reference.filter(|_| !plain),
+                        ..child
+                    };
+                    push(body, &child)?;
+                }
             }
-            let next = session.debugger.next_children(&of.value, which, &mut range);
-            match next {
-                Ok(next) => portion = next.into_iter(),
-                Err(error) => return Some(Err(error.into())),
-            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes numbers in a row, with texts that are used again for each.
+fn write_numbers(
+    session: &Session,
+    of: &Opened,
+    numbers: &Numbers,
+    format: NumberFormat,
+    many: bool,
+    body: &mut VariablesResponse,
+) -> Result<(), RequestError> {
+    let type_name = session.client.variable_type.then(|| numbers.type_name());
+    let placed = session.client.memory_references && !many;
+    let (mut value, mut name) = (String::new(), String::new());
+    let mut expression = of.expression.as_deref().map(atom);
+    let parent = expression.as_ref().map_or(0, String::len);
+    for index in numbers.indices() {
+        value.clear();
+        numbers.write(index, format, &mut value);
+        name.clear();
+        // A `String` takes all that is written to it.
+        let _ = write!(name, "[{index}]");
+        if let Some(expression) = &mut expression {
+            expression.truncate(parent);
+            expression.push_str(&name);
+        }
+        let number = Variable {
+            name: name.as_str(),
+            value: value.as_str(),
+            type_field: type_name.clone(),
+            evaluate_name: expression.as_deref(),
+            memory_reference: placed.then(|| MemoryReference(numbers.address(index))),
+            ..Variable::default()
         };
-        let expression = child_expression(of.expression.as_deref(), path, &name);
-        let child = variable(session, of.frame, name, expression, value, &limits);
-        Some(child.map(|child| {
-            // Of very many elements, each one number, the whole's place tells enough.
-            let plain = many && child.variables_reference == 0 && child.name.starts_with('[');
-            Variable {
-                memory_reference: child.memory_reference.filter(|_| !plain),
-                ..child
-            }
-        }))
-    })
+        push(body, &number)?;
+    }
+    Ok(())
 }
 
 /// The indexed children of `range` in at most [`BUCKET`] parts of a round size.
@@ -465,16 +517,20 @@ impl Shown {
 /// An expression for a child, given its parent's.
 fn child_expression(parent: Option<&str>, path: Option<ChildPath>, name: &str) -> Option<String> {
     let parent = parent?;
-    let atom = || match is_postfix(parent) {
-        true => parent.to_owned(),
-        false => format!("({parent})"),
-    };
     Some(match path? {
-        ChildPath::Suffix(suffix) => format!("{}{suffix}", atom()),
-        ChildPath::Name => format!("{}{name}", atom()),
-        ChildPath::Prefix(prefix) => format!("{prefix}{}", atom()),
+        ChildPath::Suffix(suffix) => format!("{}{suffix}", atom(parent)),
+        ChildPath::Name => format!("{}{name}", atom(parent)),
+        ChildPath::Prefix(prefix) => format!("{prefix}{}", atom(parent)),
         ChildPath::Same => parent.to_owned(),
     })
+}
+
+/// An expression that suffixes bind to.
+fn atom(expression: &str) -> String {
+    match is_postfix(expression) {
+        true => expression.to_owned(),
+        false => format!("({expression})"),
+    }
 }
 
 /// Whether suffixes bind to all of an expression: a name with members and indices behind it,
@@ -613,11 +669,10 @@ fn in_value(session: &mut Session, of: Opened, name: &str) -> Result<Target, Req
     let mut found = None;
     for (which, mut range) in searches.into_iter().flatten() {
         while found.is_none() && !range.is_empty() {
-            let mut children = (session
+            let next = session
                 .debugger
-                .next_children(&of.value, which, &mut range)?)
-            .into_iter();
-            found = children.find(|child| child.name == name);
+                .next_children(&of.value, which, &mut range)?;
+            found = (next.children().into_iter()).find(|child| child.name == name);
         }
     }
     let Child { value, path, .. } = found.ok_or_else(|| no_variable(name))?;

@@ -9,7 +9,7 @@ use crate::event::ThreadId;
 use crate::plan::Returning;
 use crate::stack::{Frame, FrameKey, Stack};
 use crate::value::scalar::NumberFormat;
-use crate::value::{Child, Limits, Named, Place, Presentation, Ty, Value, Which};
+use crate::value::{Limits, Named, Next, Place, Presentation, Ty, Value, Which};
 use std::ops::Range;
 
 /// Results that are kept; behind them only the last one.
@@ -254,7 +254,7 @@ impl Debugger {
         value: &Value,
         which: Which,
         range: &mut Range<u64>,
-    ) -> Result<Vec<Child>, Error> {
+    ) -> Result<Next, Error> {
         self.stopped()?;
         self.in_process(|scope| crate::value::next_children(scope, value, which, range))
     }

@@ -1,6 +1,7 @@
 //! What can be opened in a value.
 
 use super::members::{self, Part};
+use super::numbers::Numbers;
 use super::types::DwarfTy;
 use super::{Child, ChildPath, Limits, Place, PointerKind, Shape, Target, Ty, Value, present};
 use crate::error::Error;
@@ -220,6 +221,25 @@ pub(super) fn count(target: &dyn Target, value: &Value) -> (u64, u64) {
     open(target, value).map_or((0, 0), |opened| opened.count(target))
 }
 
+/// What comes next of the children of a value.
+#[derive(Debug)]
+pub enum Next {
+    /// Numbers in a row.
+    Numbers(Numbers),
+    /// Any.
+    Children(Vec<Child>),
+}
+
+impl Next {
+    /// They one by one.
+    pub fn children(self) -> Vec<Child> {
+        match self {
+            Next::Numbers(numbers) => numbers.children().collect(),
+            Next::Children(children) => children,
+        }
+    }
+}
+
 /// The children of a value in `range` of those that are meant, which is then what is left of it:
 /// of elements in a row there are at most [`PORTION`], of others 2^20.
 ///
@@ -230,19 +250,30 @@ pub fn next_children(
     value: &Value,
     which: Which,
     range: &mut Range<u64>,
-) -> Result<Vec<Child>, Error> {
+) -> Result<Next, Error> {
+    if target.cancelled() {
+        return Err(Error::Cancelled);
+    }
     let all = range.clone();
     range.start = range.end;
     let Ok(opened) = open(target, value) else {
-        return Ok(Vec::new());
+        return Ok(Next::Children(Vec::new()));
     };
-    if matches!(opened.inside, Inside::Elements(_)) {
-        let (named, indexed) = opened.count(target);
-        range.end = all.end.min(named.saturating_add(indexed));
-        range.start = all.start.saturating_add(PORTION).min(range.end);
-        return children(target, opened, which, all.start..range.start);
+    let Inside::Elements(row) = &opened.inside else {
+        return children(target, opened, which, all).map(Next::Children);
+    };
+    let (named, indexed) = opened.count(target);
+    range.end = all.end.min(named.saturating_add(indexed));
+    range.start = all.start.saturating_add(PORTION).min(range.end);
+    if which != Which::Named && all.start < indexed {
+        let own = all.start..range.start.min(indexed);
+        if let Some(numbers) = Numbers::read(target, row, own.clone()) {
+            range.start = own.end;
+            return Ok(Next::Numbers(numbers));
+        }
     }
-    children(target, opened, which, all)
+    let portion = all.start..range.start;
+    children(target, opened, which, portion).map(Next::Children)
 }
 
 fn children(
@@ -462,16 +493,10 @@ impl Whole {
         if let Some(bytes) = bytes
             && value.ty.is_simple()
         {
-            value.place = Place::Memory(*addr, Some(few(bytes)));
+            value.place = Place::read_at(*addr, bytes);
         }
         value
     }
-}
-
-fn few(bytes: &[u8]) -> super::place::Few {
-    let mut all = [0; 16];
-    all[..bytes.len()].copy_from_slice(bytes);
-    (all, bytes.len() as u8)
 }
 
 fn element_children(
@@ -551,10 +576,10 @@ impl Row {
                     other => other.offset(skip),
                 };
                 let bytes = block.get(skip as usize..skip.wrapping_add(size) as usize);
-                if let (Place::Memory(_, bytes_read), Some(bytes)) = (&mut place, bytes)
+                if let (Place::Memory(addr, _), Some(bytes)) = (&place, bytes)
                     && !block.is_empty()
                 {
-                    *bytes_read = Some(few(bytes));
+                    place = Place::read_at(*addr, bytes);
                 }
                 values.push(Value::new(self.element.clone(), place));
             }

@@ -4,6 +4,7 @@ mod children;
 mod decimal;
 mod format;
 pub mod members;
+mod numbers;
 pub mod place;
 pub mod scalar;
 pub mod text;
@@ -12,8 +13,9 @@ pub mod types;
 #[cfg(test)]
 mod tests;
 
-pub use children::{Which, elements, next_children};
+pub use children::{Next, Which, elements, next_children};
 pub use format::{present, write};
+pub use numbers::Numbers;
 pub use place::Place;
 pub use types::{PointerKind, Shape, Ty};
 

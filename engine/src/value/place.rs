@@ -138,6 +138,12 @@ impl Place {
             Location::OptimizedOut => Place::OptimizedOut,
         }
     }
+    /// A place in memory whose bytes, at most 16, have been read.
+    pub fn read_at(addr: LoadAddr, bytes: &[u8]) -> Place {
+        let mut few = [0; 16];
+        few[..bytes.len()].copy_from_slice(bytes);
+        Place::Memory(addr, Some((few, bytes.len() as u8)))
+    }
 
     /// The place `bytes` further on.
     pub fn offset(&self, bytes: u64) -> Place {

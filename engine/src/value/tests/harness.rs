@@ -3,8 +3,10 @@
 
 use crate::error::Error;
 use crate::eval::{EvalContext, Expression, Purpose};
+use crate::value::scalar::NumberFormat;
 use crate::value::{
-    Child, ChildPath, Limits, RegisterPlace, Target, Value, Which, members, next_children, present,
+    Child, ChildPath, Limits, Next, Numbers, RegisterPlace, Target, Value, Which, members,
+    next_children, present,
 };
 use dwarf::{
     FileAddr, FrameContext, Language, LoadAddr, LoadBias, Memory, Module, ModuleMap, Registers,
@@ -368,6 +370,26 @@ macro_rules! with_each_rustc {
 
 pub(super) use with_each_rustc;
 
+/// Numbers that are written at once read as each of them would.
+fn expect_same_text(target: &dyn Target, numbers: &Numbers) {
+    for (index, child) in numbers.indices().zip(numbers.children()) {
+        let value = child.value.expect("a number");
+        for format in [NumberFormat::Natural, NumberFormat::Hex] {
+            let limits = Limits {
+                numbers: format,
+                ..Limits::default()
+            };
+            let mut text = String::new();
+            numbers.write(index, format, &mut text);
+            let presented = present(target, &value, &limits);
+            assert_eq!(text, presented.text);
+            assert_eq!(numbers.type_name(), presented.type_name);
+            assert_eq!(Some(numbers.address(index)), presented.memory);
+            assert!(presented.writable && !presented.is_error);
+        }
+    }
+}
+
 /// All children of a range, portion by portion.
 pub fn children_of(
     target: &dyn Target,
@@ -378,7 +400,11 @@ pub fn children_of(
     let mut all = Vec::new();
     // A length that nobody can check may be anything.
     while !range.is_empty() && all.len() < 1 << 20 {
-        all.extend(next_children(target, value, which, &mut range)?);
+        let next = next_children(target, value, which, &mut range)?;
+        if let Next::Numbers(numbers) = &next {
+            expect_same_text(target, numbers);
+        }
+        all.extend(next.children());
     }
     Ok(all)
 }

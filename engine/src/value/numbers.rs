@@ -1,0 +1,89 @@
+//! Elements in a row that are plain numbers: as many as there may be, with nothing of their own
+//! but their bytes.
+
+use super::children::Row;
+use super::scalar::{self, NumberFormat, Scalar};
+use super::{Child, ChildPath, Place, Shape, Target, Ty, Value};
+use dwarf::{Language, LoadAddr};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Some of a row, read at once.
+#[derive(Debug)]
+pub struct Numbers {
+    element: Ty,
+    scalar: Scalar,
+    language: Language,
+    indices: Range<u64>,
+    /// Where the first one is.
+    at: LoadAddr,
+    stride: u64,
+    bytes: Vec<u8>,
+}
+
+impl Numbers {
+    /// Those of a row; `None`: they are none, or not all of them can be read.
+    pub(super) fn read(target: &dyn Target, row: &Row, indices: Range<u64>) -> Option<Numbers> {
+        let Shape::Scalar(scalar) = row.element.shape() else {
+            return None;
+        };
+        let size = u64::from(scalar.size);
+        let Place::Memory(at, _) = row.place.offset(indices.start.wrapping_mul(row.stride)) else {
+            return None;
+        };
+        let count = indices.end.checked_sub(indices.start)?;
+        if !(1..=16).contains(&size) || row.stride < size || row.element.size() != Some(size) {
+            return None;
+        }
+        let len = count.checked_sub(1)?.checked_mul(row.stride)? + size;
+        let mut bytes = vec![0; usize::try_from(len).ok()?];
+        target.memory().read(at, &mut bytes).ok()?;
+        Some(Numbers {
+            element: row.element.clone(),
+            scalar,
+            language: row.element.language(),
+            indices,
+            at,
+            stride: row.stride,
+            bytes,
+        })
+    }
+
+    /// Their places in the row.
+    pub fn indices(&self) -> Range<u64> {
+        self.indices.clone()
+    }
+
+    /// Their type's name.
+    pub fn type_name(&self) -> Arc<str> {
+        self.element.name()
+    }
+
+    /// Where one of them is.
+    pub fn address(&self, index: u64) -> LoadAddr {
+        self.at + (index - self.indices.start).wrapping_mul(self.stride)
+    }
+
+    /// Writes one of them as [`super::present`] would.
+    pub fn write(&self, index: u64, numbers: NumberFormat, out: &mut String) {
+        let bytes = self.bytes_of(index);
+        scalar::write_scalar(out, self.scalar, bytes, self.language, numbers);
+    }
+
+    fn bytes_of(&self, index: u64) -> &[u8] {
+        let skip = (index - self.indices.start) * self.stride;
+        &self.bytes[skip as usize..][..usize::from(self.scalar.size)]
+    }
+
+    /// They as values.
+    pub fn children(&self) -> impl Iterator<Item = Child> {
+        self.indices().map(|index| {
+            let place = Place::read_at(self.address(index), self.bytes_of(index));
+            Child {
+                name: format!("[{index}]"),
+                value: Ok(Value::new(self.element.clone(), place)),
+                path: Some(ChildPath::Name),
+            }
+        })
+    }
+}
