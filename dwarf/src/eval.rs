@@ -10,10 +10,10 @@ use crate::module::{DieRef, Module};
 use crate::register::{Register, Registers};
 use crate::unit::{DebugInfo, Entry, R, Unit, Value as Attribute, flag};
 use crate::unwind::register_name;
-use crate::variable::Variable;
+use crate::variable::{PlainPlace, Variable};
 use gimli::{
     DebugAddrIndex, DieReference, EndianSlice, Evaluation, EvaluationResult, Expression,
-    LittleEndian, Operation, UnitOffset, Value, ValueType,
+    LittleEndian, UnitOffset, Value, ValueType,
 };
 use std::cell::Cell;
 
@@ -76,8 +76,28 @@ pub(crate) fn locate(
     frame: &FrameContext<'_>,
 ) -> Result<Location, Error> {
     let info = no_info(module)?;
+    if let Some(place) = variable.place.and_then(|place| locate_plain(place, frame)) {
+        return Ok(Location::Memory(place));
+    }
     locate_entry(module, info, variable.id, variable, frame, 0)
         .map_err(|error| info.error_at(variable.id, error))
+}
+
+/// `None`: there is more to it.
+fn locate_plain(place: PlainPlace, frame: &FrameContext<'_>) -> Option<LoadAddr> {
+    match place {
+        PlainPlace::FrameOffset(offset) => {
+            let base = match frame.function?.frame_base? {
+                PlainPlace::FrameAddress => frame.cfa?.0,
+                PlainPlace::Register(register) => frame.registers.get(register)?,
+                PlainPlace::FrameOffset(_) | PlainPlace::Address(_) => return None,
+            };
+            Some(LoadAddr(base.wrapping_add(offset.cast_unsigned())))
+        }
+        PlainPlace::FrameAddress => frame.cfa,
+        PlainPlace::Address(address) => Some(LoadAddr(address.wrapping_add(frame.bias.0))),
+        PlainPlace::Register(_) => None,
+    }
 }
 
 fn no_info(module: &Module) -> Result<&DebugInfo, Error> {
@@ -267,19 +287,13 @@ impl<'a> Scope<'a> {
     /// The address that an expression of one operation amounts to: most places of unoptimized
     /// code are such, and need no machine.
     fn plain_address(&self, expression: Expression<R>, depth: u32) -> Result<Option<u64>, Error> {
-        let mut rest = expression.0;
-        let operation = Operation::parse(&mut rest, self.unit.raw.encoding());
-        let Some(operation) = operation.ok().filter(|_| rest.is_empty()) else {
-            return Ok(None);
-        };
-        Ok(match operation {
-            Operation::FrameOffset { offset } if depth < MAX_DEPTH => Some(
+        Ok(match PlainPlace::of(expression, self.unit.raw.encoding()) {
+            Some(PlainPlace::FrameOffset(offset)) if depth < MAX_DEPTH => Some(
                 self.frame_base(depth + 1)?
                     .wrapping_add(offset.cast_unsigned()),
             ),
-            Operation::CallFrameCFA => self.frame.cfa.map(|cfa| cfa.0),
-            Operation::Address { address } => Some(address.wrapping_add(self.frame.bias.0)),
-            _ => None,
+            Some(PlainPlace::FrameOffset(_) | PlainPlace::Register(_)) | None => None,
+            Some(place) => locate_plain(place, self.frame).map(|place| place.0),
         })
     }
 

@@ -4,7 +4,7 @@ use crate::addr::{AddrRange, FileAddr};
 use crate::module::{DieRef, Language};
 use crate::source::SourceLocation;
 use crate::types::TypeId;
-use crate::variable::Variable;
+use crate::variable::{PlainPlace, Variable};
 
 /// A concrete (out-of-line) function with all scopes in it; parsed when asked for.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub struct Function {
     pub optimized: bool,
     /// Its parameters, variables and inner scopes.
     pub scope: Scope,
+    /// What its variables' places count from, if that is plain.
+    pub(crate) frame_base: Option<PlainPlace>,
 }
 
 /// A scope: the function itself, a lexical block, or an inlined call.

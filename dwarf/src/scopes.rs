@@ -9,7 +9,7 @@ use crate::module::{DieRef, Language};
 use crate::source::SourceLocation;
 use crate::types::TypeId;
 use crate::unit::{DebugInfo, Entry, R, Ranges, Unit, Value, flag};
-use crate::variable::{Variable, VariableKind};
+use crate::variable::{PlainPlace, Variable, VariableKind};
 use gimli::{EntriesRaw, Operation, UnitOffset};
 
 /// Scopes nested deeper are left out; compilers do not go there.
@@ -77,6 +77,7 @@ impl DebugInfo {
                     .is_some(),
             ranges: ranges.to_vec(),
             scope,
+            frame_base: plain_place(unit, &entry, gimli::DW_AT_frame_base),
         })
     }
 
@@ -374,6 +375,7 @@ impl DebugInfo {
                 || self
                     .inherited(unit, entry, gimli::DW_AT_artificial)
                     .is_some(),
+            place: plain_place(unit, entry, gimli::DW_AT_location),
         })
     }
 
@@ -410,4 +412,10 @@ fn memory_of(variable: Option<&Variable>) -> usize {
     variable.map_or(0, |variable| {
         size_of::<Variable>() + variable.name.len() + variable.namespace.len()
     })
+}
+
+/// The place that an entry's own attribute tells with one operation.
+fn plain_place(unit: &Unit, entry: &Entry, at: gimli::DwAt) -> Option<PlainPlace> {
+    let expression = entry.attr_value(at)?.exprloc_value()?;
+    PlainPlace::of(expression, unit.raw.encoding())
 }

@@ -1,8 +1,11 @@
 //! Variables and parameters.
 
 use crate::module::DieRef;
+use crate::register::Register;
 use crate::source::SourceLocation;
 use crate::types::TypeId;
+use crate::unit::R;
+use gimli::{Encoding, Expression, Operation};
 
 /// Parameter, local, or variable with static storage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,4 +35,38 @@ pub struct Variable {
     pub declaration: Option<SourceLocation>,
     /// Made by the compiler (`this` of a lambda, …): `DW_AT_artificial`.
     pub artificial: bool,
+    /// Where it lives, if that is plain.
+    pub(crate) place: Option<PlainPlace>,
+}
+
+/// A place that one operation tells, as most of unoptimized code are: it needs no machine, nor the
+/// entry once more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PlainPlace {
+    /// So far from the function's frame base (`DW_OP_fbreg`).
+    FrameOffset(i64),
+    /// The canonical frame address (`DW_OP_call_frame_cfa`).
+    FrameAddress,
+    /// An address of the file (`DW_OP_addr`).
+    Address(u64),
+    /// A register (`DW_OP_reg`).
+    Register(Register),
+}
+
+impl PlainPlace {
+    /// That of an expression; `None`: it is not plain.
+    pub(crate) fn of(expression: Expression<R>, encoding: Encoding) -> Option<PlainPlace> {
+        let mut rest = expression.0;
+        let operation = Operation::parse(&mut rest, encoding).ok()?;
+        if !rest.is_empty() {
+            return None;
+        }
+        Some(match operation {
+            Operation::FrameOffset { offset } => PlainPlace::FrameOffset(offset),
+            Operation::CallFrameCFA => PlainPlace::FrameAddress,
+            Operation::Address { address } => PlainPlace::Address(address),
+            Operation::Register { register } => PlainPlace::Register(Register(register.0)),
+            _ => return None,
+        })
+    }
 }
