@@ -32,7 +32,7 @@ pub struct Function {
     /// Its parameters, variables and inner scopes.
     pub scope: Scope,
     /// What its variables' places count from, if that is plain.
-    pub(crate) frame_base: Option<PlainPlace>,
+    pub frame_base: Option<PlainPlace>,
 }
 
 /// A scope: the function itself, a lexical block, or an inlined call.

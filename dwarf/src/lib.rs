@@ -92,4 +92,4 @@ pub use types::{
     Inheritance, Member, MemberOffset, Subroutine, Type, TypeId, TypeKind, Variant, VariantPart,
 };
 pub use unwind::{CfaPlace, FrameAddress, ModuleMap, StackPlace, Unwinder, Unwound, WayBack};
-pub use variable::{Variable, VariableKind};
+pub use variable::{PlainPlace, Variable, VariableKind};

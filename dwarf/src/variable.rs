@@ -36,13 +36,13 @@ pub struct Variable {
     /// Made by the compiler (`this` of a lambda, …): `DW_AT_artificial`.
     pub artificial: bool,
     /// Where it lives, if that is plain.
-    pub(crate) place: Option<PlainPlace>,
+    pub place: Option<PlainPlace>,
 }
 
 /// A place that one operation tells, as most of unoptimized code are: it needs no machine, nor the
 /// entry once more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum PlainPlace {
+pub enum PlainPlace {
     /// So far from the function's frame base (`DW_OP_fbreg`).
     FrameOffset(i64),
     /// The canonical frame address (`DW_OP_call_frame_cfa`).

@@ -2,8 +2,8 @@
 //!
 //!     cargo bench -p stillpoint-tests --bench hits [-- --gdb]
 //!
-//! Of a breakpoint that no jump can take the place of, of one whose condition calls a function of
-//! the program, and of a data breakpoint. Medians of [`RUNS`], in hits a second of wall time;
+//! Of a breakpoint whose condition the program cannot answer, of one whose condition calls a function
+//! of the program, and of a data breakpoint. Medians of [`RUNS`], in hits a second of wall time;
 //! with `--gdb` those of gdb beside them, of its command line.
 
 use serde_json::json;
@@ -17,22 +17,26 @@ const HITS: usize = 20_000;
 /// gdb's.
 const FEWER: [usize; 2] = [500, 3_000];
 
-/// What is measured: a name, a marker and a condition; data breakpoints have no marker.
-const KINDS: [(&str, Option<&str>, &str); 3] = [
-    ("a trap", Some("narrow"), "number == -1"),
-    ("a call in its condition", Some("narrow"), "is_it(number)"),
-    ("a data breakpoint", None, "sink == -1"),
+/// What is measured: a name, a marker, a condition and gdb's; data breakpoints have no marker.
+const KINDS: [(&str, Option<&str>, [&str; 2]); 3] = [
+    ("a trap", Some("narrow"), ["$thread == 0", "$_thread == 0"]),
+    (
+        "a call in its condition",
+        Some("narrow"),
+        ["is_it(number)"; 2],
+    ),
+    ("a data breakpoint", None, ["sink == -1"; 2]),
 ];
 
 fn main() {
     let with_gdb = std::env::args().any(|argument| argument == "--gdb");
     let fixture = Fixture::of("c/hits.c");
-    for (name, marker, condition) in KINDS {
+    for (name, marker, [condition, theirs]) in KINDS {
         let rate = median(|| HITS as f64 / took(&fixture, marker, condition).as_secs_f64());
         print!("{rate:>9.0}  {name}");
         if with_gdb {
             let theirs = median(|| {
-                let [few, more] = FEWER.map(|hits| gdb_took(&fixture, marker, condition, hits));
+                let [few, more] = FEWER.map(|hits| gdb_took(&fixture, marker, theirs, hits));
                 (FEWER[1] - FEWER[0]) as f64 / more.saturating_sub(few).as_secs_f64()
             });
             print!(" (gdb {theirs:.0}, {:.1} times)", rate / theirs);

@@ -124,6 +124,7 @@ fn assembled(text: &str) -> Code {
         noreturn: false,
         optimized: false,
         scope: body,
+        frame_base: None,
     };
     Code {
         bytes,
