@@ -124,6 +124,58 @@ fn handlers_do_not_see_where_an_instruction_is_repeated() {
     nothing_is_strange(["fill", "100000"], "fill");
 }
 
+/// A handler comes by the line where its own interrupted frame is in the midst of it.
+#[test]
+fn who_was_interrupted_in_a_line_finds_it_again() {
+    nothing_is_strange(["within", "50000000"], "long");
+}
+
+#[test]
+fn who_is_paused_in_a_question_has_its_vector_registers() {
+    const HALVES: u64 = 30_000_000;
+    for fixture in everywhere() {
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({"args": ["halves", HALVES.to_string()]}));
+        let never = json!({"condition": "two * 1.5 + 0.25 < 0.0"});
+        client.set_breakpoints_with(&fixture, vec![("halves", never)]);
+        client.configure();
+        await_detour(&mut client);
+        for _ in 0..40 {
+            client.pause();
+            client.stack();
+            client.continue_();
+        }
+        assert_eq!(client.expect_exit(), 0);
+        let told = client.output("stdout");
+        assert!(
+            told.starts_with(&format!("halves {}.0\n", HALVES / 2)),
+            "{told}"
+        );
+        client.disconnect();
+    }
+}
+
+/// The program's own faults are in its own place, and what is done again is no hit.
+#[test]
+fn faults_that_a_handler_mends_are_the_programs_own() {
+    for fixture in everywhere() {
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({"args": ["knock", "10000"]}));
+        client.ask("setExceptionBreakpoints", json!({"filters": []}));
+        let last = json!({"hitCondition": "> 10000"});
+        client.set_breakpoints_with(&fixture, vec![("knock", last)]);
+        client.configure();
+        for _ in 0..11 {
+            client.expect_stopped("exception");
+            client.expect_line(&fixture, "knock");
+            client.continue_();
+        }
+        assert_eq!(client.expect_exit(), 0);
+        assert!(client.output("stdout").starts_with("let in 11\n"));
+        client.disconnect();
+    }
+}
+
 /// The same of hits that stop the thread for a moment; who comes back from a handler to where it was
 /// is no hit.
 #[test]

@@ -26,11 +26,13 @@ const OTHER_NAMES: [(&str, &str); 8] = [
     ("Message", "ErrorMessage"),
 ];
 /// Read elsewhere: in structs for several requests, in one of the `dap` crate's, among settings.
-const ELSEWHERE: [&str; 4] = [
+const ELSEWHERE: [&str; 5] = [
     "ContinueArguments",
     "PauseArguments",
     "FunctionBreakpoint",
     "LaunchRequestArguments.noDebug",
+    // Written by hand around each `Variable`.
+    "VariablesResponse.variables",
 ];
 
 /// The names in the first columns of the lists.
