@@ -282,7 +282,7 @@ impl Backend for LinuxBackend {
 
     fn next_stop(&mut self) -> Option<(ThreadId, WaitStatus)> {
         loop {
-            let (thread, status) = ptrace::wait_for_thread(-1, false)?;
+            let (thread, status) = ptrace::next_stop(-1)?;
             // The guardian is our child, but none of the debuggee's threads.
             if self.guardian.as_ref().map(|guardian| guardian.pid) != Some(thread.0) {
                 self.heard_of(thread, status);
@@ -292,13 +292,13 @@ impl Backend for LinuxBackend {
     }
 
     fn stop_of(&mut self, thread: ThreadId) -> Option<WaitStatus> {
-        ptrace::wait_for_thread(thread.0, false).map(|(_, status)| status)
+        ptrace::next_stop(thread.0).map(|(_, status)| status)
     }
 
     fn stop_within(&mut self, thread: ThreadId, patience: Duration) -> Option<WaitStatus> {
         let end = Instant::now() + patience;
         loop {
-            if let Some((_, status)) = ptrace::wait_for_thread(thread.0, false) {
+            if let Some((_, status)) = ptrace::next_stop(thread.0) {
                 self.heard_of(thread, status);
                 return Some(status);
             }
@@ -311,7 +311,7 @@ impl Backend for LinuxBackend {
     }
 
     fn await_stop(&mut self, thread: ThreadId) -> Option<WaitStatus> {
-        let (_, status) = ptrace::wait_for_thread(thread.0, true)?;
+        let status = ptrace::await_stop(thread)?;
         self.heard_of(thread, status);
         Some(status)
     }

@@ -2,9 +2,11 @@
 //! one makes its `waitpid` eat the stop.
 
 use super::super::WaitStatus;
+use super::procfs;
 use crate::event::{Signal, SignalInfo, ThreadId};
 use dwarf::LoadAddr;
 use std::io;
+use std::time::{Duration, Instant};
 
 /// Options for everything we seize: new threads and processes come to us stopped, `execve`
 /// tells of itself.
@@ -220,25 +222,65 @@ pub fn peek_user(tid: ThreadId, offset: usize) -> io::Result<u64> {
 
 /// waitpid(2) with `__WALL | __WNOTHREAD`; `None`: nothing to tell (or nobody to wait for).
 pub fn wait(tid: i32, block: bool) -> Option<(ThreadId, WaitStatus)> {
+    wait_or_gone(tid, block).ok().flatten()
+}
+
+/// The same; an error: nobody to wait for.
+fn wait_or_gone(tid: i32, block: bool) -> io::Result<Option<(ThreadId, WaitStatus)>> {
     let flags = libc::__WALL | libc::__WNOTHREAD | if block { 0 } else { libc::WNOHANG };
     let mut status = 0;
     loop {
         // SAFETY: status is a live integer.
         let pid = unsafe { libc::waitpid(tid, &raw mut status, flags) };
         if pid > 0 {
-            return Some((ThreadId(pid), decode(pid, status)));
+            return Ok(Some((ThreadId(pid), decode(pid, status))));
         }
-        if pid == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::EINTR) {
-            return None;
+        if pid == 0 {
+            return Ok(None);
+        }
+        let error = io::Error::last_os_error();
+        if error.raw_os_error() != Some(libc::EINTR) {
+            return Err(error);
         }
     }
 }
 
-/// As [`wait`], but who was interrupted while an instruction of its had just trapped or failed is
-/// stopped by that: the kernel tells of the interrupt first, when the program counter is already
-/// where the trap has left it, and of the signal when the thread goes on, wherever it is by then.
-pub fn wait_for_thread(tid: i32, block: bool) -> Option<(ThreadId, WaitStatus)> {
-    let (thread, mut status) = wait(tid, block)?;
+/// What there is to tell now of a thread, or of any (−1).
+pub fn next_stop(tid: i32) -> Option<(ThreadId, WaitStatus)> {
+    let (thread, status) = wait(tid, false)?;
+    Some((thread, told_in_order(thread, status)))
+}
+
+/// Waits for a thread that is about to stop. `None`: it is gone.
+pub fn await_stop(thread: ThreadId) -> Option<WaitStatus> {
+    let status = await_any_stop(thread)?;
+    Some(told_in_order(thread, status))
+}
+
+/// Not by a `waitpid` that blocks: that tells of the end of a process's first thread when all its
+/// others have been told of, and they are ours.
+fn await_any_stop(thread: ThreadId) -> Option<WaitStatus> {
+    /// So long it is waited for awake: most stops are those of one instruction.
+    const AWAKE: Duration = Duration::from_micros(500);
+    /// So often it is asked then.
+    const PAUSE: Duration = Duration::from_micros(200);
+    let begun = Instant::now();
+    loop {
+        match wait_or_gone(thread.0, false) {
+            Ok(Some((_, status))) => return Some(status),
+            Ok(None) if begun.elapsed() < AWAKE => std::thread::yield_now(),
+            // It may have ended since it was asked.
+            Ok(None) if procfs::is_zombie(thread.0) => return wait(thread.0, false).map(|it| it.1),
+            Ok(None) => std::thread::sleep(PAUSE),
+            Err(_) => return None,
+        }
+    }
+}
+
+/// Who was interrupted while an instruction of its had just trapped or failed is stopped by that:
+/// the kernel tells of the interrupt first, when the program counter is already where the trap has
+/// left it, and of the signal when the thread goes on, wherever it is by then.
+fn told_in_order(thread: ThreadId, mut status: WaitStatus) -> WaitStatus {
     // A group-stop may begin meanwhile.
     for _ in 0..2 {
         let interrupted = matches!(status, WaitStatus::Interrupted | WaitStatus::GroupStop(_));
@@ -249,13 +291,16 @@ pub fn wait_for_thread(tid: i32, block: bool) -> Option<(ThreadId, WaitStatus)> 
         if resume(thread, false, Signal(0)).is_err() {
             break;
         }
-        (_, status) = wait(thread.0, true)?;
+        let Some(first) = await_any_stop(thread) else {
+            break;
+        };
+        status = first;
         if in_group_stop {
             // It is still to tell of that.
             let _ = interrupt(thread);
         }
     }
-    Some((thread, status))
+    status
 }
 
 fn decode(pid: i32, status: i32) -> WaitStatus {
@@ -282,5 +327,52 @@ fn decode(pid: i32, status: i32) -> WaitStatus {
         libc::PTRACE_EVENT_VFORK => WaitStatus::Vforked(event_message(pid) as i32),
         libc::PTRACE_EVENT_EXEC => WaitStatus::Execed(ThreadId(event_message(pid) as i32)),
         _ => WaitStatus::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::env;
+    use std::process::{Command, Stdio};
+
+    /// Says in the environment that this is the other process of the test below.
+    const SLEEPER: &str = "STILLPOINT_TEST_SLEEPER";
+
+    #[test]
+    fn sleeper() {
+        while env::var_os(SLEEPER).is_some() {
+            std::thread::park();
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_a_killed_leader_whose_threads_are_to_be_told_of_first() {
+        // A test runs on a thread beside the first one.
+        let mut sleeper = Command::new(env::current_exe().expect("this test"));
+        sleeper.args(["--exact", "os::linux::ptrace::tests::sleeper"]);
+        let mut sleeper =
+            (sleeper.env(SLEEPER, "1").stdout(Stdio::null()).spawn()).expect("it runs");
+        let leader = ThreadId(sleeper.id() as i32);
+        let threads = loop {
+            let threads = procfs::threads(leader.0);
+            if threads.len() > 1 {
+                break threads;
+            }
+            std::thread::yield_now();
+        };
+        for thread in threads.iter().copied().map(ThreadId) {
+            seize(thread.0, true).expect("ours");
+            interrupt(thread).expect("ours");
+            assert_eq!(await_stop(thread), Some(WaitStatus::Interrupted));
+        }
+        sleeper.kill().expect("ours");
+        assert_eq!(await_stop(leader), None);
+        let killed = WaitStatus::Killed(Signal(libc::SIGKILL));
+        for thread in threads.into_iter().rev().map(ThreadId) {
+            assert_eq!(await_stop(thread), Some(killed));
+        }
+        // Its end has been told.
+        assert!(sleeper.wait().is_err());
     }
 }
