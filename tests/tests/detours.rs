@@ -335,6 +335,28 @@ fn detaching_leaves_nothing() {
     assert!(process::text_bytes(debuggee.pid(), &fixture.program) == before);
 }
 
+#[test]
+fn an_edited_condition_is_the_one_that_is_asked() {
+    let fixture = Fixture::of("c/detours.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"args": ["on", "2000000"]}));
+    for condition in ["i == 1900000", "i == 12345", "i == 1800000"] {
+        let stops = json!({"condition": format!("i == -1 || {condition}")});
+        let never = json!({"condition": "i == -1"});
+        client.set_breakpoints_with(&fixture, vec![("hit", never)]);
+        if client.count_events("stopped") == 0 {
+            client.configure();
+        } else {
+            client.continue_();
+        }
+        await_detour(&mut client);
+        client.set_breakpoints_with(&fixture, vec![("hit", stops)]);
+        client.expect_stopped("breakpoint");
+        assert_eq!(client.evaluate(condition), "1");
+    }
+    client.disconnect();
+}
+
 /// What is called, and what is undone at the end, is done by a thread that may stand in `fork`.
 #[test]
 fn calls_and_detaching_leave_a_fork_that_is_under_way_as_it_is() {

@@ -408,6 +408,23 @@ mod tests {
     }
 
     #[test]
+    fn what_is_written_where_a_jump_is_becomes_the_programs() {
+        let fake = Fake::default();
+        fake.0.borrow_mut().memory = vec![0; 0x40];
+        fake.write_memory(SITE, &[1, 2, 3, 4, 5, 6, 7, 8]);
+        let mut sites = Sites::default();
+        assert!(sites.add(SITE, Owner::Loader, &fake));
+        assert!(sites.divert(SITE, [NEAR_JUMP, 0, 0x10, 0, 0], &fake));
+        assert_eq!(sites.write(SITE + 2, &[0x33, 0x44], &fake), 2);
+        let mut now = [0; 8];
+        fake.read_memory(SITE, &mut now);
+        assert_eq!(now, [BREAKPOINT, 2, 0x33, 0x44, 5, 6, 7, 8]);
+        sites.remove(SITE, Owner::Loader, &fake);
+        fake.read_memory(SITE, &mut now);
+        assert_eq!(now, [1, 2, 0x33, 0x44, 5, 6, 7, 8]);
+    }
+
+    #[test]
     fn copies_that_were_made_before_sites_came_and_went_are_cleaned() {
         let fake = Fake::default();
         fake.0.borrow_mut().memory = vec![0; 0x40];
