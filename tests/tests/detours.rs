@@ -221,6 +221,23 @@ fn what_conditions_cannot_read_is_told_where_it_is_asked() {
 }
 
 #[test]
+fn who_is_paused_as_a_question_fails_has_done_nothing_wrong() {
+    let fixture = Fixture::of("c/detours.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"args": ["gone", "1000"]}));
+    let says = json!({"logMessage": "{*pointer}"});
+    client.set_breakpoints_with(&fixture, vec![("lead", says)]);
+    client.configure();
+    await_detour(&mut client);
+    for _ in 0..100 {
+        client.pause();
+        assert_eq!(client.function_names()[..2], ["lead", "main"]);
+        client.continue_();
+    }
+    client.disconnect();
+}
+
+#[test]
 fn conditions_of_all_kinds_hold_where_they_should() {
     let fixture = Fixture::of("c/detours.c");
     for condition in [
