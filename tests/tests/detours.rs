@@ -44,6 +44,26 @@ fn hits_are_counted_to_the_last() {
 }
 
 #[test]
+fn hits_are_counted_once_wherever_the_program_is_paused() {
+    const HITS: u64 = 40_000_000;
+    let fixture = Fixture::of("c/detours.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"args": ["once", HITS.to_string()]}));
+    let last = json!({"hitCondition": HITS.to_string()});
+    client.set_breakpoints_with(&fixture, vec![("hit", last)]);
+    client.configure();
+    await_detour(&mut client);
+    for _ in 0..100 {
+        client.pause();
+        client.stack();
+        client.continue_();
+    }
+    client.expect_stopped("breakpoint");
+    assert_eq!(client.evaluate("i"), (HITS - 1).to_string());
+    client.disconnect();
+}
+
+#[test]
 fn every_so_many_hits_the_program_stops_where_it_should() {
     let fixture = Fixture::of("c/detours.c");
     let mut client = with(&fixture, "once", json!({"hitCondition": "% 1000000"}));

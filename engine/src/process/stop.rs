@@ -65,15 +65,19 @@ impl Debugger {
         }
     }
 
-    /// Going on from here does not hit a breakpoint that is here.
+    /// Going on from here does not hit a breakpoint that is here; who came here by chance has that
+    /// before it.
     fn stand(&mut self, thread: ThreadId, reason: &StopReason) {
         let pc = self.registers_of(thread).map(|registers| registers.pc());
+        let by_chance = matches!(reason, StopReason::Pause | StopReason::Signal { .. });
         let hidden = match (reason, pc) {
             (StopReason::Breakpoint(ids), Some(pc)) => self.hidden_by(ids, pc),
             _ => 0,
         };
         if let Some(state) = self.thread_mut(thread) {
-            state.passed = pc;
+            if !by_chance {
+                state.passed = pc;
+            }
             state.hidden = hidden;
         }
     }
