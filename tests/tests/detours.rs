@@ -207,7 +207,7 @@ fn handlers_do_not_see_how_a_trap_is_passed() {
         let mut client = DapClient::spawn();
         client.launch(fixture, json!({"args": [mode, (2 * HITS).to_string()]}));
         let marker = if mode == "timer" { "hit" } else { "fill" };
-        // Who asks for that is not left to the program.
+        // What the program cannot know of is asked by the debugger.
         let last = json!({"condition": "$thread != 0", "hitCondition": HITS.to_string()});
         client.set_breakpoints_with(fixture, vec![(marker, last)]);
         client.configure();

@@ -7,13 +7,12 @@ use crate::arch::x86_64_access::{Access, Operand, accesses, divisor, way_to};
 use crate::debugger::Debugger;
 use crate::event::{SignalInfo, ThreadId};
 use crate::os::{Mapping, RegisterSet};
+use crate::process::SI_KERNEL;
 use crate::stack::FrameKey;
 use crate::value::text::read_terminated;
 use dwarf::{LoadAddr, Memory};
 use iced_x86::{Instruction, Mnemonic};
 
-/// `si_code` of faults that come from no page (general protection).
-use crate::process::SI_KERNEL;
 const BUS_ADRALN: i32 = 1;
 const BUS_ADRERR: i32 = 2;
 /// Nothing is ever mapped below (`vm.mmap_min_addr`); who gets there had a null pointer.

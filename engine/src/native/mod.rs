@@ -33,6 +33,8 @@ pub(crate) use captured::Captured;
 pub(crate) use image::CodeScope;
 pub(crate) use lacking::Declared;
 pub(crate) use place::{Found, Place};
+#[cfg(test)]
+pub(crate) use probe::NoProcess;
 pub(crate) use probe::{may_have_member, member_type};
 pub(crate) use scope::Scope;
 

@@ -19,7 +19,7 @@ pub(super) fn nowhere() -> Place {
 }
 
 /// A process that has nothing.
-pub(super) struct NoProcess;
+pub(crate) struct NoProcess;
 
 impl Memory for NoProcess {
     fn read(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), Unreadable> {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 const REFERENCES: usize = 16;
 
 /// Bytes read at once for a range of elements.
-const BLOCK: u64 = 1 << 20;
+pub(super) const BLOCK: u64 = 1 << 20;
 
 /// A struct no larger is read in one go for all its members.
 const WHOLE: u64 = 4096;

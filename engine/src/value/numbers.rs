@@ -1,7 +1,7 @@
 //! Elements in a row that are plain numbers: as many as there may be, with nothing of their own
 //! but their bytes.
 
-use super::children::Row;
+use super::children::{BLOCK, Row};
 use super::scalar::{self, NumberFormat, Scalar};
 use super::{Child, ChildPath, Place, Shape, Target, Ty, Value};
 use dwarf::{Language, LoadAddr};
@@ -22,7 +22,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// Those of a row; `None`: they are none, or not all of them can be read.
+    /// Those of a row; `None`: they are none, lie too far apart, or not all of them can be read.
     pub(super) fn read(target: &dyn Target, row: &Row, indices: Range<u64>) -> Option<Numbers> {
         let Shape::Scalar(scalar) = row.element.shape() else {
             return None;
@@ -35,8 +35,12 @@ impl Numbers {
         if !(1..=16).contains(&size) || row.stride < size || row.element.size() != Some(size) {
             return None;
         }
-        let len = count.checked_sub(1)?.checked_mul(row.stride)? + size;
-        let mut bytes = vec![0; usize::try_from(len).ok()?];
+        let len = count.checked_sub(1)?.checked_mul(row.stride)?;
+        let len = len.checked_add(size)?;
+        if len > BLOCK {
+            return None;
+        }
+        let mut bytes = vec![0; len as usize];
         target.memory().read(at, &mut bytes).ok()?;
         Some(Numbers {
             element: row.element.clone(),
@@ -85,5 +89,26 @@ impl Numbers {
                 path: Some(ChildPath::Name),
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::native::NoProcess;
+    use crate::value::scalar::ScalarKind;
+
+    #[test]
+    fn nobody_makes_room_for_what_lies_between_numbers() {
+        let int = Ty::Builtin(Scalar::new(ScalarKind::Signed, 4), "int");
+        for stride in [1 << 30, 1 << 40, 1 << 52, u64::MAX / 1023, u64::MAX] {
+            let row = Row {
+                place: Place::Memory(LoadAddr(0x1000), None),
+                element: int.clone(),
+                stride,
+                count: 1024,
+            };
+            assert!(Numbers::read(&NoProcess, &row, 0..1024).is_none());
+        }
     }
 }
