@@ -14,14 +14,14 @@ use engine::{
     BreakpointId, Event, ExitStatus, ModuleId, ModuleInfo, OutputStream, Stop, StopReason,
     SymbolStatus, ThreadId,
 };
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// What the client was told of the debuggee.
 #[derive(Debug, Default)]
 pub struct Told {
     announced: bool,
     threads: HashSet<ThreadId>,
-    modules: HashSet<ModuleId>,
+    modules: HashMap<ModuleId, Module>,
     stdout: Utf8Carry,
     stderr: Utf8Carry,
     ended: bool,
@@ -123,9 +123,9 @@ pub fn forget_process(session: &mut Session) {
     for thread in threads {
         thread_event(session, ThreadEventReason::Exited, thread);
     }
-    let mut modules: Vec<ModuleId> = told.modules.into_iter().collect();
+    let mut modules: Vec<ModuleId> = told.modules.keys().copied().collect();
     modules.sort_unstable();
-    session.told.modules.extend(&modules);
+    session.told.modules = told.modules;
     for module in modules {
         module_unloaded(session, module);
     }
@@ -157,11 +157,13 @@ fn module_loaded(session: &mut Session, info: &ModuleInfo) {
     if !session.told.announced {
         return;
     }
-    let reason = match session.told.modules.insert(info.id) {
-        true => "new",
-        false => "changed",
-    };
     let module = describe_module(info);
+    let reason = match session.told.modules.insert(info.id, module.clone()) {
+        None => "new",
+        // It was among all images when the debugger's word of it was still on its way.
+        Some(told) if told == module => return,
+        Some(_) => "changed",
+    };
     session.event("module", &ModuleEventBody { reason, module });
     let is_fetched = session.debuginfod.want(info);
     // Of a core file's program that is not here that was said already.
@@ -195,7 +197,7 @@ pub fn describe_module(info: &ModuleInfo) -> Module {
 }
 
 fn module_unloaded(session: &mut Session, id: ModuleId) {
-    if session.told.modules.remove(&id) {
+    if session.told.modules.remove(&id).is_some() {
         let module = Module {
             id: id.0,
             ..Module::default()

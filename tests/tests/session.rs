@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use stillpoint_tests::{DapClient, Fixture, process};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, process};
 
 fn is_event(name: &'static str) -> impl Fn(&Value) -> bool {
     move |message| message["event"] == name
@@ -208,6 +208,42 @@ fn modules_are_announced() {
     client.wait_event_where("module", |body| {
         body["reason"] == "new" && body["module"]["path"].as_str() == name
     });
+    client.disconnect();
+}
+
+#[test]
+fn who_asks_for_everything_at_once_is_told_of_each_image_once() {
+    let flags = Flags {
+        extra: &["-s"],
+        ..Flags::new(Compiler::Gcc)
+    };
+    let fixture = Fixture::build("c/loop.c", flags).expect("gcc is installed");
+    let mut client = DapClient::spawn();
+    let requests = [
+        ("initialize", json!({"adapterID": "stillpoint"})),
+        (
+            "launch",
+            json!({"program": fixture.program, "stopOnEntry": true}),
+        ),
+        ("configurationDone", json!({})),
+    ];
+    let mut bytes = Vec::new();
+    for (at, (command, arguments)) in requests.iter().enumerate() {
+        let message = json!({
+            "seq": at + 1, "type": "request", "command": command, "arguments": arguments,
+        });
+        let text = message.to_string();
+        bytes.extend(format!("Content-Length: {}\r\n\r\n{text}", text.len()).bytes());
+    }
+    client.count_from(10);
+    client.write_raw(&bytes);
+    client.expect_stopped("entry");
+    let modules = client.ask("modules", Value::Null);
+    let modules = modules["modules"].as_array().expect("images");
+    assert!(modules.len() > 1, "{modules:?}");
+    assert_eq!(client.count_events("module"), modules.len());
+    let told = client.output("console");
+    assert_eq!(told.matches("has no debug info").count(), 1, "{told}");
     client.disconnect();
 }
 

@@ -47,7 +47,7 @@ pub enum SourceHint {
 }
 
 /// An image of the process.
-#[derive(Serialize, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Serialize, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct Module {
     /// Its number.
