@@ -199,11 +199,16 @@ fn wait_for_library(client: &mut DapClient) {
     });
 }
 
+/// Names may be read for long enough to be told of as well.
+fn wait_for_fetching(client: &mut DapClient, image: &str) -> Value {
+    let title = format!("Fetching debug info of {image}");
+    client.wait_event_where("progressStart", |body| body["title"] == title.as_str())
+}
+
 #[test]
 fn it_comes_while_the_program_stands() {
     let (server, fixture, id, mut client) = standing();
-    let progress = client.wait_event("progressStart");
-    assert_eq!(progress["title"], "Fetching debug info of loop");
+    let progress = wait_for_fetching(&mut client, "loop");
     assert_eq!(progress["cancellable"], true);
     // Meanwhile everything is answered.
     let frame = client.top_frame();
@@ -297,13 +302,14 @@ fn it_comes_while_the_program_runs() {
 #[test]
 fn cancelling_ends_the_program_that_fetches() {
     let (server, _, [id, _], mut client) = standing_in_library(true);
-    let progress = client.wait_event("progressStart");
+    let progress = wait_for_fetching(&mut client, "shared_main");
     let gate = server.open(&id);
     let running = server.waiting();
     let cancel = json!({"progressId": progress["progressId"]});
     client.ask("cancel", cancel.clone());
-    let end = client.wait_event("progressEnd");
-    assert_eq!(end["progressId"], progress["progressId"]);
+    let end = client.wait_event_where("progressEnd", |body| {
+        body["progressId"] == progress["progressId"]
+    });
     assert_eq!(end["message"], "cancelled");
     for pid in running {
         assert!(process::ends_within(pid, DEADLINE), "{pid}");
