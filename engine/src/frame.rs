@@ -15,10 +15,10 @@ use crate::modules::{Loaded, Modules};
 use crate::os::Backend;
 use crate::stack::{FrameKey, PhysicalFrame};
 use crate::value::place::Bytes;
-use crate::value::{Named, RegisterPlace, Target, Value};
+use crate::value::{Named, RegisterPlace, Target, Ty, Value};
 use dwarf::{
     CallerFrame, FrameContext, Function, LoadAddr, LoadBias, Location, Memory, Module, ModuleMap,
-    Scope, Unwinder, Variable, VariableKind,
+    Scope, TypeId, Unwinder, Variable, VariableKind,
 };
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
@@ -230,15 +230,19 @@ impl FrameScope<'_> {
         bias: LoadBias,
         variable: &Variable,
     ) -> Result<Value, Error> {
+        self.value_as(Ty::of(module, bias, variable.ty), module, bias, variable)
+    }
+
+    /// The same, of a type that is known.
+    fn value_as(
+        &self,
+        ty: Ty,
+        module: &Arc<Module>,
+        bias: LoadBias,
+        variable: &Variable,
+    ) -> Result<Value, Error> {
         let (location, registers, key) = self.location_of(module, bias, variable, None)?;
-        Ok(Value::from_location(
-            module,
-            bias,
-            variable.ty,
-            location,
-            &registers,
-            key,
-        ))
+        Ok(Value::from_location(ty, location, &registers, key))
     }
 
     /// Where a variable of `module` is, seen from this frame where it stands, or at another
@@ -340,16 +344,23 @@ impl FrameScope<'_> {
         let Some(loaded) = self.loaded() else {
             return Ok(Vec::new());
         };
-        let mut named: Vec<Named> = Vec::new();
-        let mut variables: Vec<&Variable> = Vec::new();
+        let scopes = self.scopes();
+        let most = scopes.iter().map(|scope| scope.variables.len()).sum();
+        let mut named: Vec<Named> = Vec::with_capacity(most);
+        let mut variables: Vec<&Variable> = Vec::with_capacity(most);
         // The last of each name, which hides the others.
-        let mut visible: HashMap<Cow<'_, str>, usize> = HashMap::new();
-        for scope in self.scopes() {
+        let mut visible: HashMap<Cow<'_, str>, usize> = HashMap::with_capacity(most);
+        // Many are of the same type, and what is found out about it is kept in it.
+        let mut types: HashMap<Option<TypeId>, Ty> = HashMap::new();
+        for scope in scopes {
             for variable in &scope.variables {
                 if self.cancelled() {
                     return Err(Error::Cancelled);
                 }
-                let value = || self.value_of(&loaded.module, loaded.bias, variable);
+                let (module, bias) = (&loaded.module, loaded.bias);
+                let ty =
+                    (types.entry(variable.ty)).or_insert_with(|| Ty::of(module, bias, variable.ty));
+                let value = || self.value_as(ty.clone(), module, bias, variable);
                 if let Some(closure) = self.closure_in(variable, value) {
                     for captured in self.captures_of(&closure) {
                         visible.insert(captured.name.clone().into(), named.len());

@@ -20,7 +20,7 @@ pub use place::Place;
 pub use types::{PointerKind, Shape, Ty};
 
 use crate::error::Error;
-use dwarf::{LoadAddr, Location, Memory, Module, ModuleMap, Registers, TypeId};
+use dwarf::{LoadAddr, Location, Memory, Module, ModuleMap, Registers};
 use place::{Bits, Bytes};
 use scalar::{Scalar, ScalarKind};
 use std::sync::Arc;
@@ -172,14 +172,11 @@ impl Value {
     /// The value of a variable whose location is known. Register contents are taken from
     /// `registers` now; memory is read when it is needed. `frame` names the frame.
     pub fn from_location(
-        module: &Arc<Module>,
-        bias: dwarf::LoadBias,
-        ty: Option<TypeId>,
+        ty: Ty,
         location: Location,
         registers: &Registers,
         frame: crate::FrameKey,
     ) -> Value {
-        let ty = ty.map_or(Ty::Void, |id| Ty::dwarf(module, bias, id));
         Value::new(ty, Place::of(location, registers, frame))
     }
 

@@ -203,6 +203,11 @@ impl Ty {
         }
     }
 
+    /// What a variable or function of the debug info is said to be of: without a type, of `void`.
+    pub fn of(module: &Arc<Module>, bias: LoadBias, id: Option<TypeId>) -> Ty {
+        id.map_or(Ty::Void, |id| Ty::dwarf(module, bias, id))
+    }
+
     /// A pointer to this type.
     pub fn pointer(self) -> Ty {
         Ty::Pointer(Arc::new(self))

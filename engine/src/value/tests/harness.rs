@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::eval::{EvalContext, Expression, Purpose};
 use crate::value::scalar::NumberFormat;
 use crate::value::{
-    Child, ChildPath, Limits, Next, Numbers, RegisterPlace, Target, Value, Which, members,
+    Child, ChildPath, Limits, Next, Numbers, RegisterPlace, Target, Ty, Value, Which, members,
     next_children, present,
 };
 use dwarf::{
@@ -117,9 +117,7 @@ impl EvalContext for Program {
         };
         let location = self.module.locate(&variable, &context)?;
         Ok(Some(Value::from_location(
-            &self.module,
-            self.bias,
-            variable.ty,
+            Ty::of(&self.module, self.bias, variable.ty),
             location,
             &registers,
             crate::FrameKey {
