@@ -237,6 +237,7 @@ fn output(session: &mut Session, stream: OutputStream, bytes: &[u8]) {
 }
 
 fn stopped(session: &mut Session, stop: Stop) {
+    session.foresight.stopped(&stop);
     let (reason, ids, description, text) = match stop.reason {
         StopReason::Entry => ("entry", Vec::new(), None, None),
         StopReason::Step => ("step", Vec::new(), None, None),

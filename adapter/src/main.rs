@@ -15,6 +15,7 @@ mod debuginfod;
 mod demo;
 mod error;
 mod events;
+mod foresight;
 mod handles;
 mod handover;
 mod mcp;

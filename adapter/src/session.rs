@@ -11,6 +11,7 @@ use crate::core_file;
 use crate::debuginfod::{self, Debuginfod};
 use crate::error::{RUNNING, RequestError};
 use crate::events::{self, Told};
+use crate::foresight::{self, Foresight};
 use crate::handles::Handles;
 use crate::progress::{self, Progress};
 use crate::protocol::{Body, InvalidatedEventBody, Malformed, Outgoing, Request, body_of};
@@ -87,6 +88,8 @@ pub struct Session {
     pub children: Children,
     /// Debug info that is to come from servers.
     pub debuginfod: Debuginfod,
+    /// What the client is going to ask for.
+    pub foresight: Foresight,
     /// A request has changed a variable: others may show the same memory.
     pub variables_changed: bool,
     /// The way in, for those who report from other threads.
@@ -122,6 +125,7 @@ impl Session {
             progress: Progress::default(),
             children: Children::default(),
             debuginfod: Debuginfod::default(),
+            foresight: Foresight::default(),
             variables_changed: false,
             inbox,
             outbox,
@@ -201,15 +205,27 @@ impl Session {
         Ok(())
     }
 
+    /// Does what the client is going to ask for, as long as it does not ask for anything. Whether
+    /// there was something to do.
+    fn foresee(&mut self) -> bool {
+        let done = catch_unwind(AssertUnwindSafe(|| foresight::prepare(self)));
+        done.unwrap_or_else(|panic| {
+            tracing::error!(message = panic_text(&*panic), "nothing is prepared");
+            true
+        })
+    }
+
     /// Sleeps, but not at once when the client has just been told something.
     fn wait(
         &mut self,
         deadline: Option<Instant>,
         client: Option<BorrowedFd<'_>>,
     ) -> Result<Wait, engine::Error> {
-        while self.told_at.is_some_and(|at| at.elapsed() < ALERT) {
+        while let Some(at) = self.told_at {
             match self.debugger.wait(Some(Instant::now()), client)? {
-                Wait::Deadline => std::hint::spin_loop(),
+                Wait::Deadline if self.foresee() => {}
+                Wait::Deadline if at.elapsed() < ALERT => std::hint::spin_loop(),
+                Wait::Deadline => break,
                 other => return Ok(other),
             }
         }
@@ -218,6 +234,7 @@ impl Session {
     }
 
     fn receive(&mut self, inbound: Inbound) {
+        self.foresight.heard(&inbound);
         match inbound {
             // Its weight is kept with it: who sends more than fits has to wait.
             Inbound::Request(..) if self.is_held(&inbound) => self.held.push_back(inbound),

@@ -218,7 +218,7 @@ fn responses() {
     };
     let variable = Variable {
         name: "x".to_owned(),
-        type_field: Some("int".into()),
+        r#type: Some("int".into()),
         presentation_hint: Some(hint.clone()),
         indexed_variables: Some(1),
         memory_reference: Some(MemoryReference(LoadAddr(1))),

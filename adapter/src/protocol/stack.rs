@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::rc::Rc;
 
 /// A frame of a stack.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct StackFrame {
     /// Its number.

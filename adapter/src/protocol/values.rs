@@ -6,39 +6,31 @@ use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
 use std::sync::Arc;
 
-/// A variable. The `dap` crate's has no places of declarations and values.
-#[derive(Serialize, Debug, Default)]
-#[serde(rename_all = "camelCase")]
+/// A variable. The `dap` crate's has no places of declarations and values. It is written by
+/// [`VariablesResponse::push`].
+#[derive(Debug, Default)]
 pub struct Variable<S = String> {
     /// Its name.
     pub name: S,
     /// Its value in one line.
     pub value: S,
     /// Its type.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    pub type_field: Option<Arc<str>>,
+    pub r#type: Option<Arc<str>>,
     /// How to show it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub presentation_hint: Option<VariablePresentationHint>,
     /// An expression for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub evaluate_name: Option<S>,
     /// Its number, 0 where there is nothing to open.
     pub variables_reference: i64,
     /// Children that have names.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub named_variables: Option<i64>,
     /// Children that have indices.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub indexed_variables: Option<i64>,
     /// Where its bytes are, or where it points.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_reference: Option<MemoryReference>,
     /// The number of the place where it is declared, for `locations`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub declaration_location_reference: Option<i64>,
     /// The number of the place that its value is: a function's.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub value_location_reference: Option<i64>,
 }
 
@@ -54,6 +46,7 @@ impl Serialize for MemoryReference {
 
 /// The result of `variables` as JSON: there may be very many of them, so each becomes text before
 /// the next one is made.
+#[derive(Debug)]
 pub struct VariablesResponse(Vec<u8>);
 
 impl VariablesResponse {
@@ -69,15 +62,85 @@ impl VariablesResponse {
         Self(json)
     }
 
-    /// Writes one more.
+    /// Writes one more. (A derived `Serialize` looks for what is to be escaped in each key, too.)
     ///
     /// # Errors
     /// Never for strings and numbers.
-    pub fn push<S: Serialize>(&mut self, variable: &Variable<S>) -> serde_json::Result<()> {
+    pub fn push<S: AsRef<str>>(&mut self, variable: &Variable<S>) -> serde_json::Result<()> {
+        let Variable {
+            name,
+            value,
+            r#type,
+            presentation_hint,
+            evaluate_name,
+            variables_reference,
+            named_variables,
+            indexed_variables,
+            memory_reference,
+            declaration_location_reference,
+            value_location_reference,
+        } = variable;
         if self.0.len() > Self::HEAD.len() {
             self.0.push(b',');
         }
-        serde_json::to_writer(&mut self.0, variable)
+        self.text(r#"{"name":"#, name.as_ref())?;
+        self.text(r#","value":"#, value.as_ref())?;
+        if let Some(name) = r#type {
+            self.text(r#","type":"#, name)?;
+        }
+        if let Some(hint) = presentation_hint {
+            self.key(r#","presentationHint":"#);
+            serde_json::to_writer(&mut self.0, hint)?;
+        }
+        if let Some(expression) = evaluate_name {
+            self.text(r#","evaluateName":"#, expression.as_ref())?;
+        }
+        self.number(r#","variablesReference":"#, Some(*variables_reference))?;
+        self.number(r#","namedVariables":"#, *named_variables)?;
+        self.number(r#","indexedVariables":"#, *indexed_variables)?;
+        if let Some(MemoryReference(place)) = memory_reference {
+            self.key(r#","memoryReference":"#);
+            self.address(*place);
+        }
+        let declared = *declaration_location_reference;
+        self.number(r#","declarationLocationReference":"#, declared)?;
+        self.number(r#","valueLocationReference":"#, *value_location_reference)?;
+        self.0.push(b'}');
+        Ok(())
+    }
+
+    fn key(&mut self, key: &str) {
+        self.0.extend_from_slice(key.as_bytes());
+    }
+
+    fn text(&mut self, key: &str, text: &str) -> serde_json::Result<()> {
+        self.key(key);
+        // Every byte is looked at: that can be done for many at once.
+        let is_special = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
+        if text.bytes().fold(false, |any, byte| any | is_special(byte)) {
+            return serde_json::to_writer(&mut self.0, text);
+        }
+        self.0.push(b'"');
+        self.0.extend_from_slice(text.as_bytes());
+        self.0.push(b'"');
+        Ok(())
+    }
+
+    fn number(&mut self, key: &str, number: Option<i64>) -> serde_json::Result<()> {
+        let Some(number) = number else { return Ok(()) };
+        self.key(key);
+        serde_json::to_writer(&mut self.0, &number)
+    }
+
+    /// As [`LoadAddr`] is displayed.
+    fn address(&mut self, LoadAddr(place): LoadAddr) {
+        self.key("\"0x");
+        let digits = (u64::BITS - place.leading_zeros()).div_ceil(4).max(1);
+        for at in (0..digits).rev() {
+            let digit = place >> (4 * at) & 0xf;
+            self.0.push(b"0123456789abcdef"[digit as usize]);
+        }
+        self.0.push(b'"');
     }
 
     /// The whole body.
@@ -208,4 +271,81 @@ pub enum CompletionItemType {
     Enum,
     /// A command, or a word of one.
     Keyword,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::VariablePresentationHintKind;
+    use serde_json::{Value, json};
+
+    fn written(variable: &Variable<&str>) -> Value {
+        let mut body = VariablesResponse::for_about(2);
+        body.push(&Variable::<&str>::default()).unwrap();
+        body.push(variable).unwrap();
+        let mut body: Value = serde_json::from_str(&body.into_json().unwrap()).unwrap();
+        body["variables"][1].take()
+    }
+
+    #[test]
+    fn every_field_is_written() {
+        let variable = Variable {
+            name: "n",
+            value: "v",
+            r#type: Some("t".into()),
+            presentation_hint: Some(VariablePresentationHint {
+                kind: Some(VariablePresentationHintKind::Virtual),
+                ..VariablePresentationHint::default()
+            }),
+            evaluate_name: Some("e"),
+            variables_reference: 1,
+            named_variables: Some(i64::MAX),
+            indexed_variables: Some(-3),
+            memory_reference: Some(MemoryReference(LoadAddr(0x10))),
+            declaration_location_reference: Some(4),
+            value_location_reference: Some(5),
+        };
+        let expected = json!({
+            "name": "n", "value": "v", "type": "t", "presentationHint": {"kind": "virtual"},
+            "evaluateName": "e", "variablesReference": 1, "namedVariables": i64::MAX,
+            "indexedVariables": -3, "memoryReference": "0x10",
+            "declarationLocationReference": 4, "valueLocationReference": 5,
+        });
+        assert_eq!(written(&variable), expected);
+        let expected = json!({"name": "", "value": "", "variablesReference": 0});
+        assert_eq!(written(&Variable::default()), expected);
+    }
+
+    #[test]
+    fn texts_come_back_as_they_were() {
+        let all: String = (0..0x300).filter_map(char::from_u32).collect();
+        let mut texts = vec![all, "a long text, and behind it \"".to_owned()];
+        texts.extend((0..0x80_u8).map(|byte| format!("x{}", char::from(byte))));
+        for text in &texts {
+            let variable = Variable {
+                name: text.as_str(),
+                value: text,
+                r#type: Some(text.as_str().into()),
+                evaluate_name: Some(text),
+                ..Variable::default()
+            };
+            let written = written(&variable);
+            for field in ["name", "value", "type", "evaluateName"] {
+                assert_eq!(written[field], text.as_str());
+            }
+        }
+    }
+
+    #[test]
+    fn addresses_are_written_as_they_are_displayed() {
+        let rest = (0..64).map(|bit| u64::MAX >> bit);
+        for place in (0..64).map(|bit| 1 << bit).chain(rest).chain([0]) {
+            let variable = Variable {
+                memory_reference: Some(MemoryReference(LoadAddr(place))),
+                ..Variable::default()
+            };
+            let displayed = LoadAddr(place).to_string();
+            assert_eq!(written(&variable)["memoryReference"], displayed);
+        }
+    }
 }

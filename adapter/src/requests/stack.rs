@@ -55,10 +55,12 @@ impl Request for StackTrace {
         for mut frame in frames {
             let is_library = own_first && is_of_rust(&frame);
             frame.name = name_of(session, &frame, &format, &modules)?;
+            let key = frame.key;
             let mut frame = describe_frame(session, frame, &mut last);
             if is_library {
                 deemphasize(&mut frame);
             }
+            session.foresight.shown(key, &frame);
             stack_frames.push(frame);
         }
         Ok(StackTraceResponse {

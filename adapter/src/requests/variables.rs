@@ -1,6 +1,7 @@
 //! Variables: what is in a scope or a value, and changing it.
 
 use crate::error::RequestError;
+use crate::foresight;
 use crate::handles::{Container, Opened};
 use crate::protocol::{
     Body, Capabilities, MemoryReference, SetVariableArguments, SetVariableResponse, ValueFormat,
@@ -66,6 +67,11 @@ impl Variables {
         let limits = limits(session, arguments.format.as_ref());
         let variables = match container {
             Container::Locals(frame) => {
+                if is_usual(&arguments) {
+                    let ready = foresight::locals(session, frame);
+                    let locals = ready.map_or_else(|| Locals::of(session, frame), Ok)?;
+                    return locals.finish(session);
+                }
                 let locals = session.debugger.locals(frame)?;
                 scope(session, frame, locals, &arguments, &limits)?
             }
@@ -130,7 +136,7 @@ fn written(variables: &[Variable]) -> Result<VariablesResponse, RequestError> {
     Ok(body)
 }
 
-fn push<S: Serialize>(
+fn push<S: AsRef<str>>(
     body: &mut VariablesResponse,
     variable: &Variable<S>,
 ) -> Result<(), RequestError> {
@@ -171,6 +177,27 @@ pub fn limits_of(text: usize) -> Limits {
     }
 }
 
+/// Whether all variables are asked for, in the usual form.
+fn is_usual(arguments: &VariablesArguments) -> bool {
+    let VariablesArguments {
+        variables_reference: _,
+        filter,
+        start,
+        count,
+        format,
+    } = arguments;
+    let usual_form = format.as_ref().is_none_or(|format| {
+        let ValueFormat {
+            hex,
+            addresses,
+            length,
+        } = format;
+        *hex != Some(true) && addresses.is_none() && length.is_none()
+    });
+    let all = |number: &Option<i64>| number.is_none_or(|number| number == 0);
+    filter.is_none() && all(start) && all(count) && usual_form
+}
+
 /// Which of so many children are asked for.
 fn asked_range(arguments: &VariablesArguments, all: u64) -> Range<u64> {
     let number = |number: Option<i64>| u64::try_from(number.unwrap_or(0)).unwrap_or(0);
@@ -198,23 +225,75 @@ fn scope(
     let count = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
     let variables = variables.into_iter().skip(first).take(count);
     variables
-        .map(
-            |Named {
-                 name,
-                 expression,
-                 value,
-                 declaration,
-                 ..
-             }| {
-                let variable = variable(session, Some(frame), name, expression, value, limits)?;
-                let declared = declaration.map(|place| session.handles.place_id(place));
-                Ok(Variable {
-                    declaration_location_reference: declared,
-                    ..variable
-                })
-            },
-        )
+        .map(|named| named_variable(session, frame, named, limits))
         .collect()
+}
+
+fn named_variable(
+    session: &mut Session,
+    frame: FrameKey,
+    named: Named,
+    limits: &Limits,
+) -> Result<Variable, RequestError> {
+    let Named {
+        name,
+        expression,
+        value,
+        declaration,
+        ..
+    } = named;
+    let variable = variable(session, Some(frame), name, expression, value, limits)?;
+    let declared = declaration.map(|place| session.handles.place_id(place));
+    Ok(Variable {
+        declaration_location_reference: declared,
+        ..variable
+    })
+}
+
+/// The variables of a frame, a few at a time.
+#[derive(Debug)]
+pub struct Locals {
+    frame: FrameKey,
+    limits: Limits,
+    rest: std::vec::IntoIter<Named>,
+    body: VariablesResponse,
+}
+
+impl Locals {
+    /// None of them yet.
+    ///
+    /// # Errors
+    /// There is no such frame any more.
+    pub fn of(session: &mut Session, frame: FrameKey) -> Result<Self, RequestError> {
+        let locals = session.debugger.locals(frame)?;
+        Ok(Self {
+            frame,
+            limits: limits(session, None),
+            body: VariablesResponse::for_about(locals.len()),
+            rest: locals.into_iter(),
+        })
+    }
+
+    /// Reads and writes so many of them; whether there are more.
+    ///
+    /// # Errors
+    /// The client has cancelled the request.
+    pub fn go_on(&mut self, session: &mut Session, count: usize) -> Result<bool, RequestError> {
+        for named in self.rest.by_ref().take(count) {
+            let variable = named_variable(session, self.frame, named, &self.limits)?;
+            push(&mut self.body, &variable)?;
+        }
+        Ok(self.rest.len() > 0)
+    }
+
+    /// The answer, with those that have been left.
+    ///
+    /// # Errors
+    /// The client has cancelled the request.
+    pub fn finish(mut self, session: &mut Session) -> Result<VariablesResponse, RequestError> {
+        self.go_on(session, usize::MAX)?;
+        Ok(self.body)
+    }
 }
 
 /// Registers are bits rather than numbers.
@@ -348,7 +427,7 @@ fn write_numbers(
         let number = Variable {
             name: name.as_str(),
             value: value.as_str(),
-            type_field: type_name.clone(),
+            r#type: type_name.clone(),
             evaluate_name: expression.as_deref(),
             memory_reference: placed.then(|| MemoryReference(numbers.address(index))),
             ..Variable::default()
@@ -422,7 +501,7 @@ fn variable(
     Ok(Variable {
         name,
         value: shown.text,
-        type_field: shown.type_name,
+        r#type: shown.type_name,
         presentation_hint: shown.presentation_hint,
         evaluate_name: expression,
         variables_reference: shown.variables_reference,
@@ -506,8 +585,9 @@ impl Shown {
             variables_reference,
             named_variables: count(named),
             indexed_variables: count(indexed),
+            // Where a null pointer points there is nothing to see.
             memory_reference: memory
-                .filter(|_| session.client.memory_references)
+                .filter(|place| session.client.memory_references && place.0 != 0)
                 .map(MemoryReference),
             value_place: function.map(|place| session.handles.place_id(place)),
         }
