@@ -9,6 +9,7 @@ use crate::arch::sysv::{self, Class, Part, Passing};
 use crate::error::Error;
 use crate::value::members::last_component;
 use crate::value::scalar::{Float, ScalarKind};
+use crate::value::text::Unit;
 use crate::value::types::DwarfTy;
 use crate::value::{PointerKind, Shape, Ty, Value};
 use crate::visualize::{self, View};
@@ -192,7 +193,14 @@ impl Run<'_> {
         let mut value = value.clone();
         for _ in 0..DEREFERENCES {
             value = match (visualize::view(target, &value), value.ty.shape()) {
-                (Some(View::Text { at, len, unit: 1 }), _) if of == "str" => {
+                (
+                    Some(View::Text {
+                        at,
+                        len,
+                        unit: Unit::Byte,
+                    }),
+                    _,
+                ) if of == "str" => {
                     return Some((at, len));
                 }
                 (Some(View::Sequence { at, element, len }), _) if is_row_of(&element) => {

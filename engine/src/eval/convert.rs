@@ -5,6 +5,7 @@ use super::{EvalContext, lex};
 use crate::error::Error;
 use crate::value::place::Bytes;
 use crate::value::scalar::{self, Int, Number, Scalar, ScalarKind};
+use crate::value::text::Unit;
 use crate::value::{Place, PointerKind, Shape, Target, Ty, Value, text};
 use crate::visualize::{self, View};
 use dwarf::{Language, LoadAddr};
@@ -179,7 +180,11 @@ pub fn string(target: &dyn Target, value: &Value) -> Result<Option<Vec<u8>>, Err
             string(target, &value.pointee(target, of)?)
         }
         Shape::Composite(_) => match visualize::view(target, value) {
-            Some(View::Text { at, len, unit: 1 }) => {
+            Some(View::Text {
+                at,
+                len,
+                unit: Unit::Byte,
+            }) => {
                 let mut bytes = vec![0; len.min(STRING as u64) as usize];
                 if !bytes.is_empty() {
                     target.memory().read(at, &mut bytes)?;

@@ -6,7 +6,8 @@ use super::convert;
 use super::run::{DEREFERENCES, Key, Run};
 use crate::error::Error;
 use crate::value::place::Bytes;
-use crate::value::scalar::{Int, Number, Scalar, ScalarKind};
+use crate::value::scalar::{Int, Number, ScalarKind};
+use crate::value::text::Unit;
 use crate::value::{Place, PointerKind, Shape, Target, Ty, Value, members};
 use crate::visualize::{self, Collection, CollectionKind, View};
 use dwarf::{Language, LoadAddr};
@@ -176,7 +177,7 @@ impl Run<'_> {
             }
             let found = match visualize::view(target, &value) {
                 Some(View::Text { at, len, unit }) => {
-                    self.of_text(&value, (at, len, unit as u64), name, arguments)?
+                    self.of_text(&value, (at, len, unit), name, arguments)?
                 }
                 Some(View::Sequence { at, element, len }) => {
                     let row = Elements::Row(at, element, len);
@@ -281,25 +282,20 @@ impl Run<'_> {
     fn of_text(
         &self,
         value: &Value,
-        (at, len, unit): (LoadAddr, u64, u64),
+        (at, len, unit): (LoadAddr, u64, Unit),
         name: &str,
         arguments: &[Value],
     ) -> Result<Option<Value>, Error> {
         let target = self.context.as_target();
-        let (kind, name_of) = match (unit, self.language) {
-            (1, Language::Rust) => (ScalarKind::Unsigned, "u8"),
-            (1, _) => (ScalarKind::SignedChar, "char"),
-            (2, _) => (ScalarKind::Utf, "char16_t"),
-            _ => (ScalarKind::Utf, "char32_t"),
-        };
-        let element = Ty::Builtin(Scalar::new(kind, unit as u8), name_of);
         let asks = asked(name, arguments.len());
         match (asks, arguments) {
-            (Some(Ask::Text), _) if unit == 1 => {
+            (Some(Ask::Text), _) if unit == Unit::Byte => {
                 let bytes = convert::string(target, value)?.unwrap_or_default();
                 Ok(Some(Value::new(Ty::Text, Place::Bytes(Bytes::new(&bytes)))))
             }
-            (Some(Ask::StartsWith | Ask::EndsWith | Ask::Contains), [part]) if unit == 1 => {
+            (Some(Ask::StartsWith | Ask::EndsWith | Ask::Contains), [part])
+                if unit == Unit::Byte =>
+            {
                 let all = convert::string(target, value)?.unwrap_or_default();
                 let part = match convert::string(target, part)? {
                     Some(part) => part,
@@ -313,7 +309,8 @@ impl Run<'_> {
                 Ok(self.truth_value(holds))
             }
             _ => {
-                let row = Elements::Row(at, element, len / unit.max(1));
+                let element = unit.element(self.language);
+                let row = Elements::Row(at, element, len / unit.size() as u64);
                 self.of_elements(value, &row, name, arguments)
             }
         }

@@ -8,7 +8,7 @@ use super::{convert, hierarchy};
 use crate::arch::register_parts;
 use crate::error::Error;
 use crate::value::place::Bytes;
-use crate::value::scalar::{self, Scalar, ScalarKind};
+use crate::value::scalar::{self, ScalarKind};
 use crate::value::types::ArrayTy;
 use crate::value::{Place, PointerKind, Shape, Target, Ty, Value, members};
 use crate::visualize::{self, CollectionKind, View};
@@ -452,15 +452,10 @@ impl<'a> Run<'a> {
                     return Ok(Value::new(element, Place::Memory(at + offset, None)));
                 }
                 Some(View::Text { at, len, unit }) => {
-                    let offset = within(len / unit as u64)? * unit as u64;
-                    let (kind, name) = match (unit, self.language) {
-                        (1, Language::Rust) => (ScalarKind::Unsigned, "u8"),
-                        (1, _) => (ScalarKind::SignedChar, "char"),
-                        (2, _) => (ScalarKind::Utf, "char16_t"),
-                        _ => (ScalarKind::Utf, "char32_t"),
-                    };
-                    let ty = Ty::Builtin(Scalar::new(kind, unit as u8), name);
-                    return Ok(Value::new(ty, Place::Memory(at + offset, None)));
+                    let size = unit.size() as u64;
+                    let offset = within(len / size)? * size;
+                    let element = unit.element(self.language);
+                    return Ok(Value::new(element, Place::Memory(at + offset, None)));
                 }
                 Some(View::Pointee(next) | View::Noted(next, _)) => {
                     value = next;

@@ -5,6 +5,7 @@ use super::run::{At, DEREFERENCES, Run, inner};
 use super::tree::{Kind, Node};
 use crate::error::Error;
 use crate::value::place::Bytes;
+use crate::value::text::Unit;
 use crate::value::{Place, PointerKind, Shape, Ty, Value};
 use crate::visualize::{self, View};
 use dwarf::LoadAddr;
@@ -80,7 +81,14 @@ impl Run<'_> {
                 (Some(View::Sequence { at, element, len }), _) => {
                     return row(at, element, within(Some(len))?);
                 }
-                (Some(View::Text { at, len, unit: 1 }), _) => {
+                (
+                    Some(View::Text {
+                        at,
+                        len,
+                        unit: Unit::Byte,
+                    }),
+                    _,
+                ) => {
                     let range = within(Some(len))?;
                     let len = (range.end - range.start).min(convert::STRING as u64);
                     let mut bytes = vec![0; len as usize];

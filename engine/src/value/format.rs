@@ -275,17 +275,16 @@ impl Writer<'_> {
         let Shape::Scalar(scalar) = of.shape() else {
             return;
         };
-        let unit = usize::from(scalar.size);
         let plain = match scalar.kind {
             ScalarKind::SignedChar | ScalarKind::Utf => false,
             ScalarKind::UnsignedChar => true,
             _ => return,
         };
-        if addr.0 == 0 || !matches!(unit, 1 | 2 | 4) {
+        let Some(unit) = text::Unit::of(of).filter(|_| addr.0 != 0) else {
             return;
-        }
-        let memory = self.target.memory();
-        let Ok((bytes, cut)) = text::read_terminated(memory, addr, unit, self.limits.string) else {
+        };
+        let (memory, most) = (self.target.memory(), self.limits.string);
+        let Ok((bytes, cut)) = text::read_terminated(memory, addr, unit.size(), most) else {
             return;
         };
         // Bytes are text only if they look like it.
@@ -293,15 +292,7 @@ impl Writer<'_> {
             return;
         }
         self.out.push(' ');
-        self.quoted(&bytes, unit, cut);
-    }
-
-    fn quoted(&mut self, bytes: &[u8], unit: usize, cut: bool) {
-        if unit == 1 {
-            text::write_quoted(&mut self.out, bytes, cut);
-        } else {
-            text::write_wide(&mut self.out, bytes, unit, cut);
-        }
+        text::write(&mut self.out, &bytes, unit, cut);
     }
 
     fn enumeration(&mut self, value: &Value, ty: &Arc<DwarfTy>) -> Result<(), Error> {

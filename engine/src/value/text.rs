@@ -1,6 +1,9 @@
 //! Text out of a debuggee: bounded, and escaped where it is no text.
 
 use crate::error::Error;
+use crate::value::Ty;
+use crate::value::scalar::{Scalar, ScalarKind};
+use dwarf::Language;
 use dwarf::{LoadAddr, Memory};
 use std::fmt::Write;
 
@@ -67,11 +70,66 @@ fn is_torn(bytes: &[u8]) -> bool {
     matches!(std::str::from_utf8(bytes), Err(error) if error.error_len().is_none())
 }
 
-/// Writes units of UTF-16 (`size` 2) or UTF-32 as a quoted string.
-pub fn write_wide(out: &mut String, bytes: &[u8], size: usize, cut: bool) {
-    out.push(if size == 2 { 'u' } else { 'U' });
+/// What a text is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// UTF-8, or bytes that are taken for it.
+    Byte,
+    /// UTF-16: `char16_t`.
+    Utf16,
+    /// UTF-32: `char32_t`.
+    Utf32,
+    /// `wchar_t`, of UTF-16 (`-fshort-wchar`) or UTF-32.
+    Wide {
+        /// Of UTF-16.
+        short: bool,
+    },
+}
+
+impl Unit {
+    /// The unit of a text of such elements; none if they are no characters by their size.
+    pub fn of(element: &Ty) -> Option<Self> {
+        match (element.size()?, element.is_wide_character()) {
+            (1, _) => Some(Self::Byte),
+            (size @ (2 | 4), true) => Some(Self::Wide { short: size == 2 }),
+            (2, false) => Some(Self::Utf16),
+            (4, false) => Some(Self::Utf32),
+            _ => None,
+        }
+    }
+
+    /// Bytes of it.
+    pub fn size(self) -> usize {
+        match self {
+            Self::Byte => 1,
+            Self::Utf16 | Self::Wide { short: true } => 2,
+            Self::Utf32 | Self::Wide { short: false } => 4,
+        }
+    }
+
+    /// Its type in a language.
+    pub fn element(self, language: Language) -> Ty {
+        let (kind, name) = match self {
+            Self::Byte if language == Language::Rust => (ScalarKind::Unsigned, "u8"),
+            Self::Byte => (ScalarKind::SignedChar, "char"),
+            Self::Utf16 => (ScalarKind::Utf, "char16_t"),
+            Self::Utf32 => (ScalarKind::Utf, "char32_t"),
+            Self::Wide { .. } => (ScalarKind::Utf, "wchar_t"),
+        };
+        Ty::Builtin(Scalar::new(kind, self.size() as u8), name)
+    }
+}
+
+/// Writes a text as a string literal of its kind.
+pub fn write(out: &mut String, bytes: &[u8], unit: Unit, cut: bool) {
+    match unit {
+        Unit::Byte => return write_quoted(out, bytes, cut),
+        Unit::Utf16 => out.push('u'),
+        Unit::Utf32 => out.push('U'),
+        Unit::Wide { .. } => out.push('L'),
+    }
     out.push('"');
-    if size == 2 {
+    if unit.size() == 2 {
         let units = bytes
             .chunks_exact(2)
             .map(|unit| u16::from_le_bytes([unit[0], unit[1]]));

@@ -293,6 +293,15 @@ impl Ty {
         }
     }
 
+    /// Whether it is `wchar_t`.
+    pub fn is_wide_character(&self) -> bool {
+        match self.strip() {
+            Ty::Builtin(_, name) => name == "wchar_t",
+            Ty::Dwarf(ty) => &*ty.ty.name == "wchar_t",
+            _ => false,
+        }
+    }
+
     /// Whether values are one number (also an address or an enumerator): nothing to open but
     /// what an address leads to.
     pub fn is_simple(&self) -> bool {
@@ -379,8 +388,15 @@ fn strip_slow(ty: &Arc<DwarfTy>) -> Ty {
         let next = match &current.ty.kind {
             TypeKind::Typedef(next) => {
                 // C has no character types of its own for these (ISO C §7.19, §7.28).
-                if matches!(&*current.ty.name, "wchar_t" | "char16_t" | "char32_t") {
-                    wide = current.related_or_void(*next).size();
+                let name = match &*current.ty.name {
+                    "wchar_t" => Some("wchar_t"),
+                    "char16_t" => Some("char16_t"),
+                    "char32_t" => Some("char32_t"),
+                    _ => None,
+                };
+                if let Some(name) = name {
+                    let size = current.related_or_void(*next).size();
+                    wide = size.map(|size| (name, size));
                 }
                 *next
             }
@@ -396,8 +412,7 @@ fn strip_slow(ty: &Arc<DwarfTy>) -> Ty {
                 Some(complete)
             }
             TypeKind::Base(_) => {
-                if let Some(size @ (2 | 4)) = wide {
-                    let name = if size == 2 { "char16_t" } else { "char32_t" };
+                if let Some((name, size @ (2 | 4))) = wide {
                     return Ty::Builtin(Scalar::new(ScalarKind::Utf, size as u8), name);
                 }
                 return Ty::Dwarf(current);

@@ -11,6 +11,7 @@ pub mod rust_std;
 pub mod standard;
 
 use crate::error::Error;
+use crate::value::text::Unit;
 use crate::value::types::DwarfTy;
 use crate::value::{Shape, Target, Ty, Value, members};
 use dwarf::LoadAddr;
@@ -33,14 +34,14 @@ pub trait Visualizer: Sync + std::fmt::Debug {
 /// What a value is in truth. One answer serves its text, its children, `[i]` and `*`.
 #[derive(Clone, Debug)]
 pub enum View {
-    /// Text of units of 1 (UTF-8), 2 or 4 bytes.
+    /// Text.
     Text {
         /// Its first byte.
         at: LoadAddr,
         /// Bytes.
         len: u64,
-        /// Bytes of a unit.
-        unit: usize,
+        /// What it is made of.
+        unit: Unit,
     },
     /// Elements in a row.
     Sequence {

@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::value::children::{Row, Whole};
 use crate::value::members::{self, Part};
 use crate::value::scalar::{self, Int, Scalar, ScalarKind};
+use crate::value::text::{self, Unit};
 use crate::value::types::{ArrayTy, DwarfTy};
 use crate::value::{Shape, Ty, Value};
 use crate::visualize::{self, Collection, CollectionKind, View};
@@ -28,13 +29,13 @@ impl Writer<'_> {
         let vector = matches!(value.ty.strip(), Ty::Dwarf(ty)
             if matches!(&ty.ty.kind, TypeKind::Array(array) if array.vector));
         if let (Shape::Scalar(scalar), false) = (array.element.shape(), vector) {
-            let text = match scalar.kind {
+            let is_text = match scalar.kind {
                 ScalarKind::SignedChar => scalar.size == 1,
-                ScalarKind::Utf => language != Language::Rust && matches!(scalar.size, 1 | 2 | 4),
+                ScalarKind::Utf => language != Language::Rust,
                 _ => false,
             };
-            if text {
-                return self.char_array(value, usize::from(scalar.size), count);
+            if let Some(unit) = Unit::of(&array.element).filter(|_| is_text) {
+                return self.char_array(value, unit, count);
             }
         }
         let row = Row {
@@ -46,16 +47,17 @@ impl Writer<'_> {
         self.row(&row, language, depth)
     }
 
-    fn char_array(&mut self, value: &Value, unit: usize, count: u64) -> Result<(), Error> {
-        let len = count.saturating_mul(unit as u64);
-        let bound = len.min(self.limits.string as u64 / unit as u64 * unit as u64);
+    fn char_array(&mut self, value: &Value, unit: Unit, count: u64) -> Result<(), Error> {
+        let size = unit.size();
+        let len = count.saturating_mul(size as u64);
+        let bound = len.min((self.limits.string / size * size) as u64);
         let bytes = value.place.read(self.target, bound as usize)?;
         let end = bytes
-            .chunks(unit)
+            .chunks(size)
             .position(|unit| unit.iter().all(|byte| *byte == 0));
         let cut = end.is_none() && bound < len;
-        let end = end.map_or(bytes.len(), |units| units * unit);
-        self.quoted(&bytes[..end], unit, cut);
+        let end = end.map_or(bytes.len(), |units| units * size);
+        text::write(&mut self.out, &bytes[..end], unit, cut);
         Ok(())
     }
 
@@ -262,13 +264,14 @@ impl Writer<'_> {
         self.out.push_str(close);
     }
 
-    fn text(&mut self, at: LoadAddr, len: u64, unit: usize) -> Result<(), Error> {
-        let bound = len.min((self.limits.string / unit * unit) as u64);
+    fn text(&mut self, at: LoadAddr, len: u64, unit: Unit) -> Result<(), Error> {
+        let size = unit.size();
+        let bound = len.min((self.limits.string / size * size) as u64);
         let mut bytes = vec![0; bound as usize];
         if bound > 0 {
             self.target.memory().read(at, &mut bytes)?;
         }
-        self.quoted(&bytes, unit, bound < len);
+        text::write(&mut self.out, &bytes, unit, bound < len);
         Ok(())
     }
 

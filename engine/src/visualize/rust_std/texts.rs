@@ -2,6 +2,7 @@
 
 use super::{ISIZE_MAX, composite, deref, first_argument, missing, sequences, shared, struct_in};
 use crate::error::Error;
+use crate::value::text::Unit;
 use crate::value::types::DwarfTy;
 use crate::value::{Shape, Target, Value};
 use crate::visualize::{View, Visualizer, need, word};
@@ -83,7 +84,11 @@ pub(super) fn text(at: LoadAddr, len: u64) -> View {
     if len > ISIZE_MAX {
         return View::Invalid(format!("<invalid length {len}>"));
     }
-    View::Text { at, len, unit: 1 }
+    View::Text {
+        at,
+        len,
+        unit: Unit::Byte,
+    }
 }
 
 /// `String` and `OsString`: a `Vec<u8>`, in wrappers.

@@ -11,6 +11,7 @@ pub mod walks;
 use super::{Collection, CollectionKind, View, Visualizer, Walk, need, word};
 use crate::error::Error;
 use crate::value::scalar::{Scalar, ScalarKind};
+use crate::value::text::Unit;
 use crate::value::types::{ArrayTy, DwarfTy};
 use crate::value::{Place, PointerKind, Shape, Target, Ty, Value, members, text};
 use dwarf::LoadAddr;
@@ -304,15 +305,12 @@ pub(super) fn text(target: &dyn Target, pointer: &Value, len: u64) -> Result<Vie
 
 /// Text of `len` units at an address.
 pub(super) fn text_at(at: LoadAddr, element: &Ty, len: u64) -> Result<View, Error> {
-    let unit = element
-        .size()
-        .filter(|size| matches!(size, 1 | 2 | 4))
-        .unwrap_or(1);
-    match len.checked_mul(unit) {
+    let unit = Unit::of(element).unwrap_or(Unit::Byte);
+    match len.checked_mul(unit.size() as u64) {
         Some(bytes) if bytes <= PTRDIFF_MAX => Ok(View::Text {
             at,
             len: bytes,
-            unit: unit as usize,
+            unit,
         }),
         _ => Ok(View::Invalid(format!("<invalid length {len}>"))),
     }
