@@ -271,12 +271,18 @@ impl DapClient {
 
     /// Takes the first unread message that fits, in the order received.
     fn wait_for(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        let place = self.await_unread(what, fits);
+        self.unread.remove(place).expect("it is there")
+    }
+
+    /// The place of the first unread message that fits.
+    fn await_unread(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> usize {
         let deadline = Instant::now() + DEADLINE;
         let mut seen = 0;
         loop {
             while seen < self.unread.len() {
                 if fits(&self.unread[seen]) {
-                    return self.unread.remove(seen).expect("it is there");
+                    return seen;
                 }
                 seen += 1;
             }

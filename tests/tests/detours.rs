@@ -53,11 +53,7 @@ fn hits_are_counted_once_wherever_the_program_is_paused() {
     client.set_breakpoints_with(&fixture, vec![("hit", last)]);
     client.configure();
     await_detour(&mut client);
-    for _ in 0..100 {
-        client.pause();
-        client.stack();
-        client.continue_();
-    }
+    assert_ne!(client.pause_often(100), 0);
     client.expect_stopped("breakpoint");
     assert_eq!(client.evaluate("i"), (HITS - 1).to_string());
     client.disconnect();
@@ -160,11 +156,7 @@ fn who_is_paused_in_a_question_has_its_vector_registers() {
         client.set_breakpoints_with(&fixture, vec![("halves", never)]);
         client.configure();
         await_detour(&mut client);
-        for _ in 0..40 {
-            client.pause();
-            client.stack();
-            client.continue_();
-        }
+        assert_ne!(client.pause_often(40), 0);
         assert_eq!(client.expect_exit(), 0);
         let told = client.output("stdout");
         assert!(

@@ -101,4 +101,24 @@ impl DapClient {
         self.ask("pause", json!({"threadId": 0}));
         self.expect_stopped("pause");
     }
+
+    /// Stops the running program, looks at its stack and lets it go, so often, or until it stops
+    /// or ends by itself: what is told of that is still to be read. How often that was.
+    pub fn pause_often(&mut self, most: usize) -> usize {
+        for done in 0..most {
+            if self.request("pause", json!({"threadId": 0})).is_err() {
+                return done;
+            }
+            let place = self.await_unread("a stop", |message| {
+                message["event"] == "stopped" || message["event"] == "exited"
+            });
+            if self.unread[place]["body"]["reason"] != "pause" {
+                return done;
+            }
+            self.expect_stopped("pause");
+            self.stack();
+            self.continue_();
+        }
+        most
+    }
 }
