@@ -3,8 +3,7 @@
 use crate::error::Error;
 use crate::value::Ty;
 use crate::value::scalar::{Scalar, ScalarKind};
-use dwarf::Language;
-use dwarf::{LoadAddr, Memory};
+use dwarf::{Language, LoadAddr, Memory};
 use std::fmt::Write;
 
 const PAGE: u64 = 4096;

@@ -1,0 +1,216 @@
+//! The children of a value: in pages, or in buckets for clients that cannot page.
+
+use super::shown::{read_only, variable};
+use super::{MOST, push};
+use crate::error::RequestError;
+use crate::handles::{Container, Opened};
+use crate::protocol::{
+    MemoryReference, Variable, VariablePresentationHint, VariablePresentationHintKind,
+    VariablesResponse,
+};
+use crate::session::Session;
+use engine::value::ChildPath;
+use engine::value::scalar::NumberFormat;
+use engine::{Child, Limits, Next, Numbers, Which};
+use std::fmt::Write as _;
+use std::ops::Range;
+
+/// Indexed children that a client which cannot page gets at once, and the parts into which
+/// more of them are divided.
+pub(super) const BUCKET: u64 = 100;
+
+/// More elements than anybody looks at one by one.
+const MANY: u64 = 1000;
+
+/// An answer of children of a value only.
+pub(super) fn all_of(
+    session: &mut Session,
+    of: &Opened,
+    which: Which,
+    range: Range<u64>,
+    limits: &Limits,
+) -> Result<VariablesResponse, RequestError> {
+    let count = (range.end - range.start).min(MOST) as usize;
+    let mut body = VariablesResponse::for_about(count);
+    children(session, of, which, range, limits, &mut body)?;
+    Ok(body)
+}
+
+/// Writes children of a value.
+pub(super) fn children(
+    session: &mut Session,
+    of: &Opened,
+    which: Which,
+    mut range: Range<u64>,
+    limits: &Limits,
+    body: &mut VariablesResponse,
+) -> Result<(), RequestError> {
+    let mut limits = limits.clone();
+    limits.numbers = of.numbers.unwrap_or(limits.numbers);
+    // Of very many elements, each one number, the whole's place tells enough.
+    let many = range.end - range.start > MANY;
+    while !range.is_empty() {
+        match session
+            .debugger
+            .next_children(&of.value, which, &mut range)?
+        {
+            Next::Numbers(numbers) => {
+                write_numbers(session, of, &numbers, limits.numbers, many, body)?;
+            }
+            Next::Children(children) => {
+                for Child { name, value, path } in children {
+                    let expression = child_expression(of.expression.as_deref(), path, &name);
+                    let child = variable(session, of.frame, name, expression, value, &limits)?;
+                    let plain =
+                        many && child.variables_reference == 0 && child.name.starts_with('[');
+                    let child = Variable {
+                        memory_reference: child.memory_reference.filter(|_| !plain),
+                        ..child
+                    };
+                    push(body, &child)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes numbers in a row, with texts that are used again for each.
+fn write_numbers(
+    session: &Session,
+    of: &Opened,
+    numbers: &Numbers,
+    format: NumberFormat,
+    many: bool,
+    body: &mut VariablesResponse,
+) -> Result<(), RequestError> {
+    let type_name = session.client.variable_type.then(|| numbers.type_name());
+    let placed = session.client.memory_references && !many;
+    let (mut value, mut name) = (String::new(), String::new());
+    let mut expression = of.expression.as_deref().map(atom);
+    let parent = expression.as_ref().map_or(0, String::len);
+    for index in numbers.indices() {
+        value.clear();
+        numbers.write(index, format, &mut value);
+        name.clear();
+        // A `String` takes all that is written to it.
+        let _ = write!(name, "[{index}]");
+        if let Some(expression) = &mut expression {
+            expression.truncate(parent);
+            expression.push_str(&name);
+        }
+        let number = Variable {
+            name: name.as_str(),
+            value: value.as_str(),
+            r#type: type_name.clone(),
+            evaluate_name: expression.as_deref(),
+            memory_reference: placed.then(|| MemoryReference(numbers.address(index))),
+            ..Variable::default()
+        };
+        push(body, &number)?;
+    }
+    Ok(())
+}
+
+/// The indexed children of `range` in at most [`BUCKET`] parts of a round size.
+pub(super) fn buckets(session: &mut Session, of: &Opened, range: Range<u64>) -> Vec<Variable> {
+    let mut size = BUCKET;
+    while (range.end - range.start).div_ceil(size) > BUCKET {
+        size *= BUCKET;
+    }
+    let mut variables = Vec::new();
+    let mut start = range.start;
+    while start < range.end {
+        let end = start.saturating_add(size).min(range.end);
+        let bucket = Container::Bucket {
+            of: of.clone(),
+            range: start..end,
+        };
+        variables.push(Variable {
+            name: format!("[{start}..{}]", end - 1),
+            variables_reference: session.handles.container_id(bucket),
+            presentation_hint: Some(VariablePresentationHint {
+                kind: Some(VariablePresentationHintKind::Virtual),
+                ..read_only()
+            }),
+            ..Variable::default()
+        });
+        start = end;
+    }
+    variables
+}
+
+/// An expression for a child, given its parent's.
+pub(super) fn child_expression(
+    parent: Option<&str>,
+    path: Option<ChildPath>,
+    name: &str,
+) -> Option<String> {
+    let parent = parent?;
+    Some(match path? {
+        ChildPath::Suffix(suffix) => format!("{}{suffix}", atom(parent)),
+        ChildPath::Name => format!("{}{name}", atom(parent)),
+        ChildPath::Prefix(prefix) => format!("{prefix}{}", atom(parent)),
+        ChildPath::Same => parent.to_owned(),
+    })
+}
+
+/// An expression that suffixes bind to.
+fn atom(expression: &str) -> String {
+    match is_postfix(expression) {
+        true => expression.to_owned(),
+        false => format!("({expression})"),
+    }
+}
+
+/// Whether suffixes bind to all of an expression: a name with members and indices behind it,
+/// or something in parentheses with them.
+fn is_postfix(expression: &str) -> bool {
+    let mut depth = 0_u32;
+    let mut rest = expression.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth = depth.saturating_sub(1),
+            '-' if rest.peek() == Some(&'>') => drop(rest.next()),
+            _ if depth > 0 || c.is_alphanumeric() || matches!(c, '_' | '.' | ':' | '$') => {}
+            _ => return false,
+        }
+    }
+    // `(T)x` begins with parentheses, but is a cast.
+    !expression.starts_with('(') || !cast_like(expression)
+}
+
+fn cast_like(expression: &str) -> bool {
+    let mut depth = 0_u32;
+    for (at, c) in expression.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            let next = expression[at + 1..].chars().next();
+            return next.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '('));
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expressions_of_children() {
+        let child = |parent: &str, path| child_expression(Some(parent), Some(path), "[1]").unwrap();
+        let suffix = |parent, text: &str| child(parent, ChildPath::Suffix(text.to_owned()));
+        assert_eq!(suffix("a.b[3]->c", ".x"), "a.b[3]->c.x");
+        assert_eq!(suffix("*p", "->x"), "(*p)->x");
+        assert_eq!(suffix("(*p).y", "[1]"), "(*p).y[1]");
+        assert_eq!(suffix("(int*)p", "[1]"), "((int*)p)[1]");
+        assert_eq!(child("a - b", ChildPath::Name), "(a - b)[1]");
+        assert_eq!(child("p->q", ChildPath::Prefix("*".to_owned())), "*p->q");
+        assert_eq!(child("x", ChildPath::Same), "x");
+    }
+}

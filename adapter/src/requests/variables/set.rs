@@ -1,0 +1,125 @@
+//! Assigning to a variable.
+
+use super::MOST;
+use super::children::child_expression;
+use super::shown::{Shown, limits};
+use crate::error::RequestError;
+use crate::handles::{Container, Opened};
+use crate::protocol::{Capabilities, SetVariableArguments, SetVariableResponse};
+use crate::requests::memory::memory_changed;
+use crate::routes::Request;
+use crate::session::Session;
+use engine::{Child, FrameKey, Named, Value, Which};
+
+/// Assigns to a variable.
+pub enum SetVariable {}
+
+impl Request for SetVariable {
+    const COMMAND: &'static str = "setVariable";
+    type Arguments = SetVariableArguments;
+    type Body = SetVariableResponse;
+
+    fn advertise(capabilities: &mut Capabilities) {
+        capabilities.supports_set_variable = true;
+    }
+
+    fn handle(
+        session: &mut Session,
+        arguments: SetVariableArguments,
+    ) -> Result<SetVariableResponse, RequestError> {
+        let container = session.handles.container(arguments.variables_reference)?;
+        let (frame, expression, target) = child_named(session, container, &arguments.name)?;
+        let value = session.debugger.assign(frame, &target, &arguments.value)?;
+        changed(session, &target);
+        let limits = limits(session, arguments.format.as_ref());
+        let shown = Shown::new(session, frame, expression, value, &limits);
+        Ok(SetVariableResponse {
+            value: shown.text,
+            type_name: shown.type_name,
+            variables_reference: shown.variables_reference,
+            named_variables: shown.named_variables,
+            indexed_variables: shown.indexed_variables,
+            memory_reference: shown.memory_reference,
+            value_location_reference: shown.value_place,
+        })
+    }
+}
+
+/// Tells the client what an assignment to a value made stale.
+pub fn changed(session: &mut Session, value: &Value) {
+    match value.address().zip(value.ty.size()) {
+        Some((addr, size)) => memory_changed(session, addr, size),
+        None => session.variables_changed = true,
+    }
+}
+
+/// A place to assign to: its frame, its expression, itself.
+type Target = (Option<FrameKey>, Option<String>, Value);
+
+fn no_variable(name: &str) -> RequestError {
+    RequestError::Other(format!("there is no variable `{name}` here"))
+}
+
+/// The variable of that name in a scope or value.
+///
+/// # Errors
+/// There is none, or it has no value.
+pub(in crate::requests) fn child_named(
+    session: &mut Session,
+    container: Container,
+    name: &str,
+) -> Result<Target, RequestError> {
+    match container {
+        Container::Locals(frame) => in_scope(frame, session.debugger.locals(frame)?, name),
+        Container::Returned(_) => {
+            let message =
+                "what was returned is in registers: it can be neither changed nor watched";
+            Err(RequestError::Other(message.to_owned()))
+        }
+        Container::Globals(frame) => in_scope(frame, session.debugger.globals(frame)?, name),
+        Container::Registers(frame, group) => {
+            in_scope(frame, session.debugger.registers(frame, group)?, name)
+        }
+        Container::RegisterParts(frame, register) => {
+            let parts = session.debugger.register_parts(frame, &register)?;
+            in_scope(frame, parts, name)
+        }
+        Container::Value(of) | Container::Bucket { of, .. } => in_value(session, of, name),
+    }
+}
+
+fn in_scope(frame: FrameKey, variables: Vec<Named>, name: &str) -> Result<Target, RequestError> {
+    // Of two equal names the inner one is the last.
+    let found = variables.into_iter().rev().find(|named| named.name == name);
+    let Named {
+        expression, value, ..
+    } = found.ok_or_else(|| no_variable(name))?;
+    Ok((Some(frame), expression, value?))
+}
+
+fn in_value(session: &mut Session, of: Opened, name: &str) -> Result<Target, RequestError> {
+    let index = name
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .and_then(|index| index.parse::<u64>().ok())
+        .filter(|index| *index < of.indexed);
+    // Names in brackets are indices, or keys of a map.
+    let searches = [
+        index.map(|index| (Which::Indexed, index..index + 1)),
+        Some((Which::Named, 0..of.named)),
+        name.starts_with('[')
+            .then(|| (Which::Indexed, 0..of.indexed.min(MOST))),
+    ];
+    let mut found = None;
+    for (which, mut range) in searches.into_iter().flatten() {
+        while found.is_none() && !range.is_empty() {
+            let next = session
+                .debugger
+                .next_children(&of.value, which, &mut range)?;
+            found = (next.children().into_iter()).find(|child| child.name == name);
+        }
+    }
+    let Child { value, path, .. } = found.ok_or_else(|| no_variable(name))?;
+    let expression = child_expression(of.expression.as_deref(), path, name);
+    Ok((of.frame, expression, value?))
+}

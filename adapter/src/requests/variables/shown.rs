@@ -1,0 +1,178 @@
+//! A value as answers have it.
+
+use super::children::BUCKET;
+use crate::error::RequestError;
+use crate::handles::{Container, Opened};
+use crate::protocol::{
+    MemoryReference, ValueFormat, Variable, VariablePresentationHint,
+    VariablePresentationHintAttributes,
+};
+use crate::session::Session;
+use engine::value::scalar::NumberFormat;
+use engine::{FrameKey, Limits, Presentation, Value};
+use std::sync::Arc;
+
+/// The longest text of a value that a client may ask for, in bytes.
+const LONGEST: usize = 1 << 20;
+
+/// How values are to be shown.
+pub fn limits(session: &Session, format: Option<&ValueFormat>) -> Limits {
+    let length = format.and_then(|format| format.length);
+    let usual = length.map_or_else(
+        || session.limits.clone(),
+        |length| limits_of(usize::try_from(length).unwrap_or(0).min(LONGEST)),
+    );
+    Limits {
+        numbers: match format.and_then(|format| format.hex) {
+            Some(true) => NumberFormat::Hex,
+            // Clients that have no such button send `false` all the time.
+            _ => session.limits.numbers,
+        },
+        addresses: format.and_then(|format| format.addresses).unwrap_or(true),
+        ..usual
+    }
+}
+
+/// Limits for a text of about that many bytes.
+pub fn limits_of(text: usize) -> Limits {
+    let usual = Limits::default();
+    Limits {
+        text,
+        string: text,
+        elements: (text / 8).max(4),
+        depth: match text > 4 * usual.text {
+            true => 2 * usual.depth,
+            false => usual.depth,
+        },
+        ..usual
+    }
+}
+
+pub(super) fn read_only() -> VariablePresentationHint {
+    VariablePresentationHint {
+        attributes: Some(vec![VariablePresentationHintAttributes::ReadOnly]),
+        ..VariablePresentationHint::default()
+    }
+}
+
+/// A value in the client's form; where there is none, the reason is its text.
+pub(super) fn variable(
+    session: &mut Session,
+    frame: Option<FrameKey>,
+    name: String,
+    expression: Option<String>,
+    value: Result<Value, engine::Error>,
+    limits: &Limits,
+) -> Result<Variable, RequestError> {
+    if session.is_cancelled() {
+        return Err(RequestError::Cancelled);
+    }
+    let value = match value {
+        Ok(value) => value,
+        Err(engine::Error::Cancelled) => return Err(RequestError::Cancelled),
+        Err(error) => {
+            return Ok(Variable {
+                name,
+                value: bracketed(&error),
+                presentation_hint: Some(read_only()),
+                evaluate_name: expression,
+                ..Variable::default()
+            });
+        }
+    };
+    let shown = Shown::new(session, frame, expression.clone(), value, limits);
+    Ok(Variable {
+        name,
+        value: shown.text,
+        r#type: shown.type_name,
+        presentation_hint: shown.presentation_hint,
+        evaluate_name: expression,
+        variables_reference: shown.variables_reference,
+        named_variables: shown.named_variables,
+        indexed_variables: shown.indexed_variables,
+        memory_reference: shown.memory_reference,
+        declaration_location_reference: None,
+        value_location_reference: shown.value_place,
+    })
+}
+
+/// `<reason>`, as in `<optimized out>`.
+fn bracketed(error: &engine::Error) -> String {
+    let text = error.to_string();
+    match text.starts_with('<') {
+        true => text,
+        false => format!("<{text}>"),
+    }
+}
+
+/// A value as answers have it.
+pub struct Shown {
+    /// One line.
+    pub text: String,
+    /// The text is an error.
+    pub is_error: bool,
+    /// The type, for clients that show it.
+    pub type_name: Option<Arc<str>>,
+    /// How to show it.
+    pub presentation_hint: Option<VariablePresentationHint>,
+    /// Its number, 0 where there is nothing to open.
+    pub variables_reference: i64,
+    /// Children that have names.
+    pub named_variables: Option<i64>,
+    /// Children that have indices.
+    pub indexed_variables: Option<i64>,
+    /// Where its bytes are, or where it points.
+    pub memory_reference: Option<MemoryReference>,
+    /// The number of the place that it is: a function's.
+    pub value_place: Option<i64>,
+}
+
+impl Shown {
+    /// Presents a value, and gives it a number if it can be opened.
+    pub fn new(
+        session: &mut Session,
+        frame: Option<FrameKey>,
+        expression: Option<String>,
+        value: Value,
+        limits: &Limits,
+    ) -> Self {
+        let Presentation {
+            text,
+            type_name,
+            named,
+            indexed,
+            writable,
+            is_error,
+            memory,
+            function,
+        } = session.debugger.present(&value, limits);
+        let variables_reference = match named.saturating_add(indexed) {
+            0 => 0,
+            _ => session.handles.container_id(Container::Value(Opened {
+                value,
+                frame,
+                expression,
+                numbers: Some(limits.numbers).filter(|it| *it != NumberFormat::Natural),
+                named,
+                indexed,
+            })),
+        };
+        // In buckets, indexed children are named ones.
+        let counted = session.client.variable_paging || indexed <= BUCKET;
+        let count = |count: u64| (counted && count > 0).then(|| count.min(i32::MAX as u64) as i64);
+        Self {
+            text,
+            is_error,
+            type_name: session.client.variable_type.then_some(type_name),
+            presentation_hint: (!writable).then(read_only),
+            variables_reference,
+            named_variables: count(named),
+            indexed_variables: count(indexed),
+            // Where a null pointer points there is nothing to see.
+            memory_reference: memory
+                .filter(|place| session.client.memory_references && place.0 != 0)
+                .map(MemoryReference),
+            value_place: function.map(|place| session.handles.place_id(place)),
+        }
+    }
+}
