@@ -52,7 +52,7 @@ fn hits_are_counted_once_wherever_the_program_is_paused() {
     let last = json!({"hitCondition": HITS.to_string()});
     client.set_breakpoints_with(&fixture, vec![("hit", last)]);
     client.configure();
-    await_detour(&mut client);
+    client.await_detour();
     assert_ne!(client.pause_often(100), 0);
     client.expect_stopped("breakpoint");
     assert_eq!(client.evaluate("i"), (HITS - 1).to_string());
@@ -155,7 +155,7 @@ fn who_is_paused_in_a_question_has_its_vector_registers() {
         let never = json!({"condition": "two * 1.5 + 0.25 < 0.0"});
         client.set_breakpoints_with(&fixture, vec![("halves", never)]);
         client.configure();
-        await_detour(&mut client);
+        client.await_detour();
         assert_ne!(client.pause_often(40), 0);
         assert_eq!(client.expect_exit(), 0);
         let told = client.output("stdout");
@@ -250,7 +250,7 @@ fn who_is_paused_as_a_question_fails_has_done_nothing_wrong() {
     let says = json!({"logMessage": "{*pointer}"});
     client.set_breakpoints_with(&fixture, vec![("lead", says)]);
     client.configure();
-    await_detour(&mut client);
+    client.await_detour();
     for _ in 0..100 {
         client.pause();
         assert_eq!(client.function_names()[..2], ["lead", "main"]);
@@ -338,14 +338,6 @@ fn other_breakpoints_and_steps_are_not_passed_over() {
     client.disconnect();
 }
 
-/// Waits until the program checks the breakpoint itself.
-fn await_detour(client: &mut DapClient) {
-    client.wait_event_where("breakpoint", |event| {
-        let message = event["breakpoint"]["message"].as_str();
-        message.is_some_and(|it| it.starts_with("the program itself checks it"))
-    });
-}
-
 /// A running program that passes the line for ever, with a condition that never holds.
 fn attached(fixture: &Fixture) -> (Debuggee, Vec<u8>, DapClient) {
     let debuggee = Debuggee::start(fixture, &["on", "20000000"]);
@@ -361,7 +353,7 @@ fn attached_to(debuggee: &Debuggee, fixture: &Fixture) -> DapClient {
     client.attach(debuggee.pid(), json!({}));
     client.set_breakpoints_with(fixture, vec![("hit", json!({"condition": "count == 7"}))]);
     client.configure();
-    await_detour(&mut client);
+    client.await_detour();
     client
 }
 
@@ -388,7 +380,7 @@ fn an_edited_condition_is_the_one_that_is_asked() {
         } else {
             client.continue_();
         }
-        await_detour(&mut client);
+        client.await_detour();
         client.set_breakpoints_with(&fixture, vec![("hit", stops)]);
         client.expect_stopped("breakpoint");
         assert_eq!(client.evaluate(condition), "1");
@@ -473,7 +465,7 @@ fn who_is_paused_on_running_into_a_trap_goes_on_as_the_program_does() {
     let never = json!({"condition": "worker->rounds / -1 == 7"});
     client.set_breakpoints_with(&fixture, vec![("hit", never)]);
     client.configure();
-    await_detour(&mut client);
+    client.await_detour();
     for _ in 0..300 {
         client.pause();
         let told = client.ask("threads", json!({}));

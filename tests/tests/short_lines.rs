@@ -31,14 +31,6 @@ fn passing(fixture: &Fixture, arguments: &[&str], breakpoint: Value) -> DapClien
     client
 }
 
-/// Waits until the program checks the breakpoint itself.
-fn await_detour(client: &mut DapClient) {
-    client.wait_event_where("breakpoint", |event| {
-        let message = event["breakpoint"]["message"].as_str();
-        message.is_some_and(|it| it.starts_with("the program itself checks it"))
-    });
-}
-
 /// What the program prints that has run through undisturbed.
 fn told(line: &str, count: u64) -> String {
     let passes = match line {
@@ -63,7 +55,7 @@ fn hits_are_counted_to_the_last_and_loops_go_on() {
             let hits = if line == "arm" { MANY / 7 * 2 } else { MANY };
             let at_last = json!({"hitCondition": hits.to_string()});
             let mut client = passing(&fixture, &[line, &MANY.to_string()], at_last);
-            await_detour(&mut client);
+            client.await_detour();
             client.expect_stopped("breakpoint");
             client.expect_line(&fixture, line);
             client.continue_();
@@ -88,7 +80,7 @@ fn handlers_of_signals_see_the_program_only() {
                 never
             };
             let mut client = passing(&fixture, &arguments, never);
-            await_detour(&mut client);
+            client.await_detour();
             assert_eq!(client.expect_exit(), 0);
             assert_eq!(client.output("stdout"), told(line, 2 * MANY), "{line}");
             client.disconnect();
@@ -102,7 +94,7 @@ fn who_is_stopped_meanwhile_is_in_the_program() {
         for line in lines {
             let never = json!({"hitCondition": "> 2000000000"});
             let mut client = passing(&fixture, &[line, "100000000", "on"], never);
-            await_detour(&mut client);
+            client.await_detour();
             for _ in 0..10 {
                 client.pause();
                 let names = client.function_names();
@@ -162,7 +154,7 @@ fn attached(fixture: &Fixture, line: &str) -> (Debuggee, Vec<u8>, DapClient) {
     let never = json!({"hitCondition": "> 2000000000"});
     client.set_breakpoints_with(fixture, vec![(line, never)]);
     client.configure();
-    await_detour(&mut client);
+    client.await_detour();
     assert!(process::text_bytes(debuggee.pid(), &fixture.program) != before);
     (debuggee, before, client)
 }

@@ -96,6 +96,14 @@ impl DapClient {
         self.expect_line(fixture, marker);
     }
 
+    /// Waits until the program itself checks a breakpoint.
+    pub fn await_detour(&mut self) {
+        self.wait_event_where("breakpoint", |event| {
+            let message = event["breakpoint"]["message"].as_str();
+            message.is_some_and(|it| it.starts_with("the program itself checks it"))
+        });
+    }
+
     /// Stops the running program.
     pub fn pause(&mut self) {
         self.ask("pause", json!({"threadId": 0}));
