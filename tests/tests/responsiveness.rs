@@ -11,8 +11,8 @@ use stillpoint_tests::{DapClient, Fixture, process, stillpoint};
 
 const PROGRAM: &str = "c/long.c";
 
-/// What a person takes for at once, on a busy machine.
-const AT_ONCE: Duration = Duration::from_secs(2);
+/// What should wait for nothing takes no longer, however busy the machine is.
+const AT_ONCE: Duration = Duration::from_secs(10);
 
 fn at_once<T>(what: &str, act: impl FnOnce() -> T) -> T {
     let began = Instant::now();
@@ -57,13 +57,14 @@ fn disconnect_does_not_wait_for_a_deep_stack() {
         })
         .collect();
     let disconnect = client.send("disconnect", Value::Null);
-    at_once("disconnect", || {
-        client.response(disconnect).expect("disconnect succeeds");
-    });
-    // In order: all that was asked before has its answer.
-    for sequence in asked {
-        let _ = client.response(sequence);
-    }
+    client.response(disconnect).expect("disconnect succeeds");
+    // In order: all that was asked before has its answer, and most of it is that it was given up.
+    // (How long that took would be the time in which our client reads what was answered before.)
+    let given_up = asked
+        .iter()
+        .filter_map(|sequence| client.response(*sequence).err())
+        .filter(|response| response["message"] == "cancelled");
+    assert_ne!(given_up.count(), 0);
     assert_eq!(client.wait_exit().code(), Some(0));
 }
 
