@@ -36,10 +36,8 @@ pub enum Foresight {
     Stack(ThreadId),
     /// Then the variables of a frame in it.
     Frame(FrameKey),
-    /// Some of them are read.
-    Some(Ready),
-    /// All of them are.
-    All(Ready),
+    /// Some of them are read, or all.
+    Ready(Ready),
 }
 
 /// Variables of a frame.
@@ -92,15 +90,14 @@ pub fn prepare(session: &mut Session) -> bool {
                 Err(_) => return true,
             }
         }
-        Foresight::Some(ready) if ready.at.elapsed() < BUDGET => ready,
+        Foresight::Ready(ready) if ready.locals.is_more() && ready.at.elapsed() < BUDGET => ready,
         other => {
             session.foresight = other;
             return false;
         }
     };
     session.foresight = match ready.locals.go_on(session, STEP) {
-        Ok(true) => Foresight::Some(ready),
-        Ok(false) => Foresight::All(ready),
+        Ok(()) => Foresight::Ready(ready),
         Err(_) => Foresight::Nothing,
     };
     true
@@ -109,9 +106,7 @@ pub fn prepare(session: &mut Session) -> bool {
 /// What is ready of a frame's variables, for who asks for them.
 pub fn locals(session: &mut Session, frame: FrameKey) -> Option<Locals> {
     match std::mem::take(&mut session.foresight) {
-        Foresight::Some(ready) | Foresight::All(ready)
-            if ready.frame == frame && ready.at.elapsed() < FRESH =>
-        {
+        Foresight::Ready(ready) if ready.frame == frame && ready.at.elapsed() < FRESH => {
             Some(ready.locals)
         }
         _ => None,

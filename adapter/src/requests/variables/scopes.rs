@@ -77,16 +77,21 @@ impl Locals {
         })
     }
 
-    /// Reads and writes so many of them; whether there are more.
+    /// Whether some are still to be read.
+    pub fn is_more(&self) -> bool {
+        self.rest.len() > 0
+    }
+
+    /// Reads and writes so many of them.
     ///
     /// # Errors
     /// The client has cancelled the request.
-    pub fn go_on(&mut self, session: &mut Session, count: usize) -> Result<bool, RequestError> {
+    pub fn go_on(&mut self, session: &mut Session, count: usize) -> Result<(), RequestError> {
         for named in self.rest.by_ref().take(count) {
             let variable = named_variable(session, self.frame, named, &self.limits)?;
             push(&mut self.body, &variable)?;
         }
-        Ok(self.rest.len() > 0)
+        Ok(())
     }
 
     /// The answer, with those that have been left.
