@@ -17,6 +17,9 @@ pub enum RequestError {
     /// It needs a program.
     #[error("{0}")]
     NoProcess(&'static str),
+    /// It came behind the end of the session.
+    #[error("the session has ended; start a new one")]
+    SessionEnded,
     /// No such command.
     #[error("unknown request `{0}`")]
     UnknownCommand(String),
@@ -85,6 +88,7 @@ impl RequestError {
             RequestError::Start(_) => 9,
             RequestError::Panic { .. } => 10,
             RequestError::Calling => 11,
+            RequestError::SessionEnded => 12,
         };
         let error = ErrorMessage {
             id,

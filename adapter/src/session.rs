@@ -15,7 +15,7 @@ use crate::foresight::{self, Foresight};
 use crate::handles::Handles;
 use crate::progress::{self, Progress};
 use crate::protocol::{Body, InvalidatedEventBody, Malformed, Outgoing, Request, body_of};
-use crate::requests::{Breakpoints, Evaluate, MemoryViews, WatchableData};
+use crate::requests::{Breakpoints, Disconnect, Evaluate, MemoryViews, WatchableData};
 use crate::routes::{self, Answer, Handled, Request as _, Route, When};
 use crate::server::{CancelFlag, Inbound, Inbox, Intake, Outbox};
 use crate::source_map::{self, Sources};
@@ -161,9 +161,9 @@ impl Session {
             }
             debuginfod::advance(&mut self);
         }
-        // Some clients disconnect twice in a row; both get their answer.
+        // What came behind the end is answered, too.
         loop {
-            // The second one may have been read with the first.
+            // It may have been read with the request that ended the session.
             while let Ok(inbound) = inbox.try_recv() {
                 self.receive(inbound);
             }
@@ -234,6 +234,10 @@ impl Session {
     }
 
     fn receive(&mut self, inbound: Inbound) {
+        if self.over {
+            self.refuse(inbound);
+            return;
+        }
         self.foresight.heard(&inbound);
         match inbound {
             // Its weight is kept with it: who sends more than fits has to wait.
@@ -252,6 +256,23 @@ impl Session {
             Inbound::Core(report) => core_file::on_report(self, report),
             Inbound::Malformed(malformed, _weight) => self.malformed(malformed),
             Inbound::Ended(_) => {}
+        }
+    }
+
+    /// Answers what came behind the end of the session, where nothing reaches the debuggee or the
+    /// engine any more. News from other threads has no effect.
+    fn refuse(&self, inbound: Inbound) {
+        match inbound {
+            // Some clients disconnect twice in a row.
+            Inbound::Request(request, ..) if request.command == Disconnect::COMMAND => {
+                self.respond(request.seq, &request.command, Ok(None));
+            }
+            Inbound::Request(request, ..) => {
+                let error = RequestError::SessionEnded;
+                self.respond(request.seq, &request.command, Err(error));
+            }
+            Inbound::Malformed(malformed, _) => self.malformed(malformed),
+            _ => {}
         }
     }
 
@@ -281,7 +302,7 @@ impl Session {
         }
     }
 
-    fn malformed(&mut self, malformed: Malformed) {
+    fn malformed(&self, malformed: Malformed) {
         tracing::warn!(?malformed, "a message that cannot be understood");
         if let Some(seq) = malformed.seq {
             let error = RequestError::Malformed(malformed.message);
@@ -322,7 +343,9 @@ impl Session {
         }
         // A cancel that comes too late must not reach what the debugger does by itself.
         self.use_flag(CancelFlag::default());
-        startup::advance(self);
+        if !self.over {
+            startup::advance(self);
+        }
     }
 
     /// Asks `rustc` where its sources are, on a thread of its own.
@@ -453,7 +476,13 @@ impl Session {
     pub fn let_go(&mut self, terminate: Option<bool>) {
         let terminate = terminate.unwrap_or(self.startup.ends_with_us());
         startup::fail(self, RequestError::Cancelled);
-        if let Some((request, _)) = self.calling.take() {
+        let calling = self.calling.take().map(|(request, _)| request);
+        let held = std::mem::take(&mut self.held);
+        let held = held.into_iter().filter_map(|inbound| match inbound {
+            Inbound::Request(request, ..) => Some(request),
+            _ => None,
+        });
+        for request in calling.into_iter().chain(held) {
             self.respond(request.seq, &request.command, Err(RequestError::Cancelled));
         }
         self.debuginfod = Debuginfod::default();

@@ -181,6 +181,8 @@ impl Backend for Fake {
         Ok(())
     }
 
+    fn close_memory(&mut self) {}
+
     fn read_memory(&self, addr: LoadAddr, buffer: &mut [u8]) -> usize {
         let script = self.0.borrow();
         let Some(bytes) = addr

@@ -249,6 +249,9 @@ pub trait Backend {
     fn set_extended_registers(&mut self, thread: ThreadId, bytes: &[u8]) -> bool;
     /// Opens the memory of a process; to be called again after an `execve`.
     fn open_memory(&mut self, pid: i32) -> Result<(), Error>;
+    /// Closes the memory: the process has ended or is detached, and may live on. From then on
+    /// nothing of it is read or written.
+    fn close_memory(&mut self);
     /// Reads as many bytes as there are at `addr`, up to the buffer's length.
     fn read_memory(&self, addr: LoadAddr, buffer: &mut [u8]) -> usize;
     /// The same, but no more than the program itself may read: no protection is overridden.

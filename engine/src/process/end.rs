@@ -44,6 +44,7 @@ impl Debugger {
         self.forget_watches();
         self.slots = Slots::default();
         self.detours = Default::default();
+        self.os.close_memory();
         self.forget_stop();
         if lives {
             self.collect(process.pid);

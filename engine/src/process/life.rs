@@ -130,6 +130,7 @@ impl Debugger {
             self.hear_all_messages();
             self.events.push_back(Event::Exited(status));
             self.process = None;
+            self.os.close_memory();
             self.sites.forget_all();
             self.release_children(children);
             self.forget_stop();

@@ -318,6 +318,8 @@ impl Debugger {
         let Some(process) = self.process.take() else {
             return Err(Error::NoProcess);
         };
+        // Before the first thread runs: no trap may be planted in a process that is not traced.
+        self.os.close_memory();
         for (thread, state) in process.threads {
             let mut signal = state.signal;
             if let Some(WaitStatus::Signal(deferred)) = state.deferred

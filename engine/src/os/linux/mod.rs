@@ -442,6 +442,11 @@ impl Backend for LinuxBackend {
         Ok(())
     }
 
+    fn close_memory(&mut self) {
+        self.memory = None;
+        self.memory_of = None;
+    }
+
     fn shared(&self, pid: i32, descriptor: i32, len: u64) -> Option<Shared> {
         let shared = Shared::open(pid, descriptor, usize::try_from(len).ok()?);
         shared

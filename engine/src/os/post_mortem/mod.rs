@@ -182,6 +182,8 @@ impl Backend for PostMortem {
         Ok(())
     }
 
+    fn close_memory(&mut self) {}
+
     fn write_memory_partly(&self, _: LoadAddr, _: &[u8]) -> usize {
         0
     }
