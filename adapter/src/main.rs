@@ -32,10 +32,11 @@ mod stdio;
 mod terminal;
 
 use clap::{Args, Parser, Subcommand};
+use engine::os::ProcessGroup;
 use session::SessionError;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -78,6 +79,15 @@ impl Command {
             Command::Dap(options) => options.listen.is_none(),
             Command::Run(_) | Command::Core(_) | Command::Demo => true,
             Command::Mcp(_) | Command::LaunchInTerminal(_) => false,
+        }
+    }
+
+    /// Of the debugger. A client with pipes may kill the group that it knows; in a terminal,
+    /// reading belongs to the foreground.
+    fn process_group(&self) -> ProcessGroup {
+        match self {
+            Command::Dap(_) if !io::stdin().is_terminal() => ProcessGroup::Own,
+            _ => ProcessGroup::Same,
         }
     }
 }
@@ -135,6 +145,9 @@ fn main() -> ExitCode {
     let command = cli.command.unwrap_or(Command::Dap(cli.dap));
     if command.debugs() {
         // Before the first thread.
+        if let Err(error) = engine::os::stand_behind_front(command.process_group()) {
+            eprintln!("stillpoint: no process in front of the debugger: {error}");
+        }
         engine::os::prepare();
     }
     let code = match command {

@@ -143,6 +143,13 @@ impl Session {
     /// The client sent garbage, or the debuggee cannot be waited for.
     pub fn run(mut self, inbox: &Receiver<Inbound>, intake: &Intake) -> Result<(), SessionError> {
         while !self.over {
+            if let Some(signal) = engine::os::asked_to_end() {
+                tracing::info!(?signal, "asked to end by the system");
+                self.let_go(None);
+                events::exited(&mut self, ExitStatus::Detached);
+                self.over = true;
+                break;
+            }
             match inbox.try_recv() {
                 Ok(Inbound::Ended(end)) => {
                     self.let_go(None);
@@ -188,12 +195,6 @@ impl Session {
                     tracing::error!(message = panic_text(&*panic), "an event was lost");
                 }
                 self.told_at = Some(Instant::now());
-            }
-            Ok(Wait::End(signal)) => {
-                tracing::info!(?signal, "asked to end by the system");
-                self.let_go(None);
-                events::exited(self, ExitStatus::Detached);
-                self.over = true;
             }
             Err(error) => {
                 self.important(&format!("The session cannot go on: {error}\n"));
@@ -421,7 +422,7 @@ impl Session {
 
     /// Whether the client has cancelled the request that is being carried out.
     pub fn is_cancelled(&self) -> bool {
-        self.current.load(Ordering::Relaxed)
+        self.current.load(Ordering::Relaxed) || engine::os::asked_to_end().is_some()
     }
 
     /// Answers a request.

@@ -164,10 +164,11 @@ fn a_process_that_is_traced_already() {
     let mut second = DapClient::spawn();
     second.initialize();
     let message = second.ask_wrongly("attach", json!({"pid": debuggee.pid()}));
-    assert!(
-        message.contains(&first.adapter_pid().to_string()),
-        "names the tracer: {message}"
-    );
+    let tracer = process::status(debuggee.pid(), "TracerPid").expect("it is alive");
+    assert!(message.contains(&tracer), "names the tracer: {message}");
+    let of_tracer = tracer.parse().expect("a number");
+    let parent = process::status(of_tracer, "PPid").expect("it is alive");
+    assert_eq!(parent, first.adapter_pid().to_string());
     second.disconnect();
     first.disconnect();
     debuggee.expect_running();

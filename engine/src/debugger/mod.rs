@@ -25,7 +25,7 @@ use crate::detour::Detours;
 use crate::disassembly::CodeName;
 use crate::displaced::Slots;
 use crate::error::Error;
-use crate::event::{Event, Signal, StopReason, ThreadId};
+use crate::event::{Event, StopReason, ThreadId};
 use crate::exception::{Exceptions, SignalRules};
 use crate::indexer::Indexer;
 use crate::memory::PageCache;
@@ -108,7 +108,6 @@ pub struct Debugger {
     pub(crate) system_call_at: Option<LoadAddr>,
     /// What a wait inside another operation has learnt and not yet told.
     woken: bool,
-    end: Option<Signal>,
     launch: Option<Launch>,
     launched: bool,
     pid: Option<i32>,
@@ -174,7 +173,6 @@ impl Debugger {
             awaited: None,
             system_call_at: None,
             woken: false,
-            end: None,
             launch: None,
             launched: false,
             pid: None,
@@ -187,15 +185,15 @@ impl Debugger {
     }
 
     /// Polled between the parts of long operations (stacks, children, expressions), which then
-    /// end with [`Error::Cancelled`].
+    /// end with [`Error::Cancelled`]; as they do when this process is asked to end.
     pub fn set_cancel_flag(&mut self, flag: Arc<AtomicBool>) {
         self.cancel = Some(flag);
     }
 
     pub(crate) fn cancelled(&self) -> bool {
-        self.cancel
-            .as_ref()
-            .is_some_and(|cancel| cancel.load(Ordering::Relaxed))
+        let flag = self.cancel.as_ref();
+        flag.is_some_and(|cancel| cancel.load(Ordering::Relaxed))
+            || crate::os::asked_to_end().is_some()
     }
 
     /// Where names and inflated debug info are kept between sessions; `None`, as at first:
@@ -467,9 +465,6 @@ impl Debugger {
             if std::mem::take(&mut self.woken) {
                 return Ok(Wait::Woken);
             }
-            if let Some(signal) = self.end.take() {
-                return Ok(Wait::End(signal));
-            }
             // A client that reads too slowly slows the program down: its output and its
             // logpoints wait.
             if !self.output_held {
@@ -530,7 +525,6 @@ impl Debugger {
     /// Keeps what a wait has learnt for [`Debugger::wait`] to tell.
     pub(crate) fn remember(&mut self, ready: Ready) {
         self.woken |= ready.woken;
-        self.end = self.end.or(ready.end);
     }
 
     /// While on, the debuggee's output is left in its pipe (the client reads too slowly).

@@ -1,6 +1,6 @@
 //! What [`Debugger`](super::Debugger) is asked with and answers with: plain data.
 
-use crate::event::{Event, Signal, ThreadId};
+use crate::event::{Event, ThreadId};
 use dwarf::{AddrRange, LoadAddr, SymbolStatus};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -149,6 +149,4 @@ pub enum Wait {
     Event(Event),
     /// The deadline has passed.
     Deadline,
-    /// The system asks us to end (SIGTERM, SIGINT, SIGHUP): clean up and go.
-    End(Signal),
 }

@@ -18,7 +18,9 @@ mod post_mortem;
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) use linux::own_code;
 #[cfg(target_os = "linux")]
-pub use linux::{Launcher, Shared, Waker, give_way, prepare};
+pub use linux::{
+    Launcher, ProcessGroup, Shared, Waker, asked_to_end, give_way, prepare, stand_behind_front,
+};
 #[cfg(target_os = "linux")]
 pub use post_mortem::{Core, CoreFile};
 
@@ -106,8 +108,6 @@ pub struct Ready {
     pub output: bool,
     /// The client's descriptor can be read.
     pub client: bool,
-    /// We were asked to end by this signal (SIGTERM, SIGINT, SIGHUP).
-    pub end: Option<Signal>,
 }
 
 /// One segment of a process's address space.

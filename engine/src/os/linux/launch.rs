@@ -22,8 +22,8 @@ static ORIGINAL_MASK: OnceLock<libc::sigset_t> = OnceLock::new();
 
 /// To be called at the start of `main` of a process that debugs, before any thread exists.
 ///
-/// SIGCHLD, and the signals that ask us to end, must be blocked in all threads so that the
-/// session thread alone collects them from its signalfd. SIGBUS, which reading a file brings
+/// SIGCHLD, and the signals that ask us to end, must be blocked in all threads, for they are
+/// collected in one place each. SIGBUS, which reading a file brings
 /// that somebody cuts short meanwhile, must not be our end.
 pub fn prepare() {
     super::sigbus::survive_truncated_files();
@@ -32,7 +32,7 @@ pub fn prepare() {
     // SAFETY: the sets are live and initialised by sigemptyset before use; the calls only
     // change this thread's mask.
     let original = unsafe {
-        let blocked = handled_signals();
+        let blocked = blocked_signals();
         libc::pthread_sigmask(libc::SIG_BLOCK, &raw const blocked, original.as_mut_ptr());
         original.assume_init()
     };
@@ -55,17 +55,35 @@ fn keep_freed_memory() {
     }
 }
 
-/// What the session thread's signalfd takes.
-pub fn handled_signals() -> libc::sigset_t {
+/// Whether [`prepare`] has run.
+pub fn is_prepared() -> bool {
+    ORIGINAL_MASK.get().is_some()
+}
+
+/// The set of these signals.
+pub fn signal_set(signals: &[i32]) -> libc::sigset_t {
     let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: sigemptyset initialises the set.
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());
-        for signal in [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
-            libc::sigaddset(set.as_mut_ptr(), signal);
+        for signal in signals {
+            libc::sigaddset(set.as_mut_ptr(), *signal);
         }
         set.assume_init()
     }
+}
+
+/// What is blocked in all threads: SIGCHLD is taken from a signalfd, the signals that ask us to end
+/// by a thread of their own, and with SIGTTOU a process that is not in the foreground of its
+/// terminal would be stopped where it writes to it.
+fn blocked_signals() -> libc::sigset_t {
+    let mut set = super::ending::signals();
+    // SAFETY: the set is initialised.
+    unsafe {
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        libc::sigaddset(&raw mut set, libc::SIGTTOU);
+    }
+    set
 }
 
 fn original_mask() -> libc::sigset_t {

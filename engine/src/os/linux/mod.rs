@@ -1,5 +1,7 @@
 //! Linux: ptrace(2) by PTRACE_SEIZE, one thread, one place to sleep.
 
+mod ending;
+mod front;
 mod guardian;
 mod launch;
 mod output;
@@ -14,6 +16,8 @@ mod registers;
 mod shared;
 mod sigbus;
 
+pub use ending::asked_to_end;
+pub use front::{ProcessGroup, stand_behind_front};
 pub use launch::{Launcher, prepare};
 pub use ptrace::{RawSignal, decode_signal_info};
 pub use registers::{RawRegisters, vectors_in};
@@ -105,9 +109,10 @@ impl LinuxBackend {
     pub fn woken_by(waker: Waker) -> Result<Self, Error> {
         // SAFETY: integers, and a live signal set.
         let signals = unsafe {
-            let set = launch::handled_signals();
+            let set = launch::signal_set(&[libc::SIGCHLD]);
             libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
         };
+        ending::listen(&waker);
         Ok(Self {
             event: waker.event,
             signals: owned_file(signals, "signalfd")?,
@@ -129,27 +134,14 @@ impl LinuxBackend {
         }
     }
 
-    /// Reads the signalfd empty; the signal that asks us to end, if one came.
-    fn drain_signals(&self) -> Option<Signal> {
-        let mut end = None;
+    /// Reads the signalfd empty.
+    fn drain_signals(&self) {
         let mut buffer = [0; size_of::<libc::signalfd_siginfo>() * 8];
-        while let Ok(count) = (&self.signals).read(&mut buffer) {
-            if count == 0 {
-                break;
-            }
-            for record in buffer[..count].chunks_exact(size_of::<libc::signalfd_siginfo>()) {
-                // signalfd(2): ssi_signo is the first field of the record.
-                let number = i32::from_ne_bytes([record[0], record[1], record[2], record[3]]);
-                if number != libc::SIGCHLD {
-                    end = Some(Signal(number));
-                }
-            }
-            // It had no more than that.
-            if count < buffer.len() {
-                break;
-            }
-        }
-        end
+        // It had no more than that unless the buffer is full.
+        while (&self.signals)
+            .read(&mut buffer)
+            .is_ok_and(|count| count == buffer.len())
+        {}
     }
 }
 
@@ -191,7 +183,7 @@ impl Backend for LinuxBackend {
                 ),
             });
         }
-        if pid == std::process::id() as i32 {
+        if pid == std::process::id() as i32 || front::is_front(pid) {
             return Err(Error::Attach {
                 pid,
                 message: "it is this debugger itself".into(),
@@ -271,7 +263,7 @@ impl Backend for LinuxBackend {
         let mut ready = Ready::default();
         if descriptors[0].revents != 0 {
             ready.stops = true;
-            ready.end = self.drain_signals();
+            self.drain_signals();
         }
         if descriptors[1].revents != 0 {
             let mut counter = [0; 8];
