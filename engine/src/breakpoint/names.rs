@@ -16,12 +16,17 @@ use std::sync::Arc;
 /// Places of a breakpoint that are looked at.
 const MOST_PLACES: usize = 16;
 
+/// Said of a breakpoint until its names have been looked for everywhere.
+const READING: &str = "looking for the names in it in the debug info";
+
 /// What is known of a breakpoint's names.
 #[derive(Default)]
 pub(super) enum Names {
     /// Nobody has looked yet, or not everywhere.
     #[default]
     Unchecked,
+    /// Images whose names are being read may have them.
+    Reading,
     /// They mean something.
     Known,
     /// What is wrong. An image that is loaded later may put it right.
@@ -32,6 +37,7 @@ impl Names {
     pub(super) fn said(&self) -> Option<&str> {
         match self {
             Names::Unknown(said) => Some(said),
+            Names::Reading => Some(READING),
             Names::Unchecked | Names::Known => None,
         }
     }
@@ -90,7 +96,7 @@ impl Debugger {
                     names = Names::Unknown(wrong);
                     break;
                 }
-                None if !unread.is_empty() => names = Names::Unchecked,
+                None if !unread.is_empty() => names = Names::Reading,
                 None => {}
             }
         }
