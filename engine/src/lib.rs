@@ -37,8 +37,9 @@ pub use breakpoint::{
     InstructionBreakpoint, SourceBreakpoint, recorded_checksum,
 };
 pub use debugger::{
-    Debugger, Evaluated, Extent, Granularity, Launch, LineCode, ModuleId, ModuleInfo, NamesStatus,
-    Reading, RegisterGroup, State, StdioTarget, StepKind, SymbolInfo, ThreadInfo, Wait,
+    Debugger, Evaluated, Extent, Granularity, Launch, LineCode, ModuleId, ModuleInfo, MutexWait,
+    NamesStatus, Reading, RegisterGroup, State, StdioTarget, StepKind, SymbolInfo, ThreadInfo,
+    Wait,
 };
 pub use detour::Coverage;
 pub use disassembly::{CodeName, Disassembled, Flavor, Listing, Wanted};
@@ -53,4 +54,4 @@ pub use os::{CoreFile, Mapping, Waker};
 pub use plan::{GotoTarget, StepFilters, StepTarget};
 pub use process::{Follow, FollowFork, Handover};
 pub use stack::{Frame, FrameKey, FrameKind, Stack};
-pub use value::{Child, Limits, Named, Next, Numbers, Presentation, Value, Which};
+pub use value::{Child, Limits, Named, Next, Numbers, Objects, Presentation, Value, Which};

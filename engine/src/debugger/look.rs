@@ -9,7 +9,7 @@ use crate::event::ThreadId;
 use crate::plan::Returning;
 use crate::stack::{Frame, FrameKey, Stack};
 use crate::value::scalar::NumberFormat;
-use crate::value::{Limits, Named, Next, Place, Presentation, Ty, Value, Which};
+use crate::value::{Limits, Named, Next, Objects, Place, Presentation, Ty, Value, Which};
 use std::ops::Range;
 
 /// Results that are kept; behind them only the last one.
@@ -230,6 +230,18 @@ impl Debugger {
     /// A value for people: one line and what can be opened.
     pub fn present(&mut self, value: &Value, limits: &Limits) -> Presentation {
         self.in_process(|scope| Ok(crate::value::present(scope, value, limits)))
+            .unwrap_or_default()
+    }
+
+    /// A value for people, in which pointers show what they lead to by the numbers of `objects`
+    /// ([`Limits::pointees`]).
+    pub fn present_with(
+        &mut self,
+        value: &Value,
+        limits: &Limits,
+        objects: &mut Objects,
+    ) -> Presentation {
+        self.in_process(|scope| Ok(crate::value::present_with(scope, value, limits, objects)))
             .unwrap_or_default()
     }
 

@@ -6,6 +6,7 @@ mod memory;
 mod post_mortem;
 mod run;
 mod types;
+mod waits;
 
 pub use inspect::{LineCode, NamesStatus, SymbolInfo};
 pub use look::Evaluated;
@@ -14,6 +15,7 @@ pub use types::{
     Granularity, Launch, ModuleId, ModuleInfo, Reading, RegisterGroup, State, StdioTarget,
     StepKind, ThreadInfo, Wait,
 };
+pub use waits::MutexWait;
 
 use crate::breakpoint::site::{Owner, Sites};
 use crate::breakpoint::watch::Watches;

@@ -379,6 +379,21 @@ impl RegisterSet {
     pub fn system_call_result(&self) -> i64 {
         self.raw.system_call_result()
     }
+
+    /// The futex that the thread waits at, if it was stopped in such a system call.
+    pub(crate) fn futex_wait(&self) -> Option<FutexWait> {
+        self.raw.futex_wait()
+    }
+}
+
+/// A wait at a futex (futex(2)).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FutexWait {
+    /// Where its word is.
+    pub word: LoadAddr,
+    /// What the word has to be for the thread to wait; `None`: it waits to own the word, which
+    /// the kernel keeps the owner's id in.
+    pub expected: Option<u32>,
 }
 
 /// System calls that we make the debuggee do.

@@ -34,6 +34,7 @@ const KEY: Limits = Limits {
     depth: 2,
     numbers: super::scalar::NumberFormat::Natural,
     addresses: true,
+    pointees: false,
 };
 
 /// Elements between two looks at the cancel flag.

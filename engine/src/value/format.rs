@@ -4,6 +4,7 @@ mod composed;
 
 use super::children;
 use super::members;
+use super::objects::{Called, Objects};
 use super::scalar::{self, Int, ScalarKind};
 use super::types::DwarfTy;
 use super::{Limits, Place, PointerKind, Presentation, Shape, Target, Ty, Value, text};
@@ -21,15 +22,22 @@ const HIDDEN: &str = "0x…";
 
 /// A value in one line. True: it is why there is none.
 pub fn write(target: &dyn Target, value: &Value, limits: &Limits, out: &mut String) -> bool {
-    let (text, is_error) = written(target, value, limits);
+    let (text, is_error) = written(target, value, limits, None);
     out.push_str(&text);
     is_error
 }
 
-fn written(target: &dyn Target, value: &Value, limits: &Limits) -> (String, bool) {
+fn written(
+    target: &dyn Target,
+    value: &Value,
+    limits: &Limits,
+    objects: Option<&mut Objects>,
+) -> (String, bool) {
     let mut writer = Writer {
         target,
         limits,
+        objects: objects.filter(|_| limits.pointees),
+        behind_pointer: false,
         // Most are numbers.
         out: String::with_capacity(24),
         level: 0,
@@ -53,7 +61,26 @@ fn written(target: &dyn Target, value: &Value, limits: &Limits) -> (String, bool
 
 /// A value for people.
 pub fn present(target: &dyn Target, value: &Value, limits: &Limits) -> Presentation {
-    let (text, is_error) = written(target, value, limits);
+    presented(target, value, limits, None)
+}
+
+/// A value for people; what its pointers lead to has numbers of `objects` if `limits` wants it.
+pub fn present_with(
+    target: &dyn Target,
+    value: &Value,
+    limits: &Limits,
+    objects: &mut Objects,
+) -> Presentation {
+    presented(target, value, limits, Some(objects))
+}
+
+fn presented(
+    target: &dyn Target,
+    value: &Value,
+    limits: &Limits,
+    objects: Option<&mut Objects>,
+) -> Presentation {
+    let (text, is_error) = written(target, value, limits, objects);
     let mut presentation = Presentation {
         text,
         type_name: value.ty.name(),
@@ -118,6 +145,10 @@ fn bracketed(error: &Error) -> String {
 struct Writer<'a> {
     target: &'a dyn Target,
     limits: &'a Limits,
+    /// Numbers of what pointers lead to, where that is to be shown.
+    objects: Option<&'a mut Objects>,
+    /// What is being written was led to by a pointer: those in it show numbers only.
+    behind_pointer: bool,
     out: String,
     level: usize,
 }
@@ -187,6 +218,9 @@ impl Writer<'_> {
             }
             Shape::Pointer(of, PointerKind::Raw) => {
                 let addr = LoadAddr(value.raw(self.target)? as u64);
+                if self.object(addr, &of, depth) {
+                    return Ok(());
+                }
                 self.address(addr, &of);
                 if value.ty.language() != Language::Rust {
                     self.pointed_text(addr, &of);
@@ -234,6 +268,63 @@ impl Writer<'_> {
                 _ => write!(self.out, " <{name}+{offset}>"),
             };
         }
+    }
+
+    /// `→ #3`, and what that is unless it has been written. False: nothing is written, as the
+    /// pointer says more by itself.
+    fn object(&mut self, addr: LoadAddr, of: &Ty, depth: usize) -> bool {
+        let is_text = |scalar: scalar::Scalar| {
+            matches!(
+                scalar.kind,
+                ScalarKind::SignedChar | ScalarKind::UnsignedChar | ScalarKind::Utf
+            )
+        };
+        let shape = of.shape();
+        let is_plain = match &shape {
+            Shape::Function => true,
+            Shape::Scalar(scalar) => is_text(*scalar),
+            _ => addr.0 == 0,
+        };
+        if self.objects.is_none() || is_plain || addr.0 == 0 {
+            return false;
+        }
+        let pointee = Value::new(of.clone(), Place::Memory(addr, None));
+        let pointee = visualize::in_truth(self.target, pointee);
+        let whole = pointee.address().unwrap_or(addr);
+        let objects = self.objects.as_deref_mut();
+        let Some((called, objects)) =
+            objects.and_then(|it| Some((it.called(whole, &pointee.ty)?, it)))
+        else {
+            return false;
+        };
+        let start = self.out.len();
+        if self.limits.addresses {
+            let _ = write!(self.out, "{:#x} ", addr.0);
+        }
+        let number = match called {
+            Called::Variable(name) => {
+                let _ = write!(self.out, "→ {name}");
+                return true;
+            }
+            Called::Number(number) => number,
+        };
+        let _ = write!(self.out, "→ #{number}");
+        let is_shown = !self.behind_pointer
+            && depth + 1 < self.limits.depth
+            && !matches!(shape, Shape::Void)
+            && objects.write(number);
+        if is_shown {
+            self.out.push(' ');
+            self.behind_pointer = true;
+            let outcome = self.value(&pointee, depth + 1);
+            self.behind_pointer = false;
+            if let Err(error) = outcome {
+                // A wild pointer is known by its address.
+                self.out.truncate(start);
+                let _ = write!(self.out, "{:#x} {}", addr.0, bracketed(&error));
+            }
+        }
+        true
     }
 
     /// The class of the object that a pointer to its base points to.

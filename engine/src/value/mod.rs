@@ -5,6 +5,7 @@ mod decimal;
 mod format;
 pub mod members;
 mod numbers;
+mod objects;
 pub mod place;
 pub mod scalar;
 pub mod text;
@@ -14,8 +15,9 @@ pub mod types;
 mod tests;
 
 pub use children::{Next, Which, elements, next_children};
-pub use format::{present, write};
+pub use format::{present, present_with, write};
 pub use numbers::Numbers;
+pub use objects::Objects;
 pub use place::Place;
 pub use types::{PointerKind, Shape, Ty};
 
@@ -80,6 +82,8 @@ pub struct Limits {
     pub numbers: scalar::NumberFormat,
     /// Addresses are written; else `0x…`, which is the same in every run.
     pub addresses: bool,
+    /// Pointers show the number of the object that they point to, and the object.
+    pub pointees: bool,
 }
 
 impl Default for Limits {
@@ -91,6 +95,7 @@ impl Default for Limits {
             depth: 3,
             numbers: scalar::NumberFormat::Natural,
             addresses: true,
+            pointees: false,
         }
     }
 }

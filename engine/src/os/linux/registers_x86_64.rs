@@ -1,9 +1,9 @@
 //! `user_regs_struct` of x86-64, by DWARF number.
 
-use super::super::SystemCall;
+use super::super::{FutexWait, SystemCall};
 use super::ptrace;
 use crate::event::ThreadId;
-use dwarf::{Machine, Register, Registers};
+use dwarf::{LoadAddr, Machine, Register, Registers};
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -109,6 +109,13 @@ const INTERRUPTED_BY_STOPS: [libc::c_long; 15] = [
 ];
 /// The kernel's own: begin again, unless a handler is about to run; then it is EINTR.
 const ERESTARTNOHAND: i64 = 514;
+/// ERESTARTSYS and ERESTART_RESTARTBLOCK: the errors by which the kernel knows a call that it
+/// begins again.
+const RESTARTS: (i64, i64) = (512, 516);
+/// The operation without the bits that modify it.
+const FUTEX_CMD_MASK: i32 = !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
+/// `FUTEX_LOCK_PI2` of Linux 5.14.
+const FUTEX_LOCK_PI2: i32 = 13;
 
 /// Makes a thread that a stop took out of a system call go on with that as if there had been no
 /// stop.
@@ -309,5 +316,21 @@ impl RawRegisters {
 
     pub fn system_call_result(&self) -> i64 {
         self.0.rax as i64
+    }
+
+    pub fn futex_wait(&self) -> Option<FutexWait> {
+        let raw = &self.0;
+        // A stop leaves a call that waits with one of the kernel's own errors.
+        let is_interrupted = (-RESTARTS.1..=-RESTARTS.0).contains(&(raw.rax as i64));
+        if !is_interrupted || raw.orig_rax as libc::c_long != libc::SYS_futex {
+            return None;
+        }
+        let expected = match raw.rsi as i32 & FUTEX_CMD_MASK {
+            libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => Some(raw.rdx as u32),
+            libc::FUTEX_LOCK_PI | FUTEX_LOCK_PI2 => None,
+            _ => return None,
+        };
+        let word = LoadAddr(raw.rdi);
+        Some(FutexWait { word, expected })
     }
 }

@@ -32,6 +32,7 @@ pub(super) fn range(target: &dyn Target, value: &Value) -> Result<View, Error> {
         depth: 1,
         numbers: crate::value::scalar::NumberFormat::Natural,
         addresses: true,
+        pointees: false,
     };
     let name = value.ty.name();
     let inclusive = matches!(
