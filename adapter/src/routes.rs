@@ -130,6 +130,7 @@ pub static ROUTES: &[Route] = &[
     route::<RestartFrame>(),
     route::<StackTrace>(),
     route::<Context>(),
+    route::<Stacks>(),
     route::<Scopes>(),
     route::<Variables>(),
     route::<SetVariable>(),

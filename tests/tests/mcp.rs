@@ -71,14 +71,17 @@ fn a_bug_is_hunted_down_in_c() {
                 "stop 1: breakpoint 1 ({})\n",
                 place(&fixture, "body_return")
             ),
-            &format!("at body at {}:{line}\n", fixture.source.display()),
-            "thread 1 \"loop\"",
+            &format!(
+                "at body(i=2, scale=10) at {}:{line}\n",
+                fixture.source.display()
+            ),
+            "thread 1 \"loop\" (tid ",
             &format!(">{line:>5} |     return product;"),
             "  argument i = 2  (int)\n",
             "  argument scale = 10  (int)\n",
             "  product = 20  (int)\n",
-            "  #0 body at loop.c:",
-            "  #1 main at loop.c:",
+            "  #0 body(i=2, scale=10) at loop.c:",
+            "  #1 main() at loop.c:",
             "frames of libraries (",
         ],
     );
@@ -88,7 +91,7 @@ fn a_bug_is_hunted_down_in_c() {
         &out,
         &[
             "stop 2: step\n",
-            "at main at ",
+            "at main() at ",
             "  returned by body() = 20  (int)\n",
             "  i = 2  (int)\n",
         ],
@@ -129,7 +132,7 @@ fn steps_go_into_calls_and_other_frames_are_looked_at() {
     let into = agent.call("debug_continue", json!({"action": "step-into"}));
     has(
         &into,
-        &["stop 2: step", "at factorial at", "argument n = 5"],
+        &["stop 2: step", "at factorial(n=5) at", "argument n = 5"],
     );
     let bottom = agent.call(
         "debug_continue",
@@ -142,10 +145,10 @@ fn steps_go_into_calls_and_other_frames_are_looked_at() {
     let stack = agent.call("debug_stack", json!({"levels": 3}));
     let lines: Vec<&str> = stack.lines().collect();
     assert_eq!(lines.len(), 4, "{stack}");
-    assert!(lines[1].starts_with("#1 factorial at /"), "{stack}");
+    assert!(lines[1].starts_with("#1 factorial(n=2) at /"), "{stack}");
     assert_eq!(lines[3], "… more frames: debug_stack {\"start\": 3}");
     let more = agent.call("debug_stack", json!({"start": 3, "levels": 3}));
-    has(&more, &["#3 factorial", "#5 main"]);
+    has(&more, &["#3 factorial(n=4)", "#5 main()"]);
     agent.fail("debug_stack", json!({"start": 5000}), "NO_SUCH_FRAME");
     assert_eq!(
         agent.call("debug_evaluate", json!({"expression": "n", "frame": 2})),
@@ -166,7 +169,10 @@ fn steps_go_into_calls_and_other_frames_are_looked_at() {
         "NO_SUCH_THREAD",
     );
     let threads = agent.call("debug_stack", json!({"threads": true}));
-    has(&threads, &["> thread 1 \"recursion\": #0 factorial at "]);
+    has(
+        &threads,
+        &["> thread 1 \"recursion\" (tid ", "): #0 factorial(n=1) at "],
+    );
     agent.leave();
 }
 

@@ -7,10 +7,19 @@ use stillpoint_tests::{Agent, Fixture, has};
 fn values_are_opened_read_and_written() {
     let fixture = Fixture::of("c/structs.c");
     let (mut agent, stop) = Agent::at(&fixture, "inner");
-    has(&stop, &["  shadow = 2  (int)\n", "pointer = 0x…"]);
+    has(
+        &stop,
+        &["  shadow = 2  (int)\n", "pointer = → whole  (int *)"],
+    );
 
     let value = agent.call("debug_evaluate", json!({"expression": "first"}));
-    assert_eq!(value, "first = {value = 1, next = 0x…}  (struct node)\n");
+    has(
+        &value,
+        &[
+            "first = {value = 1, next = → #",
+            " {value = 2, next = 0x0}}  (struct node)\n",
+        ],
+    );
     let exact = agent.call(
         "debug_evaluate",
         json!({"expression": "first", "addresses": true}),

@@ -55,6 +55,7 @@ mod tests {
         Value {
             shown: text.to_owned(),
             exact: text.to_owned(),
+            own: text.to_owned(),
         }
     }
 
@@ -77,6 +78,7 @@ mod tests {
         let pointer = |exact: &str| Value {
             shown: "0x…".to_owned(),
             exact: exact.to_owned(),
+            own: exact.to_owned(),
         };
         let change = change("p", &pointer("0x1000"), &pointer("0x2000"));
         assert_eq!(change.after, "0x… (another address)");

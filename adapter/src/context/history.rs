@@ -1,8 +1,11 @@
 //! What happened before a stop, as far as it is told with it.
 
 use crate::protocol::{Context, StoppedEventBody};
-use engine::ThreadId;
+use engine::{Named, Objects, ThreadId};
 use std::collections::VecDeque;
+
+/// Reasons of stops that say nothing of the place: a process that was attached to stops anywhere.
+const BY_CHANCE: [&str; 4] = ["exception", "pause", "data breakpoint", "entry"];
 
 /// Functions whose variables are remembered.
 const FUNCTIONS: usize = 32;
@@ -18,6 +21,8 @@ pub struct History {
     /// The stop before, and the last one, in bytes of output.
     marks: [u64; 2],
     seen: VecDeque<Seen>,
+    /// What pointers have led to so far.
+    pub(super) objects: Objects,
 }
 
 /// What the client was told of the last stop.
@@ -35,8 +40,18 @@ struct Told {
 pub struct Value {
     /// As it is told.
     pub shown: String,
-    /// With all addresses.
+    /// With all addresses, and all that its pointers lead to.
     pub exact: String,
+    /// With all addresses, and nothing of what its pointers lead to.
+    pub own: String,
+}
+
+impl Value {
+    /// Whether it has become another one, or what it points to has, as far as that is shown with
+    /// it: what one variable shows already is no change of the next one.
+    pub fn is_another_than(&self, was: &Self) -> bool {
+        self.own != was.own || (self.exact != was.exact && self.shown != was.shown)
+    }
 }
 
 /// Variables by name.
@@ -85,7 +100,21 @@ impl History {
     /// to be.
     pub fn stopped_on_purpose(&self, thread: ThreadId) -> bool {
         let told = self.last.as_ref().filter(|last| last.thread == thread);
-        told.is_some_and(|told| !matches!(told.reason, "exception" | "pause" | "data breakpoint"))
+        told.is_some_and(|told| !BY_CHANCE.contains(&told.reason))
+    }
+
+    /// An answer begins that is to show objects itself, whatever earlier ones have shown.
+    pub fn begin_reply(&mut self) {
+        self.objects.begin();
+    }
+
+    /// Variables that the answer under way shows.
+    pub fn name_variables<'a>(&mut self, variables: impl IntoIterator<Item = &'a Named>) {
+        for named in variables {
+            if let Ok(value) = &named.value {
+                self.objects.name(value, &named.name);
+            }
+        }
     }
 
     /// What is known of a thread's stop without looking.
@@ -193,6 +222,7 @@ mod tests {
         let value = |text: &str| Value {
             shown: text.to_owned(),
             exact: text.to_owned(),
+            own: text.to_owned(),
         };
         let pairs = pairs.iter();
         pairs
@@ -223,6 +253,22 @@ mod tests {
             look(&mut history, &format!("f{function}"), "");
         }
         assert_eq!(look(&mut history, "f", "3"), None);
+    }
+
+    #[test]
+    fn what_another_variable_shows_is_no_change() {
+        let value = |shown: &str, exact: &str, own: &str| Value {
+            shown: shown.to_owned(),
+            exact: exact.to_owned(),
+            own: own.to_owned(),
+        };
+        let first = value("→ #1 {1}", "0x8 → #1 {1}", "0x8");
+        let same = value("→ #1", "0x8 → #1 {1}", "0x8");
+        let written = value("→ #1 {2}", "0x8 → #1 {2}", "0x8");
+        let same_written = value("→ #1", "0x8 → #1 {2}", "0x8");
+        let moved = value("→ #2 {1}", "0x9 → #2 {1}", "0x9");
+        assert!(written.is_another_than(&first) && moved.is_another_than(&first));
+        assert!(!same_written.is_another_than(&same) && !same.is_another_than(&first));
     }
 
     #[test]

@@ -6,19 +6,22 @@ mod difference;
 mod history;
 mod source;
 mod stack;
+mod stacks;
 
 pub use budget::cut;
 pub use history::History;
+pub use stacks::gather_stacks;
 
 use crate::error::{RUNNING, RequestError};
 use crate::protocol::{
-    Changes, Context, ContextArguments, ContextThread, ContextVariable, VariableKind,
+    Changes, Context, ContextArguments, ContextThread, ContextVariable, ContextWait, VariableKind,
 };
 use crate::requests::{limits_of, thread_id};
 use crate::session::Session;
 use budget::Budget;
-use engine::{FrameKey, Limits, Named, ThreadId};
+use engine::{FrameKey, Limits, Named, Presentation, ThreadId};
 use history::Value;
+use stack::Style;
 use std::sync::Arc;
 
 /// Characters of an answer where the client does not say.
@@ -61,11 +64,14 @@ pub fn gather(session: &mut Session, asked: &ContextArguments) -> Result<Context
         None => stack::shown(session, &frames),
     };
     let shown = shown.cloned();
+    let style = Style::of(asked.addresses);
+    session.history.begin_reply();
     let mut context = session.history.begin(thread);
+    context.waits_for = wait_of(session, thread, asked.addresses);
     context.thread_name = name_of(session, thread);
     context.text = context.text.map(|text| cut(&text, size / 4));
     if let Some(shown) = &shown {
-        context.frame = Some(stack::entry(session, shown, asked.addresses));
+        context.frame = Some(stack::entry(session, shown, style));
         budget.section(15, |allowed| {
             source::around(session, shown, allowed, &mut context.source)
         });
@@ -80,7 +86,7 @@ pub fn gather(session: &mut Session, asked: &ContextArguments) -> Result<Context
         )?;
     }
     let level = shown.map(|frame| frame.key.level);
-    let mut entries = stack::fold(session, &frames, level, asked.addresses);
+    let mut entries = stack::fold(session, &frames, level, style);
     budget.section(15, |allowed| {
         let (kept, cost) = budget::fitting(&entries, allowed, stack::cost);
         let omitted = entries.drain(kept..);
@@ -92,7 +98,7 @@ pub fn gather(session: &mut Session, asked: &ContextArguments) -> Result<Context
         (context.output, context.omitted.output) = session.history.output(allowed);
         context.output.len()
     });
-    other_threads(session, thread, asked.addresses, &mut budget, &mut context)?;
+    other_threads(session, thread, style, &mut budget, &mut context)?;
     Ok(context)
 }
 
@@ -134,6 +140,9 @@ fn variables(
             .into_iter()
             .chain(inner.into_iter().skip(skipped))
             .take(VARIABLES);
+        let taken: Vec<(VariableKind, Named)> = taken.collect();
+        let names = taken.iter().map(|(_, named)| named);
+        session.history.name_variables(names);
         for (kind, named) in taken {
             if session.is_cancelled() {
                 return 0;
@@ -153,7 +162,7 @@ fn variables(
             let was = before
                 .as_ref()
                 .and_then(|(_, values)| history::find(values, name));
-            was.is_some_and(|was| was.exact != now.exact)
+            was.is_some_and(|was| now.is_another_than(was))
         };
         let changed: Vec<usize> = order.iter().copied().filter(is_changed).collect();
         order.sort_by_key(|at| {
@@ -205,30 +214,35 @@ fn variable(
 ) -> (ContextVariable, Value) {
     let limits = Limits {
         addresses,
+        pointees: true,
         ..limits.clone()
     };
-    let (type_name, shown, exact) = match &named.value {
+    let (type_name, shown, exact, own) = match &named.value {
         Ok(value) => {
-            let presentation = session.debugger.present(value, &limits);
+            let presentation = present(session, value, &limits);
             let shown = presentation.text;
-            let exact = match addresses || !shown.contains(HIDDEN) {
-                true => shown.clone(),
-                false => {
+            let (exact, own) = match shown.contains(HIDDEN) || shown.contains(LEADS_TO) {
+                false => (shown.clone(), shown.clone()),
+                true => {
                     let limits = Limits {
                         addresses: true,
                         ..limits
                     };
-                    session.debugger.present(value, &limits).text
+                    // Whatever other variables show of the same objects.
+                    let reply = session.history.objects.begin();
+                    let exact = present(session, value, &limits).text;
+                    session.history.objects.resume(reply);
+                    (exact, session.debugger.present(value, &limits).text)
                 }
             };
-            (presentation.type_name, shown, exact)
+            (presentation.type_name, shown, exact, own)
         }
         Err(error) => {
             let text = match error.to_string() {
                 text if text.starts_with('<') => text,
                 text => format!("<{text}>"),
             };
-            (Arc::default(), text.clone(), text)
+            (Arc::default(), text.clone(), text.clone(), text)
         }
     };
     let variable = ContextVariable {
@@ -237,16 +251,35 @@ fn variable(
         type_name: cut(&type_name, NAME),
         value: shown.clone(),
     };
-    (variable, Value { shown, exact })
+    (variable, Value { shown, exact, own })
 }
 
 /// What the engine writes for an address that is not to be told.
 const HIDDEN: &str = "0x…";
+/// What the engine writes between a pointer and what it leads to.
+const LEADS_TO: char = '→';
+
+/// A value for people; if `limits` wants it, with what its pointers lead to.
+pub fn present(session: &mut Session, value: &engine::Value, limits: &Limits) -> Presentation {
+    let mut objects = std::mem::take(&mut session.history.objects);
+    let presentation = session.debugger.present_with(value, limits, &mut objects);
+    session.history.objects = objects;
+    presentation
+}
+
+/// The mutex that a thread waits for.
+fn wait_of(session: &mut Session, thread: ThreadId, addresses: bool) -> Option<ContextWait> {
+    let wait = session.debugger.mutex_wait(thread)?;
+    Some(ContextWait {
+        mutex: addresses.then(|| wait.mutex.to_string()),
+        owner: wait.owner.0.into(),
+    })
+}
 
 fn other_threads(
     session: &mut Session,
     but: ThreadId,
-    addresses: bool,
+    style: Style,
     budget: &mut Budget,
     context: &mut Context,
 ) -> Result<(), RequestError> {
@@ -263,16 +296,18 @@ fn other_threads(
         let stack = session.debugger.stack(thread.id, 0, Some(FRAMES.1));
         let frames = stack.map(|stack| stack.frames).unwrap_or_default();
         let shown = stack::innermost_own(session, &frames).cloned();
-        let frame = shown.map(|frame| stack::entry(session, &frame, addresses));
-        let cost = thread.name.len() + 12 + frame.as_ref().map_or(0, stack::cost);
+        let frame = shown.map(|frame| stack::entry(session, &frame, style));
+        let cost = thread.name.len() + 24 + frame.as_ref().map_or(0, stack::cost);
         if cost > left {
             break;
         }
         left -= cost;
         told.push(ContextThread {
             thread_id: thread.id.0.into(),
+            waits_for: wait_of(session, thread.id, style.addresses),
             name: thread.name,
             frame,
+            ..ContextThread::default()
         });
     }
     context.omitted.threads = (count - told.len()) as u64;

@@ -5,7 +5,31 @@ use super::budget::cut;
 use crate::protocol::ContextFrame;
 use crate::requests::describe_frame;
 use crate::session::Session;
-use engine::Frame;
+use engine::{Frame, FrameKind, Limits};
+
+/// The longest text of all arguments of a frame.
+const ARGUMENTS: usize = 200;
+/// The longest text of one argument's value.
+const ARGUMENT: usize = 40;
+
+/// How frames are told.
+#[derive(Clone, Copy)]
+pub struct Style {
+    /// With addresses, else `0x…`.
+    pub addresses: bool,
+    /// With the values of their arguments, unless they are a library's.
+    pub arguments: bool,
+}
+
+impl Style {
+    /// With arguments.
+    pub fn of(addresses: bool) -> Self {
+        Self {
+            addresses,
+            arguments: true,
+        }
+    }
+}
 
 /// The frame to look at: where the program stopped on purpose that is the innermost one with
 /// lines, else the innermost one of its own code.
@@ -26,10 +50,14 @@ pub fn innermost_own<'a>(session: &Session, frames: &'a [Frame]) -> Option<&'a F
 }
 
 /// A frame as the client sees it.
-pub fn entry(session: &mut Session, frame: &Frame, addresses: bool) -> ContextFrame {
+pub fn entry(session: &mut Session, frame: &Frame, style: Style) -> ContextFrame {
+    let arguments = match style.arguments {
+        true => arguments(session, frame, style.addresses),
+        false => None,
+    };
     let described = describe_frame(session, frame.clone(), &mut None);
     // What has no name has its address for one.
-    let name = match described.name.starts_with("0x") && !addresses {
+    let name = match described.name.starts_with("0x") && !style.addresses {
         true => "0x…".to_owned(),
         false => cut(&described.name, NAME),
     };
@@ -41,7 +69,49 @@ pub fn entry(session: &mut Session, frame: &Frame, addresses: bool) -> ContextFr
         path: described.source.and_then(|source| source.path.clone()),
         line,
         folded: 0,
+        arguments,
+        address: style.addresses.then(|| frame.pc.to_string()),
     }
+}
+
+/// The arguments of a frame of the program's own code, in a few words.
+fn arguments(session: &mut Session, frame: &Frame, addresses: bool) -> Option<String> {
+    let is_function = matches!(frame.kind, FrameKind::Function | FrameKind::Inlined);
+    if !is_function || session.debugger.is_library(frame) {
+        return None;
+    }
+    let limits = Limits {
+        text: ARGUMENT,
+        elements: 4,
+        string: ARGUMENT,
+        // What pointers lead to is told by its number.
+        depth: 1,
+        addresses,
+        pointees: true,
+        ..session.limits.clone()
+    };
+    let locals = session.debugger.locals(frame.key).ok()?;
+    let mut text = String::new();
+    for parameter in locals.into_iter().filter(|local| local.is_parameter) {
+        if session.is_cancelled() {
+            return None;
+        }
+        if text.len() > ARGUMENTS {
+            text.push_str(", …");
+            break;
+        }
+        if !text.is_empty() {
+            text.push_str(", ");
+        }
+        let value = match &parameter.value {
+            Ok(value) => super::present(session, value, &limits).text,
+            Err(error) => format!("<{}>", error.to_string().trim_matches(['<', '>'])),
+        };
+        // Of a shadowed one the name says where it is declared.
+        let name = parameter.name.split(" (line ").next().unwrap_or_default();
+        text.push_str(&format!("{}={value}", cut(name, ARGUMENT)));
+    }
+    Some(text)
 }
 
 /// A stack in which two or more frames of libraries in a row are one entry; neither the innermost
@@ -50,7 +120,7 @@ pub fn fold(
     session: &mut Session,
     frames: &[Frame],
     shown: Option<usize>,
-    addresses: bool,
+    style: Style,
 ) -> Vec<ContextFrame> {
     let folds = |session: &Session, frame: &Frame| {
         let is_seen = frame.key.level == 0 || Some(frame.key.level) == shown;
@@ -65,9 +135,9 @@ pub fn fold(
             .count();
         let (now, later) = rest.split_at(run.max(1));
         rest = later;
-        let mut entry = entry(session, first, addresses);
+        let mut entry = entry(session, first, style);
         if let [_, .., last] = now {
-            let last = self::entry(session, last, addresses);
+            let last = self::entry(session, last, style);
             entry = ContextFrame {
                 name: format!(
                     "{} … {}",
@@ -77,6 +147,7 @@ pub fn fold(
                 folded: now.len() as u64,
                 path: None,
                 line: None,
+                arguments: None,
                 ..entry
             };
         }
@@ -87,5 +158,6 @@ pub fn fold(
 
 /// How many characters an entry takes.
 pub fn cost(frame: &ContextFrame) -> usize {
-    frame.name.len() + frame.path.as_ref().map_or(0, String::len) + 12
+    let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    frame.name.len() + length(&frame.arguments) + length(&frame.path) + 12
 }

@@ -13,7 +13,7 @@ pub fn seconds(given: Option<f64>, usual: f64) -> std::time::Duration {
 }
 
 /// Arguments of `debug_launch`.
-#[derive(Deserialize, JsonSchema, Debug)]
+#[derive(Deserialize, JsonSchema, Debug, Clone)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Launch {
     /// Path of the executable. Compile it with -g; -O0 or -Og keeps all variables.
@@ -28,10 +28,12 @@ pub struct Launch {
     pub env: BTreeMap<String, String>,
     /// File that the program reads as its stdin; empty if missing.
     pub stdin: Option<String>,
-    /// Breakpoints to set before the program runs: "FILE:LINE" or a function's name. With them
-    /// the program is run to its first stop at once, and the reply tells of that; without them
-    /// it is held before its first instruction until debug_continue.
-    pub breakpoints: Option<Vec<String>>,
+    /// Breakpoints to set before the program runs: "FILE:LINE" or a function's name, or an object
+    /// {"location": ..., "condition": ..., "hitCondition": ..., "message": ...} (with `message` it
+    /// is a logpoint), or {"exception": ...}. With them the program is run to its first stop at
+    /// once, and the reply tells of that; without them it is held before its first instruction
+    /// until debug_continue.
+    pub breakpoints: Option<Vec<FirstBreakpoint>>,
     /// With `breakpoints`: how many seconds to wait for the first stop (30).
     pub timeout: Option<f64>,
     /// About how many characters the reply may have (6000).
@@ -40,6 +42,38 @@ pub struct Launch {
     /// disableASLR, callTimeout, debuginfod, …
     #[serde(default)]
     pub settings: Map<String, Value>,
+}
+
+/// A breakpoint that is set before the program runs.
+#[derive(Deserialize, JsonSchema, Debug, Clone)]
+#[serde(
+    untagged,
+    expecting = "\"FILE:LINE\", a function's name, or an object with `location` or `exception`, and if wanted `condition`, `hitCondition`, `message`"
+)]
+#[schemars(inline)]
+pub enum FirstBreakpoint {
+    /// Only where.
+    Place(String),
+    /// With more.
+    Options(BreakpointOptions),
+}
+
+/// A breakpoint with what it asks and says.
+#[derive(Deserialize, JsonSchema, Debug, Clone, Default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(inline)]
+pub struct BreakpointOptions {
+    /// Where to stop: "FILE:LINE", a function's name, an address in hex.
+    pub location: Option<String>,
+    /// Instead of `location`: an exception or signal, as for debug_breakpoint.
+    pub exception: Option<String>,
+    /// Stop only where this expression is true.
+    pub condition: Option<String>,
+    /// Stop only at some hits: "5" (the fifth), ">= 5", "% 10", "once".
+    #[serde(alias = "hitCount")]
+    pub hit_condition: Option<String>,
+    /// Do not stop but write this, with expressions in braces, as debug_logpoint does.
+    pub message: Option<String>,
 }
 
 /// Arguments of `debug_attach`.
@@ -138,7 +172,8 @@ pub struct Logpoint {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Continue {
     /// "continue" (if missing), "step-over", "step-into", "step-out", "run-to" (needs `to`),
-    /// "pause" (stops a running program), "wait" (for the next stop of a running program).
+    /// "pause" (stops a running program), "wait" (for the next stop of a running program),
+    /// "restart" (launches the program anew, also after its end; breakpoints stay).
     #[serde(default)]
     pub action: Action,
     /// With "run-to": "FILE:LINE", a function's name, or an address in hex.
@@ -175,6 +210,8 @@ pub enum Action {
     Pause,
     /// As it does already.
     Wait,
+    /// From the beginning.
+    Restart,
 }
 
 /// Arguments of `debug_stack`.
@@ -183,9 +220,12 @@ pub enum Action {
 pub struct Stack {
     /// The thread, by its number; the one that stopped last if missing.
     pub thread: Option<usize>,
-    /// List the threads and where they are instead.
+    /// List the threads instead, a line each: kernel id, where it is, whose mutex it waits for.
     #[serde(default)]
     pub threads: bool,
+    /// The stacks of all threads instead, with frames of libraries folded.
+    #[serde(default)]
+    pub all: bool,
     /// The first frame to tell of (0, the innermost).
     #[serde(default)]
     pub start: u32,

@@ -1,9 +1,11 @@
 //! Breakpoints as agents set them, one at a time, and the sets that the protocol wants of them.
 
-use super::arguments::{Access, Breakpoint, BreakpointAction, Logpoint};
+use super::arguments::{
+    Access, Breakpoint, BreakpointAction, BreakpointOptions, FirstBreakpoint, Logpoint,
+};
 use super::error::ToolError;
 use super::session::Session;
-use super::text::near;
+use super::set::{Group, Place, Set, groups_of};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -22,186 +24,6 @@ pub struct Breakpoints {
     all: Vec<Set>,
     /// What the session has taken away, as last told; nobody has been told of that yet.
     gone: Vec<String>,
-}
-
-/// One that is set.
-#[derive(Clone, Debug)]
-pub struct Set {
-    /// The number that agents know it by.
-    pub number: u32,
-    place: Place,
-    condition: Option<String>,
-    hits: Option<String>,
-    message: Option<String>,
-    /// It goes with the next stop.
-    temporary: bool,
-    /// The session's number, and what it says.
-    told: Value,
-    /// Its line as agents know it; empty: they have not been told.
-    shown: String,
-}
-
-/// Where one is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// A line of a source.
-    Line(String, i64),
-    /// A function.
-    Function(String),
-    /// An instruction.
-    Address(String),
-    /// Data: the expression, the session's name for it, which accesses.
-    Data(String, String, &'static str),
-    /// An exception filter.
-    Exception(String),
-}
-
-/// A set that the protocol replaces as a whole.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Group {
-    Source(String),
-    Functions,
-    Addresses,
-    Data,
-    Exceptions,
-}
-
-impl Place {
-    /// `FILE:LINE`, a function's name, or an address in hex.
-    pub fn of(text: &str) -> Self {
-        let digits = text.trim().strip_prefix("0x");
-        if digits.is_some_and(|digits| u64::from_str_radix(digits, 16).is_ok()) {
-            return Self::Address(text.trim().to_owned());
-        }
-        if let Some((file, line)) = text.rsplit_once(':')
-            && !file.is_empty()
-            && !file.ends_with(':')
-            && let Ok(line) = line.trim().parse()
-        {
-            return Self::Line(file.to_owned(), line);
-        }
-        Self::Function(text.trim().to_owned())
-    }
-
-    fn group(&self) -> Group {
-        match self {
-            Self::Line(file, _) => Group::Source(file.clone()),
-            Self::Function(_) => Group::Functions,
-            Self::Address(_) => Group::Addresses,
-            Self::Data(..) => Group::Data,
-            Self::Exception(_) => Group::Exceptions,
-        }
-    }
-
-    fn text(&self) -> String {
-        match self {
-            Self::Line(file, line) => format!("{file}:{line}"),
-            Self::Function(name) | Self::Address(name) => name.clone(),
-            Self::Data(expression, _, access) => format!("watch {access} of {expression}"),
-            Self::Exception(filter) => format!("exception {filter}"),
-        }
-    }
-}
-
-impl Set {
-    fn new(place: Place) -> Self {
-        Self {
-            number: 0,
-            place,
-            condition: None,
-            hits: None,
-            message: None,
-            temporary: false,
-            told: Value::Null,
-            shown: String::new(),
-        }
-    }
-
-    fn id(&self) -> i64 {
-        self.told["id"].as_i64().unwrap_or(-1)
-    }
-
-    fn is_verified(&self) -> bool {
-        self.told["verified"] == true
-    }
-
-    fn said(&self) -> &str {
-        self.told["message"].as_str().unwrap_or_default()
-    }
-
-    /// Names are still being looked for; what comes of it is told later.
-    fn is_looked_for(&self) -> bool {
-        self.said().starts_with("looking for")
-    }
-
-    fn to_protocol(&self) -> Value {
-        let mut value = match &self.place {
-            Place::Line(_, line) => json!({"line": line}),
-            Place::Function(name) => json!({"name": name}),
-            Place::Address(address) => json!({"instructionReference": address}),
-            Place::Data(_, id, access) => json!({"dataId": id, "accessType": access}),
-            Place::Exception(filter) => json!({"filterId": filter}),
-        };
-        let options = [
-            ("condition", &self.condition),
-            ("hitCondition", &self.hits),
-            ("logMessage", &self.message),
-        ];
-        for (key, text) in options {
-            if let Some(text) = text {
-                value[key] = json!(text);
-            }
-        }
-        value
-    }
-
-    /// Number, place, conditions.
-    fn title(&self) -> String {
-        let what = if self.message.is_some() {
-            "logpoint"
-        } else {
-            "breakpoint"
-        };
-        let mut line = format!("{what} {}: {}", self.number, self.place.text());
-        if let Some(condition) = &self.condition {
-            line.push_str(&format!(" if {condition}"));
-        }
-        if let Some(hits) = &self.hits {
-            line.push_str(&format!(", hits {hits}"));
-        }
-        if let Some(message) = &self.message {
-            line.push_str(&format!(" says {message:?}"));
-        }
-        line
-    }
-
-    /// One line: its title, how it stands.
-    fn line(&self) -> String {
-        let mut line = self.title();
-        match (self.is_verified(), &self.place) {
-            (true, Place::Line(file, line_asked)) if self.told["line"] != *line_asked => {
-                line.push_str(&format!(
-                    "; line {line_asked} has no code, so it is at {}:{}",
-                    near(file, None),
-                    self.told["line"]
-                ));
-            }
-            (true, Place::Function(_)) => {
-                if let (Some(path), Some(at)) = (
-                    self.told["source"]["path"].as_str(),
-                    self.told["line"].as_i64(),
-                ) {
-                    line.push_str(&format!(", at {path}:{at}"));
-                }
-            }
-            (true, _) => {}
-            (false, _) => line.push_str("; pending"),
-        }
-        if !self.said().is_empty() {
-            line.push_str(&format!(" ({})", self.said()));
-        }
-        line
-    }
 }
 
 impl Session {
@@ -279,14 +101,89 @@ impl Session {
         Ok(set.number)
     }
 
-    /// Sets a breakpoint at a place as agents write it, and says how it stands.
+    /// Sets a breakpoint before the program runs, and says how it stands.
     ///
     /// # Errors
-    /// As [`Session::breakpoint`].
-    pub async fn add_place(&self, place: &str) -> Result<String, ToolError> {
-        self.add(Set::new(Place::of(place)))
-            .await
-            .map(|set| set.line())
+    /// As [`Session::breakpoint`] and [`Session::logpoint`].
+    pub async fn add_first(&self, asked: &FirstBreakpoint) -> Result<String, ToolError> {
+        let options = match asked {
+            FirstBreakpoint::Place(place) => BreakpointOptions {
+                location: Some(place.clone()),
+                ..BreakpointOptions::default()
+            },
+            FirstBreakpoint::Options(options) => options.clone(),
+        };
+        match (options.message, options.location) {
+            (Some(message), Some(location)) if options.exception.is_none() => {
+                let logpoint = Logpoint {
+                    location,
+                    message,
+                    condition: options.condition,
+                    hit_condition: options.hit_condition,
+                };
+                self.logpoint(logpoint).await
+            }
+            (Some(_), _) => Err(ToolError::new(
+                "BAD_ARGUMENTS",
+                "`breakpoints`: `message` needs `location`",
+            )),
+            (None, location) => {
+                let breakpoint = Breakpoint {
+                    action: BreakpointAction::Add,
+                    location,
+                    exception: options.exception,
+                    condition: options.condition,
+                    hit_condition: options.hit_condition,
+                    watch: None,
+                    access: None,
+                    id: None,
+                };
+                self.breakpoint(breakpoint).await
+            }
+        }
+    }
+
+    /// Sets the breakpoints of a session before this one, under their numbers; says how they
+    /// stand. Those on data are gone with the process.
+    ///
+    /// # Errors
+    /// The session is lost.
+    pub async fn set_again(&self, former: &Session) -> Result<String, ToolError> {
+        let (last, mut all) = {
+            let former = former.breakpoints();
+            (former.last, former.all.clone())
+        };
+        let mut text = String::new();
+        all.retain(|set| {
+            let is_data = matches!(set.place, Place::Data(..));
+            if is_data {
+                text.push_str(&format!(
+                    "{}; it is gone with the process before; set it again at a stop\n",
+                    set.title()
+                ));
+            }
+            !is_data && !set.temporary
+        });
+        for set in &mut all {
+            set.told = Value::Null;
+            set.shown.clear();
+        }
+        let numbers: Vec<u32> = all.iter().map(|set| set.number).collect();
+        let groups = groups_of(&all);
+        {
+            let mut breakpoints = self.breakpoints();
+            breakpoints.last = last;
+            breakpoints.all = all;
+        }
+        for group in groups {
+            self.sync(&group).await?;
+        }
+        for number in numbers {
+            let line = self.settled(number).await?.line();
+            text.push_str(&format!("{line}\n"));
+            self.note_shown(number, line);
+        }
+        Ok(text)
     }
 
     /// Takes out what was to last until a stop.
@@ -359,16 +256,33 @@ impl Session {
             let mut breakpoints = self.breakpoints();
             breakpoints.all.extract_if(.., |set| fits(set)).collect()
         };
-        let mut groups: Vec<Group> = Vec::new();
-        for group in out.iter().map(|set| set.place.group()) {
-            if !groups.contains(&group) {
-                groups.push(group);
-            }
-        }
-        for group in groups {
+        for group in groups_of(&out) {
             self.sync(&group).await?;
         }
         Ok(out.len())
+    }
+
+    /// A breakpoint, when what it names has been looked for.
+    async fn settled(&self, number: u32) -> Result<Set, ToolError> {
+        let set = self.set_of(number)?;
+        if !set.is_looked_for() {
+            return Ok(set);
+        }
+        let id = set.id();
+        self.link
+            .wait(PATIENCE, |told| told.breakpoints.contains_key(&id))
+            .await;
+        self.take_news();
+        self.set_of(number)
+    }
+
+    /// Notes what agents have been told of a breakpoint.
+    fn note_shown(&self, number: u32, line: String) {
+        let mut breakpoints = self.breakpoints();
+        let own = breakpoints.all.iter_mut().find(|it| it.number == number);
+        if let Some(own) = own {
+            own.shown = line;
+        }
     }
 
     async fn add(&self, mut set: Set) -> Result<Set, ToolError> {
@@ -389,22 +303,10 @@ impl Session {
             self.breakpoints().all.retain(|set| set.number != number);
             return Err(error);
         }
-        let mut set = self.set_of(number)?;
-        if set.is_looked_for() {
-            let id = set.id();
-            self.link
-                .wait(PATIENCE, |told| told.breakpoints.contains_key(&id))
-                .await;
-            self.take_news();
-            set = self.set_of(number)?;
-        }
+        let set = self.settled(number).await?;
         match self.why_not(&set).await {
             None => {
-                let mut breakpoints = self.breakpoints();
-                let own = breakpoints.all.iter_mut().find(|it| it.number == number);
-                if let Some(own) = own {
-                    own.shown = set.line();
-                }
+                self.note_shown(number, set.line());
                 Ok(set)
             }
             Some(error) => {
@@ -427,12 +329,9 @@ impl Session {
 
     /// Why a breakpoint will never be hit.
     async fn why_not(&self, set: &Set) -> Option<ToolError> {
-        if set.is_verified() {
-            return None;
-        }
         let said = set.said();
-        if said.starts_with("no code at line")
-            && let Place::Line(file, line) = &set.place
+        if let Place::Line(file, line) = &set.place
+            && set.has_no_code()
         {
             let lines = self.lines_with_code(file, *line).await;
             let message = match lines.is_empty() {
@@ -443,6 +342,9 @@ impl Session {
                 ),
             };
             return Some(ToolError::new("NO_CODE_AT_LINE", message));
+        }
+        if set.is_verified() {
+            return None;
         }
         if set.told["reason"] != "failed" {
             return None;
@@ -564,22 +466,5 @@ impl Session {
                 set.told = told;
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places() {
-        let line = |file: &str, line| Place::Line(file.to_owned(), line);
-        assert_eq!(Place::of("a.c:12"), line("a.c", 12));
-        assert_eq!(Place::of("/x:y/a.c: 12"), line("/x:y/a.c", 12));
-        assert_eq!(Place::of("a::b"), Place::Function("a::b".to_owned()));
-        assert_eq!(Place::of("a::1"), Place::Function("a::1".to_owned()));
-        assert_eq!(Place::of(" main "), Place::Function("main".to_owned()));
-        assert_eq!(Place::of("0x4010a0"), Place::Address("0x4010a0".to_owned()));
-        assert_eq!(Place::of("0xylon"), Place::Function("0xylon".to_owned()));
     }
 }

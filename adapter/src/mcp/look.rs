@@ -5,6 +5,7 @@ use super::error::ToolError;
 use super::output::Stream;
 use super::session::Session;
 use super::text::{self, Lines};
+use crate::protocol::Stacks;
 use serde_json::{Value, json};
 
 /// The most bytes that `debug_read` gives.
@@ -30,34 +31,34 @@ impl Session {
     /// Not stopped, no such thread.
     pub async fn stack(&self, asked: Stack) -> Result<String, ToolError> {
         self.stopped()?;
-        if asked.threads {
+        if asked.threads || asked.all {
             return self.threads(&asked).await;
         }
         let thread = self.thread_id(asked.thread)?;
         let levels = asked.levels.unwrap_or(20).clamp(1, 1000);
-        let arguments = json!({"threadId": thread, "startFrame": asked.start, "levels": levels});
-        let stack = self.link.request("stackTrace", arguments).await?;
-        let frames = stack["stackFrames"]
-            .as_array()
-            .map_or(&[][..], Vec::as_slice);
-        if frames.is_empty() {
+        let arguments = json!({
+            "threadId": thread, "startFrame": asked.start, "levels": levels,
+            "addresses": asked.addresses,
+        });
+        let stacks = self.stacks(arguments).await?;
+        let thread = stacks.threads.first();
+        let frames = thread.map_or(&[][..], |thread| &thread.stack);
+        let Some(last) = frames.last() else {
             return Err(ToolError::new(
                 "NO_SUCH_FRAME",
                 format!("the stack has no frame {}; it begins with 0", asked.start),
             ));
-        }
+        };
         let mut lines = Lines::new(budget(asked.budget, 6000));
         let mut next = u64::from(asked.start);
         for frame in frames {
-            if !lines.push(&self.frame_line(next, frame, asked.addresses)) {
+            if !lines.push(&text::frame_line(frame, None)) {
                 break;
             }
-            next += 1;
+            next = frame.level + 1;
         }
-        // Until the end was seen the total is a guess, but never too small.
-        let total = stack["totalFrames"].as_u64().unwrap_or(next);
         let mut text = lines.text;
-        if total > next {
+        if next <= last.level || thread.is_some_and(|thread| thread.has_more) {
             text.push_str(&format!(
                 "… more frames: debug_stack {{\"start\": {next}}}\n"
             ));
@@ -65,39 +66,61 @@ impl Session {
         Ok(text)
     }
 
-    fn frame_line(&self, level: u64, frame: &Value, addresses: bool) -> String {
-        let mut described = text::frame(frame);
-        let at = string(&frame["instructionPointerReference"]);
-        if described.name.starts_with("0x") && !addresses {
-            described.name = "0x…".to_owned();
-        }
-        let place = text::place(&described, None);
-        match addresses {
-            true => format!("#{level} {at} {place}"),
-            false => format!("#{level} {place}"),
-        }
+    async fn stacks(&self, arguments: Value) -> Result<Stacks, ToolError> {
+        let stacks = self.link.request("stillpoint/stacks", arguments).await?;
+        serde_json::from_value(stacks)
+            .map_err(|error| ToolError::new("INTERNAL", error.to_string()))
     }
 
     async fn threads(&self, asked: &Stack) -> Result<String, ToolError> {
-        let threads = self.link.request("threads", json!({})).await?;
+        let levels = match asked.all {
+            true => asked.levels.unwrap_or(20).clamp(1, 1000),
+            false => 0,
+        };
+        let arguments = json!({
+            "levels": levels, "folded": true, "addresses": asked.addresses,
+        });
+        let stacks = self.stacks(arguments).await?;
         let mut lines = Lines::new(budget(asked.budget, 6000));
-        let stopped = self.link.told().thread;
-        for thread in threads["threads"].as_array().into_iter().flatten() {
-            let id = thread["id"].as_i64().unwrap_or_default();
-            let arguments = json!({"threadId": id, "startFrame": 0, "levels": 1});
-            let stack = self.link.request("stackTrace", arguments).await?;
-            let number = self.link.told().number(id);
-            let mark = if id == stopped { '>' } else { ' ' };
-            let name = string(&thread["name"]);
-            let frame = self.frame_line(0, &stack["stackFrames"][0], asked.addresses);
-            if !lines.push(&format!("{mark} thread {number} \"{name}\": {frame}")) {
+        let mut told = self.link.told();
+        let stopped = told.thread;
+        let mut seen: Vec<(String, usize)> = Vec::new();
+        for thread in &stacks.threads {
+            let mark = if thread.thread_id == stopped {
+                '>'
+            } else {
+                ' '
+            };
+            let number = told.number(thread.thread_id);
+            let mut part = format!("{mark} {}", text::thread(thread, &mut told));
+            if let Some(frame) = &thread.frame {
+                part.push_str(&format!(": {}", text::frame_line(frame, None)));
+            }
+            let stack = text::stack(&thread.stack, None);
+            // Threads of a pool wait all in one place.
+            match seen.iter().find(|(known, _)| *known == stack) {
+                _ if stack.is_empty() => {}
+                Some((_, first)) => part.push_str(&format!("\n  as thread {first}")),
+                None => {
+                    part.push('\n');
+                    part.push_str(stack.trim_end());
+                    if thread.has_more {
+                        part.push_str("\n  … more frames: a larger `levels`");
+                    }
+                    seen.push((stack, number));
+                }
+            }
+            if !lines.push(&part) {
                 break;
             }
         }
         let mut text = lines.text;
-        if lines.omitted > 0 {
+        if lines.omitted > 0 || stacks.omitted > 0 {
             text.push_str("… more threads: a larger budget\n");
         }
+        let waits = stacks.threads.iter();
+        let waits = waits.filter_map(|it| Some((it.thread_id, it.waits_for.as_ref()?.owner)));
+        text.push_str(&text::deadlock(&waits.collect::<Vec<_>>(), &mut told));
         Ok(text)
     }
 
@@ -110,7 +133,7 @@ impl Session {
         let most = budget(asked.budget, 6000);
         let count = asked.count.unwrap_or(50).clamp(1, 10_000);
         let format = json!({
-            "hex": asked.hex, "addresses": asked.addresses,
+            "hex": asked.hex, "addresses": asked.addresses, "pointees": true,
             "length": (most / 8).clamp(100, 4000),
         });
         let (reference, all, mut text) = match &asked.expression {
@@ -220,7 +243,8 @@ impl Session {
     pub async fn evaluate(&self, asked: Evaluate) -> Result<String, ToolError> {
         let frame = self.frame_id(asked.thread, asked.frame).await?;
         let format = json!({
-            "addresses": asked.addresses, "length": budget(asked.budget, 2000),
+            "addresses": asked.addresses, "pointees": true,
+            "length": budget(asked.budget, 2000),
         });
         let value = self.value_of(frame, &asked.expression, &format).await?;
         let mut text = value_line(&asked.expression, &value, "result");
@@ -241,7 +265,7 @@ impl Session {
     /// Not stopped, no such place, a value that does not fit.
     pub async fn write(&self, asked: Write) -> Result<String, ToolError> {
         let frame = self.frame_id(asked.thread, asked.frame).await?;
-        let format = json!({"addresses": asked.addresses});
+        let format = json!({"addresses": asked.addresses, "pointees": true});
         let before = self.value_of(frame, &asked.location, &format).await?;
         let arguments = json!({
             "expression": asked.location, "value": asked.value, "frameId": frame,

@@ -9,6 +9,7 @@ mod look;
 mod output;
 mod run;
 mod session;
+mod set;
 mod text;
 mod tools;
 

@@ -34,6 +34,8 @@ impl Session {
             (told.phase.clone(), told.stops)
         };
         match (&phase, asked.action) {
+            // Told apart before.
+            (_, Action::Restart) => return Ok(stops),
             (Phase::Ended(how), _) => return Err(ToolError::ended(how)),
             (Phase::Lost, _) => return Err(ToolError::lost()),
             // A stop that is there already is what is waited for.
@@ -62,7 +64,7 @@ impl Session {
             Action::StepOver => "next",
             Action::StepInto => "stepIn",
             Action::StepOut => "stepOut",
-            Action::Pause | Action::Wait => return Ok(stops),
+            Action::Pause | Action::Wait | Action::Restart => return Ok(stops),
         };
         if phase == Phase::Held {
             self.let_go().await?;

@@ -21,6 +21,8 @@ pub struct Session {
     pub usual_filters: Vec<String>,
     /// The program, for people.
     pub program: String,
+    /// How it was launched; of what was attached to nothing.
+    pub launched: Option<Launch>,
     breakpoints: Mutex<Breakpoints>,
     /// The frame that the last stop told of: of which thread, at which level.
     shown: Mutex<(i64, u64)>,
@@ -45,7 +47,11 @@ impl Session {
             settings["stdio"] = json!({"stdin": stdin});
         }
         let session = Self::start("launch", settings, &asked.settings, &asked.program).await;
-        session.map_err(|error| error.or_code("LAUNCH_FAILED"))
+        let session = session.map_err(|error| error.or_code("LAUNCH_FAILED"))?;
+        Ok(Self {
+            launched: Some(asked.clone()),
+            ..session
+        })
     }
 
     /// Attaches to a process, or opens a core file.
@@ -118,6 +124,7 @@ impl Session {
             link,
             usual_filters,
             program: program.to_owned(),
+            launched: None,
             breakpoints: Mutex::default(),
             shown: Mutex::default(),
             starting: Mutex::new(Some(starting)),
@@ -195,7 +202,8 @@ impl Session {
         })
     }
 
-    /// The session's number of a frame; without `level` that of the last stop.
+    /// The session's number of a frame; without `level` that of the last stop, or of another
+    /// thread the one that tells where it is.
     ///
     /// # Errors
     /// Not stopped, no such thread or frame.
@@ -207,7 +215,15 @@ impl Session {
         self.stopped()?;
         let id = self.thread_id(thread)?;
         let shown = *lock(&self.shown);
-        let level = level.map_or_else(|| if shown.0 == id { shown.1 } else { 0 }, u64::from);
+        let level = match level {
+            Some(level) => u64::from(level),
+            None if shown.0 == id => shown.1,
+            None => {
+                let arguments = json!({"threadId": id, "levels": 0});
+                let stacks = self.link.request("stillpoint/stacks", arguments).await?;
+                stacks["threads"][0]["frame"]["level"].as_u64().unwrap_or(0)
+            }
+        };
         let arguments = json!({"threadId": id, "startFrame": level, "levels": 1});
         let stack = self.link.request("stackTrace", arguments).await?;
         stack["stackFrames"][0]["id"].as_i64().ok_or_else(|| {

@@ -1,8 +1,8 @@
 //! Stops as agents read them: text that is the same in every run.
 
 use super::link::Told;
-use crate::protocol::{Context, ContextFrame, VariableKind};
-use serde_json::{Value, json};
+use crate::protocol::{Context, ContextFrame, ContextThread, VariableKind};
+use serde_json::json;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -33,8 +33,13 @@ pub fn stop(context: &Context, names: &[String], told: &mut Told) -> String {
         };
         let _ = writeln!(text, "at {}{level}", place(frame, None));
     }
-    let number = told.number(context.thread_id);
-    let _ = writeln!(text, "thread {number} \"{}\"", context.thread_name);
+    let own = ContextThread {
+        thread_id: context.thread_id,
+        name: context.thread_name.clone(),
+        waits_for: context.waits_for.clone(),
+        ..ContextThread::default()
+    };
+    let _ = writeln!(text, "{}", thread(&own, told));
     if !context.source.is_empty() {
         text.push_str("source:\n");
     }
@@ -46,7 +51,7 @@ pub fn stop(context: &Context, names: &[String], told: &mut Told) -> String {
     }
     variables(&mut text, context);
     changes(&mut text, context);
-    stack(&mut text, context, home);
+    stack_of(&mut text, context, home);
     if !context.output.is_empty() || context.omitted.output > 0 {
         text.push_str("output since the stop before:\n");
         if context.omitted.output > 0 {
@@ -119,11 +124,12 @@ fn changes(text: &mut String, context: &Context) {
     }
 }
 
-fn stack(text: &mut String, context: &Context, home: Option<&str>) {
-    text.push_str("stack:\n");
-    for frame in &context.stack {
+/// Frames, a line each.
+pub fn stack(frames: &[ContextFrame], home: Option<&str>) -> String {
+    let mut text = String::new();
+    for frame in frames {
         let _ = match frame.folded {
-            0 => writeln!(text, "  #{} {}", frame.level, place(frame, home)),
+            0 => writeln!(text, "  {}", frame_line(frame, home)),
             count => writeln!(
                 text,
                 "  … #{} to #{}: {count} frames of libraries ({})",
@@ -133,6 +139,69 @@ fn stack(text: &mut String, context: &Context, home: Option<&str>) {
             ),
         };
     }
+    text
+}
+
+/// `#3 function(arguments) at file:line`.
+pub fn frame_line(frame: &ContextFrame, home: Option<&str>) -> String {
+    let place = place(frame, home);
+    match &frame.address {
+        Some(address) => format!("#{} {address} {place}", frame.level),
+        None => format!("#{} {place}", frame.level),
+    }
+}
+
+/// A thread by its number, its name and the kernel's id, and what it waits for.
+pub fn thread(thread: &ContextThread, told: &mut Told) -> String {
+    let number = told.number(thread.thread_id);
+    let mut text = format!(
+        "thread {number} \"{}\" (tid {})",
+        thread.name, thread.thread_id
+    );
+    if let Some(wait) = &thread.waits_for {
+        let owner = told.number(wait.owner);
+        let _ = match &wait.mutex {
+            Some(at) => write!(text, " waits for the mutex {at} that thread {owner} holds"),
+            None => write!(text, " waits for a mutex that thread {owner} holds"),
+        };
+    }
+    text
+}
+
+/// Of threads that wait for others, those that wait for each other, a line for each circle.
+pub fn deadlock(waits: &[(i64, i64)], told: &mut Told) -> String {
+    let owner = |thread: i64| {
+        let wait = waits.iter().find(|(waiting, _)| *waiting == thread);
+        wait.map(|(_, owner)| *owner)
+    };
+    let mut text = String::new();
+    let mut known = Vec::new();
+    for (thread, _) in waits {
+        let mut circle = vec![*thread];
+        while let Some(next) = circle.last().and_then(|last| owner(*last))
+            && !circle.contains(&next)
+        {
+            circle.push(next);
+        }
+        let is_circle = circle.last().and_then(|last| owner(*last)) == Some(*thread);
+        if !is_circle || known.contains(thread) {
+            continue;
+        }
+        known.extend_from_slice(&circle);
+        circle.push(*thread);
+        let numbers: Vec<usize> = circle.iter().map(|thread| told.number(*thread)).collect();
+        let waits = numbers.windows(2).filter_map(|pair| match pair {
+            [waiting, owner] => Some(format!("thread {waiting} waits for thread {owner}")),
+            _ => None,
+        });
+        let _ = writeln!(text, "deadlock: {}", waits.collect::<Vec<_>>().join(", "));
+    }
+    text
+}
+
+fn stack_of(text: &mut String, context: &Context, home: Option<&str>) {
+    text.push_str("stack:\n");
+    text.push_str(&stack(&context.stack, home));
     if context.omitted.frames > 0 {
         let start = context.stack.last();
         let start = start.map_or(0, |last| last.level + last.folded.max(1));
@@ -146,15 +215,19 @@ fn stack(text: &mut String, context: &Context, home: Option<&str>) {
 }
 
 fn threads(text: &mut String, context: &Context, home: Option<&str>, told: &mut Told) {
+    let own = context.waits_for.as_ref();
+    let own = own.map(|wait| (context.thread_id, wait.owner));
+    let others = context.threads.iter();
+    let others = others.filter_map(|it| Some((it.thread_id, it.waits_for.as_ref()?.owner)));
+    let deadlock = deadlock(&own.into_iter().chain(others).collect::<Vec<_>>(), told);
     if context.threads.is_empty() && context.omitted.threads == 0 {
         return;
     }
     text.push_str("other threads:\n");
-    for thread in &context.threads {
-        let number = told.number(thread.thread_id);
-        let place = thread.frame.as_ref().map(|frame| place(frame, home));
+    for other in &context.threads {
+        let place = other.frame.as_ref().map(|frame| place(frame, home));
         let place = place.unwrap_or_else(|| "running".to_owned());
-        let _ = writeln!(text, "  {number} \"{}\": {place}", thread.name);
+        let _ = writeln!(text, "  {}: {place}", thread(other, told));
     }
     if context.omitted.threads > 0 {
         let call = json!({"threads": true});
@@ -164,13 +237,18 @@ fn threads(text: &mut String, context: &Context, home: Option<&str>, told: &mut 
             context.omitted.threads
         );
     }
+    text.push_str(&deadlock);
 }
 
-/// `function at file:line`; a file beside `home` by its name alone.
+/// `function(arguments) at file:line`; a file beside `home` by its name alone.
 pub fn place(frame: &ContextFrame, home: Option<&str>) -> String {
+    let name = match &frame.arguments {
+        Some(arguments) => format!("{}({arguments})", frame.name),
+        None => frame.name.clone(),
+    };
     match (&frame.path, frame.line) {
-        (Some(path), Some(line)) => format!("{} at {}:{line}", frame.name, near(path, home)),
-        _ => frame.name.clone(),
+        (Some(path), Some(line)) => format!("{name} at {}:{line}", near(path, home)),
+        _ => name,
     }
 }
 
@@ -183,19 +261,6 @@ pub fn near<'a>(path: &'a str, home: Option<&str>) -> &'a str {
             .and_then(|name| name.to_str())
             .unwrap_or(path),
         false => path,
-    }
-}
-
-/// A DAP frame as [`place`] wants it.
-pub fn frame(frame: &Value) -> ContextFrame {
-    let name = frame["name"].as_str().unwrap_or_default().to_owned();
-    let path = frame["source"]["path"].as_str().map(str::to_owned);
-    ContextFrame {
-        frame_id: frame["id"].as_i64().unwrap_or_default(),
-        line: path.as_ref().and_then(|_| frame["line"].as_i64()),
-        path,
-        name,
-        ..ContextFrame::default()
     }
 }
 
@@ -234,7 +299,7 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Change, Changes, ContextThread, ContextVariable, Omitted, SourceLine};
+    use crate::protocol::{Change, Changes, ContextVariable, ContextWait, Omitted, SourceLine};
 
     fn frame(level: u64, name: &str, path: &str, line: i64) -> ContextFrame {
         ContextFrame {
@@ -242,6 +307,7 @@ mod tests {
             name: name.to_owned(),
             path: Some(path.to_owned()),
             line: Some(line),
+            arguments: Some(format!("level={level}")),
             ..ContextFrame::default()
         }
     }
@@ -284,10 +350,18 @@ mod tests {
                 },
             ],
             output: "hello\n".to_owned(),
+            waits_for: Some(ContextWait {
+                mutex: None,
+                owner: 4712,
+            }),
             threads: vec![ContextThread {
                 thread_id: 4712,
                 name: "worker".to_owned(),
-                frame: None,
+                waits_for: Some(ContextWait {
+                    mutex: Some("0x4000".to_owned()),
+                    owner: 4711,
+                }),
+                ..ContextThread::default()
             }],
             omitted: Omitted {
                 variables: 2,
@@ -300,8 +374,8 @@ mod tests {
         let mut told = Told::default();
         let text = stop(&context, &["1 (b.c:7)".to_owned()], &mut told);
         let expected = r#"stop 3: breakpoint 1 (b.c:7)
-at total at /a/b.c:7
-thread 1 "demo"
+at total(level=0) at /a/b.c:7
+thread 1 "demo" (tid 4711) waits for a mutex that thread 2 holds
 source:
      6 | {
 >    7 |     return;
@@ -311,15 +385,16 @@ variables:
 changed since stop 2:
   sum: 3 -> 6
 stack:
-  #0 total at b.c:7
-  #1 main at main.c:9
+  #0 total(level=0) at b.c:7
+  #1 main(level=1) at main.c:9
   … #2 to #4: 3 frames of libraries (x … y)
   … 5 more: debug_stack {"start":5}
 output since the stop before:
   … 10 bytes before this: debug_output
   hello
 other threads:
-  2 "worker": running
+  thread 2 "worker" (tid 4712) waits for the mutex 0x4000 that thread 1 holds: running
+deadlock: thread 1 waits for thread 2, thread 2 waits for thread 1
 "#;
         assert_eq!(text, expected);
     }

@@ -72,13 +72,13 @@ const TOOLS: [Described; 12] = [
     described::<arguments::Continue>(
         "debug_continue",
         "Run, step, pause, wait",
-        "Lets the program go on (continue, step-over, step-into, step-out, run-to) and waits for its next stop; or pauses a running one, or waits for it. The reply tells all about the stop: reason, source around the line, arguments and locals, what changed, stack, new output, other threads. If nothing stops within `timeout` it says that the program is running; when it has ended, how.",
+        "Lets the program go on (continue, step-over, step-into, step-out, run-to) and waits for its next stop; or pauses a running one, or waits for it; or restarts it with its breakpoints. The reply tells all about the stop: reason, source around the line, arguments and locals, what changed, stack, new output, other threads. If nothing stops within `timeout` it says that the program is running; when it has ended, how.",
         false,
     ),
     described::<arguments::Stack>(
         "debug_stack",
         "Stack of a thread, or all threads",
-        "The frames of a thread, or with `threads` all threads and where they are. Levels and thread numbers are what other tools take as `frame` and `thread`.",
+        "The frames of a thread with their arguments; with `threads` all threads and where they are, with `all` all their stacks, and whose mutex a thread waits for. Levels and thread numbers are what other tools take as `frame` and `thread`.",
         true,
     ),
     described::<arguments::Variables>(
@@ -174,6 +174,9 @@ impl Tools {
             "debug_logpoint" => self.session().await?.logpoint(read(arguments)?).await,
             "debug_continue" => {
                 let asked: arguments::Continue = read(arguments)?;
+                if asked.action == arguments::Action::Restart {
+                    return self.restart(&asked).await;
+                }
                 let session = self.session().await?;
                 let stops = session.go_on(&asked).await?;
                 let waited = session.wait(stops, Session::limit(&asked)).await;
@@ -234,7 +237,7 @@ impl Tools {
         };
         let mut text = String::new();
         for place in places {
-            match session.add_place(place).await {
+            match session.add_first(place).await {
                 Ok(line) => text.push_str(&format!("{line}\n")),
                 Err(error) => {
                     // A program that ran without it would be of no use.
@@ -245,6 +248,26 @@ impl Tools {
         }
         let waited = session.first_stop(asked.timeout).await?;
         text.push_str(&session.report(waited, asked.budget, false).await?);
+        Ok(text)
+    }
+
+    /// Launches the program of the session anew, with the breakpoints that it has.
+    async fn restart(&self, asked: &arguments::Continue) -> Result<String, ToolError> {
+        let former = self.session().await?;
+        let Some(launch) = former.launched.clone() else {
+            let message = "what was attached to cannot be started again; call debug_stop, then debug_launch or debug_attach";
+            return Err(ToolError::new("CANNOT_RESTART", message));
+        };
+        former.close(None).await;
+        let session = Arc::new(Session::launch(&launch).await?);
+        let mut text = session.set_again(&former).await?;
+        self.keep(&session).await?;
+        let waited = session.first_stop(asked.timeout).await?;
+        text.push_str(
+            &session
+                .report(waited, asked.budget, asked.addresses)
+                .await?,
+        );
         Ok(text)
     }
 

@@ -452,6 +452,9 @@ pub struct ValueFormat {
     /// Not in the specification: `false` writes `0x…` for addresses, so that texts are the same
     /// in every run.
     pub addresses: Option<bool>,
+    /// Not in the specification: pointers show the number of the object that they point to, and
+    /// the object unless the same answer shows it already.
+    pub pointees: Option<bool>,
     /// Not in the specification: how long a value's text may be, in bytes.
     pub length: Option<i64>,
 }

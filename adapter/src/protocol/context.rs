@@ -38,6 +38,9 @@ pub struct Context {
     pub thread_id: i64,
     /// Its name.
     pub thread_name: String,
+    /// The mutex that it waits for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<ContextWait>,
     /// The frame that is looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<ContextFrame>,
@@ -80,6 +83,12 @@ pub struct ContextFrame {
     /// How many frames of libraries this stands for; 0: for one frame.
     #[serde(skip_serializing_if = "is_zero")]
     pub folded: u64,
+    /// The values of its arguments, of a function of the program's own: `i=2, name="bob"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<String>,
+    /// The instruction that it is at, where addresses are wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
 }
 
 /// A line of a source.
@@ -140,6 +149,44 @@ pub struct Change {
     pub after: String,
 }
 
+/// A mutex that a thread waits for.
+#[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ContextWait {
+    /// Where it is, where addresses are wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mutex: Option<String>,
+    /// The thread that has locked it.
+    pub owner: i64,
+}
+
+/// Arguments of `stillpoint/stacks`.
+#[derive(Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct StacksArguments {
+    /// Whose stack; missing: all threads.
+    pub thread_id: Option<i64>,
+    /// The first frame; missing: the innermost one.
+    pub start_frame: Option<i64>,
+    /// How many frames of each thread; 0: only the one that tells where it is. 20 if missing.
+    pub levels: Option<i64>,
+    /// Frames of libraries in a row are one entry.
+    pub folded: bool,
+    /// Addresses are written; else `0x…`.
+    pub addresses: bool,
+}
+
+/// The stacks of threads.
+#[derive(Serialize, Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Stacks {
+    /// The threads.
+    pub threads: Vec<ContextThread>,
+    /// How many threads there are beyond those.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub omitted: u64,
+}
+
 /// Another thread.
 #[derive(Serialize, Deserialize, Debug, Default, Clone)]
 #[serde(rename_all = "camelCase", default)]
@@ -151,6 +198,15 @@ pub struct ContextThread {
     /// Where it is in the program's own code, else its innermost frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<ContextFrame>,
+    /// The mutex that it waits for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<ContextWait>,
+    /// Its frames, where they are asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<ContextFrame>,
+    /// There are further frames.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub has_more: bool,
 }
 
 /// How much there is beyond the budget.

@@ -1,4 +1,5 @@
-//! All there is to say of a stop, in one answer: ours, not the specification's.
+//! All there is to say of a stop, in one answer, and the stacks of all threads in another: ours,
+//! not the specification's.
 
 use crate::context;
 use crate::error::RequestError;
@@ -19,5 +20,21 @@ impl Request for Context {
         arguments: protocol::ContextArguments,
     ) -> Result<protocol::Context, RequestError> {
         context::gather(session, &arguments)
+    }
+}
+
+/// Tells the stacks of one thread or of all.
+pub enum Stacks {}
+
+impl Request for Stacks {
+    const COMMAND: &'static str = "stillpoint/stacks";
+    type Arguments = protocol::StacksArguments;
+    type Body = protocol::Stacks;
+
+    fn handle(
+        session: &mut Session,
+        arguments: protocol::StacksArguments,
+    ) -> Result<protocol::Stacks, RequestError> {
+        context::gather_stacks(session, &arguments)
     }
 }

@@ -61,6 +61,7 @@ impl Request for Evaluate {
             _ => Purpose::Change,
         };
         let mut limits = limits(session, arguments.format.as_ref());
+        session.history.begin_reply();
         if context == Some("clipboard") {
             limits = Limits {
                 text: 1 << 20,
@@ -69,6 +70,7 @@ impl Request for Evaluate {
                 depth: 8,
                 numbers: limits.numbers,
                 addresses: limits.addresses,
+                pointees: limits.pointees,
             };
         }
         let evaluated = session.debugger.evaluate(frame, expression, purpose);

@@ -48,6 +48,7 @@ fn parameters(
         string: 40,
         depth: 1,
         addresses: true,
+        pointees: false,
         numbers: match format.hex {
             Some(true) => NumberFormat::Hex,
             _ => session.limits.numbers,

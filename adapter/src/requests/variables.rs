@@ -63,6 +63,7 @@ impl Variables {
     ) -> Result<VariablesResponse, RequestError> {
         let container = session.handles.container(arguments.variables_reference)?;
         let limits = limits(session, arguments.format.as_ref());
+        session.history.begin_reply();
         let variables = match container {
             Container::Locals(frame) => {
                 if is_usual(&arguments) {
@@ -71,6 +72,7 @@ impl Variables {
                     return locals.finish(session);
                 }
                 let locals = session.debugger.locals(frame)?;
+                session.history.name_variables(&locals);
                 scope(session, frame, locals, &arguments, &limits)?
             }
             Container::Returned(frame) => {
@@ -139,9 +141,10 @@ fn is_usual(arguments: &VariablesArguments) -> bool {
         let ValueFormat {
             hex,
             addresses,
+            pointees,
             length,
         } = format;
-        *hex != Some(true) && addresses.is_none() && length.is_none()
+        *hex != Some(true) && addresses.is_none() && pointees.is_none() && length.is_none()
     });
     let all = |number: &Option<i64>| number.is_none_or(|number| number == 0);
     filter.is_none() && all(start) && all(count) && usual_form

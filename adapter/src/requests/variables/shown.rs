@@ -1,6 +1,7 @@
 //! A value as answers have it.
 
 use super::children::BUCKET;
+use crate::context::present;
 use crate::error::RequestError;
 use crate::handles::{Container, Opened};
 use crate::protocol::{
@@ -29,6 +30,7 @@ pub fn limits(session: &Session, format: Option<&ValueFormat>) -> Limits {
             _ => session.limits.numbers,
         },
         addresses: format.and_then(|format| format.addresses).unwrap_or(true),
+        pointees: format.and_then(|format| format.pointees).unwrap_or(false),
         ..usual
     }
 }
@@ -145,7 +147,10 @@ impl Shown {
             is_error,
             memory,
             function,
-        } = session.debugger.present(&value, limits);
+        } = match limits.pointees {
+            true => present(session, &value, limits),
+            false => session.debugger.present(&value, limits),
+        };
         let variables_reference = match named.saturating_add(indexed) {
             0 => 0,
             _ => session.handles.container_id(Container::Value(Opened {

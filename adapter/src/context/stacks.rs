@@ -1,0 +1,91 @@
+//! Stacks of one thread or of all, for `stillpoint/stacks`.
+
+use super::stack::{self, Style};
+use super::{FRAMES, wait_of};
+use crate::error::RequestError;
+use crate::protocol::{ContextThread, Stacks, StacksArguments};
+use crate::requests::thread_id;
+use crate::session::Session;
+
+/// Frames of a thread where the client does not say, and at most.
+const LEVELS: (usize, usize) = (20, 1000);
+/// Threads that are looked at.
+const THREADS: usize = 512;
+
+/// Tells where threads are.
+///
+/// # Errors
+/// Not stopped, no such thread, cancelled.
+pub fn gather_stacks(
+    session: &mut Session,
+    asked: &StacksArguments,
+) -> Result<Stacks, RequestError> {
+    session.history.begin_reply();
+    let mut threads = session.debugger.threads();
+    if let Some(id) = asked.thread_id {
+        let id = thread_id(id)?;
+        // A thread that is not there is an error of its own.
+        session.debugger.stack(id, 0, Some(1))?;
+        threads.retain(|thread| thread.id == id);
+    }
+    let omitted = threads.len().saturating_sub(THREADS) as u64;
+    let mut told = Vec::new();
+    for thread in threads.into_iter().take(THREADS) {
+        if session.is_cancelled() {
+            return Err(RequestError::Cancelled);
+        }
+        told.push(ContextThread {
+            thread_id: thread.id.0.into(),
+            waits_for: wait_of(session, thread.id, asked.addresses),
+            name: thread.name,
+            ..of_thread(session, thread.id, asked)
+        });
+    }
+    Ok(Stacks {
+        threads: told,
+        omitted,
+    })
+}
+
+/// The frames of a thread; none while it runs (in non-stop mode).
+fn of_thread(
+    session: &mut Session,
+    thread: engine::ThreadId,
+    asked: &StacksArguments,
+) -> ContextThread {
+    let number = |number: i64| usize::try_from(number).unwrap_or(0);
+    let levels = asked.levels.map_or(LEVELS.0, number).min(LEVELS.1);
+    let style = Style::of(asked.addresses);
+    if levels == 0 {
+        let stack = session.debugger.stack(thread, 0, Some(FRAMES.1));
+        let frames = stack.map(|stack| stack.frames).unwrap_or_default();
+        let shown = stack::shown(session, &frames).cloned();
+        return ContextThread {
+            frame: shown.map(|frame| stack::entry(session, &frame, style)),
+            ..ContextThread::default()
+        };
+    }
+    let start = asked.start_frame.map_or(0, number);
+    let Ok(stack) = session.debugger.stack(thread, start, Some(levels)) else {
+        return ContextThread::default();
+    };
+    let end = start.saturating_add(stack.frames.len());
+    let frames = match asked.folded {
+        true => {
+            let shown = stack::shown(session, &stack.frames);
+            let level = shown.map(|frame| frame.key.level);
+            stack::fold(session, &stack.frames, level, style)
+        }
+        false => {
+            let frames = stack.frames.iter();
+            frames
+                .map(|frame| stack::entry(session, frame, style))
+                .collect()
+        }
+    };
+    ContextThread {
+        stack: frames,
+        has_more: stack.total.is_none_or(|total| total > end),
+        ..ContextThread::default()
+    }
+}
