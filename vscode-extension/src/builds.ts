@@ -5,10 +5,23 @@ import * as vscode from "vscode";
 import { find } from "./binary";
 import * as cargo from "./cargo";
 import * as cmake from "./cmake";
+import { candidates } from "./folders";
 import { Cancelled, Failure, Runner } from "./run";
+
+/** A configuration before it was built. */
+interface Source {
+  base: string;
+  config: vscode.DebugConfiguration;
+}
+
+/** What sessions are known by: their configurations are copied on their way. */
+const keyOf = ({ name, program, cwd }: vscode.DebugConfiguration) =>
+  JSON.stringify([name, program, cwd]);
 
 /** Builds, and shows what comes of it. */
 export class Builds implements vscode.Disposable {
+  /** What configurations with a program were built from. */
+  private readonly sources = new Map<string, Source>();
   private readonly channel = vscode.window.createOutputChannel("Stillpoint");
   private readonly problems = vscode.languages.createDiagnosticCollection("stillpoint");
 
@@ -25,15 +38,38 @@ export class Builds implements vscode.Disposable {
     if (config.cargo === undefined && config.cmake === undefined) {
       return config;
     }
-    const { cargo: byCargo, cmake: byCmake, ...rest } = config;
-    const base = folder?.uri.fsPath ?? config.cwd ?? process.cwd();
+    const base = folder?.uri.fsPath ?? (await baseOf(config));
+    return base === undefined ? undefined : this.built({ base, config });
+  }
+
+  /** How to build again what a session debugs; nothing where it was not built here. */
+  again(config: vscode.DebugConfiguration): (() => Promise<object>) | undefined {
+    const source = this.sources.get(keyOf(config));
+    if (source === undefined) {
+      return undefined;
+    }
+    return async () => {
+      const built = await this.built({ ...source, config: { ...source.config, noDebug: config.noDebug } });
+      if (built === undefined) {
+        throw new Failure("nothing was built, so the program goes on as it is");
+      }
+      return built;
+    };
+  }
+
+  private async built(source: Source): Promise<vscode.DebugConfiguration | undefined> {
+    const { cargo: byCargo, cmake: byCmake, ...rest } = source.config;
     this.problems.clear();
     this.channel.clear();
-    return this.attempt("Stillpoint: building", (runner) =>
+    const config = await this.attempt("Stillpoint: building", (runner) =>
       byCargo !== undefined
-        ? this.cargo(base, byCargo, rest as vscode.DebugConfiguration, runner)
-        : this.cmake(base, byCmake, rest as vscode.DebugConfiguration, runner),
+        ? this.cargo(source.base, byCargo, rest as vscode.DebugConfiguration, runner)
+        : this.cmake(source.base, byCmake, rest as vscode.DebugConfiguration, runner),
     );
+    if (config !== undefined) {
+      this.sources.set(keyOf(config), source);
+    }
+    return config;
   }
 
   /** Does something that takes a while; what goes wrong is shown. */
@@ -79,7 +115,7 @@ export class Builds implements vscode.Disposable {
     const cwd = path.resolve(base, settings.cwd ?? "");
     const program = cargo.findCargo();
     if (program === undefined) {
-      throw new Failure("there is no cargo in PATH or ~/.cargo/bin; see https://rustup.rs");
+      throw cargo.missing();
     }
     const command = cargo.buildCommand(settings.args);
     const messages = new cargo.Messages(cwd);
@@ -142,6 +178,19 @@ export class Builds implements vscode.Disposable {
     }
     byFile.forEach((all, file) => this.problems.set(vscode.Uri.file(file), all));
   }
+}
+
+/** Where a configuration builds that belongs to no folder, as those of a `.code-workspace` file. */
+async function baseOf(config: vscode.DebugConfiguration): Promise<string | undefined> {
+  const folders = vscode.workspace.workspaceFolders?.map((folder) => folder.uri.fsPath) ?? [];
+  const project = config.cargo !== undefined ? "Cargo.toml" : "CMakeLists.txt";
+  const shown = vscode.window.activeTextEditor?.document.uri.fsPath;
+  const fitting = candidates(folders, project, shown);
+  if (fitting.length === 0) {
+    return config.cwd ?? process.cwd();
+  }
+  const items = fitting.map((at) => ({ label: path.basename(at), description: at, at }));
+  return (await pickOne(items, "In which folder?"))?.at;
 }
 
 /** The only one, or the one that the user picks. */

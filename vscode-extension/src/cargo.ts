@@ -273,6 +273,20 @@ export function findCargo(): string | undefined {
   return (named && find(named)) || find("cargo") || find(path.join(home, "bin", "cargo"));
 }
 
+/** There is none. */
+export function missing(): Failure {
+  return new Failure("there is no cargo in PATH or ~/.cargo/bin; see https://rustup.rs");
+}
+
+/** What is wrong, in what cargo has written to stderr: its first error and the reasons below it. */
+export function complaint(errors: string): string {
+  const lines = errors.split("\n").map((line) => line.trim());
+  const first = lines.findIndex((line) => line.startsWith("error"));
+  const told = lines.slice(Math.max(first, 0)).filter((line) => line !== "");
+  const short = told.filter((line) => !/^(Caused by:|\|)/.test(line)).slice(0, 3);
+  return short.join("; ").replace(/^error: /, "") || "it failed without a word";
+}
+
 /** What there is to build, by `cargo metadata`. */
 export function targets(metadata: string): Target[] {
   const found: Target[] = [];

@@ -6,8 +6,9 @@ import * as vscode from "vscode";
 import { type Builds, pickOne } from "./builds";
 import * as cargo from "./cargo";
 import * as cmake from "./cmake";
+import { isWithin } from "./folders";
 import { pickProcess } from "./processes";
-import type { Runner } from "./run";
+import { Failure, type Runner } from "./run";
 
 export const TYPE = "stillpoint";
 
@@ -61,7 +62,7 @@ export class Provider implements vscode.DebugConfigurationProvider {
 
   /** For a new launch.json. */
   async provideDebugConfigurations(folder: Folder): Promise<Config[]> {
-    const found = await this.suggestions(folder);
+    const found = (await this.suggestions(folder)) ?? [];
     const attach = {
       type: TYPE,
       request: "attach",
@@ -77,6 +78,9 @@ export class Provider implements vscode.DebugConfigurationProvider {
 
   private async best(folder: Folder): Promise<Config | undefined> {
     const found = await this.suggestions(folder);
+    if (found === undefined) {
+      return undefined;
+    }
     const file = vscode.window.activeTextEditor?.document.uri.fsPath;
     const [choose, create] = ["Choose a Program…", "Create launch.json"];
     // What the user looks at, else the programs, else all there is.
@@ -104,13 +108,14 @@ export class Provider implements vscode.DebugConfigurationProvider {
     return program === undefined ? undefined : launch(path.basename(program), { program, cwd });
   }
 
-  private async suggestions(folder: Folder): Promise<Suggestion[]> {
+  /** What there is to debug; nothing if that cannot be found out, which has been said then. */
+  private async suggestions(folder: Folder): Promise<Suggestion[] | undefined> {
     const cargoFolder = projectFolder(folder, "Cargo.toml");
     if (cargoFolder !== undefined) {
       const found = await this.builds.attempt("Stillpoint: asking cargo", (runner) =>
         ofCargo(cargoFolder, folder, runner),
       );
-      if (found !== undefined && found.length > 0) {
+      if (found === undefined || found.length > 0) {
         return found;
       }
     }
@@ -126,8 +131,7 @@ export class Provider implements vscode.DebugConfigurationProvider {
 function projectFolder(folder: Folder, name: string): string | undefined {
   const root = folder?.uri.fsPath;
   const file = vscode.window.activeTextEditor?.document.uri.fsPath;
-  const isWithin = (at: string) => root === undefined || at === root || at.startsWith(root + path.sep);
-  for (let at = path.dirname(file ?? "/"); isWithin(at) && at !== "/"; at = path.dirname(at)) {
+  for (let at = path.dirname(file ?? "/"); (root === undefined || isWithin(at, root)) && at !== "/"; at = path.dirname(at)) {
     if (fs.existsSync(path.join(at, name))) {
       return at;
     }
@@ -138,12 +142,12 @@ function projectFolder(folder: Folder, name: string): string | undefined {
 async function ofCargo(at: string, folder: Folder, runner: Runner): Promise<Suggestion[]> {
   const program = cargo.findCargo();
   if (program === undefined) {
-    return [];
+    throw cargo.missing();
   }
   const args = ["metadata", "--no-deps", "--format-version=1"];
   const { code, output, errors } = await runner.quiet(program, args, at, process.env);
   if (code !== 0) {
-    throw new Error(errors.trim());
+    throw new Failure(`cargo metadata: ${cargo.complaint(errors)}`);
   }
   const below = path.relative(folder?.uri.fsPath ?? at, at);
   const where = folder === undefined ? { cwd: at } : below === "" ? {} : { cwd: below };

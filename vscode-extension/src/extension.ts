@@ -1,14 +1,19 @@
 // Hands the binary to the editor, and says what it is to debug. Everything else is the binary's.
 
+import { spawn } from "node:child_process";
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { findDebugger, USUAL_NAME } from "./binary";
 import { Builds } from "./builds";
 import * as commands from "./commands";
 import { Provider, TYPE } from "./configurations";
+import { type Message, type Rebuild, Relay } from "./relay";
 
 class Factory implements vscode.DebugAdapterDescriptorFactory {
-  constructor(private readonly packaged: string) {}
+  constructor(
+    private readonly packaged: string,
+    private readonly builds: Builds,
+  ) {}
 
   createDebugAdapterDescriptor(session: vscode.DebugSession): vscode.DebugAdapterDescriptor {
     const settings = vscode.workspace.getConfiguration(TYPE, session.workspaceFolder);
@@ -21,7 +26,47 @@ class Factory implements vscode.DebugAdapterDescriptorFactory {
       );
     }
     const log = settings.get<string>("log", "");
-    return new vscode.DebugAdapterExecutable(binary, log === "" ? ["dap"] : ["dap", "--log", log]);
+    const args = log === "" ? ["dap"] : ["dap", "--log", log];
+    const rebuild = this.builds.again(session.configuration);
+    return rebuild === undefined
+      ? new vscode.DebugAdapterExecutable(binary, args)
+      : new vscode.DebugAdapterInlineImplementation(new Rebuilding(binary, args, rebuild));
+  }
+}
+
+/** The debugger, started here to build before it restarts a program. */
+class Rebuilding implements vscode.DebugAdapter {
+  private readonly messages = new vscode.EventEmitter<vscode.DebugProtocolMessage>();
+  readonly onDidSendMessage = this.messages.event;
+  private readonly child;
+  private readonly relay: Relay;
+
+  constructor(binary: string, args: string[], rebuild: Rebuild) {
+    this.child = spawn(binary, args, { stdio: ["pipe", "pipe", "ignore"] });
+    let isOver = false;
+    const tell = (message: Message) => {
+      isOver ||= message.event === "terminated";
+      this.messages.fire(message);
+    };
+    const event = (name: string, body?: object) => tell({ type: "event", seq: 0, event: name, body });
+    this.relay = new Relay(this.child.stdin, this.child.stdout, rebuild, tell);
+    // What is written to one that has ended is lost, as its end is told.
+    this.child.stdin.on("error", () => {});
+    this.child.on("error", (error) => {
+      event("output", { category: "important", output: `${binary}: ${error.message}\n` });
+      event("terminated");
+    });
+    this.child.on("exit", () => isOver || event("terminated"));
+  }
+
+  handleMessage(message: vscode.DebugProtocolMessage): void {
+    this.relay.take(message as Message);
+  }
+
+  dispose(): void {
+    // The end of its input ends it and what it has launched.
+    this.child.stdin.end();
+    this.messages.dispose();
   }
 }
 
@@ -47,7 +92,7 @@ export function activate(context: vscode.ExtensionContext): void {
     provider.provideDebugConfigurations(folder);
   context.subscriptions.push(
     builds,
-    vscode.debug.registerDebugAdapterDescriptorFactory(TYPE, new Factory(packaged)),
+    vscode.debug.registerDebugAdapterDescriptorFactory(TYPE, new Factory(packaged, builds)),
     vscode.debug.registerDebugConfigurationProvider(TYPE, provider),
     // Also in the list behind "Run and Debug"; that provider must not resolve a second time.
     vscode.debug.registerDebugConfigurationProvider(

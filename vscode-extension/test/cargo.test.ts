@@ -113,3 +113,12 @@ test("targets come programs first", () => {
     "test --no-run --package=p --test=t",
   ]);
 });
+
+test("what cargo complains of is told in a line", () => {
+  const errors = "    Updating index\nerror: failed to parse manifest at `/w/Cargo.toml`\n\nCaused by:\n  no targets specified\n";
+  assert.equal(
+    cargo.complaint(errors),
+    "failed to parse manifest at `/w/Cargo.toml`; no targets specified",
+  );
+  assert.equal(cargo.complaint("\n"), "it failed without a word");
+});

@@ -1,0 +1,106 @@
+// Stands between the editor and the debugger where a restart has to build first: the editor sends
+// `restart` with the program as it was built before. Nothing here knows the editor.
+
+import type { Readable, Writable } from "node:stream";
+
+/** A message of the protocol, as far as it is looked at. */
+export interface Message {
+  type: string;
+  seq: number;
+  command?: string;
+  arguments?: unknown;
+  [name: string]: unknown;
+}
+
+/** What a restart is to be done with; an error is why it cannot be. */
+export type Rebuild = () => Promise<object>;
+
+/** Passes messages on, in their order, and changes nothing but the arguments of `restart`. */
+export class Relay {
+  private waiting: Promise<void> = Promise.resolve();
+  private isBuilding = false;
+  private input = Buffer.alloc(0);
+
+  /**
+   * @param toDebugger its standard input
+   * @param fromDebugger its standard output
+   * @param tell what the editor is told
+   */
+  constructor(
+    private readonly toDebugger: Writable,
+    fromDebugger: Readable,
+    private readonly rebuild: Rebuild,
+    private readonly tell: (message: Message) => void,
+  ) {
+    fromDebugger.on("data", (part: Buffer) => this.read(part));
+  }
+
+  /** Takes a message of the editor. */
+  take(message: Message): void {
+    const isRestart = message.type === "request" && message.command === "restart";
+    if (!isRestart && !this.isBuilding) {
+      this.write(message);
+      return;
+    }
+    // `cancel` and `disconnect` must not wait for a compiler.
+    if (!isRestart && ["cancel", "disconnect", "terminate"].includes(message.command ?? "")) {
+      this.write(message);
+      return;
+    }
+    this.isBuilding = true;
+    const before = this.waiting;
+    const own = before.then(async () => {
+      if (isRestart) {
+        await this.restart(message);
+      } else {
+        this.write(message);
+      }
+    });
+    this.waiting = own;
+    void own.then(() => {
+      if (this.waiting === own) {
+        this.isBuilding = false;
+      }
+    });
+  }
+
+  private async restart(message: Message): Promise<void> {
+    try {
+      const settings = await this.rebuild();
+      const before = (message.arguments as { arguments?: object } | undefined)?.arguments;
+      this.write({ ...message, arguments: { arguments: { ...before, ...settings } } });
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error);
+      // Whoever builds has said what is wrong.
+      this.tell({
+        type: "response",
+        seq: 0,
+        request_seq: message.seq,
+        success: false,
+        command: "restart",
+        message: text,
+        body: { error: { id: 1, format: text, showUser: false } },
+      });
+    }
+  }
+
+  private write(message: Message): void {
+    const text = JSON.stringify(message);
+    this.toDebugger.write(`Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
+  }
+
+  private read(part: Buffer): void {
+    this.input = Buffer.concat([this.input, part]);
+    for (;;) {
+      const end = this.input.indexOf("\r\n\r\n");
+      const header = end < 0 ? undefined : this.input.toString("latin1", 0, end);
+      const length = Number(/Content-Length: *(\d+)/i.exec(header ?? "")?.[1] ?? NaN);
+      if (end < 0 || Number.isNaN(length) || this.input.length < end + 4 + length) {
+        return;
+      }
+      const text = this.input.toString("utf8", end + 4, end + 4 + length);
+      this.input = this.input.subarray(end + 4 + length);
+      this.tell(JSON.parse(text));
+    }
+  }
+}
