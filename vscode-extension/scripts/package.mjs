@@ -27,19 +27,62 @@ function built() {
   return artefacts.at(-1).executable;
 }
 
-const bin = path.join(here, "bin");
-fs.rmSync(bin, { recursive: true, force: true });
-const target = [];
-if (!process.argv.includes("--without-binary")) {
-  fs.mkdirSync(bin);
-  fs.copyFileSync(process.env.STILLPOINT || built(), path.join(bin, "stillpoint"));
-  fs.chmodSync(path.join(bin, "stillpoint"), 0o755);
-  target.push("--target", "linux-x64");
+/** Where the sources are: `$REPOSITORY`, or what git calls `origin`. */
+function repository() {
+  if (process.env.REPOSITORY) {
+    return process.env.REPOSITORY;
+  }
+  try {
+    const stdio = ["ignore", "pipe", "ignore"];
+    const args = ["remote", "get-url", "origin"];
+    return execFileSync("git", args, { cwd: here, stdio, encoding: "utf8" }).trim();
+  } catch {
+    return undefined;
+  }
 }
+
+/** Both licences in one file: the packager knows one name. */
+function licence() {
+  const texts = ["LICENSE-MIT", "LICENSE-APACHE"].map((name) =>
+    fs.readFileSync(path.join(workspace, name), "utf8").trim(),
+  );
+  const either = "Stillpoint is licensed under either of the MIT licence and the Apache licence 2.0, as you like.";
+  return `${[either, ...texts].join(`\n\n${"-".repeat(78)}\n\n`)}\n`;
+}
+
+const stage = path.join(here, "dist", "package");
+fs.rmSync(stage, { recursive: true, force: true });
+const copy = (from, to) => {
+  const file = path.join(stage, to);
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.copyFileSync(from, file);
+  return file;
+};
 if (!fs.existsSync(path.join(here, "node_modules"))) {
   run("npm", ["ci", "--no-audit", "--no-fund"], here);
 }
 run("npm", ["run", "--silent", "build"], here);
+const target = [];
+if (!process.argv.includes("--without-binary")) {
+  const binary = copy(process.env.STILLPOINT || built(), "bin/stillpoint");
+  fs.chmodSync(binary, 0o755);
+  run("strip", [binary], here);
+  target.push("--target", "linux-x64");
+}
+for (const file of ["dist/extension.js", "images/icon.png", "README.md"]) {
+  copy(path.join(here, file), file);
+}
+fs.writeFileSync(path.join(stage, "LICENSE.txt"), licence());
+const { scripts, devDependencies, ...manifest } = JSON.parse(
+  fs.readFileSync(path.join(here, "package.json"), "utf8"),
+);
+const url = repository();
+if (url !== undefined) {
+  manifest.repository = { type: "git", url };
+} else {
+  target.push("--allow-missing-repository");
+}
+fs.writeFileSync(path.join(stage, "package.json"), JSON.stringify(manifest, undefined, 2));
 const vsix = path.join(here, "stillpoint.vsix");
 const own = path.join(here, "node_modules", ".bin", "vsce");
-run(own, ["package", "--no-dependencies", "--skip-license", "--allow-missing-repository", "--out", vsix, ...target], here);
+run(own, ["package", "--no-dependencies", "--out", vsix, ...target], stage);
