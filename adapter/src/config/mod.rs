@@ -93,14 +93,51 @@ fn is_known_key(key: &str) -> bool {
     requests.concat().contains(&key) || Live::named(key).is_some()
 }
 
-/// The name that is most like what was typed.
+/// What settings of other debuggers are called here, where the names have nothing in common.
+const OTHERS: &[(&str, &str)] = &[
+    ("environment", "env"),
+    ("sourceFileMap", "sourceMap"),
+    ("sourcePath", "sourceMap"),
+    ("targetArchitecture", ""),
+    ("miDebuggerPath", ""),
+    ("MIMode", ""),
+];
+
+/// How like a name must be for it to be proposed: below, it has nothing to do with what was meant.
+const LIKE: f64 = 0.8;
+
+/// The name that is most like what was typed, if one is.
 pub fn nearest<'a>(typed: &str, names: &[&'a str]) -> Option<&'a str> {
+    let known = OTHERS.iter().find(|(other, _)| *other == typed);
+    if let Some((_, own)) = known {
+        return names.iter().find(|name| *name == own).copied();
+    }
+    let words = words_of(typed);
     let typed = typed.to_lowercase();
-    let likeness = |name: &&&str| strsim::jaro_winkler(&typed, &name.to_lowercase());
-    let names = names.iter();
-    names
-        .max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
-        .copied()
+    let likeness = |name: &str| {
+        let name = name.to_lowercase();
+        match words.contains(&name) {
+            true => LIKE + 0.1,
+            false => strsim::jaro_winkler(&typed, &name),
+        }
+    };
+    let likely = names.iter().map(|name| (likeness(name), *name));
+    let (likeness, name) = likely.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    (likeness >= LIKE).then_some(name)
+}
+
+/// The words of a name in camel case, in lower case: `console` is one of `externalConsole`.
+fn words_of(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    for letter in name.chars() {
+        if letter.is_uppercase() || !letter.is_alphanumeric() {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut() {
+            word.extend(letter.to_lowercase());
+        }
+    }
+    words
 }
 
 fn unknown_key(key: &str, known: &[&str]) -> String {

@@ -144,6 +144,28 @@ fn unknown_keys_name_the_nearest() {
 }
 
 #[test]
+fn what_was_meant_is_proposed_where_it_can_be_told() {
+    let told = |key: &str| {
+        let settings = settings::<LaunchSettings>(json!({"program": "p", key: true})).unwrap();
+        settings.notes.join("").trim_end().to_owned()
+    };
+    for (key, meant) in [
+        ("externalConsole", "console"),
+        ("environment", "env"),
+        ("sourceFileMap", "sourceMap"),
+        ("stopAtEntry", "stopOnEntry"),
+        ("maxElement", "maxElements"),
+        ("programm", "program"),
+    ] {
+        let expected = format!("unknown setting `{key}`; did you mean `{meant}`?");
+        assert_eq!(told(key), expected);
+    }
+    for key in ["MIMode", "xyzzy", "visualizerFile"] {
+        assert_eq!(told(key), format!("unknown setting `{key}`"));
+    }
+}
+
+#[test]
 fn attaching() {
     let target = |value: Value| {
         let settings = settings::<AttachSettings>(value)?;
