@@ -38,12 +38,25 @@ impl SourceMap {
 
     /// The path on this machine of a path in the debug info.
     pub fn to_local(&self, path: &Path) -> PathBuf {
-        replace_prefix(path, self.pairs.iter().map(|(from, to)| (from, to)))
+        let pairs = self.pairs.iter().map(|(from, to)| (from, to));
+        let mut replaced = replaced(path, pairs);
+        // Of several that fit, the one whose file is there.
+        let there = match replaced.len() {
+            0 => return path.to_owned(),
+            1 => 0,
+            _ => replaced.iter().position(|it| it.is_file()).unwrap_or(0),
+        };
+        replaced.swap_remove(there)
     }
 
     /// The path in the debug info of a path on this machine.
     pub fn to_debug_info(&self, path: &Path) -> PathBuf {
-        replace_prefix(path, self.pairs.iter().map(|(from, to)| (to, from)))
+        let pairs = self.pairs.iter().map(|(from, to)| (to, from));
+        let replaced = replaced(path, pairs);
+        replaced
+            .into_iter()
+            .next()
+            .unwrap_or_else(|| path.to_owned())
     }
 }
 
@@ -54,21 +67,22 @@ fn plain(path: &Path) -> PathBuf {
         .collect()
 }
 
-/// The path with the longest prefix that fits replaced.
-fn replace_prefix<'a>(
+/// The path with each prefix that fits replaced, that of the longest one first.
+fn replaced<'a>(
     path: &Path,
     pairs: impl Iterator<Item = (&'a PathBuf, &'a PathBuf)>,
-) -> PathBuf {
-    let best = pairs
-        .filter_map(|(from, to)| {
-            Some((from.components().count(), path.strip_prefix(from).ok()?, to))
-        })
-        .max_by_key(|(length, ..)| *length);
-    match best {
-        None => path.to_owned(),
-        Some((_, rest, to)) if rest.as_os_str().is_empty() => to.clone(),
-        Some((_, rest, to)) => to.join(rest),
-    }
+) -> Vec<PathBuf> {
+    let fitting = pairs.filter_map(|(from, to)| {
+        let rest = path.strip_prefix(from).ok()?;
+        let replaced = match rest.as_os_str().is_empty() {
+            true => to.clone(),
+            false => to.join(rest),
+        };
+        Some((from.components().count(), replaced))
+    });
+    let mut fitting: Vec<(usize, PathBuf)> = fitting.collect();
+    fitting.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
+    fitting.into_iter().map(|(_, replaced)| replaced).collect()
 }
 
 /// Sources as the client sees them; whether a file is there is asked once a session.
@@ -310,6 +324,21 @@ mod tests {
         assert_eq!(back("/home/me/a.c"), Path::new("/build/a.c"));
         assert_eq!(back("/srv/lib/b.c"), Path::new("/build/lib/b.c"));
         assert_eq!(back("main.c"), Path::new("main.c"));
+    }
+
+    #[test]
+    fn of_two_folders_the_one_with_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let there = folder.path().join("there");
+        std::fs::create_dir(&there).unwrap();
+        std::fs::write(there.join("a.c"), "").unwrap();
+        let there = there.to_str().unwrap();
+        let map = map(&[("/build", "/no/such/folder"), ("/build", there)]);
+        let local = |path: &str| map.to_local(Path::new(path));
+        assert_eq!(local("/build/a.c"), Path::new(there).join("a.c"));
+        assert_eq!(local("/build/b.c"), Path::new("/no/such/folder/b.c"));
+        let back = |path: &str| map.to_debug_info(Path::new(path));
+        assert_eq!(back(&format!("{there}/a.c")), Path::new("/build/a.c"));
     }
 
     #[test]
