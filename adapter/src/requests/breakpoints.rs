@@ -97,7 +97,15 @@ impl Request for SetBreakpoints {
         let code = session.codes.meant(&arguments.source);
         let key = match &code {
             Some(code) => key_of_code(session, code)?,
-            None => key_of(arguments.source, Self::COMMAND)?,
+            None => match arguments.source.source_reference {
+                // A client that comes back with the breakpoints of an earlier session.
+                Some(number @ 1..) => {
+                    let count = arguments.breakpoints.as_ref().map(Vec::len);
+                    let count = count.or(arguments.lines.as_ref().map(Vec::len));
+                    return Ok(of_unknown_source(number, count.unwrap_or(0)));
+                }
+                _ => key_of(arguments.source, Self::COMMAND)?,
+            },
         };
         let local = session.client.path_in(&key);
         let wanted: Vec<_> = match (arguments.breakpoints, arguments.lines) {
@@ -253,6 +261,14 @@ pub(super) fn failed(message: String) -> Breakpoint {
 
 pub(super) fn switched_off(count: usize) -> BreakpointsResponse {
     let breakpoint = failed("the program runs without debugging (noDebug)".to_owned());
+    BreakpointsResponse {
+        breakpoints: vec![breakpoint; count],
+    }
+}
+
+/// Breakpoints in a source that nobody knows.
+fn of_unknown_source(number: i64, count: usize) -> BreakpointsResponse {
+    let breakpoint = failed(unknown_source(number).to_string());
     BreakpointsResponse {
         breakpoints: vec![breakpoint; count],
     }

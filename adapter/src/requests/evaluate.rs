@@ -34,7 +34,11 @@ impl Request for Evaluate {
         session: &mut Session,
         arguments: EvaluateArguments,
     ) -> Result<EvaluateResponse, RequestError> {
-        let expression = arguments.expression.trim();
+        // People end it as a statement.
+        let expression = arguments
+            .expression
+            .trim_end_matches([';', ' ', '\t', '\n', '\r']);
+        let expression = expression.trim_start();
         if expression.is_empty() {
             return Err(RequestError::Arguments(
                 "evaluate: `expression` is empty".to_owned(),

@@ -70,7 +70,8 @@ fn filter(id: &str) -> Option<ExceptionFilter> {
     }
     match id {
         "uncaught" => Some(ExceptionFilter::Uncaught),
-        "throw" => Some(ExceptionFilter::CppThrow),
+        // Where it is thrown again it is thrown.
+        "throw" | "rethrow" => Some(ExceptionFilter::CppThrow),
         "catch" => Some(ExceptionFilter::CppCatch),
         _ if id.starts_with("SIG") => Signal::named(id).map(ExceptionFilter::Signal),
         _ => None,
