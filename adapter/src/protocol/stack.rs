@@ -60,6 +60,9 @@ pub struct Scope {
     pub presentation_hint: Option<&'static str>,
     /// Its number.
     pub variables_reference: i64,
+    /// How many variables it has, where that is known without reading any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub named_variables: Option<i64>,
     /// Whether it takes time to show.
     pub expensive: bool,
 }

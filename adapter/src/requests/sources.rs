@@ -95,12 +95,17 @@ impl Request for LoadedSources {
         _: NoArguments,
     ) -> Result<LoadedSourcesResponse, RequestError> {
         let files = session.debugger.source_files()?;
+        let of_system = session.debugger.system_source_files();
         let mut sources = Vec::with_capacity(files.len());
         for file in files {
             if session.is_cancelled() {
                 return Err(RequestError::Cancelled);
             }
-            sources.push(session.sources.of_file(&file, &session.client));
+            let source = session.sources.of_file(&file, &session.client);
+            // Names of a system's own sources, which nobody can open, are no news.
+            if !of_system.contains(&file.path) || session.sources.local(&file.path).is_file() {
+                sources.push(source);
+            }
         }
         // The map may lead two paths to one.
         sources.sort_by(|a, b| a.path.cmp(&b.path));

@@ -53,7 +53,7 @@ impl Request for StackTrace {
         };
         let mut stack_frames = Vec::with_capacity(frames.len());
         for mut frame in frames {
-            let is_library = own_first && is_of_rust(&frame);
+            let is_library = own_first && is_of_a_library(&frame);
             frame.name = name_of(session, &frame, &format, &modules)?;
             let key = frame.key;
             let mut frame = describe_frame(session, frame, &mut last);
@@ -70,10 +70,16 @@ impl Request for StackTrace {
     }
 }
 
-/// Whether a frame is one of Rust's own library.
-fn is_of_rust(frame: &Frame) -> bool {
+/// Where sources of compilers' own libraries are: Rust's, and headers of C++'s.
+const LIBRARIES: [&str; 3] = ["/rustc", "/usr/include", "/usr/lib"];
+
+/// Whether a frame is one of a compiler's own library.
+fn is_of_a_library(frame: &Frame) -> bool {
     let place = frame.location.as_ref();
-    place.is_some_and(|place| place.file.path.starts_with("/rustc"))
+    place.is_some_and(|place| {
+        let path = &place.file.path;
+        LIBRARIES.iter().any(|folder| path.starts_with(folder))
+    })
 }
 
 fn deemphasize(frame: &mut StackFrame) {
@@ -193,6 +199,7 @@ impl Request for Scopes {
             name,
             presentation_hint,
             variables_reference: session.handles.scope_id(frame, kind),
+            named_variables: matches!(kind, ScopeKind::Returned).then_some(1),
             expensive: matches!(kind, ScopeKind::Globals | ScopeKind::Registers),
         };
         let mut scopes = vec![scope("Locals", Some("locals"), ScopeKind::Locals)];

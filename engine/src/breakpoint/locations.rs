@@ -35,6 +35,21 @@ impl Debugger {
         Ok(sources.into_values().collect())
     }
 
+    /// Those of [`Debugger::source_files`] that only images of the system have.
+    pub fn system_source_files(&self) -> BTreeSet<PathBuf> {
+        let (mut of_system, mut others) = (BTreeSet::new(), BTreeSet::new());
+        for loaded in &self.modules.loaded {
+            let files = match loaded.is_of_the_system() {
+                true => &mut of_system,
+                false => &mut others,
+            };
+            let paths = loaded.module.source_files().into_iter();
+            files.extend(paths.map(|file| file.path.clone()));
+        }
+        of_system.retain(|path| !others.contains(path));
+        of_system
+    }
+
     /// Lines and columns (0: unknown) of a source from line `first` to line `last` where
     /// statements begin, sorted, without doubles. Cut short when cancelled.
     pub fn breakpoint_locations(
