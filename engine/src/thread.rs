@@ -5,6 +5,7 @@ use crate::detour::DetourTrap;
 use crate::event::Signal;
 use crate::os::{RegisterSet, WaitStatus};
 use crate::plan::{Returning, Stepping};
+use crate::process::InterruptedPass;
 use dwarf::LoadAddr;
 
 /// A thread.
@@ -26,6 +27,10 @@ pub struct Thread {
     pub deferred: Option<WaitStatus>,
     /// The breakpoint at this address has been dealt with: going on from here does not hit it.
     pub passed: Option<LoadAddr>,
+    /// Its last hit was shown to the client.
+    pub is_hit_shown: bool,
+    /// Passes of breakpoints that were counted, and go on when handlers of signals return.
+    pub interrupted_passes: Vec<InterruptedPass>,
     /// It has told of this in the middle of a system call, which writes to its registers at its end.
     pub within: Option<WaitStatus>,
     /// It ran into this trap of a trampoline, and nobody has dealt with that yet.

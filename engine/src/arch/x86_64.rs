@@ -5,7 +5,7 @@ use crate::os::RegisterSet;
 use dwarf::{FileAddr, LoadAddr, Memory, Register};
 use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, FlowControl, Instruction,
-    InstructionBlock, OpKind,
+    InstructionBlock, Mnemonic, OpKind,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -169,6 +169,23 @@ pub fn emulate(
         _ => return None,
     }
     Some(after)
+}
+
+/// Whether a single step executes the whole instruction, soon, and as without it.
+pub fn can_be_stepped(instruction: &Instruction) -> bool {
+    let repeats = instruction.has_rep_prefix() || instruction.has_repne_prefix();
+    let is_long = repeats && instruction.is_string_instruction();
+    // System calls may block, and the flags are pushed with the one that makes it a step.
+    let is_special = matches!(
+        instruction.mnemonic(),
+        Mnemonic::Syscall
+            | Mnemonic::Sysenter
+            | Mnemonic::Hlt
+            | Mnemonic::Pushf
+            | Mnemonic::Pushfd
+            | Mnemonic::Pushfq
+    );
+    !is_long && !is_special && instruction.flow_control() != FlowControl::Interrupt
 }
 
 /// An instruction made to run at another address: its bytes, then a jump to where it leads.

@@ -4,12 +4,13 @@
 
 use super::BreakpointId;
 use crate::arch::x86_64::{BREAKPOINT, JUMP, LONGEST, NEAR_JUMP};
+use crate::detour::Attempts;
 use crate::event::ThreadId;
 use crate::os::Backend;
 use dwarf::LoadAddr;
 use smallvec::SmallVec;
 use std::borrow::Cow;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 /// Who wants a trap at a site. Several may; the site goes when the last one does.
@@ -40,11 +41,8 @@ pub struct Site {
     diversion: Cell<Option<Diversion>>,
     /// What the program had where the last jump was.
     covered: Cell<Option<[u8; JUMP]>>,
-    /// Hits so far that nobody wanted to stop for.
-    pub passes: Cell<u32>,
-    /// Threads that have passed it and come back from a signal's handler first, with their stack
-    /// pointers.
-    away: RefCell<Vec<(ThreadId, u64)>>,
+    /// When a jump is tried in the place of the trap.
+    pub attempts: Cell<Attempts>,
 }
 
 /// A jump that stands instead of the trap.
@@ -70,19 +68,19 @@ impl Site {
         self.original.get() == BREAKPOINT
     }
 
-    /// A thread that has passed it is to come by a signal's handler before it goes on.
-    pub fn expect_back(&self, thread: ThreadId, sp: u64) {
-        let mut away = self.away.borrow_mut();
-        away.retain(|(other, _)| *other != thread);
-        away.push((thread, sp));
+    /// Another hit was not worth a stop. True: a jump is to be tried in the place of the trap.
+    pub fn is_jump_due(&self) -> bool {
+        let mut attempts = self.attempts.get();
+        let is_due = attempts.is_due();
+        self.attempts.set(attempts);
+        is_due
     }
 
-    /// Whether a thread that runs into it has passed it before it was in a signal's handler; it is
-    /// back then.
-    pub fn is_back(&self, thread: ThreadId, sp: u64) -> bool {
-        let mut away = self.away.borrow_mut();
-        let found = away.iter().position(|(other, _)| *other == thread);
-        found.is_some_and(|index| away.swap_remove(index).1 == sp)
+    /// No jump is to be tried any more.
+    pub fn keep_trap(&self) {
+        let mut attempts = self.attempts.get();
+        attempts.give_up();
+        self.attempts.set(attempts);
     }
 }
 
@@ -158,8 +156,7 @@ impl Sites {
                 owners: SmallVec::from_elem(owner, 1),
                 diversion: Cell::new(None),
                 covered: Cell::new(None),
-                passes: Cell::new(0),
-                away: RefCell::default(),
+                attempts: Cell::default(),
             },
         );
         true

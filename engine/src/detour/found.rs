@@ -2,11 +2,11 @@
 //! without it.
 
 use super::trampoline;
-use super::{DetourTrap, NEVER, Phase};
+use super::{Attempts, DetourTrap, Phase};
 use crate::breakpoint::BreakpointId;
 use crate::debugger::Debugger;
 use crate::event::{Signal, SignalInfo, ThreadId};
-use crate::os::{RegisterSet, Resume, WaitStatus};
+use crate::os::RegisterSet;
 use crate::process::{SI_KERNEL, Trap};
 use dwarf::LoadAddr;
 
@@ -147,7 +147,7 @@ impl Debugger {
         if is_fault(signal) && info.is_some_and(|info| info.code > 0) {
             self.sites.end_diversion_at(site, &*self.os);
             if let Some(site) = self.sites.get(site) {
-                site.passes.set(NEVER);
+                site.keep_trap();
             }
         }
     }
@@ -198,7 +198,7 @@ impl Debugger {
         for site in gone {
             self.sites.end_diversion_at(site, &*self.os);
             if let Some(site) = self.sites.get(site) {
-                site.passes.set(0);
+                site.attempts.set(Attempts::default());
             }
         }
     }
@@ -208,9 +208,9 @@ impl Debugger {
     pub(crate) fn forget_refused_detours(&mut self, id: BreakpointId) {
         for addr in self.breakpoints.places(id) {
             if let Some(site) = self.sites.get(addr)
-                && site.passes.get() == NEVER
+                && site.attempts.get().is_given_up()
             {
-                site.passes.set(0);
+                site.attempts.set(Attempts::default());
             }
         }
     }
@@ -226,80 +226,6 @@ impl Debugger {
             && passed != Some(pc)
         {
             self.sites.end_diversion_at(pc, &*self.os);
-        }
-    }
-
-    /// Lets a thread that is to get a signal leave the copies of what a jump covers: a handler
-    /// must not see them.
-    pub(crate) fn leave_copies(&mut self, thread: ThreadId) {
-        /// What instructions are at fault for, and what ends a step.
-        const NOT_BLOCKED: [i32; 6] = [
-            libc::SIGSEGV,
-            libc::SIGBUS,
-            libc::SIGFPE,
-            libc::SIGILL,
-            libc::SIGSYS,
-            libc::SIGTRAP,
-        ];
-        if self.detours.is_empty() {
-            return;
-        }
-        let pc = self.registers_of(thread).map(|registers| registers.pc());
-        if pc.is_none_or(|pc| self.detours.way_on(pc, &self.sites).is_none()) {
-            return;
-        }
-        // Another signal would end it halfway.
-        let before = self.os.block_signals(thread);
-        if let Some(before) = before {
-            let bits = NOT_BLOCKED.map(|signal| 1 << (signal - 1));
-            let not_blocked: u64 = bits.into_iter().sum();
-            self.os.set_blocked_signals(thread, before | !not_blocked);
-        }
-        self.step_out_of_copies(thread);
-        if let Some(before) = before {
-            self.os.set_blocked_signals(thread, before);
-        }
-        // A string instruction repeats itself longer than anybody waits: it is in its place again.
-        let pc = self.registers_of(thread).map(|registers| registers.pc());
-        let passed = self.thread_mut(thread).and_then(|state| state.passed);
-        if let Some(pc) = pc
-            && let Some(site) = self.detours.jump_over(pc, &self.sites)
-            && (pc != site || passed == Some(pc))
-        {
-            self.sites.end_diversion_at(site, &*self.os);
-        }
-    }
-
-    fn step_out_of_copies(&mut self, thread: ThreadId) {
-        for _ in 0..16 {
-            let Some(registers) = self.registers_of(thread) else {
-                return;
-            };
-            let passed = self.thread_mut(thread).and_then(|state| state.passed);
-            let pc = registers.pc();
-            let Some(copy) = self.detours.way_on(pc, &self.sites) else {
-                return;
-            };
-            if passed != Some(pc) && self.sites.get(pc).is_some() {
-                return;
-            }
-            self.os.set_registers(thread, &at(registers, copy));
-            self.os.resume(thread, Resume::Step, Signal(0));
-            let status = self.os.await_stop(thread);
-            let Some(state) = self.thread_mut(thread) else {
-                return;
-            };
-            state.registers = None;
-            state.unwritten = false;
-            state.passed = None;
-            match status {
-                Some(WaitStatus::Signal(signal)) if signal.0 == libc::SIGTRAP => {}
-                Some(status) => {
-                    state.deferred = Some(status);
-                    return;
-                }
-                None => return,
-            }
         }
     }
 }

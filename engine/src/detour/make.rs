@@ -5,7 +5,7 @@ use super::ring::{self, Message, Part};
 use super::springboard::{self, PAGE};
 use super::trampoline::{Count, Then, Trampoline};
 use super::window::{NoRoom, Window};
-use super::{COUNTERS, Detour, NEVER, PASSES, Region};
+use super::{COUNTERS, Detour, Region};
 use crate::arch::x86_64::{JUMP, NEAR_JUMP, far_jump};
 use crate::breakpoint::site::Owner;
 use crate::breakpoint::{BreakpointId, HitCondition, Segment};
@@ -17,6 +17,33 @@ use crate::native::{Captured, CodeScope, Condition};
 use crate::os::SystemCall;
 use dwarf::LoadAddr;
 
+/// Why a site keeps its trap.
+struct Refusal {
+    /// For people.
+    why: String,
+    /// Nothing that happens to threads or other sites changes it.
+    is_lasting: bool,
+}
+
+impl Refusal {
+    /// It is worth another attempt later.
+    fn passing(why: &str) -> Self {
+        Self {
+            why: why.to_owned(),
+            is_lasting: false,
+        }
+    }
+}
+
+impl<T: Into<String>> From<T> for Refusal {
+    fn from(why: T) -> Self {
+        Self {
+            why: why.into(),
+            is_lasting: true,
+        }
+    }
+}
+
 impl Debugger {
     /// Nobody wanted to stop at a site: after a few times its question is asked in the debuggee.
     pub(crate) fn note_pass(&mut self, thread: ThreadId, addr: LoadAddr) {
@@ -26,12 +53,8 @@ impl Debugger {
         let [Owner::User(id)] = site.owners() else {
             return;
         };
-        let (id, passes) = (*id, site.passes.get());
-        if passes == NEVER || site.is_diverted() {
-            return;
-        }
-        site.passes.set(passes + 1);
-        if (passes + 1).is_multiple_of(PASSES) && self.may_make_detour() {
+        let id = *id;
+        if !site.is_diverted() && site.is_jump_due() && self.may_make_detour() {
             self.detours.making = true;
             let room = self.detours.room();
             let outcome = self.make_detour(thread, addr, id);
@@ -41,10 +64,10 @@ impl Debugger {
             self.detours.making = false;
             let asked = match outcome {
                 Ok(()) => "the program itself checks it".to_owned(),
-                Err(why) => {
-                    tracing::info!(%addr, why, "a breakpoint stays on its trap");
-                    if let Some(site) = self.sites.get(addr) {
-                        site.passes.set(NEVER);
+                Err(Refusal { why, is_lasting }) => {
+                    tracing::info!(%addr, why, is_lasting, "a breakpoint stays on its trap");
+                    if let Some(site) = self.sites.get(addr).filter(|_| is_lasting) {
+                        site.keep_trap();
                     }
                     format!("each hit stops the thread for a moment: {why}")
                 }
@@ -71,7 +94,7 @@ impl Debugger {
         thread: ThreadId,
         addr: LoadAddr,
         id: BreakpointId,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refusal> {
         let (condition, hit) = self.breakpoints.askable(id)?;
         let places = match hit {
             Some(_) => self.breakpoints.places(id),
@@ -85,7 +108,7 @@ impl Debugger {
                 Ok(_) => self.find_ring(thread, addr)?,
                 // It counts at least.
                 Err(_) if hit.is_some() => {}
-                Err(why) => return Err(why),
+                Err(why) => return Err(why.into()),
             }
         }
         let mut count = None;
@@ -102,6 +125,11 @@ impl Debugger {
         }
         self.with_all_stopped(thread, |this| {
             this.leave_springboards();
+            if ready.iter().any(|(it, _)| this.may_resume_pass(it.site)) {
+                return Err(Refusal::passing(
+                    "a signal's handler returns to a hit that is counted already",
+                ));
+            }
             let hits = this.breakpoints.hits(id) + this.counted_in_detours(id);
             if let Some(count) = count
                 && !this.os.write_memory(count.at, &hits.to_le_bytes())
@@ -119,7 +147,7 @@ impl Debugger {
                         this.os.guard(trap, None);
                     }
                 }
-                return Err(why.to_owned());
+                return Err(why);
             }
             if count.is_some() {
                 this.breakpoints.count_elsewhere(id);
@@ -146,14 +174,16 @@ impl Debugger {
         id: BreakpointId,
         condition: Option<&Expression>,
         count: Option<Count>,
-    ) -> Result<(Detour, [u8; JUMP]), String> {
+    ) -> Result<(Detour, [u8; JUMP]), Refusal> {
         let owners = self.sites.get(site).map(|it| it.owners());
         if owners != Some(&[Owner::User(id)]) {
-            return Err("others are interested in one of its places".into());
+            return Err(Refusal::passing(
+                "others are interested in one of its places",
+            ));
         }
         let window = self.window_at(site)?;
         if self.sites_in(site + 1, window.reaches_to(site)) {
-            return Err("another breakpoint follows it closely".into());
+            return Err(Refusal::passing("another breakpoint follows it closely"));
         }
         let scope = CodeScope::at(&self.modules, site);
         let condition = condition
@@ -165,7 +195,7 @@ impl Debugger {
             .filter(|_| says_itself(count.map(|count| count.hit)))
             .map(|segments| message_of(&segments, &scope));
         let message = match (message, count) {
-            (Some(Err(why)), None) => return Err(why),
+            (Some(Err(why)), None) => return Err(why.into()),
             (message, _) => message.and_then(Result::ok),
         };
         let ring = self.detours.ring.as_ref().map(|ring| ring.at);
@@ -206,7 +236,7 @@ impl Debugger {
     }
 
     /// Writes a trampoline and the jump to it; all threads are stopped.
-    fn put(&mut self, detour: &Detour, jump: [u8; JUMP]) -> Result<(), &'static str> {
+    fn put(&mut self, detour: &Detour, jump: [u8; JUMP]) -> Result<(), Refusal> {
         /// What traps are when nobody waits for them: a `nop`.
         const NOTHING: u8 = 0x90;
         let Detour {
@@ -217,22 +247,24 @@ impl Debugger {
             ..
         } = detour;
         if !self.os.write_memory(trampoline.start, &trampoline.bytes) {
-            return Err("the program's memory cannot be written");
+            return Err("the program's memory cannot be written".into());
         }
         if let Some(board) = springboard
             && !self.os.write_memory(*board, &far_jump(trampoline.start))
         {
-            return Err("the program's memory cannot be written");
+            return Err("the program's memory cannot be written".into());
         }
         if window.instructions.len() > 1 && self.may_come_back_into(*site, window.end) {
-            return Err("a stack has addresses inside of what a jump would cover");
+            return Err(Refusal::passing(
+                "a stack has addresses inside of what a jump would cover",
+            ));
         }
         for trap in trampoline.traps() {
             self.os.guard(trap, Some(&[NOTHING]));
         }
         match self.sites.divert(*site, jump, &*self.os) {
             true => Ok(()),
-            false => Err("the program's code cannot be written"),
+            false => Err("the program's code cannot be written".into()),
         }
     }
 

@@ -7,6 +7,7 @@
 //! in a trampoline is where the program would be without it (`process::registers`). Trampolines
 //! stay as long as the process: a thread may be on its way through one whose jump is gone.
 
+mod attempts;
 mod code;
 mod coverage;
 mod found;
@@ -23,6 +24,7 @@ mod window;
 use crate::breakpoint::site::Sites;
 use crate::breakpoint::{BreakpointId, BreakpointOptions};
 use crate::displaced::REGION;
+pub use attempts::Attempts;
 pub use coverage::Coverage;
 use dwarf::LoadAddr;
 use ring::{Message, Ring};
@@ -32,10 +34,6 @@ pub use trampoline::State as Phase;
 use trampoline::{Kept, Trampoline};
 use window::Window;
 
-/// Hits that nobody wants to stop for until a breakpoint comes here: most have fewer.
-const PASSES: u32 = 16;
-/// Said of a site that must not be tried again.
-const NEVER: u32 = u32::MAX;
 /// Bytes of a region of counters.
 const COUNTERS: u64 = 1 << 12;
 

@@ -75,8 +75,6 @@ pub struct Stepping {
     targets: Vec<Target>,
     /// Where a signal interrupted a single step: the handler returns here.
     interrupted_at: Option<Target>,
-    /// What else is there to be asked was asked before the signal came.
-    was_passed: bool,
     /// The function that is stepped out of.
     returning: Option<Returning>,
 }
@@ -104,7 +102,6 @@ impl Debugger {
             plan,
             targets: Vec::new(),
             interrupted_at: None,
-            was_passed: false,
             returning: None,
         });
         tracing::trace!(%thread, ?first, "a step begins");
@@ -172,7 +169,6 @@ impl Debugger {
     /// A signal that does not stop the program arrived: its handler is no part of the step.
     pub(crate) fn signal_while_stepping(&mut self, thread: ThreadId) {
         let registers = self.registers_of(thread);
-        let passed = self.thread_mut(thread).and_then(|state| state.passed);
         if let (Some(registers), Some(step)) = (registers, self.step_of(thread))
             && step.targets.is_empty()
             // Else it came before the handler of another one has returned.
@@ -183,11 +179,12 @@ impl Debugger {
                 sp: registers.sp(),
             };
             step.interrupted_at = Some(target);
-            step.was_passed = passed == Some(target.addr);
             self.sites.add(target.addr, Owner::Step(thread), &*self.os);
             // The trap is to be hit when the handler returns here, not passed now.
-            if let Some(state) = self.thread_mut(thread) {
-                state.passed = None;
+            if let Some(state) = self.thread_mut(thread)
+                && state.passed.take() == Some(target.addr)
+            {
+                state.interrupt_pass(registers);
             }
         }
         self.go_on_stepping(thread);
@@ -207,17 +204,12 @@ impl Debugger {
 
     /// Whether a thread is back from a signal's handler, before an instruction whose breakpoints
     /// have been asked.
-    pub(crate) fn is_back_at_passed(&mut self, thread: ThreadId, addr: LoadAddr) -> bool {
-        let Some(sp) = self.registers_of(thread).map(|registers| registers.sp()) else {
-            return false;
-        };
-        let step = self.step_of(thread).filter(|step| step.was_passed);
-        let back = step.and_then(|step| step.interrupted_at);
-        back.is_some_and(|back| back.addr == addr && sp >= back.sp)
-            || self
-                .sites
-                .get(addr)
-                .is_some_and(|site| site.is_back(thread, sp))
+    pub(crate) fn is_back_at_passed(&mut self, thread: ThreadId) -> bool {
+        let registers = self.registers_of(thread);
+        registers.is_some_and(|registers| {
+            let state = self.thread_mut(thread);
+            state.is_some_and(|state| state.resumes_pass(&registers))
+        })
     }
 
     /// The thread is at a trap of a step. True: dealt with; the thread has been set going or

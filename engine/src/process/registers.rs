@@ -1,5 +1,6 @@
 //! Registers of stopped threads, and system calls that we make them do.
 
+use super::pass::OutOfTurn;
 use crate::debugger::Debugger;
 use crate::displaced::Origin;
 use crate::event::{Signal, ThreadId};
@@ -19,6 +20,7 @@ impl Debugger {
         self.end_system_call(thread);
         let mut registers = self.os.registers(thread)?;
         let mut passed = None;
+        let mut out_of_turn = None;
         self.back_at_trap(thread, &mut registers);
         // A handful of instructions are in a slot, and no more behind a hit that was counted than
         // it takes to write a record.
@@ -32,7 +34,7 @@ impl Debugger {
                         break;
                     }
                     None if !self.detours.holds(registers.pc()) => break,
-                    None => registers = self.step_inside(thread)?,
+                    None => registers = self.step_inside(thread, &mut out_of_turn)?,
                 },
                 Some(Origin::Before(site)) => {
                     registers.set_pc(site);
@@ -45,8 +47,13 @@ impl Debugger {
                     self.os.set_registers(thread, &registers);
                     break;
                 }
-                Some(Origin::Inside) => registers = self.step_inside(thread)?,
+                Some(Origin::Inside) => {
+                    registers = self.step_inside(thread, &mut out_of_turn)?;
+                }
             }
+        }
+        if let Some(before) = out_of_turn {
+            self.end_out_of_turn(thread, before);
         }
         let state = self.thread_mut(thread)?;
         if passed.is_some() {
@@ -91,13 +98,24 @@ impl Debugger {
     }
 
     /// One instruction of ours that nobody is to see done by halves.
-    fn step_inside(&mut self, thread: ThreadId) -> Option<RegisterSet> {
+    fn step_inside(
+        &mut self,
+        thread: ThreadId,
+        out_of_turn: &mut Option<OutOfTurn>,
+    ) -> Option<RegisterSet> {
+        let before = match out_of_turn {
+            Some(before) => before,
+            None => out_of_turn.insert(self.begin_out_of_turn(thread)),
+        };
         self.os.resume(thread, Resume::Step, Signal(0));
         match self.os.await_stop(thread)? {
             WaitStatus::Signal(Signal(libc::SIGTRAP)) => {
                 self.note_access(thread);
             }
-            status => self.defer(thread, status),
+            status => {
+                before.note(status);
+                self.defer(thread, status);
+            }
         }
         self.os.registers(thread)
     }

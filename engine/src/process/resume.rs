@@ -35,8 +35,17 @@ impl Debugger {
             return self.on_counted(thread, site, id);
         }
         if state.signal.0 != 0 {
-            self.leave_copies(thread);
-            self.stay_before_site(thread);
+            self.finish_pass(thread, how);
+            let Some(state) = self.thread_mut(thread) else {
+                return;
+            };
+            // What it did then comes first; the signal is kept.
+            if state.group_stop && self.stay_stopped(thread) {
+                return;
+            }
+            if self.thread_mut(thread).is_some_and(|it| it.accessed != 0) {
+                return self.on_trace(thread, false);
+            }
         }
         if how == Resume::Step {
             self.end_detour_before(thread);
@@ -113,29 +122,6 @@ impl Debugger {
             self.os.set_registers(thread, &registers);
         }
         self.os.resume(thread, how, signal);
-    }
-
-    /// A thread with a signal does not go over the site that it has passed: a handler is to see it
-    /// there. It runs into the trap when it comes back, and that is no hit.
-    fn stay_before_site(&mut self, thread: ThreadId) {
-        let Some(registers) = self.registers_of(thread) else {
-            return;
-        };
-        let Some(state) = self
-            .process
-            .as_mut()
-            .and_then(|it| it.threads.get_mut(&thread))
-        else {
-            return;
-        };
-        if state.passed == Some(registers.pc())
-            && let Some(site) = self.sites.get(registers.pc())
-            && !site.is_diverted()
-            && !site.covers_trap()
-        {
-            state.passed = None;
-            site.expect_back(thread, registers.sp());
-        }
     }
 
     /// The registers that take a thread over the instruction under a site without lifting it.

@@ -77,6 +77,7 @@ impl Debugger {
         if let Some(state) = self.thread_mut(thread) {
             if !by_chance {
                 state.passed = pc;
+                state.is_hit_shown = true;
             }
             state.hidden = hidden;
         }

@@ -80,6 +80,7 @@ impl Debugger {
     pub(crate) fn pass_site(&mut self, thread: ThreadId, addr: LoadAddr, owners: &[Owner]) {
         if let Some(state) = self.thread_mut(thread) {
             state.passed = Some(addr);
+            state.is_hit_shown = false;
         }
         if owners.contains(&Owner::Loader) {
             self.on_loader(addr);
@@ -89,7 +90,7 @@ impl Debugger {
     /// A thread ran into one of our traps.
     pub(crate) fn on_site(&mut self, thread: ThreadId, addr: LoadAddr) {
         let owners = self.owners_at(addr);
-        let asked = self.is_back_at_passed(thread, addr);
+        let asked = self.is_back_at_passed(thread);
         let decided = match asked {
             true => Some(Decided::default()),
             false => self.decide(thread, addr, &owners),
@@ -145,6 +146,7 @@ impl Debugger {
     pub(crate) fn on_counted(&mut self, thread: ThreadId, addr: LoadAddr, id: BreakpointId) {
         if let Some(state) = self.thread_mut(thread) {
             state.passed = Some(addr);
+            state.is_hit_shown = false;
         }
         match self.breakpoints.stop_at_counted(id) {
             true => {

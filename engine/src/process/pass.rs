@@ -1,0 +1,305 @@
+//! One pass of a site is one hit. A thread whose hit has been counted executes the instruction
+//! there before anything else happens to it: a signal is delivered behind that. So neither a
+//! handler, whether it returns or not, nor a change of the site's form (trap or jump) can make two
+//! hits of one pass.
+//!
+//! Some instructions cannot be finished first: one that is itself at fault, a system call, a long
+//! string instruction; or are not to be, where the client was shown the hit. Then the thread keeps
+//! a record of its pass ([`InterruptedPass`]), its next
+//! arrival at the trap is no hit, and no jump takes the trap's place meanwhile.
+
+use crate::arch::x86_64;
+use crate::debugger::Debugger;
+use crate::event::{Signal, ThreadId};
+use crate::os::{RegisterSet, Resume, SignalData, WaitStatus};
+use crate::thread::Thread;
+use dwarf::{LoadAddr, Register};
+
+/// Instructions of one pass: those that a jump covers, some more than once.
+const MAX_STEPS: usize = 16;
+/// Records of a thread; handlers that do not return leave some behind.
+const MAX_RECORDS: usize = 16;
+/// What instructions are at fault for, and what ends a step: the kernel kills a thread that blocks
+/// one of these when its instruction raises it.
+const NOT_BLOCKED: [i32; 6] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGSYS,
+    libc::SIGTRAP,
+];
+
+/// A pass of a site that has been counted, whose instruction is still to be executed when the
+/// handler of a signal returns.
+#[derive(Clone, Copy)]
+pub struct InterruptedPass {
+    site: LoadAddr,
+    /// What the handler returns to: the stack pointer alone does not tell a return from another
+    /// pass after a long jump.
+    registers: RegisterSet,
+}
+
+impl InterruptedPass {
+    fn is_resumed_with(&self, registers: &RegisterSet) -> bool {
+        /// The general registers by their DWARF numbers.
+        const GENERAL: u16 = 16;
+        let same = |number| self.registers.get(Register(number)) == registers.get(Register(number));
+        self.site == registers.pc() && (0..GENERAL).all(same)
+    }
+}
+
+impl Thread {
+    /// Its counted pass of the site at its program counter goes on behind a signal's handler.
+    pub fn interrupt_pass(&mut self, registers: RegisterSet) {
+        let site = registers.pc();
+        let same = |it: &InterruptedPass| it.site == site && it.registers.sp() == registers.sp();
+        self.interrupted_passes.retain(|it| !same(it));
+        if self.interrupted_passes.len() == MAX_RECORDS {
+            self.interrupted_passes.remove(0);
+        }
+        self.interrupted_passes
+            .push(InterruptedPass { site, registers });
+    }
+
+    /// Whether it arrives at a site to finish a pass that has been counted; forgets that pass.
+    pub fn resumes_pass(&mut self, registers: &RegisterSet) -> bool {
+        let mut records = self.interrupted_passes.iter();
+        let found = records.position(|it| it.is_resumed_with(registers));
+        if let Some(index) = found {
+            self.interrupted_passes.remove(index);
+        }
+        found.is_some()
+    }
+
+    /// Whether it may yet come back to a site that it has passed. `is_left`: whether a frame with
+    /// this stack pointer has been left for good.
+    fn may_resume_pass(&mut self, site: LoadAddr, is_left: impl Fn(u64) -> bool) -> bool {
+        self.interrupted_passes
+            .retain(|it| it.site != site || !is_left(it.registers.sp()));
+        self.interrupted_passes.iter().any(|it| it.site == site)
+    }
+}
+
+/// What a thread is to execute of a pass.
+#[derive(Clone, Copy)]
+enum Rest {
+    /// The instruction under the trap at this site.
+    Covered(LoadAddr),
+    /// This copy of an instruction that a jump covers.
+    Copy(LoadAddr),
+}
+
+/// What is put back after a thread has executed instructions out of turn.
+pub(crate) struct OutOfTurn {
+    blocked: Option<u64>,
+    /// The data of the signal that the thread was stopped with.
+    signal: Option<SignalData>,
+}
+
+impl OutOfTurn {
+    /// The thread has stopped otherwise than behind its instruction. Another signal has data of
+    /// its own.
+    pub(super) fn note(&mut self, status: WaitStatus) {
+        if matches!(status, WaitStatus::Signal(_)) {
+            self.signal = None;
+        }
+    }
+}
+
+impl Debugger {
+    /// A thread is about to execute instructions out of turn: no signal may come in between, and
+    /// the one it is stopped with keeps its data.
+    pub(crate) fn begin_out_of_turn(&mut self, thread: ThreadId) -> OutOfTurn {
+        let signal = self.os.signal_data(thread);
+        let blocked = self.os.block_signals(thread);
+        if let Some(blocked) = blocked {
+            let bits = NOT_BLOCKED.map(|signal| 1 << (signal - 1));
+            let not_blocked: u64 = bits.into_iter().sum();
+            self.os.set_blocked_signals(thread, blocked | !not_blocked);
+        }
+        OutOfTurn { blocked, signal }
+    }
+
+    /// The end of that.
+    pub(crate) fn end_out_of_turn(&mut self, thread: ThreadId, before: OutOfTurn) {
+        if let Some(blocked) = before.blocked {
+            self.os.set_blocked_signals(thread, blocked);
+        }
+        if let Some(data) = before.signal {
+            self.os.set_signal_data(thread, &data);
+        }
+    }
+
+    /// A thread that is about to get a signal finishes the pass it is in, and leaves the copies of
+    /// what a jump covers: a handler must not see them.
+    pub(crate) fn finish_pass(&mut self, thread: ThreadId, how: Resume) {
+        if self.detours.is_empty() && !self.has_passed(thread) {
+            return;
+        }
+        if self.rest_of_pass(thread, how).is_some() {
+            let before = self.begin_out_of_turn(thread);
+            self.execute_pass(thread, how);
+            self.end_out_of_turn(thread, before);
+        }
+        let pc = self.registers_of(thread).map(|registers| registers.pc());
+        let passed = self.thread_mut(thread).and_then(|state| state.passed);
+        // What could not be finished is in its place again.
+        if let Some(pc) = pc
+            && let Some(site) = self.detours.jump_over(pc, &self.sites)
+            && (pc != site || passed == Some(pc))
+        {
+            self.sites.end_diversion_at(site, &*self.os);
+        }
+        self.keep_pass(thread);
+    }
+
+    fn has_passed(&mut self, thread: ThreadId) -> bool {
+        let pc = self.registers_of(thread).map(|registers| registers.pc());
+        let passed = self.thread_mut(thread).and_then(|state| state.passed);
+        pc.is_some() && passed == pc
+    }
+
+    /// Keeps a record of a pass that has been counted and is not finished.
+    pub(crate) fn keep_pass(&mut self, thread: ThreadId) {
+        if !self.has_passed(thread) {
+            return;
+        }
+        let Some(registers) = self.registers_of(thread) else {
+            return;
+        };
+        let site = self.sites.get(registers.pc());
+        if site.is_some_and(|site| !site.is_diverted() && !site.covers_trap())
+            && let Some(state) = self.thread_mut(thread)
+        {
+            state.passed = None;
+            state.interrupt_pass(registers);
+        }
+    }
+
+    /// What a thread is to execute next of a pass that it is in, if that can be done now.
+    fn rest_of_pass(&mut self, thread: ThreadId, how: Resume) -> Option<Rest> {
+        let registers = self.registers_of(thread)?;
+        let pc = registers.pc();
+        let state = self.thread_mut(thread)?;
+        let (has_passed, signal) = (state.passed == Some(pc), state.signal.0);
+        let is_shown = state.is_hit_shown;
+        let site = self.sites.get(pc);
+        if let Some(copy) = self.detours.way_on(pc, &self.sites) {
+            return (has_passed || site.is_none()).then_some(Rest::Copy(copy));
+        }
+        // From a stop that was shown the handler runs first, as the user expects. A single step is
+        // looked at by itself, and a fault says what becomes of its instruction.
+        let is_left_alone = is_shown || how == Resume::Step || NOT_BLOCKED.contains(&signal);
+        if !has_passed || is_left_alone {
+            return None;
+        }
+        site.filter(|site| !site.covers_trap())?;
+        let instruction = x86_64::read(&self.memory(), pc)?;
+        x86_64::can_be_stepped(&instruction).then_some(Rest::Covered(pc))
+    }
+
+    /// Executes what is left of a pass.
+    fn execute_pass(&mut self, thread: ThreadId, how: Resume) {
+        let mut kept = None;
+        for _ in 0..MAX_STEPS {
+            let Some(rest) = self.rest_of_pass(thread, how) else {
+                break;
+            };
+            if !self.execute_rest(thread, rest, &mut kept) {
+                break;
+            }
+        }
+        if let (Some(signal), Some(pid)) = (kept, self.pid()) {
+            self.os.signal(pid, signal);
+        }
+    }
+
+    /// Executes one instruction of a pass; false: the rest has to wait. `kept`: a signal that came
+    /// all the same and is to come again.
+    fn execute_rest(&mut self, thread: ThreadId, rest: Rest, kept: &mut Option<Signal>) -> bool {
+        let Some(registers) = self.registers_of(thread) else {
+            return false;
+        };
+        let next = match rest {
+            Rest::Covered(site) => self.way_over(thread, site, &registers),
+            Rest::Copy(copy) => {
+                let mut registers = registers;
+                registers.set_pc(copy);
+                Some(registers)
+            }
+        };
+        let Some(next) = next.filter(|next| self.os.set_registers(thread, next)) else {
+            return false;
+        };
+        let mut status = None;
+        let is_emulated = !self.slots.holds(next.pc()) && !self.detours.holds(next.pc());
+        if !is_emulated {
+            self.os.resume(thread, Resume::Step, Signal(0));
+            status = self.os.await_stop(thread);
+        }
+        let Some(state) = self.thread_mut(thread) else {
+            return false;
+        };
+        let passed = state.passed.take();
+        state.registers = None;
+        state.unwritten = false;
+        match status {
+            None => is_emulated,
+            Some(WaitStatus::Signal(Signal(libc::SIGTRAP))) => self.note_access(thread).is_some(),
+            // It has not moved.
+            Some(WaitStatus::Interrupted) => {
+                state.interrupted = false;
+                true
+            }
+            Some(status @ (WaitStatus::Exited(_) | WaitStatus::Killed(_))) => {
+                self.thread_ended(thread, status);
+                false
+            }
+            // At fault: it will be again when the handler has returned.
+            Some(WaitStatus::Signal(signal)) if NOT_BLOCKED.contains(&signal.0) => {
+                state.passed = passed;
+                self.set_registers_of(thread, registers);
+                false
+            }
+            // SIGSTOP cannot be blocked.
+            Some(WaitStatus::Signal(signal)) => {
+                *kept = Some(signal);
+                true
+            }
+            Some(status) => {
+                self.note_group_stop(thread, status);
+                false
+            }
+        }
+    }
+
+    /// Whether any thread may come back to a site that it has passed; all are stopped.
+    pub(crate) fn may_resume_pass(&mut self, site: LoadAddr) -> bool {
+        let Some(process) = &self.process else {
+            return false;
+        };
+        let has_record = |state: &Thread| !state.interrupted_passes.is_empty();
+        if !process.threads.values().any(has_record) {
+            return false;
+        }
+        let mappings = self.os.mappings(process.pid);
+        let threads: Vec<ThreadId> = process.threads.keys().copied().collect();
+        let mut may = false;
+        for thread in threads {
+            let sp = self.registers_of(thread).map(|registers| registers.sp());
+            // A handler may run on a stack of its own: the interrupted frame is not left then.
+            let is_left = |former: u64| {
+                sp.is_some_and(|sp| {
+                    let mut stacks = mappings.iter();
+                    let stack = stacks.find(|it| it.start.0 <= sp && sp < it.end.0);
+                    sp > former && stack.is_some_and(|stack| stack.start.0 <= former)
+                })
+            };
+            if let Some(state) = self.thread_mut(thread) {
+                may |= state.may_resume_pass(site, is_left);
+            }
+        }
+        may
+    }
+}
