@@ -202,6 +202,7 @@ fn responses() {
         name: "Locals",
         presentation_hint: Some("locals"),
         variables_reference: 1,
+        named_variables: Some(1),
         expensive: false,
     };
     response(
