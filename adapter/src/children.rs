@@ -103,7 +103,6 @@ pub fn on_report(session: &mut Session, report: Report) {
                     if let Err(error) = handover::give(&handover, &socket) {
                         tracing::info!(pid, %error, "nobody to hand a child over to");
                     }
-                    offer.given = Some(handover);
                     offer.socket = Some(socket);
                     let changed = std::mem::take(&mut offer.changed);
                     if !changed.is_empty() {
@@ -122,13 +121,11 @@ pub fn on_report(session: &mut Session, report: Report) {
                 &format!("no session came for it in {seconds} s"),
             );
         }
+        Report::Taken { pid } => session.debugger.taken_over(pid),
+        // Also where the offer is gone: the session may have restarted meanwhile.
         Report::Lost { pid } => {
-            if let Some(offer) = session.children.offers.remove(&pid) {
-                match &offer.given {
-                    Some(handover) => session.debugger.take_back(handover),
-                    None => session.debugger.release_child(pid),
-                }
-            }
+            session.children.offers.remove(&pid);
+            session.debugger.take_back(pid);
         }
         Report::Unwanted { .. } => {}
     }

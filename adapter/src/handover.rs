@@ -32,6 +32,11 @@ pub enum Report {
         /// Where to tell it of the child.
         socket: UnixStream,
     },
+    /// The session that came has taken it over.
+    Taken {
+        /// The child.
+        pid: i32,
+    },
     /// Nobody has come in time.
     Unwanted {
         /// The child.
@@ -48,8 +53,6 @@ pub enum Report {
 #[derive(Debug)]
 pub struct Offer {
     directory: TempDir,
-    /// Where it has gone, once somebody came for it.
-    pub given: Option<Handover>,
     /// Who came.
     pub socket: Option<UnixStream>,
     /// Settings that have changed since the child was offered, and before anybody came.
@@ -65,7 +68,6 @@ impl Offer {
         let directory = tempfile::Builder::new().prefix("stillpoint-").tempdir()?;
         let offer = Self {
             directory,
-            given: None,
             socket: None,
             changed: Map::new(),
         };
@@ -74,7 +76,7 @@ impl Offer {
             .name("handover".to_owned())
             .spawn(move || {
                 let report = match await_session(&listener, pid, patience, &inbox) {
-                    Ok(true) => return,
+                    Ok(true) => Report::Taken { pid },
                     Ok(false) => Report::Unwanted { pid },
                     Err(error) => {
                         tracing::info!(pid, %error, "a child was not taken over");

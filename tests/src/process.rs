@@ -239,3 +239,45 @@ fn lines_of(output: ChildStdout) -> mpsc::Receiver<String> {
     });
     lines
 }
+
+/// The process that traces for an adapter: its child. The adapter holds no debuggee itself.
+///
+/// # Panics
+/// Where there is none.
+pub fn tracer_of(adapter: i32) -> i32 {
+    let found = processes().find(|pid| {
+        status(*pid, "PPid").is_some_and(|parent| parent == adapter.to_string())
+            && status(*pid, "Name").is_some_and(|name| name == "stillpoint-work")
+    });
+    found.unwrap_or_else(|| panic!("adapter {adapter} has no child that traces"))
+}
+
+/// Waits until no process runs this file.
+///
+/// # Panics
+/// Where the deadline passes; those that do are killed.
+pub fn wait_for_none_of(program: &Path) {
+    let deadline = Instant::now() + DEADLINE;
+    let runs_it = |pid: &i32| {
+        let executable = fs::read_link(format!("/proc/{pid}/exe"));
+        executable.is_ok_and(|it| it == program) && is_alive(*pid)
+    };
+    loop {
+        let left: Vec<i32> = processes().filter(runs_it).collect();
+        if left.is_empty() {
+            return;
+        }
+        if Instant::now() >= deadline {
+            for pid in &left {
+                send_signal(*pid, Signal::SIGKILL);
+            }
+            panic!("{left:?} are left of {}", program.display());
+        }
+        thread::yield_now();
+    }
+}
+
+fn processes() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").expect("/proc").flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}

@@ -34,7 +34,7 @@ use crate::memory::PageCache;
 use crate::modules::Modules;
 use crate::os::{Backend, Besides, Ready, Waker};
 use crate::plan::{Reaches, StepFilters};
-use crate::process::{Awaited, FollowFork, Lost, Process};
+use crate::process::{Awaited, FollowFork, Given, Lost, Process};
 use crate::stack::{TailCalls, ThreadStack};
 use crate::value::Value;
 use dwarf::{LoadAddr, Unwinder};
@@ -103,6 +103,8 @@ pub struct Debugger {
     pub(crate) follow: FollowFork,
     /// Processes that we launched and let go for a child of theirs; children of ours.
     pub(crate) released: Vec<i32>,
+    /// Processes that were detached for another debugger, which may not have them yet.
+    pub(crate) given: Vec<Given>,
     /// Processes that were let go for a debugger that has not taken them over.
     pub(crate) lost: Vec<Lost>,
     /// A process that is to be attached to as soon as there is one.
@@ -171,6 +173,7 @@ impl Debugger {
             over: false,
             follow: FollowFork::default(),
             released: Vec::new(),
+            given: Vec::new(),
             lost: Vec::new(),
             awaited: None,
             system_call_at: None,

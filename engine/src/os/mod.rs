@@ -110,6 +110,27 @@ pub struct Ready {
     pub client: bool,
 }
 
+/// What is to be done for a process that is not traced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Duty {
+    /// It was launched and detached for a child of its own: it is killed.
+    Kill,
+    /// It was detached for another debugger, and jumps in place: unless that one takes it over,
+    /// it gets its own code back, or is killed.
+    Mend {
+        /// Where it jumps.
+        at: LoadAddr,
+        /// What is there.
+        bytes: [u8; 2],
+        /// What the program has there.
+        original: [u8; 2],
+        /// It is killed.
+        launched: bool,
+        /// The process of the other debugger.
+        to: i32,
+    },
+}
+
 /// One segment of a process's address space.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mapping {
@@ -283,6 +304,13 @@ pub trait Backend {
     /// Writes `original` in a process that nobody traces, if it has `bytes` there; the process
     /// is stopped for it, so that it never runs half of each. False: it is traced still.
     fn mend(&mut self, pid: i32, addr: LoadAddr, bytes: &[u8], original: &[u8]) -> bool;
+    /// Has something done for a process that is not traced (any more) as soon as this process has
+    /// ended, in order or not; takes the place of an earlier duty for it.
+    fn leave_duty(&mut self, _pid: i32, _duty: Duty) {}
+    /// There is nothing left to do for a process.
+    fn end_duty(&mut self, _pid: i32) {}
+    /// Kills a process for which there was a duty.
+    fn kill_left(&mut self, _pid: i32) {}
     /// A value of the auxiliary vector.
     fn auxiliary(&self, pid: i32, key: u64) -> Option<u64>;
     /// The address space.

@@ -10,7 +10,7 @@ use super::Process;
 use crate::debugger::{Debugger, State};
 use crate::error::Error;
 use crate::event::{Event, Signal, StopReason, ThreadId};
-use crate::os::{Besides, RegisterSet, Resume, SystemCall, WaitStatus};
+use crate::os::{Besides, Duty, RegisterSet, Resume, SystemCall, WaitStatus};
 use dwarf::LoadAddr;
 use regex::Regex;
 use std::collections::BTreeMap;
@@ -90,6 +90,25 @@ pub struct Handover {
     pub original: [u8; 2],
     /// It comes from a program that we launched, and dies with its debugger.
     pub launched: bool,
+}
+
+/// A process that was handed over; whether it was taken over is not known yet.
+pub struct Given {
+    handover: Handover,
+    /// The process of the other debugger.
+    to: i32,
+}
+
+impl Given {
+    fn duty(&self) -> Duty {
+        Duty::Mend {
+            at: self.handover.at,
+            bytes: IN_PLACE,
+            original: self.handover.original,
+            launched: self.handover.launched,
+            to: self.to,
+        }
+    }
 }
 
 /// A process that nobody has taken over.
@@ -372,11 +391,13 @@ impl Debugger {
         let stepped = process.threads.values().any(|it| it.step.is_some());
         let threads: Vec<ThreadId> = process.threads.keys().copied().collect();
         let ended = process.state == State::Ended;
+        if launched && !ended {
+            // Before it is detached: until then it dies with us by itself.
+            self.os.leave_duty(parent, Duty::Kill);
+            self.released.push(parent);
+        }
         if let Err(error) = self.detach_all() {
             tracing::warn!(%error, "the parent of a followed child");
-        }
-        if launched && !ended {
-            self.released.push(parent);
         }
         for thread in threads {
             self.events.push_back(Event::ThreadExited(thread));
@@ -451,15 +472,39 @@ impl Debugger {
             self.let_child_go(child, signal);
             return Err(gone());
         }
-        self.allow_tracer(child, to, &registers);
-        self.write_pair(pid, at, IN_PLACE);
-        self.let_child_go(child, signal);
-        Ok(Handover {
+        let handover = Handover {
             pid,
             at,
             original,
             launched,
-        })
+        };
+        let given = Given {
+            handover: handover.clone(),
+            to,
+        };
+        self.allow_tracer(child, to, &registers);
+        // Before it jumps in place: it would do so for ever if we were killed.
+        self.os.leave_duty(pid, given.duty());
+        self.given.push(given);
+        self.write_pair(pid, at, IN_PLACE);
+        self.let_child_go(child, signal);
+        Ok(handover)
+    }
+
+    /// The other debugger has taken over a process that it was handed.
+    pub fn taken_over(&mut self, pid: i32) {
+        self.given.retain(|given| given.handover.pid != pid);
+        self.os.end_duty(pid);
+    }
+
+    /// The session ends and leaves its processes alive: those that are on their way to another
+    /// debugger, too.
+    pub(crate) fn spare_given(&mut self) {
+        for given in &mut self.given {
+            if std::mem::take(&mut given.handover.launched) {
+                self.os.leave_duty(given.handover.pid, given.duty());
+            }
+        }
     }
 
     /// Where Yama guards ptrace, only ancestors may trace, and whom a process itself allows to.
@@ -480,11 +525,16 @@ impl Debugger {
         self.os.write_memory_of(pid, &writes);
     }
 
-    /// The other debugger has not taken over: the process goes on without any, as soon as that
-    /// one's end has let go of it.
-    pub fn take_back(&mut self, handover: &Handover) {
+    /// The other debugger has not taken over a process, or never heard of it: it runs on without
+    /// any, as soon as that one's end has detached it.
+    pub fn take_back(&mut self, pid: i32) {
+        let given = self.given.iter();
+        let Some(index) = given.map(|it| it.handover.pid).position(|it| it == pid) else {
+            self.release_child(pid);
+            return;
+        };
         self.lost.push(Lost {
-            handover: handover.clone(),
+            handover: self.given.swap_remove(index).handover,
             next: Instant::now(),
             last: Instant::now() + PATIENCE,
         });
@@ -498,14 +548,30 @@ impl Debugger {
             if lost.next <= now {
                 let Handover {
                     pid, at, original, ..
-                } = &lost.handover;
-                let mended = self.os.mend(*pid, *at, &IN_PLACE, original);
+                } = lost.handover;
+                let mended = self.os.mend(pid, at, &IN_PLACE, &original);
                 if mended || now >= lost.last {
+                    self.os.end_duty(pid);
                     continue;
                 }
                 lost.next = now + TICK;
             }
             self.lost.push(lost);
+        }
+    }
+
+    /// Kills what was launched and is not traced any more: programs that were left for a child of
+    /// theirs, and children that no other debugger has taken over.
+    pub(crate) fn kill_left(&mut self) {
+        for parent in std::mem::take(&mut self.released) {
+            self.os.kill_left(parent);
+        }
+        let (launched, lost): (Vec<_>, _) = std::mem::take(&mut self.lost)
+            .into_iter()
+            .partition(|it| it.handover.launched);
+        self.lost = lost;
+        for Lost { handover, .. } in launched {
+            self.os.kill_left(handover.pid);
         }
     }
 

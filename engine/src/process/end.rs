@@ -20,9 +20,7 @@ impl Debugger {
         }
         let called = self.call.take().is_some();
         self.asking.clear();
-        for parent in std::mem::take(&mut self.released) {
-            self.os.signal(parent, Signal(libc::SIGKILL));
-        }
+        self.kill_left();
         self.release_births();
         let Some(mut process) = self.process.take() else {
             return;
@@ -109,6 +107,10 @@ impl Debugger {
             return Ok(());
         }
         self.awaited = None;
+        for parent in std::mem::take(&mut self.released) {
+            self.os.end_duty(parent);
+        }
+        self.spare_given();
         if self.process.is_none() {
             return Err(Error::NoProcess);
         }

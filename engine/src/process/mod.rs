@@ -19,7 +19,7 @@ use crate::debugger::{Debugger, State};
 use crate::event::{ExitStatus, Signal, StopReason, ThreadId};
 use crate::os::{Resume, WaitStatus};
 use crate::thread::Thread;
-pub(crate) use children::{Child, Lost};
+pub(crate) use children::{Child, Given, Lost};
 pub use children::{Follow, FollowFork, Handover};
 use dwarf::LoadAddr;
 pub(crate) use find::Awaited;
@@ -150,7 +150,11 @@ impl Debugger {
     fn on_stop(&mut self, thread: ThreadId, status: WaitStatus) {
         tracing::trace!(%thread, ?status, "stop");
         if matches!(status, WaitStatus::Exited(_) | WaitStatus::Killed(_)) {
-            self.released.retain(|pid| *pid != thread.0);
+            let left = self.released.iter().position(|pid| *pid == thread.0);
+            if let Some(index) = left {
+                self.released.swap_remove(index);
+                self.os.end_duty(thread.0);
+            }
         }
         let Some(process) = &mut self.process else {
             self.os.resume(thread, Resume::Continue, Signal(0));

@@ -4,7 +4,7 @@
 //! client knows, so that is not the tracer. The tracer learns of the death of the front by a signal
 //! and ends the session in order.
 
-use super::ending;
+use super::{descriptors, ending};
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
@@ -100,12 +100,7 @@ unsafe fn stand_in_front(child: i32, signals: &libc::sigset_t) -> ! {
     unsafe {
         // Where it was ignored, children would vanish unseen.
         libc::signal(libc::SIGCHLD, libc::SIG_DFL);
-        // The client waits for the end of its pipes and sockets, which is the child's.
-        if libc::syscall(libc::SYS_close_range, 0, u32::MAX, 0) != 0 {
-            for descriptor in 0..3 {
-                libc::close(descriptor);
-            }
-        }
+        descriptors::close_all_but([]);
         // It may have ended before SIGCHLD was as it is now.
         let mut sent = Sent::ChildEnded;
         loop {

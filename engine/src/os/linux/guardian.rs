@@ -13,6 +13,7 @@
 //! becomes that as soon as the kernel has let go. Who touches watched data in these one or two
 //! milliseconds is lost.
 
+use super::descriptors;
 use crate::arch::x86_64::{BREAKPOINT, JUMP, NEAR_JUMP};
 use dwarf::LoadAddr;
 use std::cell::UnsafeCell;
@@ -204,11 +205,7 @@ unsafe fn watch(memory: i32, shared: &Shared) -> ! {
     unsafe {
         libc::setsid();
         libc::prctl(libc::PR_SET_NAME, c"stillpoint-guard".as_ptr());
-        // Whoever waits for the end of our pipes and sockets must not wait for the guardian.
-        if memory > 0 {
-            libc::syscall(libc::SYS_close_range, 0, memory - 1, 0);
-        }
-        libc::syscall(libc::SYS_close_range, memory + 1, u32::MAX, 0);
+        descriptors::close_all_but([memory]);
         libc::pthread_mutex_lock(shared.life.get());
         if shared.dismissed.load(Ordering::Acquire) == 0 {
             for [place, bytes] in &shared.entries {

@@ -1,5 +1,7 @@
 //! Linux: ptrace(2) by PTRACE_SEIZE, one thread, one place to sleep.
 
+mod descriptors;
+mod duty;
 mod ending;
 mod front;
 mod guardian;
@@ -25,11 +27,12 @@ pub use registers::{RawRegisters, vectors_in};
 pub use shared::Shared;
 
 use super::{
-    Backend, Besides, MappedFile, Mapping, Ready, RegisterSet, Resume, SignalData, WaitStatus,
+    Backend, Besides, Duty, MappedFile, Mapping, Ready, RegisterSet, Resume, SignalData, WaitStatus,
 };
 use crate::debugger::Launch;
 use crate::error::Error;
 use crate::event::{OutputStream, Signal, SignalInfo, ThreadId};
+use duty::Keeper;
 use dwarf::LoadAddr;
 use guardian::Guardian;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
@@ -76,6 +79,8 @@ pub struct LinuxBackend {
     /// Only for processes that outlive us.
     guardian: Option<Guardian>,
     guarded: bool,
+    /// For processes that are not traced any more, by their numbers.
+    keepers: Vec<(i32, Keeper)>,
     outputs: Outputs,
     thread_bound: std::marker::PhantomData<*const ()>,
 }
@@ -120,6 +125,7 @@ impl LinuxBackend {
             memory_of: None,
             guardian: None,
             guarded: false,
+            keepers: Vec::new(),
             outputs: Outputs::default(),
             thread_bound: std::marker::PhantomData,
         })
@@ -277,11 +283,21 @@ impl Backend for LinuxBackend {
     fn next_stop(&mut self) -> Option<(ThreadId, WaitStatus)> {
         loop {
             let (thread, status) = ptrace::next_stop(-1)?;
-            // The guardian is our child, but none of the debuggee's threads.
-            if self.guardian.as_ref().map(|guardian| guardian.pid) != Some(thread.0) {
-                self.heard_of(thread, status);
-                return Some((thread, status));
+            // Children of ours, but none of the debuggee's threads.
+            if self.guardian.as_ref().map(|guardian| guardian.pid) == Some(thread.0) {
+                continue;
             }
+            if self
+                .keepers
+                .iter()
+                .any(|(_, keeper)| keeper.pid == thread.0)
+            {
+                // It was killed; its number may be another process's from now on.
+                self.keepers.retain(|(_, keeper)| keeper.pid != thread.0);
+                continue;
+            }
+            self.heard_of(thread, status);
+            return Some((thread, status));
         }
     }
 
@@ -553,6 +569,28 @@ impl Backend for LinuxBackend {
         }
         self.detach(thread, signal);
         true
+    }
+
+    fn leave_duty(&mut self, pid: i32, duty: Duty) {
+        self.end_duty(pid);
+        match Keeper::start(pid, duty) {
+            Ok(keeper) => self.keepers.push((pid, keeper)),
+            Err(error) => tracing::warn!(pid, %error, "our death would leave it as it is"),
+        }
+    }
+
+    fn end_duty(&mut self, pid: i32) {
+        if let Some(index) = self.keepers.iter().position(|(of, _)| *of == pid) {
+            self.keepers.swap_remove(index).1.dismiss();
+        }
+    }
+
+    fn kill_left(&mut self, pid: i32) {
+        match self.keepers.iter().find(|(of, _)| *of == pid) {
+            Some((_, keeper)) => keeper.kill_target(pid),
+            None => self.signal(pid, Signal(libc::SIGKILL)),
+        }
+        self.end_duty(pid);
     }
 
     fn auxiliary(&self, pid: i32, key: u64) -> Option<u64> {

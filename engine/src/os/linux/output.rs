@@ -2,6 +2,7 @@
 //! throws it away when we go and the debuggee (or a child that it left) lives on. It would die of
 //! SIGPIPE otherwise, or wait for ever for somebody to read.
 
+use super::descriptors;
 use crate::event::OutputStream;
 use std::fs::File;
 use std::io::{self, Read};
@@ -84,19 +85,7 @@ unsafe fn drain(stdout: RawFd, stderr: RawFd) -> ! {
         let mut none = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
-        // Whoever waits for the end of our pipes and sockets must not wait for this process.
-        let mut kept = [stdout, stderr];
-        kept.sort_unstable();
-        let mut from = 0;
-        for descriptor in kept {
-            if descriptor >= 0 {
-                if descriptor as u32 > from {
-                    libc::syscall(libc::SYS_close_range, from, descriptor as u32 - 1, 0);
-                }
-                from = descriptor as u32 + 1;
-            }
-        }
-        libc::syscall(libc::SYS_close_range, from, u32::MAX, 0);
+        descriptors::close_all_but([stdout, stderr]);
         let mut polled = [stdout, stderr].map(|fd| libc::pollfd {
             fd,
             events: libc::POLLIN,
