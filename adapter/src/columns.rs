@@ -1,8 +1,8 @@
 //! Columns: the debug info counts bytes, clients count units of UTF-16. Where a line is all ASCII,
 //! both are the same; of other lines the source tells, if it is there.
 
+use engine::open_regular;
 use std::collections::HashMap;
-use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -49,12 +49,8 @@ impl Columns {
 
 /// The bytes of a regular file.
 fn read(file: &Path) -> Option<Vec<u8>> {
-    // What is opened might be a pipe, and nobody writes to it.
-    if !fs::metadata(file).ok()?.is_file() {
-        return None;
-    }
     let mut bytes = Vec::new();
-    let file = File::open(file).ok()?;
+    let file = open_regular(file).ok()?;
     file.take(LONGEST).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }

@@ -1,8 +1,10 @@
 //! The folder in which what was worked out once is kept between sessions: one file a build-id
 //! and kind, there whole or not at all, together no larger than [`MOST_BYTES`].
 
-use std::fs;
+use crate::mapping::open_regular;
+use std::fs::{self, DirBuilder};
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -23,7 +25,8 @@ pub(crate) fn file(folder: &Path, build_id: &[u8], kind: &str) -> Option<PathBuf
 
 /// Notes that a file was used just now: it is the last to be thrown away.
 pub(crate) fn used(path: &Path) {
-    if let Ok(file) = fs::File::options().write(true).open(path) {
+    // The time of a file can be set by its owner, whatever it was opened for.
+    if let Ok(file) = open_regular(path) {
         let _ = file.set_modified(SystemTime::now());
     }
 }
@@ -39,11 +42,21 @@ pub(crate) fn write(
     let (Some(folder), Some(kind)) = (path.parent(), path.extension()) else {
         return Ok(());
     };
-    fs::create_dir_all(folder)?;
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
     let unfinished = format!(".{}.{}.tmp", std::process::id(), kind.display());
     let temporary = folder.join(unfinished);
     let written = (|| {
-        let mut out = io::BufWriter::new(fs::File::create(&temporary)?);
+        // Left over by a process of the same number.
+        let _ = fs::remove_file(&temporary);
+        let file = fs::File::options()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&temporary)?;
+        let mut out = io::BufWriter::new(file);
         contents(&mut out)?;
         out.into_inner()?.sync_data()?;
         fs::rename(&temporary, path)

@@ -76,7 +76,7 @@ pub use error::Error;
 pub use function::{Function, FunctionFrame, InlinedSubroutine, Scope, ScopeKind};
 pub use keep::finish_keeping;
 pub use location::{CallerFrame, FrameContext, Location, Piece};
-pub use mapping::{MappedFile, map_file, mapped_at, truncated_files};
+pub use mapping::{MappedFile, map_file, mapped_at, open_regular, read_regular, truncated_files};
 pub use memory::{Memory, Unreadable};
 pub use module::{
     DieRef, Language, Machine, Module, Segment, SymbolStatus, ThreadStorage, demangle,

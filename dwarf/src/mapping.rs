@@ -10,7 +10,9 @@
 
 use crate::error::Error;
 use std::fs::{File, Metadata};
+use std::io::{self, Read};
 use std::ops::Range;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -100,9 +102,50 @@ fn identity_of(metadata: &Metadata) -> FileIdentity {
     )
 }
 
+/// Opens a file for reading whose path comes from a client, a file or a debuggee: a regular file,
+/// and without waiting. Another kind of file may block the open for ever (a FIFO), act on it (a
+/// device), or have no end (`/dev/zero`).
+///
+/// # Errors
+/// It cannot be opened, or is no regular file.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    // Asked before the open: a device is not to notice.
+    only_regular(&std::fs::metadata(path)?)?;
+    let file = File::options()
+        .read(true)
+        // Without effect on regular files but for those of the kernel that would wait.
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path)?;
+    // Asked again: the path may lead elsewhere by now.
+    only_regular(&file.metadata()?)?;
+    Ok(file)
+}
+
+fn only_regular(metadata: &Metadata) -> io::Result<()> {
+    match metadata.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::other("it is not a regular file")),
+    }
+}
+
+/// Reads a file as [`open_regular`] opens it, to its end.
+///
+/// # Errors
+/// As [`open_regular`]; it is longer than `most` bytes.
+pub fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut file = open_regular(path)?.take(most.saturating_add(1));
+    file.read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let message = format!("it is longer than {most} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    Ok(bytes)
+}
+
 /// Maps a file for ever.
 pub(crate) fn map(path: &Path) -> Result<(&'static [u8], FileIdentity), Error> {
-    let file = File::open(path).map_err(|error| io_error(path, &error))?;
+    let file = open_regular(path).map_err(|error| io_error(path, &error))?;
     map_open(path, &file)
 }
 
@@ -143,4 +186,54 @@ fn map_open(path: &Path, file: &File) -> Result<(&'static [u8], FileIdentity), E
     let bytes: &'static [u8] = Box::leak(Box::new(mapping));
     remember(path, bytes);
     Ok((bytes, identity))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// What no open may wait for: in a folder of its own.
+    fn fifo(folder: &Path) -> PathBuf {
+        let path = folder.join("fifo");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        path
+    }
+
+    #[test]
+    fn other_than_regular_files_are_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
+        let fifo = fifo(folder.path());
+        for path in [fifo.as_path(), folder.path(), &link, Path::new("/dev/null")] {
+            let error = open_regular(path).unwrap_err();
+            assert_eq!(error.to_string(), "it is not a regular file", "{path:?}");
+            assert!(read_regular(path, 10).is_err());
+            assert!(map(path).is_err());
+        }
+        assert_eq!(
+            open_regular(&folder.path().join("none"))
+                .unwrap_err()
+                .kind(),
+            io::ErrorKind::NotFound
+        );
+    }
+
+    #[test]
+    fn what_is_read_whole_has_a_bound() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, b"0123456789").unwrap();
+        assert_eq!(read_regular(&path, 10).unwrap(), b"0123456789");
+        let error = read_regular(&path, 9).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+        // No more of a large file is read than the bound.
+        File::create(&path).unwrap().set_len(1 << 40).unwrap();
+        assert!(read_regular(&path, 9).is_err());
+        // Files of the kernel tell no length.
+        let status = read_regular(Path::new("/proc/self/status"), 1 << 20).unwrap();
+        assert!(status.starts_with(b"Name:"));
+    }
 }

@@ -45,6 +45,7 @@ pub use detour::Coverage;
 pub use disassembly::{CodeName, Disassembled, Flavor, Listing, Wanted};
 pub use dwarf::{
     Language, LoadAddr, SourceFile, SourceLocation, SymbolKind, SymbolStatus, finish_keeping,
+    open_regular, read_regular,
 };
 pub use error::Error;
 pub use eval::Purpose;

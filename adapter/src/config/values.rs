@@ -131,13 +131,18 @@ impl Stdio {
     }
 }
 
+/// More than an `execve` takes (`ARG_MAX`).
+const LONGEST_ENV_FILE: u64 = 4 << 20;
+
 /// Reads lines `NAME=VALUE`; `export` before and quotes around are taken off, `#` begins a
 /// remark, nothing is expanded.
 pub fn read_env_file(
     file: &Path,
     env: &mut BTreeMap<String, Option<String>>,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    for (index, line) in std::fs::read_to_string(file)?.lines().enumerate() {
+    let text = String::from_utf8(engine::read_regular(file, LONGEST_ENV_FILE)?)
+        .map_err(|_| "it is not UTF-8 text")?;
+    for (index, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;

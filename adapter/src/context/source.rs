@@ -3,8 +3,7 @@
 use super::budget::cut;
 use crate::protocol::SourceLine;
 use crate::session::Session;
-use engine::Frame;
-use std::fs::File;
+use engine::{Frame, open_regular};
 use std::io::{BufRead, BufReader, Read};
 
 /// Lines shown before and after the one that comes next.
@@ -26,11 +25,7 @@ pub fn around(
     };
     let source = session.sources.of(&place.file.path, &session.client);
     let path = source.path.map(|path| session.client.path_in(&path));
-    // Whatever else has a name may keep us waiting.
-    let Some(path) = path.filter(|path| path.is_file()) else {
-        return 0;
-    };
-    let Ok(file) = File::open(&path) else {
+    let Some(file) = path.and_then(|path| open_regular(&path).ok()) else {
         return 0;
     };
     let first = place.line.saturating_sub(AROUND).max(1);

@@ -6,10 +6,9 @@ use crate::protocol::{
 };
 use crate::routes::{Request, When};
 use crate::session::Session;
-use engine::{CodeName, Listing};
+use engine::{CodeName, Listing, open_regular};
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 
 /// The longest text that is sent.
 const MOST: u64 = 32 << 20;
@@ -41,13 +40,13 @@ impl Request for Source {
         let path = session.client.path_in(&path);
         let failed =
             |why: String| RequestError::Other(format!("cannot read {}: {why}", path.display()));
-        if !path.is_file() {
-            return Err(failed("there is no such file".to_owned()));
-        }
         let mut text = Vec::new();
-        File::open(&path)
+        open_regular(&path)
             .and_then(|file| file.take(MOST).read_to_end(&mut text))
-            .map_err(|error| failed(error.to_string()))?;
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => failed("there is no such file".to_owned()),
+                _ => failed(error.to_string()),
+            })?;
         Ok(SourceResponse {
             content: String::from_utf8_lossy(&text).into_owned(),
             mime_type: None,

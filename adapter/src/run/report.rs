@@ -1,14 +1,16 @@
 //! What there is to say about a stop.
 
 use super::client::{Client, Failure};
+use engine::read_regular;
 use serde_json::{Value, json};
 use std::fmt;
-use std::fs;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
 /// Lines shown before and after the one that comes next.
 const CONTEXT: usize = 3;
+/// Longer sources are not shown.
+const LONGEST: u64 = 32 << 20;
 /// Frames shown.
 const FRAMES: usize = 32;
 
@@ -144,7 +146,8 @@ fn locals(client: &mut Client, frame_id: &Value) -> Result<Vec<Value>, Failure> 
 /// The lines around a frame's, where the file is there.
 fn source_lines(frame: &Value) -> Vec<(usize, String)> {
     let line = frame["line"].as_u64().unwrap_or(0) as usize;
-    let Ok(bytes) = fs::read(text(&frame["source"]["path"])) else {
+    let path = Path::new(text(&frame["source"]["path"]));
+    let Ok(bytes) = read_regular(path, LONGEST) else {
         return Vec::new();
     };
     let shown: RangeInclusive<usize> = line.saturating_sub(CONTEXT)..=line.saturating_add(CONTEXT);

@@ -5,8 +5,7 @@ use crate::debugger::{Debugger, ModuleId};
 use dwarf::SourceFile;
 use md5::{Digest, Md5};
 use rustc_hash::FxHashMap;
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -66,11 +65,6 @@ pub fn recorded_checksum(file: &SourceFile) -> Option<&[u8; 16]> {
 }
 
 fn checksum(path: &Path) -> Option<[u8; 16]> {
-    let mut text = Vec::new();
-    let file = File::open(path).ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
-    file.take(LONGEST + 1).read_to_end(&mut text).ok()?;
-    (text.len() as u64 <= LONGEST).then(|| Md5::digest(&text).into())
+    let text = dwarf::read_regular(path, LONGEST).ok()?;
+    Some(Md5::digest(&text).into())
 }

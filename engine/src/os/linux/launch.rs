@@ -8,7 +8,7 @@ use crate::event::Signal;
 use nix::pty::openpty;
 use nix::sys::termios::{SetArg, cfmakeraw, tcgetattr, tcsetattr};
 use std::ffi::{CString, OsStr, OsString};
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -330,7 +330,10 @@ fn exec_message(path: &Path, error: &io::Error) -> String {
 
 fn elf_machine(path: &Path) -> Option<String> {
     let mut header = [0; 20];
-    File::open(path).ok()?.read_exact(&mut header).ok()?;
+    dwarf::open_regular(path)
+        .ok()?
+        .read_exact(&mut header)
+        .ok()?;
     if header[..4] != *b"\x7fELF" {
         return None;
     }

@@ -4,6 +4,7 @@
 use memmap2::{MmapOptions, MmapRaw};
 use std::fs::OpenOptions;
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Shared memory, as words of 8 bytes.
@@ -15,8 +16,14 @@ impl Shared {
     /// The file that a process has open as `descriptor`.
     pub fn open(pid: i32, descriptor: i32, len: usize) -> io::Result<Self> {
         let path = format!("/proc/{pid}/fd/{descriptor}");
-        let file = OpenOptions::new().read(true).write(true).open(path)?;
-        if file.metadata()?.len() < len as u64 {
+        // The program may have put another file there: no open of that waits.
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+            .open(path)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() || metadata.len() < len as u64 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let map = MmapOptions::new().len(len).map_raw(&file)?;

@@ -7,7 +7,6 @@ use dwarf::{LoadAddr, LoadBias, Memory, Module};
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
 use std::ffi::OsString;
-use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -288,12 +287,9 @@ impl Images {
 
     /// A file that is no image; only if it has not been changed since.
     fn data_file(&self, path: &Path) -> Option<&'static [u8]> {
-        let metadata = std::fs::metadata(path).ok()?;
-        let old = metadata.modified().ok()? <= self.written?;
-        if !metadata.is_file() || !old {
-            return None;
-        }
-        dwarf::map_file(path, &File::open(path).ok()?).ok()
+        let file = dwarf::open_regular(path).ok()?;
+        let old = file.metadata().ok()?.modified().ok()? <= self.written?;
+        old.then(|| dwarf::map_file(path, &file).ok())?
     }
 }
 

@@ -54,12 +54,8 @@ impl CoreFile {
             path: path.to_owned(),
             message,
         };
-        // Opening a pipe would wait for whoever writes to it.
-        let metadata = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
-        if !metadata.is_file() {
-            return Err(wrong("it is not a regular file".into()));
-        }
-        let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
+        let file = dwarf::open_regular(path).map_err(|error| wrong(error.to_string()))?;
+        let metadata = file.metadata().map_err(|error| wrong(error.to_string()))?;
         let data = dwarf::map_file(path, &file)?;
         for (magic, name, command) in FOREIGN {
             if data.starts_with(magic) {

@@ -1,0 +1,220 @@
+//! FIFOs, devices, folders and links that lead nowhere, wherever a client or a file names a path:
+//! each request is answered, and each session ends.
+
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use stillpoint_tests::DapClient;
+use tempfile::TempDir;
+
+const SOURCE: &str = "int main(void) {\n    int x = 1;\n    x++;\n    return x;\n}\n";
+
+/// What may stand where a file is expected.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Odd {
+    Fifo,
+    Device,
+    Folder,
+    Loop,
+    Socket,
+    /// A terabyte of zeros that takes no room.
+    Sparse,
+}
+
+const ALL: [Odd; 6] = [
+    Odd::Fifo,
+    Odd::Device,
+    Odd::Folder,
+    Odd::Loop,
+    Odd::Socket,
+    Odd::Sparse,
+];
+
+/// Puts it in the place of whatever is there.
+fn put(odd: Odd, path: &Path) {
+    let _ = fs::remove_file(path);
+    match odd {
+        Odd::Fifo => mkfifo(path, Mode::S_IRWXU).expect("a FIFO"),
+        Odd::Device => symlink("/dev/zero", path).expect("a link"),
+        Odd::Folder => fs::create_dir(path).expect("a folder"),
+        Odd::Loop => symlink(path, path).expect("a link"),
+        Odd::Socket => drop(UnixListener::bind(path).expect("a socket")),
+        Odd::Sparse => {
+            let file = fs::File::create(path).expect("a file");
+            file.set_len(1 << 40).expect("a sparse file");
+        }
+    }
+}
+
+/// Runs a command in a folder.
+fn run(folder: &Path, program: &str, arguments: &[&str]) {
+    let status = Command::new(program)
+        .args(arguments)
+        .current_dir(folder)
+        .status();
+    assert!(status.expect("it starts").success(), "{program}");
+}
+
+/// A small program with its source, in a folder of its own.
+fn small_program(flags: &[&str]) -> (TempDir, PathBuf, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().canonicalize().expect("its path");
+    fs::write(place.join("small.c"), SOURCE).expect("the source");
+    let source = place.join("small.c");
+    let text = source.to_str().expect("UTF-8");
+    let arguments = ["-g", "-o", "small", text];
+    run(&place, "gcc", &[&arguments[..], flags].concat());
+    let program = place.join("small");
+    (folder, program, source)
+}
+
+/// Runs a program to `main`, asks all that reads files, and lets it end.
+fn look_at(program: &Path, source: &Path, settings: Value) {
+    let mut client = DapClient::spawn();
+    client.launch_program(program, settings);
+    let source = json!({"path": source});
+    let breakpoints = json!({"source": source, "breakpoints": [{"line": 3, "column": 2}]});
+    client.ask("setBreakpoints", breakpoints);
+    client.ask(
+        "setFunctionBreakpoints",
+        json!({"breakpoints": [{"name": "main"}]}),
+    );
+    client.configure();
+    let stop = client.expect_stopped_by(&["breakpoint", "function breakpoint"]);
+    let thread = json!({"threadId": stop["threadId"]});
+    let frame = client.ask("stackTrace", thread)["stackFrames"][0].clone();
+    for (command, arguments) in [
+        ("source", json!({"source": source, "sourceReference": 0})),
+        ("breakpointLocations", json!({"source": source, "line": 3})),
+        ("scopes", json!({"frameId": frame["id"]})),
+        ("stillpoint/context", json!({})),
+        ("loadedSources", json!({})),
+        (
+            "evaluate",
+            json!({"expression": "no_such_name", "frameId": frame["id"], "context": "watch"}),
+        ),
+    ] {
+        // Answered, whatever it says.
+        let _ = client.request(command, arguments);
+    }
+    client.disconnect();
+}
+
+#[test]
+fn sources_that_are_no_files() {
+    for odd in ALL {
+        let (_folder, program, source) = small_program(&[]);
+        put(odd, &source);
+        look_at(&program, &source, json!({}));
+    }
+}
+
+#[test]
+fn targets_of_source_maps_that_are_no_files() {
+    for odd in [Odd::Fifo, Odd::Device] {
+        let (folder, program, source) = small_program(&[]);
+        let elsewhere = folder.path().join("elsewhere");
+        fs::create_dir(&elsewhere).expect("a folder");
+        put(odd, &elsewhere.join("small.c"));
+        let map = json!({"sourceMap": [[source.parent(), elsewhere]]});
+        look_at(&program, &elsewhere.join("small.c"), map);
+    }
+}
+
+#[test]
+fn debug_files_that_are_no_files() {
+    for odd in ALL {
+        let (folder, program, source) = small_program(&[]);
+        let objcopy = |arguments: &[&str]| run(folder.path(), "objcopy", arguments);
+        objcopy(&["--only-keep-debug", "small", "small.debug"]);
+        objcopy(&["--strip-debug", "small"]);
+        objcopy(&["--add-gnu-debuglink=small.debug", "small"]);
+        put(odd, &folder.path().join("small.debug"));
+        look_at(&program, &source, json!({}));
+    }
+}
+
+#[test]
+fn split_units_that_are_no_files() {
+    for odd in ALL {
+        let (folder, program, source) = small_program(&["-gsplit-dwarf"]);
+        let mut units = 0;
+        for entry in fs::read_dir(folder.path()).expect("the folder") {
+            let path = entry.expect("a file").path();
+            if path.extension().is_some_and(|extension| extension == "dwo") {
+                put(odd, &path);
+                units += 1;
+            }
+        }
+        assert!(units > 0, "no split unit");
+        put(odd, &folder.path().join("small.dwp"));
+        look_at(&program, &source, json!({}));
+    }
+}
+
+#[test]
+fn kept_files_that_are_no_files() {
+    let (folder, program, source) = small_program(&["-Wl,--build-id=0x0123456789abcdef"]);
+    for odd in ALL {
+        let cache = folder.path().join(format!("cache-{odd:?}"));
+        fs::create_dir(&cache).expect("a folder");
+        for kind in ["names", "sections", "index"] {
+            put(odd, &cache.join(format!("0123456789abcdef.{kind}")));
+        }
+        look_at(&program, &source, json!({"symbolCache": cache}));
+        // The folder itself.
+        let place = folder.path().join(format!("place-{odd:?}"));
+        put(odd, &place);
+        look_at(&program, &source, json!({"symbolCache": place}));
+    }
+}
+
+/// A launch that has to be refused; gives the message.
+fn refused(command: &str, settings: Value) -> String {
+    let mut client = DapClient::spawn();
+    client.initialize();
+    let message = client.ask_wrongly(command, settings);
+    client.disconnect();
+    message
+}
+
+#[test]
+fn environment_files_that_are_no_files() {
+    let (folder, program, _) = small_program(&[]);
+    for odd in ALL {
+        let file = folder.path().join(format!("env-{odd:?}"));
+        put(odd, &file);
+        let message = refused("launch", json!({"program": program, "envFile": file}));
+        assert!(message.contains("envFile"), "{odd:?}: {message}");
+        let why = match odd {
+            Odd::Loop => "symbolic links",
+            Odd::Sparse => "longer than",
+            _ => "not a regular file",
+        };
+        assert!(message.contains(why), "{odd:?}: {message}");
+    }
+}
+
+#[test]
+fn programs_and_core_files_that_are_no_files() {
+    let (folder, program, _) = small_program(&[]);
+    for odd in ALL {
+        let file = folder.path().join(format!("file-{odd:?}"));
+        put(odd, &file);
+        if matches!(odd, Odd::Fifo | Odd::Sparse) {
+            // Executable, as far as permissions go.
+            let permissions = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(&file, permissions).expect("permissions");
+        }
+        refused("launch", json!({"program": file}));
+        if odd != Odd::Folder {
+            refused("launch", json!({"program": program, "cwd": file}));
+        }
+        refused("attach", json!({"coreFile": file}));
+    }
+}
