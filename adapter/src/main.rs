@@ -18,7 +18,9 @@ mod events;
 mod foresight;
 mod handles;
 mod handover;
+mod log;
 mod mcp;
+mod private;
 mod progress;
 mod protocol;
 mod requests;
@@ -35,14 +37,11 @@ use clap::{Args, Parser, Subcommand};
 use engine::os::ProcessGroup;
 use session::SessionError;
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Mutex;
 use std::time::Duration;
-use tracing_subscriber::EnvFilter;
 
 /// A native debugger for C, C++ and Rust; without a command it speaks the Debug Adapter
 /// Protocol on stdin and stdout.
@@ -153,19 +152,19 @@ fn main() -> ExitCode {
     let code = match command {
         Command::Dap(options) => dap(options),
         Command::Run(options) => {
-            start_log(None);
+            log::start(None);
             run::run(options)
         }
         Command::Core(options) => {
-            start_log(None);
+            log::start(None);
             run::core::core(options)
         }
         Command::Mcp(options) => {
-            start_log(options.log.as_deref());
+            log::start(options.log.as_deref());
             mcp::mcp()
         }
         Command::Demo => {
-            start_log(None);
+            log::start(None);
             demo::demo()
         }
         Command::LaunchInTerminal(LaunchInTerminal {
@@ -183,7 +182,7 @@ fn main() -> ExitCode {
 }
 
 fn dap(options: Dap) -> ExitCode {
-    start_log(options.log.as_deref());
+    log::start(options.log.as_deref());
     let end = match options.listen {
         Some(Addresses(addresses)) => {
             let log = options
@@ -204,35 +203,4 @@ fn dap(options: Dap) -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// Logs to `file`, else to stderr what `STILLPOINT_LOG` asks for; never to stdout, which is the
-/// protocol's.
-fn start_log(file: Option<&Path>) {
-    let filter = |default: &str| {
-        EnvFilter::try_from_env("STILLPOINT_LOG").unwrap_or_else(|_| EnvFilter::new(default))
-    };
-    let log = || tracing_subscriber::fmt().with_ansi(false);
-    let to_stderr = |default| {
-        log()
-            .with_env_filter(filter(default))
-            .with_writer(io::stderr)
-            .init();
-    };
-    match file.map(|file| (file, File::options().create(true).append(true).open(file))) {
-        None => to_stderr("off"),
-        Some((_, Ok(opened))) => log()
-            .with_env_filter(filter("info"))
-            .with_writer(Mutex::new(opened))
-            .init(),
-        Some((file, Err(error))) => {
-            to_stderr("info");
-            eprintln!("stillpoint: cannot write {}: {error}", file.display());
-        }
-    }
-    std::panic::set_hook(Box::new(|panic| {
-        let backtrace = std::backtrace::Backtrace::capture();
-        tracing::error!(%panic, %backtrace, "panic");
-        eprintln!("stillpoint: {panic}");
-    }));
 }

@@ -32,7 +32,7 @@ pub struct CommonPlan {
     /// What becomes of processes that it makes.
     pub following: Following,
     /// Where names are kept between sessions.
-    pub symbol_cache: Option<PathBuf>,
+    pub symbol_cache: SymbolCache,
     /// Each thread stops by itself.
     pub non_stop: bool,
     /// Fetch debug info that is not on this machine.
@@ -71,7 +71,7 @@ impl Common {
             stop_on_entry: self.stop_on_entry,
             terminate_debuggee: self.terminate_debuggee,
             following: following(follow, &self.follow_fork_programs, self.follow_fork_timeout)?,
-            symbol_cache: self.symbol_cache.clone().folder(),
+            symbol_cache: self.symbol_cache.clone(),
             non_stop: self.non_stop,
             debuginfod: self.debuginfod,
         })

@@ -1,5 +1,6 @@
 //! The setting `symbolCache`: where names read from debug info are kept between sessions.
 
+use crate::private::{self, Unusable};
 use serde::Deserialize;
 use std::env;
 use std::path::PathBuf;
@@ -21,8 +22,28 @@ impl Default for SymbolCache {
 }
 
 impl SymbolCache {
-    /// The folder; `None`: nowhere.
-    pub fn folder(self) -> Option<PathBuf> {
+    /// The folder, made private; `None`: nowhere.
+    ///
+    /// # Errors
+    /// Another user could read or change what is in it: a warning.
+    pub fn private_folder(self) -> Result<Option<PathBuf>, String> {
+        let Some(folder) = self.folder() else {
+            return Ok(None);
+        };
+        match private::folder(&folder) {
+            Ok(()) => Ok(Some(folder)),
+            Err(Unusable::Io(error)) => {
+                tracing::info!(folder = %folder.display(), %error, "nothing is kept");
+                Ok(None)
+            }
+            Err(unsafe_folder) => Err(format!(
+                "Nothing is kept between sessions: {unsafe_folder}; set `symbolCache` to a folder \
+                 of yours, or to false\n"
+            )),
+        }
+    }
+
+    fn folder(self) -> Option<PathBuf> {
         match self {
             SymbolCache::Folder(folder) => Some(folder),
             SymbolCache::Switch(false) => None,

@@ -165,7 +165,12 @@ impl Beginning {
         let debugger = &mut session.debugger;
         debugger.set_follow_fork(common.following.follow);
         debugger.set_non_stop(common.non_stop);
-        debugger.set_symbol_cache(common.symbol_cache);
+        let kept = common.symbol_cache.private_folder();
+        let kept = kept.unwrap_or_else(|warning| {
+            session.startup.note(warning);
+            None
+        });
+        debugger.set_symbol_cache(kept);
         let source_map = settings::hold(session, live);
         match of {
             Of::Program(plan, console) => launch(session, &plan, console)?,

@@ -3,6 +3,7 @@
 
 use super::{CancelFlag, Inbound, Inbox, Queued, Weight};
 use crate::codec::{Codec, FrameError};
+use crate::log;
 use crate::protocol::{Incoming, Request, read_message};
 use crate::stdio::Stream;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -200,7 +201,7 @@ impl Intake {
 
     /// Passes a message on. A `cancel` takes effect here, past all that is queued.
     fn pass_on(&self, reader: &mut Reader, bytes: &[u8]) {
-        tracing::debug!(message = %String::from_utf8_lossy(bytes), "received");
+        tracing::debug!(message = %log::shown(bytes), "received");
         let weight = Weight::of(bytes, &self.queued);
         let inbound = match read_message(bytes) {
             Err(malformed) => Inbound::Malformed(malformed, weight),

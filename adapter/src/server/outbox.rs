@@ -3,6 +3,7 @@
 
 use super::Queued;
 use crate::codec;
+use crate::log;
 use crate::protocol::{self, Body, Outgoing};
 use crate::stdio::Stream;
 use base64::Engine as _;
@@ -87,7 +88,7 @@ impl Outbox {
         let more = text.len() + base64_len(data.len()) + tail.len();
         let mut start = codec::put_header(&mut frame, more);
         let begin = &frame[codec::HEADER_ROOM..];
-        tracing::debug!(message = %String::from_utf8_lossy(begin), body = text, more, "sent");
+        tracing::debug!(message = %log::shown(begin), body = text, more, "sent");
         self.sent.set(seq);
         if text.len() > LARGE {
             self.put(&mut frame, start);

@@ -1,0 +1,145 @@
+//! The log: where it goes, and what of the client's messages is in it.
+
+use crate::private;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::env;
+use std::io;
+use std::path::Path;
+use std::sync::{LazyLock, Mutex};
+use tracing_subscriber::EnvFilter;
+
+/// Set to `1`, arguments and environment variables of programs are logged as they are.
+const VALUES: &str = "STILLPOINT_LOG_VALUES";
+/// Members of messages whose values may be secrets.
+const SECRET: [&str; 3] = ["args", "env", "token"];
+/// Stands for such a value.
+const HIDDEN: &str = "…";
+
+static SHOWS_VALUES: LazyLock<bool> =
+    LazyLock::new(|| env::var_os(VALUES).is_some_and(|value| value == "1"));
+
+/// Logs to `file`, else to stderr what `STILLPOINT_LOG` asks for; never to stdout, which is the
+/// protocol's.
+pub fn start(file: Option<&Path>) {
+    let log = || tracing_subscriber::fmt().with_ansi(false);
+    let to_stderr = |default| {
+        log()
+            .with_env_filter(filter(default))
+            .with_writer(io::stderr)
+            .init();
+    };
+    match file.map(|file| (file, private::log_file(file))) {
+        None => to_stderr("off"),
+        Some((_, Ok(opened))) => log()
+            .with_env_filter(filter("info"))
+            .with_writer(Mutex::new(opened))
+            .init(),
+        Some((file, Err(error))) => {
+            to_stderr("info");
+            eprintln!("stillpoint: cannot write {}: {error}", file.display());
+        }
+    }
+    std::panic::set_hook(Box::new(|panic| {
+        let backtrace = std::backtrace::Backtrace::capture();
+        tracing::error!(%panic, %backtrace, "panic");
+        eprintln!("stillpoint: {panic}");
+    }));
+}
+
+fn filter(default: &str) -> EnvFilter {
+    let filter =
+        EnvFilter::try_from_env("STILLPOINT_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    // The library behind `stillpoint mcp` logs the arguments of tools.
+    match "rmcp=warn".parse() {
+        Ok(quiet) if !*SHOWS_VALUES => filter.add_directive(quiet),
+        _ => filter,
+    }
+}
+
+/// A message as it is logged: arguments, environment variables and tokens are left out unless
+/// `STILLPOINT_LOG_VALUES` asks for them.
+pub fn shown(message: &[u8]) -> Cow<'_, str> {
+    match *SHOWS_VALUES {
+        true => String::from_utf8_lossy(message),
+        false => without_secrets(message),
+    }
+}
+
+fn without_secrets(message: &[u8]) -> Cow<'_, str> {
+    let text = String::from_utf8_lossy(message);
+    let may_have = |name: &str| text.contains(&format!("\"{name}\""));
+    // A key may be written with escapes.
+    if !SECRET.iter().any(|name| may_have(name)) && !text.contains("\\u") {
+        return text;
+    }
+    match serde_json::from_slice::<Value>(message) {
+        Ok(mut value) => {
+            hide(&mut value);
+            Cow::Owned(value.to_string())
+        }
+        Err(_) => Cow::Owned(format!("({} bytes, no JSON)", message.len())),
+    }
+}
+
+/// Puts something else in the place of secret values, at any depth.
+fn hide(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                match SECRET.contains(&name.as_str()) {
+                    true => hide_values(value),
+                    false => hide(value),
+                }
+            }
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(hide),
+        _ => {}
+    }
+}
+
+/// Keeps the shape of a secret value, and the names of variables.
+fn hide_values(value: &mut Value) {
+    match value {
+        Value::Object(members) => members.values_mut().for_each(hide_values),
+        Value::Array(elements) => elements.iter_mut().for_each(hide_values),
+        Value::Null => {}
+        _ => *value = HIDDEN.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn logged(message: &Value) -> String {
+        without_secrets(message.to_string().as_bytes()).into_owned()
+    }
+
+    #[test]
+    fn secrets_are_not_logged() {
+        let message = json!({"seq": 3, "command": "launch", "arguments": {
+            "program": "/bin/app", "args": ["--password", "hunter2"],
+            "env": {"API_KEY": "hunter2", "GONE": null}, "token": "hunter2",
+            "nested": [{"env": ["API_KEY=hunter2"], "args": "--key hunter2"}],
+        }});
+        let text = logged(&message);
+        assert!(!text.contains("hunter2"), "{text}");
+        for kept in ["launch", "/bin/app", "API_KEY", "GONE"] {
+            assert!(text.contains(kept), "{text}");
+        }
+        let escaped = br#"{"\u0061rgs": ["hunter2"]}"#;
+        assert!(!without_secrets(escaped).contains("hunter2"));
+        let broken = br#"{"args": ["hunter2"]"#;
+        assert!(!without_secrets(broken).contains("hunter2"));
+    }
+
+    #[test]
+    fn all_else_is_logged_as_it_is() {
+        let text = r#"{"seq": 1,  "command":"threads"}"#;
+        assert_eq!(without_secrets(text.as_bytes()), text);
+        let message = json!({"body": {"variables": [{"name": "args", "value": "7"}]}});
+        assert_eq!(logged(&message), message.to_string());
+    }
+}
