@@ -34,9 +34,12 @@ pub enum FrameError {
     /// A header that does not end.
     #[error("the header of a message is longer than {MAX_HEADER} bytes")]
     LongHeader,
-    /// A header without the one field that matters.
-    #[error("a message's header has no Content-Length")]
+    /// A header that does not begin with the one field that matters.
+    #[error("a message's header does not begin with Content-Length")]
     NoLength,
+    /// A field that no message of the protocol has.
+    #[error("`{0}` is no header field of a DAP message")]
+    UnknownField(String),
     /// A length that is no number.
     #[error("`{0}` is not a Content-Length")]
     BadLength(String),
@@ -70,7 +73,15 @@ impl Codec {
             let shown: String = line.chars().take(80).collect();
             return Err(FrameError::NotAHeader(shown));
         };
-        if name.trim().eq_ignore_ascii_case("content-length") {
+        // Strict: HTTP has these fields, too, but others before them.
+        let is = |known: &str| name.eq_ignore_ascii_case(known);
+        if self.length.is_some() && !is("content-type") {
+            return Err(FrameError::UnknownField(name.chars().take(80).collect()));
+        }
+        if self.length.is_none() {
+            if !is("content-length") {
+                return Err(FrameError::NoLength);
+            }
             let value = value.trim();
             let length = value
                 .parse()
@@ -179,7 +190,7 @@ mod tests {
                 .encode(body.as_bytes(), &mut stream)
                 .unwrap();
         }
-        stream.put_slice(b"X-Other: 1\r\ncontent-LENGTH:  2 \r\nContent-Type: json\r\n\r\n{}");
+        stream.put_slice(b"content-LENGTH:  2 \r\nContent-Type: json\r\n\r\n{}");
         let mut expected: Vec<Vec<u8>> = bodies.iter().map(|b| b.as_bytes().to_vec()).collect();
         expected.push(b"{}".to_vec());
         let mut state = 0x2545_f491_4f6c_dd1d_u64;
@@ -233,6 +244,16 @@ mod tests {
             whole("Other: 9\r\n\r\n{}"),
             Err(FrameError::NoLength)
         ));
+        for request in [
+            "POST /a:b HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}",
+            "Content-Type: json\r\nContent-Length: 2\r\n\r\n{}",
+        ] {
+            assert!(matches!(whole(request), Err(FrameError::NoLength)));
+        }
+        for field in ["Host: evil", "Content-Length: 3", "Origin: http://evil"] {
+            let request = format!("Content-Length: 2\r\n{field}\r\n\r\n{{}}");
+            assert!(matches!(whole(&request), Err(FrameError::UnknownField(_))));
+        }
         assert!(matches!(
             whole("Content-Length: 99999999999\r\n\r\n"),
             Err(FrameError::LongBody(_))

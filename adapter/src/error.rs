@@ -11,6 +11,9 @@ pub enum RequestError {
     /// The client cancelled it.
     #[error("cancelled")]
     Cancelled,
+    /// The client has not introduced itself.
+    #[error("send `initialize` first")]
+    TooEarly,
     /// It needs a stopped program; the text says what the program does instead.
     #[error("{0}")]
     NotStopped(&'static str),
@@ -89,6 +92,7 @@ impl RequestError {
             RequestError::Panic { .. } => 10,
             RequestError::Calling => 11,
             RequestError::SessionEnded => 12,
+            RequestError::TooEarly => 13,
         };
         let error = ErrorMessage {
             id,

@@ -35,10 +35,10 @@ mod terminal;
 
 use clap::{Args, Parser, Subcommand};
 use engine::os::ProcessGroup;
+use server::{At, Listening, TOKEN_VARIABLE, Token};
 use session::SessionError;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -93,14 +93,30 @@ impl Command {
 
 #[derive(Args)]
 struct Dap {
-    /// Serve on TCP; port 0 takes a free one. The address taken is printed
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses)]
-    listen: Option<Addresses>,
+    /// Serve on a Unix socket, or on TCP (port 0 takes a free one); without a value on a socket
+    /// in the runtime folder. The place is printed
+    #[arg(
+        long,
+        value_name = "PATH|ADDRESS:PORT",
+        num_args = 0..=1,
+        default_missing_value = "",
+        value_parser = At::parse
+    )]
+    listen: Option<At>,
+    /// With `--listen`: what clients have to show; other users see it here, not in
+    /// STILLPOINT_TOKEN
+    #[arg(long, value_name = "TOKEN", value_parser = Token::new)]
+    token: Option<Token>,
+    /// With `--listen`: how many sessions there may be at once
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    max_sessions: usize,
     /// Write a log to this file (STILLPOINT_LOG says how much, `info` if unset)
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
     #[arg(long, hide = true)]
     socket_on_stdin: bool,
+    #[arg(long, hide = true)]
+    same_user: bool,
 }
 
 #[derive(Args)]
@@ -118,22 +134,6 @@ struct LaunchInTerminal {
     disable_aslr: bool,
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
-}
-
-#[derive(Clone)]
-struct Addresses(Vec<SocketAddr>);
-
-/// An address to listen on; where only a port is given, on the loopback interface.
-fn addresses(text: &str) -> Result<Addresses, String> {
-    let port = text.strip_prefix(':').unwrap_or(text);
-    let text = match port.parse::<u16>() {
-        Ok(port) => format!("127.0.0.1:{port}"),
-        Err(_) => text.to_owned(),
-    };
-    match text.to_socket_addrs() {
-        Ok(addresses) => Ok(Addresses(addresses.collect())),
-        Err(error) => Err(format!("not ADDRESS:PORT ({error})")),
-    }
 }
 
 /// How long files for the next session may take to be written when this one is over.
@@ -181,18 +181,37 @@ fn main() -> ExitCode {
     code
 }
 
+/// The token that the user has set: by the command line, else by the environment.
+fn set_token(option: Option<Token>) -> Result<Option<Token>, SessionError> {
+    let variable = std::env::var(TOKEN_VARIABLE).ok();
+    let variable = variable.filter(|token| !token.is_empty());
+    let token = option
+        .map(Ok)
+        .or_else(|| variable.map(|text| Token::new(&text)));
+    let wrong = |error| io::Error::other(format!("{TOKEN_VARIABLE}: {error}"));
+    Ok(token.transpose().map_err(wrong)?)
+}
+
 fn dap(options: Dap) -> ExitCode {
     log::start(options.log.as_deref());
     let end = match options.listen {
-        Some(Addresses(addresses)) => {
+        Some(at) => {
             let log = options
                 .log
                 .iter()
                 .map(|log| format!("--log={}", log.display()));
-            let hand_on: Vec<String> = log.collect();
-            server::listen(&addresses, &hand_on).map_err(SessionError::from)
+            let hand_on = log.collect();
+            set_token(options.token).and_then(|token| {
+                let how = Listening {
+                    at,
+                    token,
+                    max_sessions: options.max_sessions,
+                    hand_on,
+                };
+                server::listen(how).map_err(SessionError::from)
+            })
         }
-        None if options.socket_on_stdin => server::serve_socket(),
+        None if options.socket_on_stdin => server::serve_socket(options.same_user),
         None => server::serve_stdio(),
     };
     match end {

@@ -83,6 +83,13 @@ pub struct Route {
     pub handle: fn(&mut Session, Value) -> Handled,
 }
 
+impl Route {
+    /// Whether it may come before the client has introduced itself.
+    pub fn before_initialize(&self) -> bool {
+        ["initialize", "disconnect"].contains(&self.command)
+    }
+}
+
 const fn route<R: Request>() -> Route {
     Route {
         command: R::COMMAND,

@@ -1,11 +1,17 @@
 //! From a stream of bytes to a session and back. The session's thread reads and writes the stream
 //! itself as long as neither has to wait; Tokio, on a thread of its own, does what would.
 
+mod greeting;
 mod intake;
+mod listen;
 mod outbox;
+mod token;
 
+pub use greeting::Refusal;
 pub use intake::Intake;
+pub use listen::{At, Listening, listen};
 pub use outbox::Outbox;
+pub use token::{Token, VARIABLE as TOKEN_VARIABLE};
 
 use crate::codec::FrameError;
 use crate::core_file;
@@ -17,16 +23,15 @@ use crate::stdio::{Flags, Stream};
 use crate::terminal;
 use engine::{Debugger, Waker};
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::unbounded_channel;
+use tokio_util::bytes::BytesMut;
 
 /// Set when the client cancels a request.
 pub type CancelFlag = Arc<AtomicBool>;
@@ -141,7 +146,12 @@ impl Drop for Weight {
 ///
 /// # Errors
 /// A stream that is no DAP; a system that refuses what a debugger needs.
-pub fn serve([input, output]: [Stream; 2]) -> Result<(), SessionError> {
+pub fn serve(streams: [Stream; 2]) -> Result<(), SessionError> {
+    serve_after(streams, BytesMut::new())
+}
+
+/// As [`serve`], where the client has `said` something already.
+fn serve_after([input, output]: [Stream; 2], said: BytesMut) -> Result<(), SessionError> {
     let debugger = Debugger::new()?;
     let waker = debugger.waker();
     let (sender, receiver) = mpsc::channel();
@@ -158,6 +168,7 @@ pub fn serve([input, output]: [Stream; 2]) -> Result<(), SessionError> {
     let outbox = Outbox::new(Arc::clone(&output), queue, Arc::clone(&queued));
     let handle = runtime.handle().clone();
     let intake = Intake::new(input, Arc::clone(&queued), inbox.clone(), handle)?;
+    intake.hear(said);
     let intake = Arc::new(intake);
     let reader = Arc::clone(&intake);
     let (done, flushed) = mpsc::channel();
@@ -193,44 +204,15 @@ pub fn serve_stdio() -> Result<(), SessionError> {
     serve([Stream::of(io::stdin())?, Stream::of(io::stdout())?])
 }
 
-/// Serves the client on the socket that is our stdin.
+/// Serves the client on the socket that is our stdin, once it has shown that it may use us; to
+/// the `same_user` the port is open without a token.
 ///
 /// # Errors
-/// As [`serve`].
-pub fn serve_socket() -> Result<(), SessionError> {
-    let socket = TcpStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    socket.set_nodelay(true)?;
-    serve(Stream::both_of(socket)?)
-}
-
-/// Gives each connection a process of its own: SIGCHLD belongs to a process, so a session
-/// does, and no crash costs more than one.
-///
-/// # Errors
-/// The address cannot be had, or our own program is not to be found.
-pub fn listen(addresses: &[SocketAddr], hand_on: &[String]) -> io::Result<()> {
-    let listener = TcpListener::bind(addresses)?;
-    let program = std::env::current_exe()?;
-    println!("listening on {}", listener.local_addr()?);
-    loop {
-        let (socket, peer) = match listener.accept() {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                tracing::warn!(%error, "accept");
-                thread::sleep(Duration::from_millis(20));
-                continue;
-            }
-        };
-        tracing::info!(%peer, "connected");
-        let child = Command::new(&program)
-            .args(["dap", "--socket-on-stdin"])
-            .args(hand_on)
-            .stdin(Stdio::from(OwnedFd::from(socket)))
-            .stdout(Stdio::null())
-            .spawn();
-        match child {
-            Ok(mut child) => drop(thread::spawn(move || child.wait())),
-            Err(error) => tracing::error!(%error, "no process for a connection"),
-        }
-    }
+/// As [`serve`]; the client is refused.
+pub fn serve_socket(same_user: bool) -> Result<(), SessionError> {
+    let demand = listen::demand(same_user)?;
+    let streams = Stream::both_of(io::stdin().as_fd().try_clone_to_owned()?)?;
+    let said = greeting::greet(&streams[0], &demand).map_err(SessionError::Refused)?;
+    listen::admitted();
+    serve_after(streams, said)
 }

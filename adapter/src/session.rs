@@ -17,7 +17,7 @@ use crate::progress::{self, Progress};
 use crate::protocol::{Body, InvalidatedEventBody, Malformed, Outgoing, Request, body_of};
 use crate::requests::{Breakpoints, Disconnect, Evaluate, MemoryViews, WatchableData};
 use crate::routes::{self, Answer, Handled, Request as _, Route, When};
-use crate::server::{CancelFlag, Inbound, Inbox, Intake, Outbox};
+use crate::server::{CancelFlag, Inbound, Inbox, Intake, Outbox, Refusal};
 use crate::source_map::{self, Sources};
 use crate::startup::{self, Startup};
 use engine::{Debugger, ExitStatus, Limits, State, ThreadId, Wait};
@@ -44,6 +44,9 @@ pub enum SessionError {
     /// The client sent what is no DAP.
     #[error("{0}")]
     Frame(#[from] FrameError),
+    /// The client may not use us.
+    #[error("a client was refused: {0}")]
+    Refused(Refusal),
     /// The system refuses what a debugger needs.
     #[error("{0}")]
     Engine(#[from] engine::Error),
@@ -324,6 +327,9 @@ impl Session {
         let handled = match route {
             None => Err(RequestError::UnknownCommand(command.clone())),
             Some(_) if self.is_cancelled() => Err(RequestError::Cancelled),
+            Some(route) if !self.startup.introduced && !route.before_initialize() => {
+                Err(RequestError::TooEarly)
+            }
             Some(route) => self.carry_out(route, arguments),
         };
         match route {

@@ -24,6 +24,8 @@ const TERMINAL_PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Debug, Default)]
 pub struct Startup {
     stage: Stage,
+    /// The client sent `initialize`.
+    pub introduced: bool,
     /// The client sent `configurationDone`.
     pub configured: bool,
     /// Stop at the first instruction.

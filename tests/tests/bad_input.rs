@@ -67,7 +67,7 @@ fn torn_and_crowded_frames() {
         // Further fields and any case of letters are HTTP's custom, and so ours.
         bytes.extend(
             format!(
-                "Content-Type: x\r\ncontent-length: {}\r\n\r\n{text}",
+                "content-length: {}\r\nContent-Type: x\r\n\r\n{text}",
                 text.len()
             )
             .bytes(),

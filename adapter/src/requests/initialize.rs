@@ -45,6 +45,7 @@ impl Request for Initialize {
             progress: arguments.supports_progress_reporting.unwrap_or(false),
             ansi_styling: arguments.supports_ansi_styling.unwrap_or(false),
         };
+        session.startup.introduced = true;
         Ok(routes::capabilities())
     }
 }

@@ -15,6 +15,7 @@ use crate::protocol::{
 };
 use crate::requests::{breakpoints, settings};
 use crate::routes::{Answer, Request, When};
+use crate::server::TOKEN_VARIABLE;
 use crate::session::Session;
 use crate::startup;
 use crate::terminal::{Rendezvous, command_line};
@@ -101,7 +102,9 @@ impl Beginning {
                 attached: false,
             },
             None => {
-                let plan = own.plan(&directory, std::env::vars_os());
+                // The program has no business with our clients.
+                let environment = std::env::vars_os().filter(|(name, _)| name != TOKEN_VARIABLE);
+                let plan = own.plan(&directory, environment);
                 Of::Program(plan.map_err(in_launch)?, own.console)
             }
         };

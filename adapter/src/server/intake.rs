@@ -102,6 +102,13 @@ impl Intake {
         })
     }
 
+    /// What has been read of the stream before.
+    pub(super) fn hear(&self, said: BytesMut) {
+        let mut reader = self.reader();
+        reader.buffer.unsplit(said);
+        reader.decode(self);
+    }
+
     fn reader(&self) -> MutexGuard<'_, Reader> {
         // Whoever panicked in here has taken a message with it, no more.
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
@@ -239,14 +246,19 @@ impl Reader {
             Err(error) => return self.end(intake, Err(error.into())),
         };
         self.buffer.put_slice(&self.portion[..count]);
+        let read = self.decode(intake);
+        if count > 0 || read == Read::Ended {
+            return read;
+        }
+        let end = self.codec.decode_eof(&mut self.buffer);
+        self.end(intake, end.map(|_| ()))
+    }
+
+    /// Passes on what is complete.
+    fn decode(&mut self, intake: &Intake) -> Read {
         loop {
-            let message = match count {
-                0 => self.codec.decode_eof(&mut self.buffer),
-                _ => self.codec.decode(&mut self.buffer),
-            };
-            match message {
+            match self.codec.decode(&mut self.buffer) {
                 Ok(Some(message)) => intake.pass_on(self, &message),
-                Ok(None) if count == 0 => return self.end(intake, Ok(())),
                 Ok(None) => return Read::Some,
                 Err(error) => return self.end(intake, Err(error)),
             }

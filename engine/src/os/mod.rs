@@ -20,6 +20,7 @@ pub(crate) use linux::own_code;
 #[cfg(target_os = "linux")]
 pub use linux::{
     Launcher, ProcessGroup, Shared, Waker, asked_to_end, give_way, prepare, stand_behind_front,
+    user_of_peer,
 };
 #[cfg(target_os = "linux")]
 pub use post_mortem::{Core, CoreFile};

@@ -12,30 +12,37 @@ use std::sync::mpsc;
 pub struct Server {
     process: Child,
     address: String,
+    token: Option<String>,
 }
 
 impl Server {
     /// Starts one on a free port.
     pub fn start() -> Self {
-        let mut process = Command::new(stillpoint())
-            .args(["dap", "--listen", "127.0.0.1:0"])
+        Self::start_with(&["--listen", "127.0.0.1:0"], |_| {})
+    }
+
+    /// Starts one with these arguments, after `adjust` has had its way with the command.
+    pub fn start_with(arguments: &[&str], adjust: impl FnOnce(&mut Command)) -> Self {
+        let mut command = Command::new(stillpoint());
+        command
+            .arg("dap")
+            .args(arguments)
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the adapter starts");
+            .stdout(Stdio::piped());
+        adjust(&mut command);
+        let mut process = command.spawn().expect("the adapter starts");
         let mut line = String::new();
         BufReader::new(process.stdout.take().expect("piped"))
             .read_line(&mut line)
             .expect("the address");
-        let from = line.find("127.0.0.1:").unwrap_or_else(|| {
-            panic!("no address: {line:?}");
-        });
-        let address = line[from..]
-            .split(|letter: char| !(letter.is_ascii_digit() || letter == '.' || letter == ':'))
-            .next()
-            .expect("a first part");
+        let told = line.trim_end().strip_prefix("listening on ");
+        let mut words = told.unwrap_or_default().split(' ');
+        let address = words.next().filter(|address| !address.is_empty());
+        let address = address.unwrap_or_else(|| panic!("no address: {line:?}"));
+        let token = words.next().and_then(|word| word.strip_prefix("token="));
         Self {
             address: address.to_owned(),
+            token: token.map(str::to_owned),
             process,
         }
     }
@@ -45,14 +52,29 @@ impl Server {
         &self.address
     }
 
+    /// The token that it has printed.
+    pub fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
     /// The process id of the listener.
     pub fn pid(&self) -> i32 {
         self.process.id() as i32
     }
 
+    /// The process, to wait for its end.
+    pub fn process(&mut self) -> &mut Child {
+        &mut self.process
+    }
+
     /// Connects as one more client.
     pub fn connect(&self) -> DapClient {
         let socket = TcpStream::connect(&self.address).expect("a connection");
+        self.client_of(socket)
+    }
+
+    /// A client at a connection that was made already.
+    pub fn client_of(&self, socket: TcpStream) -> DapClient {
         let reader = socket.try_clone().expect("a second handle");
         let writer = socket.try_clone().expect("a third handle");
         let (sender, incoming) = mpsc::channel();

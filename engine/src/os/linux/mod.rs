@@ -9,6 +9,7 @@ mod launch;
 mod output;
 #[cfg(test)]
 pub(crate) mod own_code;
+mod peer;
 mod procfs;
 mod ptrace;
 mod refusal;
@@ -21,6 +22,7 @@ mod sigbus;
 pub use ending::asked_to_end;
 pub use front::{ProcessGroup, stand_behind_front};
 pub use launch::{Launcher, prepare};
+pub use peer::user_of_peer;
 pub use ptrace::{RawSignal, decode_signal_info};
 pub use registers::{RawRegisters, vectors_in};
 

@@ -1,0 +1,494 @@
+//! Listening for clients, each of which gets a process of its own: SIGCHLD belongs to a process, so a
+//! session does, and no crash costs more than one.
+
+use super::greeting::{self, Demand};
+use super::token::{self, Token};
+use crate::private::{self, Unusable};
+use crate::stdio::Stream;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::socket::{getsockopt, sockopt};
+use nix::sys::stat::{Mode, umask};
+use nix::unistd::geteuid;
+use std::env;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// How many clients at once may be about to show a token: each costs a process.
+const MOST_STRANGERS: usize = 8;
+/// How many clients at once are told that there is no room.
+const MOST_TURNED_AWAY: usize = 16;
+/// What a session writes to its stdout once its client may use it.
+const ADMITTED: u8 = b'+';
+
+/// Where to listen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum At {
+    /// A Unix socket in the user's runtime folder.
+    RuntimeFolder,
+    /// A Unix socket.
+    Path(PathBuf),
+    /// TCP.
+    Addresses(Vec<SocketAddr>),
+}
+
+impl At {
+    /// What follows `--listen`: nothing, a path, a port of this machine, or an address with a port.
+    ///
+    /// # Errors
+    /// It is none of these.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Ok(At::RuntimeFolder);
+        }
+        if text.contains('/') {
+            return Ok(At::Path(text.into()));
+        }
+        let port = text.strip_prefix(':').unwrap_or(text);
+        let text = match port.parse::<u16>() {
+            Ok(port) => format!("127.0.0.1:{port}"),
+            Err(_) => text.to_owned(),
+        };
+        match text.to_socket_addrs() {
+            Ok(addresses) => Ok(At::Addresses(addresses.collect())),
+            Err(error) => Err(format!(
+                "neither ADDRESS:PORT nor a path with a `/` ({error})"
+            )),
+        }
+    }
+}
+
+/// How to listen.
+#[derive(Debug)]
+pub struct Listening {
+    /// Where.
+    pub at: At,
+    /// The token that the user has set.
+    pub token: Option<Token>,
+    /// How many sessions there may be at once.
+    pub max_sessions: usize,
+    /// Arguments for the processes of the sessions.
+    pub hand_on: Vec<String>,
+}
+
+/// Serves clients until a signal asks us to end.
+///
+/// # Errors
+/// The place cannot be had, or is not safe; our own program is not to be found.
+pub fn listen(how: Listening) -> io::Result<()> {
+    // Blocked before there are threads: what they start has no signals blocked.
+    let mut ends = SigSet::empty();
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
+        ends.add(signal);
+    }
+    ends.thread_block()?;
+    let end = SignalFd::with_flags(&ends, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+    let (door, token) = Door::open(&how)?;
+    let porter = Porter {
+        program: env::current_exe()?,
+        demanded: how.token.is_some(),
+        token,
+        hand_on: how.hand_on,
+        max_sessions: how.max_sessions,
+        counts: Arc::default(),
+    };
+    let printed = match (&porter.token, porter.demanded) {
+        (Some(token), false) => format!(" token={}", token.reveal()),
+        _ => String::new(),
+    };
+    // Whoever started us may not want to know.
+    let mut stdout = io::stdout();
+    let _ = writeln!(stdout, "listening on {}{printed}", door.name()?);
+    let _ = stdout.flush();
+    loop {
+        let mut files = [
+            PollFd::new(door.as_fd(), PollFlags::POLLIN),
+            PollFd::new(end.as_fd(), PollFlags::POLLIN),
+        ];
+        match poll(&mut files, PollTimeout::NONE) {
+            Err(nix::errno::Errno::EINTR) => continue,
+            other => other?,
+        };
+        if files[1].any().unwrap_or(false) {
+            tracing::info!("asked to end by the system");
+            return Ok(());
+        }
+        match door.accept() {
+            Ok(Some((socket, who))) => porter.receive(socket, who),
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(%error, "accept");
+                thread::sleep(Duration::from_millis(20));
+            }
+        }
+    }
+}
+
+/// What is known of a client.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Who {
+    /// The kernel says that it is the user we belong to.
+    SameUser,
+    /// Perhaps another user, perhaps on another machine.
+    Stranger,
+}
+
+/// What clients connect to.
+enum Door {
+    Tcp(TcpListener),
+    Unix(UnixListener, SocketFile),
+}
+
+/// A socket in a folder; removed when dropped.
+struct SocketFile {
+    path: PathBuf,
+    /// Removed with it.
+    _folder: Option<TempDir>,
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl Door {
+    /// It, and the token that strangers have to show.
+    fn open(how: &Listening) -> io::Result<(Self, Option<Token>)> {
+        let (path, folder) = match &how.at {
+            At::Addresses(addresses) => {
+                let door = Door::Tcp(tcp(addresses, how.token.is_some())?);
+                let token = how.token.clone().map_or_else(Token::random, Ok)?;
+                return Ok((door, Some(token)));
+            }
+            At::Path(path) => (path.clone(), None),
+            At::RuntimeFolder => runtime_path()?,
+        };
+        let listener = unix(&path)?;
+        let file = SocketFile {
+            path: std::path::absolute(path)?,
+            _folder: folder,
+        };
+        Ok((Door::Unix(listener, file), how.token.clone()))
+    }
+
+    /// For people and programs.
+    fn name(&self) -> io::Result<String> {
+        Ok(match self {
+            Door::Tcp(listener) => listener.local_addr()?.to_string(),
+            Door::Unix(_, file) => file.path.display().to_string(),
+        })
+    }
+
+    /// A client, if one is there that may speak.
+    fn accept(&self) -> io::Result<Option<(OwnedFd, Who)>> {
+        let us = geteuid().as_raw();
+        let accepted: io::Result<(OwnedFd, Who)> = match self {
+            Door::Tcp(listener) => listener.accept().and_then(|(socket, peer)| {
+                // Messages are small, and each is waited for.
+                socket.set_nodelay(true)?;
+                let user = engine::os::user_of_peer(socket.local_addr()?, peer);
+                let who = match peer.ip().to_canonical().is_loopback() && user == Some(us) {
+                    true => Who::SameUser,
+                    false => Who::Stranger,
+                };
+                tracing::info!(%peer, user, "connected");
+                Ok((socket.into(), who))
+            }),
+            Door::Unix(listener, _) => listener.accept().and_then(|(socket, _)| {
+                let user = getsockopt(&socket, sockopt::PeerCredentials)?.uid();
+                tracing::info!(user, "connected");
+                let who = match user == us {
+                    true => Who::SameUser,
+                    false => Who::Stranger,
+                };
+                Ok((socket.into(), who))
+            }),
+        };
+        match accepted {
+            // The permissions of the socket let nobody in but us and root.
+            Ok((_, Who::Stranger)) if matches!(self, Door::Unix(..)) => Ok(None),
+            Ok(accepted) => Ok(Some(accepted)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl AsFd for Door {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Door::Tcp(listener) => listener.as_fd(),
+            Door::Unix(listener, _) => listener.as_fd(),
+        }
+    }
+}
+
+/// Listens on TCP; other machines reach us only if the user has set a token.
+fn tcp(addresses: &[SocketAddr], token_set: bool) -> io::Result<TcpListener> {
+    let public = addresses
+        .iter()
+        .find(|address| !address.ip().to_canonical().is_loopback());
+    if let (Some(public), false) = (public, token_set) {
+        return Err(io::Error::other(format!(
+            "{public} can be reached from other machines; set a token by --token or {}, or listen \
+             on 127.0.0.1",
+            token::VARIABLE
+        )));
+    }
+    let listener = TcpListener::bind(addresses)?;
+    // A client that is gone again must not keep us waiting.
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Where the socket is if the user does not say; and the folder that is to go with it.
+fn runtime_path() -> io::Result<(PathBuf, Option<TempDir>)> {
+    let name = format!("stillpoint-{}.sock", std::process::id());
+    let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    match runtime.filter(|folder| folder.is_absolute() && folder.is_dir()) {
+        Some(folder) => {
+            private::folder(&folder).map_err(unsafe_place)?;
+            Ok((folder.join(name), None))
+        }
+        None => {
+            // Made with 0700.
+            let folder = tempfile::Builder::new().prefix("stillpoint-").tempdir()?;
+            Ok((folder.path().join(name), Some(folder)))
+        }
+    }
+}
+
+fn unsafe_place(unusable: Unusable) -> io::Error {
+    match unusable {
+        Unusable::Io(error) => error,
+        Unusable::Unsafe(..) => io::Error::other(format!(
+            "{unusable}; listen in a folder that only you can write to"
+        )),
+    }
+}
+
+/// Listens at a path, for this user only. What a listener that was killed has left there is
+/// replaced.
+fn unix(path: &Path) -> io::Result<UnixListener> {
+    let folder = std::path::absolute(path)?;
+    let folder = folder.parent().unwrap_or(Path::new("/"));
+    if !folder.exists() {
+        private::folder(folder).map_err(unsafe_place)?;
+    }
+    private::in_safe_folder(path).map_err(unsafe_place)?;
+    // From its first moment on: no other user may connect in between.
+    let usual = umask(Mode::from_bits_truncate(0o177));
+    let mut bound = UnixListener::bind(path);
+    if let Err(error) = &bound
+        && error.kind() == io::ErrorKind::AddrInUse
+        && is_left_over(path)
+    {
+        bound = fs::remove_file(path).and_then(|()| UnixListener::bind(path));
+    }
+    umask(usual);
+    let listener = bound.map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => io::Error::other(format!("{} is in use", path.display())),
+        _ => error,
+    })?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Whether there is a socket that leads nowhere.
+fn is_left_over(path: &Path) -> bool {
+    let is_socket = fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
+    let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+    is_socket && UnixStream::connect(path).err().is_some_and(refused)
+}
+
+/// How many there are.
+#[derive(Debug, Default)]
+struct Counts {
+    sessions: AtomicUsize,
+    /// Of these: strangers that have not shown the token yet.
+    strangers: AtomicUsize,
+    turned_away: AtomicUsize,
+}
+
+/// One more of them, as long as this lives.
+struct One(Arc<Counts>, fn(&Counts) -> &AtomicUsize);
+
+impl One {
+    /// None, if there are `most` already.
+    fn of(counts: &Arc<Counts>, which: fn(&Counts) -> &AtomicUsize, most: usize) -> Option<Self> {
+        let before = which(counts).fetch_add(1, Ordering::SeqCst);
+        let one = One(Arc::clone(counts), which);
+        (before < most).then_some(one)
+    }
+}
+
+impl Drop for One {
+    fn drop(&mut self) {
+        (self.1)(&self.0).fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Gives clients sessions.
+struct Porter {
+    program: PathBuf,
+    token: Option<Token>,
+    /// The same user needs it, too.
+    demanded: bool,
+    hand_on: Vec<String>,
+    max_sessions: usize,
+    counts: Arc<Counts>,
+}
+
+impl Porter {
+    fn receive(&self, socket: OwnedFd, who: Who) {
+        let Some(session) = One::of(&self.counts, |it| &it.sessions, self.max_sessions) else {
+            return self.turn_away(socket);
+        };
+        let stranger = match who {
+            Who::SameUser => None,
+            Who::Stranger => match One::of(&self.counts, |it| &it.strangers, MOST_STRANGERS) {
+                None => return self.turn_away(socket),
+                stranger => stranger,
+            },
+        };
+        let mut command = Command::new(&self.program);
+        command
+            .args(["dap", "--socket-on-stdin"])
+            .args(&self.hand_on)
+            .stdin(Stdio::from(socket))
+            .stdout(Stdio::piped());
+        match &self.token {
+            Some(token) => command.env(token::VARIABLE, token.reveal()),
+            None => command.env_remove(token::VARIABLE),
+        };
+        if who == Who::SameUser && !self.demanded {
+            command.arg("--same-user");
+        }
+        let child = command.spawn();
+        // It has the socket now: only its end closes the connection.
+        drop(command);
+        match child {
+            Ok(mut child) => {
+                thread::spawn(move || {
+                    let mut word = [0];
+                    let stdout = child.stdout.take();
+                    let heard = stdout.map(|mut stdout| stdout.read_exact(&mut word));
+                    if matches!(heard, Some(Ok(()))) && word == [ADMITTED] {
+                        drop(stranger);
+                    }
+                    let _ = child.wait();
+                    drop(session);
+                });
+            }
+            Err(error) => tracing::error!(%error, "no process for a connection"),
+        }
+    }
+
+    /// Tells a client that there are too many.
+    fn turn_away(&self, socket: OwnedFd) {
+        let Some(one) = One::of(&self.counts, |it| &it.turned_away, MOST_TURNED_AWAY) else {
+            return;
+        };
+        let sessions = self.max_sessions;
+        thread::spawn(move || {
+            if let Ok([stream, _]) = Stream::both_of(socket) {
+                greeting::turn_away(&stream, sessions);
+            }
+            drop(one);
+        });
+    }
+}
+
+/// What the client of a session has to show, by what the listener has told us.
+///
+/// # Errors
+/// The listener has told us nothing: the socket is for no one.
+pub fn demand(same_user: bool) -> io::Result<Demand> {
+    let token = env::var(token::VARIABLE).ok();
+    let token = token.and_then(|token| Token::new(&token).ok());
+    match (same_user, token) {
+        (true, token) => Ok(Demand::Nothing(token)),
+        (false, Some(token)) => Ok(Demand::Token(token)),
+        (false, None) => Err(io::Error::other("no token was set for this socket")),
+    }
+}
+
+/// Tells the listener that the client may use us.
+pub fn admitted() {
+    let mut stdout = io::stdout();
+    // It may have ended.
+    let _ = stdout.write_all(&[ADMITTED]);
+    let _ = stdout.flush();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_paths_ports_and_addresses() {
+        let address = |text: &str| At::Addresses(vec![text.parse().expect("an address")]);
+        assert_eq!(At::parse(""), Ok(At::RuntimeFolder));
+        assert_eq!(At::parse("/run/x.sock"), Ok(At::Path("/run/x.sock".into())));
+        assert_eq!(At::parse("./x"), Ok(At::Path("./x".into())));
+        for port in ["4711", ":4711", "127.0.0.1:4711"] {
+            assert_eq!(At::parse(port), Ok(address("127.0.0.1:4711")));
+        }
+        assert_eq!(At::parse("[::1]:0"), Ok(address("[::1]:0")));
+        for wrong in ["x.sock", "127.0.0.1", "127.0.0.1:99999"] {
+            assert!(At::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn other_machines_need_a_token() {
+        let at = |text: &str| [text.parse::<SocketAddr>().expect("an address")];
+        for public in ["0.0.0.0:0", "[::]:0"] {
+            let refused = tcp(&at(public), false).expect_err("refused");
+            assert!(refused.to_string().contains("--token"), "{refused}");
+        }
+        assert!(tcp(&at("127.0.0.1:0"), false).is_ok());
+        assert!(tcp(&at("0.0.0.0:0"), true).is_ok());
+    }
+
+    #[test]
+    fn sockets_are_private_and_left_over_ones_replaced() {
+        use std::os::unix::fs::PermissionsExt;
+        let place = tempfile::tempdir().expect("a folder");
+        let path = place.path().join("new/socket");
+        let first = unix(&path).expect("a listener");
+        let mode = |path: &Path| fs::metadata(path).expect("it").permissions().mode() & 0o777;
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(mode(&place.path().join("new")), 0o700);
+        assert!(unix(&path).is_err(), "in use");
+        drop(first);
+        unix(&path).expect("left over");
+        let file = place.path().join("file");
+        fs::write(&file, "").expect("a file");
+        assert!(unix(&file).is_err(), "no socket");
+    }
+
+    #[test]
+    fn there_is_a_limit() {
+        let counts = Arc::<Counts>::default();
+        let one = |counts| One::of(counts, |it| &it.sessions, 2);
+        let (first, second) = (one(&counts), one(&counts));
+        assert!(first.is_some() && second.is_some());
+        assert!(one(&counts).is_none());
+        drop(first);
+        assert!(one(&counts).is_some());
+    }
+}

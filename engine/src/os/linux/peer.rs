@@ -1,0 +1,114 @@
+//! Which user is at the other end of a TCP connection on this machine.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+/// The state of a connection whose both ends are open, as the kernel writes it.
+const ESTABLISHED: &str = "01";
+
+/// The user that has the other end of the connection from `local`, which is ours, to `peer`; none
+/// where the kernel does not tell: another machine or network namespace, or closed already.
+pub fn user_of_peer(local: SocketAddr, peer: SocketAddr) -> Option<u32> {
+    let (local, peer) = (canonical(local), canonical(peer));
+    let table = |file: &str| fs::read_to_string(format!("/proc/self/net/{file}")).ok();
+    // A socket for IPv6 may have made a connection of IPv4.
+    let files: &[&str] = match peer.is_ipv4() {
+        true => &["tcp", "tcp6"],
+        false => &["tcp6"],
+    };
+    files
+        .iter()
+        .find_map(|file| user_in(&table(file)?, peer, local))
+}
+
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+/// The owner of the open socket at `from` that is connected to `to`, by the kernel's table.
+fn user_in(table: &str, from: SocketAddr, to: SocketAddr) -> Option<u32> {
+    let names = |address: SocketAddr| [written(address, false), written(address, true)];
+    let (from, to) = (names(from), names(to));
+    table.lines().skip(1).find_map(|line| {
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        let (local, remote, state) = (fields.next()?, fields.next()?, fields.next()?);
+        let fits = |names: &[String; 2], field: &str| names.iter().any(|name| name == field);
+        if !fits(&from, local) || !fits(&to, remote) || state != ESTABLISHED {
+            return None;
+        }
+        // Behind queues, timers and the number of retransmissions.
+        let user = fields.nth(3)?.parse().ok()?;
+        let inode: u64 = fields.nth(1)?.parse().ok()?;
+        // What no process has open any more belongs to user 0, says the kernel.
+        (inode != 0).then_some(user)
+    })
+}
+
+/// An address as the kernel's tables have it: words of the machine's byte order in hex; of IPv4
+/// as such, or (`mapped`) as an address of IPv6.
+fn written(address: SocketAddr, mapped: bool) -> String {
+    let bytes: &[u8] = match (address.ip(), mapped) {
+        (IpAddr::V4(ip), false) => &ip.octets(),
+        (IpAddr::V4(ip), true) => &ip.to_ipv6_mapped().octets(),
+        (IpAddr::V6(ip), _) => &Ipv6Addr::octets(&ip),
+    };
+    let mut text = String::new();
+    for word in bytes.chunks_exact(4) {
+        let word = word.try_into().map_or(0, u32::from_ne_bytes);
+        // Writing to memory does not fail.
+        let _ = write!(text, "{word:08X}");
+    }
+    let _ = write!(text, ":{:04X}", address.port());
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    const TABLE: &str = "\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1267 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 20 1 0
+   1: 0100007F:1267 0100007F:9C40 01 00000000:00000000 00:00000000 00000000     0        0 21 1 0
+   2: 0100007F:9C40 0100007F:1267 01 00000000:00000000 00:00000000 00000000  1000        0 22 1 0
+   3: 0100007F:9C41 0100007F:1267 06 00000000:00000000 03:00000FA0 00000000     0        0 0 3 0
+   4: 0100007F:9C42 0100007F:1267 01 00000000:00000000 00:00000000 00000000     0        0 0 1 0
+   5: 0000000000000000FFFF00000100007F:9C43 0000000000000000FFFF00000100007F:1267 01 0:0 0:0 0 7 0 9
+";
+
+    fn at(port: u16) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], port))
+    }
+
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn the_other_end_is_found_in_the_table() {
+        let ours = at(0x1267);
+        assert_eq!(user_in(TABLE, at(0x9c40), ours), Some(1000));
+        // Closed, owned by no process, or not there.
+        for port in [0x9c41, 0x9c42, 0x9c44] {
+            assert_eq!(user_in(TABLE, at(port), ours), None, "{port:x}");
+        }
+        assert_eq!(user_in(TABLE, at(0x9c43), ours), Some(7));
+        assert_eq!(user_in("", at(0x9c40), ours), None);
+        assert_eq!(user_in("x\ny z\n", at(0x9c40), ours), None);
+    }
+
+    #[test]
+    fn the_kernel_tells_of_our_own() {
+        let us = nix::unistd::getuid().as_raw();
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = TcpListener::bind(address) else {
+                continue;
+            };
+            let there = listener.local_addr().unwrap();
+            let client = TcpStream::connect(there).unwrap();
+            let (_accepted, peer) = listener.accept().unwrap();
+            assert_eq!(user_of_peer(there, peer), Some(us), "{address}");
+            drop(client);
+            assert_eq!(user_of_peer(there, peer), None, "{address}");
+        }
+    }
+}
