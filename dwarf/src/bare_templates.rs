@@ -4,8 +4,9 @@
 use crate::constant::integer;
 use crate::error::Error;
 use crate::module::{DieRef, Language};
+use crate::parameters::Parameters;
 use crate::read_type::Children;
-use crate::unit::{DebugInfo, Entry, MAX_HOPS, MAX_NAME, Unit, Value};
+use crate::unit::{DebugInfo, Entry, MAX_HOPS, MAX_NAME, Unit, Value, flag};
 use std::cell::Cell;
 
 /// Templates that are looked at until it is clear how a unit writes their names: those of a few
@@ -13,6 +14,8 @@ use std::cell::Cell;
 const LOOKED_AT: usize = 8;
 /// Types within types that are told.
 const MAX_DEPTH: usize = 24;
+/// Parameters of a function that are compared.
+const MOST_PARAMETERS: usize = 256;
 
 /// How many types one name tells of in its arguments; arguments of arguments could go on for ever.
 #[derive(Default)]
@@ -167,6 +170,42 @@ impl DebugInfo {
             }
         }
         Ok(())
+    }
+
+    /// Whether a function's parameters are those of a list that was typed, by their types as the
+    /// source writes them.
+    pub(crate) fn has_parameters(&self, unit: &Unit, entry: &Entry, typed: &Parameters) -> bool {
+        let (unit, entry) = match self.origin(unit, entry) {
+            Some(origin) => match self.entry(self.root_origin(origin)) {
+                Ok(declared) => declared,
+                Err(_) => return false,
+            },
+            None => (unit, entry.clone()),
+        };
+        let types = self.parameter_types(unit, &entry).unwrap_or_default();
+        typed.select(&Parameters::of(types))
+    }
+
+    fn parameter_types(&self, unit: &Unit, entry: &Entry) -> Result<Vec<String>, Error> {
+        let mut types = Vec::new();
+        let Some(mut children) = Children::of(unit, entry)? else {
+            return Ok(types);
+        };
+        while let Some(child) = children.next()?
+            && types.len() < MOST_PARAMETERS
+        {
+            match child.tag() {
+                gimli::DW_TAG_formal_parameter if !flag(child, gimli::DW_AT_artificial) => {
+                    let ty = child.attr_value(gimli::DW_AT_type);
+                    let ty = ty.and_then(|ty| self.reference(unit, ty));
+                    let (before, behind) = self.spelled(ty, 0, &Told::default());
+                    types.push(before + &behind);
+                }
+                gimli::DW_TAG_unspecified_parameters => types.push("...".to_owned()),
+                _ => {}
+            }
+        }
+        Ok(types)
     }
 
     fn write_value(&self, unit: &Unit, parameter: &Entry, out: &mut String) {

@@ -21,11 +21,29 @@ pub fn demangle(symbol: &str) -> Cow<'_, str> {
         return Cow::Owned(format!("{name:#}"));
     }
     if symbol.starts_with("_Z")
-        && let Some(name) = demangle_cpp(symbol, false)
+        && let Some(name) = demangle_cpp(symbol, Shown::All)
     {
         return Cow::Owned(name);
     }
     Cow::Borrowed(symbol)
+}
+
+/// A function's readable name as [`demangle`] gives it, without the type that it returns: C++
+/// writes that into the symbols of templates only.
+pub fn demangle_function(symbol: &str) -> Cow<'_, str> {
+    let readable = demangle(symbol);
+    if readable == symbol || !symbol.starts_with("_Z") || rust_path(symbol).is_some() {
+        return readable;
+    }
+    demangle_cpp(symbol, Shown::WithParameters).map_or(readable, Cow::Owned)
+}
+
+/// How much of a C++ symbol is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    All,
+    WithParameters,
+    Name,
 }
 
 /// The qualified name without parameters and return type, if it is a C++ symbol.
@@ -33,7 +51,7 @@ pub(crate) fn cpp_function_name(symbol: &str) -> Option<String> {
     if symbol.len() > MAX_SYMBOL || !symbol.starts_with("_Z") {
         return None;
     }
-    demangle_cpp(symbol, true)
+    demangle_cpp(symbol, Shown::Name)
 }
 
 /// The path of a Rust symbol without its hash, if it is one.
@@ -45,11 +63,14 @@ pub(crate) fn rust_path(symbol: &str) -> Option<String> {
     Some(format!("{name:#}"))
 }
 
-fn demangle_cpp(symbol: &str, bare: bool) -> Option<String> {
+fn demangle_cpp(symbol: &str, shown: Shown) -> Option<String> {
     let parse = cpp_demangle::ParseOptions::default().recursion_limit(MAX_RECURSION);
     let mut show = cpp_demangle::DemangleOptions::new().recursion_limit(MAX_RECURSION);
-    if bare {
-        show = show.no_params().no_return_type();
+    if shown != Shown::All {
+        show = show.no_return_type();
+    }
+    if shown == Shown::Name {
+        show = show.no_params();
     }
     let parsed = cpp_demangle::BorrowedSymbol::new_with_options(symbol.as_bytes(), &parse).ok()?;
     let mut name = Bounded(String::new());

@@ -56,6 +56,7 @@ mod locate;
 mod mapping;
 mod names;
 mod object;
+mod parameters;
 mod ranges;
 mod read_type;
 mod scan;
@@ -72,6 +73,7 @@ mod unit;
 mod vtable;
 
 pub use addr::{AddrRange, FileAddr, LoadAddr, LoadBias};
+pub use demangle::demangle_function;
 pub use error::Error;
 pub use function::{Function, FunctionFrame, InlinedSubroutine, Scope, ScopeKind};
 pub use keep::finish_keeping;
@@ -79,7 +81,8 @@ pub use location::{CallerFrame, FrameContext, Location, Piece};
 pub use mapping::{MappedFile, map_file, mapped_at, open_regular, read_regular, truncated_files};
 pub use memory::{Memory, Unreadable};
 pub use module::{
-    DieRef, Language, Machine, Module, Segment, SymbolStatus, ThreadStorage, demangle,
+    DieRef, FunctionPlaces, Language, Machine, Module, Segment, SymbolStatus, ThreadStorage,
+    demangle,
 };
 pub use names::answers_to;
 pub use register::{Register, Registers};

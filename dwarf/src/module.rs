@@ -5,10 +5,11 @@ use crate::cfi::Cfi;
 use crate::error::Error;
 use crate::function::Function;
 use crate::index::gdb_index::UnitsOfNames;
-use crate::index::{self, NameIndex, Names};
+use crate::index::{self, NameIndex, Named, Names};
 use crate::locate;
 use crate::location::{FrameContext, Location};
 use crate::mapping::{self, FileIdentity};
+use crate::names::Key;
 use crate::object::Image;
 use crate::search;
 use crate::source::{LineLocation, LineRow, SourceFile, SourceLocation};
@@ -94,6 +95,23 @@ pub struct ThreadStorage {
 
 /// Bytes of debug info from which on the name index is worth a file.
 const WORTH_KEEPING: u64 = 4 << 20;
+/// Bytes of `.debug_info` from which on a name is looked for without an index of all names.
+const WORTH_SEARCHING: usize = 1 << 20;
+/// Names whose answers are kept.
+const MOST_NAMED: usize = 1 << 12;
+
+/// Where the functions of a name are.
+#[derive(Default, Debug)]
+pub struct FunctionPlaces {
+    /// Those with code of their own.
+    pub functions: Vec<Arc<Function>>,
+    /// Where inlined copies are entered.
+    pub inlined: Vec<FileAddr>,
+    /// What the futures run that async functions make.
+    pub async_bodies: Vec<Arc<Function>>,
+    /// Where inlined copies of that are entered.
+    pub inlined_async_bodies: Vec<FileAddr>,
+}
 
 /// An image.
 pub struct Module {
@@ -108,6 +126,11 @@ pub struct Module {
     pub(crate) cfi: OnceLock<Cfi>,
     index: OnceLock<NameIndex>,
     units_of_names: OnceLock<Option<UnitsOfNames>>,
+    /// Names that were looked for before the index was there, by their keys; `None`: only the
+    /// index tells.
+    named: RwLock<FxHashMap<u32, Option<Arc<Named>>>>,
+    /// Where functions are, by the names that were asked for.
+    places: RwLock<FxHashMap<String, Arc<FunctionPlaces>>>,
     vtables: OnceLock<Vtables>,
     pub(crate) functions: RwLock<FxHashMap<DieRef, Option<Arc<Function>>>>,
     pub(crate) types: RwLock<FxHashMap<DieRef, Arc<Type>>>,
@@ -192,6 +215,8 @@ impl Module {
             cfi: OnceLock::new(),
             index: OnceLock::new(),
             units_of_names: OnceLock::new(),
+            named: RwLock::default(),
+            places: RwLock::default(),
             vtables: OnceLock::new(),
             functions: RwLock::default(),
             types: RwLock::default(),
@@ -239,35 +264,85 @@ impl Module {
             .get_or_init(|| SymbolTable::read(&self.image, self.debug_image()))
     }
 
-    /// The name index over all units, built when first needed.
-    pub(crate) fn names(&self) -> Option<(&DebugInfo, &NameIndex)> {
-        let info = self.info()?;
+    /// The entries of inlined functions of a key, and the units that may have copies of them
+    /// (`None`: all).
+    pub(crate) fn inlined_by_key(
+        &self,
+        info: &DebugInfo,
+        key: Key<'_>,
+    ) -> (Vec<DieRef>, Option<Vec<u32>>) {
+        if self.needs_search(info)
+            && let Some(named) = self.named(info, key)
+        {
+            let dies = named.index.inlined.get(key.hash).collect();
+            return (dies, Some(named.units.clone()));
+        }
         let index = self.index.get_or_init(|| info.read_index(self.holder()));
-        Some((info, index))
+        (index.inlined.get(key.hash).collect(), None)
+    }
+
+    /// Whether the index cannot be asked, not yet or not for all names.
+    fn needs_search(&self, info: &DebugInfo) -> bool {
+        info.given_up.load(Ordering::Relaxed) || self.kept_index().is_none()
+    }
+
+    /// The index, if it is there, or in the folder.
+    fn kept_index(&self) -> Option<&NameIndex> {
+        if self.index.get().is_none()
+            && let Some((folder, id)) = self.folder().zip(self.image.build_id)
+            && let Some(index) = index::cache::load(folder, id, self.debug_size())
+        {
+            // Somebody else may have set it meanwhile: it is the same.
+            let _ = self.index.set(index);
+        }
+        self.index.get()
+    }
+
+    /// The entries of a name by a search for it; `None` if that is not worth it.
+    fn named(&self, info: &DebugInfo, key: Key<'_>) -> Option<Arc<Named>> {
+        if info.debug_info_size() < WORTH_SEARCHING || self.holder().has_section(".debug_names") {
+            return None;
+        }
+        let known = self.named.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get(&key.hash) {
+            return known.clone();
+        }
+        drop(known);
+        let named = info.named(key).map(Arc::new);
+        let mut all = self.named.write().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MOST_NAMED {
+            all.clear();
+        }
+        all.insert(key.hash, named.clone());
+        named
     }
 
     /// What a look at the entries of a name finds, by the first source of names that has any:
-    /// while the names are not read yet, the few units that `.gdb_index` says have the name;
-    /// then the index; then, should that be one that leaves things out, the unit `near`.
+    /// while the names are not read yet, the few units that `.gdb_index` says have the name, or
+    /// those that a search finds; then the index; then, should that be one that leaves things
+    /// out, the unit `near`.
     pub(crate) fn find_names<T>(
         &self,
         kind: fn(&NameIndex) -> &Names,
-        key: u32,
+        key: Key<'_>,
         near: Option<u32>,
         look: impl Fn(&DebugInfo, Vec<DieRef>) -> Vec<T>,
     ) -> Vec<T> {
         let Some(info) = self.info() else {
             return Vec::new();
         };
-        let look_in = |index: &NameIndex| look(info, kind(index).get(key).collect());
-        let is_partial = info.given_up.load(Ordering::Relaxed);
-        if (self.index.get().is_none() || is_partial)
-            && let Some(units) = self.units_of_names(info).and_then(|names| names.get(key))
-        {
-            let units: FxHashSet<u32> = units.into_iter().chain(near).collect();
-            let found = look_in(&info.index_of(units.into_iter().collect()));
-            if !found.is_empty() {
-                return found;
+        let look_in = |index: &NameIndex| look(info, kind(index).get(key.hash).collect());
+        if self.needs_search(info) {
+            if let Some(names) = self.units_of_names(info) {
+                if let Some(units) = names.get(key.hash) {
+                    let units: FxHashSet<u32> = units.into_iter().chain(near).collect();
+                    let found = look_in(&info.index_of(units.into_iter().collect()));
+                    if !found.is_empty() {
+                        return found;
+                    }
+                }
+            } else if let Some(named) = self.named(info, key) {
+                return look_in(&named.index);
             }
         }
         let index = self.index.get_or_init(|| info.read_index(self.holder()));
@@ -276,6 +351,37 @@ impl Module {
             Some(near) if found.is_empty() && index.sparse => look_in(&info.index_of(vec![near])),
             _ => found,
         }
+    }
+
+    /// Where the functions of a name are, if that is known: there is no debug info, or
+    /// [`Module::find_function`] has looked.
+    pub fn function_places(&self, name: &str) -> Option<Arc<FunctionPlaces>> {
+        let places = self.places.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = places.get(name) {
+            return Some(Arc::clone(known));
+        }
+        (!self.holder().has_section(".debug_info")).then(Arc::default)
+    }
+
+    /// Looks for the functions of a name: as in [`Module::functions_named`] and
+    /// [`Module::inlined_named`], and what async functions of that name run. To be called from a
+    /// thread that may take its time; [`Module::function_places`] has the answer from then on.
+    pub fn find_function(&self, name: &str) -> Arc<FunctionPlaces> {
+        if let Some(known) = self.function_places(name) {
+            return known;
+        }
+        let places = Arc::new(FunctionPlaces {
+            functions: search::functions_named(self, name),
+            inlined: search::inlined_named(self, name),
+            async_bodies: search::async_bodies(self, name),
+            inlined_async_bodies: search::inlined_async_bodies(self, name),
+        });
+        let mut all = self.places.write().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MOST_NAMED {
+            all.clear();
+        }
+        all.insert(name.to_owned(), Arc::clone(&places));
+        places
     }
 
     fn units_of_names(&self, info: &DebugInfo) -> Option<&UnitsOfNames> {
@@ -360,6 +466,11 @@ impl Module {
     /// The whole file.
     pub fn bytes(&self) -> &'static [u8] {
         self.image.data
+    }
+
+    /// A number that no other module of this process has.
+    pub fn identity(&self) -> u64 {
+        self.identity
     }
 
     /// GNU build-id.

@@ -3,6 +3,7 @@
 use crate::bare_templates::Told;
 use crate::demangle::{cpp_function_name, rust_path};
 use crate::module::{DieRef, Language, demangle};
+use crate::parameters::Parameters;
 use crate::unit::{DebugInfo, Entry, MAX_HOPS, MAX_NAME, Unit};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -153,6 +154,26 @@ impl DebugInfo {
 /// A name that a person typed, taken apart.
 pub(crate) struct NameQuery {
     components: Vec<String>,
+    parameters: Option<Parameters>,
+}
+
+/// How the name index finds a name.
+#[derive(Clone, Copy)]
+pub(crate) struct Key<'a> {
+    /// The last component without arguments, as the debug info spells it.
+    pub(crate) base: &'a str,
+    /// Its hash.
+    pub(crate) hash: u32,
+}
+
+impl<'a> Key<'a> {
+    /// The key of a name that has neither path nor arguments.
+    pub(crate) fn of(base: &'a str) -> Key<'a> {
+        Key {
+            base,
+            hash: key(base.as_bytes()),
+        }
+    }
 }
 
 /// Whether a function of that qualified name answers to what a person typed: it is that, or ends
@@ -171,6 +192,7 @@ impl NameQuery {
                 name = rest.trim_start();
             }
         }
+        let parameters = Parameters::typed(name);
         let name = strip_parameters(name);
         let name = name.strip_prefix("::").unwrap_or(name);
         let mut components: Vec<String> = components(name).into_iter().map(squeeze).collect();
@@ -184,13 +206,32 @@ impl NameQuery {
         {
             components.pop();
         }
-        NameQuery { components }
+        NameQuery {
+            components,
+            parameters,
+        }
+    }
+
+    /// A path without parameters.
+    fn path(path: &str) -> NameQuery {
+        NameQuery {
+            components: components(path).into_iter().map(squeeze).collect(),
+            parameters: None,
+        }
     }
 
     /// The key of the last component, as in the name index.
-    pub(crate) fn key(&self) -> Option<u32> {
+    pub(crate) fn key(&self) -> Option<Key<'_>> {
         let last = self.components.last()?;
-        Some(key(last.as_bytes()))
+        Some(Key {
+            base: self.base(),
+            hash: key(last.as_bytes()),
+        })
+    }
+
+    /// The parameter list that was typed behind the name.
+    pub(crate) fn parameters(&self) -> Option<&Parameters> {
+        self.parameters.as_ref()
     }
 
     /// The last component without template or generic arguments.
@@ -232,13 +273,37 @@ impl NameQuery {
                 .iter()
                 .rev()
                 .zip(qualified.iter().rev())
-                .all(|(wanted, found)| {
-                    let found = squeeze(found);
-                    *wanted == found
-                        || (wanted == without_arguments(&found)
-                            && without_arguments(wanted).len() == wanted.len())
-                })
+                .all(|(wanted, found)| component_matches(wanted, &squeeze(found)))
     }
+}
+
+/// Whether a squeezed component is what was typed: arguments count only where they were typed, and
+/// in `<Type as Trait>` both may lack the beginnings of their paths.
+pub(crate) fn component_matches(wanted: &str, found: &str) -> bool {
+    if wanted == found {
+        return true;
+    }
+    if wanted == without_arguments(found) {
+        return without_arguments(wanted).len() == wanted.len();
+    }
+    let inner = |component| -> Option<(NameQuery, NameQuery)> {
+        let (ty, implemented) = implementation(component)?;
+        Some((NameQuery::path(ty), NameQuery::path(implemented)))
+    };
+    match (inner(wanted), implementation(found)) {
+        (Some((ty, implemented)), Some((found_type, found_trait))) => {
+            ty.matches_components(&components(found_type))
+                && implemented.matches_components(&components(found_trait))
+        }
+        _ => false,
+    }
+}
+
+/// The type and the trait of `<Type as Trait>`.
+fn implementation(component: &str) -> Option<(&str, &str)> {
+    let inner = component.strip_prefix('<')?.strip_suffix('>')?;
+    let (ty, implemented) = split_as(inner);
+    Some((ty, implemented?))
 }
 
 /// The key by which the name index finds a name: its last component without arguments.
@@ -284,7 +349,7 @@ fn split_as(inner: &str) -> (&str, Option<&str>) {
 }
 
 /// Splits a qualified name at the `::` that are in no brackets.
-fn components(name: &str) -> Vec<&str> {
+pub(crate) fn components(name: &str) -> Vec<&str> {
     let bytes = name.as_bytes();
     let mut parts = Vec::new();
     let mut start = 0;
@@ -300,7 +365,10 @@ fn components(name: &str) -> Vec<&str> {
             b'<' | b'(' | b'[' | b'{' => depth += 1,
             b'-' if bytes.get(index + 1) == Some(&b'>') => index += 1,
             b'>' | b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            b':' if depth == 0 && bytes.get(index + 1) == Some(&b':') => {
+            b':' if depth == 0
+                && bytes.get(index + 1) == Some(&b':')
+                && !is_turbofish(bytes, start, index) =>
+            {
                 parts.extend(name.get(start..index));
                 start = index + 2;
                 index += 1;
@@ -311,6 +379,13 @@ fn components(name: &str) -> Vec<&str> {
     }
     parts.extend(name.get(start..));
     parts
+}
+
+/// Whether the `::` at `index` stands between a name and its arguments (`largest::<i32>`). What
+/// an implementation is for has brackets, too (`fmt::<impl Debug for Type>::fmt`).
+fn is_turbofish(bytes: &[u8], start: usize, index: usize) -> bool {
+    let behind = bytes.get(index + 2..).unwrap_or(b"");
+    index > start && behind.starts_with(b"<") && !behind.starts_with(b"<impl ")
 }
 
 /// Whether a component that starts at `start` has the keyword `operator` at `index`.
@@ -367,7 +442,8 @@ fn without_arguments(component: &str) -> &str {
         .map(|at| at + skip)
     {
         Some(at) if at > 0 && component.ends_with('>') => {
-            component.get(..at).unwrap_or(component).trim_end()
+            let name = component.get(..at).unwrap_or(component).trim_end();
+            name.strip_suffix("::").unwrap_or(name)
         }
         _ => component,
     }
@@ -377,9 +453,15 @@ fn without_arguments(component: &str) -> &str {
 /// `(anonymous namespace)` alone.
 fn strip_parameters(name: &str) -> &str {
     let trimmed = name.trim_end();
+    parameter_list(trimmed).map_or(trimmed, |(name, _)| name)
+}
+
+/// A name and what is in the brackets of its parameter list; `None` without one.
+pub(crate) fn parameter_list(name: &str) -> Option<(&str, &str)> {
+    let trimmed = name.trim_end();
     let bare = trimmed.strip_suffix(" const").unwrap_or(trimmed);
     if !bare.ends_with(')') {
-        return trimmed;
+        return None;
     }
     let bytes = bare.as_bytes();
     let mut depth = 0usize;
@@ -392,13 +474,14 @@ fn strip_parameters(name: &str) -> &str {
                     let head = bare.get(..index).unwrap_or("");
                     let named =
                         !head.is_empty() && !head.ends_with("::") && !head.ends_with("operator");
-                    return if named { head.trim_end() } else { trimmed };
+                    let inside = bare.get(index + 1..bare.len() - 1).unwrap_or("");
+                    return named.then_some((head.trim_end(), inside));
                 }
             }
             _ => {}
         }
     }
-    trimmed
+    None
 }
 
 /// C's integer types in one spelling: gcc writes `long unsigned int` where people (and
@@ -426,20 +509,26 @@ fn plain_integers(name: &str) -> Cow<'_, str> {
 }
 
 /// A component without the spaces that spelling is free to have (`> >`, `a, b`).
-fn squeeze(component: &str) -> String {
+pub(crate) fn squeeze(component: &str) -> String {
     let component = component.trim();
+    let component = match component.contains("::<") && !component.contains("::<impl ") {
+        true => Cow::Owned(component.replace("::<", "<")),
+        false => Cow::Borrowed(component),
+    };
     if !component.contains(' ') {
-        return component.to_owned();
+        return component.into_owned();
     }
-    let component = &*plain_integers(component);
+    let component = &*plain_integers(&component);
     let mut out = String::with_capacity(component.len());
-    let mut characters = component.chars().peekable();
-    while let Some(character) = characters.next() {
+    for (at, character) in component.char_indices() {
         if character == ' ' {
             let word = |c: char| c.is_alphanumeric() || c == '_';
+            let behind = component.get(at + 1..).unwrap_or("");
             let between_words = out.chars().next_back().is_some_and(word)
-                && characters.peek().is_some_and(|next| word(*next));
-            if !between_words {
+                && behind.chars().next().is_some_and(word);
+            // `<[T] as Trait>`
+            let of_as = behind.starts_with("as ") || out.ends_with(" as");
+            if !between_words && !of_as {
                 continue;
             }
         }
@@ -457,7 +546,7 @@ mod tests {
         let found = NameQuery::new(query).matches(name);
         if found {
             assert_eq!(
-                NameQuery::new(query).key(),
+                NameQuery::new(query).key().map(|key| key.hash),
                 Some(key(components(name).pop().unwrap_or("").as_bytes())),
                 "the index would not find {name} by {query}"
             );
@@ -519,6 +608,36 @@ mod tests {
             "Display::fmt",
             "<krate::Type as core::fmt::Display>::fmt"
         ));
+        assert!(matches(
+            "<Type as Display>::fmt",
+            "<krate::Type as core::fmt::Display>::fmt"
+        ));
+        assert!(matches(
+            "<krate::Type as Display>::fmt",
+            "<krate::Type as core::fmt::Display>::fmt"
+        ));
+        assert!(!matches(
+            "<Type as Debug>::fmt",
+            "<krate::Type as core::fmt::Display>::fmt"
+        ));
+        assert!(!matches(
+            "<ype as Display>::fmt",
+            "<krate::Type as core::fmt::Display>::fmt"
+        ));
+        assert!(matches(
+            "<[u8] as Display>::fmt",
+            "<[u8] as core::fmt::Display>::fmt"
+        ));
+        assert!(matches("largest::<i32>", "flow::largest<i32>"));
+        assert!(matches("largest::<i32>", "flow::largest::<i32>"));
+        assert!(matches("largest", "flow::largest::<i32>"));
+        assert!(!matches("largest::<u8>", "flow::largest<i32>"));
+        assert!(matches("Pair::<u8>::show", "flow::Pair<u8>::show"));
+        assert!(matches(
+            "f::<alloc::vec::Vec::<u8>>",
+            "krate::f<alloc::vec::Vec<u8>>"
+        ));
+        assert!(matches("fmt", "fmt::<impl Debug for Type>::fmt"));
         assert!(matches("{closure#0}", "krate::main::{closure#0}"));
         assert!(matches("krate::f::h0123456789abcdef", "krate::f"));
         assert!(matches(

@@ -3,8 +3,9 @@
 use crate::addr::{AddrRange, FileAddr};
 use crate::demangle::{cpp_function_name, demangle};
 use crate::function::{Function, Scope, ScopeKind};
-use crate::module::{DieRef, Module};
-use crate::names::NameQuery;
+use crate::module::{DieRef, Language, Module};
+use crate::names::{Key, NameQuery, components};
+use crate::parameters::Parameters;
 use crate::source::{LineLocation, SourceFile, SourceLocation};
 use crate::symbol::Symbol;
 use crate::thread_local;
@@ -79,6 +80,13 @@ pub(crate) fn function_symbols(module: &Module, name: &str) -> Vec<Symbol> {
             || symbol.name.starts_with('_')
                 && cpp_or_rust_name(symbol.name).is_some_and(|readable| query.matches(&readable))
     });
+    if let Some(typed) = query.parameters() {
+        let fit = |symbol: &Symbol| symbol_has_parameters(symbol.name, typed);
+        // As for `main()` in the debug info.
+        if !typed.is_empty() || symbols.iter().any(fit) {
+            symbols.retain(fit);
+        }
+    }
     symbols
 }
 
@@ -192,8 +200,9 @@ pub(crate) fn functions_named(module: &Module, name: &str) -> Vec<Arc<Function>>
             key,
             None,
             |info, dies| {
-                dies.into_par_iter()
-                    .filter(|die| query.matches(&info.qualified_name(*die)))
+                let selected = selected(info, &query, dies);
+                let functions = selected.into_par_iter();
+                functions
                     .filter_map(|die| function(module, info, die))
                     .collect()
             },
@@ -213,21 +222,125 @@ pub(crate) fn functions_named(module: &Module, name: &str) -> Vec<Arc<Function>>
     found
 }
 
+/// The entries that a name means, with the parameters that were typed, if any were.
+fn selected(info: &DebugInfo, query: &NameQuery, dies: Vec<DieRef>) -> Vec<DieRef> {
+    let named = dies
+        .into_par_iter()
+        .filter(|die| query.matches(&info.qualified_name(*die)));
+    let Some(typed) = query.parameters() else {
+        return named.collect();
+    };
+    // No other language of ours has several functions of one name.
+    let fit = |die: &DieRef| {
+        let Ok((unit, entry)) = info.entry(*die) else {
+            return false;
+        };
+        unit.language != Language::Cpp
+            || info.has_parameters(unit, &entry, typed)
+            || info
+                .linkage_name(unit, &entry)
+                .is_some_and(|symbol| symbol_has_parameters(symbol, typed))
+    };
+    let named: Vec<DieRef> = named.collect();
+    let fitting: Vec<DieRef> = named.par_iter().copied().filter(fit).collect();
+    // `main()` is what people write for any `main`.
+    match fitting.is_empty() && typed.is_empty() {
+        true => named,
+        false => fitting,
+    }
+}
+
+/// Whether a symbol is of a function with these parameters; true of one that does not say.
+fn symbol_has_parameters(symbol: &str, typed: &Parameters) -> bool {
+    if !symbol.starts_with("_Z") || crate::demangle::rust_path(symbol).is_some() {
+        return true;
+    }
+    let found = Parameters::typed(&demangle(symbol));
+    found.is_none_or(|found| typed.select(&found))
+}
+
+/// What rustc calls the body of an async function, which its future runs.
+const ASYNC_BODY: &str = "{async_fn#0}";
+/// What it calls a block in one.
+const ASYNC_BLOCK: &str = "{async_block#0}";
+
+/// Where the bodies of async functions of that name are: what their futures run.
+pub(crate) fn async_bodies(module: &Module, name: &str) -> Vec<Arc<Function>> {
+    let query = NameQuery::new(name);
+    let find = |body: &str| {
+        let look = |info: &DebugInfo, dies: Vec<DieRef>| {
+            let bodies = bodies_of(info, &query, dies).into_par_iter();
+            bodies
+                .filter_map(|die| function(module, info, die))
+                .collect()
+        };
+        module.find_names(|index| &index.functions, Key::of(body), None, look)
+    };
+    let mut found: Vec<Arc<Function>> = find(ASYNC_BODY);
+    // What `#[async_trait]` makes of an async method is a block where the method begins.
+    let blocks = find(ASYNC_BLOCK);
+    if !blocks.is_empty() {
+        let declared = functions_named(module, name);
+        let place = |function: &Function| {
+            let declaration = function.declaration.as_ref()?;
+            Some((declaration.file.path.clone(), declaration.line))
+        };
+        found.extend(blocks.into_iter().filter(|block| {
+            let here = place(block);
+            here.is_some() && declared.iter().any(|function| place(function) == here)
+        }));
+    }
+    found.sort_by_key(|function| (function.entry, function.id));
+    found.dedup_by_key(|function| function.entry);
+    found
+}
+
+/// Where copies of bodies of async functions of that name were inlined.
+pub(crate) fn inlined_async_bodies(module: &Module, name: &str) -> Vec<FileAddr> {
+    let query = NameQuery::new(name);
+    let look = |info: &DebugInfo, dies| bodies_of(info, &query, dies);
+    inlined_entries(module, Key::of(ASYNC_BODY), look)
+}
+
+/// Of bodies of async functions, those whose function is meant.
+fn bodies_of(info: &DebugInfo, query: &NameQuery, dies: Vec<DieRef>) -> Vec<DieRef> {
+    let is_meant = |die: &DieRef| {
+        let qualified = info.qualified_name(*die);
+        parent_path(&qualified).is_some_and(|path| query.matches(path))
+    };
+    dies.into_par_iter().filter(is_meant).collect()
+}
+
+/// A qualified name without its last component.
+fn parent_path(qualified: &str) -> Option<&str> {
+    let last = components(qualified).pop()?;
+    qualified.strip_suffix(last)?.strip_suffix("::")
+}
+
 /// Entries of inlined copies by the function's name.
 pub(crate) fn inlined_named(module: &Module, name: &str) -> Vec<FileAddr> {
     let query = NameQuery::new(name);
-    let (Some((info, names)), Some(key)) = (module.names(), query.key()) else {
+    let look = |info: &DebugInfo, dies| selected(info, &query, dies);
+    let key = query.key();
+    key.map_or(Vec::new(), |key| inlined_entries(module, key, look))
+}
+
+/// Entries of the inlined copies of those functions of a key that `look` selects.
+fn inlined_entries(
+    module: &Module,
+    key: Key<'_>,
+    look: impl Fn(&DebugInfo, Vec<DieRef>) -> Vec<DieRef>,
+) -> Vec<FileAddr> {
+    let Some(info) = module.info() else {
         return Vec::new();
     };
+    let (dies, units) = module.inlined_by_key(info, key);
     let mut entries: Vec<FileAddr> = Vec::new();
     let mut by_unit: FxHashMap<u32, FxHashSet<u64>> = FxHashMap::default();
-    for die in names.inlined.get(key) {
+    for die in look(info, dies) {
         let Ok((unit, entry)) = info.entry(die) else {
             continue;
         };
-        if !query.matches(&info.qualified_name_of(unit, &entry)) {
-            continue;
-        }
         if entry.tag() == gimli::DW_TAG_inlined_subroutine {
             entries.extend(entry_of_copy(info, unit, |at| entry.attr_value(at)));
         } else {
@@ -235,8 +348,13 @@ pub(crate) fn inlined_named(module: &Module, name: &str) -> Vec<FileAddr> {
         }
     }
     if !by_unit.is_empty() {
+        let is_known = |index: &u32| {
+            let known = units.as_ref();
+            known.is_none_or(|units| units.binary_search(index).is_ok())
+        };
         let copies = (0..info.info_units())
             .into_par_iter()
+            .filter(is_known)
             .filter_map(|index| info.whole(index))
             .filter(|unit| by_unit.contains_key(&unit.index) || refers_to_other_units(unit))
             .flat_map_iter(|unit| {
@@ -471,7 +589,8 @@ pub(crate) fn static_member(module: &Module, member: &Member) -> Option<Variable
         return info.read_variable(unit, &entry, VariableKind::Static);
     }
     let qualified = info.qualified_name_of(unit, &entry);
-    let key = NameQuery::new(&qualified).key()?;
+    let query = NameQuery::new(&qualified);
+    let key = query.key()?;
     let look = |info: &DebugInfo, mut dies: Vec<DieRef>| {
         dies.retain(|die| {
             info.root_origin(*die) == member.id || info.qualified_name(*die) == qualified
@@ -506,7 +625,8 @@ pub(crate) fn complete_type(module: &Module, id: TypeId) -> TypeId {
     if qualified.is_empty() {
         return id;
     }
-    let Some(key) = NameQuery::new(&qualified).key() else {
+    let query = NameQuery::new(&qualified);
+    let Some(key) = query.key() else {
         return id;
     };
     // Structs and classes may be declared by either keyword.

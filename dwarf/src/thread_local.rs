@@ -2,7 +2,7 @@
 //! in namespaces below `NAME`, which itself is a constant without an entry.
 
 use crate::module::{DieRef, Language, Module};
-use crate::names::{NameQuery, key};
+use crate::names::{Key, NameQuery};
 use crate::search::in_function;
 use crate::symbol::SymbolKind;
 use crate::unit::{DebugInfo, Entry, Unit};
@@ -29,7 +29,7 @@ pub(crate) fn named(module: &Module, query: &NameQuery, near: Option<u32>) -> Ve
             .collect()
     };
     let found = |name: &&str| {
-        let found = module.find_names(|index| &index.statics, key(name.as_bytes()), near, look);
+        let found = module.find_names(|index| &index.statics, Key::of(name), near, look);
         (!found.is_empty()).then_some(found)
     };
     STORAGES.iter().find_map(found).unwrap_or_default()

@@ -3,14 +3,14 @@
 
 use crate::location::{FrameContext, Location};
 use crate::module::{DieRef, Module};
-use crate::names::key;
+use crate::names::Key;
 use crate::unit::DebugInfo;
 use crate::variable::VariableKind;
 use crate::{FileAddr, LoadAddr, LoadBias, Memory, Registers, TypeId, Unreadable};
 use rustc_hash::FxHashMap;
 
 /// What all of these variables are called, behind the implementation's name.
-const NAME: &[u8] = b"{vtable}";
+const NAME: &str = "{vtable}";
 
 /// Types by the addresses of their vtables.
 pub(crate) type Vtables = FxHashMap<FileAddr, TypeId>;
@@ -22,7 +22,7 @@ pub(crate) fn read(module: &Module) -> Vtables {
             .filter_map(|die| vtable(module, info, die))
             .collect()
     };
-    let found = module.find_names(|index| &index.statics, key(NAME), None, look);
+    let found = module.find_names(|index| &index.statics, Key::of(NAME), None, look);
     found.into_iter().collect()
 }
 

@@ -3,11 +3,13 @@
 pub(crate) mod cache;
 mod debug_names;
 pub(crate) mod gdb_index;
+pub(crate) mod mentions;
 
 use crate::module::DieRef;
-use crate::names::key;
+use crate::names::{Key, key};
 use crate::object::{Image, u32_at};
 use crate::unit::{DebugInfo, Unit, Value};
+use mentions::Mentions;
 use rayon::prelude::*;
 use std::io::{self, Write};
 use std::sync::atomic::Ordering;
@@ -99,6 +101,13 @@ impl Names {
             Names::Mapped(bytes) => out.write_all(bytes),
         }
     }
+}
+
+/// The entries of one name, from the units that mention it.
+pub(crate) struct Named {
+    pub(crate) index: NameIndex,
+    /// Sorted.
+    pub(crate) units: Vec<u32>,
 }
 
 type Entries = Vec<(u32, u32, u32)>;
@@ -193,6 +202,84 @@ impl DebugInfo {
         let mut split = self.index_units(split.filter(wanted));
         found.append(&mut split);
         found.into_index(false)
+    }
+
+    /// The entries of a name; `None` if that would take reading most of the units.
+    pub(crate) fn named(&self, name: Key<'_>) -> Option<Named> {
+        let Mentions::Units(units) = self.units_mentioning(name) else {
+            return None;
+        };
+        if self.bytes_of(&units) > self.debug_info_size() / 2 {
+            return None;
+        }
+        let mut found = self.index_units(units.clone());
+        for names in [
+            &mut found.functions,
+            &mut found.inlined,
+            &mut found.types,
+            &mut found.statics,
+        ] {
+            names.retain(|entry| entry.0 == name.hash);
+        }
+        Some(Named {
+            index: found.into_index(false),
+            units,
+        })
+    }
+
+    /// Where in `.debug_info` the entries of a unit are that have a name, or stand for one.
+    fn entries_standing_for(&self, unit: u32, name: Key<'_>, found: &mut Vec<u32>) {
+        let Some(unit) = self.whole(unit) else {
+            return;
+        };
+        if unit.raw.header.section() != gimli::SectionId::DebugInfo {
+            return;
+        }
+        let start = unit.raw.header.offset().0;
+        let visit = |offset| found.extend(u32::try_from(start + offset));
+        if let Err(error) = self.visit_standing_for(unit, name, visit) {
+            tracing::debug!(unit = unit.index, %error, "corrupt entries");
+        }
+    }
+
+    fn visit_standing_for(
+        &self,
+        unit: &Unit,
+        wanted: Key<'_>,
+        mut visit: impl FnMut(usize),
+    ) -> Result<(), gimli::Error> {
+        let mut entries = unit.raw.entries_raw(None)?;
+        while !entries.is_empty() {
+            let offset = entries.next_offset().0;
+            let Some(abbreviation) = entries.read_abbreviation()? else {
+                continue;
+            };
+            if !matches!(
+                abbreviation.tag(),
+                gimli::DW_TAG_subprogram | gimli::DW_TAG_variable | gimli::DW_TAG_member
+            ) {
+                entries.skip_attributes(abbreviation.attributes())?;
+                continue;
+            }
+            let (mut name, mut origin) = (None, None);
+            for spec in abbreviation.attributes() {
+                let attr = entries.read_attribute(*spec)?;
+                match attr.name() {
+                    gimli::DW_AT_name => name = Some(attr.value()),
+                    gimli::DW_AT_specification | gimli::DW_AT_abstract_origin => {
+                        origin = Some(attr.value());
+                    }
+                    _ => {}
+                }
+            }
+            let name = name
+                .and_then(|name| self.string(unit, name))
+                .or_else(|| self.name_of_origin(unit, origin?));
+            if name.is_some_and(|name| key(name) == wanted.hash) {
+                visit(offset);
+            }
+        }
+        Ok(())
     }
 
     /// The names of some units.
