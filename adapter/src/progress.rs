@@ -102,10 +102,22 @@ impl Shown {
 /// All work under way.
 fn under_way(session: &Session) -> Vec<Work> {
     let mut all = Vec::new();
+    all.extend(search_for_functions(session));
     all.extend(reading_of_names(session));
     all.extend(session.debuginfod.work());
     all.extend(session.startup.being_unpacked().map(Unpacking::work));
     all
+}
+
+/// The program waits for this.
+fn search_for_functions(session: &Session) -> Option<Work> {
+    let search = session.debugger.held_for_functions()?;
+    Some(Work {
+        title: format!("Looking for function breakpoints in {}", search.image),
+        began: search.began,
+        percentage: None,
+        cancellable: true,
+    })
 }
 
 fn reading_of_names(session: &Session) -> Option<Work> {
@@ -131,6 +143,10 @@ pub fn cancel(session: &mut Session, id: &str) {
         session.debuginfod.cancel();
     } else if is(session.startup.being_unpacked().map(Unpacking::work)) {
         startup::fail(session, RequestError::Cancelled);
+    } else if is(search_for_functions(session)) {
+        session.debugger.stop_waiting_for_functions();
+        session
+            .console("The program does not wait for function breakpoints: they bind when found\n");
     } else if is(reading_of_names(session)) {
         session.debugger.give_up_reading_names();
         session.console(

@@ -15,6 +15,8 @@ pub struct Thread {
     pub stopped: bool,
     /// It is stopped for the client, and stays so while others run.
     pub held: bool,
+    /// It stays stopped until the places of function breakpoints are known.
+    pub awaits_places: bool,
     /// The client wants it stopped.
     pub pausing: bool,
     /// It is stopped with a SIGTRAP, which it would be told of if we let go of it.

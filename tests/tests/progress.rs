@@ -14,7 +14,9 @@ fn reading_names_can_be_cancelled() {
     let settings = json!({"program": stillpoint(), "stopOnEntry": true, "symbolCache": false});
     client.send("launch", settings);
     client.wait_event("initialized");
-    client.set_function_breakpoints(&["no_such_function_anywhere"]);
+    // A condition with a name that is looked for everywhere.
+    let main = json!({"name": "main", "condition": "no_such_variable_anywhere == 1"});
+    client.ask("setFunctionBreakpoints", json!({"breakpoints": [main]}));
     client.ask("configurationDone", Value::Null);
     client.expect_stopped("entry");
     let mut symbols = || {

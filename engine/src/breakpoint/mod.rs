@@ -21,6 +21,7 @@ use crate::debugger::{Debugger, ModuleId, State};
 use crate::disassembly::CodeName;
 use crate::eval::Expression;
 use crate::event::Event;
+use crate::indexer::Indexer;
 use crate::modules::Loaded;
 pub(crate) use asking::{Asking, Decided, GRACE};
 pub use condition::HitCondition;
@@ -335,6 +336,32 @@ impl Breakpoints {
         Ok((breakpoint.program.condition.clone(), breakpoint.hit))
     }
 
+    /// Whether places of breakpoints on functions are looked for that the program is not to pass.
+    pub fn await_places(&self, indexer: &Indexer) -> bool {
+        let breakpoints = self.functions.iter().filter_map(|id| self.all.get(id));
+        breakpoints
+            .filter(|breakpoint| breakpoint.failure.is_none())
+            .any(|breakpoint| match &breakpoint.search {
+                Search::Function(named) => named.is_awaited(indexer),
+                Search::Functions(_) | Search::Line => false,
+            })
+    }
+
+    /// The program is to wait for none of these any more. Gives those that it waited for.
+    pub fn pass_by(&mut self, indexer: &Indexer) -> Vec<BreakpointId> {
+        let mut passed = Vec::new();
+        for id in &self.functions {
+            if let Some(breakpoint) = self.all.get_mut(id)
+                && let Search::Function(named) = &mut breakpoint.search
+                && named.is_awaited(indexer)
+            {
+                named.pass_by();
+                passed.push(*id);
+            }
+        }
+        passed
+    }
+
     /// The condition of a breakpoint that has one and works.
     fn condition(&self, id: BreakpointId) -> Option<Rc<Expression>> {
         let breakpoint = self.all.get(&id)?;
@@ -557,8 +584,10 @@ impl Debugger {
             (Search::Line, Spec::Function(_) | Spec::Data(_)) => return false,
         };
         let os = &*self.os;
-        for module in &resolved.unread {
-            self.indexer.prepare(module, || os.waker());
+        if let Search::Function(named) = &breakpoint.search {
+            for module in &resolved.unread {
+                self.indexer.search(module, named.name(), || os.waker());
+            }
         }
         let bound = resolved.bound;
         breakpoint.pending = match state {
@@ -588,6 +617,13 @@ impl Debugger {
             breakpoint.names = Names::Unchecked;
         }
         grown || (before == 0 && breakpoint.pending != said)
+    }
+
+    /// Binds a breakpoint that may be in more places than before.
+    pub(crate) fn rebind(&mut self, id: BreakpointId) {
+        self.bind(id);
+        self.check_names(id);
+        self.place_hardware(&[]);
     }
 
     /// Names became ready: breakpoints on functions may bind in more places, and names in

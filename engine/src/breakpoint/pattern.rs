@@ -113,7 +113,7 @@ impl Pattern {
 fn find(regex: &Regex, loaded: &Loaded) -> Found {
     let symbols = loaded.module.functions_by_symbol();
     let matches = |symbol: &&Symbol| {
-        let name: Cow<'_, str> = dwarf::demangle(symbol.name);
+        let name: Cow<'_, str> = dwarf::demangle_function(symbol.name);
         symbol.kind == SymbolKind::Function && symbol.addr.0 != 0 && regex.is_match(&name)
     };
     let mut addresses: Vec<FileAddr> = symbols

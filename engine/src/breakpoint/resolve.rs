@@ -25,7 +25,7 @@ pub struct Resolved {
     pub why: Option<String>,
     /// What else there is to know.
     pub note: Option<String>,
-    /// Images that may have more once their names are read.
+    /// Images that may have more once they have been searched.
     pub unread: Vec<Arc<Module>>,
 }
 
@@ -193,7 +193,10 @@ fn nearest_line(module: &Module, file: &SourceFile, line: u32) -> Option<u32> {
 
 /// One place for each function instance: the ones that are entered first (see
 /// [`x86_64::first_reached`]).
-fn first_of_each_instance(module: &Module, locations: Vec<LineLocation>) -> Vec<LineLocation> {
+pub(super) fn first_of_each_instance(
+    module: &Module,
+    locations: Vec<LineLocation>,
+) -> Vec<LineLocation> {
     let mut instances: FxHashMap<u64, Vec<LineLocation>> = FxHashMap::default();
     for location in locations {
         instances

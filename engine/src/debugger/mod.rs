@@ -57,6 +57,8 @@ pub struct Debugger {
     pub(crate) exceptions: Exceptions,
     pub(crate) signal_rules: SignalRules,
     pub(crate) indexer: Indexer,
+    /// Some threads wait for the places of function breakpoints.
+    pub(crate) holding: bool,
     pub(crate) sites: Sites,
     pub(crate) watches: Watches,
     pub(crate) slots: Slots,
@@ -143,6 +145,7 @@ impl Debugger {
             exceptions: Exceptions::default(),
             signal_rules: SignalRules::default(),
             indexer: Indexer::default(),
+            holding: false,
             sites: Sites::default(),
             watches: Watches::default(),
             slots: Slots::default(),
@@ -324,6 +327,7 @@ impl Debugger {
 
     /// Forgets what a process before this one has left, but for the breakpoints themselves.
     fn forget_former(&mut self) {
+        self.holding = false;
         self.exceptions.start_anew();
         self.sites.forget_all();
         self.slots = Slots::default();
@@ -415,6 +419,9 @@ impl Debugger {
             self.report(thread, reason);
             return Ok(());
         }
+        if self.launched {
+            self.hold_start_for_places();
+        }
         let process = self.process.as_ref().ok_or(Error::NoProcess)?;
         let current = process.current;
         let others = process.threads.iter();
@@ -485,6 +492,9 @@ impl Debugger {
             self.take_lost_back();
             if self.indexer.take_news() {
                 self.bind_functions();
+            }
+            if self.holding {
+                self.end_hold();
             }
             self.flush_module_notes();
             if !self.events.is_empty() {

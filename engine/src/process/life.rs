@@ -208,6 +208,7 @@ impl Debugger {
         } else {
             self.events.push_back(Event::Exec);
             self.load_initial_modules();
+            self.hold_for_places(thread);
         }
     }
 

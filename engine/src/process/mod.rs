@@ -5,6 +5,7 @@ mod children;
 mod end;
 mod find;
 mod group_stop;
+mod hold;
 mod life;
 mod loader;
 mod pass;

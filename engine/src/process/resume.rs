@@ -16,7 +16,11 @@ impl Debugger {
         if !state.stopped || state.held {
             return;
         }
-        if state.group_stop && self.stay_stopped(thread) {
+        let (awaits_places, group_stop) = (state.awaits_places, state.group_stop);
+        if awaits_places && !self.calls_on(thread) {
+            return;
+        }
+        if group_stop && self.stay_stopped(thread) {
             return;
         }
         // Anything else may change what no debug register can watch.

@@ -84,6 +84,7 @@ impl Debugger {
         }
         if owners.contains(&Owner::Loader) {
             self.on_loader(addr);
+            self.hold_for_places(thread);
         }
     }
 

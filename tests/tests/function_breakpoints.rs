@@ -1,0 +1,211 @@
+//! Breakpoints on functions by name: which functions a name means, and that a program passes none
+//! that was asked for before it was started.
+
+use serde_json::{Value, json};
+use std::process::Command;
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
+
+/// Starts a program with breakpoints on functions, nothing known from sessions before.
+fn start(fixture: &Fixture, names: &[&str]) -> DapClient {
+    let mut client = DapClient::spawn();
+    client.launch(fixture, json!({"symbolCache": false}));
+    client.set_function_breakpoints(names);
+    client.configure();
+    client
+}
+
+/// The program stops at exactly these lines, one after the other.
+#[track_caller]
+fn expect_stops(mut client: DapClient, fixture: &Fixture, markers: &[&str]) {
+    for marker in markers {
+        client.expect_stopped("function breakpoint");
+        client.expect_line(fixture, marker);
+        client.continue_();
+    }
+    client.expect_exit();
+    client.disconnect();
+}
+
+#[test]
+fn no_function_is_passed_before_it_is_found() {
+    let names = ["Square::area", "largest::<i32>", "always_inlined"];
+    let v0: &[&str] = &["-Csymbol-mangling-version=v0"];
+    for (dwarf, extra) in [(4, &[][..]), (5, v0)] {
+        let flags = Flags {
+            dwarf,
+            extra,
+            ..Flags::new(Compiler::Rustc)
+        };
+        let fixture = Fixture::build("rust/functions.rs", flags).expect("rustc");
+        let client = start(&fixture, &names);
+        expect_stops(client, &fixture, &["area", "area", "largest", "inlined"]);
+
+        // The symbol is there, but what is called are inlined copies.
+        let fixture = Fixture::build("rust/functions.rs", flags.optimized("3")).expect("rustc");
+        let mut client = start(&fixture, &["<Square as Shape>::area"]);
+        client.expect_stopped("function breakpoint");
+        client.expect_line(&fixture, "area");
+        client.disconnect();
+    }
+}
+
+#[test]
+fn no_function_of_a_library_is_passed_while_it_is_loaded() {
+    let fixture = Fixture::of("c/early.c");
+    let mut client = start(&fixture, &["early_step"]);
+    client.expect_stopped("function breakpoint");
+    let frames = client.stack();
+    assert_eq!(frames[0]["name"], "early_step", "{frames:?}");
+    client.continue_();
+    client.expect_exit();
+    client.disconnect();
+}
+
+#[test]
+fn parameters_select_an_overload() {
+    let fixture = Fixture::of("cpp/overloads.cpp");
+    for (name, markers) in [
+        ("over", &["int", "double", "string"][..]),
+        ("over(double)", &["double"]),
+        ("over(const std::string &)", &["string"]),
+        ("over(std::string const&)", &["string"]),
+        ("over(char)", &[]),
+        ("twice<double>", &["twice"]),
+        ("/^twice/", &["twice", "twice"]),
+        ("/^over\\(int\\)$/", &["int"]),
+        ("original", &["original"]),
+        ("alias_of_it", &["original"]),
+    ] {
+        println!("{name}");
+        expect_stops(start(&fixture, &[name]), &fixture, markers);
+    }
+}
+
+#[test]
+fn an_async_function_stops_where_its_body_begins() {
+    let v0: &[&str] = &["-Csymbol-mangling-version=v0"];
+    for (optimization, extra) in [("0", v0), ("0", &[]), ("2", v0)] {
+        let flags = Flags {
+            extra,
+            ..Flags::new(Compiler::Rustc).optimized(optimization)
+        };
+        let fixture = Fixture::build("rust/async_functions.rs", flags).expect("rustc");
+        for (name, marker) in [
+            ("leaf", "leaf"),
+            ("Service::work", "work"),
+            ("<Service as Load>::load", "load"),
+        ] {
+            println!("{name} -O{optimization} {extra:?}");
+            if (optimization, name) == ("2", "leaf") {
+                // Its first line has become a constant.
+                continue;
+            }
+            let mut client = start(&fixture, &[name]);
+            let mut begun = 0;
+            loop {
+                let event = client.wait_event_of(&["stopped", "terminated"]);
+                let Some(thread) = event["body"]["threadId"].as_i64() else {
+                    break;
+                };
+                client.select_thread(thread);
+                begun += u32::from(client.top_line() == fixture.line(marker));
+                client.continue_();
+            }
+            assert_eq!(
+                begun, 1,
+                "{name}: the body begins once, though it is polled again"
+            );
+            client.disconnect();
+        }
+    }
+}
+
+/// A program whose debug info takes long to read.
+fn slow_to_search(folder: &std::path::Path) -> Option<std::path::PathBuf> {
+    let source = folder.join("slow.c");
+    let text = "#include <stdio.h>
+static inline __attribute__((always_inline)) int quick_step(int n) { volatile int k = n; return k; }
+int main(int count, char **arguments) { (void)arguments; printf(\"%d\\n\", quick_step(count)); return 0; }
+";
+    std::fs::write(&source, text).unwrap();
+    let program = folder.join("slow");
+    let run = |command: &mut Command| command.status().is_ok_and(|status| status.success());
+    let built = run(Command::new("gcc")
+        .args(["-g", "-o"])
+        .arg(&program)
+        .arg(&source));
+    let strings = folder.join("strings");
+    let dumped = run(Command::new("objcopy")
+        .arg(format!("--dump-section=.debug_str={}", strings.display()))
+        .arg(&program));
+    let mut bytes = std::fs::read(&strings).ok()?;
+    bytes.resize(bytes.len() + (384 << 20), 0);
+    std::fs::write(&strings, bytes).unwrap();
+    let grown = run(Command::new("objcopy")
+        .arg(format!("--update-section=.debug_str={}", strings.display()))
+        .arg(&program));
+    // Together with another change it would not be compressed.
+    let packed = run(Command::new("objcopy")
+        .arg("--compress-debug-sections=zlib")
+        .arg(&program));
+    (built && dumped && grown && packed).then_some(program)
+}
+
+#[test]
+fn a_program_that_waits_for_its_functions_can_be_paused_and_told_to_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = slow_to_search(folder.path()) else {
+        println!("skipped: no gcc or objcopy");
+        return;
+    };
+    let begin = || {
+        let mut client = DapClient::spawn();
+        client.ask(
+            "initialize",
+            json!({"adapterID": "stillpoint", "supportsProgressReporting": true}),
+        );
+        let settings = json!({"program": program, "symbolCache": false});
+        client.send("launch", settings);
+        client.wait_event("initialized");
+        let set = client.set_function_breakpoints(&["quick_step"]);
+        assert_eq!(set[0]["verified"], false);
+        client.ask("configurationDone", Value::Null);
+        client
+    };
+
+    // Held before its first instruction, it is running to the client, and stops when asked to.
+    let mut client = begin();
+    client.ask("pause", json!({"threadId": 1}));
+    let stop = client.wait_event("stopped");
+    client.select_thread(stop["threadId"].as_i64().expect("a thread"));
+    if stop["reason"] != "pause" {
+        println!("skipped: the search was over at once");
+        return;
+    }
+    client.ask("threads", Value::Null);
+    client.continue_();
+    client.expect_stopped("function breakpoint");
+    client.continue_();
+    client.expect_exit();
+    client.disconnect();
+
+    let mut client = begin();
+    let event = client.wait_event_of(&["progressStart", "stopped"]);
+    if event["event"] == "stopped" {
+        println!("skipped: the search was over before anybody would be told");
+        return;
+    }
+    let progress = event["body"].clone();
+    let title = progress["title"].as_str().expect("a title");
+    assert_eq!(title, "Looking for function breakpoints in slow");
+    assert_eq!(progress["cancellable"], true);
+    client.ask("cancel", json!({"progressId": progress["progressId"]}));
+    let changed = client.wait_event("breakpoint");
+    let message = changed["breakpoint"]["message"]
+        .as_str()
+        .expect("a message");
+    assert!(message.contains("is still looked for"), "{message}");
+    // It may still have been found in time.
+    client.wait_event_of(&["stopped", "exited"]);
+    client.disconnect();
+}
