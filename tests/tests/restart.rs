@@ -99,6 +99,9 @@ fn again_with_its_breakpoints() {
     assert_eq!(client.locals()["i"], "1");
     client.ask("restart", json!({}));
     assert!(process::ends_within(first, DEADLINE));
+    // Else editors keep the reason of the stop.
+    let continued = client.wait_event("continued");
+    assert_eq!(continued["allThreadsContinued"], true);
     client.wait_event_where("thread", |body| {
         body["reason"] == "exited" && body["threadId"] == first
     });

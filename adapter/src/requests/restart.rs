@@ -48,6 +48,10 @@ impl Request for Restart {
 fn end_former(session: &mut Session, kill: bool) {
     // Whoever still waits for the start has it.
     startup::answer(session);
+    if session.debugger.shows_a_stop() {
+        // Else VS Code keeps its reason as that of the next process.
+        events::continued(session);
+    }
     session.let_go(Some(kill));
     events::forget_process(session);
     session.startup.begin_again();
