@@ -158,6 +158,27 @@ fn out_of_the_outermost_frame() {
 }
 
 #[test]
+fn the_first_step_moves() {
+    let fixture = Fixture::of("c/spin.c");
+    for command in ["next", "stepIn"] {
+        for granularity in ["line", "instruction"] {
+            let mut client = DapClient::spawn();
+            client.launch(&fixture, json!({"stopOnEntry": true}));
+            client.configure();
+            client.expect_stopped("entry");
+            let entry = client.top_frame()["instructionPointerReference"].clone();
+            let thread = client.thread();
+            let step = json!({"threadId": thread, "granularity": granularity});
+            client.ask(command, step);
+            client.expect_stopped("step");
+            let place = client.top_frame()["instructionPointerReference"].clone();
+            assert_ne!(place, entry, "{command} by {granularity}");
+            client.disconnect();
+        }
+    }
+}
+
+#[test]
 fn arguments_over_many_lines() {
     // `next` does not stay on a line that has several ranges; the lines of the arguments may be
     // visited, each in the order of the source or of evaluation.

@@ -32,7 +32,7 @@ use crate::exception::{Exceptions, SignalRules};
 use crate::indexer::Indexer;
 use crate::memory::PageCache;
 use crate::modules::Modules;
-use crate::os::{Backend, Besides, Ready, Waker};
+use crate::os::{Backend, Besides, Ready, WaitStatus, Waker};
 use crate::plan::{Reaches, StepFilters};
 use crate::process::{Awaited, FollowFork, Given, Lost, Process};
 use crate::stack::{TailCalls, ThreadStack};
@@ -240,6 +240,10 @@ impl Debugger {
         self.begin(Process::new(pid, true));
         self.launch = Some(launch.clone());
         self.thread_is_there(ThreadId(pid));
+        // The kernel ends a single step from here before the first instruction.
+        if let Some(state) = self.thread_mut(ThreadId(pid)) {
+            state.within = Some(WaitStatus::Execed(ThreadId(pid)));
+        }
         self.load_initial_modules();
         Ok(())
     }
