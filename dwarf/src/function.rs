@@ -23,6 +23,8 @@ pub struct Function {
     pub declaration: Option<SourceLocation>,
     /// The unit's language.
     pub language: Language,
+    /// The kind, if it is the body of a coroutine.
+    pub coroutine: Option<Coroutine>,
     /// What it returns; `None` is void (or unit in Rust).
     pub return_type: Option<TypeId>,
     /// Whether it never returns (`DW_AT_noreturn`).
@@ -33,6 +35,15 @@ pub struct Function {
     pub scope: Scope,
     /// What its variables' places count from, if that is plain.
     pub frame_base: Option<PlainPlace>,
+}
+
+/// The kinds of coroutines, whose bodies are functions that are called again to go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Coroutine {
+    /// The body of an `async fn`.
+    AsyncFn,
+    /// An `async` block, a generator, and whatever else rustc makes of them.
+    Block,
 }
 
 /// A scope: the function itself, a lexical block, or an inlined call.
@@ -82,6 +93,8 @@ pub struct InlinedSubroutine {
     pub name: String,
     /// The abstract instance; equal for all copies.
     pub origin: DieRef,
+    /// The kind, if the function is the body of a coroutine.
+    pub coroutine: Option<Coroutine>,
     /// Where the call stands in the caller.
     pub call_site: Option<SourceLocation>,
     /// Where the inlined function was declared.

@@ -75,7 +75,7 @@ mod vtable;
 pub use addr::{AddrRange, FileAddr, LoadAddr, LoadBias};
 pub use demangle::demangle_function;
 pub use error::Error;
-pub use function::{Function, FunctionFrame, InlinedSubroutine, Scope, ScopeKind};
+pub use function::{Coroutine, Function, FunctionFrame, InlinedSubroutine, Scope, ScopeKind};
 pub use keep::finish_keeping;
 pub use location::{CallerFrame, FrameContext, Location, Piece};
 pub use mapping::{MappedFile, map_file, mapped_at, open_regular, read_regular, truncated_files};

@@ -2,14 +2,27 @@
 
 use crate::bare_templates::Told;
 use crate::demangle::{cpp_function_name, rust_path};
+use crate::function::Coroutine;
 use crate::module::{DieRef, Language, demangle};
 use crate::parameters::Parameters;
 use crate::unit::{DebugInfo, Entry, MAX_HOPS, MAX_NAME, Unit};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
+/// How rustc names the bodies of `async fn`s.
+const ASYNC_FN: &str = "{async_fn#";
+
 /// How deep names nest; more is a cycle or a joke.
 const MAX_NESTING: usize = 48;
+
+/// A symbol's path, which calls any coroutine a closure, with the name that the body has itself.
+fn with_coroutine_name(path: String, name: &str) -> String {
+    match path.rsplit_once("::") {
+        Some((outer, "{{closure}}")) => format!("{outer}::{name}"),
+        Some((outer, own)) if own.starts_with("{closure#") => format!("{outer}::{name}"),
+        _ => path,
+    }
+}
 
 impl DebugInfo {
     /// The qualified name of a function, type or variable; empty for unnamed ones.
@@ -31,7 +44,10 @@ impl DebugInfo {
             && let Some(symbol) = self.linkage_name(unit, entry)
             && let Some(path) = rust_path(symbol)
         {
-            return path;
+            return match self.coroutine_name(unit, entry) {
+                Some(name) => with_coroutine_name(path, name),
+                None => path,
+            };
         }
         // A class without a name may have one in the symbol.
         if unit.language == Language::Cpp
@@ -48,6 +64,29 @@ impl DebugInfo {
             return demangle(symbol).into_owned();
         }
         name
+    }
+
+    /// Which kind of coroutine's body a function is.
+    pub(crate) fn coroutine(&self, unit: &Unit, entry: &Entry) -> Option<Coroutine> {
+        let name = self.coroutine_name(unit, entry)?;
+        Some(match name.starts_with(ASYNC_FN) {
+            true => Coroutine::AsyncFn,
+            false => Coroutine::Block,
+        })
+    }
+
+    /// rustc's own name for the body of a coroutine: `{async_fn#0}`, `{async_block#1}<u8>`.
+    fn coroutine_name(&self, unit: &Unit, entry: &Entry) -> Option<&'static str> {
+        if unit.language != Language::Rust {
+            return None;
+        }
+        let name = self.inherited_string(unit, entry, gimli::DW_AT_name)?;
+        let name = std::str::from_utf8(name).ok()?;
+        let kinds = [ASYNC_FN, "{async_", "{gen_", "{coroutine#", "{generator#"];
+        kinds
+            .iter()
+            .any(|kind| name.starts_with(kind))
+            .then_some(name)
     }
 
     /// The symbol's name, where the compiler recorded it.

@@ -65,6 +65,7 @@ impl DebugInfo {
             entry: self.entry_pc(unit, &entry, &ranges).unwrap_or(lowest),
             declaration: self.declaration(unit, &entry),
             language: unit.language,
+            coroutine: self.coroutine(unit, &entry),
             return_type: self
                 .inherited_reference(unit, &entry, gimli::DW_AT_type)
                 .map(TypeId),
@@ -303,6 +304,7 @@ impl DebugInfo {
         ScopeKind::Inlined(Box::new(InlinedSubroutine {
             name: self.qualified_name_of(unit, entry),
             origin: self.origin(unit, entry).unwrap_or(unit.die(entry.offset())),
+            coroutine: self.coroutine(unit, entry),
             call_site,
             declaration: self.declaration(unit, entry),
             entry: self

@@ -160,6 +160,11 @@ fn over_awaits() {
 }
 
 #[test]
+fn over_awaits_in_methods() {
+    walk("stepping/methods.rs");
+}
+
+#[test]
 fn over_awaits_on_other_threads() {
     walk("stepping/moves.rs");
 }

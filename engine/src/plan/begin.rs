@@ -157,9 +157,7 @@ impl Debugger {
     pub(crate) fn coroutine_of(&mut self, thread: ThreadId) -> Option<Coroutine> {
         let frame = self.stacks.get(&thread)?.physical.first()?;
         let (function, bias) = frame.function.as_ref()?;
-        if function.language != dwarf::Language::Rust || !function.name.contains("{async_") {
-            return None;
-        }
+        function.coroutine?;
         let entry = bias.load(function.entry);
         let level = (frame.level + frame.levels).checked_sub(1)?;
         let (state, discriminant) = self

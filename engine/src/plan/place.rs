@@ -1,7 +1,7 @@
 //! Where in its function a step is done: what a person who has left the line looks at next.
 
 use super::filter::StepFilters;
-use super::start::{inlined_at, is_async};
+use super::start::inlined_at;
 use super::step_range::{Mode, StepRange};
 use super::view::View;
 use crate::stack::calls_begun;
@@ -82,7 +82,7 @@ impl StepRange {
         let frames = self.start.function.frames_at(addr);
         let innermost = frames.first().and_then(|frame| frame.inlined);
         innermost
-            .filter(|call| is_async(&call.name))
+            .filter(|call| call.coroutine.is_some())
             .is_some_and(|call| {
                 let declaration = call.declaration.as_ref();
                 declaration.is_some_and(|it| it.line == line.line && it.file == line.file)

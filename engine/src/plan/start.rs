@@ -72,24 +72,12 @@ fn awaits_at(function: &Function, addr: FileAddr, depth: usize) -> Vec<Option<So
     let frames = function.frames_at(addr);
     let calls = frames.iter().rev().filter_map(|frame| frame.inlined);
     let calls: Vec<&InlinedSubroutine> = calls.take(depth).collect();
-    let innermost = calls.iter().rposition(|call| is_async(&call.name));
+    let innermost = calls.iter().rposition(|call| call.coroutine.is_some());
     let may_wait = |at: usize| innermost.is_some_and(|innermost| at <= innermost);
     let calls = calls.iter().enumerate();
     calls
         .map(|(at, call)| call.call_site.clone().filter(|_| may_wait(at)))
         .collect()
-}
-
-/// Whether a function is the body of an `async fn` or an `async` block, by rustc's name for it.
-pub fn is_async(name: &str) -> bool {
-    let mut bodies = name.match_indices("{async_").filter_map(|(at, _)| {
-        let (kind, behind) = name.get(at..)?.split_once('}')?;
-        kind.contains('#').then_some((kind, behind))
-    });
-    // What is defined in it has a longer name; the types are `{async_fn_env#0}`.
-    bodies.any(|(kind, behind)| {
-        !kind.contains("_env#") && (behind.is_empty() || behind.starts_with('<'))
-    })
 }
 
 /// The inlined calls at an address, outermost first.

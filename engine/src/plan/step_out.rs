@@ -49,7 +49,8 @@ impl Plan for StepOut {
         }
         if let Some(coroutine) = self.coroutine {
             if coroutine.is_resumed(view) {
-                let Some(back) = view.out() else {
+                // The executor may poll it from code that steps go through.
+                let Some(back) = view.out_to_shown().or_else(|| view.out()) else {
                     return Verdict::Abandon;
                 };
                 self.back = back;

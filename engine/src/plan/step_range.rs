@@ -368,7 +368,8 @@ impl StepRange {
         let Some(start) = Start::at(view.modules, pc, 0) else {
             return Verdict::Done { hidden: 0 };
         };
-        if start.function.name.contains("{async_fn#") && start.inlined.is_empty() {
+        let is_async_fn = start.function.coroutine == Some(dwarf::Coroutine::AsyncFn);
+        if is_async_fn && start.inlined.is_empty() {
             // It begins by going to where it waited, or to its first line.
             self.restart(view, start);
             self.mode = Mode::Over;

@@ -11,7 +11,7 @@ use dwarf::{FrameAddress, Language, LoadAddr, Memory, Register, Registers, Unwin
 use iced_x86::Mnemonic;
 use std::cell::RefCell;
 
-/// A panic is not caught farther out than so many frames of Rust's library.
+/// No more frames of Rust's library are between a frame to be seen and what it has called.
 const MOST_FRAMES: usize = 64;
 
 /// A thread at a stop.
@@ -82,6 +82,22 @@ impl View<'_> {
             addr: unwound.caller?.0.addr(),
             sp: unwound.cfa.0,
         })
+    }
+
+    /// Where the thread comes back to code that steps stop in.
+    pub fn out_to_shown(&self) -> Option<Target> {
+        let (mut address, mut registers) = self.innermost();
+        for _ in 0..MOST_FRAMES {
+            let unwound = self.unwind(address, &registers)?;
+            (address, registers) = unwound.caller?;
+            if Start::shown_at(self.modules, self.filters, address.lookup()).is_some() {
+                return Some(Target {
+                    addr: address.addr(),
+                    sp: unwound.cfa.0,
+                });
+            }
+        }
+        None
     }
 
     /// Where the thread is about to be taken, if it is where exceptions are caught or long

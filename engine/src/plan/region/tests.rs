@@ -105,6 +105,7 @@ fn assembled(text: &str) -> Code {
         let call = InlinedSubroutine {
             name: "inlined".into(),
             origin: DieRef::default(),
+            coroutine: None,
             call_site: Some(location(line, 0)),
             declaration: None,
             entry: FileAddr(start),
@@ -120,6 +121,7 @@ fn assembled(text: &str) -> Code {
         entry: FileAddr(0),
         declaration: None,
         language: Language::C,
+        coroutine: None,
         return_type: None,
         noreturn: false,
         optimized: false,
