@@ -165,6 +165,12 @@ fn over_awaits_in_methods() {
 }
 
 #[test]
+fn each_pass_of_a_loop() {
+    walk("stepping/passes.rs");
+    walk("stepping/passes.c");
+}
+
+#[test]
 fn over_awaits_on_other_threads() {
     walk("stepping/moves.rs");
 }

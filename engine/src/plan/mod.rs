@@ -106,11 +106,25 @@ impl Debugger {
         });
         tracing::trace!(%thread, ?first, "a step begins");
         match first {
+            // What a loop comes to again is not to be hit where the thread stands: it makes one
+            // step first.
+            Verdict::RunTo(targets) if self.would_hit(thread, &targets) => {}
             Verdict::RunTo(targets) => self.set_targets(thread, targets),
             Verdict::Abandon => self.cancel_step(thread),
             Verdict::Step | Verdict::Again | Verdict::Done { .. } => {}
         }
         self.go_on_from(thread);
+    }
+
+    /// Whether a stopped thread would run into one of these targets without having moved.
+    fn would_hit(&mut self, thread: ThreadId, targets: &[Target]) -> bool {
+        let Some(registers) = self.registers_of(thread) else {
+            return false;
+        };
+        let (pc, sp) = (registers.pc(), registers.sp());
+        let passed = self.thread_mut(thread).and_then(|state| state.passed);
+        let mut here = targets.iter();
+        passed != Some(pc) && here.any(|target| target.addr == pc && sp >= target.sp)
     }
 
     /// Ends a thread's step, if there is one, and takes its traps away.

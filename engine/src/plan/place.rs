@@ -1,6 +1,7 @@
 //! Where in its function a step is done: what a person who has left the line looks at next.
 
 use super::filter::StepFilters;
+use super::region::Part;
 use super::start::inlined_at;
 use super::step_range::{Mode, StepRange};
 use super::view::View;
@@ -75,6 +76,65 @@ impl StepRange {
             return (self.statements && another && begins).then_some(0);
         }
         (at_start || outside).then_some(0)
+    }
+
+    /// What an address of our function where no step ends is to our line.
+    pub(super) fn part(&self, view: &View<'_>, addr: LoadAddr) -> Part {
+        match view.modules.at(addr) {
+            Some(loaded) => {
+                let rows = |addr| loaded.module.row_at(addr);
+                self.part_among(&rows, loaded.bias.file(addr))
+            }
+            None => Part::Line,
+        }
+    }
+
+    /// As [`Self::part`], for an address of the file that has these rows.
+    pub(super) fn part_among(
+        &self,
+        rows: &dyn Fn(FileAddr) -> Option<LineRow>,
+        addr: FileAddr,
+    ) -> Part {
+        let (Some(ours), Some(row)) = (&self.start.line, rows(addr)) else {
+            return Part::Line;
+        };
+        let function = &self.start.function;
+        let inlined = inlined_at(function, addr);
+        let Some(deeper) = inlined.strip_prefix(self.start.inlined.as_slice()) else {
+            return Part::Elsewhere;
+        };
+        let frames = function.frames_at(addr);
+        let line = match deeper.len().checked_sub(1) {
+            None => row.location.as_ref(),
+            Some(inner) => {
+                let called = frames.get(inner).and_then(|frame| frame.inlined);
+                called.and_then(|call| call.call_site.as_ref())
+            }
+        };
+        match line {
+            Some(line) if line.line != ours.line || line.file != ours.file => Part::Elsewhere,
+            Some(_) => {
+                let begun = calls_begun(function, addr, addr);
+                let is_statement = match begun {
+                    0 => row.is_stmt && row.range.start == addr,
+                    _ => true,
+                };
+                match is_statement && begun == deeper.len() {
+                    true => Part::Statement,
+                    false => Part::Line,
+                }
+            }
+            // Compiler-made code belongs to what surrounds it.
+            None => Part::Line,
+        }
+    }
+
+    /// Whether two addresses are in one range of our function.
+    pub(super) fn are_joined(&self, one: LoadAddr, other: LoadAddr) -> bool {
+        let bias = self.start.bias;
+        let (one, other) = (bias.file(one), bias.file(other));
+        let mut ranges = self.start.function.ranges.iter();
+        ranges.any(|range| range.contains(one) && range.contains(other))
     }
 
     /// Whether an inlined body of an `async fn` goes to where it waited first at `addr`.

@@ -1,7 +1,10 @@
 //! The instructions that a step is to leave: where they can be left, and what they call.
 
+mod passes;
 #[cfg(test)]
 mod tests;
+
+pub use passes::{Loop, Part, Passes};
 
 use super::callee::near_target;
 use dwarf::LoadAddr;
@@ -36,6 +39,10 @@ pub struct Region {
     pub unclear: Vec<LoadAddr>,
     /// Its instructions, in the order of their addresses.
     pub instructions: Vec<LoadAddr>,
+    /// New passes of loops.
+    pub passes: Passes,
+    /// Which instruction may follow which one.
+    edges: Vec<(LoadAddr, LoadAddr)>,
 }
 
 impl Region {
@@ -62,6 +69,7 @@ impl Region {
                 continue;
             };
             region.instructions.push(at);
+            let before = todo.len();
             let next = LoadAddr(instruction.next_ip());
             let target = near_target(&instruction);
             match instruction.flow_control() {
@@ -94,6 +102,8 @@ impl Region {
                 FlowControl::Exception => {}
                 _ => todo.push(next),
             }
+            let follow = todo.iter().skip(before);
+            region.edges.extend(follow.map(|to| (at, *to)));
         }
         region.instructions.sort_unstable();
         region.calls.sort_by_key(|call| call.at);

@@ -4,11 +4,11 @@
 use super::callee::{Code, Reach, body_of, function_at, given, near_target, reach};
 use super::coroutine::Coroutine;
 use super::filter::StepFilters;
-use super::region::Region;
+use super::region::{Loop, Part, Passes, Region};
 use super::start::Start;
 use super::{Plan, Target, Verdict, View};
 use crate::arch::x86_64;
-use crate::stack::calls_at_body;
+use crate::stack::{calls_at_body, calls_begun};
 use dwarf::{FrameAddress, LoadAddr};
 use iced_x86::Instruction;
 
@@ -37,6 +37,8 @@ pub struct StepRange {
     pub(super) filtered: bool,
     phase: Phase,
     region: Region,
+    /// The loop that has begun again during the step.
+    begun: Option<Loop>,
     /// What is entered when it is reached, and calls that are looked at.
     wanted: Reach,
     /// Where the frame returns to.
@@ -97,6 +99,7 @@ impl StepRange {
             mode,
             phase: Phase::Leaving,
             region: Region::default(),
+            begun: None,
             wanted: Reach::default(),
             out: None,
             sp: 0,
@@ -114,19 +117,43 @@ impl StepRange {
 
     fn find_region(&mut self, view: &View<'_>) {
         let mut code = Code::new(view);
-        self.region = Region::of(
-            view.registers.pc(),
+        let pc = view.registers.pc();
+        let mut region = Region::of(
+            pc,
             |addr| code.at(addr),
             |addr| self.is_ours(view, addr),
             |addr| self.place(view, addr).is_none(),
         );
+        if self.start.line.is_some() {
+            region.find_passes(
+                pc,
+                self.begun,
+                |from, to| self.are_joined(from, to),
+                |addr| self.part(view, addr),
+            );
+        }
+        self.region = region;
     }
 
     /// Plans how what is to be left can be left from here.
     fn leave(&mut self, view: &View<'_>) -> Verdict {
+        let begun = self.region.passes.begun_at(view.registers.pc());
+        self.leave_within(view, begun)
+    }
+
+    /// As [`Self::leave`], `begun` being the loop that has begun again on the way here.
+    fn leave_within(&mut self, view: &View<'_>, begun: Option<Loop>) -> Verdict {
+        self.begun = begun;
         self.find_region(view);
         self.wanted = self.wanted_by_calls(view);
         self.phase = Phase::Leaving;
+        if self.wanted.indirect.contains(&view.registers.pc()) {
+            // A trap where the thread stands would not be hit.
+            let verdict = self.at_call(view);
+            if verdict != Verdict::Again {
+                return verdict;
+            }
+        }
         if self.region.instructions.len() <= 1 && self.region.calls.is_empty() {
             return self.one_instruction(view);
         }
@@ -235,10 +262,41 @@ impl StepRange {
         if !self.is_ours(view, pc) {
             return self.jumped_away(view);
         }
-        match self.place(view, pc) {
-            Some(hidden) => Verdict::Done { hidden },
-            None => self.leave(view),
+        if let Some(hidden) = self.place(view, pc) {
+            return Verdict::Done { hidden };
         }
+        let passes = &self.region.passes;
+        let (begun, is_seen) = match by {
+            None => (passes.begun_at(pc), passes.statements.contains(&pc)),
+            Some(jump) => self.jumped(view, LoadAddr(jump.ip()), pc),
+        };
+        match is_seen {
+            true => {
+                let addr = self.start.bias.file(pc);
+                let hidden = calls_begun(&self.start.function, addr, addr);
+                Verdict::Done { hidden }
+            }
+            false => self.leave_within(view, begun),
+        }
+    }
+
+    /// Which loop has begun again once one instruction has led to another one, and whether a
+    /// person sees its pass there.
+    fn jumped(&self, view: &View<'_>, from: LoadAddr, to: LoadAddr) -> (Option<Loop>, bool) {
+        let begun = self.region.passes.begun_at(from);
+        if !self.are_joined(from, to) {
+            return (begun, false);
+        }
+        let begun = Passes::begun_by(begun, from, to);
+        let part = |addr| self.part(view, addr);
+        let is_seen = begun.is_some_and(|it| {
+            let is_seen = || {
+                let is_known = self.region.passes.is_seen(begun, to);
+                is_known || self.region.leaves_line(it, part)
+            };
+            it.holds(to) && part(to) == Part::Statement && is_seen()
+        });
+        (begun, is_seen)
     }
 
     /// The frame returned to its caller: a person sees the call, unless it is in code that
@@ -286,6 +344,7 @@ impl StepRange {
         self.sp = view.registers.sp();
         self.out = view.out();
         self.coroutine = None;
+        self.region = Region::default();
     }
 
     /// Runs through code that is not shown to what it calls or returns to.
@@ -514,7 +573,8 @@ impl Plan for StepRange {
         }
         let region = &self.region;
         let mut stepped = region.unclear.iter().chain(&region.returns);
-        if stepped.any(|at| *at == pc) || region.jumps.contains(&pc) {
+        let is_stepped = stepped.any(|at| *at == pc) || region.jumps.contains(&pc);
+        if is_stepped && !region.passes.statements.contains(&pc) {
             return self.one_instruction(view);
         }
         self.arrived(view, None)

@@ -171,8 +171,9 @@ impl Code {
         let rows = |addr| self.row_at(addr);
         let filters = StepFilters::none();
         let place = |addr: LoadAddr| step.place_among(&rows, &filters, FileAddr(addr.0));
-        Region::of(
-            LoadAddr(self.rows[row].range.start.0),
+        let from = LoadAddr(self.rows[row].range.start.0);
+        let mut region = Region::of(
+            from,
             |at| {
                 let rest = self
                     .bytes
@@ -182,7 +183,14 @@ impl Code {
             },
             |at| (at.0 as usize) < self.bytes.len(),
             |at| place(at).is_none(),
-        )
+        );
+        region.find_passes(
+            from,
+            None,
+            |_, _| true,
+            |at| step.part_among(&rows, FileAddr(at.0)),
+        );
+        region
     }
 
     /// The rows where a step from a row on may end.
@@ -238,7 +246,18 @@ fn where_lines_can_be_left() {
         ),
         ("a loop on one line", "1 nop; 1 nop je 0; 2 ret", 0, &[2]),
         ("a loop of two lines", "1 nop; 2 je 0; 3 ret", 1, &[0, 2]),
-        ("a line that loops to itself only", "1 jmp 0; 2 ret", 0, &[]),
+        (
+            "a loop that nothing comes after",
+            "1 nop jmp 0; 2 ret",
+            0,
+            &[0],
+        ),
+        (
+            "a loop that returns on its line",
+            "1 nop je 1+2; 1 jmp 0 ret; 2 ret",
+            0,
+            &[],
+        ),
     ] {
         let code = assembled(text);
         assert_eq!(code.exits(from, Mode::Over, false), expected, "{what}");
@@ -248,6 +267,72 @@ fn where_lines_can_be_left() {
             "into: {what}"
         );
     }
+}
+
+#[test]
+fn a_loop_that_leaves_the_line_comes_back_to_it() {
+    for (what, text, from, expected) in [
+        (
+            "by a header that is no statement",
+            "1 nop; 2- je 3; 3 jmp 1; 4 ret",
+            2,
+            &[2, 3][..],
+        ),
+        (
+            "with its test at the end",
+            "1 nop; 2- nop je 0; 3 ret",
+            0,
+            &[0, 2],
+        ),
+        (
+            "with its test in the middle",
+            "1 nop; 2- nop; 1- je 0; 3 ret",
+            0,
+            &[0, 3],
+        ),
+        (
+            "from the middle of the line",
+            "2- nop; 1 nop; 0 nop; 1- nop jmp 0; 4 ret",
+            3,
+            &[1],
+        ),
+        (
+            "its second part is none",
+            "2- je 4; 1 nop; 2- nop; 1 jmp 0; 4 ret",
+            1,
+            &[1, 4],
+        ),
+        (
+            "a line before it is no loop",
+            "1 nop; 2- nop; 1 nop; 1 je 2; 3 ret",
+            0,
+            &[4],
+        ),
+        (
+            "a loop on one line in a loop",
+            "2- je 3; 1 nop; 1- je 2 jmp 0; 3 ret",
+            1,
+            &[1, 3],
+        ),
+        (
+            "what the line inlines is the line",
+            "1 nop; [1: 10- nop ]; 1- je 0; 3 ret",
+            0,
+            &[3],
+        ),
+    ] {
+        let code = assembled(text);
+        assert_eq!(code.exits(from, Mode::Over, false), expected, "{what}");
+    }
+    // The second statement of line 1 is passed on the way, and is where the loop comes back to.
+    let code = assembled("1 nop; 1 nop; 2- nop je 1; 3 ret");
+    let region = code.region(0, &code.step(0, Mode::Over, false));
+    assert_eq!(region.passes.statements, []);
+    assert_eq!(region.unclear, [LoadAddr(3)], "the jump decides");
+    // A loop that ends elsewhere changes nothing about a line without one.
+    let code = assembled("1 nop; 2 nop; 3 je 1; 4 ret");
+    let region = code.region(0, &code.step(0, Mode::Over, false));
+    assert_eq!((region.exits.len(), region.unclear.len()), (1, 0));
 }
 
 #[test]
