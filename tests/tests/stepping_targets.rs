@@ -75,6 +75,31 @@ fn a_call_through_an_object_can_be_chosen() {
 }
 
 #[test]
+fn a_call_that_the_thread_stands_at_can_be_chosen() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        for level in ["0", "2"] {
+            let flags = Flags::new(compiler).optimized(level);
+            let Some(fixture) = Fixture::build("stepping/at_call.c", flags) else {
+                continue;
+            };
+            let mut client = DapClient::stopped_at(&fixture, "call");
+            for line in ["call", "call_pointer"] {
+                client.expect_line(&fixture, line);
+                let found = targets(&mut client);
+                step_into(&mut client, &found, "plain");
+                client.expect_line(&fixture, "plain");
+                client.step_out();
+                if client.top_line() == fixture.line(line) {
+                    client.next();
+                }
+            }
+            client.expect_line(&fixture, "after");
+            client.disconnect();
+        }
+    }
+}
+
+#[test]
 fn filters_can_be_switched_off_and_added_to() {
     let fixture = Fixture::of("stepping/iterators.rs");
     let mut client = DapClient::stopped_with(&fixture, "sum", json!({"stepFilters": false}));
