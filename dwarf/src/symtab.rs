@@ -224,15 +224,27 @@ pub(crate) fn functions_called(
     found
 }
 
+/// Bytes of `17h`, a hash and `E`.
+const HASH: usize = 20;
+
 /// Whether the name that begins the bytes is `name`, or a v0 path that ends in it.
 fn is_called(bytes: &[u8], name: &str) -> bool {
     if let Some(behind) = bytes.strip_prefix(name.as_bytes()) {
         return behind.first() == Some(&0);
     }
-    if !bytes.starts_with(b"_RNv") {
+    // Older releases of Rust's library have the former mangling, with a hash at the end.
+    let of_std = bytes.starts_with(b"_ZN3std9panicking");
+    if !bytes.starts_with(b"_RNv") && !of_std {
         return false;
     }
-    let raw = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    let mut raw = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    if of_std {
+        raw = raw
+            .len()
+            .checked_sub(HASH)
+            .and_then(|end| raw.get(..end))
+            .unwrap_or_default();
+    }
     let path = raw.strip_suffix(name.as_bytes());
     path.is_some_and(|path| path.ends_with(name.len().to_string().as_bytes()))
 }

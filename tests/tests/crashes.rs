@@ -1,6 +1,6 @@
 //! Signals that end programs: what they say of the mistake, and how it goes on.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
 
 /// Runs a program of the fixture to its crash.
@@ -164,34 +164,80 @@ fn a_deadly_signal_can_be_discarded() {
     client.disconnect();
 }
 
+/// Panics stop with their messages, also those that cannot unwind; other aborts are explained.
 #[test]
 fn aborts_of_rust_are_explained() {
     let fixture = Fixture::of("rust/aborts.rs");
+    let in_cleanup = "panic in a destructor during cleanup";
+    let in_c = "panic in a function that cannot unwind";
+    let unreachable =
+        "unsafe precondition(s) violated: hint::unreachable_unchecked must never be reached";
     for (how, panics, text) in [
-        ("abort", &[][..], "Rust: std::process::abort was called"),
         (
-            "double",
-            &["first", "again"],
-            "a Rust panic that cannot unwind",
+            "abort",
+            &[][..],
+            Some("Rust: std::process::abort was called"),
         ),
+        ("double", &["first", "again", in_cleanup], None),
+        ("extern", &["beyond C", in_c], None),
+        ("null", &["null pointer dereference occurred"], None),
+        ("thread", &["null pointer dereference occurred"], None),
+        ("unreachable", &[unreachable], None),
+        ("hook", &["in the hook"], None),
         (
-            "extern",
-            &["beyond C"],
-            "a Rust panic in a function that cannot unwind",
+            "caught",
+            &["caught"],
+            Some("Rust: std::process::abort was called"),
         ),
-        ("memory", &[], "Rust: out of memory"),
+        ("memory", &[], Some("Rust: out of memory")),
     ] {
         let mut client = DapClient::spawn();
         let settings = json!({"args": [how], "env": {"RUST_BACKTRACE": "0"}});
         client.launch(&fixture, settings);
         client.configure();
         for panic in panics {
-            assert_eq!(client.expect_stopped("exception")["text"], *panic);
+            let stop = client.expect_stopped("exception");
+            assert_eq!(stop["description"], "Rust panic", "{how}");
+            // It may go on to say what violates it.
+            let said = stop["text"].as_str().unwrap_or_default();
+            assert!(said.starts_with(panic), "{how}: {said}");
             client.continue_();
         }
+        if let Some(text) = text {
+            let stop = client.expect_stopped("exception");
+            assert_eq!(stop["description"], "signal SIGABRT", "{how}");
+            assert_eq!(stop["text"], text, "{how}");
+            client.continue_();
+        }
+        assert_eq!(client.expect_exit(), 128 + 6, "{how}");
+        client.disconnect();
+    }
+}
+
+/// A panic that cannot unwind is chosen by its message, and is where it was written.
+#[test]
+fn a_panic_that_cannot_unwind_is_like_any_other() {
+    let fixture = Fixture::of("rust/aborts.rs");
+    for (condition, stops) in [("null pointer", true), ("index", false)] {
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({"args": ["null"]}));
+        let only = json!({"filterId": "rust_panic", "condition": condition});
+        let filters = json!({"filters": [], "filterOptions": [only]});
+        client.ask("setExceptionBreakpoints", filters);
+        client.configure();
         let stop = client.expect_stopped("exception");
-        assert_eq!(stop["description"], "signal SIGABRT", "{how}");
-        assert_eq!(stop["text"], text, "{how}");
-        dies(client, 6);
+        let description = if stops {
+            "Rust panic"
+        } else {
+            "signal SIGABRT"
+        };
+        assert_eq!(stop["description"], description);
+        let lines: Vec<Value> = client.stack().iter().map(|it| it["line"].clone()).collect();
+        assert!(lines.contains(&json!(fixture.line("null"))), "{lines:?}");
+        let printed = client.output("stderr");
+        assert!(printed.contains("null pointer dereference"), "{printed}");
+        client.continue_();
+        assert_eq!(client.expect_exit(), 128 + 6);
+        client.disconnect();
     }
 }

@@ -255,7 +255,7 @@ impl Debugger {
                 "a Rust panic while another one was unwinding",
             ),
             (
-                "rust_panic_with_hook",
+                "panic_with_hook",
                 "a Rust panic while another one was being dealt with",
             ),
             (

@@ -100,7 +100,7 @@ fn describe(exception: &Exception, stderr: &[u8]) -> ExceptionInfo {
         Point::Catch | Point::CatchOrEnd => "C++ exception caught",
         Point::Terminate if exception.subject.is_some() => "C++ exception that nobody catches",
         Point::Terminate => "the C++ run-time library ends the program",
-        Point::Panic => "Rust panic",
+        Point::Panic | Point::PanicBegins => "Rust panic",
         Point::Report | Point::Mistake => "report",
     };
     info.reason = reason.to_owned();

@@ -69,8 +69,11 @@ impl ExceptionFilter {
             Self::CppThrow => point == Point::Throw,
             Self::CppCatch => matches!(point, Point::Catch | Point::CatchOrEnd),
             Self::CppUncaught => matches!(point, Point::Terminate | Point::CatchOrEnd),
-            Self::RustPanic => point == Point::Panic,
-            Self::Uncaught => matches!(point, Point::Terminate | Point::CatchOrEnd | Point::Panic),
+            Self::RustPanic => matches!(point, Point::Panic | Point::PanicBegins),
+            Self::Uncaught => matches!(
+                point,
+                Point::Terminate | Point::CatchOrEnd | Point::Panic | Point::PanicBegins
+            ),
             Self::Sanitizer => matches!(point, Point::Report | Point::Mistake),
             Self::Signals | Self::Signal(_) => false,
         }
@@ -96,6 +99,9 @@ pub(crate) enum Point {
     CatchOrEnd,
     Terminate,
     Panic,
+    /// Before the hook runs. One that cannot unwind (a check for undefined behaviour, a panic
+    /// out of a destructor or of `extern "C"`) gets no further: it aborts.
+    PanicBegins,
     Report,
     /// A report of undefined behaviour, before it is printed.
     Mistake,
@@ -103,12 +109,15 @@ pub(crate) enum Point {
 
 /// Its names. `_Unwind_RaiseException` rather than `__cxa_throw`: `throw;` and
 /// `std::rethrow_exception` come by it too, and its argument is the exception itself.
-const FUNCTIONS: [(&str, Point); 7] = [
+const FUNCTIONS: [(&str, Point); 9] = [
     ("_Unwind_RaiseException", Point::Throw),
     ("__cxa_begin_catch", Point::Catch),
     ("_ZSt9terminatev", Point::Terminate),
     (TERMINATE_HANDLER, Point::Terminate),
     ("rust_panic", Point::Panic),
+    ("panic_with_hook", Point::PanicBegins),
+    // Before Rust 1.92 or so.
+    ("rust_panic_with_hook", Point::PanicBegins),
     ("__sanitizer_report_error_summary", Point::Report),
     (UBSAN, Point::Mistake),
 ];
@@ -180,12 +189,24 @@ struct Doomed {
     back: Option<u64>,
 }
 
+/// A panic whose hook runs.
+#[derive(Clone, Copy)]
+struct Begun {
+    /// The payload, a trait object.
+    payload: (u64, u64),
+    /// As of [`Doomed`].
+    sp: u64,
+    back: u64,
+}
+
 /// All filters, and where they are bound.
 pub(crate) struct Exceptions {
     watched: Vec<Watched>,
     found: FxHashMap<ModuleId, Vec<(Point, LoadAddr)>>,
     points: FxHashMap<LoadAddr, Point>,
     doomed: Option<Doomed>,
+    /// The last panic of each thread that has begun, and not to unwind.
+    begun: FxHashMap<ThreadId, Begun>,
     /// What `$exception` is while a condition is asked.
     asked: Option<Subject>,
     /// What the stops of threads are for.
@@ -202,6 +223,7 @@ impl Default for Exceptions {
             found: FxHashMap::default(),
             points: FxHashMap::default(),
             doomed: None,
+            begun: FxHashMap::default(),
             asked: None,
             shown: BTreeMap::new(),
             stderr: Vec::new(),
@@ -223,6 +245,7 @@ impl Exceptions {
     /// Another process is to be debugged.
     pub(crate) fn start_anew(&mut self) {
         self.doomed = None;
+        self.begun.clear();
         self.stderr.clear();
     }
 
@@ -243,7 +266,8 @@ impl Exceptions {
     }
 
     fn info(&self, watched: &Watched, has_process: bool) -> Option<BreakpointInfo> {
-        let wants = |point: &Point| watched.filter.wants(*point);
+        // Nothing stops where a panic begins.
+        let wants = |point: &Point| *point != Point::PanicBegins && watched.filter.wants(*point);
         let of_signals = matches!(
             watched.filter,
             ExceptionFilter::Signals | ExceptionFilter::Signal(_)
@@ -375,7 +399,71 @@ impl Debugger {
         addr: LoadAddr,
     ) -> Option<StopReason> {
         let point = *self.exceptions.points.get(&addr)?;
+        if point == Point::PanicBegins {
+            self.note_panic(thread);
+            return None;
+        }
+        if point == Point::Panic {
+            self.exceptions.begun.remove(&thread);
+        }
         let exception = self.exception_at(thread, point)?;
+        let sp = self.registers_of(thread)?.sp();
+        let back = match exception.point {
+            // It may be caught.
+            Point::Panic => Some(self.os_word(sp)?),
+            _ => None,
+        };
+        self.stop_for(thread, exception, (sp, back))
+    }
+
+    /// A panic begins on a thread, at the entry of the function that runs the hook.
+    fn note_panic(&mut self, thread: ThreadId) {
+        let Some(registers) = self.registers_of(thread) else {
+            return;
+        };
+        let payload = registers.get(RDI).zip(registers.get(RSI));
+        if let (Some(payload), Some(back)) = (payload, self.os_word(registers.sp())) {
+            let sp = registers.sp();
+            self.exceptions
+                .begun
+                .insert(thread, Begun { payload, sp, back });
+        }
+    }
+
+    /// A thread aborts: in a panic that cannot unwind, which a filter may want to stop for. Its
+    /// hook has run, and so its message has been formatted.
+    fn ask_aborting_panic(&mut self, thread: ThreadId, signal: Signal) -> Option<StopReason> {
+        if signal.0 != libc::SIGABRT {
+            return None;
+        }
+        let begun = self.exceptions.begun.remove(&thread)?;
+        let sp = self.registers_of(thread)?.sp();
+        if sp > begun.sp || self.os_word(begun.sp) != Some(begun.back) {
+            return None;
+        }
+        let memory = self.memory();
+        let reader = Reader {
+            memory: &memory,
+            modules: &self.modules,
+        };
+        let panic = reader.panic(begun.payload.0, begun.payload.1);
+        // One in the hook itself is never formatted; the stack tells more then.
+        panic.message.as_ref()?;
+        let exception = Exception {
+            point: Point::Panic,
+            subject: Some(Subject::Panic(panic)),
+        };
+        self.stop_for(thread, exception, (begun.sp, Some(begun.back)))
+    }
+
+    /// Does a filter stop for an exception? `call`: the stack pointer and the return address of
+    /// the call that ends the program.
+    fn stop_for(
+        &mut self,
+        thread: ThreadId,
+        exception: Exception,
+        (sp, back): (u64, Option<u64>),
+    ) -> Option<StopReason> {
         let point = exception.point;
         if point == Point::Terminate && self.is_within_doomed(thread) {
             return None;
@@ -403,12 +491,6 @@ impl Debugger {
             return Some(StopReason::BreakpointError(ids, problem));
         }
         if stop && matches!(point, Point::Terminate | Point::Panic) {
-            let sp = self.registers_of(thread)?.sp();
-            let back = match point {
-                // It may be caught.
-                Point::Panic => Some(self.os_word(sp)?),
-                _ => None,
-            };
             self.exceptions.doomed = Some(Doomed { thread, sp, back });
         }
         stop.then_some(StopReason::Exception { ids, exception })
@@ -485,7 +567,7 @@ impl Debugger {
         };
         let subject = match point {
             Point::Throw | Point::Catch => Some(Subject::Cpp(reader.thrown(first)?)),
-            Point::CatchOrEnd => return None,
+            Point::CatchOrEnd | Point::PanicBegins => return None,
             Point::Terminate if terminating.is_empty() => Some(Subject::Cpp(reader.thrown(first)?)),
             Point::Terminate => reader.among(terminating).map(Subject::Cpp),
             Point::Panic => Some(Subject::Panic(reader.panic(first, second))),

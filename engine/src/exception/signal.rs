@@ -155,6 +155,9 @@ impl Debugger {
         signal: Signal,
         rule: SignalRule,
     ) -> Option<StopReason> {
+        if let Some(reason) = self.ask_aborting_panic(thread, signal) {
+            return Some(reason);
+        }
         let explicit = self.signal_rules.0.contains_key(&signal);
         let (mut ids, mut wanted) = (Vec::new(), rule.stop);
         let mut problem = None;
