@@ -54,6 +54,7 @@ mod line;
 mod loaded;
 mod locate;
 mod mapping;
+mod methods;
 mod names;
 mod object;
 mod parameters;
@@ -80,6 +81,7 @@ pub use keep::finish_keeping;
 pub use location::{CallerFrame, FrameContext, Location, Piece};
 pub use mapping::{MappedFile, map_file, mapped_at, open_regular, read_regular, truncated_files};
 pub use memory::{Memory, Unreadable};
+pub use methods::Method;
 pub use module::{
     DieRef, FunctionPlaces, Language, Machine, Module, Segment, SymbolStatus, ThreadStorage,
     demangle,

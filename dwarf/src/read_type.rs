@@ -88,6 +88,14 @@ impl<'a> Children<'a> {
     }
 }
 
+/// Whether a function is `= default` where its class is declared.
+pub(crate) fn is_defaulted(function: &Entry) -> bool {
+    let how = function
+        .attr_value(gimli::DW_AT_defaulted)
+        .and_then(|it| udata(&it));
+    how == Some(u64::from(gimli::DW_DEFAULTED_in_class.0))
+}
+
 impl DebugInfo {
     fn read_type(&self, id: TypeId) -> Result<Type, Error> {
         let (mut unit, mut entry) = self.entry(id.0)?;
@@ -461,10 +469,7 @@ impl DebugInfo {
     ) -> Result<bool, Error> {
         let written = !flag(function, gimli::DW_AT_artificial)
             && !flag(function, gimli::DW_AT_deleted)
-            && function
-                .attr_value(gimli::DW_AT_defaulted)
-                .and_then(|it| udata(&it))
-                != Some(u64::from(gimli::DW_DEFAULTED_in_class.0));
+            && !is_defaulted(function);
         let name = self.own_name(unit, function).unwrap_or(b"");
         if !written || name.is_empty() {
             return Ok(false);

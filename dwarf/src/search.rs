@@ -44,8 +44,12 @@ pub(crate) fn function(module: &Module, info: &DebugInfo, die: DieRef) -> Option
 /// The class that the function at an address is a member of.
 pub(crate) fn class_of_function(module: &Module, addr: FileAddr) -> Option<TypeId> {
     let info = module.info()?;
-    let declared = info.root_origin(info.function_die_at(addr.0)?);
-    let parent = info.parent(declared)?;
+    class_of_entry(info, info.function_die_at(addr.0)?)
+}
+
+/// The class that a function's entry, or the declaration behind it, is in.
+pub(crate) fn class_of_entry(info: &DebugInfo, function: DieRef) -> Option<TypeId> {
+    let parent = info.parent(info.root_origin(function))?;
     let is_class = matches!(
         info.entry(parent).ok()?.1.tag(),
         gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type

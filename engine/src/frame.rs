@@ -562,6 +562,19 @@ impl FrameScope<'_> {
         here.trim_start_matches('<').starts_with(scope)
     }
 
+    /// How near a function is declared: names that it shares with the frame's function, then
+    /// whether both are of one file.
+    fn nearness(&self, loaded: &Loaded, function: &Function) -> usize {
+        let Some(here) = self.function() else {
+            return 0;
+        };
+        let shared = function.name.split("::").zip(here.name.split("::"));
+        let shared = shared.take_while(|(a, b)| a == b).count();
+        let is_here = self.loaded().is_some_and(|it| it.id == loaded.id);
+        let file = |it: &Function| it.declaration.as_ref().map(|at| at.file.path.clone());
+        2 * shared + usize::from(is_here && file(here) == file(function))
+    }
+
     /// The frame's image first, then all others.
     fn images_from_here(&self) -> impl Iterator<Item = &Loaded> {
         let here = self.loaded().map(|loaded| loaded.id);

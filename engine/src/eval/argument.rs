@@ -1,10 +1,11 @@
 //! What a called function is given: values as its conventions have them, and copies of C++ objects
 //! that their own constructors make.
 
-use super::convert;
 use super::invoke::{Call, Known, parameters};
+use super::ownership::is_destroyed;
 use super::run::{At, DEREFERENCES, Run, error};
 use super::tree::Node;
+use super::{convert, exact, hierarchy};
 use crate::arch::sysv::{self, Class, Part, Passing};
 use crate::error::Error;
 use crate::value::members::last_component;
@@ -86,7 +87,7 @@ impl Run<'_> {
     pub(super) fn copied(
         &mut self,
         value: &Value,
-        class: &DwarfTy,
+        class: &Arc<DwarfTy>,
         key: Range<usize>,
         node: &Node,
     ) -> Result<Value, Error> {
@@ -101,13 +102,15 @@ impl Run<'_> {
                 return false;
             };
             // `T &&` would move from the object.
-            match from.shape() {
-                Shape::Pointer(of, PointerKind::Reference) => {
-                    of.same_as(&returns) && !from.name().ends_with("&&")
-                }
-                _ => false,
-            }
+            matches!(exact::reference(from), Some((of, false)) if exact::same(&of, &returns))
         });
+        if constructor.is_some() && self.destructor(class).is_none() && is_destroyed(&value.ty) {
+            let why = format!(
+                "a copy of a `{name}` must be destroyed after the call, and the program has no \
+                 destructor that could be called; call a function that takes it by reference or pointer"
+            );
+            return Err(error(why, &node.span));
+        }
         let (Some(constructor), Some(addr)) = (constructor, addr) else {
             let why = format!(
                 "a `{name}` is passed by a copy that its copy constructor makes, and the program \
@@ -136,21 +139,14 @@ impl Run<'_> {
     pub(super) fn destroyed(
         &mut self,
         copy: &Value,
-        class: &DwarfTy,
+        class: &Arc<DwarfTy>,
         key: Range<usize>,
         node: &Node,
     ) -> Result<(), Error> {
         if let Some(done) = self.context.answered(&key) {
             return done.at(node).map(drop);
         }
-        // Of the destructors of a class `D0` would free the memory as well (Itanium C++ ABI §5.1.4.3).
-        let destructor = self.of_class(class, "~", |known| {
-            let symbol = known.function.linkage_name.as_deref().unwrap_or_default();
-            // gcc says of an `__in_chrg` that it does not pass; a table of virtual bases is passed.
-            let mut given = known.function.scope.variables.iter();
-            (symbol.contains("D1Ev") || symbol.contains("D2Ev"))
-                && given.all(|it| !it.name.contains("vtt"))
-        });
+        let destructor = self.destructor(class);
         let (Some(destructor), Some(addr)) = (destructor, copy.address()) else {
             return Ok(());
         };
@@ -165,19 +161,29 @@ impl Run<'_> {
         }))
     }
 
-    /// A function of a class that has the class's name behind a prefix.
+    /// The destructor of exactly this class.
+    fn destructor(&self, class: &Arc<DwarfTy>) -> Option<Known> {
+        // Of the destructors of a class `D0` would free the memory as well (Itanium C++ ABI §5.1.4.3).
+        self.of_class(class, "~", |known| {
+            let symbol = known.function.linkage_name.as_deref().unwrap_or_default();
+            // gcc says of an `__in_chrg` that it does not pass; a table of virtual bases is passed.
+            let mut given = known.function.scope.variables.iter();
+            (symbol.contains("D1Ev") || symbol.contains("D2Ev"))
+                && given.all(|it| !it.name.contains("vtt"))
+        })
+    }
+
+    /// A function of exactly this class that has the class's name behind a prefix.
     fn of_class(
         &self,
-        class: &DwarfTy,
+        class: &Arc<DwarfTy>,
         prefix: &str,
         fits: impl Fn(&Known) -> bool,
     ) -> Option<Known> {
-        let whole = &class.ty.name;
-        let bare = whole.split('<').next().unwrap_or_default();
-        let last = last_component(bare);
-        let names = [whole, bare].map(|class| format!("{class}::{prefix}{last}"));
-        let mut known = names.iter().flat_map(|name| self.context.functions(name));
-        known.find(fits)
+        let bare = class.ty.name.split('<').next().unwrap_or_default();
+        let name = format!("{prefix}{}", last_component(bare));
+        let (own, _) = self.methods_of(class, &name);
+        own.into_iter().find(fits)
     }
 
     /// The elements that a value has for a parameter that is a `&str` or a slice.
@@ -227,16 +233,18 @@ impl Run<'_> {
         let target = self.context.as_target();
         let refers = |ty: &Ty| match ty.shape() {
             Shape::Pointer(of, PointerKind::Reference) => Some(of),
-            Shape::Pointer(of, PointerKind::Owned) if of.same_as(&value.ty) => Some(of),
+            Shape::Pointer(of, PointerKind::Owned) if exact::same(&of, &value.ty) => Some(of),
             _ => None,
         };
         if let Some(of) = ty.and_then(refers) {
             let value = value.referent(target)?;
-            if let (Some(addr), true) = (value.address(), !matches!(value.ty, Ty::Text)) {
+            if let (Some(addr), true) = (value.address(), exact::same(&of, &value.ty)) {
                 return Ok(vec![Argument::word(addr.0)]);
             }
             let value = match of.shape() {
-                Shape::Scalar(_) => convert::cast(self.context, &of, &value)?,
+                Shape::Scalar(_) | Shape::Enumeration(_) => {
+                    convert::cast(self.context, &of, &value)?
+                }
                 _ => value,
             };
             return Ok(vec![Argument::copy(value.bytes(target)?.to_vec())]);
@@ -271,6 +279,22 @@ impl Run<'_> {
             return Ok(vec![Argument::word(addr.0)]);
         }
         let value = match (ty, value.ty.shape()) {
+            // `&x` for a reference of Rust's; `Derived *` for `Base *`, which may be elsewhere in it.
+            (Some(to), Shape::Pointer(from, _)) if matches!(to.shape(), Shape::Pointer(..)) => {
+                match to.shape() {
+                    Shape::Pointer(to, _)
+                        if exact::derives(&from, &to) && value.raw(target)? != 0 =>
+                    {
+                        let object = value.pointee(target, from)?;
+                        let part = hierarchy::related(target, &object, &to)?;
+                        let addr = part
+                            .and_then(|it| it.address())
+                            .ok_or(Error::OptimizedOut)?;
+                        Value::pointer_to(to, addr)
+                    }
+                    _ => value,
+                }
+            }
             (
                 Some(ty),
                 Shape::Scalar(_) | Shape::Enumeration(_) | Shape::Pointer(..) | Shape::Function,

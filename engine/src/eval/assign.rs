@@ -3,7 +3,7 @@
 use super::convert;
 use super::run::{At, DEREFERENCES, Run, enumerator, error, inner};
 use super::tree::{Binary, Kind, Node};
-use super::{Purpose, arith};
+use super::{Purpose, arith, ownership};
 use crate::error::Error;
 use crate::value::place::Bytes;
 use crate::value::{Place, PointerKind, Shape, Ty, Value, members};
@@ -39,7 +39,7 @@ impl Run<'_> {
                 "an assignment is not possible here, where values are only looked at",
                 &node.span,
             )),
-            Purpose::Change => Ok(()),
+            Purpose::Change | Purpose::Command => Ok(()),
         }
     }
 
@@ -94,7 +94,42 @@ impl Run<'_> {
             return Ok(now);
         }
         let value = self.evaluate_as(node, &to.ty)?;
+        if let Some(now) = self.assign_by_operator(to, &value, node)? {
+            return Ok(now);
+        }
         self.store(to, &value).at(node)
+    }
+
+    /// An object of a C++ class that says how it is assigned: by its own `operator=`.
+    fn assign_by_operator(
+        &mut self,
+        to: &Value,
+        value: &Value,
+        node: &Node,
+    ) -> Result<Option<Value>, Error> {
+        let to = to.referent(self.context.as_target())?;
+        let is_class = matches!(to.ty.shape(), Shape::Composite(_));
+        if self.language != dwarf::Language::Cpp || !is_class {
+            return Ok(None);
+        }
+        let Err(refused) = ownership::may_copy(&to.ty) else {
+            return Ok(None);
+        };
+        if matches!(self.purpose, Purpose::Look | Purpose::Decide) {
+            let why = format!("{refused}; on the console it can be called");
+            return Err(error(why, &node.span));
+        }
+        // Backwards: the value's own call may be answered under the same place.
+        let key = Node {
+            kind: Kind::Text(Vec::new()),
+            span: node.span.end..node.span.start,
+            depth: 1,
+        };
+        let given = std::slice::from_ref(value);
+        match self.invoke_method(&to, "operator=", given, &key).at(node)? {
+            Some(_) => Ok(Some(to)),
+            None => Err(error(refused, &node.span)),
+        }
     }
 
     /// `None`, `Shape::Empty`, `Some(3)` for a Rust enum with data: its tag, and what the
@@ -181,6 +216,16 @@ impl Run<'_> {
             }
         }
         let value = value.referent(target)?;
+        match to.ty.shape() {
+            Shape::Composite(_) | Shape::Array(_) if !matches!(value.ty, Ty::Text) => {
+                ownership::may_copy(&to.ty).map_err(Error::eval)?;
+            }
+            // A box that is given another's memory.
+            Shape::Pointer(_, PointerKind::Owned) if !to.ty.name().starts_with('&') => {
+                ownership::may_copy(&to.ty).map_err(Error::eval)?;
+            }
+            _ => {}
+        }
         let bytes = convert::encode(target, &to, &value)?;
         convert::store(self.context, &to, &bytes)
     }

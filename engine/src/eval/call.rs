@@ -5,6 +5,8 @@ use super::tree::{Kind, Node};
 use super::{arith, convert, types};
 use crate::error::Error;
 use crate::value::{Shape, Ty, Value};
+use crate::visualize::{self, View};
+use dwarf::Language;
 
 impl Run<'_> {
     /// The value of a call; `returns` is what a cast says of it.
@@ -23,6 +25,10 @@ impl Run<'_> {
         match &inner(function).kind {
             Kind::Member(object, name) => {
                 let value = self.evaluate(object)?;
+                let value = match self.is_arrow(object) {
+                    true => self.behind_arrow(value, inner(function))?,
+                    false => value,
+                };
                 let given = self.given(arguments)?;
                 if let Some(found) = self.known_method(&value, name, &given).at(node)? {
                     return Ok(found);
@@ -63,6 +69,29 @@ impl Run<'_> {
                 let value = self.evaluate(function)?;
                 self.invoke_value(&value, &given, returns, node)
             }
+        }
+    }
+
+    /// Whether `->` stands behind an object. The tree has one node for that and for `.`, which
+    /// lead to the same members: only functions of a smart pointer are not those of its object.
+    fn is_arrow(&self, object: &Node) -> bool {
+        let behind = self.text().get(object.span.end..).unwrap_or_default();
+        let behind = behind.trim_start_matches(|it: char| it == ')' || it.is_whitespace());
+        behind.starts_with("->")
+    }
+
+    /// What `->` leads to from an object of a C++ class: what its view points to, or what its own
+    /// `operator->` says.
+    fn behind_arrow(&mut self, value: Value, node: &Node) -> Result<Value, Error> {
+        let value = value.referent(self.context.as_target())?;
+        if self.language != Language::Cpp || !matches!(value.ty.shape(), Shape::Composite(_)) {
+            return Ok(value);
+        }
+        match visualize::view(self.context.as_target(), &value) {
+            Some(View::Pointee(next) | View::Noted(next, _)) => Ok(next),
+            _ => Ok(self
+                .invoke_method(&value, "operator->", &[], node)?
+                .unwrap_or(value)),
         }
     }
 

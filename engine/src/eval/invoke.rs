@@ -2,17 +2,20 @@
 //! itself is `crate::call`'s; here an unanswered call ends the evaluation, which begins again
 //! once there is an answer ([`EvalContext::answered`](super::EvalContext::answered)).
 
-use super::Purpose;
 use super::argument::Argument;
+use super::exact::{self, Refusal};
 use super::run::{At, DEREFERENCES, Run, error, inner};
 use super::tree::{Binary, Kind, Node};
+use super::{Purpose, ownership};
 use crate::arch::sysv::{self, Passing};
 use crate::error::Error;
-use crate::value::members::{self, last_component};
-use crate::value::scalar::ScalarKind;
-use crate::value::{PointerKind, Shape, Ty, Value};
+use crate::value::members;
+use crate::value::types::DwarfTy;
+use crate::value::{Shape, Ty, Value};
+use crate::visualize;
 use dwarf::{Function, Language, LoadAddr, LoadBias, Module, TypeKind, VariableKind};
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -25,6 +28,8 @@ pub struct Known {
     pub bias: LoadBias,
     /// The function.
     pub function: Arc<Function>,
+    /// How near to the frame it is declared: the nearest hides the others of its name.
+    pub nearness: usize,
 }
 
 /// A call, ready to be made.
@@ -63,6 +68,9 @@ fn special(key: &Range<usize>, nth: usize) -> Range<usize> {
 
 /// Slots of a vtable that are looked at.
 const VIRTUAL: u64 = 256;
+/// Bases within bases whose functions are looked at.
+const BASES: usize = 16;
+
 impl Run<'_> {
     /// Calls the best of the functions of one of these names; `None`: there is none.
     pub(super) fn invoke_named(
@@ -73,30 +81,89 @@ impl Run<'_> {
     ) -> Result<Option<Value>, Error> {
         for name in names {
             let known = self.context.functions(name);
-            if let Some(value) = self.invoke_best(&known, arguments, node)? {
+            if let Some(value) = self.invoke_best(&known, None, name, arguments, node)? {
                 return Ok(Some(value));
             }
         }
         Ok(None)
     }
 
+    /// Calls the one of these functions that fits best; of a class, those that are its own.
     fn invoke_best(
         &mut self,
         known: &[Known],
-        arguments: &[Value],
+        class: Option<&Arc<DwarfTy>>,
+        typed: &str,
+        given: &[Value],
         node: &Node,
     ) -> Result<Option<Value>, Error> {
-        let best = known
-            .iter()
-            .filter_map(|it| Some((self.rank(it, arguments)?, it)))
-            .max_by_key(|(rank, _)| *rank);
-        match (best, known) {
-            (Some((_, known)), _) => self.invoke(known, arguments, node).map(Some),
-            (None, [only, ..]) => Err(error(
-                format!("`{}` takes {}", only.function.name, said_types(only)),
-                &node.span,
+        match self.best(known, class, typed, given).at(node)? {
+            Some(best) => {
+                let takes_object = class.is_none() || exact::takes_object(best);
+                let given = given.get(usize::from(!takes_object)..).unwrap_or_default();
+                self.invoke(best, given, node).map(Some)
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// The function among these that fits best; an error says why none does.
+    fn best<'k>(
+        &self,
+        known: &'k [Known],
+        class: Option<&Arc<DwarfTy>>,
+        typed: &str,
+        given: &[Value],
+    ) -> Result<Option<&'k Known>, String> {
+        let mut fitting: Vec<(u32, &Known)> = Vec::new();
+        let mut refused: Option<(&Known, Refusal)> = None;
+        for it in known {
+            match self.fitness(it, class, typed, given) {
+                Ok(rank) => fitting.push((rank, it)),
+                // What is to blame an argument for says more than what has other parameters.
+                Err(why) => match &refused {
+                    Some((_, before)) if before.weight() >= why.weight() => {}
+                    _ => refused = Some((it, why)),
+                },
+            }
+        }
+        let Some(rank) = fitting.iter().map(|(rank, _)| *rank).max() else {
+            return match refused {
+                Some((known, why)) => Err(said_refusal(known, why)),
+                None => Ok(None),
+            };
+        };
+        let mut best: Vec<&Known> = fitting
+            .into_iter()
+            .filter(|it| it.0 == rank)
+            .map(|it| it.1)
+            .collect();
+        // Its own functions hide those of traits; what may change the object, its twin.
+        best.sort_by_key(|it| {
+            let of_trait = class.is_some() && it.module.class_of(&it.function).is_none();
+            (of_trait, exact::is_const_method(it), Reverse(it.nearness))
+        });
+        let is_as_near = |it: &&Known| match best.first() {
+            Some(first) => {
+                it.nearness == first.nearness
+                    && exact::is_const_method(it) == exact::is_const_method(first)
+                    && (class.is_none()
+                        || it.module.class_of(&it.function).is_none()
+                            == first.module.class_of(&first.function).is_none())
+                    && (it.function.linkage_name != first.function.linkage_name
+                        || it.function.linkage_name.is_none())
+            }
+            None => false,
+        };
+        match (best.first(), best.iter().skip(1).find(|it| is_as_near(it))) {
+            (Some(one), Some(other)) if one.function.entry != other.function.entry => Err(format!(
+                "both `{}`{} and `{}`{} fit; write more of the name of the one that is meant",
+                one.function.name,
+                said_place(one),
+                other.function.name,
+                said_place(other),
             )),
-            (None, []) => Ok(None),
+            (first, _) => Ok(first.copied()),
         }
     }
 
@@ -159,48 +226,6 @@ impl Run<'_> {
         }
     }
 
-    /// How well arguments fit a function; `None`: not at all.
-    fn rank(&self, known: &Known, arguments: &[Value]) -> Option<u32> {
-        let parameters = parameters(known);
-        if parameters.len() != arguments.len() {
-            return None;
-        }
-        parameters.iter().zip(arguments).try_fold(0, |sum, pair| {
-            let (parameter, argument) = pair;
-            let argument = argument.referent(self.context.as_target()).ok()?;
-            let (to, referred) = match parameter.shape() {
-                Shape::Pointer(of, PointerKind::Reference) => (of, true),
-                _ => (parameter.clone(), false),
-            };
-            let float = |ty: &Ty| match ty.shape() {
-                Shape::Scalar(it) => matches!(it.kind, ScalarKind::Float(_)),
-                _ => false,
-            };
-            let rank = match (to.shape(), argument.ty.shape()) {
-                _ if to.same_as(&argument.ty) => 4,
-                (Shape::Pointer(..), Shape::Text) => 3,
-                (Shape::Pointer(of, PointerKind::Owned), _) if of.same_as(&argument.ty) => 3,
-                (Shape::Pointer(..), Shape::Pointer(..) | Shape::Array(_) | Shape::Function) => 2,
-                (Shape::Pointer(..), Shape::Scalar(_)) if !referred => 1,
-                (Shape::Composite(_), Shape::Text) if matches!(&*to.name(), "&str" | "&[u8]") => 3,
-                (Shape::Composite(_), _) if self.row(&to, &argument).is_some() => 3,
-                (
-                    Shape::Scalar(_) | Shape::Enumeration(_),
-                    Shape::Scalar(_) | Shape::Enumeration(_),
-                ) => {
-                    if float(&to) == float(&argument.ty) {
-                        3
-                    } else {
-                        1
-                    }
-                }
-                (Shape::Composite(_), Shape::Composite(_)) if to.name() == argument.ty.name() => 4,
-                _ => return None,
-            };
-            Some(sum + rank)
-        })
-    }
-
     fn invoke(&mut self, known: &Known, given: &[Value], node: &Node) -> Result<Value, Error> {
         let returns = match known.function.return_type {
             Some(id) => Ty::dwarf(&known.module, known.bias, id),
@@ -261,6 +286,11 @@ impl Run<'_> {
                     let why = format!("it takes {} arguments", types.len());
                     return Err(error(why, &node.span));
                 }
+                for (ty, value) in types.iter().zip(given) {
+                    self.accepts(ty, value, self.language)
+                        .map_err(|why| why.of_pointer(ty, value))
+                        .at(node)?;
+                }
                 (types, of)
             }
             (None, Some(of)) => (Vec::new(), of.clone()),
@@ -295,6 +325,9 @@ impl Run<'_> {
                 format!("`{name}` would run in the program; only the console and watches call"),
                 &node.span,
             ));
+        }
+        for value in given.iter().skip(callee.types.len()) {
+            ownership::may_move(value).at(node)?;
         }
         let mut given = Cow::Borrowed(given);
         let mut copies = Vec::new();
@@ -359,20 +392,36 @@ impl Run<'_> {
                 _ => break,
             }
         }
-        for _ in 0..DEREFERENCES {
-            let Shape::Composite(ty) = holder.ty.shape() else {
-                return Ok(None);
-            };
-            if let Some((known, this)) = self.virtual_functions(&holder, name) {
-                let mut all = vec![this];
-                all.extend_from_slice(given);
-                if let Some(value) = self.invoke_best(&known, &all, node)? {
-                    return Ok(Some(value));
-                }
+        let mut refused = None;
+        let found = self.method_within(&holder, name, given, node, &mut refused, BASES)?;
+        match (found, refused) {
+            (None, Some(why)) => Err(error(why, &node.span)),
+            (found, _) => Ok(found),
+        }
+    }
+
+    fn method_within(
+        &mut self,
+        holder: &Value,
+        name: &str,
+        given: &[Value],
+        node: &Node,
+        refused: &mut Option<String>,
+        depth: usize,
+    ) -> Result<Option<Value>, Error> {
+        let Shape::Composite(class) = holder.ty.shape() else {
+            return Ok(None);
+        };
+        if let Some((known, this)) = self.virtual_functions(holder, name) {
+            let mut all = vec![this];
+            all.extend_from_slice(given);
+            // The table is the object's own: what is in it is exact.
+            if let Some(best) = self.best_virtual(&known, name, &all).at(node)? {
+                return self.invoke(best, &all, node).map(Some);
             }
-            let class = &ty.ty.name;
-            let bare = class.split('<').next().unwrap_or_default();
-            let names = [format!("{class}::{name}"), format!("{bare}::{name}")];
+        }
+        let (own, other) = self.methods_of(&class, name);
+        if !own.is_empty() {
             let this = match holder.address() {
                 // By reference as well as by value.
                 _ if self.language == Language::Rust => holder.clone(),
@@ -381,17 +430,84 @@ impl Run<'_> {
             };
             let mut all = vec![this];
             all.extend_from_slice(given);
-            if let Some(value) = self.invoke_named(&names, &all, node)? {
-                return Ok(Some(value));
+            return self.invoke_best(&own, Some(&class), name, &all, node);
+        }
+        if let Some(other) = other {
+            refused.get_or_insert_with(|| not_in_program(&class, name, &other));
+        }
+        let bases = class
+            .composite()
+            .map(|it| &it.bases[..])
+            .unwrap_or_default();
+        for base in bases {
+            if depth == 0 {
+                break;
             }
-            let bases = ty.composite().map(|it| &it.bases[..]).unwrap_or_default();
-            let Some(base) = bases.first() else {
-                return Ok(None);
-            };
-            let target = self.context.as_target();
-            holder = members::base(target, &holder, &ty, base)?;
+            let part = members::base(self.context.as_target(), holder, &class, base)?;
+            let found = self.method_within(&part, name, given, node, refused, depth - 1)?;
+            if found.is_some() {
+                return Ok(found);
+            }
         }
         Ok(None)
+    }
+
+    /// The functions of a name that are of exactly this class, or else the type that one of the
+    /// same name is of: another instantiation of the same template.
+    pub(super) fn methods_of(
+        &self,
+        class: &Arc<DwarfTy>,
+        name: &str,
+    ) -> (Vec<Known>, Option<String>) {
+        let whole = &class.ty.name;
+        let bare = whole.split('<').next().unwrap_or_default();
+        let names = [format!("{whole}::{name}"), format!("{bare}::{name}")];
+        let mut other = None;
+        for name in names.iter().take(if whole == bare { 1 } else { 2 }) {
+            let mut own = Vec::new();
+            for known in self.context.functions(name) {
+                match exact::is_member(&known, class) {
+                    Ok(()) => own.push(known),
+                    Err(Refusal::OfAnotherType(of)) => other = other.or(Some(of)),
+                    Err(_) => {}
+                }
+            }
+            if !own.is_empty() {
+                return (own, None);
+            }
+        }
+        (Vec::new(), other)
+    }
+
+    fn best_virtual<'k>(
+        &self,
+        known: &'k [Known],
+        name: &str,
+        all: &[Value],
+    ) -> Result<Option<&'k Known>, String> {
+        let given = all.get(1..).unwrap_or_default();
+        let fits = |it: &&Known| {
+            let types = parameters(it);
+            let types = types.get(1..).unwrap_or_default();
+            types.len() == given.len()
+                && types
+                    .iter()
+                    .zip(given)
+                    .all(|(ty, value)| self.accepts(ty, value, Language::Cpp).is_ok())
+        };
+        let rank = |it: &&Known| -> u32 {
+            let types = parameters(it);
+            let types = types.get(1..).unwrap_or_default();
+            let pairs = types.iter().zip(given);
+            pairs
+                .filter_map(|(ty, value)| self.accepts(ty, value, Language::Cpp).ok())
+                .sum()
+        };
+        match (known.iter().filter(fits).max_by_key(rank), known.first()) {
+            (Some(best), _) => Ok(Some(best)),
+            (None, Some(only)) => Err(format!("`{name}` takes {}", said_types(only))),
+            (None, None) => Ok(None),
+        }
     }
 
     /// The functions of a name in the vtable of an object, and the whole object (Itanium C++
@@ -409,6 +525,7 @@ impl Run<'_> {
         let top = word(LoadAddr(word(addr)?) - 16)?;
         let whole = LoadAddr(addr.0.wrapping_add(top));
         let table = LoadAddr(word(whole)?);
+        let class = visualize::in_truth(target, object.clone()).ty;
         let mut known = Vec::new();
         for slot in 0..VIRTUAL {
             let Some(entry) = word(table + slot * 8).map(LoadAddr) else {
@@ -417,15 +534,21 @@ impl Run<'_> {
             let Some((module, bias)) = target.module_at(entry) else {
                 break;
             };
-            if let Some(function) = module.function_at(bias.file(entry))
-                && bias.load(function.entry) == entry
-                && last_component(&function.name) == name
+            let Some(function) = module.function_at(bias.file(entry)) else {
+                continue;
+            };
+            let found = Known {
+                module,
+                bias,
+                function,
+                nearness: 0,
+            };
+            // Behind its end there may be another class's table.
+            if bias.load(found.function.entry) == entry
+                && dwarf::answers_to(&found.function.name, name)
+                && exact::is_inherited(&found, &class)
             {
-                known.push(Known {
-                    module,
-                    bias,
-                    function,
-                });
+                known.push(found);
             }
         }
         let this = Value::pointer_to(object.ty.clone(), whole);
@@ -465,6 +588,34 @@ impl Run<'_> {
             }
         }
         self.invoke_named(&names, &[a, b], node)
+    }
+}
+
+/// Why a function is not called.
+fn said_refusal(known: &Known, why: Refusal) -> String {
+    match why {
+        Refusal::Argument(why) => why,
+        _ => format!("`{}` takes {}", known.function.name, said_types(known)),
+    }
+}
+
+/// A class has a function that nobody used where the program was compiled.
+fn not_in_program(class: &Arc<DwarfTy>, name: &str, other: &str) -> String {
+    let own = Ty::Dwarf(Arc::clone(class)).name();
+    let remedy = match class.ty.name.contains('<') && class.language() == Language::Cpp {
+        true => "use it in the program, or make all of its functions there (`template struct …;`)",
+        false => "use it in the program",
+    };
+    format!(
+        "the program has no `{name}` of `{own}` that could be called, only that of `{other}`, which \
+         takes objects of its own; {remedy}"
+    )
+}
+
+fn said_place(known: &Known) -> String {
+    match &known.function.declaration {
+        Some(at) => format!(" ({}:{})", at.file.path.display(), at.line),
+        None => String::new(),
     }
 }
 

@@ -6,6 +6,7 @@ mod assign;
 mod call;
 mod complete;
 mod convert;
+mod exact;
 mod format;
 mod hierarchy;
 mod invoke;
@@ -14,6 +15,7 @@ mod literal;
 mod mentioned;
 mod method;
 mod operators;
+mod ownership;
 mod parse;
 mod parse_forms;
 mod parse_type;
@@ -47,8 +49,10 @@ pub enum Purpose {
     Look,
     /// Calls, but no assignments (conditions of breakpoints in code).
     Decide,
-    /// Assignments are allowed (watch, repl).
+    /// Assignments are allowed; calls pass over breakpoints (watch).
     Change,
+    /// As typed by a user who waits: a call ends at a breakpoint (repl).
+    Command,
 }
 
 /// A frame to evaluate in.

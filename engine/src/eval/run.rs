@@ -72,6 +72,11 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// The expression as it was typed.
+    pub(super) fn text(&self) -> &str {
+        self.text
+    }
+
     pub(super) fn said(&self, node: &Node) -> &str {
         self.text.get(node.span.clone()).unwrap_or("it")
     }

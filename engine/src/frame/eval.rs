@@ -136,6 +136,7 @@ impl EvalContext for FrameScope<'_> {
                     .map(|function| Known {
                         module: loaded.module.clone(),
                         bias: loaded.bias,
+                        nearness: self.nearness(loaded, &function),
                         function,
                     }),
             );

@@ -1,0 +1,174 @@
+//! What is called is exactly what was written: a function of another type of the same name, and
+//! values that would be destroyed twice, are refused, and the program goes on unharmed.
+
+use serde_json::{Value, json};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
+
+fn error_of(response: &Value) -> String {
+    response["body"]["error"]["format"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// The fixture by each compiler, and as they write names of templates.
+fn compiled() -> Vec<Fixture> {
+    let with = |compiler, extra| Flags {
+        extra,
+        ..Flags::new(compiler)
+    };
+    let all = [
+        with(Compiler::Gcc, &[][..]),
+        with(Compiler::Gcc, &["-fdebug-types-section"]),
+        with(Compiler::Clang, &[]),
+        with(Compiler::Clang, &["-gsimple-template-names"]),
+    ];
+    let built = all.into_iter();
+    built
+        .filter_map(|flags| Fixture::build("cpp/instances.cpp", flags))
+        .collect()
+}
+
+fn refused(client: &mut DapClient, expression: &str, why: &str) {
+    let error = error_of(&client.evaluated(expression).expect_err(expression));
+    assert!(error.contains(why), "{expression}: {error}");
+}
+
+#[test]
+fn a_function_of_another_instantiation_is_not_called() {
+    for fixture in compiled() {
+        let mut client = DapClient::stopped_at(&fixture, "all");
+        for (expression, why) in [
+            ("pair.box.set(9)", "no `set` of `Box<int>`"),
+            ("pair.box.get()", "no `get` of `Box<int>`"),
+            ("pair.box == pair.box", "no `operator==` of `Box<int>`"),
+            ("reals.resize(3)", "no `resize` of `std::vector<double>`"),
+            ("one.only()", "has no method `only`"),
+            ("twice(1.5)", "twice<long"),
+            ("raise_by(small[0], 4)", "does not refer to"),
+            ("put(&small[0])", "pointer to"),
+            ("put(small)", "pointer to"),
+            ("sunk(numbers)", "may move out of"),
+        ] {
+            refused(&mut client, expression, why);
+        }
+        for (expression, expected) in [
+            ("wide.get()", "5"),
+            ("wide == wide", "true"),
+            ("two.only()", "102"),
+            ("named.doubled()", "8"),
+            ("base->which()", "2"),
+            ("twice(3L)", "6"),
+            ("first::here(1)", "2"),
+            ("second::here(1)", "101"),
+            ("node->get()", "42"),
+            ("shared->get()", "43"),
+            ("(*node).get()", "42"),
+            ("seen(small[1])", "1234"),
+            ("right_of(&both)", "2"),
+            ("held(guards)", "5"),
+            ("pair.neighbour", "1234"),
+            ("pair.box.value", "1"),
+            ("small[1]", "1234"),
+        ] {
+            assert_eq!(client.evaluate(expression), expected, "{expression}");
+        }
+        client.continue_();
+        assert_eq!(client.expect_exit(), 0);
+        let output = client.output("stdout");
+        assert!(
+            output.starts_with("1 1234 5 1\n1 1234 3 2 hello"),
+            "{output}"
+        );
+        client.disconnect();
+    }
+}
+
+#[test]
+fn objects_are_assigned_as_their_class_says() {
+    for fixture in compiled() {
+        let mut client = DapClient::stopped_at(&fixture, "all");
+        for (expression, why) in [
+            ("plain = second_plain", "operator="),
+            ("text = other", "operator="),
+            ("numbers = numbers", "operator="),
+            ("long_guard = long_guard", "operator="),
+        ] {
+            refused(&mut client, expression, why);
+        }
+        // From where nothing may be called.
+        let frame = client.top_frame()["id"].clone();
+        let set = client.request(
+            "setExpression",
+            json!({"expression": "guard", "value": "guards", "frameId": frame}),
+        );
+        let error = error_of(&set.expect_err("it is assigned by a function"));
+        assert!(error.contains("operator="), "{error}");
+        assert_eq!(client.evaluate("guard.value"), "6");
+        client.evaluate("guards.value = 8");
+        client.evaluate("guard = guards");
+        assert_eq!(client.evaluate("guard.value"), "9");
+        client.evaluate("pair.box = pair.box");
+        client.continue_();
+        assert_eq!(client.expect_exit(), 0);
+        let output = client.output("stdout");
+        assert!(
+            output.contains("long enough to be on the heap another"),
+            "{output}"
+        );
+        client.disconnect();
+    }
+}
+
+#[test]
+fn what_rust_drops_is_neither_moved_nor_copied() {
+    let fixture = Fixture::of("rust/owned.rs");
+    let mut client = DapClient::stopped_at(&fixture, "all");
+    for (expression, why) in [
+        ("takes_text(text)", "call a function that takes a reference"),
+        ("takes_text(text)", "alloc::string::String"),
+        ("takes_box(boxed)", "takes a reference"),
+        ("takes_some(some)", "takes a reference"),
+        ("takes_guard(guard)", "takes a reference"),
+        ("takes_row(row)", "takes a reference"),
+        ("generic(text)", "takes a reference"),
+        ("person.into_name()", "takes a reference"),
+        ("vector = other", "dropped twice"),
+        ("boxed = other_box", "dropped twice"),
+        ("person.name = text", "dropped twice"),
+        ("guard = other_guard", "dropped twice"),
+        ("some = Some(text)", "dropped twice"),
+        ("largest(1.5, 2.5)", "largest<i32>"),
+        ("narrow.get()", "no `get` of"),
+        ("raise(&mut number)", "takes"),
+        ("number.named()", "no method"),
+        ("person.named()", "fit"),
+    ] {
+        refused(&mut client, expression, why);
+    }
+    for (expression, expected) in [
+        ("length(&text)", "4"),
+        ("length(text)", "4"),
+        ("person.length()", "3"),
+        ("takes_point(point)", "3"),
+        ("point.sum()", "3"),
+        ("wide.get()", "5"),
+        ("wide.doubled()", "10"),
+        ("largest(1, 2)", "2"),
+        ("point = other_point", "Point {x: 3, y: 4}"),
+        ("point.sum()", "7"),
+    ] {
+        assert_eq!(client.evaluate(expression), expected, "{expression}");
+    }
+    let frame = client.top_frame()["id"].clone();
+    let set = client.request(
+        "setExpression",
+        json!({"expression": "vector", "value": "other", "frameId": frame}),
+    );
+    let error = error_of(&set.expect_err("it would be freed twice"));
+    assert!(error.contains("dropped twice"), "{error}");
+    client.continue_();
+    assert_eq!(client.expect_exit(), 0);
+    assert!(client.output("stdout").contains("dropped 1\ndropped 2\n"));
+    client.disconnect();
+}
