@@ -5,8 +5,9 @@
 use crate::arch::sysv;
 use crate::breakpoint::site::Owner;
 use crate::debugger::Debugger;
+use crate::detour::Counted;
 use crate::error::Error;
-use crate::eval::Call;
+use crate::eval::{Call, Purpose};
 use crate::event::{Event, Signal, ThreadId};
 use crate::hand_over::HandedOver;
 use crate::os::{RegisterSet, Resume, SignalData, WaitStatus};
@@ -63,6 +64,8 @@ pub(crate) enum Progress {
     Going,
     /// The call has returned.
     Returned,
+    /// It has come to a breakpoint that is to end it.
+    AtBreakpoint(LoadAddr),
     /// The call has come to an end that is none.
     Failed(String),
 }
@@ -79,6 +82,10 @@ pub(crate) struct Active {
     cancel: Option<Arc<AtomicBool>>,
     /// Why it is being interrupted.
     abort: Option<Error>,
+    /// Whether a breakpoint ends it.
+    purpose: Purpose,
+    /// What the program had counted itself before, where nobody else counts meanwhile.
+    counted: Option<Counted>,
 }
 
 impl Debugger {
@@ -102,7 +109,12 @@ impl Debugger {
     }
 
     /// Begins a call; its end is told by [`Event::CallEnded`].
-    pub(crate) fn begin_call(&mut self, thread: ThreadId, call: Call) -> Result<(), Error> {
+    pub(crate) fn begin_call(
+        &mut self,
+        thread: ThreadId,
+        call: Call,
+        purpose: Purpose,
+    ) -> Result<(), Error> {
         if self.is_post_mortem() {
             return Err(Error::PostMortem("its functions cannot be called"));
         }
@@ -110,6 +122,13 @@ impl Debugger {
             return refused("another call is under way");
         }
         let call = self.prepare_call(thread, call)?;
+        let counted = match self.non_stop {
+            false => Some(self.counted_so_far()),
+            true => {
+                self.count_no_calls();
+                None
+            }
+        };
         self.catch_call(call.back.0, Owner::Call);
         self.pages.clear();
         self.stacks.clear();
@@ -132,6 +151,8 @@ impl Debugger {
             deadline: Instant::now() + self.call_limit,
             cancel: self.cancel.clone(),
             abort: None,
+            purpose,
+            counted,
         });
         match is_ready {
             true => self.go_on(thread, Resume::Continue),
@@ -281,8 +302,25 @@ impl Debugger {
             },
             Progress::Going => {}
             Progress::Returned => self.end_call(Ok(())),
+            Progress::AtBreakpoint(addr) => {
+                let place = self.place_of(addr);
+                self.give_up_call(&format!(
+                    "reached a breakpoint{place}: disable it, or watch the expression, which passes \
+                     over breakpoints; what it did until there stays done"
+                ));
+            }
             Progress::Failed(what) => self.give_up_call(&what),
         }
+    }
+
+    /// The line of an address, as a part of a sentence.
+    fn place_of(&self, addr: LoadAddr) -> String {
+        let place = self.modules.at(addr).and_then(|loaded| {
+            let at = loaded.module.place_at(loaded.bias.file(addr))?;
+            let file = at.file.path.file_name()?.to_string_lossy().into_owned();
+            Some(format!(" at {file}:{}", at.line))
+        });
+        place.unwrap_or_default()
     }
 
     /// What a stop of a thread comes to that is in a call which returns to `back`.
@@ -304,6 +342,15 @@ impl Debugger {
                 return self.at_site_in_call(thread, addr, back);
             }
             Some(Found::Step | Found::Access) => {
+                let accessed = self
+                    .thread_mut(thread)
+                    .map(|it| std::mem::take(&mut it.accessed));
+                // What is watched in memory is passed over, a debug register for code is a breakpoint.
+                if self.watches.is_code(accessed.unwrap_or_default())
+                    && let Some(registers) = self.registers_of(thread)
+                {
+                    return self.at_site_in_call(thread, registers.pc(), back);
+                }
                 self.go_on(thread, Resume::Continue);
                 return Progress::Going;
             }
@@ -348,9 +395,13 @@ impl Debugger {
         if owners.iter().any(ends) && addr != back {
             return Progress::Failed("threw an exception that it does not catch".into());
         }
-        if owners.iter().any(|it| matches!(it, Owner::User(_))) {
-            return Progress::Failed("reached a breakpoint".into());
+        let purpose = self.call.as_ref().filter(|call| call.thread == thread);
+        if purpose.is_some_and(|call| call.purpose == Purpose::Command)
+            && owners.iter().any(|it| matches!(it, Owner::User(_)))
+        {
+            return Progress::AtBreakpoint(addr);
         }
+        // Neither counted nor told: nobody came by but who looks.
         self.pass_site(thread, addr, &owners);
         self.go_on(thread, Resume::Continue);
         Progress::Going
@@ -373,12 +424,16 @@ impl Debugger {
         if !restored {
             tracing::error!(%thread, "the registers cannot be restored after a call");
         }
+        if let Some(counted) = &call.counted {
+            self.uncount(counted);
+        }
         let alone = self.non_stop;
         if let Some(data) = &call.signal_data {
             self.os.set_signal_data(thread, data);
         }
         if let Some(state) = self.thread_mut(thread) {
             state.held = alone;
+            state.accessed = 0;
             state.passed = call.passed;
             // A signal that came meanwhile is kept, unless one waited before.
             if call.signal.0 != 0 {

@@ -62,6 +62,7 @@ impl Request for Evaluate {
         stopped?;
         let purpose = match context {
             Some("hover") => Purpose::Look,
+            Some("repl") => Purpose::Command,
             _ => Purpose::Change,
         };
         let mut limits = limits(session, arguments.format.as_ref());

@@ -126,6 +126,7 @@ impl Debugger {
 
     fn send_to_ask(&mut self, thread: ThreadId, call: Call) -> Result<Box<Prepared>, Error> {
         let call = self.prepare_call(thread, call)?;
+        self.count_no_calls();
         let back = call.back.0;
         let caught = self.sites.get(back);
         if !caught.is_some_and(|site| site.owners().contains(&Owner::Asking)) {
@@ -171,6 +172,7 @@ impl Debugger {
             }
             Progress::Going => {}
             Progress::Returned => self.end_asking(thread, None),
+            Progress::AtBreakpoint(_) => self.end_asking(thread, Some("reached a breakpoint")),
             Progress::Failed(what) => self.end_asking(thread, Some(&what)),
         }
     }

@@ -156,7 +156,7 @@ impl Debugger {
             let thread = frame
                 .map(|frame| frame.thread)
                 .or_else(|| self.current_thread());
-            self.begin_call(thread.ok_or(Error::NoProcess)?, call)?;
+            self.begin_call(thread.ok_or(Error::NoProcess)?, call, purpose)?;
             return Err(Error::Calling);
         }
         *self.replay.get_mut() = Replay::default();

@@ -101,6 +101,9 @@ impl Debugger {
             None => vec![addr],
         };
         let segments = self.breakpoints.message(id);
+        if self.detours.called_through && (hit.is_some() || segments.is_some()) {
+            return Err(super::calls::CALLED_THROUGH.into());
+        }
         if let Some(segments) = segments.filter(|_| says_itself(hit)) {
             // Nothing is asked of the program for a message that it cannot tell.
             let message = message_of(&segments, &CodeScope::at(&self.modules, addr));

@@ -8,6 +8,7 @@
 //! stay as long as the process: a thread may be on its way through one whose jump is gone.
 
 mod attempts;
+mod calls;
 mod code;
 mod coverage;
 mod found;
@@ -25,6 +26,7 @@ use crate::breakpoint::site::Sites;
 use crate::breakpoint::{BreakpointId, BreakpointOptions};
 use crate::displaced::REGION;
 pub use attempts::Attempts;
+pub(crate) use calls::Counted;
 pub use coverage::Coverage;
 use dwarf::LoadAddr;
 use ring::{Message, Ring};
@@ -70,6 +72,9 @@ pub struct Detours {
     latest: BTreeMap<LoadAddr, LoadAddr>,
     /// What was said.
     ring: Option<Ring>,
+    /// Conditions call functions while other threads run: what counts or tells stays on its trap,
+    /// where a call that comes by is known from the program.
+    called_through: bool,
     /// Memory cannot be had.
     refused: bool,
     /// One is being made: what is hit meanwhile waits.

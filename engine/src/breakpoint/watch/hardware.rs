@@ -36,7 +36,7 @@ impl Watches {
     }
 
     /// Whether one of the slots that were hit (a bit each) is for code.
-    pub(super) fn is_code(&self, hits: u8) -> bool {
+    pub(crate) fn is_code(&self, hits: u8) -> bool {
         let mut slots = self.slots.iter().enumerate();
         slots.any(|(index, slot)| {
             hits >> index & 1 != 0 && slot.is_some_and(|it| it.trigger == Trigger::Execute)

@@ -1,0 +1,76 @@
+//! Calls of ours that come by jumps: what the program counts and tells there is not of its own.
+
+use crate::debugger::Debugger;
+use dwarf::LoadAddr;
+
+/// Why a breakpoint that counts or tells has no jump.
+pub(super) const CALLED_THROUGH: &str =
+    "a condition calls functions that may come by, which is not to be counted";
+
+/// The counters of the program, and how they stood.
+pub(crate) struct Counted(Vec<(LoadAddr, u64)>);
+
+impl Debugger {
+    /// What the program has counted, before one thread is sent into a call; what was told is heard.
+    pub(crate) fn counted_so_far(&mut self) -> Counted {
+        if self.detours.is_empty() {
+            return Counted(Vec::new());
+        }
+        self.hear_all_messages();
+        let mut counters: Vec<LoadAddr> = self
+            .detours
+            .all
+            .values()
+            .filter_map(|it| it.counter)
+            .collect();
+        counters.sort_unstable();
+        counters.dedup();
+        let counted = counters.into_iter().filter_map(|at| {
+            let mut word = [0; 8];
+            let is_read = self.os.read_memory(at, &mut word) == 8;
+            is_read.then(|| (at, u64::from_le_bytes(word)))
+        });
+        Counted(counted.collect())
+    }
+
+    /// Takes back what the program has counted and told since, all other threads being stopped.
+    pub(crate) fn uncount(&mut self, before: &Counted) {
+        for (at, count) in &before.0 {
+            self.os.write_memory(*at, &count.to_le_bytes());
+        }
+        let mut values = Vec::new();
+        if let Some(ring) = &mut self.detours.ring {
+            loop {
+                while ring.next(&mut values).is_some() {}
+                if !ring.skip() {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// A thread is sent into a call while others run: where hits are counted or told, each stops
+    /// its thread from now on.
+    pub(crate) fn count_no_calls(&mut self) {
+        if std::mem::replace(&mut self.detours.called_through, true) {
+            return;
+        }
+        let detours = &self.detours;
+        let latest = detours.latest.values();
+        let counting = latest
+            .filter_map(|start| detours.all.get(start))
+            .filter(|it| it.counter.is_some() || it.message.is_some());
+        let sites: Vec<(LoadAddr, _)> = counting.map(|it| (it.site, it.breakpoint)).collect();
+        for (addr, id) in sites {
+            self.sites.end_diversion_at(addr, &*self.os);
+            if let Some(site) = self.sites.get(addr) {
+                site.keep_trap();
+            }
+            let asked = format!("each hit stops the thread for a moment: {CALLED_THROUGH}");
+            if self.breakpoints.say_who_is_asked(id, asked) {
+                self.events
+                    .push_back(crate::event::Event::BreakpointChanged(id));
+            }
+        }
+    }
+}
