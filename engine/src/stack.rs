@@ -271,7 +271,9 @@ impl Debugger {
                 frame.cfa = Some(unwound.cfa);
                 frame.is_signal = unwound.signal_frame;
                 frame.by_rules = unwound.by_rules;
-                stack.next = unwound.caller;
+                stack.next = unwound
+                    .caller
+                    .filter(|(caller, _)| !self.is_start_of_all(&frame, *caller));
             }
             Err(error) => {
                 stack.broken = Some(format!("at {}: {error}", frame.address.addr()));
@@ -292,6 +294,25 @@ impl Debugger {
         if stack.physical.len() >= DEEPEST {
             stack.broken = Some(format!("after {DEEPEST} frames, which are a loop"));
         }
+    }
+
+    /// Whether nothing has called a frame's function: the kernel begins a program there, with
+    /// `argc` where a return address would be, and a C library says so in its call frame information.
+    fn is_start_of_all(&self, frame: &PhysicalFrame, caller: FrameAddress) -> bool {
+        // Almost always there is code.
+        if self.modules.at(caller.lookup()).is_some() {
+            return false;
+        }
+        self.modules
+            .at(frame.address.lookup())
+            .is_some_and(|loaded| {
+                let addr = loaded.bias.file(frame.address.lookup());
+                let begins = match &frame.function {
+                    Some((function, _)) => Some(function.entry),
+                    None => loaded.module.symbol_at(addr).map(|symbol| symbol.addr),
+                };
+                begins == Some(loaded.module.entry())
+            })
     }
 
     /// Where the functions are that must have run between a frame and the caller that it

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
-use stillpoint_tests::{DapClient, Fixture, core_of, core_of_program};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, core_of, core_of_program};
 
 /// A client that has opened a core file and stopped where the program ended.
 fn opened(core: &Path, settings: Value) -> (DapClient, Value) {
@@ -487,5 +487,27 @@ fn libraries_of_another_machine_are_found_beside_the_program() {
     );
     let caller = ("main".to_owned(), fixture.line("calls"));
     assert!(frames(&mut client).contains(&caller));
+    client.disconnect();
+}
+
+#[test]
+fn the_stack_of_a_program_without_libc_ends_where_it_began() {
+    let flags = Flags {
+        pie: false,
+        ..Flags::new(Compiler::Gcc)
+    };
+    let fixture = Fixture::build("c/no_libc.c", flags).expect("gcc");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    client.configure();
+    client.expect_stopped("exception");
+    assert_eq!(client.function_names(), ["crash", "outer", "_start"]);
+    client.disconnect();
+    let folder = folder();
+    let Some(core) = core_of(&fixture, folder.path()) else {
+        return;
+    };
+    let (mut client, _) = opened(&core, json!({}));
+    assert_eq!(client.function_names(), ["crash", "outer", "_start"]);
     client.disconnect();
 }
