@@ -567,3 +567,35 @@ fn optimized_variables_are_right_or_say_so() {
         }
     }
 }
+
+#[test]
+fn what_one_answer_has_no_room_for_is_said() {
+    const MOST: u64 = 1 << 18;
+    let fixture = Fixture::of("c/many_elements.c");
+    let mut client = DapClient::stopped_at(&fixture, "filled");
+    let frame = client.top_frame()["id"].clone();
+    let settings = json!({"expression": "numbers", "frameId": frame});
+    let (container, left) = (client.ask("evaluate", settings), 10);
+    assert_eq!(container["indexedVariables"], MOST + left);
+    let reference = &container["variablesReference"];
+    let mut part = |asked: Value| {
+        let mut arguments = json!({"variablesReference": reference, "filter": "indexed"});
+        for (name, value) in asked.as_object().into_iter().flatten() {
+            arguments[name] = value.clone();
+        }
+        let body = client.ask("variables", arguments);
+        body["variables"].as_array().expect("a list").clone()
+    };
+    let all = part(json!({}));
+    assert_eq!(all.len() as u64, MOST + 1);
+    let last = &all[MOST as usize];
+    assert_eq!(last["name"], "…");
+    assert_eq!(last["variablesReference"], 0);
+    let text = last["value"].as_str().expect("text");
+    assert!(text.starts_with(&format!("{left} more")), "{text}");
+    assert!(text.contains(&MOST.to_string()), "{text}");
+    let rest = part(json!({"start": MOST, "count": 100}));
+    assert_eq!(rest.len() as u64, left);
+    assert_eq!(rest[0]["name"], format!("[{MOST}]"));
+    client.disconnect();
+}

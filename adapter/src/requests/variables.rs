@@ -15,8 +15,8 @@ use crate::error::RequestError;
 use crate::foresight;
 use crate::handles::Container;
 use crate::protocol::{
-    Body, Capabilities, ValueFormat, Variable, VariablesArguments, VariablesArgumentsFilter,
-    VariablesResponse,
+    Body, Capabilities, ValueFormat, Variable, VariablePresentationHint,
+    VariablePresentationHintKind, VariablesArguments, VariablesArgumentsFilter, VariablesResponse,
 };
 use crate::routes::Request;
 use crate::session::Session;
@@ -24,6 +24,7 @@ use children::{BUCKET, all_of, buckets, children};
 use engine::{RegisterGroup, Which};
 use scopes::{in_hex, open_register, register_groups, scope};
 use serde::Serialize;
+use shown::read_only;
 use std::ops::Range;
 
 /// The most children one answer has.
@@ -114,7 +115,13 @@ impl Variables {
                         Some(VariablesArgumentsFilter::Indexed) => (Which::Indexed, of.indexed),
                     };
                     let range = asked_range(&arguments, all);
-                    return all_of(session, &of, which, range, &limits);
+                    let left = left_out(&arguments, &range, all);
+                    let next = range.end;
+                    let mut body = all_of(session, &of, which, range, &limits)?;
+                    if left > 0 {
+                        push(&mut body, &more(left, next))?;
+                    }
+                    return Ok(body);
                 }
             }
             Container::Bucket { of, range } if range.end - range.start > BUCKET => {
@@ -161,6 +168,29 @@ fn asked_range(arguments: &VariablesArguments, all: u64) -> Range<u64> {
     start..start.saturating_add(count).min(all)
 }
 
+/// How many of the children that are asked for one answer has no room for.
+fn left_out(arguments: &VariablesArguments, given: &Range<u64>, all: u64) -> u64 {
+    let count = u64::try_from(arguments.count.unwrap_or(0)).unwrap_or(0);
+    let end = match count {
+        0 => all,
+        count => given.start.saturating_add(count).min(all),
+    };
+    end.saturating_sub(given.end)
+}
+
+/// Stands for children that one answer has no room for.
+fn more(left: u64, next: u64) -> Variable {
+    Variable {
+        name: "…".to_owned(),
+        value: format!("{left} more; ask for them from {next} on (`start`, `count`)"),
+        presentation_hint: Some(VariablePresentationHint {
+            kind: Some(VariablePresentationHintKind::Virtual),
+            ..read_only()
+        }),
+        ..Variable::default()
+    }
+}
+
 fn written(variables: &[Variable]) -> Result<VariablesResponse, RequestError> {
     let mut body = VariablesResponse::for_about(variables.len());
     for variable in variables {
@@ -196,5 +226,23 @@ mod tests {
         assert_eq!(range(Some(3), Some(0)), 3..10);
         assert_eq!(range(Some(99), Some(1)), 10..10);
         assert_eq!(range(Some(-1), Some(i64::MAX)), 0..10);
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted() {
+        let left = |start, count, all| {
+            let arguments = VariablesArguments {
+                start,
+                count,
+                ..VariablesArguments::default()
+            };
+            left_out(&arguments, &asked_range(&arguments, all), all)
+        };
+        assert_eq!(left(None, None, MOST), 0);
+        assert_eq!(left(None, None, MOST + 7), 7);
+        assert_eq!(left(Some(5), Some(0), MOST + 7), 2);
+        assert_eq!(left(Some(5), Some(10), MOST + 7), 0);
+        assert_eq!(left(Some(1), Some(i64::MAX), 2 * MOST), MOST - 1);
+        assert_eq!(left(None, Some(MOST as i64 + 1), 2 * MOST), 1);
     }
 }
