@@ -20,6 +20,7 @@ mod handles;
 mod handover;
 mod log;
 mod mcp;
+mod opening;
 mod private;
 mod progress;
 mod protocol;
@@ -34,7 +35,7 @@ mod stdio;
 mod terminal;
 
 use clap::{Args, Parser, Subcommand};
-use engine::os::ProcessGroup;
+use engine::os::{Launcher, ProcessGroup};
 use server::{At, Listening, TOKEN_VARIABLE, Token};
 use session::SessionError;
 use std::ffi::OsString;
@@ -132,6 +133,12 @@ struct LaunchInTerminal {
     connect: PathBuf,
     #[arg(long, action = clap::ArgAction::Set)]
     disable_aslr: bool,
+    #[arg(long)]
+    stdin: Option<PathBuf>,
+    #[arg(long)]
+    stdout: Option<PathBuf>,
+    #[arg(long)]
+    stderr: Option<PathBuf>,
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
 }
@@ -170,11 +177,19 @@ fn main() -> ExitCode {
         Command::LaunchInTerminal(LaunchInTerminal {
             connect,
             disable_aslr,
+            stdin,
+            stdout,
+            stderr,
             command,
         }) => {
             let mut command = command.into_iter();
-            let program = command.next().unwrap_or_default().into();
-            terminal::launch_in_terminal(&connect, disable_aslr, program, command.collect())
+            let launcher = Launcher {
+                program: command.next().unwrap_or_default().into(),
+                args: command.collect(),
+                disable_aslr,
+                stdio: [stdin, stdout, stderr],
+            };
+            terminal::launch_in_terminal(&connect, launcher)
         }
     };
     engine::finish_keeping(LAST_WRITES);

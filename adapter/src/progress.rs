@@ -3,6 +3,7 @@
 
 use crate::core_file::Unpacking;
 use crate::error::RequestError;
+use crate::opening::Opening;
 use crate::protocol::{ProgressEndEventBody, ProgressStartEventBody, ProgressUpdateEventBody};
 use crate::session::Session;
 use crate::startup;
@@ -106,6 +107,7 @@ fn under_way(session: &Session) -> Vec<Work> {
     all.extend(reading_of_names(session));
     all.extend(session.debuginfod.work());
     all.extend(session.startup.being_unpacked().map(Unpacking::work));
+    all.extend(session.startup.being_opened().map(Opening::work));
     all
 }
 
@@ -141,7 +143,9 @@ pub fn cancel(session: &mut Session, id: &str) {
     let is = |work: Option<Work>| work.is_some_and(|work| session.progress.shown[place].is(&work));
     if is(session.debuginfod.work()) {
         session.debuginfod.cancel();
-    } else if is(session.startup.being_unpacked().map(Unpacking::work)) {
+    } else if is(session.startup.being_unpacked().map(Unpacking::work))
+        || is(session.startup.being_opened().map(Opening::work))
+    {
         startup::fail(session, RequestError::Cancelled);
     } else if is(search_for_functions(session)) {
         session.debugger.stop_waiting_for_functions();

@@ -17,6 +17,7 @@ use crate::codec::FrameError;
 use crate::core_file;
 use crate::debuginfod;
 use crate::handover;
+use crate::opening;
 use crate::protocol::{Malformed, Request, Response};
 use crate::session::{Session, SessionError};
 use crate::stdio::{Flags, Stream};
@@ -59,6 +60,8 @@ pub enum Inbound {
     DebugFile(debuginfod::Report),
     /// A core file is unpacked, or cannot be.
     Core(core_file::Report),
+    /// The files of a program's standard streams are open, or cannot be.
+    Stdio(opening::Report),
     /// The client is gone, or sends garbage.
     Ended(Result<(), FrameError>),
 }

@@ -13,6 +13,7 @@ use crate::error::{RUNNING, RequestError};
 use crate::events::{self, Told};
 use crate::foresight::{self, Foresight};
 use crate::handles::Handles;
+use crate::opening;
 use crate::progress::{self, Progress};
 use crate::protocol::{Body, InvalidatedEventBody, Malformed, Outgoing, Request, body_of};
 use crate::requests::{Breakpoints, Disconnect, Evaluate, MemoryViews, WatchableData};
@@ -258,6 +259,7 @@ impl Session {
             Inbound::Settings(changes) => children::on_settings(self, changes),
             Inbound::DebugFile(report) => debuginfod::on_report(self, report),
             Inbound::Core(report) => core_file::on_report(self, report),
+            Inbound::Stdio(report) => opening::on_report(self, report),
             Inbound::Malformed(malformed, _weight) => self.malformed(malformed),
             Inbound::Ended(_) => {}
         }

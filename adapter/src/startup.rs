@@ -7,6 +7,7 @@
 use crate::core_file::Unpacking;
 use crate::error::RequestError;
 use crate::events;
+use crate::opening::Opening;
 use crate::protocol::{ProcessEventStartMethod, RawSettings, Response};
 use crate::session::Session;
 use crate::terminal::{Rendezvous, Report};
@@ -65,6 +66,8 @@ enum Stage {
     Awaited,
     /// A core file is being unpacked.
     Core(Unpacking),
+    /// Files of the program's standard streams are being opened.
+    Opening(Opening),
     /// The program is held.
     Held,
     /// The program was let go.
@@ -98,7 +101,11 @@ impl Startup {
     pub fn state_before(&self) -> Option<State> {
         match self.stage {
             Stage::Nothing => Some(State::NoProcess),
-            Stage::Terminal(_) | Stage::Awaited | Stage::Core(_) | Stage::Held => Some(State::Held),
+            Stage::Terminal(_)
+            | Stage::Awaited
+            | Stage::Core(_)
+            | Stage::Opening(_)
+            | Stage::Held => Some(State::Held),
             Stage::Going => None,
         }
     }
@@ -176,6 +183,20 @@ impl Startup {
     pub fn being_unpacked(&self) -> Option<&Unpacking> {
         match &self.stage {
             Stage::Core(unpacking) => Some(unpacking),
+            _ => None,
+        }
+    }
+
+    /// The program is started as soon as the files of its standard streams are open.
+    pub fn opening(&mut self, opening: Opening) {
+        self.attached = false;
+        self.stage = Stage::Opening(opening);
+    }
+
+    /// The launch whose files are being opened.
+    pub fn being_opened(&self) -> Option<&Opening> {
+        match &self.stage {
+            Stage::Opening(opening) => Some(opening),
             _ => None,
         }
     }
@@ -289,7 +310,7 @@ pub fn on_deadline(session: &mut Session) {
             session.important(&text);
             kill(session);
         }
-        Stage::Nothing | Stage::Awaited | Stage::Core(_) | Stage::Going => {}
+        Stage::Nothing | Stage::Awaited | Stage::Core(_) | Stage::Opening(_) | Stage::Going => {}
     }
 }
 

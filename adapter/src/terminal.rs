@@ -2,8 +2,8 @@
 //! socket who it is, waits until it is held, and then becomes the debuggee: nothing is lost.
 
 use crate::server::{Inbound, Inbox};
+use engine::StdioTarget;
 use engine::os::Launcher;
-use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -93,9 +93,20 @@ pub fn command_line(socket: &Path, launch: &engine::Launch) -> io::Result<Vec<St
         "--connect".to_owned(),
         socket.to_string_lossy().into_owned(),
         format!("--disable-aslr={}", launch.disable_aslr),
+    ];
+    for (target, name) in launch.stdio.iter().zip(["stdin", "stdout", "stderr"]) {
+        let path = match target {
+            StdioTarget::File(path) => launch.cwd.join(path),
+            StdioTarget::Null => PathBuf::from("/dev/null"),
+            // As the terminal gives it.
+            StdioTarget::Captured | StdioTarget::Inherited => continue,
+        };
+        line.push(format!("--{name}={}", path.display()));
+    }
+    line.extend([
         "--".to_owned(),
         launch.program.to_string_lossy().into_owned(),
-    ];
+    ]);
     line.extend(
         launch
             .args
@@ -106,12 +117,7 @@ pub fn command_line(socket: &Path, launch: &engine::Launch) -> io::Result<Vec<St
 }
 
 /// The terminal's side: says who we are, waits, becomes the program.
-pub fn launch_in_terminal(
-    socket: &Path,
-    disable_aslr: bool,
-    program: PathBuf,
-    args: Vec<OsString>,
-) -> ExitCode {
+pub fn launch_in_terminal(socket: &Path, launcher: Launcher) -> ExitCode {
     let failed = |error: io::Error| {
         eprintln!("stillpoint: cannot reach the debugger: {error}");
         ExitCode::FAILURE
@@ -128,12 +134,7 @@ pub fn launch_in_terminal(
     if let Err(error) = socket.read_exact(&mut [0]) {
         return failed(error);
     }
-    let name = program.display().to_string();
-    let launcher = Launcher {
-        program,
-        args,
-        disable_aslr,
-    };
+    let name = launcher.program.display().to_string();
     let message = format!("cannot run {name}: {}", launcher.exec());
     eprintln!("stillpoint: {message}");
     // The debugger has our word, or is gone.

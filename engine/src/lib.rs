@@ -51,7 +51,7 @@ pub use error::Error;
 pub use eval::Purpose;
 pub use event::{Event, ExitStatus, OutputStream, Signal, SignalInfo, Stop, StopReason, ThreadId};
 pub use exception::{ExceptionBreakpoint, ExceptionFilter, ExceptionInfo, SignalRule};
-pub use os::{CoreFile, Mapping, Waker};
+pub use os::{CoreFile, Mapping, OpenStdio, Waker};
 pub use plan::{GotoTarget, StepFilters, StepTarget};
 pub use process::{Follow, FollowFork, Handover};
 pub use stack::{Frame, FrameKey, FrameKind, Stack};

@@ -9,6 +9,7 @@ use crate::debuginfod::Debuginfod;
 use crate::error::RequestError;
 use crate::events;
 use crate::handover;
+use crate::opening;
 use crate::protocol::{
     Capabilities, DisconnectArguments, NoArguments, RawSettings, RunInTerminalRequestArguments,
     TerminateArguments,
@@ -205,11 +206,7 @@ fn in_attach(mistake: String) -> RequestError {
 fn launch(session: &mut Session, plan: &LaunchPlan, console: Console) -> Result<(), RequestError> {
     match terminal_kind(session, console) {
         Some(kind) => launch_in_terminal(session, plan, kind),
-        None => {
-            session.debugger.launch(&plan.launch)?;
-            session.startup.held(false);
-            Ok(())
-        }
+        None => opening::launch(session, &plan.launch),
     }
 }
 

@@ -32,7 +32,7 @@ use crate::exception::{Exceptions, SignalRules};
 use crate::indexer::Indexer;
 use crate::memory::PageCache;
 use crate::modules::Modules;
-use crate::os::{Backend, Besides, Ready, WaitStatus, Waker};
+use crate::os::{Backend, Besides, OpenStdio, Ready, WaitStatus, Waker};
 use crate::plan::{Reaches, StepFilters};
 use crate::process::{Awaited, FollowFork, Given, Lost, Process};
 use crate::stack::{TailCalls, ThreadStack};
@@ -235,8 +235,20 @@ impl Debugger {
     /// # Errors
     /// It does not exist, is not executable, is for another machine.
     pub fn launch(&mut self, launch: &Launch) -> Result<(), Error> {
+        self.start(launch, None)
+    }
+
+    /// As [`Debugger::launch`], where the files of its standard streams have been opened.
+    ///
+    /// # Errors
+    /// As [`Debugger::launch`].
+    pub fn launch_with(&mut self, launch: &Launch, opened: OpenStdio) -> Result<(), Error> {
+        self.start(launch, Some(opened))
+    }
+
+    fn start(&mut self, launch: &Launch, opened: Option<OpenStdio>) -> Result<(), Error> {
         self.no_process_yet()?;
-        let pid = self.os.launch(launch)?;
+        let pid = self.os.launch(launch, opened)?;
         self.begin(Process::new(pid, true));
         self.launch = Some(launch.clone());
         self.thread_is_there(ThreadId(pid));

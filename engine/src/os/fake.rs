@@ -1,7 +1,9 @@
 //! A backend that does what a test says: threads are registers, memory is bytes, stops are a
 //! script; what the engine asked for is written down.
 
-use super::{Backend, Besides, MappedFile, Mapping, Ready, RegisterSet, Resume, WaitStatus, Waker};
+use super::{
+    Backend, Besides, MappedFile, Mapping, OpenStdio, Ready, RegisterSet, Resume, WaitStatus, Waker,
+};
 use crate::debugger::Launch;
 use crate::error::Error;
 use crate::event::{OutputStream, Signal, SignalInfo, ThreadId};
@@ -47,7 +49,7 @@ impl Backend for Fake {
         unreachable!("nobody wakes a fake")
     }
 
-    fn launch(&mut self, _: &Launch) -> Result<i32, Error> {
+    fn launch(&mut self, _: &Launch, _: Option<OpenStdio>) -> Result<i32, Error> {
         Ok(PID)
     }
 

@@ -19,8 +19,8 @@ mod post_mortem;
 pub(crate) use linux::own_code;
 #[cfg(target_os = "linux")]
 pub use linux::{
-    Launcher, ProcessGroup, Shared, Waker, asked_to_end, give_way, prepare, stand_behind_front,
-    user_of_peer,
+    Launcher, OpenStdio, ProcessGroup, Shared, Waker, asked_to_end, give_way, prepare,
+    stand_behind_front, user_of_peer,
 };
 #[cfg(target_os = "linux")]
 pub use post_mortem::{Core, CoreFile};
@@ -185,7 +185,7 @@ pub trait Backend {
     ///
     /// # Errors
     /// It cannot be started.
-    fn launch(&mut self, launch: &Launch) -> Result<i32, Error>;
+    fn launch(&mut self, launch: &Launch, opened: Option<OpenStdio>) -> Result<i32, Error>;
     /// Seizes a process that will exec (a launcher); it dies with us.
     ///
     /// # Errors

@@ -2,18 +2,15 @@
 
 use super::super::WaitStatus;
 use super::ptrace;
-use crate::debugger::{Launch, StdioTarget};
+use super::stdio::{OpenStdio, Stdio, open_own};
+use crate::debugger::Launch;
 use crate::error::Error;
 use crate::event::Signal;
-use nix::pty::openpty;
-use nix::sys::termios::{SetArg, cfmakeraw, tcgetattr, tcsetattr};
 use std::ffi::{CString, OsStr, OsString};
-use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -145,7 +142,10 @@ enum Stage {
 }
 
 /// Starts `launch`; it is seized, dies with us, and is stopped behind its `execve`.
-pub fn start(launch: &Launch) -> Result<Started, Error> {
+///
+/// # Errors
+/// It cannot be run; one of its files cannot be opened.
+pub fn start(launch: &Launch, opened: Option<OpenStdio>) -> Result<Started, Error> {
     let fail = |message: String| Error::Launch {
         program: launch.program.clone(),
         message,
@@ -173,7 +173,11 @@ pub fn start(launch: &Launch) -> Result<Started, Error> {
     let environment = StringArray::new(environment);
     let cwd = c_string(launch.cwd.as_os_str()).map_err(system("cwd"))?;
 
-    let mut stdio = Stdio::open(launch).map_err(fail)?;
+    let opened = match opened {
+        Some(opened) => opened,
+        None => OpenStdio::open_at_once(launch)?,
+    };
+    let mut stdio = Stdio::new(launch, opened).map_err(fail)?;
     let (go_read, go_write) = io::pipe().map_err(system("pipe"))?;
     let (mut error_read, error_write) = io::pipe().map_err(system("pipe"))?;
     let mask = original_mask();
@@ -348,105 +352,6 @@ fn elf_machine(path: &Path) -> Option<String> {
     })
 }
 
-/// The child's descriptors 0 to 2 and our ends of them.
-struct Stdio {
-    child: [Option<OwnedFd>; 3],
-    ours: [Option<OwnedFd>; 2],
-}
-
-impl Stdio {
-    fn open(launch: &Launch) -> Result<Stdio, String> {
-        let mut stdio = Stdio {
-            child: [None, None, None],
-            ours: [None, None],
-        };
-        for (index, target) in launch.stdio.iter().enumerate() {
-            let descriptor: OwnedFd = match target {
-                StdioTarget::Inherited => continue,
-                StdioTarget::File(path) => open_file(&launch.cwd.join(path), index)?,
-                StdioTarget::Null => open_file(Path::new("/dev/null"), index)?,
-                StdioTarget::Captured => match index {
-                    0 => open_file(Path::new("/dev/null"), 0)?,
-                    // A terminal, so that the C library writes out every line at once.
-                    1 => {
-                        let (ours, theirs) = terminal().map_err(|error| error.to_string())?;
-                        stdio.ours[0] = Some(ours);
-                        theirs
-                    }
-                    _ => {
-                        let (ours, theirs) = io::pipe().map_err(|error| error.to_string())?;
-                        stdio.ours[1] = Some(ours.into());
-                        theirs.into()
-                    }
-                },
-            };
-            stdio.child[index] = Some(above_stdio(descriptor)?);
-        }
-        for ours in stdio.ours.iter().flatten() {
-            set_nonblocking(ours).map_err(|error| error.to_string())?;
-        }
-        Ok(stdio)
-    }
-}
-
-/// Moves a descriptor out of 0 to 2, where it could be overwritten before it is used.
-fn above_stdio(descriptor: OwnedFd) -> Result<OwnedFd, String> {
-    if descriptor.as_raw_fd() > 2 {
-        return Ok(descriptor);
-    }
-    // SAFETY: fcntl gives a new descriptor that nobody else owns.
-    unsafe {
-        let copy = libc::fcntl(descriptor.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 3);
-        if copy < 0 {
-            return Err(io::Error::last_os_error().to_string());
-        }
-        Ok(OwnedFd::from_raw_fd(copy))
-    }
-}
-
-fn open_file(path: &Path, index: usize) -> Result<OwnedFd, String> {
-    let mut options = OpenOptions::new();
-    if index == 0 {
-        options.read(true);
-    } else {
-        options.write(true).create(true).truncate(true);
-    }
-    options
-        .custom_flags(libc::O_NOCTTY)
-        .open(path)
-        .map(OwnedFd::from)
-        .map_err(|error| format!("cannot open {} for `stdio`: {error}", path.display()))
-}
-
-/// A pseudo-terminal that passes bytes through as they are: ours, theirs.
-fn terminal() -> io::Result<(OwnedFd, OwnedFd)> {
-    let pair = openpty(None, None)?;
-    let mut settings = tcgetattr(&pair.slave)?;
-    cfmakeraw(&mut settings);
-    tcsetattr(&pair.slave, SetArg::TCSANOW, &settings)?;
-    for descriptor in [&pair.master, &pair.slave] {
-        // SAFETY: integers only; openpty knows no close-on-exec.
-        unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) };
-    }
-    Ok((pair.master, pair.slave))
-}
-
-fn set_nonblocking(descriptor: &OwnedFd) -> io::Result<()> {
-    // SAFETY: integers only.
-    let result = unsafe {
-        let flags = libc::fcntl(descriptor.as_raw_fd(), libc::F_GETFL);
-        libc::fcntl(
-            descriptor.as_raw_fd(),
-            libc::F_SETFL,
-            flags | libc::O_NONBLOCK,
-        )
-    };
-    if result < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
-}
-
 /// What the terminal's side of `runInTerminal` does: become the program once it is told to.
 pub struct Launcher {
     /// The program.
@@ -455,6 +360,8 @@ pub struct Launcher {
     pub args: Vec<OsString>,
     /// Load it at the same addresses each time.
     pub disable_aslr: bool,
+    /// Files for stdin, stdout, stderr; else what the terminal gives.
+    pub stdio: [Option<PathBuf>; 3],
 }
 
 impl Launcher {
@@ -464,9 +371,20 @@ impl Launcher {
         unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
     }
 
-    /// Replaces this process by the program, signal mask restored; returns only if that failed.
+    /// Replaces this process by the program, signal mask restored; returns only if that failed. Waits
+    /// for the other end of a FIFO.
     pub fn exec(self) -> io::Error {
         use std::os::unix::process::CommandExt;
+        let mut command = std::process::Command::new(&self.program);
+        for (index, path) in self.stdio.iter().enumerate() {
+            let Some(path) = path else { continue };
+            match (open_own(path, index), index) {
+                (Ok(file), 0) => command.stdin(file),
+                (Ok(file), 1) => command.stdout(file),
+                (Ok(file), _) => command.stderr(file),
+                (Err(error), _) => return error,
+            };
+        }
         set_personality(self.disable_aslr);
         let mask = original_mask();
         // SAFETY: the set is live; only this thread's mask changes.
@@ -474,9 +392,7 @@ impl Launcher {
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut());
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         }
-        let error = std::process::Command::new(&self.program)
-            .args(&self.args)
-            .exec();
+        let error = command.args(&self.args).exec();
         io::Error::new(error.kind(), exec_message(&self.program, &error))
     }
 }

@@ -18,6 +18,7 @@ mod refusal;
 mod registers;
 mod shared;
 mod sigbus;
+mod stdio;
 
 pub use ending::asked_to_end;
 pub use front::{ProcessGroup, stand_behind_front};
@@ -27,6 +28,7 @@ pub use ptrace::{RawSignal, decode_signal_info};
 pub use registers::{RawRegisters, vectors_in};
 
 pub use shared::Shared;
+pub use stdio::OpenStdio;
 
 use super::{
     Backend, Besides, Duty, MappedFile, Mapping, Ready, RegisterSet, Resume, SignalData, WaitStatus,
@@ -160,8 +162,8 @@ impl Backend for LinuxBackend {
         }
     }
 
-    fn launch(&mut self, launch: &Launch) -> Result<i32, Error> {
-        let started = launch::start(launch)?;
+    fn launch(&mut self, launch: &Launch, opened: Option<OpenStdio>) -> Result<i32, Error> {
+        let started = launch::start(launch, opened)?;
         self.guarded = false;
         self.outputs = Outputs::new(started.outputs.map(|output| output.map(File::from)));
         self.open_memory(started.pid)?;

@@ -12,7 +12,9 @@ pub use reader::Core;
 pub use unpack::CoreFile;
 
 use super::linux::{LinuxBackend, Waker, vectors_in};
-use super::{Backend, Besides, MappedFile, Mapping, Ready, RegisterSet, Resume, WaitStatus};
+use super::{
+    Backend, Besides, MappedFile, Mapping, OpenStdio, Ready, RegisterSet, Resume, WaitStatus,
+};
 use crate::debugger::Launch;
 use crate::error::Error;
 use crate::event::{OutputStream, Signal, SignalInfo, ThreadId};
@@ -126,7 +128,7 @@ impl Backend for PostMortem {
 
     // ---- what needs a live process
 
-    fn launch(&mut self, _: &Launch) -> Result<i32, Error> {
+    fn launch(&mut self, _: &Launch, _: Option<OpenStdio>) -> Result<i32, Error> {
         Err(ENDED)
     }
 

@@ -1,0 +1,93 @@
+//! Files of `stdio` whose opening may wait, as that of a FIFO does for its other end: opened on a
+//! thread of its own, before the program is started.
+
+use crate::error::RequestError;
+use crate::progress::Work;
+use crate::server::Inbound;
+use crate::session::Session;
+use crate::startup;
+use engine::{Error, Launch, OpenStdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+/// Files that are being opened; dropped, they are closed as soon as they are open.
+#[derive(Debug)]
+pub struct Opening {
+    launch: Launch,
+    began: Instant,
+    of: Arc<()>,
+}
+
+impl Opening {
+    /// It, as long work.
+    pub fn work(&self) -> Work {
+        Work {
+            title: "Waiting for the other end of `stdio` to be opened".to_owned(),
+            began: self.began,
+            percentage: None,
+            cancellable: true,
+        }
+    }
+}
+
+/// The end of it.
+#[derive(Debug)]
+pub struct Report {
+    of: Arc<()>,
+    files: Result<OpenStdio, Error>,
+}
+
+/// Launches a program, now or as soon as its files are open.
+///
+/// # Errors
+/// It cannot be launched.
+pub fn launch(session: &mut Session, launch: &Launch) -> Result<(), RequestError> {
+    if !OpenStdio::may_wait(launch) {
+        session.debugger.launch(launch)?;
+        session.startup.held(false);
+        return Ok(());
+    }
+    // Nobody should open the other end of a pipe in vain.
+    if !launch.program.exists() {
+        let program = launch.program.clone();
+        let message = "there is no such file".to_owned();
+        return Err(Error::Launch { program, message }.into());
+    }
+    let of = Arc::new(());
+    let report = Arc::clone(&of);
+    let (inbox, settings) = (session.inbox.clone(), launch.clone());
+    let open = move || {
+        let files = OpenStdio::open(&settings);
+        inbox.put(Inbound::Stdio(Report { of: report, files }));
+    };
+    let failed = |error| RequestError::Start(format!("no thread to open `stdio`: {error}"));
+    let opening = thread::Builder::new().name("stdio".into()).spawn(open);
+    opening.map_err(failed)?;
+    session.startup.opening(Opening {
+        launch: launch.clone(),
+        began: Instant::now(),
+        of,
+    });
+    Ok(())
+}
+
+/// The files are open, or cannot be.
+pub fn on_report(session: &mut Session, report: Report) {
+    let opening = session.startup.being_opened();
+    // Another launch, or none, is under way by now: the files are closed.
+    let Some(opening) = opening.filter(|opening| Arc::ptr_eq(&opening.of, &report.of)) else {
+        return;
+    };
+    let launch = opening.launch.clone();
+    let launched = report
+        .files
+        .and_then(|files| session.debugger.launch_with(&launch, files));
+    match launched {
+        Ok(()) => {
+            session.startup.held(false);
+            startup::advance(session);
+        }
+        Err(error) => startup::fail(session, error.into()),
+    }
+}
