@@ -81,6 +81,12 @@ impl Session {
         self.history.wrote(&output);
         self.event("output", &OutputEventBody { category, output });
     }
+
+    /// Passes on what the program has written.
+    fn program_output(&mut self, category: OutputCategory, output: String) {
+        self.history.wrote(&output);
+        self.join_output(category, output);
+    }
 }
 
 /// Tells of the process, its threads and its images, before it is let go.
@@ -232,7 +238,7 @@ fn output(session: &mut Session, stream: OutputStream, bytes: &[u8]) {
     };
     let text = carry.push(bytes);
     if !text.is_empty() {
-        session.output(category, text);
+        session.program_output(category, text);
     }
 }
 

@@ -18,6 +18,7 @@ mod events;
 mod foresight;
 mod handles;
 mod handover;
+mod joined;
 mod log;
 mod mcp;
 mod opening;

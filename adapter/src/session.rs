@@ -13,9 +13,13 @@ use crate::error::{RUNNING, RequestError};
 use crate::events::{self, Told};
 use crate::foresight::{self, Foresight};
 use crate::handles::Handles;
+use crate::joined::Joined;
 use crate::opening;
 use crate::progress::{self, Progress};
-use crate::protocol::{Body, InvalidatedEventBody, Malformed, Outgoing, Request, body_of};
+use crate::protocol::{
+    Body, InvalidatedEventBody, Malformed, Outgoing, OutputCategory, OutputEventBody, Request,
+    body_of,
+};
 use crate::requests::{Breakpoints, Disconnect, Evaluate, MemoryViews, WatchableData};
 use crate::routes::{self, Answer, Handled, Request as _, Route, When};
 use crate::server::{CancelFlag, Inbound, Inbox, Intake, Outbox, Refusal};
@@ -25,6 +29,7 @@ use engine::{Debugger, ExitStatus, Limits, State, ThreadId, Wait};
 use serde::Serialize;
 use serde_json::Value;
 use std::any::Any;
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -99,6 +104,8 @@ pub struct Session {
     /// The way in, for those who report from other threads.
     pub inbox: Inbox,
     outbox: Outbox,
+    /// What the program has written of a line that has no end yet.
+    joined: RefCell<Joined>,
     current: CancelFlag,
     /// The evaluation that waits for a call into the program, and what came behind it.
     calling: Option<(Request, CancelFlag)>,
@@ -133,6 +140,7 @@ impl Session {
             variables_changed: false,
             inbox,
             outbox,
+            joined: RefCell::default(),
             current: CancelFlag::default(),
             calling: None,
             held: VecDeque::new(),
@@ -187,8 +195,13 @@ impl Session {
     fn sleep(&mut self, intake: &Intake) -> Result<(), SessionError> {
         self.debugger.hold_output(self.outbox.is_full());
         let deadlines = [startup::deadline(self), progress::deadline(self)];
-        let deadline = deadlines.into_iter().flatten().min();
-        match self.wait(deadline, intake.to_wait_for()) {
+        let rest = self.joined.borrow().due();
+        let deadline = deadlines.into_iter().chain([rest]).flatten().min();
+        let woken = self.wait(deadline, intake.to_wait_for());
+        if rest.is_some_and(|due| due <= Instant::now()) && !matches!(woken, Ok(Wait::Event(_))) {
+            self.tell_joined();
+        }
+        match woken {
             Ok(Wait::Woken) => {}
             Ok(Wait::Client) => intake.read(),
             Ok(Wait::Deadline) if deadlines[0].is_none_or(|due| Instant::now() < due) => {}
@@ -435,6 +448,7 @@ impl Session {
 
     /// Answers a request.
     pub fn respond(&self, request_seq: i64, command: &str, handled: Handled) {
+        self.tell_joined();
         match handled {
             Ok(body) => {
                 let answer = Outgoing::Response {
@@ -461,14 +475,36 @@ impl Session {
 
     /// Sends an event; `()` is no body.
     pub fn event(&self, event: &'static str, body: &impl Serialize) {
+        self.tell_joined();
+        self.send_event(event, body);
+    }
+
+    fn send_event(&self, event: &'static str, body: &impl Serialize) {
         match body_of(body) {
             Ok(body) => drop(self.outbox.send(&Outgoing::Event { event, body }, None)),
             Err(error) => tracing::error!(event, %error, "an event cannot be written"),
         }
     }
 
+    /// Tells the client what the program has written, by lines where it can be.
+    pub fn join_output(&self, category: OutputCategory, text: String) {
+        let ready = (self.joined.borrow_mut()).push(category, text, Instant::now());
+        for (category, output) in ready {
+            self.send_event("output", &OutputEventBody { category, output });
+        }
+    }
+
+    /// Tells it the beginning of a line that was kept back.
+    fn tell_joined(&self) {
+        let rest = self.joined.borrow_mut().take();
+        if let Some((category, output)) = rest {
+            self.send_event("output", &OutputEventBody { category, output });
+        }
+    }
+
     /// Asks the client for something; gives the number that its answer will name.
     pub fn ask(&self, command: &'static str, arguments: &impl Serialize) -> Option<u64> {
+        self.tell_joined();
         match body_of(arguments) {
             Ok(arguments) => {
                 let request = Outgoing::Request { command, arguments };

@@ -1,0 +1,98 @@
+//! What the program writes piece by piece, joined into lines: each event costs the client more than
+//! the byte in it.
+
+use crate::protocol::OutputCategory;
+use std::time::{Duration, Instant};
+
+/// How long a piece waits for the rest of its line.
+const PATIENCE: Duration = Duration::from_millis(5);
+/// So many bytes do not wait.
+const ENOUGH: usize = 4096;
+
+/// A piece of a line, and where it was written.
+pub type Piece = (OutputCategory, String);
+
+/// What has not been told yet.
+#[derive(Debug, Default)]
+pub struct Joined {
+    pending: Option<(Piece, Instant)>,
+}
+
+impl Joined {
+    /// Takes what was written; gives what is to be told of it now, in its order.
+    pub fn push(&mut self, category: OutputCategory, text: String, now: Instant) -> Vec<Piece> {
+        let mut ready = Vec::new();
+        let (text, since) = match self.pending.take() {
+            Some(((before, mut begin), since)) if before == category => {
+                begin.push_str(&text);
+                (begin, since)
+            }
+            Some((other, _)) => {
+                ready.push(other);
+                (text, now)
+            }
+            None => (text, now),
+        };
+        match text.contains('\n') || text.len() >= ENOUGH || since + PATIENCE <= now {
+            true => ready.push((category, text)),
+            false => self.pending = Some(((category, text), since)),
+        }
+        ready
+    }
+
+    /// When the rest is to be told at the latest.
+    pub fn due(&self) -> Option<Instant> {
+        self.pending.as_ref().map(|(_, since)| *since + PATIENCE)
+    }
+
+    /// The rest: something else is to be told after it.
+    pub fn take(&mut self) -> Option<Piece> {
+        self.pending.take().map(|(piece, _)| piece)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OutputCategory::{Stderr, Stdout};
+    use super::*;
+
+    fn pieces(ready: &[Piece]) -> Vec<(OutputCategory, &str)> {
+        ready
+            .iter()
+            .map(|(category, text)| (*category, text.as_str()))
+            .collect()
+    }
+
+    #[test]
+    fn bytes_become_lines() {
+        let (mut joined, now) = (Joined::default(), Instant::now());
+        for letter in ["a", "b", "c"] {
+            assert!(joined.push(Stdout, letter.into(), now).is_empty());
+        }
+        assert_eq!(joined.due(), Some(now + PATIENCE));
+        let ready = joined.push(Stdout, "\n".into(), now);
+        assert_eq!(pieces(&ready), [(Stdout, "abc\n")]);
+        assert_eq!(joined.due(), None);
+    }
+
+    #[test]
+    fn streams_keep_their_order() {
+        let (mut joined, now) = (Joined::default(), Instant::now());
+        assert!(joined.push(Stdout, "out".into(), now).is_empty());
+        let ready = joined.push(Stderr, "err\n".into(), now);
+        assert_eq!(pieces(&ready), [(Stdout, "out"), (Stderr, "err\n")]);
+        assert!(joined.push(Stderr, "more".into(), now).is_empty());
+        assert_eq!(joined.take(), Some((Stderr, "more".to_owned())));
+        assert_eq!(joined.take(), None);
+    }
+
+    #[test]
+    fn nothing_waits_long() {
+        let (mut joined, now) = (Joined::default(), Instant::now());
+        let long = "x".repeat(ENOUGH);
+        assert_eq!(joined.push(Stdout, long.clone(), now), [(Stdout, long)]);
+        assert!(joined.push(Stdout, "x".into(), now).is_empty());
+        let ready = joined.push(Stdout, "y".into(), now + PATIENCE);
+        assert_eq!(pieces(&ready), [(Stdout, "xy")]);
+    }
+}
