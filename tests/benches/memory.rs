@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
-use stillpoint_tests::{repository, stillpoint, target_directory};
+use stillpoint_tests::{process, repository, stillpoint, target_directory};
 
 const RUNS: usize = 15;
 const BYTES: usize = 16 << 20;
@@ -157,7 +157,8 @@ impl Adapter {
 
     /// What all threads of the adapter have used so far, in milliseconds.
     fn processor_time(&self) -> f64 {
-        let threads = fs::read_dir(format!("/proc/{}/task", self.process.id())).expect("threads");
+        let tracer = process::tracer_of(self.process.id() as i32);
+        let threads = fs::read_dir(format!("/proc/{tracer}/task")).expect("threads");
         let used = threads.map(|thread| {
             let path = thread.expect("a thread").path().join("schedstat");
             let text = fs::read_to_string(path).expect("Linux with CONFIG_SCHED_INFO");

@@ -164,7 +164,8 @@ impl Agent {
         )
     }
 
-    /// The number of the process that is debugged: the child of the server's only child.
+    /// The number of the process that is debugged: the child of the process that traces for the
+    /// server's only child.
     pub fn debuggee(&self) -> i32 {
         let child = |pid: i32| {
             let path = format!("/proc/{pid}/task/{pid}/children");
@@ -172,7 +173,7 @@ impl Agent {
             let first = children.split_whitespace().next().expect("a child");
             first.parse::<i32>().expect("a number")
         };
-        let adapter = child(self.server.id() as i32);
+        let adapter = process::tracer_of(child(self.server.id() as i32));
         let path = format!("/proc/{adapter}/task");
         let threads = std::fs::read_dir(path).expect("threads");
         let mut children = threads.flatten().flat_map(|thread| {

@@ -166,7 +166,8 @@ fn a_client_that_does_not_read() {
         }
     };
     assert_eq!(end, RecvTimeoutError::Timeout, "it has taken everything");
-    let size = process::status(adapter.id() as i32, "VmRSS").expect("it lives");
+    let tracer = process::tracer_of(adapter.id() as i32);
+    let size = process::status(tracer, "VmRSS").expect("it lives");
     let size: u64 = size.trim_end_matches("kB").trim().parse().expect("a size");
     assert!(size < 200 << 10, "{size} KiB");
     let mut stdout = BufReader::new(stdout);

@@ -291,6 +291,11 @@ impl Debugger {
             // Somebody may still need the slots: they stay, harmless, in the process.
             return;
         }
+        // To the kernel, a parked thread stands in a slot. Should we be killed behind the first
+        // system call, it would go on in memory that is not there.
+        for thread in &threads {
+            self.write_registers(*thread);
+        }
         let slots = self.slots.regions().into_iter();
         let regions = slots.map(|region| (region, REGION));
         for (addr, len) in regions.chain(self.detours.regions()) {
@@ -300,6 +305,11 @@ impl Debugger {
         }
         self.slots = Default::default();
         self.detours = Default::default();
+        if self.outlives_us()
+            && let Some(thread) = threads.first()
+        {
+            self.end_trap_stop(*thread);
+        }
     }
 
     /// Lets all threads go on without us.
@@ -307,6 +317,10 @@ impl Debugger {
         self.abort_call(Error::Cancelled);
         self.set_state(State::Stopped);
         self.stop_all();
+        if self.outlives_us() {
+            // Detaching takes a while, and we may be killed in the midst of it.
+            self.park_all();
+        }
         self.release_births();
         self.clean_process();
         let threads: Vec<ThreadId> = match &self.process {
