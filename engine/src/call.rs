@@ -285,6 +285,13 @@ impl Debugger {
         }
     }
 
+    /// Whether what the program counts and tells is only a call's, to be taken back.
+    pub(crate) fn is_uncounted_call(&self) -> bool {
+        self.call
+            .as_ref()
+            .is_some_and(|call| call.counted.is_some())
+    }
+
     pub(crate) fn calls_on(&self, thread: ThreadId) -> bool {
         self.call.as_ref().is_some_and(|call| call.thread == thread)
     }

@@ -76,7 +76,6 @@ fn what_goes_wrong_in_a_call_is_told_at_the_breakpoint() {
     for (condition, why) in [
         ("crash()", "SIGSEGV"),
         ("forever()", "had not returned"),
-        ("is_it(i)", "reached a breakpoint"),
         ("(asked = 3)", "assignment"),
         ("is_it()", "takes"),
     ] {

@@ -58,6 +58,9 @@ impl Debugger {
         const MOST: usize = 4096;
         /// Bytes of one event.
         const LONGEST: usize = 1 << 15;
+        if self.is_uncounted_call() {
+            return false;
+        }
         let Some(mut ring) = self.detours.ring.take() else {
             return false;
         };
