@@ -1,0 +1,84 @@
+//! The process that a client starts is not the one that traces: what is sent to it, and its end.
+
+use nix::sys::signal::Signal;
+use serde_json::json;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use stillpoint_tests::process::{self, Debuggee};
+use stillpoint_tests::{DapClient, Fixture};
+
+/// An attached session with a condition on a hot line, and the program's code before.
+fn hot(mut client: DapClient) -> (DapClient, Debuggee, Fixture, Vec<u8>) {
+    let fixture = Fixture::of("c/checked.c");
+    let debuggee = Debuggee::start(&fixture, &[]);
+    debuggee.read_line();
+    let before = process::text_bytes(debuggee.pid(), &fixture.program);
+    client.attach(debuggee.pid(), json!({}));
+    client.configure();
+    let never = json!({"condition": "i > 100000"});
+    client.set_breakpoints_with(&fixture, vec![("first", never)]);
+    debuggee.expect_running();
+    (client, debuggee, fixture, before)
+}
+
+#[test]
+fn signals_reach_the_session() {
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
+        let (mut client, debuggee, fixture, before) = hot(DapClient::spawn());
+        process::send_signal(client.adapter_pid(), signal);
+        client.wait_event("terminated");
+        assert_eq!(client.wait_exit().code(), Some(0), "{signal}");
+        debuggee.expect_running();
+        assert!(process::text_bytes(debuggee.pid(), &fixture.program) == before);
+    }
+}
+
+#[test]
+fn a_killed_process_group_does_not_take_the_tracer_along() {
+    let client = DapClient::spawn_with(|command| {
+        command.process_group(0);
+    });
+    let (mut client, debuggee, fixture, before) = hot(client);
+    process::send_signal(-client.adapter_pid(), Signal::SIGKILL);
+    client.wait_exit();
+    debuggee.expect_running();
+    assert!(process::text_bytes(debuggee.pid(), &fixture.program) == before);
+}
+
+#[test]
+fn it_ends_as_the_tracer_does() {
+    let mut client = DapClient::spawn();
+    client.initialize();
+    let tracer = process::tracer_of(client.adapter_pid());
+    process::send_signal(tracer, Signal::SIGKILL);
+    assert_eq!(client.wait_exit().signal(), Some(Signal::SIGKILL as i32));
+
+    let mut client = DapClient::spawn();
+    client.write_raw(b"Content-Length: nonsense\r\n\r\n{}");
+    assert_eq!(client.wait_exit().code(), Some(1));
+
+    let mut client = DapClient::spawn();
+    client.close();
+    assert_eq!(client.wait_exit().code(), Some(0));
+}
+
+#[test]
+fn it_is_killed_before_anything_was_said() {
+    // Whether the tracer has begun by then is for the scheduler to say.
+    for _ in 0..20 {
+        let mut client = DapClient::spawn();
+        process::send_signal(client.adapter_pid(), Signal::SIGKILL);
+        client.wait_exit();
+    }
+}
+
+#[test]
+fn neither_of_the_two_is_debugged_by_the_other() {
+    let mut client = DapClient::spawn();
+    client.initialize();
+    let front = client.adapter_pid();
+    for pid in [front, process::tracer_of(front)] {
+        let message = client.ask_wrongly("attach", json!({"pid": pid}));
+        assert!(message.contains("this debugger itself"), "{message}");
+    }
+    client.disconnect();
+}
