@@ -2,9 +2,10 @@
 
 use super::{ISIZE_MAX, composite, deref, first_argument, missing, sequences, shared, struct_in};
 use crate::error::Error;
+use crate::value::place::Bytes;
 use crate::value::text::Unit;
 use crate::value::types::DwarfTy;
-use crate::value::{Shape, Target, Value};
+use crate::value::{Place, Shape, Target, Ty, Value, members};
 use crate::visualize::{View, Visualizer, need, word};
 use dwarf::LoadAddr;
 
@@ -46,7 +47,9 @@ impl Visualizer for Fat {
         }
         if !name.starts_with('[') && !name.is_empty() {
             // A struct whose last member has no size of its own.
-            return Ok(View::Pointee(deref(target, &pointer)?));
+            let object = deref(target, &pointer)?;
+            let tailed = with_tail(target, &object, len);
+            return Ok(tailed.unwrap_or(View::Pointee(object)));
         }
         let element = match element.shape() {
             Shape::Array(array) => array.element.clone(),
@@ -54,6 +57,51 @@ impl Visualizer for Fat {
         };
         Ok(sequences::row(at, element, len, None))
     }
+}
+
+/// The most bytes of a tail of text.
+const TAIL: u64 = 4096;
+
+/// A struct whose last member is a slice or text of `len` elements: the debug info describes
+/// one of them. `None`: the length belongs to a struct in it, or to what is counted.
+fn with_tail(target: &dyn Target, object: &Value, len: u64) -> Option<View> {
+    let ty = composite(object).ok()?;
+    let (last, others) = ty.composite()?.members.split_last()?;
+    let element = members::member(target, object, &ty, last).ok()?;
+    let arguments = ty.ty.name.split_once('<').map(|(_, rest)| rest);
+    let argument = |wanted: &str| {
+        let arguments = arguments.and_then(|it| it.strip_suffix('>'));
+        arguments.is_some_and(|it| it == wanted || it.ends_with(&format!(", {wanted}")))
+    };
+    let is_text = argument("str");
+    let is_slice = argument(&format!("[{}]", element.ty.name()))
+        || arguments.is_none() && matches!(element.ty.shape(), Shape::Scalar(_));
+    let size = element.ty.size()?;
+    if !is_text && !is_slice || len.checked_mul(size)? > ISIZE_MAX {
+        return None;
+    }
+    let tail = match is_text {
+        false => Value {
+            ty: element.ty.clone().array(len),
+            ..element
+        },
+        true => {
+            let mut bytes = vec![0; len.min(TAIL) as usize];
+            target.memory().read(element.address()?, &mut bytes).ok()?;
+            Value::new(Ty::Text, Place::Bytes(Bytes::new(&bytes)))
+        }
+    };
+    let mut fields = Vec::new();
+    for member in others {
+        let value = members::member(target, object, &ty, member).ok()?;
+        fields.push((members::shown_name(&ty, &member.name).to_owned(), value));
+    }
+    fields.push((members::shown_name(&ty, &last.name).to_owned(), tail));
+    let path = ty.ty.name.split('<').next().unwrap_or_default();
+    Some(View::Fields {
+        head: members::last_component(path).to_owned(),
+        fields,
+    })
 }
 
 /// The type a pointer's name says it points to.
