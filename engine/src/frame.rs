@@ -5,6 +5,7 @@ mod coroutine;
 mod eval;
 mod exception;
 mod lambda;
+mod parameters;
 
 use crate::arch::{register_parts, xsave};
 use crate::debugger::{Debugger, RegisterGroup};

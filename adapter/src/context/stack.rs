@@ -90,9 +90,9 @@ fn arguments(session: &mut Session, frame: &Frame, addresses: bool) -> Option<St
         pointees: true,
         ..session.limits.clone()
     };
-    let locals = session.debugger.locals(frame.key).ok()?;
+    let parameters = session.debugger.parameters(frame.key).ok()?;
     let mut text = String::new();
-    for parameter in locals.into_iter().filter(|local| local.is_parameter) {
+    for parameter in parameters {
         if session.is_cancelled() {
             return None;
         }
@@ -109,7 +109,10 @@ fn arguments(session: &mut Session, frame: &Frame, addresses: bool) -> Option<St
         };
         // Of a shadowed one the name says where it is declared.
         let name = parameter.name.split(" (line ").next().unwrap_or_default();
-        text.push_str(&format!("{}={value}", cut(name, ARGUMENT)));
+        match name {
+            "" => text.push_str(&value),
+            name => text.push_str(&format!("{}={value}", cut(name, ARGUMENT))),
+        }
     }
     Some(text)
 }

@@ -54,14 +54,14 @@ fn parameters(
             _ => session.limits.numbers,
         },
     };
-    let locals = match session.debugger.locals(frame.key) {
-        Ok(locals) => locals,
+    let parameters = match session.debugger.parameters(frame.key) {
+        Ok(parameters) => parameters,
         Err(Error::Cancelled) => return Err(RequestError::Cancelled),
         // The name alone is better than no stack.
         Err(_) => return Ok(vec!["…".to_owned()]),
     };
     let mut texts = Vec::new();
-    for parameter in locals.into_iter().filter(|local| local.is_parameter) {
+    for parameter in parameters {
         if session.is_cancelled() {
             return Err(RequestError::Cancelled);
         }
@@ -91,8 +91,11 @@ fn parameter_text(
         true => name,
         false => "",
     };
+    // What has no name is known by its type.
+    let is_unnamed = parameter.name.is_empty() && (is_bare || format.parameter_names == Some(true));
     let type_name = match format.parameter_types {
         Some(true) => &type_name,
+        _ if is_unnamed => &type_name,
         _ => "",
     };
     let declared = match (frame.language, type_name, name) {

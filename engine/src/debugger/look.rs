@@ -52,6 +52,15 @@ impl Debugger {
         self.in_frame(frame, |scope| scope.locals())
     }
 
+    /// The parameters of a frame's function in their order, those without names too.
+    ///
+    /// # Errors
+    /// Not stopped, no such frame.
+    pub fn parameters(&mut self, frame: FrameKey) -> Result<Vec<Named>, Error> {
+        self.stopped_thread(frame.thread)?;
+        self.in_frame(frame, |scope| scope.shown_parameters())
+    }
+
     /// The variables of static storage of a frame's unit that are no function's own.
     ///
     /// # Errors

@@ -1,0 +1,48 @@
+//! The parameters of a frame's function, those without names too: what a call was given.
+
+use super::FrameScope;
+use crate::error::Error;
+use crate::value::{Named, Ty};
+use dwarf::{Variable, VariableKind};
+
+impl FrameScope<'_> {
+    /// The parameters in their order; one without a name has none here, either.
+    pub fn shown_parameters(&self) -> Result<Vec<Named>, Error> {
+        let mut parameters = self.locals()?;
+        parameters.retain(|local| local.is_parameter);
+        let (Some(loaded), Some(scope)) = (self.loaded(), self.scopes().into_iter().next()) else {
+            return Ok(parameters);
+        };
+        let is_unnamed = |it: &Variable| it.name.is_empty() && !it.artificial;
+        let declared = scope.variables.iter();
+        let declared = declared.filter(|it| it.kind == VariableKind::Parameter);
+        let mut place = 0;
+        for variable in declared {
+            if is_unnamed(variable) {
+                let (module, bias) = (&loaded.module, loaded.bias);
+                let ty = Ty::of(module, bias, variable.ty);
+                let unnamed = Named {
+                    name: String::new(),
+                    expression: None,
+                    value: self.value_as(ty, module, bias, variable),
+                    is_parameter: true,
+                    declaration: None,
+                };
+                parameters.insert(place.min(parameters.len()), unnamed);
+                place += 1;
+            } else if let Some(at) = parameters
+                .iter()
+                .position(|it| is_called(it, &variable.name))
+            {
+                place = at + 1;
+            }
+        }
+        Ok(parameters)
+    }
+}
+
+/// Of a shadowed one the name says where it is declared.
+fn is_called(named: &Named, name: &str) -> bool {
+    let rest = named.name.strip_prefix(name);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(" (line "))
+}
