@@ -83,7 +83,7 @@ fn presented(
     let (text, is_error) = written(target, value, limits, objects);
     let mut presentation = Presentation {
         text,
-        type_name: value.ty.name(),
+        type_name: function_type(target, value).unwrap_or_else(|| value.ty.name()),
         memory: value.address(),
         is_error,
         ..Presentation::default()
@@ -431,6 +431,38 @@ impl Writer<'_> {
         };
         Ok(())
     }
+}
+
+/// The type of a function, or of a pointer to one, that only its place tells: by its debug info.
+fn function_type(target: &dyn Target, value: &Value) -> Option<Arc<str>> {
+    let (addr, pointer) = match &value.ty {
+        Ty::Function(_) => (value.address()?, ""),
+        Ty::Pointer(of) if matches!(**of, Ty::Function(_)) => {
+            (LoadAddr(value.raw(target).ok()? as u64), "(*)")
+        }
+        _ => return None,
+    };
+    let (module, bias) = target.module_at(addr)?;
+    let function = module.function_at(bias.file(addr))?;
+    if function.entry != bias.file(addr) {
+        return None;
+    }
+    let name = |id| Ty::of(&module, bias, id).name();
+    let parameters = function.scope.variables.iter();
+    let parameters: Vec<Arc<str>> = parameters
+        .filter(|it| it.kind == dwarf::VariableKind::Parameter && !it.artificial)
+        .map(|it| name(it.ty))
+        .collect();
+    let parameters = match (function.language, parameters.is_empty()) {
+        (Language::C, true) => "void".to_owned(),
+        _ => parameters.join(", "),
+    };
+    let text = match (function.language, function.return_type) {
+        (Language::Rust, None) => format!("fn({parameters})"),
+        (Language::Rust, returned) => format!("fn({parameters}) -> {}", name(returned)),
+        (_, returned) => format!("{} {pointer}({parameters})", name(returned)),
+    };
+    Some(text.into())
 }
 
 /// Where the function that begins at an address is declared.

@@ -64,10 +64,11 @@ pub fn base(
     ty: &DwarfTy,
     base: &Inheritance,
 ) -> Result<Value, Error> {
-    Ok(Value::new(
-        ty.related(base.ty),
-        place_at(target, object, ty, &base.offset)?,
-    ))
+    let place = place_at(target, object, ty, &base.offset)?;
+    Ok(Value {
+        is_base: true,
+        ..Value::new(ty.related(base.ty), place)
+    })
 }
 
 fn place_at(
@@ -198,12 +199,23 @@ fn parts_within(
             }
             continue;
         }
-        visit(object, ty, Part::Member(part))?;
+        if !is_vtable_pointer(part) {
+            visit(object, ty, Part::Member(part))?;
+        }
     }
     for part in &composite.statics {
         visit(object, ty, Part::Static(part))?;
     }
+    // The least of what people look for.
+    for part in composite.members.iter().filter(|it| is_vtable_pointer(it)) {
+        visit(object, ty, Part::Member(part))?;
+    }
     Ok(())
+}
+
+/// The pointer that compilers put into objects of classes with virtual functions.
+fn is_vtable_pointer(member: &dwarf::Member) -> bool {
+    member.artificial && member.name.starts_with("_vptr")
 }
 
 /// A member of a composite value by name, also in anonymous members and bases, and in the

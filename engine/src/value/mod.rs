@@ -171,6 +171,8 @@ pub struct Value {
     pub bits: Option<Bits>,
     /// To be seen member by member, whatever the type wants to be seen as.
     pub raw: bool,
+    /// The part of an object that is of a base class: the object's own class is another one.
+    pub is_base: bool,
 }
 
 impl Value {
@@ -220,6 +222,7 @@ impl Value {
             place,
             bits: None,
             raw: false,
+            is_base: false,
         }
     }
 

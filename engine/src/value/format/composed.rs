@@ -44,7 +44,7 @@ impl Writer<'_> {
             stride: array.stride,
             count,
         };
-        self.row(&row, language, depth)
+        self.row(&row, language, depth).map(drop)
     }
 
     fn char_array(&mut self, value: &Value, unit: Unit, count: u64) -> Result<(), Error> {
@@ -61,8 +61,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Elements between the language's brackets.
-    fn row(&mut self, row: &Row, language: Language, depth: usize) -> Result<(), Error> {
+    /// Elements between the language's brackets. False: not all of them.
+    fn row(&mut self, row: &Row, language: Language, depth: usize) -> Result<bool, Error> {
         let (open, close) = match language {
             Language::Rust => ('[', ']'),
             _ => ('{', '}'),
@@ -108,7 +108,7 @@ impl Writer<'_> {
             self.out.push_str(", ...");
         }
         self.out.push(close);
-        Ok(())
+        Ok(shown == row.count && !self.full())
     }
 
     pub(super) fn composite(
@@ -143,8 +143,12 @@ impl Writer<'_> {
                 return Ok(());
             }
             Some(View::Sequence { at, element, len }) => {
-                self.row(&Row::in_memory(at, element, len), language, depth)?;
-                self.count(len, depth);
+                let start = self.out.len();
+                let is_whole = self.row(&Row::in_memory(at, element, len), language, depth)?;
+                match is_whole {
+                    true => self.count(len, depth),
+                    false => self.count_before(start, &len.to_string()),
+                }
                 return Ok(());
             }
             Some(View::Collection(collection)) => {
@@ -176,6 +180,10 @@ impl Writer<'_> {
             return Ok(());
         }
         let whole = self.whole(value)?;
+        if !value.is_base && ty.composite().is_some_and(|it| it.polymorphic) {
+            // Which of its classes an object has is the first thing to know of it.
+            let _ = write!(self.out, "{} ", value.ty.strip().name());
+        }
         self.out.push('{');
         self.members(value, &whole, ty, depth, &|part| match part {
             Part::Member(member) => format!("{} = ", members::shown_name(ty, &member.name)),
@@ -186,11 +194,16 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// How many elements there are, where that is the first thing to know or not all are shown.
+    /// How many elements there are, all of which are shown.
     fn count(&mut self, len: u64, depth: usize) {
-        if depth == 0 && len > 0 || len > self.limits.elements as u64 {
+        if depth == 0 && len > 0 {
             let _ = write!(self.out, " ({len})");
         }
+    }
+
+    /// How many elements there are, before those that are shown: their end may not be seen.
+    fn count_before(&mut self, start: usize, count: &str) {
+        self.out.insert_str(start, &format!("({count}) "));
     }
 
     fn collection(
@@ -203,6 +216,7 @@ impl Writer<'_> {
         let (items, lost) = collection.items(self.target, 0..shown)?;
         let list = collection.kind == CollectionKind::List && language == Language::Rust;
         let (open, close) = if list { ('[', ']') } else { ('{', '}') };
+        let start = self.out.len();
         self.out.push(open);
         let mut written = 0;
         for item in items {
@@ -227,7 +241,9 @@ impl Writer<'_> {
         }
         self.out.push(close);
         if collection.more {
-            let _ = write!(self.out, " (more than {})", collection.len);
+            self.count_before(start, &format!("more than {}", collection.len));
+        } else if shown < collection.len || self.full() {
+            self.count_before(start, &collection.len.to_string());
         } else {
             self.count(collection.len, depth);
         }

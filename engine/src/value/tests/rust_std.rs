@@ -29,7 +29,7 @@ fn texts(program: &mut Program) {
         ("tree", "{1: \"one\", 2: \"two\"} (2)"),
         ("text_tree", "{\"k\": 1} (1)"),
         ("big_tree", "~{0: 0, 1: 3, 2: 6, 3: 9, 4: 12, "),
-        ("big_tree", "~, 15: 45, ...} (100000)"),
+        ("big_tree", "~, 15: 45, ...}"),
         ("tree_set", "{1, 2, 3} (3)"),
         ("empty_tree", "{}"),
         ("entry", "Some({1: 2})"),
