@@ -476,7 +476,7 @@ fn rust_values() {
         );
         expect_values(&client.children(&variables["array"]), &[("[2]", "=30")]);
         expect_values(&client.children(&variables["wrapped"]), &[("inner", "=31")]);
-        assert_eq!(variables["vector"]["indexedVariables"], 3);
+        assert_eq!(variables["slice"]["indexedVariables"], 2);
         for (expression, expected) in [
             ("vector[1]", "2"),
             ("points[1].x", "3"),

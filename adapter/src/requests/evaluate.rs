@@ -9,7 +9,7 @@ use crate::protocol::{
 use crate::requests::variables::{Shown, changed, limits};
 use crate::routes::{Request, When};
 use crate::session::Session;
-use engine::{Evaluated, Limits, Purpose};
+use engine::{Evaluated, FrameKey, Language, Limits, Purpose};
 
 /// Evaluates an expression, or carries out a command of the console.
 pub enum Evaluate {}
@@ -60,6 +60,10 @@ impl Request for Evaluate {
             });
         }
         stopped?;
+        let expression = match context {
+            Some("hover") => hovered(session, frame, expression),
+            _ => expression,
+        };
         let purpose = match context {
             Some("hover") => Purpose::Look,
             Some("repl") => Purpose::Command,
@@ -109,6 +113,26 @@ impl Request for Evaluate {
             memory_reference: shown.memory_reference,
             value_location_reference: shown.value_place,
         })
+    }
+}
+
+/// What is meant by the words under the mouse: editors take a `&` with the name behind it, and
+/// whoever points at `total(&values)` wants to see the values.
+fn hovered<'a>(session: &mut Session, frame: Option<FrameKey>, expression: &'a str) -> &'a str {
+    let Some((frame, name)) = frame.zip(expression.strip_prefix('&')) else {
+        return expression;
+    };
+    let stack = session
+        .debugger
+        .stack(frame.thread, frame.level, Some(1))
+        .ok();
+    let language = stack.and_then(|stack| stack.frames.first()?.language);
+    match language {
+        Some(Language::Rust) => {
+            let name = name.trim_start_matches('&').trim_start();
+            name.strip_prefix("mut ").unwrap_or(name)
+        }
+        _ => expression,
     }
 }
 
