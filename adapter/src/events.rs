@@ -2,6 +2,7 @@
 
 use crate::children;
 use crate::debuginfod::Debuginfod;
+use crate::main_stop;
 use crate::protocol::{
     Breakpoint, BreakpointEventBody, CapabilitiesEventBody, ChangedCapabilities,
     ContinuedEventBody, ExitedEventBody, Module, ModuleEventBody, OutputCategory, OutputEventBody,
@@ -11,7 +12,7 @@ use crate::requests::describe_breakpoint;
 use crate::session::Session;
 use crate::startup;
 use engine::{
-    BreakpointId, Event, ExitStatus, ModuleId, ModuleInfo, OutputStream, Stop, StopReason,
+    BreakpointId, Event, ExitStatus, ModuleId, ModuleInfo, OutputStream, Signal, Stop, StopReason,
     SymbolStatus, ThreadId,
 };
 use std::collections::{HashMap, HashSet};
@@ -45,6 +46,7 @@ pub fn on_event(session: &mut Session, event: Event) {
         }
         Event::ModuleLoaded(info) => module_loaded(session, &info),
         Event::ModuleUnloaded(id) => module_unloaded(session, id),
+        Event::BreakpointChanged(id) if session.main_stop.is(id) => {}
         Event::BreakpointChanged(id) => breakpoint_changed(session, id),
         Event::BreakpointRemoved(id, why) => breakpoint_removed(session, id, why),
         Event::Output { stream, bytes } => output(session, stream, &bytes),
@@ -250,7 +252,10 @@ fn stopped(session: &mut Session, stop: Stop) {
         StopReason::Goto => ("goto", Vec::new(), None, None),
         StopReason::Restart => ("restart", Vec::new(), None, None),
         StopReason::Pause => ("pause", Vec::new(), None, None),
-        StopReason::Breakpoint(ids) => (session.breakpoints.reason(&ids), ids, None, None),
+        StopReason::Breakpoint(ids) => match main_stop::hit(session, ids) {
+            (ids, true) if ids.is_empty() => ("entry", ids, None, None),
+            (ids, _) => (session.breakpoints.reason(&ids), ids, None, None),
+        },
         StopReason::Data(ids, what) => ("data breakpoint", ids, Some(what.clone()), Some(what)),
         StopReason::BreakpointError(ids, why) => {
             session.important(&format!("{why}\n"));
@@ -283,6 +288,9 @@ fn stopped(session: &mut Session, stop: Stop) {
     session.event("stopped", &body);
 }
 
+/// SIGKILL comes from outside, and mostly from us.
+const KILLED: Signal = Signal(9);
+
 /// Tells of the end, once, after all the program has said.
 pub fn exited(session: &mut Session, status: ExitStatus) {
     if std::mem::replace(&mut session.told.ended, true) {
@@ -301,6 +309,16 @@ pub fn exited(session: &mut Session, status: ExitStatus) {
     session.debuginfod = Debuginfod::default();
     if status != ExitStatus::Detached {
         let exit_code = status.shell_code().into();
+        if let ExitStatus::Signal(signal) = status
+            && !session.startup.terminate_sent
+            && signal != KILLED
+        {
+            let text = format!(
+                "The program was ended by {} (exit code {exit_code}).\n",
+                signal.name()
+            );
+            session.output(OutputCategory::Console, text);
+        }
         session.event("exited", &ExitedEventBody { exit_code });
     }
     session.event("terminated", &());

@@ -20,6 +20,7 @@ mod handles;
 mod handover;
 mod joined;
 mod log;
+mod main_stop;
 mod mcp;
 mod opening;
 mod private;

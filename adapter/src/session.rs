@@ -14,6 +14,7 @@ use crate::events::{self, Told};
 use crate::foresight::{self, Foresight};
 use crate::handles::Handles;
 use crate::joined::Joined;
+use crate::main_stop::MainStop;
 use crate::opening;
 use crate::progress::{self, Progress};
 use crate::protocol::{
@@ -91,6 +92,8 @@ pub struct Session {
     pub told: Told,
     /// What happened before the stop.
     pub history: History,
+    /// The stop at `main` that the settings ask for.
+    pub main_stop: MainStop,
     /// Long work that the client was told of.
     pub progress: Progress,
     /// Processes that are to have sessions of their own.
@@ -133,6 +136,7 @@ impl Session {
             command_prefix: USUAL_PREFIX.to_owned(),
             told: Told::default(),
             history: History::default(),
+            main_stop: MainStop::default(),
             progress: Progress::default(),
             children: Children::default(),
             debuginfod: Debuginfod::default(),

@@ -7,6 +7,7 @@
 use crate::core_file::Unpacking;
 use crate::error::RequestError;
 use crate::events;
+use crate::main_stop;
 use crate::opening::Opening;
 use crate::protocol::{ProcessEventStartMethod, RawSettings, Response};
 use crate::session::Session;
@@ -31,6 +32,8 @@ pub struct Startup {
     pub configured: bool,
     /// Stop at the first instruction.
     pub stop_on_entry: bool,
+    /// Stop at the program's `main`.
+    pub stop_at_main: bool,
     /// Breakpoints do nothing.
     pub no_debug: bool,
     /// Steps by statements are finer than those by lines.
@@ -240,6 +243,9 @@ pub fn advance(session: &mut Session) {
         }
         events::announce(session);
         let stop = session.startup.stop_on_entry;
+        if session.startup.stop_at_main && !session.startup.no_debug {
+            main_stop::arm(session);
+        }
         match session.debugger.release(stop) {
             // A core file stops where it is.
             Ok(()) if session.debugger.is_post_mortem() => {}

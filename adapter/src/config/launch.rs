@@ -24,6 +24,7 @@ pub struct LaunchSettings {
     disable_aslr: Option<bool>,
     /// Run without breakpoints.
     pub no_debug: bool,
+    stop_at_main: bool,
 }
 
 impl Own for LaunchSettings {
@@ -37,6 +38,7 @@ impl Own for LaunchSettings {
         "console",
         "disableASLR",
         "noDebug",
+        "stopAtMain",
     ];
 }
 
@@ -62,6 +64,8 @@ pub struct LaunchPlan {
     pub launch: engine::Launch,
     /// Changes to the environment, for a terminal that has its own.
     pub env_changes: BTreeMap<String, Option<String>>,
+    /// Stop at the program's `main`.
+    pub stop_at_main: bool,
 }
 
 impl LaunchSettings {
@@ -128,6 +132,7 @@ impl LaunchSettings {
             };
         }
         Ok(LaunchPlan {
+            stop_at_main: self.stop_at_main,
             launch: engine::Launch {
                 program,
                 args: args.into_iter().map(OsString::from).collect(),

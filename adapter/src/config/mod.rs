@@ -101,6 +101,8 @@ const OTHERS: &[(&str, &str)] = &[
     ("targetArchitecture", ""),
     ("miDebuggerPath", ""),
     ("MIMode", ""),
+    ("stopAtBeginningOfMainSubprogram", "stopAtMain"),
+    ("stopAtEntry", "stopAtMain"),
 ];
 
 /// How like a name must be for it to be proposed: below, it has nothing to do with what was meant.

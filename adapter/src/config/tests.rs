@@ -139,7 +139,7 @@ fn unknown_keys_name_the_nearest() {
     let settings = settings::<LaunchSettings>(value).unwrap();
     assert_eq!(
         settings.notes,
-        ["unknown setting `stopAtEntry`; did you mean `stopOnEntry`?\n"]
+        ["unknown setting `stopAtEntry`; did you mean `stopAtMain`?\n"]
     );
 }
 
@@ -153,7 +153,8 @@ fn what_was_meant_is_proposed_where_it_can_be_told() {
         ("externalConsole", "console"),
         ("environment", "env"),
         ("sourceFileMap", "sourceMap"),
-        ("stopAtEntry", "stopOnEntry"),
+        ("stopAtEntry", "stopAtMain"),
+        ("stopOnStart", "stopOnEntry"),
         ("maxElement", "maxElements"),
         ("programm", "program"),
     ] {

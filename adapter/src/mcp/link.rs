@@ -4,6 +4,7 @@
 use super::error::ToolError;
 use super::output::{Output, Stream};
 use crate::codec::Codec;
+use engine::Signal;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io;
@@ -110,7 +111,7 @@ impl Told {
             }
             "exited" => {
                 let code = body["exitCode"].as_i64().unwrap_or_default();
-                self.exit = Some(format!("exit code {code}"));
+                self.exit = Some(exit_text(code));
             }
             "terminated" => {
                 let how = self.exit.take();
@@ -118,6 +119,17 @@ impl Told {
             }
             _ => {}
         }
+    }
+}
+
+/// How a program ended: of a number beyond 128 which signal it stands for.
+fn exit_text(code: i64) -> String {
+    let signal = i32::try_from(code - 128)
+        .ok()
+        .filter(|it| (1..=64).contains(it));
+    match signal {
+        Some(signal) => format!("exit code {code} ({})", Signal(signal).name()),
+        None => format!("exit code {code}"),
     }
 }
 

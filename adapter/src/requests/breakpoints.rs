@@ -1,6 +1,7 @@
 //! Breakpoints: the client's sets, and how breakpoints stand.
 
 use crate::error::RequestError;
+use crate::main_stop;
 use crate::protocol::{
     Breakpoint, BreakpointEventBody, BreakpointMode, BreakpointReason, BreakpointsResponse,
     Capabilities, InstructionBreakpoint, SetBreakpointsArguments, SetFunctionBreakpointsArguments,
@@ -306,7 +307,7 @@ impl Request for SetFunctionBreakpoints {
         if session.startup.no_debug {
             return Ok(switched_off(wanted.len()));
         }
-        let infos = session.debugger.set_function_breakpoints(&wanted);
+        let infos = main_stop::set_functions(session, wanted);
         Ok(described(session, &infos))
     }
 }

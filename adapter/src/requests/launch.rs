@@ -162,6 +162,7 @@ impl Beginning {
         } = self;
         let startup = &mut session.startup;
         startup.stop_on_entry = common.stop_on_entry;
+        startup.stop_at_main = matches!(&of, Of::Program(plan, _) if plan.stop_at_main);
         startup.no_debug = no_debug;
         startup.terminate_debuggee = common.terminate_debuggee;
         session.debuginfod = Debuginfod::new(common.debuginfod && !no_debug);
