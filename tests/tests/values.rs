@@ -406,7 +406,7 @@ fn cpp_classes_that_debug_info_only_declares() {
         client.set_breakpoints(&fixture, &["caught"]);
         for error in [
             "=std::out_of_range(\"index 7\")",
-            "={<std::runtime_error> = std::runtime_error(\"mine\"), code = 3}",
+            "=Mine {<std::runtime_error> = std::runtime_error(\"mine\"), code = 3}",
             "=std::bad_alloc",
             "=std::system_error(\"disk: Input/output error\")",
         ] {
