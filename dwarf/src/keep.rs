@@ -42,6 +42,7 @@ pub(crate) fn write(
     let (Some(folder), Some(kind)) = (path.parent(), path.extension()) else {
         return Ok(());
     };
+    let _writing = Writing::new();
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -71,25 +72,45 @@ pub(crate) fn write(
 /// Files being written on threads of their own, and who waits for them.
 static UNWRITTEN: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
 
-/// As [`write`], but nobody waits for it.
+/// A file that is being written: [`finish_keeping`] waits for it.
+struct Writing;
+
+impl Writing {
+    fn new() -> Writing {
+        count(|unwritten| *unwritten += 1);
+        Writing
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        count(|unwritten| *unwritten -= 1);
+    }
+}
+
+fn count(change: impl FnOnce(&mut usize)) {
+    change(&mut UNWRITTEN.0.lock().unwrap_or_else(PoisonError::into_inner));
+    UNWRITTEN.1.notify_all();
+}
+
+/// As [`write`], on a thread of its own.
 pub(crate) fn write_later(
     path: PathBuf,
     contents: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static,
 ) {
-    let count = |change: fn(&mut usize)| {
-        change(&mut UNWRITTEN.0.lock().unwrap_or_else(PoisonError::into_inner));
-        UNWRITTEN.1.notify_all();
-    };
     let work = move || {
         if let Err(error) = write(&path, contents) {
             tracing::info!(file = %path.display(), %error, "cannot be kept");
         }
-        count(|unwritten| *unwritten -= 1);
     };
-    count(|unwritten| *unwritten += 1);
-    if let Err(error) = std::thread::Builder::new().name("keep".into()).spawn(work) {
+    let writing = Writing::new();
+    let thread = std::thread::Builder::new().name("keep".into());
+    let spawned = thread.spawn(move || {
+        work();
+        drop(writing);
+    });
+    if let Err(error) = spawned {
         tracing::info!(%error, "no thread to keep files");
-        count(|unwritten| *unwritten -= 1);
     }
 }
 

@@ -84,7 +84,7 @@ pub use memory::{Memory, Unreadable};
 pub use methods::Method;
 pub use module::{
     DieRef, FunctionPlaces, Language, Machine, Module, Segment, SymbolStatus, ThreadStorage,
-    demangle,
+    are_names_wanted, demangle,
 };
 pub use names::answers_to;
 pub use register::{Register, Registers};

@@ -24,7 +24,7 @@ pub(crate) type FileIdentity = (u64, u64, u64, i128);
 #[derive(Debug)]
 pub struct MappedFile {
     path: PathBuf,
-    bytes: &'static [u8],
+    mapping: &'static memmap2::Mmap,
     truncated: AtomicBool,
     told: AtomicBool,
     next: OnceLock<&'static MappedFile>,
@@ -38,8 +38,8 @@ static ANY_TRUNCATED: AtomicBool = AtomicBool::new(false);
 impl MappedFile {
     /// The addresses, in this process, of what the file had when it was mapped.
     pub fn addresses(&self) -> Range<usize> {
-        let start = self.bytes.as_ptr() as usize;
-        start..start + self.bytes.len()
+        let start = self.mapping.as_ptr() as usize;
+        start..start + self.mapping.len()
     }
 
     /// Says that it was cut short. Does nothing that a signal handler may not do.
@@ -73,10 +73,31 @@ fn files() -> impl Iterator<Item = &'static MappedFile> {
     std::iter::successors(first, |file| file.next.get().copied())
 }
 
-fn remember(path: &Path, bytes: &'static [u8]) {
+/// Gives the memory back that bytes of a mapped file take. They are read anew when they are
+/// touched again. Nothing happens to bytes that are not of a file.
+pub(crate) fn give_back(bytes: &'static [u8]) {
+    let start = bytes.as_ptr() as usize;
+    let Some(file) = mapped_at(start) else {
+        return;
+    };
+    let offset = start - file.addresses().start;
+    let len = bytes.len().min(file.mapping.len() - offset);
+    // SAFETY: the mapping is private, read-only, and never written to, so that its pages have
+    // what the file has: without them the same bytes are read again.
+    #[allow(unsafe_code)]
+    let given = unsafe {
+        file.mapping
+            .unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, offset, len)
+    };
+    if let Err(error) = given {
+        tracing::debug!(%error, "cannot give memory back");
+    }
+}
+
+fn remember(path: &Path, mapping: &'static memmap2::Mmap) {
     let file = Box::leak(Box::new(MappedFile {
         path: path.to_owned(),
-        bytes,
+        mapping,
         truncated: AtomicBool::new(false),
         told: AtomicBool::new(false),
         next: OnceLock::new(),
@@ -183,9 +204,9 @@ fn map_open(path: &Path, file: &File) -> Result<(&'static [u8], FileIdentity), E
     // SIGBUS, not memory safety of other data.
     #[allow(unsafe_code)]
     let mapping = unsafe { memmap2::Mmap::map(file) }.map_err(io)?;
-    let bytes: &'static [u8] = Box::leak(Box::new(mapping));
-    remember(path, bytes);
-    Ok((bytes, identity))
+    let mapping: &'static memmap2::Mmap = Box::leak(Box::new(mapping));
+    remember(path, mapping);
+    Ok((mapping, identity))
 }
 
 #[cfg(test)]

@@ -20,9 +20,11 @@ use crate::unit::DebugInfo;
 use crate::variable::Variable;
 use crate::vtable::Vtables;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 pub use crate::demangle::demangle;
 
@@ -97,6 +99,8 @@ pub struct ThreadStorage {
 const WORTH_KEEPING: u64 = 4 << 20;
 /// Bytes of `.debug_info` from which on a name is looked for without an index of all names.
 const WORTH_SEARCHING: usize = 1 << 20;
+/// An index that took so long to make is worth a file, however small the debug info is.
+const LONG: Duration = Duration::from_millis(200);
 /// Names whose answers are kept.
 const MOST_NAMED: usize = 1 << 12;
 
@@ -124,7 +128,13 @@ pub struct Module {
     info: OnceLock<Option<DebugInfo>>,
     symbols: OnceLock<SymbolTable>,
     pub(crate) cfi: OnceLock<Cfi>,
+    /// The file it is, if it is one.
+    file: Option<FileIdentity>,
     index: OnceLock<NameIndex>,
+    /// The folder was searched for the index.
+    looked_for_index: AtomicBool,
+    /// A name was searched for: the index would have been of use.
+    wants_index: AtomicBool,
     units_of_names: OnceLock<Option<UnitsOfNames>>,
     /// Names that were looked for before the index was there, by their keys; `None`: only the
     /// index tells.
@@ -134,6 +144,15 @@ pub struct Module {
     vtables: OnceLock<Vtables>,
     pub(crate) functions: RwLock<FxHashMap<DieRef, Option<Arc<Function>>>>,
     pub(crate) types: RwLock<FxHashMap<DieRef, Arc<Type>>>,
+}
+
+/// Some module wants its names.
+static ANY_WANTS_INDEX: AtomicBool = AtomicBool::new(false);
+
+/// Whether [`Module::take_names_wanted`] may be true of some module since this was asked before.
+pub fn are_names_wanted() -> bool {
+    // Asked at every turn: a load is cheaper than a swap.
+    ANY_WANTS_INDEX.load(Ordering::Relaxed) && ANY_WANTS_INDEX.swap(false, Ordering::Acquire)
 }
 
 /// Modules opened so far: an image is mapped once in a session, however often it is loaded.
@@ -163,7 +182,10 @@ impl Module {
             }
         }
         let (data, identity) = mapping::map(file)?;
-        let module = Arc::new(Module::new(Image::parse(path, data)?));
+        let module = Arc::new(Module {
+            file: Some(identity),
+            ..Module::new(Image::parse(path, data)?)
+        });
         OPENED
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -213,7 +235,10 @@ impl Module {
             info: OnceLock::new(),
             symbols: OnceLock::new(),
             cfi: OnceLock::new(),
+            file: None,
             index: OnceLock::new(),
+            looked_for_index: AtomicBool::new(false),
+            wants_index: AtomicBool::new(false),
             units_of_names: OnceLock::new(),
             named: RwLock::default(),
             places: RwLock::default(),
@@ -277,7 +302,7 @@ impl Module {
             let dies = named.index.inlined.get(key.hash).collect();
             return (dies, Some(named.units.clone()));
         }
-        let index = self.index.get_or_init(|| info.read_index(self.holder()));
+        let index = self.full_index(info);
         (index.inlined.get(key.hash).collect(), None)
     }
 
@@ -289,13 +314,66 @@ impl Module {
     /// The index, if it is there, or in the folder.
     fn kept_index(&self) -> Option<&NameIndex> {
         if self.index.get().is_none()
-            && let Some((folder, id)) = self.folder().zip(self.image.build_id)
-            && let Some(index) = index::cache::load(folder, id, self.debug_size())
+            && !self.looked_for_index.swap(true, Ordering::Relaxed)
+            && let Some(index) = self.load_index()
         {
-            // Somebody else may have set it meanwhile: it is the same.
+            // Another thread may have set it meanwhile: it is the same.
             let _ = self.index.set(index);
         }
         self.index.get()
+    }
+
+    fn load_index(&self) -> Option<NameIndex> {
+        let (folder, id) = self.folder().zip(self.kept_as())?;
+        index::cache::load(folder, &id, self.debug_size())
+    }
+
+    /// What tells the debug info from all other, in the folder: the build-id, or else which file
+    /// it is.
+    fn kept_as(&self) -> Option<Cow<'static, [u8]>> {
+        if let Some(id) = self.image.build_id {
+            return Some(Cow::Borrowed(id));
+        }
+        let (device, inode, size, modified) = self.file?;
+        if self.debug_image().is_some() {
+            return None;
+        }
+        let mut id = Vec::with_capacity(40);
+        for number in [device, inode, size] {
+            id.extend(number.to_le_bytes());
+        }
+        id.extend(modified.to_le_bytes());
+        Some(Cow::Owned(id))
+    }
+
+    /// The index of all names: from the folder, or else made, and then kept there if that took
+    /// long.
+    fn full_index(&self, info: &DebugInfo) -> &NameIndex {
+        self.index
+            .get_or_init(|| self.load_index().unwrap_or_else(|| self.read_index(info)))
+    }
+
+    fn read_index(&self, info: &DebugInfo) -> NameIndex {
+        let began = Instant::now();
+        let index = info.read_index(self.holder());
+        let size = self.debug_size();
+        // What is read in no time needs no file.
+        let is_worth_it = size >= WORTH_KEEPING || began.elapsed() >= LONG;
+        let is_complete = !index.sparse && !info.given_up.load(Ordering::Relaxed);
+        if is_worth_it
+            && is_complete
+            && info.is_reproducible()
+            && let Some((folder, id)) = self.folder().zip(self.kept_as())
+        {
+            match index::cache::store(folder, &id, size, &index) {
+                // The file takes the place of what was built in memory.
+                Ok(()) => return self.load_index().unwrap_or(index),
+                Err(error) => {
+                    tracing::info!(folder = %folder.display(), %error, "cannot keep the name index");
+                }
+            }
+        }
+        index
     }
 
     /// The entries of a name by a search for it; `None` if that is not worth it.
@@ -309,6 +387,8 @@ impl Module {
         }
         drop(known);
         let named = info.named(key).map(Arc::new);
+        self.wants_index.store(true, Ordering::Relaxed);
+        ANY_WANTS_INDEX.store(true, Ordering::Release);
         let mut all = self.named.write().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= MOST_NAMED {
             all.clear();
@@ -345,7 +425,7 @@ impl Module {
                 return look_in(&named.index);
             }
         }
-        let index = self.index.get_or_init(|| info.read_index(self.holder()));
+        let index = self.full_index(info);
         let found = look_in(index);
         match near {
             Some(near) if found.is_empty() && index.sparse => look_in(&info.index_of(vec![near])),
@@ -394,6 +474,12 @@ impl Module {
         self.units_of_names.get_or_init(read).as_ref()
     }
 
+    /// Whether a name was searched for that the index would have told, which is made by
+    /// [`Module::prepare_names`]; once.
+    pub fn take_names_wanted(&self) -> bool {
+        self.wants_index.swap(false, Ordering::Relaxed) && self.index.get().is_none()
+    }
+
     /// Whether names can be looked up without reading all units first. Until then
     /// [`Module::functions_named`], [`Module::inlined_named`], [`Module::statics_named`],
     /// [`Module::types_named`] and [`Module::complete_type`] may wait for that.
@@ -436,25 +522,7 @@ impl Module {
         let Some(info) = self.info() else {
             return;
         };
-        let place = self.folder().zip(self.image.build_id);
-        let size = self.debug_size();
-        self.index.get_or_init(|| {
-            let kept = place.and_then(|(folder, id)| index::cache::load(folder, id, size));
-            kept.unwrap_or_else(|| {
-                let index = info.read_index(self.holder());
-                // What is read in no time needs no file.
-                if size >= WORTH_KEEPING
-                    && !index.sparse
-                    && !info.given_up.load(Ordering::Relaxed)
-                    && info.is_reproducible()
-                    && let Some((folder, id)) = place
-                    && let Err(error) = index::cache::store(folder, id, size, &index)
-                {
-                    tracing::info!(folder = %folder.display(), %error, "cannot keep the name index");
-                }
-                index
-            })
-        });
+        self.full_index(info);
     }
 
     // ---- the image

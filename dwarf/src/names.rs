@@ -8,6 +8,7 @@ use crate::parameters::Parameters;
 use crate::unit::{DebugInfo, Entry, MAX_HOPS, MAX_NAME, Unit};
 use smallvec::SmallVec;
 use std::borrow::Cow;
+use std::cell::RefCell;
 
 /// How rustc names the bodies of `async fn`s.
 const ASYNC_FN: &str = "{async_fn#";
@@ -364,6 +365,38 @@ pub(crate) fn key(name: &[u8]) -> u32 {
     };
     let last = components(name).pop().unwrap_or(name);
     hash(squeeze(without_arguments(last)).as_bytes())
+}
+
+thread_local! {
+    /// Keys of strings of the debug info, by their addresses: names of templates are long, and
+    /// each is met in many units.
+    static KNOWN: RefCell<Vec<(usize, u32)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// How many of them are known at a time.
+const MOST_KNOWN: usize = 1 << 13;
+
+/// As [`key`], of a string of the debug info.
+pub(crate) fn key_of_entry(name: &'static [u8]) -> u32 {
+    if memchr::memchr3(b'<', b':', b' ', name).is_none() {
+        return key(name);
+    }
+    let address = name.as_ptr() as usize;
+    // Strings are as long as this or longer.
+    let place = (address / 8) % MOST_KNOWN;
+    KNOWN.with_borrow_mut(|known| {
+        if known.is_empty() {
+            known.resize(MOST_KNOWN, (0, 0));
+        }
+        match known.get_mut(place) {
+            Some((of, key)) if *of == address => *key,
+            Some(free) => {
+                *free = (address, key(name));
+                free.1
+            }
+            None => key(name),
+        }
+    })
 }
 
 /// The key of a qualified name that may have parameters, as tables for gdb write them.

@@ -39,11 +39,45 @@ fn a_second_start_takes_the_names_from_the_cache() {
     let header = 64;
     assert!(bytes.len() - header > 12_000, "{} bytes", bytes.len());
     bytes[header..].fill(0);
+    // Not over the old one: the first module reads that.
+    fs::remove_file(&file).unwrap();
     fs::write(&file, &bytes).unwrap();
     second.prepare_names();
     assert!(second.has_names());
     assert!(second.types_named("i32", None).is_empty());
     assert!(!first.types_named("i32", None).is_empty());
+}
+
+#[test]
+fn names_are_kept_whoever_asked_for_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = |cache: &Path| fs::read_dir(cache).map_or(0, |files| files.flatten().count());
+    for without_id in [false, true] {
+        let cache = folder.path().join(format!("cache {without_id}"));
+        let path = folder.path().join(format!("program {without_id}"));
+        fs::copy(std::env::current_exe().unwrap(), &path).unwrap();
+        if without_id {
+            let objcopy = Command::new("objcopy")
+                .args(["--remove-section", ".note.gnu.build-id"])
+                .arg(&path)
+                .status();
+            assert!(objcopy.unwrap().success());
+        }
+        let module = Module::open(&path).unwrap();
+        assert!(!without_id || module.build_id().is_none());
+        module.keep_in(&cache);
+        let name = "names_are_kept_whoever_asked_for_them";
+        assert_eq!(module.functions_named(name).len(), 1);
+        // Either all names were read for that, or one was searched for.
+        if module.take_names_wanted() {
+            assert!(!module.has_names());
+            module.prepare_names();
+        }
+        assert!(module.has_names() && !module.take_names_wanted());
+        dwarf::finish_keeping(PATIENCE);
+        assert_eq!(files(&cache), 1, "without a build-id: {without_id}");
+        assert_eq!(module.functions_named(name).len(), 1);
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! sections, and the places of the strings that are it in the bytes of the units. Nothing is
 //! parsed, so that a unit may be named by accident; the few units that are named are read then.
 
+use crate::mapping;
 use crate::names::{Key, key};
 use crate::unit::DebugInfo;
 use gimli::{Section, UnitType};
@@ -13,6 +14,8 @@ use rustc_hash::FxHashSet;
 const MOST_STRINGS: usize = 1 << 14;
 /// What is looked through by one thread at a time.
 const PORTION: usize = 1 << 20;
+/// Bytes of `.debug_info` that are not kept in memory as a whole.
+const LARGE: usize = 64 << 20;
 /// So many needles are looked for one after the other.
 const FEW: usize = 3;
 /// Entries in one unit may stand for entries in another, those for others again.
@@ -89,19 +92,28 @@ impl DebugInfo {
         memmem::find(self.dwarf.debug_abbrev.reader().slice(), &[at, form]).is_some()
     }
 
-    /// The bytes of the units, with the number of each unit's first in its section.
+    /// The bytes of a unit in its section; nothing of one of another file.
+    pub(crate) fn bytes_of_unit(&self, index: u32) -> &'static [u8] {
+        let bytes = self.header(index).and_then(|header| {
+            let section = match header.section() {
+                gimli::SectionId::DebugTypes => self.dwarf.debug_types.reader().slice(),
+                _ => self.dwarf.debug_info.reader().slice(),
+            };
+            let start = header.offset().0;
+            section.get(start..start.checked_add(header.length_including_self())?)
+        });
+        bytes.unwrap_or_default()
+    }
+
+    /// The bytes of all units.
     fn unit_bytes(&self) -> impl IndexedParallelIterator<Item = (u32, &'static [u8])> + '_ {
-        (0..self.unit_count()).into_par_iter().map(|index| {
-            let bytes = self.header(index).and_then(|header| {
-                let section = match header.section() {
-                    gimli::SectionId::DebugTypes => self.dwarf.debug_types.reader().slice(),
-                    _ => self.dwarf.debug_info.reader().slice(),
-                };
-                let start = header.offset().0;
-                section.get(start..start.checked_add(header.length_including_self())?)
-            });
-            (index, bytes.unwrap_or_default())
-        })
+        let units = (0..self.unit_count()).into_par_iter();
+        units.map(|index| (index, self.bytes_of_unit(index)))
+    }
+
+    /// Whether what has been looked through is not kept in memory.
+    pub(crate) fn is_large(&self) -> bool {
+        self.debug_info_size() >= LARGE
     }
 
     fn units_with(&self, needles: &[u32], units: &mut FxHashSet<u32>) {
@@ -117,7 +129,13 @@ impl DebugInfo {
                 .into_par_iter()
                 .any(|start| needles.are_in(portion(start)))
         };
-        let found = self.unit_bytes().filter(|(_, bytes)| has(bytes));
+        let found = self.unit_bytes().filter(|(_, bytes)| {
+            let found = has(bytes);
+            if self.is_large() {
+                mapping::give_back(bytes);
+            }
+            found
+        });
         units.par_extend(found.map(|(unit, _)| unit));
     }
 

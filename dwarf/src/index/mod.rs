@@ -5,10 +5,12 @@ mod debug_names;
 pub(crate) mod gdb_index;
 pub(crate) mod mentions;
 
+use crate::mapping;
 use crate::module::DieRef;
-use crate::names::{Key, key};
+use crate::names::{Key, key, key_of_entry};
 use crate::object::{Image, u32_at};
 use crate::unit::{DebugInfo, Unit, Value};
+use gimli::Section;
 use mentions::Mentions;
 use rayon::prelude::*;
 use std::io::{self, Write};
@@ -128,6 +130,27 @@ impl Found {
         append(&mut self.statics, &mut other.statics);
     }
 
+    /// All of them in one, each table allocated once.
+    fn concat(mut parts: Vec<Found>) -> Found {
+        fn take(parts: &mut [Found], table: fn(&mut Found) -> &mut Entries) -> Entries {
+            let count = parts.iter_mut().map(|part| table(part).len()).sum();
+            let mut all = Vec::with_capacity(count);
+            for part in parts {
+                all.append(&mut std::mem::take(table(part)));
+            }
+            all
+        }
+        if parts.len() == 1 {
+            return parts.remove(0);
+        }
+        Found {
+            functions: take(&mut parts, |found| &mut found.functions),
+            inlined: take(&mut parts, |found| &mut found.inlined),
+            types: take(&mut parts, |found| &mut found.types),
+            statics: take(&mut parts, |found| &mut found.statics),
+        }
+    }
+
     fn into_index(mut self, sparse: bool) -> NameIndex {
         for names in [
             &mut self.functions,
@@ -193,14 +216,24 @@ impl DebugInfo {
         let wanted = |_: &u32| !self.given_up.load(Ordering::Relaxed);
         let units = (0..self.unit_count()).into_par_iter().filter(wanted);
         // Relaxed: the number is for people.
-        let counted = units.inspect(|_| {
+        let counted = units.inspect(|unit| {
             self.indexed.fetch_add(1, Ordering::Relaxed);
+            // What was read two units ago; entries refer to what is near.
+            if self.is_large()
+                && let Some(read) = unit.checked_sub(2)
+            {
+                mapping::give_back(self.bytes_of_unit(read));
+            }
         });
         let mut found = self.index_units(counted);
         // The type units of the split files that were opened meanwhile.
         let split = (self.unit_count()..self.all_units()).into_par_iter();
         let mut split = self.index_units(split.filter(wanted));
         found.append(&mut split);
+        if self.is_large() {
+            mapping::give_back(self.dwarf.debug_info.reader().slice());
+            mapping::give_back(self.dwarf.debug_str.reader().slice());
+        }
         found.into_index(false)
     }
 
@@ -288,7 +321,7 @@ impl DebugInfo {
     }
 
     fn index_units(&self, units: impl IntoParallelIterator<Item = u32>) -> Found {
-        units
+        let parts: Vec<Found> = units
             .into_par_iter()
             .fold(Found::default, |mut found, index| {
                 if let Some(unit) = self.whole(index)
@@ -298,10 +331,8 @@ impl DebugInfo {
                 }
                 found
             })
-            .reduce(Found::default, |mut all, mut found| {
-                all.append(&mut found);
-                all
-            })
+            .collect();
+        Found::concat(parts)
     }
 
     fn index_unit(&self, unit: &Unit, found: &mut Found) -> Result<(), gimli::Error> {
@@ -368,7 +399,7 @@ impl DebugInfo {
                 .and_then(|name| self.string(unit, name))
                 .or_else(|| self.name_of_origin(unit, origin?));
             if let Some(name) = name.filter(|name| !name.is_empty()) {
-                names.push((key(name), unit.index, offset));
+                names.push((key_of_entry(name), unit.index, offset));
             }
         }
         Ok(())

@@ -222,6 +222,15 @@ impl Debugger {
         self.indexer.reading()
     }
 
+    /// Reads all names, in the background, of images in which one was searched for.
+    fn prepare_wanted_names(&mut self) {
+        for loaded in &self.modules.loaded {
+            if loaded.module.take_names_wanted() {
+                self.indexer.prepare(&loaded.module, || self.os.waker());
+            }
+        }
+    }
+
     /// Ends the reading that [`Debugger::reading_names`] tells of: what has not been read of the
     /// image stays unknown by name.
     pub fn give_up_reading_names(&mut self) {
@@ -511,6 +520,9 @@ impl Debugger {
             }
             if self.holding {
                 self.end_hold();
+            }
+            if dwarf::are_names_wanted() {
+                self.prepare_wanted_names();
             }
             self.flush_module_notes();
             if !self.events.is_empty() {
