@@ -7,6 +7,7 @@ pub(crate) mod sysv;
 pub(crate) mod x86_64;
 pub(crate) mod x86_64_access;
 pub(crate) mod x86_64_entry;
+pub(crate) mod x86_64_flow;
 mod x86_64_simulation;
 pub(crate) mod x86_64_way_back;
 pub(crate) mod xsave;

@@ -1,13 +1,11 @@
-//! x86-64 instructions: what a step must know of one, how one runs elsewhere, and which
-//! addresses of a line are entered first.
+//! x86-64 instructions: what a step must know of one, and how one runs elsewhere.
 
 use crate::os::RegisterSet;
-use dwarf::{FileAddr, LoadAddr, Memory, Register};
+use dwarf::{LoadAddr, Memory, Register};
 use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, FlowControl, Instruction,
     InstructionBlock, Mnemonic, OpKind,
 };
-use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The breakpoint instruction (`int3`).
 pub const BREAKPOINT: u8 = 0xcc;
@@ -281,188 +279,9 @@ fn halves(value: u64) -> [[u8; 4]; 2] {
     [[a, b, c, d], [e, f, g, h]]
 }
 
-/// Of the addresses `candidates` (all in one function, whose code `code` is), those that
-/// execution can come to without passing another one first. A line that was split into
-/// several ranges is so stopped at once a pass; copies of it that really are alternatives
-/// (two arms of a branch) all stay.
-///
-/// Nothing goes on behind a call to where `returns` says no.
-pub fn first_reached(
-    code: &[(FileAddr, Vec<u8>)],
-    entry: FileAddr,
-    candidates: &[FileAddr],
-    returns: impl FnMut(Callee) -> bool,
-) -> Vec<FileAddr> {
-    let graph = Graph::new(code, returns);
-    let mut kept: Vec<FileAddr> = candidates.to_vec();
-    kept.sort_unstable();
-    kept.dedup();
-    for candidate in kept.clone().into_iter().rev() {
-        if kept.len() == 1 {
-            break;
-        }
-        let others: FxHashSet<u64> = kept
-            .iter()
-            .filter(|other| **other != candidate)
-            .map(|other| other.0)
-            .collect();
-        if !graph.reaches(entry.0, candidate.0, &others) {
-            kept.retain(|other| *other != candidate);
-        }
-    }
-    kept
-}
-
-/// What a call calls, as far as its instruction tells.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Callee {
-    /// The function there.
-    At(FileAddr),
-    /// The function whose address is there.
-    In(FileAddr),
-}
-
-fn callee(call: &Instruction) -> Option<Callee> {
-    if call.op0_kind() == OpKind::NearBranch64 {
-        return Some(Callee::At(FileAddr(call.near_branch64())));
-    }
-    call.is_ip_rel_memory_operand()
-        .then(|| Callee::In(FileAddr(call.ip_rel_memory_address())))
-}
-
-/// Whether a function, of which this is all the code, ever returns or goes elsewhere.
-pub fn returns(start: FileAddr, code: &[u8]) -> bool {
-    let inside = |target: u64| target.wrapping_sub(start.0) < code.len() as u64;
-    let mut decoder = Decoder::with_ip(64, code, start.0, DecoderOptions::NONE);
-    let mut instruction = Instruction::default();
-    while decoder.can_decode() {
-        decoder.decode_out(&mut instruction);
-        let leaves = match instruction.flow_control() {
-            FlowControl::Return | FlowControl::IndirectBranch => true,
-            FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => {
-                instruction.op0_kind() != OpKind::NearBranch64
-                    || !inside(instruction.near_branch64())
-            }
-            _ => instruction.is_invalid(),
-        };
-        if leaves {
-            return true;
-        }
-    }
-    false
-}
-
-/// The flow between the instructions of a function: straight runs and where they go.
-struct Graph {
-    /// By instruction address: the next ones.
-    next: FxHashMap<u64, [Option<u64>; 2]>,
-    /// Jumps through a table or a register.
-    indirect: FxHashSet<u64>,
-    /// Where those may go: code that nothing falls into and no other jump leads to, such as
-    /// the arms of a `switch` and the states of an `async fn`. (Landing pads are among it.)
-    orphans: Vec<u64>,
-}
-
-impl Graph {
-    fn new(code: &[(FileAddr, Vec<u8>)], mut returns: impl FnMut(Callee) -> bool) -> Self {
-        let mut next = FxHashMap::default();
-        let (mut indirect, mut orphans) = (FxHashSet::default(), FxHashSet::default());
-        let mut targets = FxHashSet::default();
-        let mut instruction = Instruction::default();
-        for (start, bytes) in code {
-            let mut decoder = Decoder::with_ip(64, bytes, start.0, DecoderOptions::NONE);
-            while decoder.can_decode() {
-                decoder.decode_out(&mut instruction);
-                let behind = Some(instruction.next_ip());
-                let target = (instruction.op0_kind() == OpKind::NearBranch64)
-                    .then(|| instruction.near_branch64());
-                let successors = match instruction.flow_control() {
-                    FlowControl::UnconditionalBranch => [target, None],
-                    FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend => {
-                        [behind, target]
-                    }
-                    FlowControl::Return | FlowControl::IndirectBranch | FlowControl::Exception => {
-                        [None, None]
-                    }
-                    FlowControl::Call | FlowControl::IndirectCall
-                        if callee(&instruction).is_some_and(|callee| !returns(callee)) =>
-                    {
-                        [None, None]
-                    }
-                    _ => [behind, None],
-                };
-                targets.extend(target);
-                if instruction.flow_control() == FlowControl::IndirectBranch {
-                    indirect.insert(instruction.ip());
-                }
-                if !successors.contains(&behind) {
-                    orphans.extend(behind);
-                }
-                next.insert(instruction.ip(), successors);
-            }
-        }
-        orphans.retain(|addr| !targets.contains(addr));
-        Self {
-            next,
-            indirect,
-            orphans: orphans.into_iter().collect(),
-        }
-    }
-
-    fn reaches(&self, from: u64, to: u64, walls: &FxHashSet<u64>) -> bool {
-        let mut seen = FxHashSet::default();
-        let mut todo = vec![from];
-        while let Some(addr) = todo.pop() {
-            if addr == to {
-                return true;
-            }
-            if walls.contains(&addr) || !seen.insert(addr) {
-                continue;
-            }
-            if let Some(successors) = self.next.get(&addr) {
-                todo.extend(successors.iter().flatten());
-            }
-            if self.indirect.contains(&addr) {
-                todo.extend(&self.orphans);
-            }
-        }
-        false
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_loop_header_is_entered_once() {
-        // 0: jmp 4; 2: nop; 3: nop (increment); 4: jne 2; 6: ret
-        let code = vec![(FileAddr(0), vec![0xeb, 2, 0x90, 0x90, 0x75, 0xfc, 0xc3])];
-        let header = [FileAddr(0), FileAddr(3), FileAddr(4)];
-        assert_eq!(
-            first_reached(&code, FileAddr(0), &header, |_| true),
-            [FileAddr(0)]
-        );
-    }
-
-    #[test]
-    fn both_arms_of_a_branch_stay() {
-        // 0: jne 4; 2: nop; 3: ret; 4: nop; 5: ret
-        let code = vec![(FileAddr(0), vec![0x75, 2, 0x90, 0xc3, 0x90, 0xc3])];
-        let arms = [FileAddr(2), FileAddr(4)];
-        assert_eq!(first_reached(&code, FileAddr(0), &arms, |_| true), arms);
-    }
-
-    #[test]
-    fn landing_pads_are_dropped() {
-        // 0: nop; 1: ret; 2: nop (nothing leads here); 3: ret
-        let code = vec![(FileAddr(0), vec![0x90, 0xc3, 0x90, 0xc3])];
-        let places = [FileAddr(0), FileAddr(2)];
-        assert_eq!(
-            first_reached(&code, FileAddr(0), &places, |_| true),
-            [FileAddr(0)]
-        );
-    }
 
     struct Stack([u8; 8]);
 

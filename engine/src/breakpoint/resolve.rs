@@ -5,7 +5,7 @@ use super::Bound;
 use super::inlined::calls_on_line;
 use super::locations::statements;
 use super::sources::{Files, files_of, no_such_source};
-use crate::arch::x86_64::{self, Callee};
+use crate::arch::x86_64_flow::{self, Callee, Candidate};
 use crate::modules::{Loaded, Modules};
 use crate::stack::{calls_at_body, calls_beginning_at};
 use dwarf::{FileAddr, Function, InlinedSubroutine, LineLocation, Machine, Module, SourceFile};
@@ -192,7 +192,7 @@ fn nearest_line(module: &Module, file: &SourceFile, line: u32) -> Option<u32> {
 }
 
 /// One place for each function instance: the ones that are entered first (see
-/// [`x86_64::first_reached`]).
+/// [`x86_64_flow::first_reached`]).
 pub(super) fn first_of_each_instance(
     module: &Module,
     locations: Vec<LineLocation>,
@@ -222,9 +222,15 @@ pub(super) fn first_of_each_instance(
                     Some((range.start, bytes))
                 })
                 .collect();
-            let candidates: Vec<FileAddr> = group.iter().map(|location| location.addr).collect();
+            let candidates: Vec<Candidate> = group
+                .iter()
+                .map(|location| Candidate {
+                    addr: location.addr,
+                    end: end_of_line(module, location),
+                })
+                .collect();
             let mut known = FxHashMap::default();
-            let first = x86_64::first_reached(&code, function.entry, &candidates, |callee| {
+            let first = x86_64_flow::first_reached(&code, function.entry, &candidates, |callee| {
                 *known
                     .entry(callee)
                     .or_insert_with(|| returns(module, callee).unwrap_or(true))
@@ -234,6 +240,22 @@ pub(super) fn first_of_each_instance(
         kept.append(&mut group);
     }
     kept
+}
+
+/// Where the line's code that begins at a place ends: the next row is another line's. The place
+/// itself where that is not known.
+fn end_of_line(module: &Module, location: &LineLocation) -> FileAddr {
+    let row_at = |addr| module.row_at(addr);
+    let end = row_at(location.addr).map_or(location.addr, |row| row.range.end);
+    let goes_on = row_at(end)
+        .and_then(|row| row.location)
+        .is_some_and(|next| {
+            next.line == location.location.line && next.file.path == location.location.file.path
+        });
+    match goes_on {
+        true => location.addr,
+        false => end,
+    }
 }
 
 /// Whether what is called ever returns; `None`: that is not known here.
@@ -250,7 +272,7 @@ fn returns(module: &Module, callee: Callee) -> Option<bool> {
     }
     let mut code = vec![0; symbol.size as usize];
     module.read_image(start, &mut code)?;
-    Some(x86_64::returns(start, &code))
+    Some(x86_64_flow::returns(start, &code))
 }
 
 /// A place at a function's very entry moves behind its prologue, where arguments can be read.

@@ -1,0 +1,437 @@
+//! The flow between the instructions of a function, and which addresses of a line it enters first.
+
+use dwarf::FileAddr;
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// An address where a line begins, of several in one function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Candidate {
+    /// The address.
+    pub addr: FileAddr,
+    /// Where the line's code that begins there ends.
+    pub end: FileAddr,
+}
+
+/// Of `candidates` (all in one function, whose code `code` is), those that execution can come to
+/// without passing another one first. A line that was split into several ranges is so stopped at
+/// once a pass; copies of it that really are alternatives (two arms of a branch) all stay.
+///
+/// Where a compiler gives the jump out of a scope the line of the scope's last statement, that
+/// jump is no second pass (see [`Graph::scope_exits`]).
+///
+/// Execution does not continue behind a call to where `returns` says no.
+pub fn first_reached(
+    code: &[(FileAddr, Vec<u8>)],
+    entry: FileAddr,
+    candidates: &[Candidate],
+    returns: impl FnMut(Callee) -> bool,
+) -> Vec<FileAddr> {
+    let graph = Graph::new(code, returns);
+    let exits = graph.scope_exits(code, entry, candidates);
+    let mut kept: Vec<FileAddr> = candidates.iter().map(|it| it.addr).collect();
+    kept.retain(|addr| !exits.contains(&addr.0));
+    kept.sort_unstable();
+    kept.dedup();
+    for candidate in kept.clone().into_iter().rev() {
+        if kept.len() == 1 {
+            break;
+        }
+        let others: FxHashSet<u64> = kept
+            .iter()
+            .filter(|other| **other != candidate)
+            .map(|other| other.0)
+            .collect();
+        if !graph.reaches(entry.0, candidate.0, &others) {
+            kept.retain(|other| *other != candidate);
+        }
+    }
+    kept
+}
+
+/// Whether the candidate is a jump and nothing else.
+fn is_lone_jump(code: &[(FileAddr, Vec<u8>)], candidate: &Candidate) -> bool {
+    let instruction = code.iter().find_map(|(start, bytes)| {
+        let at = candidate.addr.0.checked_sub(start.0)?;
+        let bytes = bytes.get(usize::try_from(at).ok()?..)?;
+        (!bytes.is_empty())
+            .then(|| Decoder::with_ip(64, bytes, candidate.addr.0, DecoderOptions::NONE).decode())
+    });
+    instruction.is_some_and(|it| {
+        it.flow_control() == FlowControl::UnconditionalBranch
+            && it.op0_kind() == OpKind::NearBranch64
+            && it.next_ip() == candidate.end.0
+    })
+}
+
+/// What a call calls, as far as its instruction tells.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Callee {
+    /// The function there.
+    At(FileAddr),
+    /// The function whose address is there.
+    In(FileAddr),
+}
+
+fn callee(call: &Instruction) -> Option<Callee> {
+    if call.op0_kind() == OpKind::NearBranch64 {
+        return Some(Callee::At(FileAddr(call.near_branch64())));
+    }
+    call.is_ip_rel_memory_operand()
+        .then(|| Callee::In(FileAddr(call.ip_rel_memory_address())))
+}
+
+/// Whether a function, of which this is all the code, ever returns or goes elsewhere.
+pub fn returns(start: FileAddr, code: &[u8]) -> bool {
+    let inside = |target: u64| target.wrapping_sub(start.0) < code.len() as u64;
+    let mut decoder = Decoder::with_ip(64, code, start.0, DecoderOptions::NONE);
+    let mut instruction = Instruction::default();
+    while decoder.can_decode() {
+        decoder.decode_out(&mut instruction);
+        let leaves = match instruction.flow_control() {
+            FlowControl::Return | FlowControl::IndirectBranch => true,
+            FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => {
+                instruction.op0_kind() != OpKind::NearBranch64
+                    || !inside(instruction.near_branch64())
+            }
+            _ => instruction.is_invalid(),
+        };
+        if leaves {
+            return true;
+        }
+    }
+    false
+}
+
+/// The flow between the instructions of a function: straight runs and where they go.
+struct Graph {
+    /// By instruction address: the next ones.
+    next: FxHashMap<u64, [Option<u64>; 2]>,
+    /// Jumps through a table or a register.
+    indirect: FxHashSet<u64>,
+    /// Where those may go: code that nothing falls into and no other jump leads to, such as
+    /// the arms of a `switch` and the states of an `async fn`. (Landing pads are among it.)
+    orphans: Vec<u64>,
+}
+
+impl Graph {
+    fn new(code: &[(FileAddr, Vec<u8>)], mut returns: impl FnMut(Callee) -> bool) -> Self {
+        let mut next = FxHashMap::default();
+        let (mut indirect, mut orphans) = (FxHashSet::default(), FxHashSet::default());
+        let mut targets = FxHashSet::default();
+        let mut instruction = Instruction::default();
+        for (start, bytes) in code {
+            let mut decoder = Decoder::with_ip(64, bytes, start.0, DecoderOptions::NONE);
+            while decoder.can_decode() {
+                decoder.decode_out(&mut instruction);
+                let behind = Some(instruction.next_ip());
+                let target = (instruction.op0_kind() == OpKind::NearBranch64)
+                    .then(|| instruction.near_branch64());
+                let successors = match instruction.flow_control() {
+                    FlowControl::UnconditionalBranch => [target, None],
+                    FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend => {
+                        [behind, target]
+                    }
+                    FlowControl::Return | FlowControl::IndirectBranch | FlowControl::Exception => {
+                        [None, None]
+                    }
+                    FlowControl::Call | FlowControl::IndirectCall
+                        if callee(&instruction).is_some_and(|callee| !returns(callee)) =>
+                    {
+                        [None, None]
+                    }
+                    _ => [behind, None],
+                };
+                targets.extend(target);
+                if instruction.flow_control() == FlowControl::IndirectBranch {
+                    indirect.insert(instruction.ip());
+                }
+                if !successors.contains(&behind) {
+                    orphans.extend(behind);
+                }
+                next.insert(instruction.ip(), successors);
+            }
+        }
+        orphans.retain(|addr| !targets.contains(addr));
+        Self {
+            next,
+            indirect,
+            orphans: orphans.into_iter().collect(),
+        }
+    }
+
+    fn successors(&self, addr: u64) -> impl Iterator<Item = u64> {
+        let direct = self.next.get(&addr).into_iter().flatten().flatten();
+        let orphans = match self.indirect.contains(&addr) {
+            true => &self.orphans[..],
+            false => &[],
+        };
+        direct.chain(orphans).copied()
+    }
+
+    fn reaches(&self, from: u64, to: u64, walls: &FxHashSet<u64>) -> bool {
+        from == to || !walls.contains(&from) && self.leads(from, to, walls)
+    }
+
+    /// Whether execution comes from behind the instruction at `from` to `to`.
+    fn leads(&self, from: u64, to: u64, walls: &FxHashSet<u64>) -> bool {
+        let mut seen = FxHashSet::default();
+        let mut todo: Vec<u64> = self.successors(from).collect();
+        while let Some(addr) = todo.pop() {
+            if addr == to {
+                return true;
+            }
+            if !walls.contains(&addr) && seen.insert(addr) {
+                todo.extend(self.successors(addr));
+            }
+        }
+        false
+    }
+
+    /// The candidates that only leave a scope: a jump that is all there is, where execution comes
+    /// from another candidate within the same pass through the loops around both. Clang gives the
+    /// jump out of a `for` or an `if` without braces the line of the last statement in it.
+    fn scope_exits(
+        &self,
+        code: &[(FileAddr, Vec<u8>)],
+        entry: FileAddr,
+        candidates: &[Candidate],
+    ) -> FxHashSet<u64> {
+        let jumps: FxHashSet<u64> = candidates
+            .iter()
+            .filter(|it| candidates.len() > 1 && is_lone_jump(code, it))
+            .map(|it| it.addr.0)
+            .collect();
+        if jumps.is_empty() {
+            return jumps;
+        }
+        let addresses: Vec<u64> = candidates.iter().map(|it| it.addr.0).collect();
+        let loops = Loops::around(self, entry.0, &addresses);
+        let is_exit = |jump: u64| {
+            addresses.iter().any(|statement| {
+                // A copy of a loop's body has its own loops, or the same.
+                loops.enclose(*statement, jump, jumps.contains(statement))
+                    && self.leads(*statement, jump, &loops.around_both(*statement, jump))
+            })
+        };
+        jumps.iter().copied().filter(|it| is_exit(*it)).collect()
+    }
+}
+
+/// The natural loops that some addresses are in, by their headers.
+struct Loops {
+    around: FxHashMap<u64, FxHashSet<u64>>,
+}
+
+impl Loops {
+    fn around(graph: &Graph, entry: u64, addresses: &[u64]) -> Self {
+        let order = Dominators::of(graph, entry);
+        let mut around: FxHashMap<u64, FxHashSet<u64>> = FxHashMap::default();
+        for (header, ends) in order.back_edges() {
+            let mut body = FxHashSet::from_iter([header]);
+            let mut todo = ends;
+            while let Some(node) = todo.pop() {
+                if body.insert(node) {
+                    todo.extend(order.before.get(node as usize).into_iter().flatten());
+                }
+            }
+            let header = order.nodes[header as usize];
+            for addr in addresses {
+                if order.numbers.get(addr).is_some_and(|it| body.contains(it)) {
+                    around.entry(*addr).or_default().insert(header);
+                }
+            }
+        }
+        Self { around }
+    }
+
+    fn around_both(&self, a: u64, b: u64) -> FxHashSet<u64> {
+        match (self.around.get(&a), self.around.get(&b)) {
+            (Some(a), Some(b)) => a.intersection(b).copied().collect(),
+            _ => FxHashSet::default(),
+        }
+    }
+
+    /// Whether all loops around `outer` are around `inner`, too; if `strictly`, with one more.
+    fn enclose(&self, inner: u64, outer: u64, strictly: bool) -> bool {
+        let count = |addr| self.around.get(&addr).map_or(0, FxHashSet::len);
+        inner != outer
+            && self.around_both(inner, outer).len() == count(outer)
+            && (!strictly || count(inner) > count(outer))
+    }
+}
+
+/// Which instructions execution must pass to come to another one (Cooper, Harvey and Kennedy,
+/// "A Simple, Fast Dominance Algorithm").
+struct Dominators {
+    /// The instructions that the entry leads to, in reverse postorder.
+    nodes: Vec<u64>,
+    numbers: FxHashMap<u64, u32>,
+    /// By number: the instructions that lead there.
+    before: Vec<Vec<u32>>,
+    /// By number: the closest dominator.
+    closest: Vec<u32>,
+}
+
+impl Dominators {
+    fn of(graph: &Graph, entry: u64) -> Self {
+        let mut nodes = Vec::new();
+        let mut seen = FxHashSet::from_iter([entry]);
+        let mut path = vec![(entry, graph.successors(entry))];
+        while let Some((addr, successors)) = path.last_mut() {
+            match successors.find(|next| seen.insert(*next)) {
+                Some(next) => path.push((next, graph.successors(next))),
+                None => {
+                    nodes.push(*addr);
+                    path.pop();
+                }
+            }
+        }
+        nodes.reverse();
+        let numbers: FxHashMap<u64, u32> = nodes.iter().copied().zip(0..).collect();
+        let mut before = vec![Vec::new(); nodes.len()];
+        for (addr, number) in nodes.iter().zip(0..) {
+            for next in graph.successors(*addr) {
+                if let Some(next) = numbers.get(&next) {
+                    before[*next as usize].push(number);
+                }
+            }
+        }
+        let closest = closest_dominators(&before);
+        Self {
+            nodes,
+            numbers,
+            before,
+            closest,
+        }
+    }
+
+    fn dominates(&self, above: u32, mut below: u32) -> bool {
+        while below > above {
+            below = self.closest[below as usize];
+        }
+        below == above
+    }
+
+    /// The headers of loops, each with where its loop jumps back from.
+    fn back_edges(&self) -> FxHashMap<u32, Vec<u32>> {
+        let mut edges: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+        for (header, before) in (0..).zip(&self.before) {
+            for end in before {
+                if self.dominates(header, *end) {
+                    edges.entry(header).or_default().push(*end);
+                }
+            }
+        }
+        edges
+    }
+}
+
+/// By number in reverse postorder; that of the entry, 0, is its own.
+fn closest_dominators(before: &[Vec<u32>]) -> Vec<u32> {
+    const UNKNOWN: u32 = u32::MAX;
+    let mut closest = vec![UNKNOWN; before.len()];
+    if let Some(entry) = closest.first_mut() {
+        *entry = 0;
+    }
+    let mut changed = true;
+    while std::mem::take(&mut changed) {
+        for (number, before) in before.iter().enumerate().skip(1) {
+            let known = before.iter().copied();
+            let known = known.filter(|it| closest[*it as usize] != UNKNOWN);
+            let common = known.reduce(|mut a, mut b| {
+                while a != b {
+                    match a > b {
+                        true => a = closest[a as usize],
+                        false => b = closest[b as usize],
+                    }
+                }
+                a
+            });
+            if let Some(common) = common
+                && closest[number] != common
+            {
+                closest[number] = common;
+                changed = true;
+            }
+        }
+    }
+    closest
+}
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of places (and where the line's code there ends) in code at 0, those that are kept.
+    fn kept(code: &[u8], places: &[(u64, u64)]) -> Vec<u64> {
+        let code = [(FileAddr(0), code.to_vec())];
+        let candidates: Vec<_> = places
+            .iter()
+            .map(|(addr, end)| Candidate {
+                addr: FileAddr(*addr),
+                end: FileAddr(*end),
+            })
+            .collect();
+        let kept = first_reached(&code, FileAddr(0), &candidates, |_| true);
+        kept.iter().map(|addr| addr.0).collect()
+    }
+
+    #[test]
+    fn a_loop_header_is_entered_once() {
+        // 0: jmp 4; 2: nop; 3: nop (increment); 4: jne 2; 6: ret
+        let code = [0xeb, 2, 0x90, 0x90, 0x75, 0xfc, 0xc3];
+        assert_eq!(kept(&code, &[(0, 2), (3, 4), (4, 6)]), [0]);
+    }
+
+    #[test]
+    fn both_arms_of_a_branch_stay() {
+        // 0: jne 4; 2: nop; 3: ret; 4: nop; 5: ret
+        let code = [0x75, 2, 0x90, 0xc3, 0x90, 0xc3];
+        assert_eq!(kept(&code, &[(2, 4), (4, 6)]), [2, 4]);
+    }
+
+    #[test]
+    fn landing_pads_are_dropped() {
+        // 0: nop; 1: ret; 2: nop (nothing leads here); 3: ret
+        let code = [0x90, 0xc3, 0x90, 0xc3];
+        assert_eq!(kept(&code, &[(0, 2), (2, 4)]), [0]);
+    }
+
+    /// 0: jne 12 (outer header); 2: jne 8 (inner header); 4: the body; 6: jmp 2; 8: jmp 10 (out of
+    /// the inner loop); 10: jmp 0; 12: ret
+    fn nested(body: [u8; 2]) -> Vec<u8> {
+        let [a, b] = body;
+        vec![
+            0x75, 10, 0x75, 4, a, b, 0xeb, 0xfa, 0xeb, 0, 0xeb, 0xf4, 0xc3,
+        ]
+    }
+
+    #[test]
+    fn the_jump_out_of_a_loop_is_no_pass_of_its_body() {
+        assert_eq!(kept(&nested([0x90, 0x90]), &[(4, 6), (8, 10)]), [4]);
+        // A body that is empty but for a jump.
+        assert_eq!(kept(&nested([0xeb, 0]), &[(4, 6), (8, 10)]), [4]);
+        // More than a jump is a statement.
+        assert_eq!(kept(&nested([0x90, 0x90]), &[(4, 6), (8, 12)]), [4, 8]);
+        // All there is of a line.
+        assert_eq!(kept(&nested([0x90, 0x90]), &[(8, 10)]), [8]);
+    }
+
+    #[test]
+    fn the_jump_out_of_a_condition_is_no_pass_of_its_second_half() {
+        // `if (a` / `&& b) x;` in a loop: 0: jne 6 (a); 2: nop, 3: nop (b); 4: jne 6; 6: jmp 0
+        let code = [0x75, 4, 0x90, 0x90, 0x75, 0, 0xeb, 0xf8];
+        assert_eq!(kept(&code, &[(2, 6), (6, 8)]), [2]);
+    }
+
+    #[test]
+    fn a_jump_that_is_an_arm_stays() {
+        // In a loop: 0: jne 6; 2: nop; 3: nop; 4: jmp 8; 6: jmp 8; 8: jmp 0
+        let code = [0x75, 4, 0x90, 0x90, 0xeb, 2, 0xeb, 0, 0xeb, 0xf6];
+        assert_eq!(kept(&code, &[(2, 6), (6, 8)]), [2, 6]);
+        // Two copies of a jump, of which one comes before the other.
+        // 0: jne 4; 2: jmp 4; 4: jne 8; 6: jmp 8; 8: jmp 0
+        let code = [0x75, 2, 0xeb, 0, 0x75, 2, 0xeb, 0, 0xeb, 0xf6];
+        assert_eq!(kept(&code, &[(2, 4), (6, 8)]), [2, 6]);
+    }
+}
