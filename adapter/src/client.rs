@@ -81,6 +81,11 @@ impl Client {
         count_in(column, self.first_column)
     }
 
+    /// The column that a client names, if it does: one before the first is none.
+    pub fn given_column(&self, column: Option<i64>) -> Option<i64> {
+        column.filter(|column| *column >= i64::from(self.first_column))
+    }
+
     /// A path in the client's spelling.
     pub fn path_out(&self, path: &Path) -> String {
         match self.path_format {

@@ -716,14 +716,15 @@ impl Module {
     }
 
     /// The places of exactly `line` in `file`: the first is_stmt address of every run of rows
-    /// of that line, in every unit, function instance and inlined copy. Empty if it has no code.
+    /// of that line, in every unit, function instance and inlined copy; in a function that has
+    /// none, the first address of every run. Empty if it has no code.
     pub fn line_locations(&self, file: &SourceFile, line: u32) -> Vec<LineLocation> {
         self.info()
             .map(|info| search::line_locations(self, info, file, line))
             .unwrap_or_default()
     }
 
-    /// Lines of `file` that have code (is_stmt), sorted, without doubles.
+    /// Lines of `file` that have code, sorted, without doubles.
     pub fn lines_with_code(&self, file: &SourceFile) -> Vec<u32> {
         self.info()
             .map(|info| info.lines_with_code(file))

@@ -129,22 +129,46 @@ pub(crate) fn line_locations(
     }
     // A function that has the line only where another line's row takes the code still
     // starts the line there.
+    let mut shadowing = FxHashSet::default();
     for mut place in places.shadowed {
         let (function, instance) = instance_at(module, place.addr);
         if functions.contains(&function) {
             continue;
         }
+        shadowing.insert(function);
         place.instance = instance;
         found.push(place);
     }
+    functions.extend(shadowing);
     // clang recommends only the first of several inlined copies that follow each other; the
     // others begin the line all the same, where the code of theirs does.
     let mut begun: FxHashSet<u64> = found.iter().map(|place| place.instance).collect();
-    for mut place in places.continued {
+    let mut rest = Vec::new();
+    for (mut place, run) in places.continued {
         let (function, instance) = instance_at(module, place.addr);
-        if instance != function && begun.insert(instance) {
-            place.instance = instance;
+        place.instance = instance;
+        if instance == function {
+            rest.push((place, run, function));
+        } else if begun.insert(instance) {
+            functions.insert(function);
             found.push(place);
+        }
+    }
+    // An optimizing compiler recommends no place at all of some lines: of such a line in a
+    // function, where its code begins; and where it has none, where the line is mentioned.
+    for (place, run, function) in rest {
+        if !functions.contains(&function) && seen.insert((run, place.instance)) {
+            found.push(place);
+        }
+    }
+    if found.is_empty() {
+        let mut mentioned = FxHashSet::default();
+        for mut place in places.mentioned {
+            let (_, instance) = instance_at(module, place.addr);
+            if mentioned.insert(instance) {
+                place.instance = instance;
+                found.push(place);
+            }
         }
     }
     found.sort_by_key(|place| place.addr);

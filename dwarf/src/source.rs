@@ -48,4 +48,6 @@ pub struct LineLocation {
     /// Identifies the function instance that holds the address: the concrete function, or
     /// the inlined copy of one. Equal numbers: one instance.
     pub instance: u64,
+    /// Whether compilers recommend to stop there; elsewhere the line may have begun before.
+    pub is_stmt: bool,
 }

@@ -179,7 +179,7 @@ impl DebugInfo {
             else {
                 continue;
             };
-            let location = |addr: u64, column: u16| LineLocation {
+            let location = |addr: u64, column: u16, is_stmt: bool| LineLocation {
                 addr: FileAddr(addr),
                 location: SourceLocation {
                     file: source.clone(),
@@ -187,22 +187,32 @@ impl DebugInfo {
                     column: u32::from(column),
                 },
                 instance: 0,
+                is_stmt,
             };
             places.effective.extend(
                 hits.effective
                     .into_iter()
-                    .map(|(addr, column, run)| (location(addr, column), (number, run))),
+                    .map(|(addr, column, run)| (location(addr, column, true), (number, run))),
             );
-            let unranked = |hits: Vec<(u64, u16)>| {
-                hits.into_iter()
-                    .map(|(addr, column)| location(addr, column))
-            };
-            places.shadowed.extend(unranked(hits.shadowed));
-            places.continued.extend(unranked(hits.continued));
+            places.continued.extend(
+                hits.continued
+                    .into_iter()
+                    .map(|(addr, column, run)| (location(addr, column, false), (number, run))),
+            );
+            let shadowed = hits.shadowed.into_iter();
+            places
+                .shadowed
+                .extend(shadowed.map(|(addr, column)| location(addr, column, true)));
+            let mentioned = hits.mentioned.into_iter();
+            places
+                .mentioned
+                .extend(mentioned.map(|(addr, column)| location(addr, column, false)));
         }
-        places.effective.sort_by_key(|(place, _)| place.addr);
-        places.effective.dedup_by_key(|(place, _)| place.addr);
-        for rest in [&mut places.shadowed, &mut places.continued] {
+        for ranked in [&mut places.effective, &mut places.continued] {
+            ranked.sort_by_key(|(place, _)| place.addr);
+            ranked.dedup_by_key(|(place, _)| place.addr);
+        }
+        for rest in [&mut places.shadowed, &mut places.mentioned] {
             rest.sort_by_key(|place| place.addr);
             rest.dedup_by_key(|place| place.addr);
         }
@@ -393,8 +403,11 @@ pub(crate) struct LinePlaces {
     pub(crate) effective: Vec<(LineLocation, (u32, u32))>,
     /// Places where the line starts, but the code counts as another line's.
     pub(crate) shadowed: Vec<LineLocation>,
-    /// Places whose code is of the line, but that no row recommends.
-    pub(crate) continued: Vec<LineLocation>,
+    /// Places whose code is of the line, but that no row recommends, with their runs.
+    pub(crate) continued: Vec<(LineLocation, (u32, u32))>,
+    /// Places where the line has a row that is no recommendation, and whose code counts as
+    /// another line's.
+    pub(crate) mentioned: Vec<LineLocation>,
 }
 
 /// The program at `offset` (unless its version is unknown), and where the next one starts.

@@ -11,6 +11,7 @@ use crate::arch::{register_parts, xsave};
 use crate::debugger::{Debugger, RegisterGroup};
 use crate::error::Error;
 use crate::eval::EvalContext;
+use crate::event::ThreadId;
 use crate::memory::{PageCache, ProcessMemory};
 use crate::modules::{Loaded, Modules};
 use crate::os::Backend;
@@ -74,10 +75,7 @@ impl Debugger {
         use_it: impl FnOnce(&mut FrameScope<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         if !self.is_shown(key.thread) {
-            let (address, registers) = self.innermost(key.thread)?;
-            let mut frame = self.physical_frame(address, registers, 0);
-            frame.cfa = self.cfa_of(&frame).ok();
-            return self.with_scope(Some((key, &frame, 0, 0)), use_it).0;
+            return self.in_hit_frame(key.thread, 0, use_it);
         }
         self.unwound(key.thread, key.level + 1)?;
         let Some(stack) = self.stacks.remove(&key.thread) else {
@@ -97,6 +95,35 @@ impl Debugger {
             self.write_register(place, &bytes)?;
         }
         result
+    }
+
+    /// Runs `use_it` in the innermost frame of a thread that hit a site, but for `hidden` inlined
+    /// calls: in the frame of the place that was asked for.
+    pub(crate) fn in_hit_frame<T>(
+        &mut self,
+        thread: ThreadId,
+        hidden: usize,
+        use_it: impl FnOnce(&mut FrameScope<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let (address, registers) = self.innermost(thread)?;
+        let mut frame = self.physical_frame(address, registers, 0);
+        frame.cfa = self.cfa_of(&frame).ok();
+        let inner = hidden.min(frame.levels.saturating_sub(1));
+        let key = FrameKey { thread, level: 0 };
+        self.with_scope(Some((key, &frame, 0, inner)), use_it).0
+    }
+
+    /// Runs `use_it` in a machine frame of a thread; `place`: its number, and how many inlined calls
+    /// there are further in.
+    pub(crate) fn in_physical_frame<T>(
+        &self,
+        key: FrameKey,
+        physical: &PhysicalFrame,
+        (index, inner): (usize, usize),
+        use_it: impl FnOnce(&mut FrameScope<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.with_scope(Some((key, physical, index, inner)), use_it)
+            .0
     }
 
     /// Runs `use_it` without a frame.

@@ -115,6 +115,8 @@ pub(crate) struct ThreadStack {
     pub next: Option<(FrameAddress, Registers)>,
     /// Inlined calls that the innermost frame does not show.
     hidden: usize,
+    /// The line that the innermost frame shows, where that is not its code's.
+    shown: Option<SourceLocation>,
     /// Why the caller of the last frame was not found, until that was told.
     broken: Option<String>,
 }
@@ -167,8 +169,9 @@ impl Debugger {
         if stack.physical.is_empty() {
             match self.innermost(thread) {
                 Ok(start) => {
-                    stack.next = Some(start);
                     stack.hidden = self.hidden_at(thread);
+                    stack.shown = self.shown_line(thread, start.0.addr());
+                    stack.next = Some(start);
                 }
                 Err(error) => {
                     return Err(error);
@@ -373,6 +376,9 @@ impl Debugger {
                 && let Some(frame) = stack.physical.get(index)
             {
                 let mut frame = self.frame(FrameKey { thread, level }, frame, inner);
+                if level == 0 && stack.shown.is_some() {
+                    frame.location.clone_from(&stack.shown);
+                }
                 frame.can_restart = !self.is_post_mortem() && stack.restarts(index, inner).is_ok();
                 frames.push(frame);
             }

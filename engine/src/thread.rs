@@ -1,6 +1,6 @@
 //! A thread of the debuggee, as far as ptrace is concerned.
 
-use crate::breakpoint::BreakpointId;
+use crate::breakpoint::{AskedPlace, BreakpointId};
 use crate::detour::DetourTrap;
 use crate::event::Signal;
 use crate::os::{RegisterSet, WaitStatus};
@@ -48,6 +48,8 @@ pub struct Thread {
     pub group_stop: bool,
     /// Inlined calls at its very place that are not shown as entered.
     pub hidden: usize,
+    /// The place that was asked for where it stopped.
+    pub asked: AskedPlace,
     /// The function that it has just been stepped out of.
     pub returned: Option<Returning>,
     /// The step under way.

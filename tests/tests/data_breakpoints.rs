@@ -207,7 +207,9 @@ fn what_has_no_place_is_refused_with_the_reason() {
 #[test]
 fn conditions_and_hits() {
     let (_, mut client) = stopped("");
-    watch(&mut client, "counter", json!({"condition": "value == 5"}));
+    // `value` is the one of `main`, not that of the function that writes.
+    let condition = "counter == 5 && value == 77";
+    watch(&mut client, "counter", json!({"condition": condition}));
     assert_eq!(stops(&mut client), ["counter: 4 -> 5"]);
     client.disconnect();
     let (_, mut client) = stopped("");
@@ -538,5 +540,64 @@ fn threads_that_write_at_once_lose_nothing() {
     }
     assert!(stopped > 0);
     assert!(client.output("stdout").contains("total 1600"));
+    client.disconnect();
+}
+
+/// The program that writes in other frames than those that watch, stopped at a marker.
+fn in_frame(marker: &str) -> DapClient {
+    let fixture = Fixture::of("c/watch_frame.c");
+    let mut client = DapClient::stopped_at(&fixture, marker);
+    client.set_breakpoints(&fixture, &[]);
+    client
+}
+
+#[test]
+fn conditions_are_of_the_frame_that_it_was_set_in() {
+    // Also where the function that writes has a variable of that name.
+    let mut client = in_frame("loop");
+    watch(&mut client, "a.balance", json!({"condition": "i == 4"}));
+    let texts = stops(&mut client);
+    assert_eq!(texts[0], "a.balance: 40 -> 50");
+    assert!(texts[1].contains("has ended"), "{texts:?}");
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    client.disconnect();
+    let mut client = in_frame("loop");
+    watch(&mut client, "total", json!({"condition": "i == 4"}));
+    assert_eq!(stops(&mut client), ["total: 403 -> 503"]);
+    client.disconnect();
+}
+
+#[test]
+fn conditions_are_of_the_thread_that_it_was_set_in() {
+    let mut client = in_frame("loop");
+    let condition = json!({"condition": "a.balance > 100"});
+    watch(&mut client, "a.balance", condition);
+    client.continue_();
+    let stop = client.expect_stopped("data breakpoint");
+    assert_eq!(stop["text"], "a.balance: 100 -> 150");
+    client.select_thread(stop["threadId"].as_i64().expect("a thread"));
+    assert_eq!(client.function_names()[..2], ["deposit", "teller"]);
+    client.disconnect();
+}
+
+#[test]
+fn names_of_a_frame_that_has_ended_are_said_to_be_gone() {
+    let mut client = in_frame("begin");
+    watch(&mut client, "total", json!({"condition": "seed == 3"}));
+    client.continue_();
+    client.expect_stopped("data breakpoint");
+    assert_eq!(client.function_names()[0], "begin");
+    client.continue_();
+    let stop = client.expect_stopped("breakpoint");
+    let text = stop["text"].as_str().expect("a text");
+    assert!(text.contains("`seed` is of the frame of `begin`"), "{text}");
+    assert!(text.contains("has ended"), "{text}");
+    // Others mean the same everywhere.
+    let mut client = in_frame("begin");
+    watch(&mut client, "total", json!({"condition": "total > 1000"}));
+    assert_eq!(
+        stops(&mut client),
+        ["total: 903 -> 1003", "total: 1003 -> 1103"]
+    );
     client.disconnect();
 }

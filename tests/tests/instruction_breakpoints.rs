@@ -113,7 +113,7 @@ fn refused_where_no_instruction_begins() {
     assert!(message.contains("no code at"), "{message}");
     let wrong = client.ask_wrongly(
         "setInstructionBreakpoints",
-        json!({"breakpoints": [{"instructionReference": "main"}]}),
+        json!({"breakpoints": [{"instructionReference": "nowhere"}]}),
     );
     assert!(wrong.contains("no address"), "{wrong}");
     client.continue_();
@@ -149,5 +149,25 @@ fn gone_with_the_program() {
     });
     let message = event["breakpoint"]["message"].as_str().expect("a message");
     assert!(message.contains("another program"), "{message}");
+    client.disconnect();
+}
+
+#[test]
+fn expressions_and_their_own_text_are_addresses() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::stopped_at(&fixture, "body_return");
+    client.set_breakpoints(&fixture, &[]);
+    let text = client.evaluate("$pc");
+    for reference in ["$pc", text.as_str(), "&body"] {
+        let set = set(&mut client, json!([{"instructionReference": reference}]));
+        assert_eq!(set[0]["verified"], true, "{reference} {}", set[0]);
+    }
+    let pc = set(&mut client, json!([{"instructionReference": text}]));
+    assert_eq!(pc[0]["line"], fixture.line("body_return"));
+    let sequence = client.send(
+        "setInstructionBreakpoints",
+        json!({"breakpoints": [{"instructionReference": "nothing at all"}]}),
+    );
+    assert!(client.response(sequence).is_err());
     client.disconnect();
 }

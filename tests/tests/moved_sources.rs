@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 use stillpoint_tests::{DapClient, Fixture};
 
@@ -216,4 +216,97 @@ fn a_source_that_is_not_what_was_compiled_is_told() {
     });
     let changed = changed.as_str().expect("a message");
     assert!(changed.contains("not what was compiled"), "{changed}");
+}
+
+/// An adapter that sees `folder` as one of the system's; none where that is not allowed.
+fn spawn_with_library(folder: &Path) -> Option<(DapClient, &'static Path)> {
+    let system = Path::new("/usr/lib/locale");
+    let script = format!("mount --bind {} {}", text(folder), text(system));
+    let private = ["--user", "--map-root-user", "--mount", "sh", "-c"];
+    let mut probe = Command::new("unshare");
+    let allowed = probe.args(private).arg(&script).output();
+    if !allowed.is_ok_and(|it| it.status.success()) {
+        println!("no mounts of one's own here: not tested");
+        return None;
+    }
+    let client = DapClient::spawn_with(|command| {
+        let adapter = command.get_program().to_owned();
+        command.env("ADAPTER", adapter);
+        let streams = [Stdio::piped(), Stdio::piped(), Stdio::piped()];
+        let [stdin, stdout, stderr] = streams;
+        let mut wrapped = Command::new("unshare");
+        wrapped
+            .args(private)
+            .arg(format!("{script} && exec \"$ADAPTER\""))
+            .envs(
+                command
+                    .get_envs()
+                    .filter_map(|(name, value)| Some((name, value?))),
+            )
+            .stdin(stdin)
+            .stdout(stdout)
+            .stderr(stderr);
+        *command = wrapped;
+    });
+    Some((client, system))
+}
+
+#[test]
+fn a_library_of_the_system_without_its_sources_shows_its_code() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().canonicalize().expect("a path");
+    let source = root.join("gone/run.c");
+    write(
+        &source,
+        "int run(int (*f)(int)) {\n    int r = f(3);\n    return r + 1;\n}\n",
+    );
+    let (libraries, library) = (root.join("libraries"), root.join("libraries/librun.so"));
+    fs::create_dir_all(&libraries).expect("a folder");
+    compile_with("gcc", &source, &library, &["-shared", "-fPIC"]);
+    fs::rename(root.join("gone"), root.join("kept")).expect("it moves");
+    let main = root.join("main.c");
+    write(
+        &main,
+        "int run(int (*f)(int));\n\
+         static int twice(int n) {\n    return 2 * n;\n}\n\
+         int main(void) { return run(twice) - 7; }\n",
+    );
+    let program = root.join("program");
+    compile_with(
+        "gcc",
+        &main,
+        &program,
+        &[text(&library), "-Wl,--no-as-needed,-rpath,/usr/lib/locale"],
+    );
+    for map in [
+        json!({}),
+        json!({text(&root.join("gone")): text(&root.join("kept"))}),
+    ] {
+        let Some((mut client, _)) = spawn_with_library(&libraries) else {
+            return;
+        };
+        let is_mapped = map != json!({});
+        client.launch_program(&program, json!({"sourceMap": map}));
+        client.set_source_breakpoints(text(&main), vec![json!({"line": 3})]);
+        client.configure();
+        client.expect_stopped("breakpoint");
+        let frames = client.stack();
+        let run = &frames[1];
+        assert_eq!(run["name"], "run");
+        let source = &run["source"];
+        if is_mapped {
+            assert_eq!(source["path"], text(&root.join("kept/run.c")), "{run}");
+            assert_eq!(
+                (&run["line"], &source["sourceReference"]),
+                (&json!(2), &Value::Null)
+            );
+        } else {
+            assert_eq!(source["path"], Value::Null, "{run}");
+            assert_eq!(run["presentationHint"], "subtle");
+            let code = client.ask("source", json!({"source": source, "sourceReference": 0}));
+            let code = code["content"].as_str().expect("a text");
+            assert!(code.contains("call"), "{code}");
+        }
+        client.disconnect();
+    }
 }

@@ -7,7 +7,7 @@ use crate::protocol::{
     Capabilities, InstructionBreakpoint, SetBreakpointsArguments, SetFunctionBreakpointsArguments,
     SetInstructionBreakpointsArguments, Source, SourceBreakpoint,
 };
-use crate::requests::memory::moved;
+use crate::requests::memory::{moved, referred};
 use crate::requests::sources::{TOO_MUCH_CODE, unknown_source};
 use crate::routes::{Request, When};
 use crate::session::Session;
@@ -160,8 +160,8 @@ fn wanted(
     let line = client.line_in(breakpoint.line);
     engine::SourceBreakpoint {
         line,
-        column: breakpoint
-            .column
+        column: client
+            .given_column(breakpoint.column)
             .map(|column| sources.column_in(local, line, column, client)),
         options: BreakpointOptions {
             condition: given(breakpoint.condition),
@@ -332,7 +332,7 @@ impl Request for SetInstructionBreakpoints {
         let wanted: Vec<_> = arguments
             .breakpoints
             .into_iter()
-            .map(at_instruction)
+            .map(|breakpoint| at_instruction(session, breakpoint))
             .collect::<Result<_, _>>()?;
         if session.startup.no_debug {
             return Ok(switched_off(wanted.len()));
@@ -344,14 +344,11 @@ impl Request for SetInstructionBreakpoints {
 }
 
 fn at_instruction(
+    session: &mut Session,
     breakpoint: InstructionBreakpoint,
 ) -> Result<engine::InstructionBreakpoint, RequestError> {
     let reference = &breakpoint.instruction_reference;
-    let base = address(reference).ok_or_else(|| {
-        RequestError::Arguments(format!(
-            "setInstructionBreakpoints: `{reference}` is no address"
-        ))
-    })?;
+    let base = referred(session, "instructionReference", reference)?;
     Ok(engine::InstructionBreakpoint {
         address: moved(base, breakpoint.offset.unwrap_or(0))?,
         options: BreakpointOptions {
@@ -363,9 +360,14 @@ fn at_instruction(
     })
 }
 
-/// An address as clients spell it: decimal, or hexadecimal behind `0x`.
+/// An address as clients spell it: decimal, or hexadecimal behind `0x`; also with the symbol behind
+/// it, as values show it (`0x401136 <main+4>`).
 pub(super) fn address(text: &str) -> Option<LoadAddr> {
     let text = text.trim();
+    let text = match text.split_once('<') {
+        Some((number, symbol)) if symbol.ends_with('>') => number.trim_end(),
+        _ => text,
+    };
     let number = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),

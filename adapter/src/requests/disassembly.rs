@@ -29,7 +29,7 @@ impl Request for Disassemble {
         session: &mut Session,
         arguments: DisassembleArguments,
     ) -> Result<DisassembleResponse, RequestError> {
-        let base = referred(session, &arguments.memory_reference)?;
+        let base = referred(session, "memoryReference", &arguments.memory_reference)?;
         let wanted = Wanted {
             addr: moved(base, arguments.offset)?,
             first: arguments.instruction_offset,

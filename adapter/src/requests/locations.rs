@@ -53,12 +53,13 @@ impl Request for BreakpointLocations {
             sources, client, ..
         } = session;
         // A place of unknown column (0) is at its line's begin.
-        let begin = arguments
-            .column
+        let column = client.given_column(arguments.column);
+        let end_column = client.given_column(arguments.end_column);
+        let begin = column
             .map(|column| sources.column_in(&local, first, column, client))
             .filter(|column| *column > 1)
             .unwrap_or(0);
-        let end = arguments.end_column.map_or(u32::MAX, |column| {
+        let end = end_column.map_or(u32::MAX, |column| {
             sources.column_in(&local, last, column, client)
         });
         let mut places = session.debugger.breakpoint_locations(&source, first, last);
@@ -71,7 +72,7 @@ impl Request for BreakpointLocations {
         } = session;
         // The one place of a line is what a breakpoint on the line means: with a column, editors
         // would offer it once more, beside the line.
-        let by_column = arguments.column.or(arguments.end_column).is_some();
+        let by_column = column.or(end_column).is_some();
         let mut breakpoints = Vec::with_capacity(places.len());
         for places in places.chunk_by(|one, next| one.0 == next.0) {
             let tells = by_column || places.len() > 1;

@@ -32,14 +32,17 @@ impl MemoryViews {
 }
 
 /// The address that a reference stands for: a number, or an expression of the stopped program.
-pub(super) fn referred(session: &mut Session, reference: &str) -> Result<LoadAddr, RequestError> {
+/// `field`: the argument that has it.
+pub(super) fn referred(
+    session: &mut Session,
+    field: &str,
+    reference: &str,
+) -> Result<LoadAddr, RequestError> {
     if let Some(addr) = address(reference) {
         return Ok(addr);
     }
     let no_address = |why: String| {
-        RequestError::Arguments(format!(
-            "`memoryReference`: `{reference}` is no address{why}"
-        ))
+        RequestError::Arguments(format!("`{field}`: `{reference}` is no address{why}"))
     };
     if reference.trim().is_empty() {
         return Err(no_address(String::new()));
@@ -98,7 +101,7 @@ impl Request for ReadMemory {
                  {MOST} at a time"
             )));
         }
-        let base = referred(session, &memory_reference)?;
+        let base = referred(session, "memoryReference", &memory_reference)?;
         session.memory_views.add(&memory_reference, base);
         let addr = moved(base, offset)?;
         let bytes = match usize::try_from(count) {
@@ -134,7 +137,7 @@ impl Request for WriteMemory {
         let bytes = base64().decode(arguments.data.trim()).map_err(|error| {
             RequestError::Arguments(format!("writeMemory: `data` is no base64: {error}"))
         })?;
-        let base = referred(session, &arguments.memory_reference)?;
+        let base = referred(session, "memoryReference", &arguments.memory_reference)?;
         let addr = moved(base, arguments.offset)?;
         let extent = match arguments.allow_partial {
             true => Extent::Partial,

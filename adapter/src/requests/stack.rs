@@ -107,12 +107,23 @@ pub(super) fn source_of(
     source
 }
 
-/// A frame as the client sees it; `last` makes the next one of the same source cheaper.
+/// A frame as the client sees it: its source, or its machine code where it has none, or where it is
+/// of a library of the system whose sources are not on this machine. `last` makes the next one of
+/// the same source cheaper.
 pub fn describe_frame(session: &mut Session, frame: Frame, last: &mut LastSource) -> StackFrame {
     let id = session.handles.frame_id(frame.key);
-    let (source, line, column) = match &frame.location {
+    let source = frame
+        .location
+        .as_ref()
+        .map(|location| source_of(session, &location.file, last));
+    let is_lost = source.as_ref().is_some_and(|source| {
+        let nowhere = Some(SourceHint::Deemphasize);
+        source.presentation_hint == nowhere && session.debugger.is_of_the_system(frame.module)
+    });
+    let location = frame.location.as_ref().filter(|_| !is_lost);
+    let (source, line, column) = match location {
         Some(location) => (
-            Some(source_of(session, &location.file, last)),
+            source,
             session.client.line_out(location.line),
             session.sources.column_out(
                 &location.file.path,
@@ -130,6 +141,7 @@ pub fn describe_frame(session: &mut Session, frame: Frame, last: &mut LastSource
             None => (None, 0, 0),
         },
     };
+    let is_code = location.is_none();
     let is_gone = frame.kind == FrameKind::TailCall;
     StackFrame {
         id,
@@ -137,7 +149,7 @@ pub fn describe_frame(session: &mut Session, frame: Frame, last: &mut LastSource
             true => format!("{} [tail call]", frame.name),
             false => frame.name,
         },
-        presentation_hint: (frame.location.is_none() || is_gone).then_some(FrameHint::Subtle),
+        presentation_hint: (is_code || is_gone).then_some(FrameHint::Subtle),
         source,
         line,
         column,

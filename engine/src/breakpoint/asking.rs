@@ -13,7 +13,6 @@ use crate::error::Error;
 use crate::eval::{Call, Expression};
 use crate::event::{StopReason, ThreadId};
 use crate::os::{Resume, WaitStatus};
-use crate::stack::FrameKey;
 use dwarf::LoadAddr;
 use smallvec::SmallVec;
 use std::time::{Duration, Instant};
@@ -59,9 +58,13 @@ impl Debugger {
             let Some(condition) = self.breakpoints.condition(id) else {
                 continue;
             };
+            if self.breakpoints.lacks_names_at(id, addr) {
+                continue;
+            }
             // An evaluation of the client's may wait for a call on another thread.
             std::mem::swap(self.replay.get_mut(), &mut replay);
-            let answer = self.answer_or_call(thread, &condition);
+            let hidden = self.breakpoints.hidden(id, addr);
+            let answer = self.answer_or_call(thread, hidden, &condition);
             std::mem::swap(self.replay.get_mut(), &mut replay);
             match answer {
                 Ok(answer) => decided.push((id, answer)),
@@ -86,15 +89,20 @@ impl Debugger {
 
     /// The same where no trap was hit, and nobody can come back: who would have to be called
     /// is taken not to say stop.
-    pub(crate) fn decide_without_calls(&mut self, thread: ThreadId, owners: &[Owner]) -> Decided {
+    pub(crate) fn decide_without_calls(
+        &mut self,
+        thread: ThreadId,
+        addr: LoadAddr,
+        owners: &[Owner],
+    ) -> Decided {
         let mut decided = Decided::default();
         for owner in owners {
             if let Owner::User(id) = *owner
                 && let Some(condition) = self.breakpoints.condition(id)
             {
                 let replay = std::mem::take(self.replay.get_mut());
-                let frame = FrameKey { thread, level: 0 };
-                let answer = self.in_frame(frame, |context| condition.decide(context));
+                let hidden = self.breakpoints.hidden(id, addr);
+                let answer = self.in_hit_frame(thread, hidden, |context| condition.decide(context));
                 *self.replay.get_mut() = replay;
                 let answer = match answer {
                     Err(Error::Calling) => Ok(false),
@@ -110,10 +118,10 @@ impl Debugger {
     fn answer_or_call(
         &mut self,
         thread: ThreadId,
+        hidden: usize,
         condition: &Expression,
     ) -> Result<Result<bool, Error>, Box<Prepared>> {
-        let frame = FrameKey { thread, level: 0 };
-        let answer = self.in_frame(frame, |context| condition.decide(context));
+        let answer = self.in_hit_frame(thread, hidden, |context| condition.decide(context));
         let wanted = self.replay.get_mut().wanted.take();
         match (answer, wanted) {
             (Err(Error::Calling), Some(call)) => match self.send_to_ask(thread, call) {

@@ -8,7 +8,6 @@ use crate::debugger::Debugger;
 use crate::error::Error;
 use crate::eval::{EvalContext, Purpose};
 use crate::event::{Event, StopReason, ThreadId};
-use crate::stack::FrameKey;
 use crate::value::Limits;
 use dwarf::LoadAddr;
 
@@ -30,7 +29,7 @@ impl Debugger {
             };
             let known = decided.iter().position(|(known, _)| *known == id);
             let answer = known.map(|at| decided.swap_remove(at).1);
-            match self.ask_breakpoint(id, thread, answer) {
+            match self.ask_breakpoint(id, thread, Some(addr), answer) {
                 Ok(true) => ids.push(id),
                 Ok(false) => {}
                 Err(error) => {
@@ -45,27 +44,43 @@ impl Debugger {
         }
     }
 
-    /// Does a breakpoint say stop? `answer`: what came of its condition, if that was asked.
+    /// Does a breakpoint say stop? `addr`: its place in the code, if it has one; `answer`: what came
+    /// of its condition, if that was asked.
     pub(super) fn ask_breakpoint(
         &mut self,
         id: BreakpointId,
         thread: ThreadId,
+        addr: Option<LoadAddr>,
         answer: Option<Result<bool, Error>>,
     ) -> Result<bool, Error> {
         let Some(breakpoint) = self.breakpoints.all.get(&id) else {
             return Ok(false);
         };
-        if breakpoint.failure.is_some() {
+        if breakpoint.failure.is_some() || addr.is_some_and(|addr| breakpoint.lacks_names_at(addr))
+        {
             return Ok(false);
         }
+        let hidden = addr.map_or(0, |addr| self.breakpoints.hidden(id, addr));
         let condition = breakpoint.program.condition.clone();
         let message = breakpoint.program.message.clone();
-        let frame = FrameKey { thread, level: 0 };
         if let Some(condition) = condition {
-            let answer = match answer {
-                Some(answer) => answer,
-                None => self.in_frame(frame, |context| condition.is_true(context)),
+            let answer = match (answer, addr) {
+                (Some(answer), _) => answer,
+                (None, Some(_)) => {
+                    self.in_hit_frame(thread, hidden, |context| condition.is_true(context))
+                }
+                (None, None) => self.in_watch_frame(id, thread, &condition),
             };
+            // The names are known now: there may be another place that has them.
+            if answer.is_err()
+                && let Some(addr) = addr
+                && self.check_names(id)
+            {
+                self.events.push_back(Event::BreakpointChanged(id));
+                if self.breakpoints.lacks_names_at(id, addr) {
+                    return Ok(false);
+                }
+            }
             let holds = answer.map_err(|error| {
                 let breakpoint = self.breakpoints.all.get(&id);
                 let text = breakpoint.and_then(|it| it.options.condition.clone());
@@ -83,15 +98,15 @@ impl Debugger {
         }
         self.spend_if_once(id);
         match message {
-            Some(message) => self.tell(thread, &message),
+            Some(message) => self.tell(thread, hidden, &message),
             None => return Ok(true),
         }
         Ok(false)
     }
 
-    /// Says a breakpoint's message of the frame that a thread is stopped in.
-    pub(crate) fn tell(&mut self, thread: ThreadId, message: &[Segment]) {
-        let frame = FrameKey { thread, level: 0 };
+    /// Says a breakpoint's message of the frame that a thread is stopped in, but for `hidden`
+    /// inlined calls.
+    pub(crate) fn tell(&mut self, thread: ThreadId, hidden: usize, message: &[Segment]) {
         // What was said before comes first.
         while self.hear_messages() {}
         let mut text = String::new();
@@ -99,7 +114,7 @@ impl Debugger {
             match segment {
                 Segment::Text(part) => text.push_str(part),
                 Segment::Value(expression) => {
-                    let shown = self.in_frame(frame, |context| {
+                    let shown = self.in_hit_frame(thread, hidden, |context| {
                         let value = expression.evaluate(context, Purpose::Look)?;
                         let limits = Limits {
                             numbers: expression.numbers().unwrap_or_default(),
@@ -148,6 +163,7 @@ impl Debugger {
         breakpoint.spent = true;
         breakpoint.failure = Some("it has stopped once, as its hit condition says".into());
         breakpoint.bound.clear();
+        breakpoint.lacking.clear();
         self.sites.remove_owner(Owner::User(id), &*self.os);
         self.end_watch_of_spent(id);
         self.place_hardware(&[]);

@@ -58,6 +58,7 @@ impl Calls {
                     addr: call.entry,
                     location: site.clone(),
                     instance,
+                    is_stmt: true,
                 });
             }
             self.collect(child, at);

@@ -90,6 +90,7 @@ fn resolve(
                 source: None,
                 language: Language::default(),
                 hidden: 0,
+                shown: None,
             }],
             ..Resolved::default()
         };

@@ -51,7 +51,8 @@ impl Debugger {
     }
 
     /// Lines and columns (0: unknown) of a source from line `first` to line `last` where
-    /// statements begin, sorted, without doubles. Cut short when cancelled.
+    /// code begins that a breakpoint can be set on, sorted, without doubles. Cut short when
+    /// cancelled.
     pub fn breakpoint_locations(
         &mut self,
         source: &Path,
@@ -60,7 +61,7 @@ impl Debugger {
     ) -> Vec<(u32, u32)> {
         let mut places = BTreeSet::new();
         for (loaded, file) in files_of(source, &self.modules).files {
-            let found = statements(&loaded.module, &file, first..=last, || self.cancelled());
+            let found = places_on(&loaded.module, &file, first..=last, || self.cancelled());
             places.extend(
                 found
                     .into_iter()
@@ -71,9 +72,9 @@ impl Debugger {
     }
 }
 
-/// All places of these lines where statements begin; several on a line, in every function
-/// instance, in order of address.
-pub fn statements(
+/// All places of these lines; several on a line, in every function instance, in order of address.
+/// Some compilers recommend the first place of a line only, and give columns of the others.
+pub fn places_on(
     module: &Module,
     file: &SourceFile,
     lines: RangeInclusive<u32>,
@@ -92,7 +93,7 @@ pub fn statements(
             if let Some(function) = function
                 && functions.insert(function.entry)
             {
-                let all = statements_in(module, &function, file, &lines);
+                let all = places_in(module, &function, file, &lines);
                 found.extend(all.filter(|place| seen.insert(key(place))));
             }
             // Where another line's row takes the code, and where no function is known of.
@@ -109,7 +110,7 @@ fn key(place: &LineLocation) -> (FileAddr, u32) {
     (place.addr, place.location.line)
 }
 
-fn statements_in<'a>(
+fn places_in<'a>(
     module: &'a Module,
     function: &'a Arc<Function>,
     file: &'a SourceFile,
@@ -119,21 +120,25 @@ fn statements_in<'a>(
         .ranges
         .iter()
         .flat_map(|range| module.rows_in(*range));
-    rows.filter(|row| row.is_stmt).filter_map(|row| {
+    rows.filter_map(|row| {
         let location = row.location?;
-        let fits = lines.contains(&location.line) && location.file.path == file.path;
+        let fits = (row.is_stmt || location.column > 0)
+            && lines.contains(&location.line)
+            && location.file.path == file.path;
         fits.then(|| LineLocation {
             addr: row.range.start,
             location,
-            instance: instance(function, row.range.start),
+            instance: instance(function, row.range.start, 0),
+            is_stmt: row.is_stmt,
         })
     })
 }
 
-/// Tells the function's own code and each inlined copy in it apart.
-fn instance(function: &Function, addr: FileAddr) -> u64 {
+/// Tells the function's own code and each inlined copy in it apart: the frame at an address,
+/// `depth` inlined calls left out.
+pub fn instance(function: &Function, addr: FileAddr, depth: usize) -> u64 {
     let frames = function.frames_at(addr);
-    let scope = frames.first().and_then(|frame| frame.scopes.first());
+    let scope = frames.get(depth).and_then(|frame| frame.scopes.first());
     let id = scope.map_or(function.id, |scope| scope.id);
     FxBuildHasher.hash_one(id)
 }

@@ -2,6 +2,7 @@
 
 mod asking;
 mod condition;
+mod depth;
 mod freshness;
 mod function;
 mod hit;
@@ -26,7 +27,7 @@ use crate::modules::Loaded;
 pub(crate) use asking::{Asking, Decided, GRACE};
 pub use condition::HitCondition;
 pub use condition::Segment;
-use dwarf::{Language, LoadAddr};
+use dwarf::{Language, LoadAddr, SourceLocation};
 use function::Named;
 use names::Names;
 use pattern::Pattern;
@@ -142,6 +143,8 @@ pub(crate) struct Bound {
     /// Inlined calls that begin at the address and are not what was asked for: the stop shows
     /// them as not entered yet.
     pub hidden: usize,
+    /// The line that a stop shows, where the code counts as another one's.
+    pub shown: Option<SourceLocation>,
 }
 
 /// A condition or message, parsed in the language of the place; parsed anew when bound.
@@ -168,6 +171,9 @@ struct Breakpoint {
     /// It has stopped once, and was to do no more.
     spent: bool,
     bound: Vec<Bound>,
+    /// Those of its places where its condition or message cannot mean anything, unlike at others:
+    /// it is not hit there.
+    lacking: Vec<LoadAddr>,
     /// Why it can never be hit.
     failure: Option<String>,
     /// Why it is not bound yet.
@@ -190,6 +196,7 @@ impl Breakpoint {
             hits: 0,
             spent: false,
             bound: Vec::new(),
+            lacking: Vec::new(),
             failure: None,
             pending: None,
             note: None,
@@ -245,6 +252,21 @@ impl Breakpoint {
         }
     }
 
+    /// The first of its places that it can be hit at.
+    fn shown_place(&self) -> Option<&Bound> {
+        let mut hit = self.bound.iter();
+        hit.find(|bound| !self.lacks_names_at(bound.addr))
+            .or(self.bound.first())
+    }
+
+    fn lacks_names_at(&self, addr: LoadAddr) -> bool {
+        self.lacking.contains(&addr)
+    }
+
+    fn bound_at(&self, addr: LoadAddr) -> Option<&Bound> {
+        self.bound.iter().find(|bound| bound.addr == addr)
+    }
+
     fn info(&self, id: BreakpointId) -> BreakpointInfo {
         let verified = self.failure.is_none() && !self.bound.is_empty();
         BreakpointInfo {
@@ -263,11 +285,11 @@ impl Breakpoint {
                 }
                 false => self.pending.clone(),
             }),
-            place: self.bound.first().map(|bound| BreakpointPlace {
+            place: self.shown_place().map(|bound| BreakpointPlace {
                 source: bound.source.clone(),
                 address: bound.addr,
             }),
-            places: self.bound.len(),
+            places: self.bound.len() - self.lacking.len().min(self.bound.len()),
         }
     }
 }
@@ -301,6 +323,7 @@ impl Breakpoints {
                 ended.push(*id);
             }
             breakpoint.bound.clear();
+            breakpoint.lacking.clear();
             breakpoint.pending = Some(PENDING.into());
         }
         ended
@@ -311,6 +334,7 @@ impl Breakpoints {
     pub fn start_anew(&mut self) -> Vec<BreakpointId> {
         for breakpoint in self.all.values_mut() {
             breakpoint.bound.clear();
+            breakpoint.lacking.clear();
             breakpoint.pending = Some(PENDING.into());
             breakpoint.hits = 0;
             if std::mem::take(&mut breakpoint.spent) {
@@ -330,9 +354,6 @@ impl Breakpoints {
         id: BreakpointId,
     ) -> Result<(Option<Rc<Expression>>, Option<HitCondition>), &'static str> {
         let breakpoint = self.all.get(&id).ok_or("it is gone")?;
-        if breakpoint.bound.iter().any(|bound| bound.hidden > 0) {
-            return Err("an inlined call begins there");
-        }
         Ok((breakpoint.program.condition.clone(), breakpoint.hit))
     }
 
@@ -380,6 +401,13 @@ impl Breakpoints {
         breakpoint.is_some_and(|it| it.asked.replace(asked.clone()) != Some(asked))
     }
 
+    /// The inlined calls at `addr` that are further in than the frame a breakpoint was asked for in.
+    pub fn hidden(&self, id: BreakpointId, addr: LoadAddr) -> usize {
+        let breakpoint = self.all.get(&id);
+        let bound = breakpoint.and_then(|breakpoint| breakpoint.bound_at(addr));
+        bound.map_or(0, |bound| bound.hidden)
+    }
+
     /// What a breakpoint says.
     pub fn message(&self, id: BreakpointId) -> Option<Rc<[Segment]>> {
         self.all.get(&id)?.program.message.clone()
@@ -389,7 +417,16 @@ impl Breakpoints {
     pub fn places(&self, id: BreakpointId) -> Vec<LoadAddr> {
         let breakpoint = self.all.get(&id);
         let bound = breakpoint.map_or(&[][..], |breakpoint| &breakpoint.bound);
-        bound.iter().map(|bound| bound.addr).collect()
+        let bound = bound.iter().map(|bound| bound.addr);
+        bound
+            .filter(|addr| !self.lacks_names_at(id, *addr))
+            .collect()
+    }
+
+    /// Whether a place of a breakpoint is one where its names mean nothing.
+    pub fn lacks_names_at(&self, id: BreakpointId, addr: LoadAddr) -> bool {
+        let breakpoint = self.all.get(&id);
+        breakpoint.is_some_and(|breakpoint| breakpoint.lacks_names_at(addr))
     }
 
     /// What was asked of a breakpoint.
@@ -701,13 +738,36 @@ impl Debugger {
         self.place_hardware(&[]);
     }
 
-    /// How many inlined calls beginning at `addr` a stop there by these breakpoints hides.
-    pub(crate) fn hidden_by(&self, ids: &[BreakpointId], addr: LoadAddr) -> usize {
+    /// How a stop at `addr` by these breakpoints is shown: as the place that was asked for.
+    pub(crate) fn asked_place(&self, ids: &[BreakpointId], addr: LoadAddr) -> AskedPlace {
         let bound = ids
             .iter()
             .filter_map(|id| self.breakpoints.all.get(id))
-            .flat_map(|breakpoint| &breakpoint.bound)
-            .filter(|bound| bound.addr == addr);
-        bound.map(|bound| bound.hidden).min().unwrap_or(0)
+            .filter_map(|breakpoint| breakpoint.bound_at(addr));
+        let Some(bound) = bound.min_by_key(|bound| (bound.hidden, bound.shown.is_some())) else {
+            return AskedPlace::default();
+        };
+        AskedPlace {
+            addr,
+            hidden: bound.hidden,
+            shown: bound.shown.clone(),
+        }
+    }
+}
+
+/// How the place of a stop is shown.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct AskedPlace {
+    addr: LoadAddr,
+    /// So many inlined calls are not shown as entered.
+    pub hidden: usize,
+    shown: Option<SourceLocation>,
+}
+
+impl AskedPlace {
+    /// The line that is shown of a thread at an address, with so many inlined calls hidden.
+    pub fn shown_at(&self, addr: LoadAddr, hidden: usize) -> Option<SourceLocation> {
+        let shown = self.shown.clone();
+        shown.filter(|_| (addr, hidden) == (self.addr, self.hidden))
     }
 }

@@ -3,6 +3,7 @@
 
 use super::BreakpointId;
 use super::condition::Segment;
+use super::site::Owner;
 use crate::debugger::Debugger;
 use crate::eval::types::named_by;
 use crate::eval::{Expression, Meaning, Mentioned, nearest};
@@ -29,6 +30,8 @@ pub(super) enum Names {
     Reading,
     /// They mean something.
     Known,
+    /// They mean something at some places only; it is not hit at the others.
+    InPart(String),
     /// What is wrong. An image that is loaded later may put it right.
     Unknown(String),
 }
@@ -36,7 +39,7 @@ pub(super) enum Names {
 impl Names {
     pub(super) fn said(&self) -> Option<&str> {
         match self {
-            Names::Unknown(said) => Some(said),
+            Names::Unknown(said) | Names::InPart(said) => Some(said),
             Names::Reading => Some(READING),
             Names::Unchecked | Names::Known => None,
         }
@@ -74,42 +77,102 @@ impl Debugger {
                 asked.push(("log message", expression));
             }
         }
-        let mut names = Names::Known;
+        let (mut known, mut lacking, mut unread_somewhere) = (false, Vec::new(), false);
         let places = &breakpoint.bound[..breakpoint.bound.len().min(MOST_PLACES)];
         let places = places.iter().filter(|_| !asked.is_empty());
-        for place in places {
-            let here = Here {
-                modules: &self.modules,
-                scope: CodeScope::at(&self.modules, place.addr),
-                unread: RefCell::default(),
-            };
-            let wrong = asked
-                .iter()
-                .find_map(|(what, asked)| here.wrong_in(what, asked));
+        let places: Vec<_> = places
+            .map(|place| {
+                let here = Here {
+                    modules: &self.modules,
+                    scope: CodeScope::at(&self.modules, place.addr, place.hidden),
+                    unread: RefCell::default(),
+                };
+                (place.addr, here)
+            })
+            .collect();
+        // A local variable of one of the places is meant, also where others could have a global one
+        // of that name that is not known yet.
+        let mentioned = asked.iter().flat_map(|(_, asked)| asked.mentioned());
+        let locals: Vec<&str> = mentioned
+            .filter(|it| !matches!(it.what, Meaning::Register | Meaning::Type))
+            .map(|it| it.name)
+            .filter(|_| places.len() > 1)
+            .filter(|name| places.iter().any(|(_, here)| here.has_local(name)))
+            .collect();
+        for (addr, here) in places {
+            let wrong = asked.iter().find_map(|(what, asked)| {
+                here.lacks_local(what, asked, &locals)
+                    .or_else(|| here.wrong_in(what, asked))
+            });
+            let function = here.scope.function_name();
             let unread = here.unread.into_inner();
             for module in &unread {
                 let os = &*self.os;
                 self.indexer.prepare(module, || os.waker());
             }
             match wrong {
-                Some(wrong) => {
-                    names = Names::Unknown(wrong);
-                    break;
-                }
-                None if !unread.is_empty() => names = Names::Reading,
-                None => {}
+                Some(wrong) => lacking.push((addr, function, wrong)),
+                None if !unread.is_empty() => unread_somewhere = true,
+                None => known = true,
             }
         }
+        let names = match lacking.first() {
+            Some((_, Some(function), wrong)) if known || unread_somewhere => {
+                Names::InPart(format!("not hit in `{function}`: {wrong}"))
+            }
+            Some((_, None, wrong)) if known || unread_somewhere => Names::InPart(wrong.clone()),
+            _ if unread_somewhere => Names::Reading,
+            Some((_, _, wrong)) => Names::Unknown(wrong.clone()),
+            None => Names::Known,
+        };
+        // Where no place has the names, they are said to be wrong at a hit.
+        let lacking = match names {
+            Names::InPart(_) => lacking.into_iter().map(|(addr, ..)| addr).collect(),
+            _ => Vec::new(),
+        };
         let Some(breakpoint) = self.breakpoints.all.get_mut(&id) else {
             return false;
         };
         let changed = names.said() != breakpoint.names.said();
         breakpoint.names = names;
+        let before = std::mem::replace(&mut breakpoint.lacking, lacking);
+        let places = breakpoint.bound.iter().map(|bound| bound.addr);
+        for addr in places.filter(|_| !breakpoint.options.hardware) {
+            let owner = Owner::User(id);
+            match (before.contains(&addr), breakpoint.lacking.contains(&addr)) {
+                (false, true) => self.sites.remove(addr, owner, &*self.os),
+                (true, false) => drop(self.sites.add(addr, owner, &*self.os)),
+                _ => {}
+            }
+        }
         changed
     }
 }
 
 impl Here<'_> {
+    fn has_local(&self, name: &str) -> bool {
+        !matches!(self.scope.local(name), Ok(None))
+            || self
+                .own_object()
+                .is_some_and(|object| may_have_member(&object, name))
+    }
+
+    /// What is wrong where one of the names is that of a local variable elsewhere.
+    fn lacks_local(&self, what: &str, asked: &Expression, locals: &[&str]) -> Option<String> {
+        let mentioned = asked.mentioned();
+        let lacking = mentioned.iter().find(|it| {
+            locals.contains(&it.name)
+                && !self.has_local(it.name)
+                && !self
+                    .scope
+                    .unit_statics()
+                    .iter()
+                    .any(|known| known == it.name)
+        })?;
+        let text = asked.text();
+        Some(format!("{what} `{text}`: {}", self.no_such(lacking)))
+    }
+
     /// What is wrong with the first name that nothing has.
     fn wrong_in(&self, what: &str, asked: &Expression) -> Option<String> {
         let language = asked.language();

@@ -2,20 +2,22 @@
 //! prologue.
 
 use super::Bound;
+use super::depth::{Line, declaration, depth_of};
 use super::inlined::calls_on_line;
-use super::locations::statements;
+use super::locations::{instance, places_on};
 use super::sources::{Files, files_of, no_such_source};
 use crate::arch::x86_64_flow::{self, Callee, Candidate};
 use crate::modules::{Loaded, Modules};
-use crate::stack::{calls_at_body, calls_beginning_at};
-use dwarf::{FileAddr, Function, InlinedSubroutine, LineLocation, Machine, Module, SourceFile};
+use crate::stack::calls_at_body;
+use dwarf::{FileAddr, Function, LineLocation, Machine, Module, SourceFile, SourceLocation};
 use rustc_hash::FxHashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-/// A line without code moves down to the next one that has some, at most so far outside the
-/// function that follows.
+/// A line without code outside of all functions that are known moves down at most so far.
 const SLIDE: u32 = 8;
+/// So many lines with code are looked at for one in the same function.
+const MAX_LINES_AHEAD: usize = 64;
 
 /// Where a breakpoint is to be planted.
 #[derive(Default)]
@@ -52,31 +54,38 @@ fn resolve_line(
     if files.is_empty() {
         return (Vec::new(), Some(no_such_source(source, modules)));
     }
-    let calls: Vec<_> = match files.iter().any(|it| has_code(it, line)) {
-        true => Vec::new(),
+    let places = |line: u32| -> Vec<Vec<LineLocation>> {
+        let places = files.iter();
+        places
+            .map(|(loaded, file)| loaded.module.line_locations(file, line))
+            .collect()
+    };
+    let mut found = places(line);
+    if !found.iter().flatten().any(|it| it.is_stmt) {
+        for ((loaded, file), found) in files.iter().zip(&mut found) {
+            found.extend(calls_on_line(&loaded.module, file, line));
+        }
+    }
+    let is_here = !found.iter().all(Vec::is_empty);
+    let target = match is_here {
+        true => Some(line),
+        // The nearest line with code, the same one for all files and images.
         false => files
             .iter()
-            .map(|(loaded, file)| calls_on_line(&loaded.module, file, line))
-            .collect(),
+            .filter_map(|(loaded, file)| next_line(&loaded.module, file, line))
+            .min(),
     };
-    if calls.iter().any(|calls| !calls.is_empty()) {
-        let bound = files.iter().zip(calls);
-        let bound = bound.flat_map(|((loaded, file), calls)| bind_all(loaded, file, line, calls));
-        return (in_order(bound.collect()), None);
-    }
-    // The nearest line with code, the same one for all files and images.
-    let target = files
-        .iter()
-        .filter_map(|(loaded, file)| nearest_line(&loaded.module, file, line))
-        .min();
     let Some(target) = target else {
         return (Vec::new(), Some(no_code(files, line)));
     };
+    if !is_here {
+        found = places(target);
+    }
     let mut bound = Vec::new();
-    for (loaded, file) in files {
-        let locations = match column.filter(|_| target == line) {
-            Some(column) => at_column(&loaded.module, file, line, column),
-            None => loaded.module.line_locations(file, target),
+    for ((loaded, file), locations) in files.iter().zip(found) {
+        let locations = match column.filter(|_| is_here) {
+            Some(column) => at_column(&loaded.module, file, line, column, locations),
+            None => locations,
         };
         bound.extend(bind_all(loaded, file, target, locations));
     }
@@ -85,11 +94,6 @@ fn resolve_line(
         return (bound, Some(no_code(files, line)));
     }
     (bound, None)
-}
-
-fn has_code((loaded, file): &(&Loaded, Arc<SourceFile>), line: u32) -> bool {
-    let lines = loaded.module.lines_with_code(file);
-    lines.binary_search(&line).is_ok()
 }
 
 fn in_order(mut bound: Vec<Bound>) -> Vec<Bound> {
@@ -103,51 +107,91 @@ fn bind_all(
     loaded: &Loaded,
     file: &SourceFile,
     line: u32,
-    locations: Vec<LineLocation>,
+    mut locations: Vec<LineLocation>,
 ) -> Vec<Bound> {
+    let module = &loaded.module;
+    let line = Line { file, line };
+    for location in &mut locations {
+        // Of the frame that the line belongs to, not of what is inlined there.
+        let (_, instance) = depth_at(module, location.addr, line);
+        location.instance = instance.unwrap_or(location.instance);
+    }
+    let entered = first_of_each_instance(module, locations);
     let mut bound = Vec::new();
-    for location in first_of_each_instance(&loaded.module, locations) {
-        let mut place = bind(loaded, behind_prologue(&loaded.module, location.addr));
-        // An inlined call may begin here, with rows of its own: the stop is on the line that
-        // was asked for, the call not entered.
-        let asked = |(path, have, _): &(PathBuf, u32, u32)| *path == file.path && *have == line;
-        if !place.source.as_ref().is_some_and(asked) {
-            let addr = loaded.bias.file(place.addr);
-            if let Some(hidden) = calls_made_on(&loaded.module, addr, file, line) {
-                place.hidden = hidden;
-                place.source = Some((file.path.clone(), line, location.location.column));
-            } else if place
-                .source
-                .as_ref()
-                .is_some_and(|(path, ..)| *path != file.path)
+    let mut begun_below = Vec::new();
+    for location in entered {
+        let addr = behind_prologue(module, location.addr);
+        let mut place = bind(loaded, addr);
+        place.hidden = depth_at(module, addr, line).0;
+        let shown = shown_at(module, addr, place.hidden);
+        match shown {
+            // The first statement of the function that the line begins.
+            Some(shown)
+                if addr != location.addr
+                    && shown.file.path == file.path
+                    && begins_function(module, addr, place.hidden, line) =>
             {
-                place.source = Some((file.path.clone(), line, location.location.column));
+                place.source = Some((shown.file.path.clone(), shown.line, shown.column));
+                begun_below.push((place, location.location));
             }
+            shown => {
+                show_as_asked(&mut place, location.location, shown, line);
+                bound.push(place);
+            }
+        }
+    }
+    // A coroutine begins at its line, and goes on where its first statement is.
+    let is_shown = !bound.is_empty();
+    for (mut place, asked) in begun_below {
+        if is_shown {
+            show_as_asked(&mut place, asked, None, line);
         }
         bound.push(place);
     }
     bound
 }
 
-/// How many inlined calls that begin at `addr` (or in the prologue before it) to leave out so
-/// that what is seen is `line`: the one on which the outermost of them is made.
-fn calls_made_on(module: &Module, addr: FileAddr, file: &SourceFile, line: u32) -> Option<usize> {
-    let function = module.function_at(addr)?;
-    let begun = calls_beginning_at(module, addr).max(if module.body_start(&function) == addr {
-        calls_at_body(&function, addr)
-    } else {
-        0
-    });
-    let frames = function.frames_at(addr);
-    let made_here = |call: &InlinedSubroutine| {
-        let site = call.call_site.as_ref();
-        site.is_some_and(|site| site.line == line && site.file.path == file.path)
+/// Has a stop show the line that was asked for, also where the code counts as another line's.
+fn show_as_asked(
+    place: &mut Bound,
+    asked: SourceLocation,
+    natural: Option<SourceLocation>,
+    line: Line<'_>,
+) {
+    place.source = Some((line.file.path.clone(), asked.line, asked.column));
+    if !natural.is_some_and(|natural| line.is_at(&natural)) {
+        place.shown = Some(asked);
+    }
+}
+
+/// Which frame at `addr` the line belongs to, and what tells that frame from others.
+fn depth_at(module: &Module, addr: FileAddr, line: Line<'_>) -> (usize, Option<u64>) {
+    let Some(function) = module.function_at(addr) else {
+        return (0, None);
     };
-    let calls = frames.iter().map_while(|frame| frame.inlined).take(begun);
-    calls
-        .enumerate()
-        .find(|(_, call)| made_here(call))
-        .map(|(index, _)| index + 1)
+    let row = module.row_at(addr).and_then(|row| row.location);
+    let depth = depth_of(&function, addr, row.as_ref(), line);
+    (depth, Some(instance(&function, addr, depth)))
+}
+
+/// Whether the function whose frame is left of those at `addr` is declared on the line, or below.
+fn begins_function(module: &Module, addr: FileAddr, hidden: usize, line: Line<'_>) -> bool {
+    let Some(function) = module.function_at(addr) else {
+        return true;
+    };
+    let frames = function.frames_at(addr);
+    let declared = frames.get(hidden).and_then(|it| declaration(&function, it));
+    declared.is_none_or(|it| it.line >= line.line)
+}
+
+/// The line that a stop at `addr` shows with so many inlined calls left out.
+fn shown_at(module: &Module, addr: FileAddr, hidden: usize) -> Option<SourceLocation> {
+    let Some(left_out) = hidden.checked_sub(1) else {
+        return module.place_at(addr);
+    };
+    let function = module.function_at(addr)?;
+    let frames = function.frames_at(addr);
+    frames.get(left_out)?.inlined?.call_site.clone()
 }
 
 fn by_end(path: &Path) -> String {
@@ -157,38 +201,48 @@ fn by_end(path: &Path) -> String {
     )
 }
 
-/// Of several places on a line, those of the column asked for, or of where the line is entered
-/// behind it.
-fn at_column(module: &Module, file: &SourceFile, line: u32, column: u32) -> Vec<LineLocation> {
-    let mut exact = statements(module, file, line..=line, || false);
-    exact.retain(|place| place.location.column == column);
-    if !exact.is_empty() {
-        return exact;
+/// Of the places on a line (`all`), those of the column asked for, or of the next column behind it
+/// that has any. What compilers recommend comes before what they do not.
+fn at_column(
+    module: &Module,
+    file: &SourceFile,
+    line: u32,
+    column: u32,
+    all: Vec<LineLocation>,
+) -> Vec<LineLocation> {
+    let mut places = places_on(module, file, line..=line, || false);
+    let columns = places.iter().map(|place| place.location.column);
+    let Some(nearest) = columns.filter(|have| *have >= column).min() else {
+        return all;
+    };
+    places.retain(|place| place.location.column == nearest);
+    if places.iter().any(|place| place.is_stmt) {
+        places.retain(|place| place.is_stmt);
     }
-    let mut locations = module.line_locations(file, line);
-    let best = locations
-        .iter()
-        .map(|location| location.location.column)
-        .filter(|have| *have >= column)
-        .min();
-    if let Some(best) = best {
-        locations.retain(|location| location.location.column == best);
-    }
-    locations
+    places
 }
 
-/// The line itself, or the next one below that has code: inside the same function, or near.
-fn nearest_line(module: &Module, file: &SourceFile, line: u32) -> Option<u32> {
+/// The next line below that has code, in the function that the line is in. What is below a
+/// function's last line with code may be its closing brace: it belongs to the function.
+fn next_line(module: &Module, file: &SourceFile, line: u32) -> Option<u32> {
     let lines = module.lines_with_code(file);
-    let next = lines
-        .get(lines.partition_point(|have| *have < line))
-        .copied()?;
-    if next == line || next - line <= SLIDE {
-        return Some(next);
-    }
-    let addr = module.line_locations(file, next).first()?.addr;
-    let declared = module.function_at(addr)?.declaration.clone()?;
-    (declared.line <= line && declared.file.path == file.path).then_some(next)
+    let behind = lines.partition_point(|have| *have <= line);
+    let above = lines[..behind].iter().rev().find(|have| **have < line);
+    let is_apart = above.is_none_or(|above| line - above > 1);
+    let mut below = lines.get(behind..)?.iter().take(MAX_LINES_AHEAD);
+    below.find_map(|next| {
+        let addr = module.line_locations(file, *next).first()?.addr;
+        let Some(function) = module.function_at(addr) else {
+            return (next - line <= SLIDE).then_some(*next);
+        };
+        let asked = Line { file, line: *next };
+        let (depth, _) = depth_at(module, addr, asked);
+        let frames = function.frames_at(addr);
+        let declared = declaration(&function, frames.get(depth)?)?;
+        // An attribute or a return type stands above the name.
+        let first = declared.line - u32::from(is_apart && declared.line > 1);
+        (declared.file.path == file.path && first <= line).then_some(*next)
+    })
 }
 
 /// One place for each function instance: the ones that are entered first (see
@@ -295,6 +349,7 @@ pub fn bind(loaded: &Loaded, addr: FileAddr) -> Bound {
         source,
         language: loaded.module.language_at(addr).unwrap_or_default(),
         hidden: 0,
+        shown: None,
     }
 }
 
@@ -305,6 +360,7 @@ fn no_code(files: &[(&Loaded, Arc<SourceFile>)], line: u32) -> String {
         .collect();
     lines.sort_unstable();
     lines.dedup();
+    lines.retain(|have| *have != line);
     let below = lines.partition_point(|have| *have < line);
     let near: Vec<String> = lines
         .iter()

@@ -265,6 +265,12 @@ impl Debugger {
         self.step_filters.skips(&place.file) || (of_the_system && !place.file.path.exists())
     }
 
+    /// Whether an image belongs to the system rather than to the person who debugs.
+    pub fn is_of_the_system(&self, module: Option<crate::ModuleId>) -> bool {
+        let loaded = module.and_then(|id| self.modules.get(id));
+        loaded.is_some_and(|loaded| loaded.is_of_the_system())
+    }
+
     /// The children of a value: those of `which` kind in `range`, as [`Presentation`] counts
     /// them. Where there are many, these are the first ones; `range` is then what is left of it.
     ///

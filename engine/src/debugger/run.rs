@@ -4,6 +4,7 @@ use super::{Debugger, State};
 use crate::error::Error;
 use crate::event::{StopReason, ThreadId};
 use crate::process::Process;
+use dwarf::{LoadAddr, SourceLocation};
 
 impl Debugger {
     /// Whether a thread stops by itself while the others run; from then on.
@@ -80,6 +81,13 @@ impl Debugger {
     pub(crate) fn hidden_at(&self, thread: ThreadId) -> usize {
         let state = self.process.as_ref().and_then(|it| it.threads.get(&thread));
         state.map_or(0, |state| state.hidden)
+    }
+
+    /// The line of the place that was asked for where a thread is, if its code counts as another
+    /// line's.
+    pub(crate) fn shown_line(&self, thread: ThreadId, pc: LoadAddr) -> Option<SourceLocation> {
+        let state = self.process.as_ref()?.threads.get(&thread)?;
+        state.asked.shown_at(pc, state.hidden)
     }
 
     /// The thread of the last stop, or one that is there.

@@ -106,7 +106,10 @@ impl Debugger {
         }
         if let Some(segments) = segments.filter(|_| says_itself(hit)) {
             // Nothing is asked of the program for a message that it cannot tell.
-            let message = message_of(&segments, &CodeScope::at(&self.modules, addr));
+            let message = message_of(
+                &segments,
+                &CodeScope::at(&self.modules, addr, self.breakpoints.hidden(id, addr)),
+            );
             match message {
                 Ok(_) => self.find_ring(thread, addr)?,
                 // It counts at least.
@@ -188,7 +191,7 @@ impl Debugger {
         if self.sites_in(site + 1, window.reaches_to(site)) {
             return Err(Refusal::passing("another breakpoint follows it closely"));
         }
-        let scope = CodeScope::at(&self.modules, site);
+        let scope = CodeScope::at(&self.modules, site, self.breakpoints.hidden(id, site));
         let condition = condition
             .map(|condition| Condition::compile(condition, &scope))
             .transpose()

@@ -15,18 +15,28 @@ pub(crate) struct CodeScope<'a> {
     modules: &'a Modules,
     pc: LoadAddr,
     function: Option<Arc<Function>>,
+    /// So many inlined calls there are further in.
+    depth: usize,
 }
 
 impl<'a> CodeScope<'a> {
-    /// What is known at an address.
-    pub(crate) fn at(modules: &'a Modules, pc: LoadAddr) -> CodeScope<'a> {
+    /// What is known at an address in the frame that `depth` inlined calls are left out of.
+    pub(crate) fn at(modules: &'a Modules, pc: LoadAddr, depth: usize) -> CodeScope<'a> {
         let loaded = modules.at(pc);
         let function = loaded.and_then(|loaded| loaded.module.function_at(loaded.bias.file(pc)));
         CodeScope {
             modules,
             pc,
             function,
+            depth,
         }
+    }
+
+    /// The function, or the inlined one, whose names these are.
+    pub(crate) fn function_name(&self) -> Option<String> {
+        let function = self.function.as_ref()?;
+        let frames = function.frames_at(self.here()?.bias.file(self.pc));
+        frames.get(self.depth).map(|frame| frame.name.to_owned())
     }
 
     /// The names that [`Scope::local`] finds.
@@ -35,7 +45,9 @@ impl<'a> CodeScope<'a> {
             return Vec::new();
         };
         let frames = function.frames_at(loaded.bias.file(self.pc));
-        let scopes = frames.first().map_or(&[][..], |frame| &frame.scopes);
+        let scopes = frames
+            .get(self.depth)
+            .map_or(&[][..], |frame| &frame.scopes);
         let variables = scopes.iter().flat_map(|scope| &scope.variables);
         variables.map(|variable| variable.name.clone()).collect()
     }
@@ -164,7 +176,9 @@ impl Scope for CodeScope<'_> {
             return Ok(None);
         };
         let frames = function.frames_at(loaded.bias.file(self.pc));
-        let scopes = frames.first().map_or(&[][..], |frame| &frame.scopes);
+        let scopes = frames
+            .get(self.depth)
+            .map_or(&[][..], |frame| &frame.scopes);
         let mut inside = scopes.iter().rev();
         let variable = inside.find_map(|scope| {
             let mut variables = scope.variables.iter().rev();

@@ -304,7 +304,7 @@ impl Debugger {
         let reason = if passed {
             None
         } else {
-            let decided = self.decide_without_calls(thread, &owners);
+            let decided = self.decide_without_calls(thread, pc, &owners);
             self.ask_breakpoints(thread, pc, &owners, decided)
         };
         let is_step = reason.is_none();

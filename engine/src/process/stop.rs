@@ -1,7 +1,7 @@
 //! Stopping everything, saying why, and letting go of a process without a trace.
 
 use super::{Child, OUTPUT_BURST, Process, STOP_PATIENCE};
-use crate::breakpoint::GRACE;
+use crate::breakpoint::{AskedPlace, GRACE};
 use crate::debugger::{Debugger, State};
 use crate::displaced::REGION;
 use crate::error::Error;
@@ -70,16 +70,22 @@ impl Debugger {
     fn stand(&mut self, thread: ThreadId, reason: &StopReason) {
         let pc = self.registers_of(thread).map(|registers| registers.pc());
         let by_chance = matches!(reason, StopReason::Pause | StopReason::Signal { .. });
-        let hidden = match (reason, pc) {
-            (StopReason::Breakpoint(ids), Some(pc)) => self.hidden_by(ids, pc),
-            _ => 0,
+        let asked = match (reason, pc) {
+            (
+                StopReason::Breakpoint(ids)
+                | StopReason::BreakpointError(ids, _)
+                | StopReason::Data(ids, _),
+                Some(pc),
+            ) => self.asked_place(ids, pc),
+            _ => AskedPlace::default(),
         };
         if let Some(state) = self.thread_mut(thread) {
             if !by_chance {
                 state.passed = pc;
                 state.is_hit_shown = true;
             }
-            state.hidden = hidden;
+            state.hidden = asked.hidden;
+            state.asked = asked;
         }
     }
 

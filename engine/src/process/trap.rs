@@ -154,7 +154,8 @@ impl Debugger {
                 self.spend_if_once(id);
                 match self.breakpoints.message(id) {
                     Some(message) => {
-                        self.tell(thread, &message);
+                        let hidden = self.breakpoints.hidden(id, addr);
+                        self.tell(thread, hidden, &message);
                         self.go_on_stepping(thread);
                     }
                     None => self.report(thread, StopReason::Breakpoint(vec![id])),

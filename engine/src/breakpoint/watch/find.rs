@@ -64,6 +64,7 @@ impl Debugger {
             addr,
             bytes,
             scope: frame.and_then(|frame| self.scope_of(frame, addr)),
+            own: frame.and_then(|frame| self.own_frame(frame)),
             value,
             language,
         })

@@ -101,7 +101,7 @@ impl Debugger {
             };
             // What the change was that stopped the thread, whoever has made another one since.
             self.touched = Some((access.data.addr, access.new.clone()));
-            let answer = self.ask_breakpoint(id, thread, None);
+            let answer = self.ask_breakpoint(id, thread, None, None);
             self.touched = None;
             match answer {
                 Ok(false) => continue,
@@ -115,7 +115,7 @@ impl Debugger {
         }
         let pc = self.registers_of(thread)?.pc();
         let owners = self.owners_at(pc);
-        let decided = self.decide_without_calls(thread, &owners);
+        let decided = self.decide_without_calls(thread, pc, &owners);
         match self.ask_breakpoints(thread, pc, &owners, decided) {
             Some(StopReason::Breakpoint(here)) => ids.extend(here),
             Some(StopReason::BreakpointError(here, text)) => {

@@ -2,6 +2,7 @@
 //! by single steps), and what it was when somebody looked last.
 
 mod find;
+mod frame;
 mod hardware;
 mod hit;
 
@@ -15,6 +16,7 @@ use crate::debugger::Debugger;
 use crate::event::{Event, ThreadId};
 use crate::value::Value;
 use dwarf::{Language, LoadAddr};
+use frame::OwnFrame;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -43,6 +45,8 @@ pub struct Watchable {
     pub bytes: u64,
     /// The frame it lives in, if it is on a stack.
     pub scope: Option<WatchScope>,
+    /// The frame that its condition belongs to.
+    own: Option<OwnFrame>,
     value: Value,
     language: Language,
 }
@@ -230,6 +234,10 @@ impl Debugger {
             };
             (Spec::Data(spec), wanted.options.clone())
         });
+        let conditions: BTreeMap<BreakpointId, Option<String>> = old
+            .iter()
+            .filter_map(|id| Some((*id, self.breakpoints.options(*id)?.condition.clone())))
+            .collect();
         let (ids, gone) = self.breakpoints.replace(old, specs.collect());
         self.breakpoints.data.clone_from(&ids);
         for id in gone {
@@ -238,8 +246,16 @@ impl Debugger {
         }
         for (id, wanted) in ids.iter().zip(wanted) {
             let spent = self.breakpoints.all.get(id).is_some_and(|it| it.spent);
-            if !spent && !self.watches.all.contains_key(id) {
-                self.begin_watch(*id, wanted);
+            if spent {
+                continue;
+            }
+            match self.watches.all.get_mut(id) {
+                None => self.begin_watch(*id, wanted),
+                // Another condition is of the frame that was looked at when it was typed.
+                Some(watch) if conditions.get(id) != Some(&wanted.options.condition) => {
+                    watch.data = Rc::new(wanted.data.clone());
+                }
+                Some(_) => {}
             }
         }
         self.distribute_slots(&ids);

@@ -1,0 +1,250 @@
+//! Which places a line has: one stop for each pass, in the frame and at the line that was asked
+//! for, never in another function.
+
+use serde_json::{Value, json};
+use std::fs;
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
+
+const COMPILERS: [Compiler; 2] = [Compiler::Gcc, Compiler::Clang];
+
+fn at(source: &str, level: &'static str) -> impl Iterator<Item = (Compiler, Fixture)> {
+    let built = move |compiler| {
+        let flags = Flags::new(compiler).optimized(level);
+        Some((compiler, Fixture::build(source, flags)?))
+    };
+    COMPILERS.into_iter().filter_map(built)
+}
+
+/// The stops of a breakpoint on a line: what `evaluated` is at each of them.
+fn stops_at(fixture: &Fixture, marker: &str, breakpoint: Value, evaluated: &str) -> Vec<String> {
+    let mut client = DapClient::spawn();
+    client.launch(fixture, json!({}));
+    client.set_breakpoints_with(fixture, vec![(marker, breakpoint)]);
+    client.configure();
+    let mut values = Vec::new();
+    loop {
+        let event = client.wait_event_of(&["stopped", "exited"]);
+        if event["event"] == "exited" {
+            break;
+        }
+        client.select_thread(event["body"]["threadId"].as_i64().expect("a thread"));
+        client.expect_line(fixture, marker);
+        values.push(client.evaluate(evaluated));
+        client.continue_();
+    }
+    client.disconnect();
+    values
+}
+
+/// The lines that a logpoint writes.
+fn told_at(fixture: &Fixture, marker: &str, message: &str) -> Vec<String> {
+    let mut client = DapClient::spawn();
+    client.launch(fixture, json!({}));
+    client.set_breakpoints_with(fixture, vec![(marker, json!({"logMessage": message}))]);
+    client.configure();
+    client.expect_exit();
+    let text = client.output("console");
+    client.disconnect();
+    text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn leaving_a_loop_without_braces_is_no_pass_of_its_body() {
+    for (compiler, fixture) in at("c/nested_loops.c", "0") {
+        for (marker, passes) in [
+            ("body", 16),
+            ("behind_if", 6),
+            ("while", 2),
+            ("second_half", 3),
+            ("arms", 2),
+        ] {
+            let told = told_at(&fixture, marker, "sum {sum}");
+            assert_eq!(told.len(), passes, "{compiler:?} {marker} {told:?}");
+        }
+        // The count is of passes, too: the ninth is the first of the third round.
+        let ninth = stops_at(&fixture, "body", json!({"hitCondition": "9"}), "y * 10 + x");
+        assert_eq!(ninth, ["20"], "{compiler:?}");
+    }
+}
+
+#[test]
+fn the_frame_is_the_one_of_the_line_where_an_inlined_call_begins() {
+    for (compiler, fixture) in at("cpp/inlined_first.cpp", "1") {
+        let stops = stops_at(&fixture, "call", json!({"condition": "i == 4"}), "i");
+        assert_eq!(stops, ["4"], "{compiler:?}");
+        let stops = stops_at(&fixture, "call", json!({"hitCondition": "3"}), "i");
+        assert_eq!(stops, ["2"], "{compiler:?}");
+        let expected: Vec<String> = (0..10).map(|i| format!("i={i}")).collect();
+        let told = told_at(&fixture, "call", "i={i}");
+        assert_eq!(told, expected, "{compiler:?}");
+    }
+}
+
+#[test]
+fn a_stop_shows_the_line_that_its_breakpoint_is_on() {
+    for level in ["1", "2"] {
+        for (compiler, fixture) in at("cpp/inlined_first.cpp", level) {
+            let text = fs::read_to_string(&fixture.source).expect("the source");
+            let path = fixture.source.to_str().expect("UTF-8");
+            let lines = 1..=text.lines().count();
+            let wanted = lines.map(|line| json!({"line": line})).collect();
+            let mut client = DapClient::spawn();
+            client.launch(&fixture, json!({}));
+            let set = client.set_source_breakpoints(path, wanted);
+            client.configure();
+            loop {
+                let event = client.wait_event_of(&["stopped", "exited"]);
+                if event["event"] == "exited" {
+                    break;
+                }
+                let body = &event["body"];
+                client.select_thread(body["threadId"].as_i64().expect("a thread"));
+                let hit = body["hitBreakpointIds"].as_array().expect("breakpoints");
+                let of_hit = set.iter().filter(|it| hit.contains(&it["id"]));
+                let lines: Vec<&Value> = of_hit.map(|it| &it["line"]).collect();
+                let top = client.top_frame();
+                assert_eq!(
+                    top["source"]["path"], path,
+                    "{compiler:?} -O{level} {lines:?}"
+                );
+                assert!(
+                    lines.contains(&&top["line"]),
+                    "{compiler:?} -O{level} {lines:?} {top}"
+                );
+                client.continue_();
+            }
+            client.disconnect();
+        }
+    }
+}
+
+/// The places of a line in two functions of which one only has the condition's names.
+fn closure_line(fixture: &Fixture, condition: &str) -> (Vec<String>, String) {
+    let mut client = DapClient::spawn();
+    client.launch(fixture, json!({}));
+    let breakpoint = json!({"condition": condition});
+    let set = client.set_breakpoints_with(fixture, vec![("closure", breakpoint)]);
+    client.configure();
+    let mut names = Vec::new();
+    loop {
+        let event = client.wait_event_of(&["stopped", "exited"]);
+        if event["event"] == "exited" {
+            break;
+        }
+        client.select_thread(event["body"]["threadId"].as_i64().expect("a thread"));
+        let text = event["body"]["text"].as_str().unwrap_or_default();
+        assert!(!text.contains("condition"), "{text}");
+        names.push(client.function_names().remove(0));
+        client.continue_();
+    }
+    // The names of the program may have been read after the answer.
+    let of_it = |message: &&Value| {
+        message["event"] == "breakpoint" && message["body"]["breakpoint"]["id"] == set[0]["id"]
+    };
+    let later = client.history().iter().rfind(of_it);
+    let told = later.map_or(&set[0], |event| &event["body"]["breakpoint"]);
+    let said = told["message"].as_str().unwrap_or_default().to_owned();
+    client.disconnect();
+    (names, said)
+}
+
+#[test]
+fn a_condition_counts_where_its_names_are_known() {
+    for source in ["cpp/closure_line.cpp", "rust/closure_line.rs"] {
+        let fixture = Fixture::of(source);
+        let (names, said) = closure_line(&fixture, "round == 2");
+        assert_eq!(names.len(), 1, "{source} {names:?}");
+        assert!(names[0].ends_with("main"), "{source} {names:?}");
+        assert!(said.contains("not hit in"), "{source} {said}");
+        let condition = match source.ends_with(".rs") {
+            true => "*value == 3",
+            false => "value == 3",
+        };
+        let (names, said) = closure_line(&fixture, condition);
+        assert_eq!(names.len(), 4, "{source} {names:?}");
+        assert!(
+            names.iter().all(|name| !name.ends_with("main")),
+            "{names:?}"
+        );
+        assert!(said.contains("not hit in"), "{source} {said}");
+    }
+}
+
+#[test]
+fn a_line_never_leaves_its_function() {
+    const FUNCTIONS: [&str; 4] = ["choose", "twice", "other", "main"];
+    for (compiler, fixture) in at("c/unrecommended.c", "2") {
+        let path = fixture.source.to_str().expect("UTF-8");
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({"stopOnEntry": true}));
+        client.configure();
+        client.expect_stopped("entry");
+        for function in FUNCTIONS {
+            let (first, last) = (
+                fixture.line(function),
+                fixture.line(&format!("{function}_end")),
+            );
+            let wanted = (first..=last).map(|line| json!({"line": line})).collect();
+            for (line, set) in (first..).zip(client.set_source_breakpoints(path, wanted)) {
+                match set["verified"] == true {
+                    true => assert!(
+                        (first..=last).contains(&set["line"].as_u64().expect("a line")),
+                        "{compiler:?} {line}: {set}"
+                    ),
+                    false => {
+                        let said = set["message"].as_str().expect("a message");
+                        assert!(said.contains("the nearest lines with code are"), "{said}");
+                    }
+                }
+            }
+        }
+        for marker in ["return", "product", "triple"] {
+            let set = client.set_breakpoints(&fixture, &[marker]);
+            assert_eq!(
+                (&set[0]["verified"], &set[0]["line"]),
+                (&json!(true), &json!(fixture.line(marker))),
+                "{compiler:?} {marker} {}",
+                set[0]
+            );
+        }
+        client.disconnect();
+    }
+}
+
+#[test]
+fn columns_of_calls_are_places() {
+    for (compiler, fixture) in at("c/columns.c", "0") {
+        let path = fixture.source.to_str().expect("UTF-8");
+        let line = fixture.line("three");
+        let mut client = DapClient::stopped_at(&fixture, "three");
+        let arguments = json!({"source": {"path": path}, "line": line});
+        let places = client.ask("breakpointLocations", arguments);
+        let columns: Vec<u64> = places["breakpoints"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter_map(|place| place["column"].as_u64())
+            .collect();
+        let wanted = [24, 38];
+        assert!(
+            wanted.iter().all(|it| columns.contains(it)),
+            "{compiler:?} {columns:?}"
+        );
+        let set = wanted.map(|column| json!({"line": line, "column": column}));
+        let set = client.set_source_breakpoints(path, set.to_vec());
+        for (set, column) in set.iter().zip(wanted) {
+            assert_eq!(set["column"], column, "{compiler:?} {set}");
+            client.continue_();
+            let stop = client.expect_stopped("breakpoint");
+            assert_eq!(stop["hitBreakpointIds"], json!([set["id"]]));
+        }
+        // A column before the first is none.
+        let none = vec![json!({"line": line, "column": 0})];
+        let set = client.set_source_breakpoints(path, none);
+        assert_eq!(
+            (&set[0]["verified"], &set[0]["column"]),
+            (&json!(true), &Value::Null)
+        );
+        client.disconnect();
+    }
+}
