@@ -117,8 +117,9 @@ pub fn nearest<'a>(typed: &str, names: &[&'a str]) -> Option<&'a str> {
     let words = words_of(typed);
     let typed = typed.to_lowercase();
     let likeness = |name: &str| {
+        let is_word_of_it = words_of(name).contains(&typed);
         let name = name.to_lowercase();
-        match words.contains(&name) {
+        match is_word_of_it || words.contains(&name) {
             true => LIKE + 0.1,
             false => strsim::jaro_winkler(&typed, &name),
         }

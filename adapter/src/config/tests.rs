@@ -157,6 +157,7 @@ fn what_was_meant_is_proposed_where_it_can_be_told() {
         ("stopOnStart", "stopOnEntry"),
         ("maxElement", "maxElements"),
         ("programm", "program"),
+        ("depth", "maxDepth"),
     ] {
         let expected = format!("unknown setting `{key}`; did you mean `{meant}`?");
         assert_eq!(told(key), expected);
