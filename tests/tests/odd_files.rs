@@ -9,7 +9,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use stillpoint_tests::DapClient;
+use stillpoint_tests::process::Debuggee;
+use stillpoint_tests::{DapClient, core_of_program};
 use tempfile::TempDir;
 
 const SOURCE: &str = "int main(void) {\n    int x = 1;\n    x++;\n    return x;\n}\n";
@@ -216,5 +217,39 @@ fn programs_and_core_files_that_are_no_files() {
             refused("launch", json!({"program": program, "cwd": file}));
         }
         refused("attach", json!({"coreFile": file}));
+    }
+}
+
+#[test]
+fn programs_that_have_been_replaced() {
+    for odd in [Odd::Fifo, Odd::Device, Odd::Sparse] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = folder.path().canonicalize().expect("its path");
+        let text = "int pause(void);\nint main(int count, char **all)\n{\n    (void)all;\n    \
+                    if (count == 1)\n        __builtin_trap();\n    return pause();\n}\n";
+        fs::write(place.join("replaced.c"), text).expect("the source");
+        run(&place, "gcc", &["-g", "-o", "replaced", "replaced.c"]);
+        let (program, source) = (place.join("replaced"), place.join("replaced.c"));
+        let core = core_of_program(&program, &place);
+        let running = Debuggee::start_program(&program, &["stay"]);
+        put(odd, &program);
+        put(odd, &source);
+
+        let mut client = DapClient::spawn();
+        client.attach(running.pid(), json!({"stopOnEntry": true}));
+        client.configure();
+        let stop = client.expect_stopped_by(&["entry", "pause"]);
+        let thread = json!({"threadId": stop["threadId"]});
+        let stack = client.ask("stackTrace", thread)["stackFrames"].clone();
+        assert!(stack[0].is_object(), "{stack}");
+        client.disconnect();
+        drop(running);
+
+        let Some(core) = core else { continue };
+        let mut client = DapClient::spawn();
+        client.open_core(&core, json!({}));
+        client.configure();
+        client.expect_stopped("exception");
+        client.disconnect();
     }
 }
