@@ -1,11 +1,15 @@
 //! The images of the process, and what its dynamic loader says of them.
 
+mod list;
+
 use crate::debugger::{Debugger, ModuleId, ModuleInfo};
 use crate::error::Error;
 use crate::event::Event;
 use crate::memory::ProcessMemory;
 use crate::os::MappedFile;
 use dwarf::{AddrRange, FileAddr, LoadAddr, LoadBias, Machine, Memory, Module, ModuleMap, WayBack};
+use list::{Entry, LoaderList};
+use rustc_hash::FxHashSet;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -17,8 +21,6 @@ const AT_BASE: u64 = 7;
 const AT_ENTRY: u64 = 9;
 const AT_SYSINFO_EHDR: u64 = 33;
 const DT_DEBUG: u64 = 21;
-/// The list of images is a linked list in the debuggee: it may be garbage.
-const MOST_IMAGES: usize = 1 << 16;
 
 /// An image in the process.
 pub struct Loaded {
@@ -72,6 +74,10 @@ impl Loaded {
 pub struct Modules {
     pub loaded: Vec<Loaded>,
     next_id: u32,
+    /// Where the loader's `r_debug` is, once it has said so.
+    debug: Option<LoadAddr>,
+    /// The loader's list as it was read last.
+    list: LoaderList,
     /// Where what is worked out about images is kept between sessions; `None`: nowhere.
     pub cache: Option<PathBuf>,
     /// What went wrong with images, for the console.
@@ -114,6 +120,8 @@ impl Modules {
     /// Forgets all images (the process replaced its program, or is gone).
     pub fn clear(&mut self) -> Vec<Loaded> {
         self.forget_entries();
+        self.debug = None;
+        self.list = LoaderList::default();
         std::mem::take(&mut self.loaded)
     }
 
@@ -390,75 +398,69 @@ impl Modules {
 
     /// The loader's entry for the image that is loaded with a bias.
     pub fn link_map(&self, memory: &dyn Memory, bias: LoadBias) -> Option<LoadAddr> {
-        let debug = self.debug_structure(memory)?;
-        let mut entry = memory.read_uint(debug + 8, 8).ok()?;
-        for _ in 0..MOST_IMAGES {
-            // struct link_map, as in `refresh`.
-            let map = LoadAddr(entry);
-            if entry == 0 || LoadBias(memory.read_uint(map, 8).ok()?) == bias {
-                return (entry != 0).then_some(map);
-            }
-            entry = memory.read_uint(map + 24, 8).ok()?;
-        }
-        None
+        let entries = list::entries(self.debug_structure(memory)?, memory);
+        let mut of_it = entries.into_iter().filter(|(_, entry)| entry.bias == bias);
+        of_it.next().map(|(at, _)| at)
     }
 
-    /// Reads the loader's list and follows it. Nothing changes while the list is in flux.
+    /// Follows the loader's list. Nothing changes while it is in flux.
     pub fn refresh(&mut self, pid: i32, memory: &ProcessMemory<'_>) -> Change {
         let mut change = Change::default();
         // A core file has its own list, whose files were looked for already.
         if memory.os.core().is_some_and(|core| core.lists_files()) {
             return change;
         }
-        let Some(debug) = self.debug_structure(memory) else {
+        if self.debug.is_none() {
+            self.debug = self.debug_structure(memory);
+        }
+        let Some(debug) = self.debug else {
             return change;
         };
-        // struct r_debug { int version; link_map *map; ElfW(Addr) brk; enum state; … }
-        if memory.read_uint(debug + 24, 4) != Ok(0) {
-            return change;
-        }
-        let mut listed: Vec<(LoadBias, PathBuf)> = Vec::new();
-        let mut entry = memory.read_uint(debug + 8, 8).unwrap_or(0);
-        while entry != 0 && listed.len() < MOST_IMAGES {
-            // struct link_map { ElfW(Addr) addr; char *name; ElfW(Dyn) *ld; link_map *next, *prev; }
-            let map = LoadAddr(entry);
-            let (Ok(bias), Ok(name), Ok(next)) = (
-                memory.read_uint(map, 8),
-                memory.read_uint(map + 8, 8),
-                memory.read_uint(map + 24, 8),
-            ) else {
-                break;
-            };
-            let name = read_path(memory, LoadAddr(name));
-            if !name.as_os_str().is_empty() {
-                listed.push((LoadBias(bias), name));
+        let new = match self.list.read(debug, memory) {
+            list::Change::InFlux => return change,
+            list::Change::Added(new) => new,
+            list::Change::All(all) => {
+                let listed: FxHashSet<LoadBias> = all.iter().map(|(entry, _)| entry.bias).collect();
+                let is_there = |it: &Loaded| !it.listed || listed.contains(&it.bias);
+                let (stay, gone) = std::mem::take(&mut self.loaded)
+                    .into_iter()
+                    .partition(is_there);
+                self.loaded = stay;
+                change.removed = gone;
+                let new = all.into_iter().filter(|(_, is_new)| *is_new);
+                new.map(|(entry, _)| entry).collect()
             }
-            entry = next;
-        }
-        let (stay, gone) = std::mem::take(&mut self.loaded)
-            .into_iter()
-            .partition(|loaded| {
-                !loaded.listed || listed.iter().any(|(bias, _)| *bias == loaded.bias)
-            });
-        self.loaded = stay;
-        if !gone.is_empty() {
+        };
+        if !change.removed.is_empty() {
             self.forget_entries();
         }
-        change.removed = gone;
-        for (bias, path) in listed {
-            let known = self
-                .loaded
-                .iter()
-                .any(|loaded| loaded.bias == bias && !loaded.is_program);
-            if !known
-                && path.is_absolute()
-                && let Some(module) = self.open(&path, LoadAddr(bias.0), |_| bias, (pid, memory))
-            {
+        for entry in new {
+            let mut same = self.loaded.iter().filter(|it| it.bias == entry.bias);
+            if same.any(|it| !it.is_program) {
+                continue;
+            }
+            let Some(path) = image_path(pid, &entry, memory) else {
+                continue;
+            };
+            let (start, bias) = (LoadAddr(entry.bias.0), entry.bias);
+            if let Some(module) = self.open(&path, start, |_| bias, (pid, memory)) {
                 change.added.push(self.add(module, bias, false, true));
             }
         }
         change
     }
+}
+
+/// The file of an image that the loader has listed: a name that is not absolute means what it did
+/// in the folder where the process was then, so that the file is taken that is mapped. `None`: it
+/// has none (the program itself, which has no name here, and the vdso).
+fn image_path(pid: i32, entry: &Entry, memory: &ProcessMemory<'_>) -> Option<PathBuf> {
+    let name = read_path(memory, entry.name);
+    if name.as_os_str().is_empty() || name.is_absolute() {
+        return Some(name).filter(|name| name.is_absolute());
+    }
+    let file = memory.os.mapped_file(pid, entry.dynamic)?;
+    Some(file.path)
 }
 
 impl Debugger {
@@ -506,13 +508,22 @@ fn replaced_note(path: &Path, what: &str) -> String {
 
 /// A path in the debuggee; empty if it cannot be read.
 fn read_path(memory: &dyn Memory, addr: LoadAddr) -> PathBuf {
+    const MAX_PATH: usize = 4096;
+    /// Divides a page: bytes that are read at once are there together.
+    const CHUNK: u64 = 256;
     let mut path = Vec::new();
-    while path.len() < 4096 {
-        let mut byte = [0];
-        if memory.read(addr + path.len() as u64, &mut byte).is_err() || byte[0] == 0 {
+    while path.len() < MAX_PATH {
+        let at = addr + path.len() as u64;
+        let mut bytes = [0; CHUNK as usize];
+        let bytes = &mut bytes[..(CHUNK - at.0 % CHUNK) as usize];
+        if memory.read(at, bytes).is_err() {
             break;
         }
-        path.push(byte[0]);
+        let end = bytes.iter().position(|byte| *byte == 0);
+        path.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
+        if end.is_some() {
+            break;
+        }
     }
     PathBuf::from(OsString::from_vec(path))
 }

@@ -59,6 +59,20 @@ impl Named {
         self.passed_by = true;
     }
 
+    /// Adds the places in an image that is new, where others have some; the image, if it is to be
+    /// searched for more.
+    pub fn add_places(&mut self, loaded: &Loaded, resolved: &mut Resolved) {
+        let places = loaded.module.function_places(&self.name);
+        let complete = places.is_some();
+        let places = find(&self.name, loaded, places.as_deref());
+        resolved.bound.extend(places.iter().cloned());
+        self.found.insert(loaded.id, Found { complete, places });
+        if !complete && !loaded.is_of_the_system() {
+            self.searched.push(loaded.module.identity());
+            resolved.unread.push(Arc::clone(&loaded.module));
+        }
+    }
+
     /// The bodies of all functions of the name, and their inlined copies.
     pub fn resolve(&mut self, modules: &Modules) -> Resolved {
         let mut resolved = Resolved::default();

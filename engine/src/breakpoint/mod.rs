@@ -10,6 +10,7 @@ mod inlined;
 mod instruction;
 mod locations;
 mod names;
+mod new_images;
 mod pattern;
 pub(crate) mod resolve;
 pub(crate) mod site;
@@ -31,7 +32,8 @@ use dwarf::{Language, LoadAddr, SourceLocation};
 use function::Named;
 use names::Names;
 use pattern::Pattern;
-use rustc_hash::FxHashMap;
+use resolve::Resolved;
+use rustc_hash::{FxHashMap, FxHashSet};
 use site::Owner;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -592,7 +594,6 @@ impl Debugger {
 
     /// Binds a breakpoint in all images. True if that changed anything.
     fn bind(&mut self, id: BreakpointId) -> bool {
-        let state = self.state();
         let instruction = self.resolve_instruction(id);
         let Some(breakpoint) = self.breakpoints.all.get_mut(&id) else {
             return false;
@@ -600,8 +601,6 @@ impl Debugger {
         if breakpoint.spent {
             return false;
         }
-        let before = breakpoint.bound.len();
-        let said = breakpoint.pending.clone();
         let resolved = match (&mut breakpoint.search, &breakpoint.spec) {
             (_, Spec::Instruction(_) | Spec::Code(..)) => match instruction {
                 Some(resolved) => resolved,
@@ -620,12 +619,24 @@ impl Debugger {
             // A pattern that is none; data has no place in the code.
             (Search::Line, Spec::Function(_) | Spec::Data(_)) => return false,
         };
+        self.bind_to(id, resolved)
+    }
+
+    /// Binds a breakpoint to places. True if that changed anything.
+    fn bind_to(&mut self, id: BreakpointId, resolved: Resolved) -> bool {
+        let state = self.state();
         let os = &*self.os;
+        let Some(breakpoint) = self.breakpoints.all.get_mut(&id) else {
+            return false;
+        };
         if let Search::Function(named) = &breakpoint.search {
             for module in &resolved.unread {
                 self.indexer.search(module, named.name(), || os.waker());
             }
         }
+        let before = breakpoint.bound.len();
+        let said = breakpoint.pending.clone();
+        let known: FxHashSet<LoadAddr> = breakpoint.bound.iter().map(|it| it.addr).collect();
         let bound = resolved.bound;
         breakpoint.pending = match state {
             State::NoProcess => Some("the program is not loaded yet".into()),
@@ -634,7 +645,7 @@ impl Debugger {
         breakpoint.note = resolved.note;
         let language = bound.first().map(|bound| bound.language);
         for place in bound {
-            if breakpoint.bound.contains(&place) {
+            if known.contains(&place.addr) && breakpoint.bound.contains(&place) {
                 continue;
             }
             let hardware = breakpoint.options.hardware;
@@ -676,7 +687,7 @@ impl Debugger {
         self.place_hardware(&[]);
     }
 
-    /// An image is new: breakpoints may bind in it. Tells of those that do.
+    /// Images are new: breakpoints may bind in them. Tells of those that do.
     pub(crate) fn bind_all(&mut self) {
         let ids: Vec<BreakpointId> = self.breakpoints.all.keys().copied().collect();
         for id in ids {

@@ -52,6 +52,13 @@ impl Pattern {
         self.found.remove(&module);
     }
 
+    /// Whether functions of an image match.
+    pub fn matches_in(&mut self, loaded: &Loaded) -> bool {
+        let regex = &self.regex;
+        let found = self.found.entry(loaded.id);
+        found.or_insert_with(|| find(regex, loaded)).total > 0
+    }
+
     /// The places of all functions that match. The system's libraries are looked at only if
     /// nobody else has any.
     pub fn resolve(&mut self, modules: &Modules) -> Resolved {

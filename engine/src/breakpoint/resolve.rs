@@ -96,6 +96,30 @@ fn resolve_line(
     (bound, None)
 }
 
+/// The places of exactly that line in these images.
+pub fn resolve_line_in<'a>(
+    images: impl Iterator<Item = &'a Loaded>,
+    source: &Path,
+    line: u32,
+    column: Option<u32>,
+) -> Vec<Bound> {
+    let mut bound = Vec::new();
+    for loaded in images {
+        let module = &loaded.module;
+        for file in module.find_sources(source) {
+            let mut locations = module.line_locations(&file, line);
+            if !locations.iter().any(|it| it.is_stmt) {
+                locations.extend(calls_on_line(module, &file, line));
+            }
+            if let Some(column) = column {
+                locations = at_column(module, &file, line, column, locations);
+            }
+            bound.extend(bind_all(loaded, &file, line, locations));
+        }
+    }
+    in_order(bound)
+}
+
 fn in_order(mut bound: Vec<Bound>) -> Vec<Bound> {
     bound.sort_by_key(|bound| bound.addr);
     bound.dedup_by_key(|bound| bound.addr);

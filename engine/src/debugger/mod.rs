@@ -409,10 +409,15 @@ impl Debugger {
         self.bind_all();
     }
 
-    pub(crate) fn announce_module(&mut self, id: ModuleId) {
-        if let Some(loaded) = self.modules.get(id) {
-            self.events.push_back(Event::ModuleLoaded(loaded.info()));
-            self.bind_all();
+    /// Tells of new images, and binds breakpoints in them.
+    pub(crate) fn announce_modules(&mut self, ids: &[ModuleId]) {
+        for id in ids {
+            if let Some(loaded) = self.modules.get(*id) {
+                self.events.push_back(Event::ModuleLoaded(loaded.info()));
+            }
+        }
+        if !ids.is_empty() {
+            self.bind_in_new(ids);
         }
     }
 

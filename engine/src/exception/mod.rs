@@ -27,7 +27,7 @@ use dwarf::register::x86_64::{RDI, RSI};
 use dwarf::{LoadAddr, Memory};
 use report::Report;
 use rust::Panic;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 /// What may stop the program besides breakpoints.
@@ -232,6 +232,12 @@ impl Default for Exceptions {
 }
 
 impl Exceptions {
+    /// Whether any filter is about functions that exceptions go through.
+    fn wants_functions(&self) -> bool {
+        let mut points = FUNCTIONS.iter().map(|(_, point)| *point);
+        points.any(|point| self.watched.iter().any(|it| it.filter.wants(point)))
+    }
+
     fn is_conditional(&self, index: usize) -> bool {
         let watched = self.watched.get(index);
         watched.is_some_and(|watched| watched.condition.is_some())
@@ -352,6 +358,22 @@ impl Debugger {
         }
     }
 
+    /// The same, where images are new: most have nothing that a filter wants.
+    pub(crate) fn bind_exceptions_in_new(&mut self, new: &[ModuleId]) {
+        if !self.exceptions.wants_functions() {
+            return;
+        }
+        let images = new.iter().filter_map(|id| self.modules.get(*id));
+        let mut is_bound = false;
+        for image in images {
+            let found = self.exceptions.found.entry(image.id);
+            is_bound |= !found.or_insert_with(|| find(image)).is_empty();
+        }
+        if is_bound {
+            self.bind_exceptions();
+        }
+    }
+
     /// Puts traps where the filters want them, and nowhere else.
     fn place_exceptions(&mut self) {
         if self.is_post_mortem() {
@@ -359,14 +381,9 @@ impl Debugger {
         }
         let exceptions = &mut self.exceptions;
         let loaded = &self.modules.loaded;
-        exceptions
-            .found
-            .retain(|id, _| loaded.iter().any(|image| image.id == *id));
-        let watched = &exceptions.watched;
-        if watched
-            .iter()
-            .any(|it| FUNCTIONS.iter().any(|(_, point)| it.filter.wants(*point)))
-        {
+        let ids: FxHashSet<ModuleId> = loaded.iter().map(|image| image.id).collect();
+        exceptions.found.retain(|id, _| ids.contains(id));
+        if exceptions.wants_functions() {
             for image in loaded {
                 let found = exceptions.found.entry(image.id);
                 found.or_insert_with(|| find(image));

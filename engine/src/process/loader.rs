@@ -20,6 +20,7 @@ impl Debugger {
             };
             self.modules.refresh(pid, &memory)
         };
+        let has_lost = !change.removed.is_empty();
         for loaded in change.removed {
             self.sites.forget_in(loaded.range.start, loaded.range.end);
             self.slots.forget_in(loaded.range.start, loaded.range.end);
@@ -31,9 +32,10 @@ impl Debugger {
             self.unbind_module(&loaded);
             self.end_watches_in(loaded.range.start, loaded.range.end);
         }
-        for id in change.added {
-            self.announce_module(id);
+        if has_lost {
+            self.bind_exceptions();
         }
+        self.announce_modules(&change.added);
         self.flush_module_notes();
         // At the program's entry the loader itself can say where it wants to be watched.
         if self.modules.entry() == Some(addr) {

@@ -11,6 +11,7 @@ mod output;
 pub(crate) mod own_code;
 mod peer;
 mod procfs;
+mod procmap;
 mod ptrace;
 mod refusal;
 #[cfg(target_arch = "x86_64")]

@@ -1,10 +1,12 @@
 //! proc(5): what it says of processes and threads.
 
 use super::super::{MappedFile, Mapping};
+use super::procmap;
 use dwarf::LoadAddr;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Read;
+use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -65,13 +67,33 @@ pub fn executable(pid: i32) -> Option<MappedFile> {
 /// `/proc/PID/map_files`; what is there can only be opened with CAP_CHECKPOINT_RESTORE or
 /// CAP_SYS_ADMIN.
 pub fn mapped_file(pid: i32, addr: LoadAddr) -> Option<MappedFile> {
-    let mapping = mappings(pid)
-        .into_iter()
-        .find(|mapping| mapping.start <= addr && addr < mapping.end)?;
-    let (start, end) = (mapping.start.0, mapping.end.0);
-    let link = PathBuf::from(format!("/proc/{pid}/map_files/{start:x}-{end:x}"));
-    let named = mapping.path.is_absolute();
-    named.then(|| mapped_file_of(mapping.path, link))
+    let (range, path) = mapping_at(pid, addr)?;
+    let link = PathBuf::from(format!(
+        "/proc/{pid}/map_files/{:x}-{:x}",
+        range.start, range.end
+    ));
+    let file = path.is_absolute().then(|| mapped_file_of(path, link))?;
+    if file.replaced.is_some() || file.path.exists() {
+        return Some(file);
+    }
+    // The process may have other files mounted than we.
+    let mut inside = PathBuf::from(format!("/proc/{pid}/root"));
+    inside.extend(file.path.strip_prefix("/").ok());
+    let replaced = inside.exists().then_some(inside);
+    Some(MappedFile { replaced, ..file })
+}
+
+/// What is mapped at an address, with its name.
+fn mapping_at(pid: i32, addr: LoadAddr) -> Option<(Range<u64>, PathBuf)> {
+    // All of a process's mappings take long where there are thousands.
+    if let Ok(maps) = fs::File::open(format!("/proc/{pid}/maps"))
+        && let Some(found) = procmap::query(&maps, addr.0)
+    {
+        return Some(found);
+    }
+    let mut mappings = mappings(pid).into_iter();
+    let mapping = mappings.find(|it| it.start <= addr && addr < it.end)?;
+    Some((mapping.start.0..mapping.end.0, mapping.path))
 }
 
 /// The file behind a link that works whatever the file's name is by now.

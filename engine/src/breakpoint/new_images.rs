@@ -1,0 +1,119 @@
+//! Breakpoints in images that have just been loaded. A program may load thousands: only the new
+//! ones are looked at, as far as what is known of the others stays as it is.
+
+use super::resolve::{Resolved, resolve_line_in};
+use super::{Breakpoint, BreakpointId, Search, Spec};
+use crate::debugger::{Debugger, ModuleId};
+use crate::event::Event;
+use crate::modules::Loaded;
+use rustc_hash::FxHashMap;
+use std::path::PathBuf;
+
+/// What new images mean for a breakpoint.
+enum Outlook {
+    /// Nothing.
+    Nothing,
+    /// It binds there, too; nothing else changes.
+    Also(Resolved),
+    /// All images have a say.
+    Anew,
+}
+
+/// Whether any new image was compiled from a file of a source's name, by the source.
+type Mentions = FxHashMap<PathBuf, bool>;
+
+impl Breakpoint {
+    fn outlook(&mut self, new: &[&Loaded], mentions: &mut Mentions) -> Outlook {
+        if self.spent {
+            return Outlook::Nothing;
+        }
+        // Libraries of the system have a say only where nobody else has any.
+        let is_bound = !self.bound.is_empty();
+        let asked = || new.iter().filter(|it| !is_bound || !it.is_of_the_system());
+        match (&mut self.search, &self.spec) {
+            (Search::Function(named), _) if is_bound => {
+                let mut also = Resolved {
+                    note: self.note.clone(),
+                    ..Resolved::default()
+                };
+                for loaded in new {
+                    named.add_places(loaded, &mut also);
+                }
+                let is_nothing = also.bound.is_empty() && also.unread.is_empty();
+                match is_nothing {
+                    true => Outlook::Nothing,
+                    false => Outlook::Also(also),
+                }
+            }
+            (Search::Function(_), _) => Outlook::Anew,
+            (Search::Functions(pattern), _) => {
+                match asked().any(|loaded| pattern.matches_in(loaded)) {
+                    true => Outlook::Anew,
+                    false => Outlook::Nothing,
+                }
+            }
+            (
+                Search::Line,
+                Spec::Line {
+                    source,
+                    line,
+                    column,
+                },
+            ) => {
+                let mentioned = match mentions.get(source) {
+                    // Without libraries of the system fewer were asked.
+                    Some(mentioned) if is_bound => *mentioned,
+                    _ => {
+                        let mut asked = asked();
+                        asked.any(|it| !it.module.similar_sources(source).is_empty())
+                    }
+                };
+                if is_bound {
+                    mentions.insert(source.clone(), mentioned);
+                }
+                if !mentioned {
+                    return Outlook::Nothing;
+                }
+                // Where no other line was taken for the one asked for, that stays so.
+                let is_exact = self.note.is_none()
+                    && self.bound.iter().any(|bound| {
+                        let place = bound.source.as_ref();
+                        place.is_some_and(|(_, have, _)| have == line)
+                    });
+                match is_exact {
+                    true => Outlook::Also(Resolved {
+                        bound: resolve_line_in(asked().copied(), source, *line, *column),
+                        ..Resolved::default()
+                    }),
+                    false => Outlook::Anew,
+                }
+            }
+            (Search::Line, Spec::Instruction(_) | Spec::Code(..)) if !is_bound => Outlook::Anew,
+            (Search::Line, _) => Outlook::Nothing,
+        }
+    }
+}
+
+impl Debugger {
+    /// Images are new: breakpoints may bind in them. Tells of those that do.
+    pub(crate) fn bind_in_new(&mut self, new: &[ModuleId]) {
+        let images: Vec<&Loaded> = new.iter().filter_map(|id| self.modules.get(*id)).collect();
+        let mut mentions = Mentions::default();
+        let all = self.breakpoints.all.iter_mut();
+        let outlooks: Vec<(BreakpointId, Outlook)> = all
+            .map(|(id, breakpoint)| (*id, breakpoint.outlook(&images, &mut mentions)))
+            .collect();
+        for (id, outlook) in outlooks {
+            let bound = match outlook {
+                Outlook::Nothing => false,
+                Outlook::Also(resolved) => self.bind_to(id, resolved),
+                Outlook::Anew => self.bind(id),
+            };
+            if self.check_names(id) || bound {
+                self.events.push_back(Event::BreakpointChanged(id));
+            }
+        }
+        self.place_hardware(&[]);
+        self.bind_exceptions_in_new(new);
+    }
+}

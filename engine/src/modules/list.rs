@@ -1,0 +1,297 @@
+//! The dynamic loader's lists of images (link.h), one for each namespace. Images come at the end of
+//! a list, so that only those are read that are new, unless some have gone.
+
+use dwarf::{LoadAddr, LoadBias, Memory};
+use rustc_hash::FxHashMap;
+
+/// The lists are in the debuggee: they may be garbage.
+pub const MOST_IMAGES: usize = 1 << 16;
+/// So may the chain of namespaces; glibc has 16 at most.
+const MOST_NAMESPACES: usize = 64;
+/// `RT_DELETE` of `r_state`.
+const DELETE: u32 = 2;
+
+/// What the loader says of an image.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// What it is loaded with.
+    pub bias: LoadBias,
+    /// Where its name is.
+    pub name: LoadAddr,
+    /// Its dynamic section.
+    pub dynamic: LoadAddr,
+}
+
+/// `struct link_map`.
+struct Link {
+    entry: Entry,
+    next: LoadAddr,
+    previous: LoadAddr,
+}
+
+/// `struct r_debug`.
+struct Namespace {
+    at: LoadAddr,
+    first: LoadAddr,
+    state: u32,
+}
+
+/// What has become of the lists.
+#[derive(PartialEq, Eq, Debug)]
+pub enum Change {
+    /// Somebody is changing one: the next call of the loader's breakpoint tells more.
+    InFlux,
+    /// These are new; none has gone.
+    Added(Vec<Entry>),
+    /// These are there, and true of those that are new; all others have gone.
+    All(Vec<(Entry, bool)>),
+}
+
+/// The lists as they were read last.
+#[derive(Default)]
+pub struct LoaderList {
+    entries: FxHashMap<LoadAddr, Entry>,
+    /// Of each namespace, by where its `r_debug` is, the last entry.
+    tails: FxHashMap<LoadAddr, LoadAddr>,
+    /// They have been read, and no image has gone since.
+    is_current: bool,
+}
+
+impl LoaderList {
+    /// Reads what has changed; `debug` is the first namespace's `r_debug`.
+    pub fn read(&mut self, debug: LoadAddr, memory: &dyn Memory) -> Change {
+        let namespaces = namespaces(debug, memory);
+        if namespaces.iter().any(|it| it.state != 0) {
+            // What is being taken away is found by its absence.
+            self.is_current &= !namespaces.iter().any(|it| it.state == DELETE);
+            return Change::InFlux;
+        }
+        if let Some(added) = self.is_current.then(|| self.added(&namespaces, memory))
+            && let Some(added) = added
+        {
+            return Change::Added(added);
+        }
+        self.whole(&namespaces, memory)
+    }
+
+    /// What has been added; `None`: the lists are not what they were.
+    fn added(&mut self, namespaces: &[Namespace], memory: &dyn Memory) -> Option<Vec<Entry>> {
+        let mut added = Vec::new();
+        for namespace in namespaces {
+            let mut previous = LoadAddr(0);
+            let mut at = namespace.first;
+            if let Some(tail) = self.tails.get(&namespace.at) {
+                let link = link(*tail, memory)?;
+                if self.entries.get(tail) != Some(&link.entry) {
+                    return None;
+                }
+                (previous, at) = (*tail, link.next);
+            }
+            while at.0 != 0 {
+                let link = link(at, memory)?;
+                if link.previous != previous || self.entries.len() >= MOST_IMAGES {
+                    return None;
+                }
+                self.entries.insert(at, link.entry);
+                self.tails.insert(namespace.at, at);
+                added.push(link.entry);
+                (previous, at) = (at, link.next);
+            }
+        }
+        Some(added)
+    }
+
+    fn whole(&mut self, namespaces: &[Namespace], memory: &dyn Memory) -> Change {
+        let before = std::mem::take(&mut self.entries);
+        self.tails.clear();
+        self.is_current = true;
+        let mut all = Vec::new();
+        for namespace in namespaces {
+            let mut at = namespace.first;
+            while at.0 != 0
+                && all.len() < MOST_IMAGES
+                && let Some(link) = link(at, memory)
+            {
+                all.push((link.entry, before.get(&at) != Some(&link.entry)));
+                self.entries.insert(at, link.entry);
+                self.tails.insert(namespace.at, at);
+                at = link.next;
+            }
+        }
+        Change::All(all)
+    }
+}
+
+/// All entries of all namespaces, with where they are.
+pub fn entries(debug: LoadAddr, memory: &dyn Memory) -> Vec<(LoadAddr, Entry)> {
+    let mut entries = Vec::new();
+    for namespace in namespaces(debug, memory) {
+        let mut at = namespace.first;
+        while at.0 != 0
+            && entries.len() < MOST_IMAGES
+            && let Some(link) = link(at, memory)
+        {
+            entries.push((at, link.entry));
+            at = link.next;
+        }
+    }
+    entries
+}
+
+fn namespaces(debug: LoadAddr, memory: &dyn Memory) -> Vec<Namespace> {
+    // struct r_debug { int version; link_map *map; ElfW(Addr) brk; enum state; ElfW(Addr) ldbase; };
+    // from version 2 on there is the next namespace's behind it.
+    let mut found = Vec::new();
+    let mut at = debug;
+    while at.0 != 0 && found.len() < MOST_NAMESPACES {
+        let mut bytes = [0; 40];
+        if memory.read(at, &mut bytes).is_err() {
+            break;
+        }
+        found.push(Namespace {
+            at,
+            first: LoadAddr(word(&bytes, 8)),
+            state: word(&bytes, 24) as u32,
+        });
+        let has_next = word(&bytes, 0) as u32 >= 2;
+        let next = has_next.then(|| memory.read_uint(at + 40, 8).ok());
+        at = LoadAddr(next.flatten().unwrap_or(0));
+    }
+    found
+}
+
+fn link(at: LoadAddr, memory: &dyn Memory) -> Option<Link> {
+    // struct link_map { ElfW(Addr) addr; char *name; ElfW(Dyn) *ld; link_map *next, *prev; }
+    let mut bytes = [0; 40];
+    memory.read(at, &mut bytes).ok()?;
+    Some(Link {
+        entry: Entry {
+            bias: LoadBias(word(&bytes, 0)),
+            name: LoadAddr(word(&bytes, 8)),
+            dynamic: LoadAddr(word(&bytes, 16)),
+        },
+        next: LoadAddr(word(&bytes, 24)),
+        previous: LoadAddr(word(&bytes, 32)),
+    })
+}
+
+fn word(bytes: &[u8; 40], at: usize) -> u64 {
+    let (words, _) = bytes.as_chunks::<8>();
+    words
+        .get(at / 8)
+        .map_or(0, |word| u64::from_le_bytes(*word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dwarf::Unreadable;
+    use std::cell::Cell;
+    use std::collections::BTreeMap;
+
+    const DEBUG: u64 = 0x100;
+    const OTHER: u64 = 0x200;
+
+    /// Words by their addresses; how often something was read.
+    #[derive(Default)]
+    struct Words(BTreeMap<u64, u64>, Cell<usize>);
+
+    impl Memory for Words {
+        fn read(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), Unreadable> {
+            let len = buffer.len();
+            self.1.set(self.1.get() + 1);
+            for (index, chunk) in buffer.chunks_mut(8).enumerate() {
+                let word = self.0.get(&(addr.0 + 8 * index as u64));
+                let word = word.ok_or(Unreadable { addr, len })?;
+                chunk.copy_from_slice(&word.to_le_bytes()[..chunk.len()]);
+            }
+            Ok(())
+        }
+    }
+
+    impl Words {
+        fn write(&mut self, at: u64, words: &[u64]) {
+            let at = (0..).map(|index| at + 8 * index);
+            self.0.extend(at.zip(words.iter().copied()));
+        }
+
+        /// A namespace with entries at these addresses.
+        fn namespace(&mut self, at: u64, state: u64, next: u64, links: &[u64]) {
+            let first = links.first().copied().unwrap_or(0);
+            self.write(at, &[2, first, 0x1000, state, 0, next]);
+            for (index, link) in links.iter().enumerate() {
+                let next = links.get(index + 1).copied().unwrap_or(0);
+                let previous = index.checked_sub(1).map_or(0, |index| links[index]);
+                self.write(*link, &[link << 12, link + 1, link + 2, next, previous]);
+            }
+        }
+    }
+
+    fn entry(link: u64) -> Entry {
+        Entry {
+            bias: LoadBias(link << 12),
+            name: LoadAddr(link + 1),
+            dynamic: LoadAddr(link + 2),
+        }
+    }
+
+    #[test]
+    fn only_what_is_new_is_read_unless_something_has_gone() {
+        let mut words = Words::default();
+        let mut list = LoaderList::default();
+        let many: Vec<u64> = (0..1000).map(|index| 0x1_0000 + 0x100 * index).collect();
+        words.namespace(DEBUG, 0, 0, &many[..998]);
+        let all = many[..998].iter().map(|link| (entry(*link), true));
+        let read = list.read(LoadAddr(DEBUG), &words);
+        assert_eq!(read, Change::All(all.collect()));
+        words.namespace(DEBUG, 1, 0, &many);
+        assert_eq!(list.read(LoadAddr(DEBUG), &words), Change::InFlux);
+        words.namespace(DEBUG, 0, 0, &many);
+        words.1.set(0);
+        let added = many[998..].iter().map(|link| entry(*link));
+        let read = list.read(LoadAddr(DEBUG), &words);
+        assert_eq!(read, Change::Added(added.collect()));
+        assert!(words.1.get() < 8);
+        // One goes, and what is added later has its place.
+        words.namespace(DEBUG, 2, 0, &many);
+        assert_eq!(list.read(LoadAddr(DEBUG), &words), Change::InFlux);
+        words.namespace(DEBUG, 0, 0, &many[..999]);
+        let Change::All(left) = list.read(LoadAddr(DEBUG), &words) else {
+            panic!("the list is not read anew");
+        };
+        assert!(left.len() == 999 && left.iter().all(|(_, is_new)| !is_new));
+        words.namespace(DEBUG, 0, 0, &many);
+        let read = list.read(LoadAddr(DEBUG), &words);
+        assert_eq!(read, Change::Added(vec![entry(many[999])]));
+    }
+
+    #[test]
+    fn namespaces_have_lists_of_their_own() {
+        let mut words = Words::default();
+        let mut list = LoaderList::default();
+        words.namespace(DEBUG, 0, 0, &[0x1000]);
+        list.read(LoadAddr(DEBUG), &words);
+        words.namespace(DEBUG, 0, OTHER, &[0x1000]);
+        words.namespace(OTHER, 0, 0, &[0x2000, 0x3000]);
+        let read = list.read(LoadAddr(DEBUG), &words);
+        assert_eq!(read, Change::Added(vec![entry(0x2000), entry(0x3000)]));
+        words.namespace(DEBUG, 0, OTHER, &[0x1000, 0x4000]);
+        let read = list.read(LoadAddr(DEBUG), &words);
+        assert_eq!(read, Change::Added(vec![entry(0x4000)]));
+        words.namespace(OTHER, 2, 0, &[0x2000, 0x3000]);
+        assert_eq!(list.read(LoadAddr(DEBUG), &words), Change::InFlux);
+        words.namespace(OTHER, 0, 0, &[0x2000]);
+        let read = list.read(LoadAddr(DEBUG), &words);
+        let left = [0x1000, 0x4000, 0x2000].map(|link| (entry(link), false));
+        assert_eq!(read, Change::All(left.into()));
+    }
+
+    #[test]
+    fn lists_that_are_garbage_end() {
+        let mut words = Words::default();
+        words.namespace(DEBUG, 0, DEBUG, &[0x1000]);
+        words.write(0x1000 + 24, &[0x1000]);
+        let read = LoaderList::default().read(LoadAddr(DEBUG), &words);
+        assert!(matches!(read, Change::All(all) if all.len() == MOST_IMAGES));
+    }
+}

@@ -1,0 +1,73 @@
+//! One mapping of a process, without reading all of them (PROCMAP_QUERY, Linux 6.11).
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+/// `struct procmap_query` of linux/fs.h.
+#[repr(C)]
+#[derive(Default)]
+struct Query {
+    size: u64,
+    flags: u64,
+    addr: u64,
+    start: u64,
+    end: u64,
+    vma_flags: u64,
+    page_size: u64,
+    offset: u64,
+    inode: u64,
+    device: [u32; 2],
+    name_size: u32,
+    build_id_size: u32,
+    name: u64,
+    build_id: u64,
+}
+
+/// `_IOWR('f', 17, struct procmap_query)`.
+const PROCMAP_QUERY: u64 = 3 << 30 | (size_of::<Query>() as u64) << 16 | (b'f' as u64) << 8 | 17;
+const MAX_PATH: usize = 4096;
+
+/// Where the mapping that holds `addr` begins and ends, and its name, as `/proc/PID/maps` (which
+/// `maps` is) has them. `None`: there is none, or the kernel cannot be asked.
+pub fn query(maps: &File, addr: u64) -> Option<(Range<u64>, PathBuf)> {
+    let mut name = vec![0_u8; MAX_PATH];
+    let mut query = Query {
+        size: size_of::<Query>() as u64,
+        addr,
+        name_size: MAX_PATH as u32,
+        name: name.as_mut_ptr() as u64,
+        ..Query::default()
+    };
+    // SAFETY: the request is of the structure's size, and the kernel writes to it and, at most as
+    // many bytes as it says there, to the name; both outlive the call.
+    let result = unsafe { libc::ioctl(maps.as_raw_fd(), PROCMAP_QUERY as _, &raw mut query) };
+    if result != 0 {
+        return None;
+    }
+    // With its NUL; 0: it has none.
+    name.truncate((query.name_size as usize).saturating_sub(1));
+    let path = PathBuf::from(OsString::from_vec(name));
+    Some((query.start..query.end, path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_says_of_one_mapping_what_it_says_of_all() {
+        let maps = File::open("/proc/self/maps").unwrap();
+        let here = the_kernel_says_of_one_mapping_what_it_says_of_all as fn() as usize as u64;
+        let Some((range, path)) = query(&maps, here) else {
+            // An older one.
+            return;
+        };
+        assert!(range.contains(&here));
+        assert_eq!(path, std::env::current_exe().unwrap());
+        assert_eq!(query(&maps, 0), None);
+    }
+}
