@@ -48,7 +48,7 @@ pub fn launch(session: &mut Session, launch: &Launch) -> Result<(), RequestError
         session.startup.held(false);
         return Ok(());
     }
-    // Nobody should open the other end of a pipe in vain.
+    // Else the other end of a FIFO would be opened in vain.
     if !launch.program.exists() {
         let program = launch.program.clone();
         let message = "there is no such file".to_owned();

@@ -299,7 +299,7 @@ impl Debugger {
         }
     }
 
-    /// Whether nothing has called a frame's function: the kernel begins a program there, with
+    /// Whether a frame's function has no caller: the kernel begins a program there, with
     /// `argc` where a return address would be, and a C library says so in its call frame information.
     fn is_start_of_all(&self, frame: &PhysicalFrame, caller: FrameAddress) -> bool {
         // Almost always there is code.

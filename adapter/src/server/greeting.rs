@@ -1,4 +1,4 @@
-//! What a client on a socket has to say first: a token where one is demanded, and `initialize`. A web
+//! What a client on a socket has to send first: a token where one is demanded, and `initialize`. A web
 //! page can make its browser connect to any port of this machine, but neither HTTP nor TLS begins
 //! like this.
 
@@ -153,7 +153,7 @@ pub fn greet(stream: &Stream, demand: &Demand) -> Result<BytesMut, Refusal> {
 
 /// Tells a client that there is no room for it, once it has said who it is.
 pub fn turn_away(stream: &Stream, sessions: usize) {
-    // Nothing else that it says matters.
+    // Any `initialize` will do.
     let demand = Demand::Nothing(None);
     let refused = hear(stream, |bytes| match judge(bytes, &demand) {
         Verdict::Admitted(from) => {

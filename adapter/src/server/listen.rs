@@ -108,7 +108,7 @@ pub fn listen(how: Listening) -> io::Result<()> {
         (Some(token), false) => format!(" token={}", token.reveal()),
         _ => String::new(),
     };
-    // Whoever started us may not want to know.
+    // stdout may be closed.
     let mut stdout = io::stdout();
     let _ = writeln!(stdout, "listening on {}{printed}", door.name()?);
     let _ = stdout.flush();
@@ -136,7 +136,7 @@ pub fn listen(how: Listening) -> io::Result<()> {
     }
 }
 
-/// What is known of a client.
+/// Which user a client is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Who {
     /// The kernel says that it is the user we belong to.
@@ -218,7 +218,7 @@ impl Door {
             }),
         };
         match accepted {
-            // The permissions of the socket let nobody in but us and root.
+            // The permissions of the socket admit this user and root only.
             Ok((_, Who::Stranger)) if matches!(self, Door::Unix(..)) => Ok(None),
             Ok(accepted) => Ok(Some(accepted)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
@@ -415,7 +415,7 @@ impl Porter {
 /// What the client of a session has to show, by what the listener has told us.
 ///
 /// # Errors
-/// The listener has told us nothing: the socket is for no one.
+/// The listener has set no token, and the client is not proven to be the same user.
 pub fn demand(same_user: bool) -> io::Result<Demand> {
     let token = env::var(token::VARIABLE).ok();
     let token = token.and_then(|token| Token::new(&token).ok());

@@ -22,8 +22,7 @@ enum Patience {
 }
 
 impl OpenStdio {
-    /// Whether to open a launch's files may wait: for whoever opens the other end of a FIFO, or for a
-    /// device.
+    /// Whether opening a launch's files may wait: for the other end of a FIFO, or for a device.
     pub fn may_wait(launch: &Launch) -> bool {
         let waits = |path: PathBuf| {
             let metadata = std::fs::metadata(path);
