@@ -34,11 +34,7 @@ impl StepRange {
         let row = rows(addr)?;
         let inlined = inlined_at(&self.start.function, addr);
         let begins = row.range.start == addr;
-        let beginning = if begins || inlined.len() > self.start.inlined.len() {
-            calls_begun(&self.start.function, addr, addr)
-        } else {
-            0
-        };
+        let beginning = self.begun_calls(&inlined, addr);
         if let Mode::IntoInlined(at, hidden) = self.mode
             && self.start.bias.file(at) == addr
         {
@@ -78,6 +74,17 @@ impl StepRange {
         (at_start || outside).then_some(0)
     }
 
+    /// How many of the inlined calls at an address begin there, as they are come to. Those that
+    /// the step begins in do not: a loop in them leads back to their entry.
+    pub(super) fn begun_calls(&self, inlined: &[dwarf::DieRef], addr: FileAddr) -> usize {
+        let both = inlined.iter().zip(&self.start.inlined);
+        let kept = both.take_while(|(here, start)| here == start).count();
+        match inlined.len() - kept {
+            0 => 0,
+            more => more.min(calls_begun(&self.start.function, addr, addr)),
+        }
+    }
+
     /// What an address of our function where no step ends is to our line.
     pub(super) fn part(&self, view: &View<'_>, addr: LoadAddr) -> Part {
         match view.modules.at(addr) {
@@ -114,7 +121,7 @@ impl StepRange {
         match line {
             Some(line) if line.line != ours.line || line.file != ours.file => Part::Elsewhere,
             Some(_) => {
-                let begun = calls_begun(function, addr, addr);
+                let begun = self.begun_calls(&inlined, addr);
                 let is_statement = match begun {
                     0 => row.is_stmt && row.range.start == addr,
                     _ => true,

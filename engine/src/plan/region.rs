@@ -4,7 +4,8 @@ mod passes;
 #[cfg(test)]
 mod tests;
 
-pub use passes::{Loop, Part, Passes};
+use passes::Passes;
+pub use passes::{Loop, Part};
 
 use super::callee::near_target;
 use dwarf::LoadAddr;

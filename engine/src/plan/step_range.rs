@@ -4,11 +4,11 @@
 use super::callee::{Code, Reach, body_of, function_at, given, near_target, reach};
 use super::coroutine::Coroutine;
 use super::filter::StepFilters;
-use super::region::{Loop, Part, Passes, Region};
-use super::start::Start;
+use super::region::{Loop, Region};
+use super::start::{Start, inlined_at};
 use super::{Plan, Target, Verdict, View};
 use crate::arch::x86_64;
-use crate::stack::{calls_at_body, calls_begun};
+use crate::stack::calls_at_body;
 use dwarf::{FrameAddress, LoadAddr};
 use iced_x86::Instruction;
 
@@ -273,7 +273,8 @@ impl StepRange {
         match is_seen {
             true => {
                 let addr = self.start.bias.file(pc);
-                let hidden = calls_begun(&self.start.function, addr, addr);
+                let inlined = inlined_at(&self.start.function, addr);
+                let hidden = self.begun_calls(&inlined, addr);
                 Verdict::Done { hidden }
             }
             false => self.leave_within(view, begun),
@@ -283,20 +284,10 @@ impl StepRange {
     /// Which loop has begun again once one instruction has led to another one, and whether a
     /// person sees its pass there.
     fn jumped(&self, view: &View<'_>, from: LoadAddr, to: LoadAddr) -> (Option<Loop>, bool) {
-        let begun = self.region.passes.begun_at(from);
-        if !self.are_joined(from, to) {
-            return (begun, false);
+        match self.are_joined(from, to) {
+            true => self.region.jumped(from, to, |addr| self.part(view, addr)),
+            false => (self.region.passes.begun_at(from), false),
         }
-        let begun = Passes::begun_by(begun, from, to);
-        let part = |addr| self.part(view, addr);
-        let is_seen = begun.is_some_and(|it| {
-            let is_seen = || {
-                let is_known = self.region.passes.is_seen(begun, to);
-                is_known || self.region.leaves_line(it, part)
-            };
-            it.holds(to) && part(to) == Part::Statement && is_seen()
-        });
-        (begun, is_seen)
     }
 
     /// The frame returned to its caller: a person sees the call, unless it is in code that

@@ -3,7 +3,7 @@
 
 use super::Region;
 use dwarf::LoadAddr;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What an address in a region is to the line that is to be left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,22 +16,11 @@ pub enum Part {
     Elsewhere,
 }
 
-/// The addresses from the target of a backward jump to the jump itself.
+/// A loop, by the target of its backward jump and by the jump.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Loop {
     first: LoadAddr,
     last: LoadAddr,
-}
-
-impl Loop {
-    /// Whether an address is in it.
-    pub fn holds(self, addr: LoadAddr) -> bool {
-        (self.first..=self.last).contains(&addr)
-    }
-
-    fn is_in(self, other: Loop) -> bool {
-        other.holds(self.first) && other.holds(self.last)
-    }
 }
 
 /// No more pairs of an address and a loop are followed; a function with more is left as if it had
@@ -48,6 +37,8 @@ pub struct Passes {
     pub jumps: Vec<LoadAddr>,
     /// The addresses of the region, with the loop that has begun again on the way there.
     states: FxHashSet<(LoadAddr, Option<Loop>)>,
+    /// The instructions of each loop: those that the jump is reached from without its target.
+    bodies: FxHashMap<Loop, FxHashSet<LoadAddr>>,
     /// The loops in which a pass is to be seen.
     seen: FxHashSet<Loop>,
 }
@@ -64,22 +55,27 @@ impl Passes {
     }
 
     /// What has begun again once `from` has led to `to`, if that is a backward jump.
-    pub fn begun_by(begun: Option<Loop>, from: LoadAddr, to: LoadAddr) -> Option<Loop> {
+    fn begun_by(&self, begun: Option<Loop>, from: LoadAddr, to: LoadAddr) -> Option<Loop> {
         let last = Loop {
             first: to,
             last: from,
         };
-        match begun {
-            _ if to > from => begun,
-            // The outer one has what the inner one has.
-            Some(begun) if last.is_in(begun) => Some(begun),
-            _ => Some(last),
+        if to > from || !self.bodies.contains_key(&last) {
+            return begun;
         }
+        // The outer one has what the inner one has.
+        let is_in = |outer: &Loop| self.holds(*outer, to) && self.holds(*outer, from);
+        Some(begun.filter(is_in).unwrap_or(last))
+    }
+
+    fn holds(&self, of: Loop, addr: LoadAddr) -> bool {
+        let body = self.bodies.get(&of);
+        body.is_some_and(|body| body.contains(&addr))
     }
 
     /// Whether a pass is to be seen at a statement of the line, with `begun` on the way there.
-    pub fn is_seen(&self, begun: Option<Loop>, statement: LoadAddr) -> bool {
-        begun.is_some_and(|it| it.holds(statement) && self.seen.contains(&it))
+    fn is_seen(&self, begun: Option<Loop>, statement: LoadAddr) -> bool {
+        begun.is_some_and(|it| self.holds(it, statement) && self.seen.contains(&it))
     }
 }
 
@@ -94,39 +90,49 @@ impl Region {
         joined: impl Fn(LoadAddr, LoadAddr) -> bool,
         part: impl Fn(LoadAddr) -> Part,
     ) {
+        if !self.unclear.is_empty() || self.edges.iter().any(|edge| edge.1 <= edge.0) {
+            self.edges.sort_unstable_by_key(|(from, to)| (*to, *from));
+        }
         let edges = &self.edges;
         let is_back = |edge: &&(LoadAddr, LoadAddr)| edge.1 <= edge.0 && joined(edge.0, edge.1);
         let mut loops: Vec<Loop> = Vec::new();
         for (last, first) in edges.iter().filter(is_back).copied() {
             loops.push(Loop { first, last });
         }
-        loops.extend(begun);
         if loops.is_empty() {
             return;
         }
-        let inside = self.instructions.iter().copied();
-        let inside = inside.filter(|at| loops.iter().any(|it| it.holds(*at)));
-        let parts: Vec<(LoadAddr, Part)> = inside.map(|at| (at, part(at))).collect();
-        let any = |of: Loop, wanted: Part| {
-            let mut parts = parts.iter().filter(|(at, _)| of.holds(*at));
-            parts.any(|(_, part)| *part == wanted)
+        let mut passes = Passes::default();
+        for each in loops.iter().copied().chain(begun) {
+            if let Some(body) = self.body_of(each) {
+                passes.bodies.insert(each, body);
+            }
+        }
+        let parts: FxHashMap<LoadAddr, Part> = passes
+            .bodies
+            .values()
+            .flatten()
+            .map(|at| (*at, part(*at)))
+            .collect();
+        let any = |body: &FxHashSet<LoadAddr>, wanted: Part| {
+            body.iter().any(|at| parts.get(at) == Some(&wanted))
         };
         // A loop on one line is one line, unless nothing comes after it.
         let is_endless = self.exits.is_empty()
             && self.returns.is_empty()
             && self.jumps.is_empty()
             && self.unclear.is_empty();
-        let mut passes = Passes::default();
-        let seen = loops.iter().copied();
-        let seen = seen.filter(|it| any(*it, Part::Statement));
-        let seen = seen.filter(|it| is_endless || any(*it, Part::Elsewhere));
-        passes.seen = seen.collect();
+        let seen = passes.bodies.iter().filter(|(_, body)| {
+            let is_left = is_endless || any(body, Part::Elsewhere);
+            is_left && any(body, Part::Statement)
+        });
+        passes.seen = seen.map(|(it, _)| *it).collect();
         if passes.seen.is_empty() {
             return;
         }
         let statements: FxHashSet<LoadAddr> = parts
             .iter()
-            .filter(|(_, part)| *part == Part::Statement)
+            .filter(|(_, part)| **part == Part::Statement)
             .map(|(at, _)| *at)
             .collect();
         if !self.follow(from, begun, &joined, &statements, &mut passes) {
@@ -151,10 +157,55 @@ impl Region {
         self.passes = passes;
     }
 
-    /// Whether code of other lines is in a loop.
-    pub fn leaves_line(&self, of: Loop, part: impl Fn(LoadAddr) -> Part) -> bool {
-        let mut inside = self.instructions.iter().filter(|at| of.holds(**at));
-        inside.any(|at| part(*at) == Part::Elsewhere)
+    /// Which loop has begun again once an instruction of the region has led to another one, and
+    /// whether its pass is to be seen there. The processor may have led there, so that the region
+    /// does not know it yet.
+    pub fn jumped(
+        &self,
+        from: LoadAddr,
+        to: LoadAddr,
+        part: impl Fn(LoadAddr) -> Part,
+    ) -> (Option<Loop>, bool) {
+        let before = self.passes.begun_at(from);
+        let begun = self.passes.begun_by(before, from, to);
+        if part(to) != Part::Statement {
+            return (begun, false);
+        }
+        if self.passes.is_seen(begun, to) {
+            return (begun, true);
+        }
+        let last = Loop {
+            first: to,
+            last: from,
+        };
+        let body = self.body_of(last).filter(|_| to <= from);
+        match body {
+            Some(body) => {
+                let is_left = body.iter().any(|at| part(*at) == Part::Elsewhere);
+                (begun.or(Some(last)), is_left)
+            }
+            None => (begun, false),
+        }
+    }
+
+    /// The instructions of a loop; none: its beginning does not lead to its end.
+    fn body_of(&self, of: Loop) -> Option<FxHashSet<LoadAddr>> {
+        let mut body = FxHashSet::from_iter([of.first]);
+        let mut todo = vec![of.last];
+        let mut is_closed = of.first == of.last;
+        while let Some(at) = todo.pop() {
+            if !body.insert(at) {
+                continue;
+            }
+            // They are in the order of what they lead to.
+            let first = self.edges.partition_point(|(_, to)| *to < at);
+            let before = self.edges.iter().skip(first);
+            for (from, _) in before.take_while(|(_, to)| *to == at) {
+                is_closed |= *from == of.first;
+                todo.push(*from);
+            }
+        }
+        is_closed.then_some(body)
     }
 
     /// Follows all ways from an address to the statements where a pass is seen; false: they are
@@ -182,7 +233,7 @@ impl Region {
             let ours = edges.iter().skip(first).take_while(|edge| edge.0 == at);
             for (_, to) in ours.copied() {
                 let begun = match joined(at, to) {
-                    true => Passes::begun_by(begun, at, to),
+                    true => passes.begun_by(begun, at, to),
                     false => begun,
                 };
                 if statements.contains(&to) && passes.is_seen(begun, to) {
