@@ -1,0 +1,167 @@
+//! A program under the debugger, from the beginning of its function `walk` on.
+
+use crate::oracle::{Command, describe};
+use dwarf::{FileAddr, Module};
+use engine::{
+    BreakpointOptions, Debugger, Event, Granularity, InstructionBreakpoint, Launch, LoadAddr,
+    StdioTarget, StepFilters, StepKind, ThreadId, Wait,
+};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The stopped program.
+pub struct Walk {
+    debugger: Debugger,
+    thread: ThreadId,
+    module: Arc<Module>,
+}
+
+/// One instruction that the program passed.
+#[derive(Clone, Copy, Debug)]
+pub struct Passed {
+    /// Where.
+    pub pc: FileAddr,
+    /// How many calls are under way that `walk` has made.
+    pub depth: usize,
+}
+
+/// What an instruction does to the stack of calls.
+#[derive(PartialEq, Eq)]
+enum Kind {
+    Call(Option<FileAddr>),
+    Return,
+    Other,
+}
+
+impl Walk {
+    /// Runs a program to its function `walk`.
+    pub fn begin(program: &Path) -> Self {
+        let module = Module::open(program).expect("an image");
+        let functions = module.functions_named("walk");
+        let function = functions.first().expect("the function `walk`");
+        let body = module.body_start(function);
+        let mut debugger = Debugger::new().expect("a debugger");
+        debugger.set_step_filters(StepFilters::default());
+        debugger.set_instruction_breakpoints(&[InstructionBreakpoint {
+            address: LoadAddr(body.0),
+            options: BreakpointOptions::default(),
+        }]);
+        let launch = Launch {
+            program: program.to_path_buf(),
+            args: Vec::new(),
+            cwd: program.parent().expect("a folder").to_path_buf(),
+            env: Vec::new(),
+            stdio: [StdioTarget::Null, StdioTarget::Null, StdioTarget::Null],
+            disable_aslr: true,
+        };
+        debugger.launch(&launch).expect("the program starts");
+        debugger.release(false).expect("the program runs");
+        let mut walk = Self {
+            debugger,
+            thread: ThreadId(0),
+            module,
+        };
+        assert!(walk.is_stopped(), "`walk` is reached");
+        walk.debugger.set_instruction_breakpoints(&[]);
+        walk
+    }
+
+    /// Waits for a stop; false: the program has ended.
+    fn is_stopped(&mut self) -> bool {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            match self.debugger.wait(Some(deadline), None).expect("waiting") {
+                Wait::Event(Event::Stopped(stop)) => {
+                    self.thread = stop.thread;
+                    return true;
+                }
+                Wait::Event(Event::Exited(_)) => return false,
+                Wait::Deadline => panic!("no stop"),
+                _ => {}
+            }
+        }
+    }
+
+    fn pc(&mut self) -> FileAddr {
+        let stack = self.debugger.stack(self.thread, 0, Some(1));
+        FileAddr(stack.expect("a stack").frames[0].pc.0)
+    }
+
+    fn kind_at(&self, pc: FileAddr) -> Kind {
+        let mut code = [0; 16];
+        if self.module.read_image(pc, &mut code).is_none() {
+            return Kind::Other;
+        }
+        let is_prefix = |byte: &&u8| matches!(**byte, 0x3e | 0xf2 | 0xf3 | 0x40..=0x4f | 0x66);
+        let prefixes = code.iter().take_while(is_prefix).count();
+        let distance = |at: usize| {
+            let bytes: [u8; 4] = code[at..at + 4].try_into().expect("four bytes");
+            i64::from(i32::from_le_bytes(bytes))
+        };
+        match (code[prefixes], code[prefixes + 1]) {
+            (0xe8, _) => {
+                let next = pc.0 + prefixes as u64 + 5;
+                Kind::Call(Some(FileAddr(
+                    next.wrapping_add_signed(distance(prefixes + 1)),
+                )))
+            }
+            (0xff, more) if (more >> 3) & 7 == 2 => Kind::Call(None),
+            (0xc3 | 0xc2, _) => Kind::Return,
+            _ => Kind::Other,
+        }
+    }
+
+    /// Steps by instructions until `walk` returns, or so many have been made.
+    pub fn instructions(&mut self, most: usize) -> Vec<Passed> {
+        let mut all = Vec::new();
+        let mut depth = 0_usize;
+        while all.len() < most {
+            let pc = self.pc();
+            all.push(Passed { pc, depth });
+            let kind = self.kind_at(pc);
+            let is_known = |target: &FileAddr| self.module.function_at(*target).is_some();
+            let how = match &kind {
+                Kind::Call(Some(target)) if !is_known(target) => StepKind::Over,
+                Kind::Call(_) => {
+                    depth += 1;
+                    StepKind::Into
+                }
+                Kind::Return => match depth.checked_sub(1) {
+                    Some(less) => {
+                        depth = less;
+                        StepKind::Into
+                    }
+                    None => break,
+                },
+                Kind::Other => StepKind::Into,
+            };
+            let step = self
+                .debugger
+                .step(self.thread, how, Granularity::Instruction);
+            step.expect("a step by an instruction");
+            if !self.is_stopped() {
+                break;
+            }
+        }
+        all
+    }
+
+    /// Steps by lines; where that ends is told as [`crate::oracle::Oracle::text`] does.
+    pub fn step(&mut self, command: Command) -> Option<String> {
+        let kind = match command {
+            Command::Next => StepKind::Over,
+            Command::StepIn => StepKind::Into,
+            Command::StepOut => StepKind::Out,
+        };
+        let step = self.debugger.step(self.thread, kind, Granularity::Line);
+        step.expect("a step by a line");
+        if !self.is_stopped() {
+            return None;
+        }
+        let stack = self.debugger.stack(self.thread, 0, Some(1));
+        let frame = stack.expect("a stack").frames.remove(0);
+        let line = frame.location.map(|it| it.line);
+        Some(describe(FileAddr(frame.pc.0), &frame.name, line))
+    }
+}
