@@ -258,12 +258,8 @@ pub fn tracer_of(adapter: i32) -> i32 {
 /// Where the deadline passes; those that do are killed.
 pub fn wait_for_none_of(program: &Path) {
     let deadline = Instant::now() + DEADLINE;
-    let runs_it = |pid: &i32| {
-        let executable = fs::read_link(format!("/proc/{pid}/exe"));
-        executable.is_ok_and(|it| it == program) && is_alive(*pid)
-    };
     loop {
-        let left: Vec<i32> = processes().filter(runs_it).collect();
+        let left = running(program);
         if left.is_empty() {
             return;
         }
@@ -275,6 +271,15 @@ pub fn wait_for_none_of(program: &Path) {
         }
         thread::yield_now();
     }
+}
+
+/// The processes that run this file.
+pub fn running(program: &Path) -> Vec<i32> {
+    let runs_it = |pid: &i32| {
+        let executable = fs::read_link(format!("/proc/{pid}/exe"));
+        executable.is_ok_and(|it| it == program) && is_alive(*pid)
+    };
+    processes().filter(runs_it).collect()
 }
 
 fn processes() -> impl Iterator<Item = i32> {

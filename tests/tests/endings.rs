@@ -189,25 +189,28 @@ fn behind_a_disconnect_that_ends_the_program() {
 fn what_was_launched_and_is_left_alive_stays_as_it_is() {
     let fixture = Fixture::of("c/spin.c");
     for configured in [false, true] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = folder.path().join("program");
+        std::fs::copy(&fixture.program, &program).expect("a copy");
+        let program = program.canonicalize().expect("it is there");
         let mut client = DapClient::spawn();
-        client.launch(&fixture, json!({"stdio": [null, "/dev/null", "/dev/null"]}));
-        let pid = configured.then(|| {
+        let nowhere = json!({"stdio": [null, "/dev/null", "/dev/null"]});
+        client.launch_program(&program, nowhere);
+        if configured {
             client.configure();
-            client.debuggee_pid()
-        });
+        }
         let mut written = vec![("disconnect", json!({"terminateDebuggee": false}))];
         written.extend(requests(&fixture, "0x1000"));
         let numbers = send_together(&mut client, &written, FIRST);
         assert_eq!(client.wait_exit().code(), Some(0));
         assert_refused(&client, &numbers[1..], true);
-        if let Some(pid) = pid {
-            let file = std::fs::read(&fixture.program).expect("the program's file");
-            let text = process::text_bytes(pid, &fixture.program);
-            let own = file.windows(text.len()).any(|bytes| bytes == text);
-            assert!(process::is_alive(pid) && own);
-            process::send_signal(pid, Signal::SIGKILL);
-            assert!(process::ends_within(pid, DEADLINE));
-        }
+        let running = process::running(&program);
+        assert_eq!(running.len(), 1);
+        let text = process::text_bytes(running[0], &program);
+        process::send_signal(running[0], Signal::SIGKILL);
+        let file = std::fs::read(&program).expect("the program's file");
+        assert!(file.windows(text.len()).any(|bytes| bytes == text));
+        assert!(process::ends_within(running[0], DEADLINE));
     }
 }
 
