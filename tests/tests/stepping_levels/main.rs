@@ -46,7 +46,7 @@ fn flags(language: Language) -> Vec<Flags> {
 /// How many of each language.
 fn seeds() -> u64 {
     let asked = env::var("STEPPING_SEEDS").ok();
-    asked.and_then(|it| it.parse().ok()).unwrap_or(1)
+    asked.and_then(|it| it.parse().ok()).unwrap_or(3)
 }
 
 /// Its own harness: a process that debugs blocks SIGCHLD before any thread exists.
