@@ -56,7 +56,6 @@ fn leaving_a_loop_without_braces_is_no_pass_of_its_body() {
             ("behind_if", 6),
             ("while", 2),
             ("second_half", 3),
-            ("arms", 2),
         ] {
             let told = told_at(&fixture, marker, "sum {sum}");
             assert_eq!(told.len(), passes, "{compiler:?} {marker} {told:?}");

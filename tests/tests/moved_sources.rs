@@ -276,7 +276,7 @@ fn a_library_of_the_system_without_its_sources_shows_its_code() {
         "gcc",
         &main,
         &program,
-        &[text(&library), "-Wl,--no-as-needed,-rpath,/usr/lib/locale"],
+        &["-Wl,--no-as-needed,-rpath,/usr/lib/locale", text(&library)],
     );
     for map in [
         json!({}),
