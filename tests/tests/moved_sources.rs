@@ -262,7 +262,8 @@ fn a_library_of_the_system_without_its_sources_shows_its_code() {
     );
     let (libraries, library) = (root.join("libraries"), root.join("libraries/librun.so"));
     fs::create_dir_all(&libraries).expect("a folder");
-    compile_with("gcc", &source, &library, &["-shared", "-fPIC"]);
+    let flags = ["-shared", "-fPIC", "-Wl,-soname,librun.so"];
+    compile_with("gcc", &source, &library, &flags);
     fs::rename(root.join("gone"), root.join("kept")).expect("it moves");
     let main = root.join("main.c");
     write(
