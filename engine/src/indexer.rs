@@ -215,8 +215,7 @@ fn file_name(module: &Module) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::os::Backend as _;
-    use crate::os::fake::Fake;
+    use crate::os::{Backend as _, native};
     use std::path::Path;
 
     fn module() -> Arc<Module> {
@@ -227,7 +226,7 @@ mod tests {
 
     #[test]
     fn an_image_at_the_address_of_a_former_one_is_another_one() {
-        let os = Fake::default();
+        let os = native().unwrap();
         let mut indexer = Indexer::default();
         let former = module();
         let address = Arc::as_ptr(&former);

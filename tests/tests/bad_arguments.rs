@@ -77,6 +77,7 @@ const REQUESTS: &[(&str, &[&str])] = &[
     ("restartFrame", &["frameId"]),
     ("stackTrace", &["threadId"]),
     ("stillpoint/context", &[]),
+    ("stillpoint/stacks", &[]),
     ("scopes", &["frameId"]),
     ("variables", &["variablesReference"]),
     ("setVariable", &["variablesReference", "name", "value"]),

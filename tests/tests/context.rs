@@ -227,8 +227,11 @@ fn what_was_written_and_where_the_other_threads_are() {
 fn a_program_that_runs_has_no_stop_to_tell_of() {
     let fixture = Fixture::of("c/spin.c");
     let mut client = DapClient::spawn();
+    client.initialize();
     let refusal = client.ask_wrongly("stillpoint/context", Value::Null);
     assert!(refusal.contains("no program yet"), "{refusal}");
+    client.disconnect();
+    let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
     client.configure();
     let refusal = client.ask_wrongly("stillpoint/context", Value::Null);

@@ -1,6 +1,7 @@
 //! Long work that nobody asked for by a request.
 
 use serde_json::{Value, json};
+use std::path::Path;
 use stillpoint_tests::{DapClient, stillpoint};
 
 #[test]
@@ -15,8 +16,15 @@ fn reading_names_can_be_cancelled() {
     client.send("launch", settings);
     client.wait_event("initialized");
     // A condition with a name that is looked for everywhere.
-    let main = json!({"name": "main", "condition": "no_such_variable_anywhere == 1"});
-    client.ask("setFunctionBreakpoints", json!({"breakpoints": [main]}));
+    let main = Path::new(env!("CARGO_MANIFEST_DIR")).join("../adapter/src/main.rs");
+    let text = std::fs::read_to_string(&main).expect("a source");
+    let line = text.lines().position(|line| line.contains("Cli::parse()"));
+    let line = line.expect("the first line of `main`") + 1;
+    let arguments = json!({
+        "source": {"path": main.canonicalize().expect("a path")},
+        "breakpoints": [{"line": line, "condition": "no_such_variable_anywhere == 1"}],
+    });
+    client.ask("setBreakpoints", arguments);
     client.ask("configurationDone", Value::Null);
     client.expect_stopped("entry");
     let mut symbols = || {
