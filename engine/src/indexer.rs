@@ -215,7 +215,7 @@ fn file_name(module: &Module) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::os::{Backend as _, native};
+    use crate::os::native;
     use std::path::Path;
 
     fn module() -> Arc<Module> {
