@@ -500,8 +500,9 @@ impl Module {
         }
     }
 
-    /// Ends [`Module::prepare_names`], from another thread: what it has not read by then is not
-    /// found by name from now on (but for what `.gdb_index` tells of).
+    /// Ends [`Module::prepare_names`], from another thread. A name that it has not read by then is
+    /// found only where `.gdb_index` has it, or by a search for that name, which units split off
+    /// and debug info below 1 MB do not have.
     pub fn give_up_names(&self) {
         if let Some(info) = self.info() {
             info.given_up.store(true, Ordering::Relaxed);

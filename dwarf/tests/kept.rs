@@ -88,9 +88,8 @@ fn names_that_were_given_up_are_not_kept() {
     assert!(!module.lacks_names());
     module.give_up_names();
     module.prepare_names();
-    // Nobody waits for them again.
+    // They are not read again; a single name may still be found by a search.
     assert!(module.has_names() && module.lacks_names());
-    assert!(module.types_named("i32", None).is_empty());
     assert_eq!(module.names_read().0, 0);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
