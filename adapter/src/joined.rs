@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 
 /// How long a piece waits for the rest of its line.
 const PATIENCE: Duration = Duration::from_millis(5);
-/// So many bytes do not wait.
+/// From this many bytes on, a piece is sent without the rest of its line.
 const ENOUGH: usize = 4096;
 
 /// A piece of a line, and where it was written.
 pub type Piece = (OutputCategory, String);
 
-/// What has not been told yet.
+/// Output that has not been sent yet: at most one incomplete line.
 #[derive(Debug, Default)]
 pub struct Joined {
     pending: Option<(Piece, Instant)>,
 }
 
 impl Joined {
-    /// Takes what was written; gives what is to be told of it now, in its order.
+    /// Adds output of the program. Returns the pieces to send now, in order.
     pub fn push(&mut self, category: OutputCategory, text: String, now: Instant) -> Vec<Piece> {
         let mut ready = Vec::new();
         let (text, since) = match self.pending.take() {
@@ -40,12 +40,12 @@ impl Joined {
         ready
     }
 
-    /// When the rest is to be told at the latest.
+    /// The deadline by which the pending piece must be sent.
     pub fn due(&self) -> Option<Instant> {
         self.pending.as_ref().map(|(_, since)| *since + PATIENCE)
     }
 
-    /// The rest: something else is to be told after it.
+    /// Removes the pending piece, to be sent before any other message.
     pub fn take(&mut self) -> Option<Piece> {
         self.pending.take().map(|(piece, _)| piece)
     }

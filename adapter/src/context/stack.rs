@@ -12,7 +12,7 @@ const ARGUMENTS: usize = 200;
 /// The longest text of one argument's value.
 const ARGUMENT: usize = 40;
 
-/// How frames are told.
+/// How frames are written.
 #[derive(Clone, Copy)]
 pub struct Style {
     /// With addresses, else `0x…`.
@@ -84,7 +84,7 @@ fn arguments(session: &mut Session, frame: &Frame, addresses: bool) -> Option<St
         text: ARGUMENT,
         elements: 4,
         string: ARGUMENT,
-        // What pointers lead to is told by its number.
+        // The target of a pointer is written as its number.
         depth: 1,
         addresses,
         pointees: true,

@@ -30,9 +30,8 @@ pub struct Launch {
     pub stdin: Option<String>,
     /// Breakpoints to set before the program runs: "FILE:LINE" or a function's name, or an object
     /// {"location": ..., "condition": ..., "hitCondition": ..., "message": ...} (with `message` it
-    /// is a logpoint), or {"exception": ...}. With them the program is run to its first stop at
-    /// once, and the reply tells of that; without them it is held before its first instruction
-    /// until debug_continue.
+    /// is a logpoint), or {"exception": ...}. With them the program runs to its first stop, which
+    /// is the reply; without them it is held before its first instruction until debug_continue.
     pub breakpoints: Option<Vec<FirstBreakpoint>>,
     /// With `breakpoints`: how many seconds to wait for the first stop (30).
     pub timeout: Option<f64>,

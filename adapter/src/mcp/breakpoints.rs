@@ -276,7 +276,7 @@ impl Session {
         self.set_of(number)
     }
 
-    /// Notes what agents have been told of a breakpoint.
+    /// Records the line of a breakpoint that was reported to the agent.
     fn note_shown(&self, number: u32, line: String) {
         let mut breakpoints = self.breakpoints();
         let own = breakpoints.all.iter_mut().find(|it| it.number == number);

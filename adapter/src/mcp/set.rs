@@ -16,7 +16,7 @@ pub struct Set {
     pub(super) temporary: bool,
     /// The session's number, and what it says.
     pub(super) told: Value,
-    /// Its line as agents know it; empty: they have not been told.
+    /// Its line as last reported to the agent; empty before the first report.
     pub(super) shown: String,
 }
 
