@@ -107,11 +107,11 @@ find_neovim() {
     "$NVIM" --version | head -n 1
 }
 
-# readme_block EDITOR LANGUAGE: the code that the README tells users of an editor to write.
-readme_block() {
-    awk -v editor="**$1**" -v fence="\`\`\`$2" -v end='```' '
+# manual_block EDITOR LANGUAGE: the configuration for an editor in docs/editors.md.
+manual_block() {
+    awk -v editor="## $1" -v fence="\`\`\`$2" -v end='```' '
         index($0, editor) == 1 { found = 1 }
         code && $0 == end { exit }
         code { print }
-        found && $0 == fence { code = 1 }' "$root/README.md"
+        found && $0 == fence { code = 1 }' "$root/docs/editors.md"
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Drives the built binary ($STILLPOINT, or the workspace's newest) with dape in an Emacs without a
-# window, set up as the README says: breakpoint, start, stop, scope and stack buffers, the REPL, steps, a
+# window, set up as the manual says: breakpoint, start, stop, scope and stack buffers, the REPL, steps, a
 # changed value, restart, the end. $EMACS names an Emacs that finds dape; where it is not set, Debian
 # 13's Emacs 30 and dape are unpacked.
 set -euo pipefail
@@ -26,7 +26,7 @@ cp "$root/tests/fixtures/c/loop.c" "$work"
 gcc -g -O0 "$work/loop.c" -o "$work/a.out"
 mkdir -p "$work/bin"
 ln -s "$STILLPOINT" "$work/bin/stillpoint"
-readme_block Emacs elisp >"$work/readme.el"
+manual_block Emacs elisp >"$work/manual.el"
 cd "$work"
 HOME="$work" PATH="$work/bin:$PATH" timeout 120 "$EMACS" --batch --quick --load "$here/emacs/session.el"
 echo "emacs: all went well"

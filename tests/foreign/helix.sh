@@ -26,8 +26,8 @@ finish() {
 }
 trap finish EXIT
 mkdir -p "$work/config/helix" "$work/cache"
-# What the README tells people to write, for the language of the program here and with this binary.
-readme_block Helix toml | sed -e 's/^name = "rust"/name = "c"/' -e "s|^command = .*|command = \"$STILLPOINT\"|" \
+# The manual's configuration, for the language of the program here and with this binary.
+manual_block Helix toml | sed -e 's/^name = "rust"/name = "c"/' -e "s|^command = .*|command = \"$STILLPOINT\"|" \
     >"$work/config/helix/languages.toml"
 cp "$root/tests/fixtures/c/loop.c" "$work"
 gcc -g -O0 "$work/loop.c" -o "$work/loop"

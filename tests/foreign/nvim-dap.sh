@@ -16,8 +16,8 @@ trap 'rm -rf "$work"' EXIT
 cp "$root/tests/fixtures/c/loop.c" "$work"
 gcc -g -O0 "$work/loop.c" -o "$work/loop"
 cd "$work"
-# What the README tells people to write, with this binary.
-readme_block nvim-dap lua >"$work/readme.lua"
+# The manual's configuration, with this binary.
+manual_block Neovim lua >"$work/manual.lua"
 # Its log goes below XDG_CACHE_HOME.
 STILLPOINT="$STILLPOINT" XDG_CACHE_HOME="$work/cache" XDG_STATE_HOME="$work/state" XDG_DATA_HOME="$work/data" \
     timeout 120 "$NVIM" --clean --headless --cmd "set runtimepath^=$NVIM_DAP" "$work/loop.c" \

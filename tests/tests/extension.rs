@@ -1,4 +1,4 @@
-//! The VS Code extension describes the settings as README.md has them: names, types and defaults.
+//! The VS Code extension describes the settings as docs/settings.md does: names, types, defaults.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -16,11 +16,9 @@ fn read(name: &str) -> String {
 }
 
 /// The table whose first heading is `request`.
-fn table(readme: &str, request: &str) -> Rows {
+fn table(page: &str, request: &str) -> Rows {
     let heading = format!("| {request} | type |");
-    let lines = readme
-        .lines()
-        .skip_while(|line| !line.starts_with(&heading));
+    let lines = page.lines().skip_while(|line| !line.starts_with(&heading));
     let mut rows = Rows::new();
     for line in lines.skip(2).take_while(|line| line.starts_with('|')) {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
@@ -40,14 +38,14 @@ fn properties(package: &Value, request: &str) -> serde_json::Map<String, Value> 
 }
 
 #[test]
-fn settings_are_those_of_the_readme() {
-    let readme = read("README.md");
+fn settings_are_those_of_the_manual() {
+    let page = read("docs/settings.md");
     let package: Value = serde_json::from_str(&read("vscode-extension/package.json")).unwrap();
-    let launch = table(&readme, "launch");
+    let launch = table(&page, "launch");
     for request in ["launch", "attach"] {
         let mut described = properties(&package, request);
         described.retain(|name, _| !OF_THE_EXTENSION.contains(&name.as_str()));
-        let rows = table(&readme, request);
+        let rows = table(&page, request);
         let names: Vec<&String> = rows.keys().collect();
         assert_eq!(described.keys().collect::<Vec<_>>(), names, "{request}");
         for (name, setting) in &described {
@@ -67,17 +65,17 @@ fn settings_are_those_of_the_readme() {
     }
 }
 
-fn check_default(name: &str, setting: &Value, readme: &str) {
+fn check_default(name: &str, setting: &Value, documented: &str) {
     let names = name.contains("Length") || ["maxElements", "maxDepth"].contains(&name);
     let said = setting["default"].clone();
-    let expected: Vec<Value> = readme
+    let expected: Vec<Value> = documented
         .split(", ")
         .map(|default| {
             let bare = default.trim_matches('`');
             serde_json::from_str(bare).unwrap_or_else(|_| json!(bare))
         })
         .collect();
-    let fits = match readme {
+    let fits = match documented {
         // Words instead of a value, or none: editors may suggest something.
         "" | "the adapter's" | "all `null`" => true,
         _ if names => expected.contains(&said),
@@ -85,11 +83,11 @@ fn check_default(name: &str, setting: &Value, readme: &str) {
     };
     assert!(
         fits,
-        "{name}: {said} in package.json, {readme} in the README"
+        "{name}: {said} in package.json, {documented} in the manual"
     );
 }
 
-fn check_type(name: &str, setting: &Value, readme: &str) {
+fn check_type(name: &str, setting: &Value, documented: &str) {
     let types: Vec<&str> = match &setting["type"] {
         Value::String(one) => vec![one],
         Value::Array(all) => all.iter().filter_map(Value::as_str).collect(),
@@ -102,15 +100,15 @@ fn check_type(name: &str, setting: &Value, readme: &str) {
         ("object", "object"),
     ] {
         assert!(
-            !readme.contains(word) || types.contains(&kind),
-            "{name}: {readme} in the README, {types:?} in package.json"
+            !documented.contains(word) || types.contains(&kind),
+            "{name}: {documented} in the manual, {types:?} in package.json"
         );
     }
     for choice in setting["enum"].as_array().into_iter().flatten() {
         let word = format!("`{}`", choice.as_str().expect("a word"));
         assert!(
-            readme.contains(&word),
-            "{name}: {word} is not in the README"
+            documented.contains(&word),
+            "{name}: {word} is not in the manual"
         );
     }
 }

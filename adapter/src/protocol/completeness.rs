@@ -1,5 +1,5 @@
-//! Every request, capability and field of the schema is either there, or in the lists of what is
-//! not in `ARCHITECTURE.md`, with the reason.
+//! Every request, capability and field of the schema is either there, or in the tables of what is
+//! unsupported in `docs/protocol.md`, with the reason.
 
 use super::schema::schema;
 use crate::routes::{ROUTES, capabilities};
@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-const ARCHITECTURE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../ARCHITECTURE.md"));
-const HEADING: &str = "## Of the protocol, what is not there";
+const PAGE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/protocol.md"));
+const HEADING: &str = "## Unsupported parts of DAP";
 
 /// What we ask clients for.
 const OURS_TO_ASK: [&str; 2] = ["runInTerminal", "startDebugging"];
@@ -37,7 +37,7 @@ const ELSEWHERE: [&str; 5] = [
 
 /// The names in the first columns of the lists.
 fn listed() -> BTreeSet<&'static str> {
-    let section = ARCHITECTURE.split(HEADING).nth(1).expect("the section");
+    let section = PAGE.split(HEADING).nth(1).expect("the section");
     let section = section.split("\n## ").next().expect("its text");
     let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
     let names = rows.filter_map(|row| row.split(" | ").next());
@@ -160,7 +160,7 @@ fn no_field_of_the_schema_is_forgotten() {
             assert!(
                 is_there != listed.contains(&*spelled),
                 "`{spelled}`: there: {is_there}; it has to be either in `protocol/`, or in \
-                 ARCHITECTURE.md under `{HEADING}`"
+                 docs/protocol.md under `{HEADING}`"
             );
         }
     }
@@ -183,7 +183,7 @@ fn nothing_of_the_schema_is_forgotten() {
         assert!(
             is_there != listed.contains(command),
             "`{command}`: there: {is_there}; it has to be either in ROUTES, or in \
-             ARCHITECTURE.md under `{HEADING}`"
+             docs/protocol.md under `{HEADING}`"
         );
     }
     let offered = serde_json::to_value(capabilities()).expect("JSON");
@@ -198,7 +198,7 @@ fn nothing_of_the_schema_is_forgotten() {
         assert!(
             is_there != listed.contains(capability.as_str()),
             "`{capability}`: offered: {is_there}; it has to be either advertised by a route, or \
-             in ARCHITECTURE.md under `{HEADING}`"
+             in docs/protocol.md under `{HEADING}`"
         );
     }
     for name in listed.iter().filter(|name| !name.contains('.')) {

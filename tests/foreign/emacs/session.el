@@ -1,12 +1,12 @@
 ;;; session.el --- a session with dape  -*- lexical-binding: t; -*-
 
-;; Started by emacs.sh in a folder with loop.c, a.out of it, and readme.el, the README's configuration.
+;; Started by emacs.sh in a folder with loop.c, a.out of it, and manual.el, the manual's configuration.
 
 ;; Needs a compiler.
 (setq native-comp-jit-compilation nil
       native-comp-enable-subr-trampolines nil)
 (require 'dape)
-(load (expand-file-name "readme.el") nil t)
+(load (expand-file-name "manual.el") nil t)
 (setq dape-repl-echo-shell-output nil)
 
 (defvar step 0)

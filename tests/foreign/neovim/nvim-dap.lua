@@ -1,5 +1,5 @@
--- A debug session by nvim-dap, started by nvim-dap.sh: `loop.c` is open, `readme.lua` beside it is the
--- README's configuration.
+-- A debug session by nvim-dap, started by nvim-dap.sh: `loop.c` is open, `manual.lua` beside it is the
+-- manual's configuration.
 
 local function run()
   local dap = require("dap")
@@ -35,7 +35,7 @@ local function run()
     end
   end
 
-  dofile(vim.g.root .. "/readme.lua")
+  dofile(vim.g.root .. "/manual.lua")
   dap.adapters.stillpoint.command = vim.env.STILLPOINT
   local configuration = vim.deepcopy(dap.configurations.c[1])
   configuration.program = vim.g.root .. "/loop"

@@ -1,7 +1,9 @@
-//! What README.md says of expressions: each example of its tables is tried.
+//! The manual: each example in the tables of docs/expressions.md is evaluated, and links are followed.
 
 use serde_json::json;
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
 use stillpoint_tests::{DapClient, Fixture, repository};
 
 /// Programs that have the names of the tables.
@@ -14,6 +16,8 @@ enum In {
     Rust,
 }
 use In::{C, Cpp, Rust, This};
+
+const PAGE: &str = "docs/expressions.md";
 
 /// What the tables give as examples, what is typed for it (empty: the example itself), and what
 /// comes of it: what is shown, or behind `~` a part of that or of the error. They are tried in
@@ -290,11 +294,10 @@ const CASES: &[(&str, In, &str, &str)] = &[
     ("(a, x)", C, "(a, x)", "65539"),
 ];
 
-/// The code spans of the tables of the chapter on expressions, and of what is between them.
+/// Returns the code spans of the tables on the page of expressions, and of the text between them.
 fn examples() -> BTreeSet<String> {
-    let text = std::fs::read_to_string(repository().join("README.md")).expect("README.md");
-    let chapter = text.split("\n## Expressions\n").nth(1).expect("a chapter");
-    let tables = chapter.split("\nWatches and the console also").next();
+    let text = fs::read_to_string(repository().join(PAGE)).expect(PAGE);
+    let tables = text.split("\n## Function calls\n").next();
     let (_, tables) = tables
         .and_then(|it| it.split_once("| | |"))
         .expect("tables");
@@ -307,9 +310,9 @@ fn each_example_has_a_case() {
     let cases: BTreeSet<String> = CASES.iter().map(|(it, ..)| (*it).to_owned()).collect();
     let examples = examples();
     let without: Vec<_> = examples.difference(&cases).collect();
-    assert!(without.is_empty(), "README.md has more: {without:?}");
+    assert!(without.is_empty(), "{PAGE} has more: {without:?}");
     let gone: Vec<_> = cases.difference(&examples).collect();
-    assert!(gone.is_empty(), "README.md has no such examples: {gone:?}");
+    assert!(gone.is_empty(), "{PAGE} has no such examples: {gone:?}");
 }
 
 /// Tries what is typed in one of the programs; what is wrong is told for all at once.
@@ -343,16 +346,79 @@ fn holds(program: In, fixture: &str, marker: &str) {
 
 #[test]
 fn examples_hold_in_c() {
-    holds(C, "c/readme.c", "all");
+    holds(C, "c/manual.c", "all");
 }
 
 #[test]
 fn examples_hold_in_cpp() {
-    holds(Cpp, "cpp/readme.cpp", "all");
-    holds(This, "cpp/readme.cpp", "member");
+    holds(Cpp, "cpp/manual.cpp", "all");
+    holds(This, "cpp/manual.cpp", "member");
 }
 
 #[test]
 fn examples_hold_in_rust() {
-    holds(Rust, "rust/readme.rs", "all");
+    holds(Rust, "rust/manual.rs", "all");
+}
+
+/// Pages whose links have to lead somewhere.
+fn pages() -> Vec<PathBuf> {
+    let mut pages: Vec<PathBuf> = [
+        "README",
+        "ARCHITECTURE",
+        "CONTRIBUTING",
+        "CHANGELOG",
+        "SECURITY",
+    ]
+    .map(|name| repository().join(name).with_extension("md"))
+    .into();
+    pages.push(repository().join("vscode-extension/README.md"));
+    let manual = fs::read_dir(repository().join("docs")).expect("docs");
+    pages.extend(manual.map(|entry| entry.expect("a page").path()));
+    pages
+}
+
+/// Returns the anchor that a heading gets where the pages are shown.
+fn anchor(heading: &str) -> String {
+    let heading = heading.trim_start_matches('#').trim().to_lowercase();
+    let heading = heading.replace(' ', "-");
+    heading.replace(
+        |char: char| !char.is_alphanumeric() && char != '-' && char != '_',
+        "",
+    )
+}
+
+#[test]
+fn links_lead_to_pages_and_headings() {
+    let mut wrong = Vec::new();
+    for page in pages() {
+        let text = fs::read_to_string(&page).expect("a page");
+        for link in text.split("](").skip(1) {
+            let link = link.split(')').next().unwrap_or_default();
+            if link.starts_with("http") {
+                continue;
+            }
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target = match file {
+                "" => page.clone(),
+                file => page.parent().expect("a folder").join(file),
+            };
+            let leads = match heading {
+                "" => target.exists(),
+                heading => fs::read_to_string(&target).is_ok_and(|text| {
+                    text.lines()
+                        .any(|line| line.starts_with('#') && anchor(line) == heading)
+                }),
+            };
+            if !leads {
+                wrong.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn readme_is_short() {
+    let text = fs::read_to_string(repository().join("README.md")).expect("README.md");
+    assert!(text.lines().count() <= 120);
 }
