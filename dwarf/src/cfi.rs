@@ -1,10 +1,11 @@
 //! Call frame information: which rules hold at an address (DWARF 5 §6.4, LSB ".eh_frame").
 
-use crate::error::Error;
-use crate::module::Module;
-use crate::object::u32_at;
-use crate::register::Register;
-use crate::unit::R;
+use crate::file::R;
+use crate::file::object::Image;
+use crate::file::object::u32_at;
+use crate::ids::Machine;
+use crate::ids::error::Error;
+use crate::ids::register::Register;
 use gimli::{
     BaseAddresses, CieOrFde, DebugFrame, EhFrame, Encoding, LittleEndian, UnwindContext,
     UnwindSection,
@@ -112,8 +113,9 @@ fn relative(base: u64, offset: u32) -> u64 {
 }
 
 impl Cfi {
-    fn read(module: &Module) -> Cfi {
-        let image = &module.image;
+    /// Finds the tables of an image; `debug` gives the separate file with its debug info, which may
+    /// have `.debug_frame`.
+    pub(crate) fn read<'a>(image: &Image, debug: impl FnOnce() -> Option<&'a Image>) -> Cfi {
         let hdr = image.eh_frame_hdr.or_else(|| {
             let section = image.section(".eh_frame_hdr")?;
             Some((section.addr, image.contents(section)))
@@ -134,12 +136,12 @@ impl Cfi {
             .set_got(address_of(".got"));
         let mut debug_frame = image.section_data(".debug_frame");
         if debug_frame.is_empty()
-            && let Some(debug) = module.debug_image()
+            && let Some(debug) = debug()
         {
             debug_frame = debug.section_data(".debug_frame");
         }
         let vendor = match image.machine {
-            crate::module::Machine::Aarch64 => gimli::Vendor::AArch64,
+            Machine::Aarch64 => gimli::Vendor::AArch64,
             _ => gimli::Vendor::Default,
         };
         Cfi {
@@ -213,7 +215,11 @@ impl Cfi {
     }
 
     /// The rules that hold at `addr`; `None` if no entry covers it.
-    fn rule(&self, addr: u64, context: &mut UnwindContext<usize>) -> Result<Option<Rule>, Error> {
+    pub(crate) fn rule(
+        &self,
+        addr: u64,
+        context: &mut UnwindContext<usize>,
+    ) -> Result<Option<Rule>, Error> {
         if let Some(section) = &self.eh_frame
             && let Some(offset) = self.entry_of(section, addr)
             && let Some(rule) =
@@ -233,7 +239,7 @@ impl Cfi {
     }
 
     /// Where the function begins whose entry covers `addr`, and where its exception table is.
-    fn exception_table(&self, addr: u64) -> Result<Option<(u64, u64)>, Error> {
+    pub(crate) fn exception_table(&self, addr: u64) -> Result<Option<(u64, u64)>, Error> {
         let Some(section) = &self.eh_frame else {
             return Ok(None);
         };
@@ -314,28 +320,6 @@ impl Cfi {
             signal_frame: fde.is_signal_trampoline(),
             encoding: cie.encoding(),
         }))
-    }
-}
-
-impl Module {
-    /// Where the function begins whose unwind table entry covers `addr`, and the address of its
-    /// exception table; `None` without one.
-    pub(crate) fn exception_table(&self, addr: u64) -> Result<Option<(u64, u64)>, Error> {
-        let cfi = self.cfi.get_or_init(|| Cfi::read(self));
-        cfi.exception_table(addr)
-    }
-
-    /// The unwind rules at an address of the image.
-    pub(crate) fn unwind_rule(
-        &self,
-        addr: u64,
-        context: &mut UnwindContext<usize>,
-    ) -> Result<Option<Rule>, Error> {
-        self.cfi().rule(addr, context)
-    }
-
-    pub(crate) fn cfi(&self) -> &Cfi {
-        self.cfi.get_or_init(|| Cfi::read(self))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Object files and DWARF, turned into a debugger's answers.
 //!
-//! This crate has no process, no operating system, no async and no threads of its own.
+//! This crate has no process, no operating system and no async. Its one thread writes results that
+//! are kept between sessions ([`finish_keeping`] waits for it).
 //! An image is opened as an immutable, lazily read [`Module`]; addresses of the image are
 //! [`FileAddr`]s, addresses of a process are [`LoadAddr`]s, and a [`LoadBias`] is the only
 //! way from one to the other. Whatever needs a process's memory asks a [`Memory`].
@@ -23,78 +24,44 @@
 
 #![deny(unsafe_code)]
 
-pub mod addr;
-pub mod error;
-pub mod function;
-pub mod location;
-pub mod memory;
-pub mod module;
-pub mod register;
-pub mod source;
-pub mod symbol;
-pub mod types;
-pub mod unwind;
-pub mod variable;
-
-mod abbreviations;
-mod bare_templates;
-mod budget;
-mod call_site;
+// Layers, lowest first: ids, file, entries, lines, cfi, naming, types, functions, index, module,
+// names, locations, unwind. `tests/tests/layers.rs` holds the imports to this order.
 mod cfi;
-mod code;
-mod compressed;
-mod constant;
-mod demangle;
-mod eval;
-mod fallback;
+mod entries;
+mod file;
+mod functions;
+mod ids;
 mod index;
-mod keep;
-mod landing_pads;
-mod line;
-mod loaded;
-mod locate;
-mod mapping;
-mod methods;
+mod lines;
+mod locations;
+mod module;
 mod names;
-mod object;
-mod parameters;
-mod ranges;
-mod read_type;
-mod scan;
-mod scopes;
-mod search;
-mod sections;
-mod sources;
-mod split;
-mod static_location;
-mod symtab;
-mod tail_call;
-mod thread_local;
-mod unit;
-mod vtable;
+mod naming;
+mod types;
+mod unwind;
 
-pub use addr::{AddrRange, FileAddr, LoadAddr, LoadBias};
-pub use demangle::demangle_function;
-pub use error::Error;
-pub use function::{Coroutine, Function, FunctionFrame, InlinedSubroutine, Scope, ScopeKind};
-pub use keep::finish_keeping;
-pub use location::{CallerFrame, FrameContext, Location, Piece};
-pub use mapping::{MappedFile, map_file, mapped_at, open_regular, read_regular, truncated_files};
-pub use memory::{Memory, Unreadable};
-pub use methods::Method;
-pub use module::{
-    DieRef, FunctionPlaces, Language, Machine, Module, Segment, SymbolStatus, ThreadStorage,
-    are_names_wanted, demangle,
+pub use file::demangle::{demangle, demangle_function};
+pub use file::disk_cache::finish_keeping;
+pub use file::mapping::{
+    MappedFile, map_file, mapped_at, open_regular, read_regular, truncated_files,
 };
-pub use names::answers_to;
-pub use register::{Register, Registers};
-pub use source::{LineLocation, LineRow, SourceFile, SourceLocation};
-pub use static_location::{StaticLocation, StaticPiece, Term, TermOperator};
-pub use symbol::{Symbol, SymbolKind};
-pub use tail_call::{Called, JumpAddress, TailCall};
+pub use functions::variable::{PlainPlace, Variable, VariableKind};
+pub use functions::{Function, FunctionFrame, InlinedSubroutine, Scope, ScopeKind};
+pub use ids::addr::{AddrRange, FileAddr, LoadAddr, LoadBias};
+pub use ids::error::Error;
+pub use ids::memory::{Memory, Unreadable};
+pub use ids::register::{self, Register, Registers};
+pub use ids::source::{LineLocation, LineRow, SourceFile, SourceLocation};
+pub use ids::symbol::{Symbol, SymbolKind};
+pub use ids::{DieRef, Language, Machine, Segment, SymbolStatus, ThreadStorage};
+pub use locations::static_location::{StaticLocation, StaticPiece, Term, TermOperator};
+pub use locations::tail_call::{Called, JumpAddress, TailCall};
+pub use locations::{CallerFrame, FrameContext, Location, Piece};
+pub use module::{FunctionPlaces, Module, are_names_wanted};
+pub use names::Method;
+pub use naming::{Coroutine, answers_to};
 pub use types::{
     ArrayType, BaseType, Bitfield, Composite, CompositeKind, Encoding, Enumeration, Enumerator,
     Inheritance, Member, MemberOffset, Subroutine, Type, TypeId, TypeKind, Variant, VariantPart,
 };
 pub use unwind::{CfaPlace, FrameAddress, ModuleMap, StackPlace, Unwinder, Unwound, WayBack};
-pub use variable::{PlainPlace, Variable, VariableKind};

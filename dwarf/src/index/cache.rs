@@ -13,8 +13,8 @@
 //! A wrong entry misleads nobody: what a key finds is looked up and compared by name.
 
 use super::{NameIndex, Names};
-use crate::keep;
-use crate::{mapping, object};
+use crate::file::disk_cache;
+use crate::file::{mapping, object};
 use std::hash::Hasher;
 use std::io;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn header(debug_size: u64, counts: [usize; 4]) -> Vec<u8> {
 
 /// The index of an image, if the folder has one that fits.
 pub(crate) fn load(folder: &Path, build_id: &[u8], debug_size: u64) -> Option<NameIndex> {
-    let path = keep::file(folder, build_id, KIND)?;
+    let path = disk_cache::file(folder, build_id, KIND)?;
     let (data, _) = mapping::map(&path).ok()?;
     let mut counts = [0; 4];
     for (index, count) in counts.iter_mut().enumerate() {
@@ -66,7 +66,7 @@ pub(crate) fn load(folder: &Path, build_id: &[u8], debug_size: u64) -> Option<Na
     if !rest.is_empty() {
         return None;
     }
-    keep::used(&path);
+    disk_cache::used(&path);
     Some(index)
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn store(
     debug_size: u64,
     index: &NameIndex,
 ) -> io::Result<()> {
-    let Some(path) = keep::file(folder, build_id, KIND) else {
+    let Some(path) = disk_cache::file(folder, build_id, KIND) else {
         return Ok(());
     };
     let tables = [
@@ -89,7 +89,7 @@ pub(crate) fn store(
         &index.types,
         &index.statics,
     ];
-    keep::write(&path, |out| {
+    disk_cache::write(&path, |out| {
         out.write_all(&header(debug_size, tables.map(Names::len)))?;
         tables.into_iter().try_for_each(|table| table.write(out))
     })
@@ -98,7 +98,7 @@ pub(crate) fn store(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::module::DieRef;
+    use crate::ids::DieRef;
     use std::fs;
 
     const BUILD_ID: &[u8] = &[7; 20];
@@ -146,7 +146,7 @@ mod tests {
     fn a_damaged_file_is_no_index() {
         let folder = tempfile::tempdir().unwrap();
         store(folder.path(), BUILD_ID, 99, &index()).unwrap();
-        let path = keep::file(folder.path(), BUILD_ID, KIND).unwrap();
+        let path = disk_cache::file(folder.path(), BUILD_ID, KIND).unwrap();
         let whole = fs::read(&path).unwrap();
         for len in 0..whole.len() {
             fs::write(&path, &whole[..len]).unwrap();

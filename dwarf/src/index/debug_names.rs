@@ -7,10 +7,11 @@
 //! one by one, which takes longer than reading the units.
 
 use super::{Found, NameIndex};
-use crate::error::Error;
-use crate::names::key;
-use crate::object::Image;
-use crate::unit::{DebugInfo, R};
+use crate::file::R;
+use crate::file::object::Image;
+use crate::ids::error::Error;
+use crate::lines::DebugInfo;
+use crate::naming::key;
 use gimli::{DwForm, DwIdx, DwTag, Format, LittleEndian, Reader, UnitType};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;

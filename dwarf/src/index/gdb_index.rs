@@ -3,10 +3,10 @@
 //! that are only inlined, so it is no [`super::NameIndex`]; but it tells which few units to
 //! read for a first answer while the others are still being read.
 
-use crate::error::Error;
-use crate::names::table_key;
-use crate::object::{Image, string_at, u32_at, u64_at};
-use crate::unit::DebugInfo;
+use crate::file::object::{Image, string_at, u32_at, u64_at};
+use crate::ids::error::Error;
+use crate::lines::DebugInfo;
+use crate::naming::table_key;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicI64, Ordering};
 

@@ -2,9 +2,9 @@
 //! sections, and the places of the strings that are it in the bytes of the units. Nothing is
 //! parsed, so that a unit may be named by accident; the few units that are named are read then.
 
-use crate::mapping;
-use crate::names::{Key, key};
-use crate::unit::DebugInfo;
+use crate::file::mapping;
+use crate::lines::DebugInfo;
+use crate::naming::{Key, key};
 use gimli::{Section, UnitType};
 use memchr::memmem;
 use rayon::prelude::*;

@@ -5,11 +5,12 @@ mod debug_names;
 pub(crate) mod gdb_index;
 pub(crate) mod mentions;
 
-use crate::mapping;
-use crate::module::DieRef;
-use crate::names::{Key, key, key_of_entry};
-use crate::object::{Image, u32_at};
-use crate::unit::{DebugInfo, Unit, Value};
+use crate::entries::units::{Unit, Value};
+use crate::file::mapping;
+use crate::file::object::{Image, u32_at};
+use crate::ids::DieRef;
+use crate::lines::DebugInfo;
+use crate::naming::{Key, key, key_of_entry};
 use gimli::Section;
 use mentions::Mentions;
 use rayon::prelude::*;
@@ -408,7 +409,7 @@ impl DebugInfo {
     /// The name at the other end of a reference, read as cheaply as can be.
     fn name_of_origin(&self, unit: &Unit, origin: Value) -> Option<&'static [u8]> {
         let mut die = self.reference(unit, origin)?;
-        for _ in 0..crate::unit::MAX_HOPS {
+        for _ in 0..crate::entries::units::MAX_HOPS {
             let unit = self.whole(die.unit)?;
             if let Some(name) = self.peek(unit, die.offset, gimli::DW_AT_name) {
                 return self.string(unit, name);

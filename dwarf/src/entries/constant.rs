@@ -1,0 +1,145 @@
+//! Constants in attributes: of values, of discriminants, of bounds.
+
+use crate::entries::units::{Entries, Entry, Unit, Value};
+use crate::file::R;
+use gimli::Reader as _;
+
+/// No honest value that is nowhere is bigger.
+const MAX_IMPLICIT: u64 = 1 << 16;
+
+pub(crate) fn fit(mut bytes: Vec<u8>, size: Option<u64>) -> Vec<u8> {
+    if let Some(size) = size.filter(|size| *size <= MAX_IMPLICIT) {
+        bytes.resize(size as usize, 0);
+    }
+    bytes
+}
+
+/// The bytes of `DW_AT_const_value` (DWARF 5 §4.1.10), of the type's size.
+pub(crate) fn constant(
+    info: &Entries,
+    unit: &Unit,
+    value: Value,
+    size: Option<u64>,
+) -> Option<Vec<u8>> {
+    let signed = |value: i64| {
+        let mut bytes = i128::from(value).to_le_bytes().to_vec();
+        match size {
+            Some(size) => bytes = fit(bytes, Some(size)),
+            None => bytes.truncate(8),
+        }
+        bytes
+    };
+    Some(match value {
+        // The form's own width says nothing of the sign: a value that fits is extended by
+        // zeros, as it was cut.
+        Value::Data1(value) => fit(vec![value], size),
+        Value::Data2(value) => fit(value.to_le_bytes().to_vec(), size),
+        Value::Data4(value) => fit(value.to_le_bytes().to_vec(), size),
+        Value::Data8(value) | Value::Udata(value) | Value::Addr(value) => {
+            fit(value.to_le_bytes().to_vec(), size)
+        }
+        Value::Data16(value) => fit(value.to_le_bytes().to_vec(), size),
+        Value::Sdata(value) => signed(value),
+        Value::Block(block) => block.slice().to_vec(),
+        Value::Exprloc(expression) => expression.0.slice().to_vec(),
+        value => {
+            let mut bytes = info.string(unit, value)?.to_vec();
+            bytes.push(0);
+            bytes
+        }
+    })
+}
+
+/// An integer constant of a type of `size` bytes: a form as wide as the type has its bit
+/// pattern, a narrower one its value.
+pub(crate) fn integer(value: &Value, size: Option<u64>, signed: bool) -> Option<i128> {
+    let (bits, width) = match value {
+        Value::Sdata(value) if signed || *value >= 0 => return Some(i128::from(*value)),
+        // LLVM writes unsigned values of 64 bits so.
+        Value::Sdata(value) => (u128::from(*value as u64), 8),
+        Value::Udata(value) => (u128::from(*value), 8),
+        Value::Data1(value) => (u128::from(*value), 1),
+        Value::Data2(value) => (u128::from(*value), 2),
+        Value::Data4(value) => (u128::from(*value), 4),
+        Value::Data8(value) => (u128::from(*value), 8),
+        Value::Data16(value) => (*value, 16),
+        Value::Block(block) => (block_bits(block.slice())?, block.len() as u64),
+        Value::Exprloc(expression) => {
+            let bytes = expression.0.slice();
+            (block_bits(bytes)?, bytes.len() as u64)
+        }
+        _ => return None,
+    };
+    let width = match size {
+        Some(size @ 1..=16) if width >= size => size,
+        _ if width == 16 => 16,
+        _ => return i128::try_from(bits).ok(),
+    };
+    let shift = 128 - 8 * width as u32;
+    let top = bits.checked_shl(shift)?;
+    Some(if signed {
+        (top as i128) >> shift
+    } else {
+        (top >> shift) as i128
+    })
+}
+
+fn block_bits(bytes: &[u8]) -> Option<u128> {
+    let mut bits = [0; 16];
+    bits.get_mut(..bytes.len())?.copy_from_slice(bytes);
+    Some(u128::from_le_bytes(bits))
+}
+
+/// Values of a variant, `DW_DSC_label` and `DW_DSC_range` (DWARF 5 §5.7.10).
+pub(crate) fn discriminant_list(mut block: R, signed: bool) -> Option<Vec<(i128, i128)>> {
+    let mut values = Vec::new();
+    let number = |block: &mut R| -> Option<i128> {
+        if signed {
+            block.read_sleb128().ok().map(i128::from)
+        } else {
+            block.read_uleb128().ok().map(i128::from)
+        }
+    };
+    while !block.is_empty() {
+        match block.read_u8().ok()? {
+            0 => {
+                let value = number(&mut block)?;
+                values.push((value, value));
+            }
+            1 => values.push((number(&mut block)?, number(&mut block)?)),
+            _ => return None,
+        }
+    }
+    Some(values)
+}
+
+/// Elements of an array's dimension, where they are known.
+pub(crate) fn subrange_count(entry: &Entry) -> Option<u64> {
+    if let Some(count) = entry.attr_value(gimli::DW_AT_count) {
+        return udata(&count);
+    }
+    let upper = entry.attr_value(gimli::DW_AT_upper_bound)?;
+    // −1 in as many bits as the form has: no elements are known of (`int a[0]`, `int a[]`).
+    let upper = match upper {
+        Value::Data4(u32::MAX) | Value::Data8(u64::MAX) | Value::Udata(u64::MAX) => return None,
+        upper => upper
+            .udata_value()
+            .and_then(|upper| i64::try_from(upper).ok())
+            .or_else(|| upper.sdata_value())?,
+    };
+    let lower = match entry.attr_value(gimli::DW_AT_lower_bound) {
+        Some(lower) => lower.sdata_value()?,
+        None => 0,
+    };
+    let count = upper.checked_sub(lower)?.checked_add(1)?;
+    // gcc says −1 for `int a[0]` too; with it, no elements is what is known.
+    u64::try_from(count).ok().filter(|count| *count > 0)
+}
+
+/// An unsigned constant attribute; those of files come as an index.
+pub(crate) fn udata(value: &Value) -> Option<u64> {
+    match value {
+        Value::FileIndex(index) => Some(*index),
+        value => value.udata_value(),
+    }
+}

@@ -1,0 +1,264 @@
+//! Which unit holds an address: `.debug_aranges` where it speaks, root entries elsewhere.
+
+use crate::entries::budget::Consumed;
+use crate::entries::units::{Entries, Ranges, Unit};
+use crate::file::object::{u32_at, u64_at};
+use crate::ids::addr::{AddrRange, FileAddr};
+use gimli::Section;
+use rayon::prelude::*;
+use rustc_hash::FxHashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// An address that is looked for among [`ArangeSet`]s costs a pass over them; this many cost as
+/// much as the table.
+const PASSES: usize = 16;
+
+/// Sets that are asked before a pass: those of a line's places, or a stack's frames.
+const RECENT: usize = 8;
+
+/// What tells units by address, each part built when first needed.
+#[derive(Default)]
+pub(crate) struct RangeTables {
+    /// `.debug_aranges` as it lies: no unit is touched.
+    sets: OnceLock<Vec<ArangeSet>>,
+    /// Passes made over them.
+    passes: AtomicUsize,
+    /// The sets that spoke of the last addresses, the last one first.
+    recent: Mutex<Vec<usize>>,
+    /// The sets as one table, made once passes have cost as much.
+    quick: OnceLock<RangeTable>,
+    /// Of the units that `.debug_aranges` leaves out (clang writes none).
+    rest: OnceLock<RangeTable>,
+    /// Of the range lists, by the root entries of those.
+    consumed: Consumed,
+}
+
+/// The ranges of one unit in `.debug_aranges` (DWARF 5 §6.1.2).
+struct ArangeSet {
+    unit: u32,
+    /// Pairs of address and length, eight bytes each.
+    tuples: &'static [u8],
+}
+
+impl ArangeSet {
+    fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.tuples.chunks_exact(16).map(|tuple| {
+            let (begin, length) = tuple.split_at(8);
+            let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+            (number(begin), number(length))
+        })
+    }
+
+    fn covers(&self, addr: u64) -> bool {
+        self.ranges()
+            .any(|(begin, length)| addr.wrapping_sub(begin) < length)
+    }
+}
+
+/// Ranges by start, with a running maximum of ends.
+#[derive(Default)]
+struct RangeTable {
+    entries: Vec<(u64, u64, u32)>,
+    max_end: Vec<u64>,
+}
+
+impl RangeTable {
+    fn new(mut entries: Vec<(u64, u64, u32)>) -> RangeTable {
+        entries.sort_unstable();
+        entries.dedup();
+        let mut max = 0;
+        let max_end = entries
+            .iter()
+            .map(|(_, end, _)| {
+                max = max.max(*end);
+                max
+            })
+            .collect();
+        RangeTable { entries, max_end }
+    }
+
+    /// Units whose ranges meet `[start, end)`, the ones that start last first.
+    fn meeting(&self, start: u64, end: u64) -> impl Iterator<Item = u32> + '_ {
+        let last = self.entries.partition_point(|entry| entry.0 < end);
+        (0..last)
+            .rev()
+            .take_while(move |index| self.max_end.get(*index).is_some_and(|end| *end > start))
+            .filter_map(|index| self.entries.get(index))
+            .filter(move |entry| entry.1 > start)
+            .map(|entry| entry.2)
+    }
+}
+
+impl Entries {
+    /// The unit that holds `addr`.
+    pub(crate) fn unit_at(&self, addr: u64) -> Option<u32> {
+        if !self.is_code(addr) {
+            return None;
+        }
+        let end = addr.checked_add(1)?;
+        let quick = match self.ranges.quick.get() {
+            None if self.ranges.passes.fetch_add(1, Ordering::Relaxed) < PASSES => {
+                self.unit_by_pass(addr)
+            }
+            _ => self.quick_ranges().meeting(addr, end).next(),
+        };
+        if quick.is_some() {
+            return quick;
+        }
+        self.rest_ranges().meeting(addr, end).next()
+    }
+
+    /// All units with code in `range`.
+    pub(crate) fn units_in(&self, range: AddrRange<FileAddr>) -> Vec<u32> {
+        // Ranges of a function are all of one unit: the common case needs one table.
+        if let Some(last) = range.end.0.checked_sub(1)
+            && let Some(unit) = self.unit_at(range.start.0)
+            && self.unit_at(last) == Some(unit)
+            && range.end - range.start < 1 << 16
+        {
+            return vec![unit];
+        }
+        let mut units: Vec<u32> = [self.quick_ranges(), self.rest_ranges()]
+            .into_iter()
+            .flat_map(|table| table.meeting(range.start.0, range.end.0))
+            .collect();
+        units.sort_unstable();
+        units.dedup();
+        units
+    }
+
+    /// As the table says, without making it. What is asked next is often of the same few units.
+    fn unit_by_pass(&self, addr: u64) -> Option<u32> {
+        let sets = self.arange_sets();
+        let recent = self.ranges.recent.lock();
+        let mut recent = recent.unwrap_or_else(PoisonError::into_inner);
+        let covers = |set: &usize| sets.get(*set).is_some_and(|set| set.covers(addr));
+        let found = match recent.iter().position(covers) {
+            Some(at) => {
+                self.ranges.passes.fetch_sub(1, Ordering::Relaxed);
+                recent.remove(at)
+            }
+            None => sets.iter().position(|set| set.covers(addr))?,
+        };
+        recent.truncate(RECENT - 1);
+        recent.insert(0, found);
+        Some(sets.get(found)?.unit)
+    }
+
+    fn arange_sets(&self) -> &[ArangeSet] {
+        self.ranges.sets.get_or_init(|| {
+            let mut rest = self.dwarf.debug_aranges.reader().slice();
+            let mut sets = Vec::new();
+            while let Some((set, behind)) = self.arange_set(rest) {
+                sets.extend(set);
+                rest = behind;
+            }
+            sets
+        })
+    }
+
+    /// The first set of a section, if it is one of ours to read, and what is behind it.
+    fn arange_set(&self, section: &'static [u8]) -> Option<(Option<ArangeSet>, &'static [u8])> {
+        // The 64-bit format is told by a length that no 32-bit one has.
+        let (long, start) = match u32_at(section, 0)? {
+            u32::MAX => (true, 12),
+            _ => (false, 4),
+        };
+        let length = match long {
+            true => u64_at(section, 4)?,
+            false => u64::from(u32_at(section, 0)?),
+        };
+        let end = usize::try_from(length).ok()?.checked_add(start)?;
+        let (set, behind) = section.split_at_checked(end)?;
+        let read = || {
+            let (offset, sizes) = match long {
+                true => (u64_at(set, start + 2)?, start + 10),
+                false => (u64::from(u32_at(set, start + 2)?), start + 6),
+            };
+            // Of segments and of other sizes of addresses the root entries tell.
+            if set.get(sizes..sizes + 2)? != [8, 0] {
+                return None;
+            }
+            let unit = self.unit_at_offset(usize::try_from(offset).ok()?)?;
+            let tuples = set.get((sizes + 2).next_multiple_of(16)..)?;
+            Some(ArangeSet { unit, tuples })
+        };
+        Some((read(), behind))
+    }
+
+    fn quick_ranges(&self) -> &RangeTable {
+        self.ranges.quick.get_or_init(|| {
+            let mut entries: Vec<(u64, u64, u32)> = Vec::new();
+            for set in self.arange_sets() {
+                for (begin, length) in set.ranges() {
+                    // LLVM lists data here too.
+                    if length == 0 || !self.is_code(begin) {
+                        continue;
+                    }
+                    let end = begin.saturating_add(length);
+                    match entries.last_mut() {
+                        // Neighbours make one range of their unit. Not across a gap: there the
+                        // linker may have put a small function that only another unit describes.
+                        Some(last) if last.2 == set.unit && begin == last.1 => last.1 = end,
+                        _ => entries.push((begin, end, set.unit)),
+                    }
+                }
+            }
+            RangeTable::new(entries)
+        })
+    }
+
+    fn rest_ranges(&self) -> &RangeTable {
+        self.ranges.rest.get_or_init(|| {
+            // A unit whose code was all thrown away is told of without a range.
+            let told: FxHashSet<u32> = self.arange_sets().iter().map(|set| set.unit).collect();
+            let entries = (0..self.info_units())
+                .into_par_iter()
+                .filter(|unit| !told.contains(unit))
+                .flat_map_iter(|unit| self.unit_ranges(unit))
+                .collect();
+            RangeTable::new(entries)
+        })
+    }
+
+    /// The ranges of a unit's root entry. No two units share a list.
+    fn root_ranges(&self, unit: &Unit) -> Ranges {
+        let lists = &self.dwarf.ranges;
+        let size = lists.debug_ranges().reader().len() + lists.debug_rnglists().reader().len();
+        if self.ranges.consumed.is_all(size) {
+            tracing::debug!(unit = unit.index, "units share range lists");
+            return Ranges::new();
+        }
+        let root = unit.raw.entry(unit.raw.header.root_offset());
+        let ranges = root.map(|root| self.die_ranges(unit, &root));
+        let ranges = ranges.unwrap_or_default();
+        if ranges.len() > 1 {
+            self.ranges.consumed.add(ranges.len());
+        }
+        ranges
+    }
+
+    fn unit_ranges(&self, index: u32) -> Vec<(u64, u64, u32)> {
+        let Some(unit) = self.unit(index) else {
+            return Vec::new();
+        };
+        let ranges = self.root_ranges(unit);
+        if !ranges.is_empty() {
+            return ranges
+                .iter()
+                .map(|range| (range.start.0, range.end.0, index))
+                .collect();
+        }
+        // A root entry without ranges: old compilers, hand-written units. Types and parts of
+        // units (dwz) have no code.
+        if unit.tag != gimli::DW_TAG_compile_unit || unit.stmt_list.is_none() {
+            return Vec::new();
+        }
+        self.scan(unit)
+            .functions
+            .iter()
+            .map(|function| (function.start, function.end, index))
+            .collect()
+    }
+}

@@ -1,0 +1,174 @@
+//! Compressed debug sections (gABI "Section Compression", and `.zdebug_*` of before), and their
+//! contents kept on disk: the next session maps them, and reads only the pages that it needs.
+//! One file a build-id:
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 16 | [`MAGIC`]: what it is, and the version of the format |
+//! | 8 | sections |
+//! | 3 × 8 each | offset and size in the compressed file, size inflated |
+//! | 8 | hash of all of the above |
+//! | | the contents, one behind the other |
+
+use crate::file::disk_cache;
+use crate::file::mapping::map;
+use crate::file::object::{Image, SHF_COMPRESSED, Section, u32_at, u64_at};
+use object::{CompressedData, CompressionFormat};
+use rayon::prelude::*;
+use std::hash::Hasher;
+use std::path::Path;
+
+/// Raise the number when the format changes.
+const MAGIC: &[u8; 16] = b"stillpoint.sec.1";
+/// The kind of file in the folder.
+const KIND: &str = "sections";
+/// Fewer bytes than this are inflated in no time.
+const WORTH_KEEPING: usize = 1 << 20;
+/// One image's sections take no more of the folder than this.
+const MOST_KEPT: usize = disk_cache::MOST_BYTES as usize / 4;
+/// No section may decompress to more than this.
+const MAX_DECOMPRESSED: u64 = 1 << 36;
+
+/// Compressed contents of a section.
+pub(crate) struct Compressed(CompressedData<'static>);
+
+impl Compressed {
+    /// What a section's raw bytes are, unless they are its contents.
+    pub(crate) fn of(section: &Section, raw: &'static [u8]) -> Option<Self> {
+        let corrupt = (CompressionFormat::Unknown, 0, &[][..]);
+        let (format, uncompressed_size, data) = if section.flags & SHF_COMPRESSED != 0 {
+            // "Elf64_Chdr": type, reserved, size, alignment.
+            let format = match u32_at(raw, 0) {
+                Some(1) => CompressionFormat::Zlib,
+                Some(2) => CompressionFormat::Zstandard,
+                _ => CompressionFormat::Unknown,
+            };
+            let header = || Some((format, u64_at(raw, 8)?, raw.get(24..)?));
+            header().unwrap_or(corrupt)
+        } else if section.name.starts_with(".zdebug_") && raw.starts_with(b"ZLIB") {
+            let header = || {
+                let size = raw.get(4..12)?.try_into().ok()?;
+                Some((
+                    CompressionFormat::Zlib,
+                    u64::from_be_bytes(size),
+                    raw.get(12..)?,
+                ))
+            };
+            header().unwrap_or(corrupt)
+        } else {
+            return None;
+        };
+        Some(Self(CompressedData {
+            format,
+            data,
+            uncompressed_size,
+        }))
+    }
+
+    /// The contents.
+    ///
+    /// # Errors
+    /// They are corrupt, implausibly large, or compressed in a way that nobody told us of.
+    pub(crate) fn inflate(&self) -> Result<Vec<u8>, String> {
+        let size = self.0.uncompressed_size;
+        // Deflate makes at most 1032 bytes of one; zstd's runs can be longer, but no debug
+        // section is one run.
+        let bound = (self.0.data.len() as u64)
+            .saturating_mul(1032)
+            .min(MAX_DECOMPRESSED);
+        if size > bound {
+            return Err(format!("{size} bytes are implausible"));
+        }
+        match self.0.decompress() {
+            Ok(bytes) => Ok(bytes.into_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// Inflates an image's compressed sections of these names, side by side; from and into the
+/// folder, if there is one.
+pub(crate) fn inflate(image: &Image, wanted: &[&str], folder: Option<&Path>) {
+    let is_wanted = |name: &str| {
+        let name = name.strip_prefix(".z").or(name.strip_prefix("."));
+        name.is_some_and(|name| {
+            wanted
+                .iter()
+                .any(|wanted| wanted.strip_prefix('.') == Some(name))
+        })
+    };
+    let sections: Vec<(&Section, Compressed)> = image
+        .sections
+        .iter()
+        .filter(|section| is_wanted(section.name) && section.decompressed.get().is_none())
+        .filter_map(|section| Some((section, image.compressed(section)?)))
+        .collect();
+    if sections.is_empty() {
+        return;
+    }
+    let file = folder
+        .zip(image.build_id)
+        .and_then(|(folder, id)| disk_cache::file(folder, id, KIND));
+    if let Some(file) = &file
+        && load(file, &sections).is_some()
+    {
+        disk_cache::used(file);
+        return;
+    }
+    let contents: Vec<&'static [u8]> = sections
+        .par_iter()
+        .map(|(section, _)| image.contents(section))
+        .collect();
+    let total: usize = contents.iter().map(|contents| contents.len()).sum();
+    let whole = sections
+        .iter()
+        .zip(&contents)
+        .all(|((_, compressed), contents)| compressed.0.uncompressed_size == contents.len() as u64);
+    if let Some(file) = file
+        && whole
+        && (WORTH_KEEPING..=MOST_KEPT).contains(&total)
+    {
+        let header = header(&sections);
+        disk_cache::write_later(file, move |out| {
+            out.write_all(&header)?;
+            contents
+                .into_iter()
+                .try_for_each(|contents| out.write_all(contents))
+        });
+    }
+}
+
+fn header(sections: &[(&Section, Compressed)]) -> Vec<u8> {
+    let mut header = MAGIC.to_vec();
+    header.extend((sections.len() as u64).to_le_bytes());
+    for (section, compressed) in sections {
+        header.extend(section.offset.to_le_bytes());
+        header.extend(section.size.to_le_bytes());
+        header.extend(compressed.0.uncompressed_size.to_le_bytes());
+    }
+    let mut hasher = rustc_hash::FxHasher::default();
+    hasher.write(&header);
+    header.extend(hasher.finish().to_le_bytes());
+    header
+}
+
+/// Takes the contents of exactly these sections from a file.
+fn load(file: &Path, sections: &[(&Section, Compressed)]) -> Option<()> {
+    let (data, _) = map(file).ok()?;
+    let mut rest = data.strip_prefix(&*header(sections))?;
+    let mut contents = Vec::new();
+    for (_, compressed) in sections {
+        let size = usize::try_from(compressed.0.uncompressed_size).ok()?;
+        let (found, behind) = rest.split_at_checked(size)?;
+        contents.push(found);
+        rest = behind;
+    }
+    if !rest.is_empty() {
+        return None;
+    }
+    for ((section, _), contents) in sections.iter().zip(contents) {
+        // Whoever was faster had the same.
+        let _ = section.decompressed.set(contents);
+    }
+    Some(())
+}

@@ -1,0 +1,190 @@
+//! The folder in which what was worked out once is kept between sessions: one file a build-id
+//! and kind, there whole or not at all, together no larger than [`MOST_BYTES`].
+
+use crate::file::mapping::open_regular;
+use std::fs::{self, DirBuilder};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+/// The folder's files together take no more than this; the ones used least recently go first.
+pub(crate) const MOST_BYTES: u64 = 1 << 30;
+/// Files that were never finished are thrown away when they are so old.
+const UNFINISHED: Duration = Duration::from_secs(3600);
+
+/// The file of an image in the folder; `None` without a build-id.
+pub(crate) fn file(folder: &Path, build_id: &[u8], kind: &str) -> Option<PathBuf> {
+    if build_id.len() < 8 || build_id.len() > 64 {
+        return None;
+    }
+    let name: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+    Some(folder.join(format!("{name}.{kind}")))
+}
+
+/// Notes that a file was used just now: it is the last to be thrown away.
+pub(crate) fn used(path: &Path) {
+    // The time of a file can be set by its owner, whatever it was opened for.
+    if let Ok(file) = open_regular(path) {
+        let _ = file.set_modified(SystemTime::now());
+    }
+}
+
+/// Writes a file, whoever else writes it at the same time, and makes room for it.
+///
+/// # Errors
+/// The folder cannot be written to.
+pub(crate) fn write(
+    path: &Path,
+    contents: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let (Some(folder), Some(kind)) = (path.parent(), path.extension()) else {
+        return Ok(());
+    };
+    let _writing = Writing::new();
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
+    let unfinished = format!(".{}.{}.tmp", std::process::id(), kind.display());
+    let temporary = folder.join(unfinished);
+    let written = (|| {
+        // Left over by a process of the same number.
+        let _ = fs::remove_file(&temporary);
+        let file = fs::File::options()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&temporary)?;
+        let mut out = io::BufWriter::new(file);
+        contents(&mut out)?;
+        out.into_inner()?.sync_data()?;
+        fs::rename(&temporary, path)
+    })();
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written?;
+    trim(folder, MOST_BYTES)
+}
+
+/// Files being written on threads of their own, and who waits for them.
+static UNWRITTEN: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
+
+/// A file that is being written: [`finish_keeping`] waits for it.
+struct Writing;
+
+impl Writing {
+    fn new() -> Writing {
+        count(|unwritten| *unwritten += 1);
+        Writing
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        count(|unwritten| *unwritten -= 1);
+    }
+}
+
+fn count(change: impl FnOnce(&mut usize)) {
+    change(&mut UNWRITTEN.0.lock().unwrap_or_else(PoisonError::into_inner));
+    UNWRITTEN.1.notify_all();
+}
+
+/// As [`write`], on a thread of its own.
+pub(crate) fn write_later(
+    path: PathBuf,
+    contents: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static,
+) {
+    let work = move || {
+        if let Err(error) = write(&path, contents) {
+            tracing::info!(file = %path.display(), %error, "cannot be kept");
+        }
+    };
+    let writing = Writing::new();
+    let thread = std::thread::Builder::new().name("keep".into());
+    let spawned = thread.spawn(move || {
+        work();
+        drop(writing);
+    });
+    if let Err(error) = spawned {
+        tracing::info!(%error, "no thread to keep files");
+    }
+}
+
+/// To be called before the process ends: waits for the files that are being written for other
+/// sessions, at most for so long.
+pub fn finish_keeping(patience: Duration) {
+    let unwritten = UNWRITTEN.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let waited = UNWRITTEN
+        .1
+        .wait_timeout_while(unwritten, patience, |unwritten| *unwritten > 0);
+    drop(waited);
+}
+
+/// Throws away what was used least recently until the rest is small enough.
+fn trim(folder: &Path, most: u64) -> io::Result<()> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        if !metadata.is_file() {
+            continue;
+        }
+        let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        let path = entry.path();
+        if path.extension().is_some_and(|extension| extension == "tmp") {
+            // Whoever wrote it was killed over it.
+            if used.elapsed().is_ok_and(|age| age > UNFINISHED) {
+                let _ = fs::remove_file(path);
+            }
+            continue;
+        }
+        files.push((used, metadata.len(), path));
+    }
+    files.sort_unstable();
+    let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
+    for (_, size, path) in files {
+        if total <= most {
+            break;
+        }
+        fs::remove_file(path)?;
+        total -= size;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn aged(path: &Path, age: Duration) {
+        fs::write(path, [0; 100]).unwrap();
+        let file = fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(SystemTime::now() - age).unwrap();
+    }
+
+    #[test]
+    fn the_oldest_go_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let day = Duration::from_secs(86_400);
+        for (age, name) in [(3, "old"), (1, "new"), (2, "middle")] {
+            aged(&folder.path().join(name), day * age);
+        }
+        trim(folder.path(), 250).unwrap();
+        assert!(!folder.path().join("old").exists());
+        assert!(folder.path().join("middle").exists() && folder.path().join("new").exists());
+    }
+
+    #[test]
+    fn what_was_never_finished_goes_in_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, new) = (folder.path().join(".1.tmp"), folder.path().join(".2.tmp"));
+        aged(&old, UNFINISHED * 2);
+        aged(&new, Duration::ZERO);
+        trim(folder.path(), 1 << 20).unwrap();
+        assert!(!old.exists() && new.exists());
+    }
+}

@@ -1,0 +1,429 @@
+//! Image files: headers, sections.
+
+use crate::file::compressed::Compressed;
+use crate::ids::addr::{AddrRange, FileAddr};
+use crate::ids::error::Error;
+use crate::ids::{Machine, Segment, ThreadStorage};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+const PT_LOAD: u32 = 1;
+const PT_DYNAMIC: u32 = 2;
+const PT_INTERP: u32 = 3;
+const PT_NOTE: u32 = 4;
+const PT_TLS: u32 = 7;
+const PT_GNU_EH_FRAME: u32 = 0x6474_e550;
+const SHT_NOBITS: u32 = 8;
+const SHF_ALLOC: u64 = 2;
+const SHF_EXECINSTR: u64 = 4;
+pub(crate) const SHF_COMPRESSED: u64 = 0x800;
+const NT_GNU_BUILD_ID: u32 = 3;
+
+/// A mapped ELF file with its headers read.
+pub(crate) struct Image {
+    pub(crate) path: PathBuf,
+    pub(crate) data: &'static [u8],
+    pub(crate) machine: Machine,
+    pub(crate) position_independent: bool,
+    pub(crate) entry: FileAddr,
+    pub(crate) segments: Vec<Segment>,
+    pub(crate) program_headers: Option<FileAddr>,
+    pub(crate) dynamic: Option<FileAddr>,
+    pub(crate) thread_storage: Option<ThreadStorage>,
+    pub(crate) interpreter: Option<PathBuf>,
+    pub(crate) build_id: Option<&'static [u8]>,
+    /// `PT_GNU_EH_FRAME`: address and file range of `.eh_frame_hdr`.
+    pub(crate) eh_frame_hdr: Option<(u64, &'static [u8])>,
+    pub(crate) sections: Vec<Section>,
+    /// The entries of `.rela.dyn`, in the order of the addresses that they are for.
+    relocations: OnceLock<Vec<u32>>,
+}
+
+/// A section header and, when asked for, its contents.
+pub(crate) struct Section {
+    pub(crate) name: &'static str,
+    pub(crate) kind: u32,
+    pub(crate) flags: u64,
+    pub(crate) addr: u64,
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+    pub(crate) link: u32,
+    pub(crate) decompressed: OnceLock<&'static [u8]>,
+}
+
+impl Image {
+    /// Reads the headers of an ELF image.
+    pub(crate) fn parse(path: &Path, data: &'static [u8]) -> Result<Image, Error> {
+        let not_an_image = |message: &str| Error::NotAnImage {
+            path: path.to_owned(),
+            message: message.to_owned(),
+        };
+        match data.get(..20) {
+            Some([0x7f, b'E', b'L', b'F', class, order, ..]) => {
+                if *class != 2 {
+                    return Err(not_an_image("it is a 32-bit ELF file"));
+                }
+                if *order != 1 {
+                    return Err(not_an_image("it is a big-endian ELF file"));
+                }
+            }
+            Some(head) if head.starts_with(b"#!") => {
+                return Err(not_an_image("it is a script"));
+            }
+            Some(head) if head.starts_with(b"!<arch>") => {
+                return Err(not_an_image("it is a static library"));
+            }
+            _ => return Err(not_an_image("it is not an ELF file")),
+        }
+        let header = || -> Option<_> {
+            Some((
+                u16_at(data, 16)?,
+                u16_at(data, 18)?,
+                u64_at(data, 24)?,
+                u64_at(data, 32)?,
+                u64_at(data, 40)?,
+                u16_at(data, 54)?,
+                u16_at(data, 56)?,
+                u16_at(data, 58)?,
+                u16_at(data, 60)?,
+                u16_at(data, 62)?,
+            ))
+        };
+        let (kind, machine, entry, phoff, shoff, phentsize, phnum, shentsize, shnum, shstrndx) =
+            header().ok_or_else(|| not_an_image("its ELF header is truncated"))?;
+        let mut image = Image {
+            path: path.to_owned(),
+            data,
+            machine: match machine {
+                62 => Machine::X86_64,
+                183 => Machine::Aarch64,
+                other => Machine::Other(other),
+            },
+            position_independent: kind == 3,
+            entry: FileAddr(entry),
+            segments: Vec::new(),
+            program_headers: None,
+            dynamic: None,
+            thread_storage: None,
+            interpreter: None,
+            build_id: None,
+            eh_frame_hdr: None,
+            sections: Vec::new(),
+            relocations: OnceLock::new(),
+        };
+        image.read_sections(shoff, shentsize, shnum, shstrndx);
+        image.read_segments(phoff, phentsize, phnum);
+        if image.build_id.is_none() {
+            image.build_id = image
+                .section(".note.gnu.build-id")
+                .and_then(|section| build_id(image.contents(section)));
+        }
+        Ok(image)
+    }
+
+    fn read_segments(&mut self, phoff: u64, phentsize: u16, phnum: u16) {
+        for index in 0..u64::from(phnum) {
+            let Some(at) = index
+                .checked_mul(u64::from(phentsize.max(56)))
+                .and_then(|offset| offset.checked_add(phoff))
+                .and_then(|offset| usize::try_from(offset).ok())
+            else {
+                break;
+            };
+            let fields = || -> Option<_> {
+                Some((
+                    u32_at(self.data, at)?,
+                    u32_at(self.data, at + 4)?,
+                    u64_at(self.data, at + 8)?,
+                    u64_at(self.data, at + 16)?,
+                    u64_at(self.data, at + 32)?,
+                    u64_at(self.data, at + 40)?,
+                    u64_at(self.data, at + 48)?,
+                ))
+            };
+            let Some((kind, flags, offset, vaddr, filesz, memsz, align)) = fields() else {
+                break;
+            };
+            match kind {
+                PT_LOAD => {
+                    if phoff >= offset && phoff - offset < filesz {
+                        self.program_headers = Some(FileAddr(vaddr.wrapping_add(phoff - offset)));
+                    }
+                    self.segments.push(Segment {
+                        range: AddrRange::new(
+                            FileAddr(vaddr),
+                            FileAddr(vaddr.saturating_add(memsz)),
+                        ),
+                        file_offset: offset,
+                        file_size: filesz.min(memsz),
+                        executable: flags & 1 != 0,
+                        writable: flags & 2 != 0,
+                    });
+                }
+                PT_DYNAMIC => self.dynamic = Some(FileAddr(vaddr)),
+                PT_TLS => {
+                    self.thread_storage = Some(ThreadStorage {
+                        addr: FileAddr(vaddr),
+                        size: memsz,
+                        align,
+                    });
+                }
+                PT_INTERP => {
+                    use std::os::unix::ffi::OsStrExt;
+                    self.interpreter = slice(self.data, offset, filesz).map(|bytes| {
+                        let end = bytes.iter().position(|byte| *byte == 0);
+                        let name = &bytes[..end.unwrap_or(bytes.len())];
+                        PathBuf::from(std::ffi::OsStr::from_bytes(name))
+                    });
+                }
+                PT_NOTE if self.build_id.is_none() => {
+                    self.build_id = slice(self.data, offset, filesz).and_then(build_id);
+                }
+                PT_GNU_EH_FRAME => {
+                    self.eh_frame_hdr =
+                        slice(self.data, offset, filesz).map(|bytes| (vaddr, bytes));
+                }
+                _ => {}
+            }
+        }
+        self.segments.sort_by_key(|segment| segment.range.start);
+    }
+
+    fn read_sections(&mut self, shoff: u64, shentsize: u16, shnum: u16, shstrndx: u16) {
+        let entry_size = u64::from(shentsize.max(64));
+        let header = |index: u64| -> Option<Section> {
+            let at = index.checked_mul(entry_size)?.checked_add(shoff)?;
+            let at = usize::try_from(at).ok()?;
+            at.checked_add(64)?;
+            Some(Section {
+                name: "",
+                kind: u32_at(self.data, at + 4)?,
+                flags: u64_at(self.data, at + 8)?,
+                addr: u64_at(self.data, at + 16)?,
+                offset: u64_at(self.data, at + 24)?,
+                size: u64_at(self.data, at + 32)?,
+                link: u32_at(self.data, at + 40)?,
+                decompressed: OnceLock::new(),
+            })
+        };
+        if shoff == 0 {
+            return;
+        }
+        // More than 0xff00 sections: the counts are in section 0 (gABI, "ELF Header").
+        let first = header(0);
+        let count = match (&first, shnum) {
+            (Some(first), 0) => first.size,
+            _ => u64::from(shnum),
+        };
+        let strings = match (&first, shstrndx) {
+            (Some(first), 0xffff) => u64::from(first.link),
+            _ => u64::from(shstrndx),
+        };
+        let names = header(strings)
+            .and_then(|section| slice(self.data, section.offset, section.size))
+            .unwrap_or(&[]);
+        let mut sections = Vec::new();
+        for index in 0..count {
+            let Some(mut section) = header(index) else {
+                break;
+            };
+            let name_at = (index * entry_size + shoff) as usize;
+            section.name = u32_at(self.data, name_at)
+                .and_then(|offset| string_at(names, offset as usize))
+                .unwrap_or("");
+            sections.push(section);
+        }
+        self.sections = sections;
+    }
+
+    /// The first section of that name.
+    pub(crate) fn section(&self, name: &str) -> Option<&Section> {
+        self.sections.iter().find(|section| section.name == name)
+    }
+
+    /// What the word at an address will be once the image is loaded, from the image's own start:
+    /// of places that the loader relocates, and whose value lies in the image itself.
+    pub(crate) fn relocated(&self, addr: u64) -> Option<u64> {
+        /// `r_info` of a relocation by the load address alone, without a symbol.
+        const R_X86_64_RELATIVE: u64 = 8;
+        let (entries, _) = self.section_data(".rela.dyn").as_chunks::<24>();
+        let word = |entry: &[u8; 24], index: usize| {
+            let bytes = entry.as_chunks::<8>().0.get(index)?;
+            Some(u64::from_le_bytes(*bytes))
+        };
+        let place_of = |index: &u32| word(entries.get(*index as usize)?, 0);
+        let sorted = self.relocations.get_or_init(|| {
+            let mut all: Vec<u32> = (0..).take(entries.len()).collect();
+            // The linker has most of them in this order already. Of several for one place the
+            // first one counts.
+            all.sort_by_key(place_of);
+            all
+        });
+        let first = sorted.partition_point(|index| place_of(index) < Some(addr));
+        let entry = entries.get(*sorted.get(first)? as usize)?;
+        let is_relative = word(entry, 1) == Some(R_X86_64_RELATIVE);
+        (is_relative && word(entry, 0) == Some(addr)).then(|| word(entry, 2))?
+    }
+
+    /// Contents of a section, decompressed when this is called for the first time; empty if
+    /// the section takes no room in the file or is corrupt.
+    pub(crate) fn contents(&self, section: &Section) -> &'static [u8] {
+        if section.kind == SHT_NOBITS {
+            return &[];
+        }
+        let Some(raw) = slice(self.data, section.offset, section.size) else {
+            tracing::debug!(path = %self.path.display(), section = section.name, "section outside the file");
+            return &[];
+        };
+        let Some(compressed) = Compressed::of(section, raw) else {
+            return raw;
+        };
+        section
+            .decompressed
+            .get_or_init(|| match compressed.inflate() {
+                Ok(bytes) => Box::leak(bytes.into_boxed_slice()),
+                Err(error) => {
+                    tracing::debug!(path = %self.path.display(), section = section.name, %error, "cannot decompress");
+                    &[]
+                }
+            })
+    }
+
+    /// How a section is compressed, if it is.
+    pub(crate) fn compressed(&self, section: &Section) -> Option<Compressed> {
+        if section.kind == SHT_NOBITS {
+            return None;
+        }
+        Compressed::of(section, slice(self.data, section.offset, section.size)?)
+    }
+
+    /// Contents of the section of that name (or its old compressed spelling); empty if missing.
+    pub(crate) fn section_data(&self, name: &str) -> &'static [u8] {
+        if let Some(section) = self.section(name) {
+            return self.contents(section);
+        }
+        if let Some(rest) = name.strip_prefix(".debug_")
+            && let Some(section) = self
+                .sections
+                .iter()
+                .find(|section| section.name.strip_prefix(".zdebug_") == Some(rest))
+        {
+            return self.contents(section);
+        }
+        &[]
+    }
+
+    /// Whether a section of that name has contents in this file.
+    pub(crate) fn has_section(&self, name: &str) -> bool {
+        let compressed = name
+            .strip_prefix(".debug_")
+            .map(|rest| format!(".zdebug_{rest}"));
+        self.sections.iter().any(|section| {
+            (section.name == name || Some(section.name) == compressed.as_deref())
+                && section.kind != SHT_NOBITS
+                && section.size > 0
+        })
+    }
+
+    /// Size of the debug sections as they lie in the file.
+    pub(crate) fn debug_size(&self) -> u64 {
+        self.sections
+            .iter()
+            .filter(|section| {
+                section.kind != SHT_NOBITS
+                    && (section.name.starts_with(".debug_") || section.name.starts_with(".zdebug_"))
+            })
+            .map(|section| section.size)
+            .fold(0, u64::saturating_add)
+    }
+
+    /// Executable segments from their first executable section on: some linkers map the
+    /// headers with the code, and address 0 is then where thrown-away code seems to be.
+    pub(crate) fn code_ranges(&self) -> Vec<AddrRange<FileAddr>> {
+        self.segments
+            .iter()
+            .filter(|segment| segment.executable)
+            .map(|segment| {
+                let start = self
+                    .sections
+                    .iter()
+                    .filter(|section| {
+                        section.flags & (SHF_ALLOC | SHF_EXECINSTR) == SHF_ALLOC | SHF_EXECINSTR
+                    })
+                    .map(|section| FileAddr(section.addr))
+                    .filter(|addr| segment.range.contains(*addr))
+                    .min();
+                AddrRange::new(start.unwrap_or(segment.range.start), segment.range.end)
+            })
+            .collect()
+    }
+
+    /// Whether `addr` is in a segment that is mapped executable.
+    pub(crate) fn is_code(&self, addr: u64) -> bool {
+        self.segments
+            .iter()
+            .any(|segment| segment.executable && segment.range.contains(FileAddr(addr)))
+    }
+
+    /// The loaded section that covers `addr`, for finding a symbol's neighbours.
+    pub(crate) fn section_at(&self, addr: u64) -> Option<&Section> {
+        self.sections.iter().find(|section| {
+            section.flags & SHF_ALLOC != 0
+                && section.addr <= addr
+                && addr - section.addr < section.size
+        })
+    }
+
+    /// The image's bytes from `addr` to the end of what the file has of its segment.
+    pub(crate) fn bytes_at(&self, addr: u64) -> Option<&'static [u8]> {
+        let segment = self.segments.iter().find(|segment| {
+            segment.range.start.0 <= addr && addr - segment.range.start.0 < segment.file_size
+        })?;
+        let bytes = slice(self.data, segment.file_offset, segment.file_size)?;
+        bytes.get(usize::try_from(addr - segment.range.start.0).ok()?..)
+    }
+}
+
+/// The GNU build-id among notes (gABI "Note Section").
+fn build_id(mut notes: &'static [u8]) -> Option<&'static [u8]> {
+    loop {
+        let name_size = u32_at(notes, 0)? as usize;
+        let desc_size = u32_at(notes, 4)? as usize;
+        let kind = u32_at(notes, 8)?;
+        let desc_at = 12usize.checked_add(name_size.checked_next_multiple_of(4)?)?;
+        let desc = notes.get(desc_at..desc_at.checked_add(desc_size)?)?;
+        if kind == NT_GNU_BUILD_ID && notes.get(12..16) == Some(b"GNU\0") {
+            return Some(desc);
+        }
+        notes = notes.get(desc_at.checked_add(desc_size.checked_next_multiple_of(4)?)?..)?;
+    }
+}
+
+/// `size` bytes at `offset`.
+pub(crate) fn slice(data: &'static [u8], offset: u64, size: u64) -> Option<&'static [u8]> {
+    let start = usize::try_from(offset).ok()?;
+    let end = start.checked_add(usize::try_from(size).ok()?)?;
+    data.get(start..end)
+}
+
+/// The NUL-terminated string at `offset` of a string table.
+pub(crate) fn string_at(strings: &'static [u8], offset: usize) -> Option<&'static str> {
+    let rest = strings.get(offset..)?;
+    let end = memchr::memchr(0, rest)?;
+    std::str::from_utf8(rest.get(..end)?).ok()
+}
+
+pub(crate) fn u16_at(data: &[u8], at: usize) -> Option<u16> {
+    let bytes = data.get(at..at.checked_add(2)?)?;
+    Some(u16::from_le_bytes(bytes.try_into().ok()?))
+}
+
+pub(crate) fn u32_at(data: &[u8], at: usize) -> Option<u32> {
+    let bytes = data.get(at..at.checked_add(4)?)?;
+    Some(u32::from_le_bytes(bytes.try_into().ok()?))
+}
+
+pub(crate) fn u64_at(data: &[u8], at: usize) -> Option<u64> {
+    let bytes = data.get(at..at.checked_add(8)?)?;
+    Some(u64::from_le_bytes(bytes.try_into().ok()?))
+}

@@ -1,0 +1,528 @@
+//! The symbol tables of an image, sorted for look-up; built when first asked for.
+
+use crate::file::object::{Image, Section, string_at, u16_at, u32_at, u64_at};
+use crate::ids::Machine;
+use crate::ids::addr::FileAddr;
+use crate::ids::symbol::{Symbol, SymbolKind};
+use rustc_hash::FxHashMap;
+use std::hash::{BuildHasher, BuildHasherDefault};
+use std::ops::Range;
+use std::sync::OnceLock;
+
+const SHT_SYMTAB: u32 = 2;
+const SHT_DYNSYM: u32 = 11;
+const SHT_RELA: u32 = 4;
+const SYMBOL_SIZE: usize = 24;
+
+/// A symbol with what decides between several of one address.
+#[derive(Clone, Copy)]
+struct Entry {
+    symbol: Symbol,
+    /// Lower is better: global before weak before local, typed before untyped.
+    rank: u8,
+}
+
+/// All symbols of an image.
+pub(crate) struct SymbolTable {
+    /// Symbols with an address, by address; the best of several is last.
+    by_addr: Vec<Entry>,
+    /// Running maximum of the ends of `by_addr`, so that enclosing symbols are found.
+    max_end: Vec<u64>,
+    /// Thread-local symbols, whose `addr` is none.
+    tls: Vec<Symbol>,
+    /// Hash of the raw name → index into `by_addr`, sorted; built when first needed.
+    by_name: OnceLock<Vec<(u32, u32)>>,
+}
+
+impl SymbolTable {
+    /// Reads `.symtab` (of the debug file, if the image has none) and `.dynsym`.
+    pub(crate) fn read(image: &Image, debug: Option<&Image>) -> SymbolTable {
+        let mut entries = Vec::new();
+        let mut tls = Vec::new();
+        for (holder, kind) in tables(image, debug) {
+            read_table(holder, image, kind, &mut entries, &mut tls);
+        }
+        if image.machine == Machine::X86_64 {
+            read_plt(image, &mut entries);
+        }
+        entries.sort_unstable_by(|a, b| {
+            (a.symbol.addr, std::cmp::Reverse(a.rank), a.symbol.name).cmp(&(
+                b.symbol.addr,
+                std::cmp::Reverse(b.rank),
+                b.symbol.name,
+            ))
+        });
+        // `.symtab` repeats what `.dynsym` has.
+        entries.dedup_by(|a, b| a.symbol.addr == b.symbol.addr && a.symbol.name == b.symbol.name);
+        tls.sort_unstable_by_key(|symbol| (symbol.name, symbol.addr));
+        tls.dedup();
+        let mut end = 0;
+        let max_end = entries
+            .iter()
+            .map(|entry| {
+                end = end.max(entry.symbol.addr.0.saturating_add(entry.symbol.size));
+                end
+            })
+            .collect();
+        SymbolTable {
+            by_addr: entries,
+            max_end,
+            tls,
+            by_name: OnceLock::new(),
+        }
+    }
+
+    /// The symbol that covers `addr`; sizeless ones reach to the next symbol of their section.
+    pub(crate) fn at(&self, image: &Image, addr: u64) -> Option<Symbol> {
+        let end = self
+            .by_addr
+            .partition_point(|entry| entry.symbol.addr.0 <= addr);
+        let mut sizeless: Option<&Entry> = None;
+        let mut best: Option<&Entry> = None;
+        for index in (0..end).rev() {
+            let entry = self.by_addr.get(index)?;
+            let symbol = &entry.symbol;
+            if symbol.size > 0 && addr - symbol.addr.0 < symbol.size {
+                match best {
+                    // Of several that start together the first seen is the best ranked.
+                    Some(found) if found.symbol.addr != symbol.addr => break,
+                    Some(found) if found.rank <= entry.rank => {}
+                    _ => best = Some(entry),
+                }
+            } else if best.is_some() {
+                break;
+            } else if symbol.size == 0 && sizeless.is_none() {
+                sizeless = Some(entry);
+            }
+            if self.max_end.get(index).is_none_or(|end| *end <= addr) {
+                break;
+            }
+        }
+        // A label within a sized function does not take it over.
+        if let Some(best) = best {
+            return Some(best.symbol);
+        }
+        let nearest = self.by_addr.get(end.checked_sub(1)?)?;
+        let entry = sizeless.filter(|entry| entry.symbol.addr == nearest.symbol.addr)?;
+        let section = image.section_at(entry.symbol.addr.0)?;
+        (addr - section.addr < section.size).then_some(entry.symbol)
+    }
+
+    /// All symbols of a raw name.
+    pub(crate) fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = Symbol> + 'a {
+        let by_name = self.by_name.get_or_init(|| {
+            let mut names: Vec<(u32, u32)> = (0u32..)
+                .zip(&self.by_addr)
+                .map(|(index, entry)| (hash(entry.symbol.name), index))
+                .collect();
+            names.sort_unstable();
+            names
+        });
+        let wanted = hash(name);
+        let start = by_name.partition_point(|(hash, _)| *hash < wanted);
+        by_name
+            .iter()
+            .skip(start)
+            .take_while(move |(hash, _)| *hash == wanted)
+            .filter_map(|(_, index)| self.by_addr.get(*index as usize))
+            .map(|entry| entry.symbol)
+            .filter(move |symbol| symbol.name == name)
+            .chain(
+                self.tls
+                    .iter()
+                    .copied()
+                    .filter(move |symbol| symbol.name == name),
+            )
+    }
+
+    /// The symbols of code from an address on, in order.
+    pub(crate) fn functions_from(&self, addr: FileAddr) -> impl Iterator<Item = Symbol> + '_ {
+        let first = self
+            .by_addr
+            .partition_point(|entry| entry.symbol.addr < addr);
+        let behind = self.by_addr.get(first..).unwrap_or_default();
+        behind
+            .iter()
+            .map(|entry| entry.symbol)
+            .filter(Symbol::is_code)
+    }
+
+    /// All symbols of code.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = Symbol> + '_ {
+        self.by_addr
+            .iter()
+            .map(|entry| entry.symbol)
+            .filter(|symbol| symbol.kind != SymbolKind::Object)
+    }
+}
+
+/// The records of an image's tables of one kind, with the strings they name.
+fn records(image: &Image, kind: u32) -> impl Iterator<Item = (&'static [u8], &'static [u8])> + '_ {
+    image
+        .sections
+        .iter()
+        .filter(move |section| section.kind == kind)
+        .filter_map(|section| {
+            let strings = image.sections.get(section.link as usize)?;
+            Some((image.contents(section), image.contents(strings)))
+        })
+}
+
+/// Whether an image has symbols (the first record of a table is none).
+pub(crate) fn has_symbols(image: &Image) -> bool {
+    image.sections.iter().any(|section| {
+        matches!(section.kind, SHT_SYMTAB | SHT_DYNSYM) && section.size > SYMBOL_SIZE as u64
+    })
+}
+
+/// What an image offers to others under a name: read without sorting anything.
+pub(crate) fn exported(image: &Image, name: &str) -> Option<FileAddr> {
+    records(image, SHT_DYNSYM).find_map(|(records, strings)| {
+        records.chunks_exact(SYMBOL_SIZE).find_map(|raw| {
+            let (offset, _, shndx, value, _) = raw_symbol(raw)?;
+            let behind = strings
+                .get(offset as usize..)?
+                .strip_prefix(name.as_bytes())?;
+            (shndx != 0 && behind.first() == Some(&0)).then_some(FileAddr(value))
+        })
+    })
+}
+
+/// Where the functions of these raw names are, with the index of each one's name; of names in
+/// Rust's v0 mangling the last component counts. Without sorting anything: `.dynsym`, and
+/// `.symtab` where its strings have one of `marks`.
+pub(crate) fn functions_called(
+    images: [Option<&Image>; 2],
+    names: &[&str],
+    marks: &[&str],
+) -> Vec<(usize, FileAddr)> {
+    let mut found = Vec::new();
+    for image in images.into_iter().flatten() {
+        for kind in [SHT_DYNSYM, SHT_SYMTAB] {
+            for (records, strings) in records(image, kind) {
+                let has = |mark: &&str| memchr::memmem::find(strings, mark.as_bytes()).is_some();
+                if kind == SHT_SYMTAB && !marks.iter().any(has) {
+                    continue;
+                }
+                for raw in records.chunks_exact(SYMBOL_SIZE) {
+                    let Some((offset, info, shndx, value, _)) = raw_symbol(raw) else {
+                        continue;
+                    };
+                    // SHN_UNDEF, SHN_ABS
+                    if info & 0xf != 2 || shndx == 0 || shndx == 0xfff1 {
+                        continue;
+                    }
+                    let rest = strings.get(offset as usize..).unwrap_or_default();
+                    let index = names.iter().position(|name| is_called(rest, name));
+                    found.extend(index.map(|index| (index, FileAddr(value))));
+                }
+            }
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// Bytes of `17h`, a hash and `E`.
+const HASH: usize = 20;
+
+/// Whether the name that begins the bytes is `name`, or a v0 path that ends in it.
+fn is_called(bytes: &[u8], name: &str) -> bool {
+    if let Some(behind) = bytes.strip_prefix(name.as_bytes()) {
+        return behind.first() == Some(&0);
+    }
+    // Older releases of Rust's library have the former mangling, with a hash at the end.
+    let of_std = bytes.starts_with(b"_ZN3std9panicking");
+    if !bytes.starts_with(b"_RNv") && !of_std {
+        return false;
+    }
+    let mut raw = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    if of_std {
+        raw = raw
+            .len()
+            .checked_sub(HASH)
+            .and_then(|end| raw.get(..end))
+            .unwrap_or_default();
+    }
+    let path = raw.strip_suffix(name.as_bytes());
+    path.is_some_and(|path| path.ends_with(name.len().to_string().as_bytes()))
+}
+
+/// The sized function that covers `addr`, by one pass over the unsorted tables: cheaper than
+/// sorting them for the few symbols that a stop asks for.
+pub(crate) fn function_covering(image: &Image, debug: Option<&Image>, addr: u64) -> Option<Symbol> {
+    let mut best: Option<(u64, u8, &'static [u8], u32, u64)> = None;
+    let images = [Some(image), debug];
+    for image in images.into_iter().flatten() {
+        for kind in [SHT_SYMTAB, SHT_DYNSYM] {
+            for (records, strings) in records(image, kind) {
+                for raw in records.chunks_exact(SYMBOL_SIZE) {
+                    let Some((name, info, shndx, value, size)) = raw_symbol(raw) else {
+                        continue;
+                    };
+                    let covers = value <= addr && addr - value < size;
+                    if !covers || info & 0xf != 2 || shndx == 0 || shndx == 0xfff1 {
+                        continue;
+                    }
+                    let rank = binding_rank(info);
+                    let better = best.is_none_or(|(start, other, ..)| {
+                        (value, std::cmp::Reverse(rank)) > (start, std::cmp::Reverse(other))
+                    });
+                    if better {
+                        best = Some((value, rank, strings, name, size));
+                    }
+                }
+            }
+        }
+    }
+    let (value, _, strings, name, size) = best?;
+    Some(Symbol {
+        name: name_at(strings, name)?,
+        addr: FileAddr(value),
+        size,
+        kind: SymbolKind::Function,
+    })
+}
+
+/// A symbol's name, without the version that linkers append to those of libraries
+/// (`stderr@GLIBC_2.2.5`).
+fn name_at(strings: &'static [u8], at: u32) -> Option<&'static str> {
+    let name = string_at(strings, at as usize)?;
+    let name = name.split_once('@').map_or(name, |(name, _)| name);
+    (!name.is_empty()).then_some(name)
+}
+
+fn binding_rank(info: u8) -> u8 {
+    match info >> 4 {
+        1 | 10 => 0,
+        2 => 1,
+        _ => 2,
+    }
+}
+
+fn hash(name: &str) -> u32 {
+    BuildHasherDefault::<rustc_hash::FxHasher>::default().hash_one(name) as u32
+}
+
+fn read_table(
+    holder: &Image,
+    image: &Image,
+    kind: u32,
+    entries: &mut Vec<Entry>,
+    tls: &mut Vec<Symbol>,
+) {
+    for (data, strings) in records(holder, kind) {
+        entries.reserve(data.len() / SYMBOL_SIZE);
+        let found = data.chunks_exact(SYMBOL_SIZE);
+        for entry in found.filter_map(|raw| entry(raw, strings, image)) {
+            match entry.symbol.kind {
+                SymbolKind::ThreadLocal => tls.push(entry.symbol),
+                _ => entries.push(entry),
+            }
+        }
+    }
+}
+
+/// What a record says, if it is of use to anybody.
+fn entry(raw: &[u8], strings: &'static [u8], image: &Image) -> Option<Entry> {
+    let (name, info, shndx, value, size) = raw_symbol(raw)?;
+    // SHN_UNDEF, SHN_ABS
+    if shndx == 0 || shndx == 0xfff1 {
+        return None;
+    }
+    let kind = match info & 0xf {
+        // Labels of assembler: code if they point at code.
+        0 if image.is_code(value) => SymbolKind::Function,
+        0 | 1 => SymbolKind::Object,
+        2 => SymbolKind::Function,
+        6 => SymbolKind::ThreadLocal,
+        10 => SymbolKind::IndirectFunction,
+        _ => return None,
+    };
+    let untyped = info & 0xf == 0;
+    let name = name_at(strings, name)?;
+    // Mapping symbols of AArch64 ($x, $d) and local labels mean nothing to people.
+    if untyped && (name.starts_with('$') || name.starts_with(".L")) {
+        return None;
+    }
+    Some(Entry {
+        symbol: Symbol {
+            name,
+            addr: FileAddr(value),
+            size,
+            kind,
+        },
+        rank: binding_rank(info) + if untyped { 4 } else { 0 },
+    })
+}
+
+/// The tables that hold an image's symbols: its own, or its debug file's in the place of a
+/// stripped one.
+fn tables<'a>(image: &'a Image, debug: Option<&'a Image>) -> [(&'a Image, u32); 2] {
+    let has_own = image
+        .sections
+        .iter()
+        .any(|section| section.kind == SHT_SYMTAB && section.size > 0);
+    let holder = debug.filter(|_| !has_own).unwrap_or(image);
+    [(holder, SHT_SYMTAB), (image, SHT_DYNSYM)]
+}
+
+/// The symbols of code whose raw names contain `text`, by one search through the strings:
+/// cheaper than sorting the tables for the few symbols that a name asks for.
+pub(crate) fn functions_spelled_with(
+    image: &Image,
+    debug: Option<&Image>,
+    text: &str,
+) -> Vec<Symbol> {
+    let mut found = Vec::new();
+    for (holder, kind) in tables(image, debug) {
+        for (data, strings) in records(holder, kind) {
+            let starts = starts_of_strings_with(strings, text.as_bytes());
+            if starts.is_empty() {
+                continue;
+            }
+            let spelled = |raw: &&[u8]| {
+                let name = u32_at(raw, 0).unwrap_or(0) as usize;
+                let next = starts.partition_point(|range| range.end <= name);
+                starts.get(next).is_some_and(|range| range.contains(&name))
+            };
+            let fitting = data.chunks_exact(SYMBOL_SIZE).filter(spelled);
+            let symbols = fitting
+                .filter_map(|raw| entry(raw, strings, image))
+                .map(|entry| entry.symbol)
+                .filter(|symbol| {
+                    matches!(
+                        symbol.kind,
+                        SymbolKind::Function | SymbolKind::IndirectFunction
+                    )
+                });
+            found.extend(symbols);
+        }
+    }
+    // `.symtab` repeats what `.dynsym` has.
+    found.sort_unstable_by_key(|symbol| (symbol.addr, symbol.name));
+    found.dedup();
+    found
+}
+
+/// Where strings that contain `text` may start: tables share the ends of strings, so a string
+/// starts anywhere between the end of the one before and the last occurrence.
+fn starts_of_strings_with(strings: &[u8], text: &[u8]) -> Vec<Range<usize>> {
+    let mut starts: Vec<Range<usize>> = Vec::new();
+    for at in memchr::memmem::find_iter(strings, text) {
+        let head = strings.get(..at).unwrap_or_default();
+        let start = memchr::memrchr(0, head).map_or(0, |nul| nul + 1);
+        match starts.last_mut() {
+            Some(last) if last.start == start => last.end = at + 1,
+            _ => starts.push(start..at + 1),
+        }
+    }
+    starts
+}
+
+fn raw_symbol(raw: &[u8]) -> Option<(u32, u8, u16, u64, u64)> {
+    Some((
+        u32_at(raw, 0)?,
+        *raw.get(4)?,
+        u16_at(raw, 6)?,
+        u64_at(raw, 8)?,
+        u64_at(raw, 16)?,
+    ))
+}
+
+/// Names the stubs of the procedure linkage table `name@plt`: each jumps through a slot of
+/// the global offset table (`ff 25 rel32`) that a relocation names.
+fn read_plt(image: &Image, entries: &mut Vec<Entry>) {
+    const R_X86_64_GLOB_DAT: u64 = 6;
+    const R_X86_64_JUMP_SLOT: u64 = 7;
+    let is_plt = |section: &&Section| {
+        matches!(section.name, ".plt" | ".plt.sec" | ".plt.got") && section.size < 1 << 24
+    };
+    if !image.sections.iter().any(|section| is_plt(&section)) {
+        return;
+    }
+    let mut slots: FxHashMap<u64, &'static str> = FxHashMap::default();
+    for section in image
+        .sections
+        .iter()
+        .filter(|section| section.kind == SHT_RELA)
+    {
+        let Some(symbols) = image
+            .sections
+            .get(section.link as usize)
+            .filter(|symbols| symbols.kind == SHT_DYNSYM)
+        else {
+            continue;
+        };
+        let Some(strings) = image.sections.get(symbols.link as usize) else {
+            continue;
+        };
+        let (symbols, strings) = (image.contents(symbols), image.contents(strings));
+        for raw in image.contents(section).chunks_exact(24) {
+            let (Some(offset), Some(info)) = (u64_at(raw, 0), u64_at(raw, 8)) else {
+                continue;
+            };
+            if !matches!(info & 0xffff_ffff, R_X86_64_GLOB_DAT | R_X86_64_JUMP_SLOT) {
+                continue;
+            }
+            let name = ((info >> 32) as usize)
+                .checked_mul(SYMBOL_SIZE)
+                .and_then(|at| u32_at(symbols, at))
+                .and_then(|name| string_at(strings, name as usize));
+            if let Some(name) = name.filter(|name| !name.is_empty()) {
+                slots.insert(offset, name);
+            }
+        }
+    }
+    for section in image.sections.iter().filter(is_plt) {
+        let stride = if section.name == ".plt.got" { 8 } else { 16 };
+        for (index, code) in image.contents(section).chunks(stride).enumerate() {
+            let start = section.addr.wrapping_add((index * stride) as u64);
+            let jump = match code {
+                [0xff, 0x25, ..] => 2,
+                // bnd jmp
+                [0xf2, 0xff, 0x25, ..] => 3,
+                // endbr64; jmp
+                [0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, ..] => 6,
+                // endbr64; bnd jmp
+                [0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, ..] => 7,
+                _ => continue,
+            };
+            let Some(distance) = u32_at(code, jump) else {
+                continue;
+            };
+            let slot = start
+                .wrapping_add(jump as u64 + 4)
+                .wrapping_add(i64::from(distance as i32) as u64);
+            if let Some(name) = slots.get(&slot) {
+                entries.push(Entry {
+                    symbol: Symbol {
+                        name: Box::leak(format!("{name}@plt").into_boxed_str()),
+                        addr: FileAddr(start),
+                        size: stride as u64,
+                        kind: SymbolKind::Function,
+                    },
+                    rank: 3,
+                });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::starts_of_strings_with;
+
+    #[test]
+    fn strings_that_share_their_ends_are_found() {
+        let strings = b"\0reprint\0print_all\0other\0";
+        let found = starts_of_strings_with(strings, b"print");
+        // "reprint" may start at 1, "eprint" at 2, "print" at 3; "rint" has none.
+        assert_eq!(found, [1..4, 9..10]);
+        let last = starts_of_strings_with(b"\0aXbXc\0", b"X");
+        assert_eq!(last.first(), Some(&(1..5)), "up to the last occurrence");
+        assert!(starts_of_strings_with(strings, b"absent").is_empty());
+        assert_eq!(starts_of_strings_with(b"print", b"print").len(), 1);
+    }
+}

@@ -1,0 +1,175 @@
+//! Functions and the scopes in them.
+
+pub(crate) mod scopes;
+pub(crate) mod variable;
+
+use crate::functions::variable::{PlainPlace, Variable};
+use crate::ids::addr::{AddrRange, FileAddr};
+use crate::ids::source::SourceLocation;
+use crate::ids::{DieRef, Language};
+use crate::naming::Coroutine;
+use crate::types::TypeId;
+
+/// A concrete (out-of-line) function with all scopes in it; parsed when asked for.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Its debug info entry.
+    pub id: DieRef,
+    /// Readable qualified name (`ns::Class::method`, `crate::module::function<T>`).
+    pub name: String,
+    /// The symbol's name, where the compiler recorded it.
+    pub linkage_name: Option<String>,
+    /// Address ranges; the first one has the entry.
+    pub ranges: Vec<AddrRange<FileAddr>>,
+    /// The entry point (`DW_AT_entry_pc`, else the lowest address of the first range).
+    pub entry: FileAddr,
+    /// Where it was declared.
+    pub declaration: Option<SourceLocation>,
+    /// The unit's language.
+    pub language: Language,
+    /// The kind, if it is the body of a coroutine.
+    pub coroutine: Option<Coroutine>,
+    /// What it returns; `None` is void (or unit in Rust).
+    pub return_type: Option<TypeId>,
+    /// Whether it never returns (`DW_AT_noreturn`).
+    pub noreturn: bool,
+    /// Whether its unit was compiled with optimization, as far as the producer tells.
+    pub optimized: bool,
+    /// Its parameters, variables and inner scopes.
+    pub scope: Scope,
+    /// What its variables' places count from, if that is plain.
+    pub frame_base: Option<PlainPlace>,
+}
+
+/// A scope: the function itself, a lexical block, or an inlined call.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    /// Which of the three.
+    pub kind: ScopeKind,
+    /// The debug info entry (a concrete one).
+    pub id: DieRef,
+    /// Address ranges the scope is valid in.
+    pub ranges: Vec<AddrRange<FileAddr>>,
+    /// Parameters and variables declared directly in it, in order.
+    pub variables: Vec<Variable>,
+    /// Scopes directly in it.
+    pub children: Vec<Scope>,
+}
+
+impl Scope {
+    /// The scope directly in this one that holds `addr`. Of several, which gcc's link-time
+    /// optimization makes of scopes that are in each other, the one of the shortest range.
+    pub fn child_at(&self, addr: FileAddr) -> Option<&Scope> {
+        let holding = self.children.iter().filter_map(|child| {
+            let ranges = child.ranges.iter().filter(|range| range.contains(addr));
+            let shortest = ranges.map(|range| range.end.0 - range.start.0).min()?;
+            Some((shortest, child))
+        });
+        let (_, child) = holding.min_by_key(|(length, _)| *length)?;
+        Some(child)
+    }
+}
+
+/// What kind of scope it is.
+#[derive(Clone, Debug)]
+pub enum ScopeKind {
+    /// The function's own scope.
+    Function,
+    /// `DW_TAG_lexical_block`.
+    Block,
+    /// `DW_TAG_inlined_subroutine`.
+    Inlined(Box<InlinedSubroutine>),
+}
+
+/// A call that was inlined.
+#[derive(Clone, Debug)]
+pub struct InlinedSubroutine {
+    /// Readable qualified name of the inlined function.
+    pub name: String,
+    /// The abstract instance; equal for all copies.
+    pub origin: DieRef,
+    /// The kind, if the function is the body of a coroutine.
+    pub coroutine: Option<Coroutine>,
+    /// Where the call stands in the caller.
+    pub call_site: Option<SourceLocation>,
+    /// Where the inlined function was declared.
+    pub declaration: Option<SourceLocation>,
+    /// Where execution enters the copy (`DW_AT_entry_pc`, else its lowest address).
+    pub entry: FileAddr,
+}
+
+/// One frame that a person sees at an address: the function, or an inlined call in it.
+#[derive(Clone, Debug)]
+pub struct FunctionFrame<'a> {
+    /// Readable qualified name.
+    pub name: &'a str,
+    /// The inlined call, unless this is the function itself.
+    pub inlined: Option<&'a InlinedSubroutine>,
+    /// The scopes of this frame at the address, outermost (the frame's own) first.
+    pub scopes: Vec<&'a Scope>,
+}
+
+impl Function {
+    /// The frames a person sees at `addr`, innermost inlined call first, the function last.
+    pub fn frames_at(&self, addr: FileAddr) -> Vec<FunctionFrame<'_>> {
+        let mut frames = vec![FunctionFrame {
+            name: &self.name,
+            inlined: None,
+            scopes: vec![&self.scope],
+        }];
+        let mut scope = &self.scope;
+        while let Some(child) = scope.child_at(addr) {
+            match &child.kind {
+                ScopeKind::Inlined(call) => frames.push(FunctionFrame {
+                    name: &call.name,
+                    inlined: Some(call),
+                    scopes: vec![child],
+                }),
+                ScopeKind::Function | ScopeKind::Block => {
+                    if let Some(frame) = frames.last_mut() {
+                        frame.scopes.push(child);
+                    }
+                }
+            }
+            scope = child;
+        }
+        frames.reverse();
+        frames
+    }
+
+    /// Whether `addr` is in the function.
+    pub fn contains(&self, addr: FileAddr) -> bool {
+        self.ranges.iter().any(|range| range.contains(addr))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(offset: u64, ranges: &[(u64, u64)]) -> Scope {
+        let range = |(start, end): &(u64, u64)| AddrRange::new(FileAddr(*start), FileAddr(*end));
+        Scope {
+            kind: ScopeKind::Block,
+            id: DieRef { unit: 0, offset },
+            ranges: ranges.iter().map(range).collect(),
+            variables: Vec::new(),
+            children: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn of_scopes_that_overlap_the_shorter_holds_an_address() {
+        let mut scope = block(1, &[(0, 100)]);
+        scope.children = vec![
+            block(2, &[(10, 50), (60, 70)]),
+            block(3, &[(20, 30)]),
+            block(4, &[(60, 70)]),
+        ];
+        let at = |addr| Some(scope.child_at(FileAddr(addr))?.id.offset);
+        assert_eq!(at(25), Some(3));
+        assert_eq!(at(30), Some(2));
+        assert_eq!(at(65), Some(2), "of equals the first");
+        assert_eq!(at(5), None);
+    }
+}

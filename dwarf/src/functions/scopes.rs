@@ -1,0 +1,425 @@
+//! Functions with their scopes, from their entries.
+
+use crate::entries::budget::Allowance;
+use crate::entries::constant::udata;
+use crate::entries::units::{Entry, Ranges, Unit, Value, flag};
+use crate::file::R;
+use crate::functions::variable::{PlainPlace, Variable, VariableKind};
+use crate::functions::{Function, InlinedSubroutine, Scope, ScopeKind};
+use crate::ids::addr::FileAddr;
+use crate::ids::error::Error;
+use crate::ids::source::SourceLocation;
+use crate::ids::{DieRef, Language};
+use crate::lines::DebugInfo;
+use crate::types::TypeId;
+use gimli::{EntriesRaw, Operation, UnitOffset};
+
+/// Scopes nested deeper are left out; compilers do not go there.
+const MAX_DEPTH: usize = 256;
+
+impl DebugInfo {
+    /// The entry of the concrete function that holds `addr`.
+    pub(crate) fn function_die_at(&self, addr: u64) -> Option<DieRef> {
+        let unit = self.whole(self.unit_at(addr)?)?;
+        let offset = self.scan(unit).function_at(addr)?;
+        Some(DieRef {
+            unit: unit.index,
+            offset: u64::from(offset),
+        })
+    }
+
+    /// Parses a concrete function.
+    pub(crate) fn read_function(&self, die: DieRef) -> Result<Function, Error> {
+        let (unit, entry) = self.entry(die)?;
+        if entry.tag() != gimli::DW_TAG_subprogram {
+            return Err(Error::Corrupt("not a function".into()));
+        }
+        let ranges = self.die_ranges(unit, &entry);
+        let Some(lowest) = ranges.first().map(|range| range.start) else {
+            return Err(Error::Corrupt("a function without code".into()));
+        };
+        let mut allowance = Allowance::of(&entry);
+        allowance.take(entry.offset(), size_of_val(&*ranges))?;
+        let mut scope = Scope {
+            kind: ScopeKind::Function,
+            id: die,
+            ranges: ranges.to_vec(),
+            variables: Vec::new(),
+            children: Vec::new(),
+        };
+        if entry.has_children() {
+            let mut entries = unit
+                .raw
+                .entries_raw(Some(UnitOffset(die.offset as usize)))?;
+            let mut current = Entry::null();
+            entries.read_entry(&mut current)?;
+            let read = self
+                .read_children(unit, &mut entries, 1, &mut allowance, &mut scope)
+                .and_then(|()| self.add_unmentioned(unit, &entry, &mut allowance, &mut scope));
+            if let Err(error) = read {
+                tracing::debug!(unit = unit.index, %error, "the rest of a function's scopes is lost");
+            }
+        }
+        Ok(Function {
+            id: die,
+            name: self.qualified_name_of(unit, &entry),
+            linkage_name: self.linkage_name(unit, &entry).map(str::to_owned),
+            entry: self.entry_pc(unit, &entry, &ranges).unwrap_or(lowest),
+            declaration: self.declaration(unit, &entry),
+            language: unit.language,
+            coroutine: self.coroutine(unit, &entry),
+            return_type: self
+                .inherited_reference(unit, &entry, gimli::DW_AT_type)
+                .map(TypeId),
+            noreturn: self
+                .inherited(unit, &entry, gimli::DW_AT_noreturn)
+                .is_some(),
+            optimized: unit.optimized
+                || self
+                    .inherited(unit, &entry, gimli::DW_AT_APPLE_optimized)
+                    .is_some(),
+            ranges: ranges.to_vec(),
+            scope,
+            frame_base: plain_place(unit, &entry, gimli::DW_AT_frame_base),
+        })
+    }
+
+    /// Reads entries up to the null entry that ends the children of `scope`'s entry.
+    fn read_children(
+        &self,
+        unit: &Unit,
+        entries: &mut EntriesRaw<'_, R>,
+        depth: usize,
+        allowance: &mut Allowance,
+        scope: &mut Scope,
+    ) -> Result<(), Error> {
+        let level = entries.next_depth();
+        let mut entry = Entry::null();
+        while !entries.is_empty() {
+            let here = entries.next_depth();
+            if here < level {
+                return Ok(());
+            }
+            if !entries.read_entry(&mut entry)? {
+                if here == level {
+                    return Ok(());
+                }
+                continue;
+            }
+            // Below something that was not descended into: types, nested functions, calls.
+            if here > level {
+                continue;
+            }
+            match entry.tag() {
+                gimli::DW_TAG_formal_parameter => {
+                    let variable = self.read_variable(unit, &entry, VariableKind::Parameter);
+                    allowance.take(entry.offset(), memory_of(variable.as_ref()))?;
+                    scope.variables.extend(variable);
+                }
+                gimli::DW_TAG_variable => {
+                    let variable = self.read_variable(unit, &entry, VariableKind::Local);
+                    allowance.take(entry.offset(), memory_of(variable.as_ref()))?;
+                    scope.variables.extend(variable);
+                }
+                gimli::DW_TAG_lexical_block
+                | gimli::DW_TAG_inlined_subroutine
+                | gimli::DW_TAG_try_block
+                | gimli::DW_TAG_catch_block
+                | gimli::DW_TAG_GNU_formal_parameter_pack
+                    if entry.has_children() && depth < MAX_DEPTH =>
+                {
+                    let inlined = entry.tag() == gimli::DW_TAG_inlined_subroutine;
+                    let ranges = self.die_ranges(unit, &entry);
+                    if ranges.is_empty() && !inlined {
+                        // As if the block were not there (gdb does the same).
+                        self.read_children(unit, entries, depth + 1, allowance, scope)?;
+                        continue;
+                    }
+                    let mut child = self.scope(unit, &entry, &ranges, allowance)?;
+                    self.read_children(unit, entries, depth + 1, allowance, &mut child)?;
+                    self.add_unmentioned(unit, &entry, allowance, &mut child)?;
+                    if child.ranges.is_empty() {
+                        // gcc's link-time optimization leaves calls without code of their
+                        // own around inlined calls that have some.
+                        let inner = child.children.iter().flat_map(|scope| &scope.ranges);
+                        child.ranges = inner.copied().collect();
+                        allowance.take(entry.offset(), size_of_val(&*child.ranges))?;
+                    }
+                    if !child.ranges.is_empty() {
+                        scope.children.push(child);
+                    }
+                }
+                gimli::DW_TAG_inlined_subroutine => {
+                    let ranges = self.die_ranges(unit, &entry);
+                    if !ranges.is_empty() {
+                        let mut child = self.scope(unit, &entry, &ranges, allowance)?;
+                        self.add_unmentioned(unit, &entry, allowance, &mut child)?;
+                        scope.children.push(child);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the variables that a scope's abstract instance has and the scope does not mention:
+    /// compilers leave out of an inlined copy what nothing is left of (DWARF 5 §3.3.8.2), but
+    /// the source has it, and a person looks for it.
+    fn add_unmentioned(
+        &self,
+        unit: &Unit,
+        entry: &Entry,
+        allowance: &mut Allowance,
+        scope: &mut Scope,
+    ) -> Result<(), Error> {
+        let Some(origin) = entry
+            .attr_value(gimli::DW_AT_abstract_origin)
+            .and_then(|value| self.reference(unit, value))
+        else {
+            return Ok(());
+        };
+        let declared = match self.declared_in(origin) {
+            Ok(declared) => declared,
+            Err(error) => {
+                tracing::debug!(?origin, %error, "corrupt abstract instance");
+                return Ok(());
+            }
+        };
+        if declared.is_empty() {
+            return Ok(());
+        }
+        let mut mentioned = Vec::new();
+        self.origins_of_variables(scope, &mut mentioned);
+        let before = scope.variables.len();
+        for variable in &declared {
+            if !mentioned.contains(&variable.id) {
+                allowance.take(entry.offset(), memory_of(Some(variable)))?;
+                scope.variables.push(variable.clone());
+            }
+        }
+        if scope.variables.len() > before {
+            // In the order of the source.
+            let place = |variable: &Variable| {
+                let origin = self.variable_origin(variable).unwrap_or(variable.id);
+                declared.iter().position(|declared| declared.id == origin)
+            };
+            scope
+                .variables
+                .sort_by_cached_key(|variable| place(variable).unwrap_or(usize::MAX));
+        }
+        Ok(())
+    }
+
+    /// The variables right below an entry.
+    fn declared_in(&self, die: DieRef) -> Result<Vec<Variable>, Error> {
+        let (unit, _) = self.entry(die)?;
+        let mut entries = unit
+            .raw
+            .entries_raw(Some(UnitOffset(die.offset as usize)))?;
+        let mut entry = Entry::null();
+        let mut found = Vec::new();
+        entries.read_entry(&mut entry)?;
+        if !entry.has_children() {
+            return Ok(found);
+        }
+        let mut allowance = Allowance::of(&entry);
+        let level = entries.next_depth();
+        while !entries.is_empty() && entries.next_depth() >= level {
+            let here = entries.next_depth();
+            if !entries.read_entry(&mut entry)? {
+                if here == level {
+                    break;
+                }
+                continue;
+            }
+            let kind = match entry.tag() {
+                _ if here > level => continue,
+                gimli::DW_TAG_formal_parameter => VariableKind::Parameter,
+                gimli::DW_TAG_variable => VariableKind::Local,
+                _ => continue,
+            };
+            let variable = self.read_variable(unit, &entry, kind);
+            allowance.take(entry.offset(), memory_of(variable.as_ref()))?;
+            found.extend(variable);
+        }
+        Ok(found)
+    }
+
+    fn variable_origin(&self, variable: &Variable) -> Option<DieRef> {
+        let (unit, entry) = self.entry(variable.id).ok()?;
+        self.origin(unit, &entry)
+    }
+
+    /// What the variables of a scope and its blocks are instances of.
+    fn origins_of_variables(&self, scope: &Scope, origins: &mut Vec<DieRef>) {
+        origins.extend(
+            scope
+                .variables
+                .iter()
+                .filter_map(|variable| self.variable_origin(variable)),
+        );
+        for child in &scope.children {
+            if !matches!(child.kind, ScopeKind::Inlined(_)) {
+                self.origins_of_variables(child, origins);
+            }
+        }
+    }
+
+    /// A block or inlined copy, without what is in it.
+    fn scope(
+        &self,
+        unit: &Unit,
+        entry: &Entry,
+        ranges: &Ranges,
+        allowance: &mut Allowance,
+    ) -> Result<Scope, Error> {
+        let kind = self.scope_kind(unit, entry, ranges);
+        let name = match &kind {
+            ScopeKind::Inlined(call) => call.name.len(),
+            ScopeKind::Function | ScopeKind::Block => 0,
+        };
+        let bytes = size_of::<Scope>() + size_of_val(&**ranges) + name;
+        allowance.take(entry.offset(), bytes)?;
+        Ok(Scope {
+            kind,
+            id: unit.die(entry.offset()),
+            ranges: ranges.to_vec(),
+            variables: Vec::new(),
+            children: Vec::new(),
+        })
+    }
+
+    fn scope_kind(&self, unit: &Unit, entry: &Entry, ranges: &Ranges) -> ScopeKind {
+        if entry.tag() != gimli::DW_TAG_inlined_subroutine {
+            return ScopeKind::Block;
+        }
+        let number = |at| entry.attr_value(at).and_then(|value| udata(&value));
+        let call_site = number(gimli::DW_AT_call_file).and_then(|file| {
+            self.source_location(
+                unit,
+                file,
+                number(gimli::DW_AT_call_line)?,
+                number(gimli::DW_AT_call_column).unwrap_or(0),
+            )
+        });
+        ScopeKind::Inlined(Box::new(InlinedSubroutine {
+            name: self.qualified_name_of(unit, entry),
+            origin: self.origin(unit, entry).unwrap_or(unit.die(entry.offset())),
+            coroutine: self.coroutine(unit, entry),
+            call_site,
+            declaration: self.declaration(unit, entry),
+            entry: self
+                .entry_pc(unit, entry, ranges)
+                .or_else(|| ranges.iter().map(|range| range.start).min())
+                .unwrap_or_default(),
+        }))
+    }
+
+    /// `DW_AT_entry_pc`: an address, or from version 5 on an offset from the base address.
+    fn entry_pc(&self, unit: &Unit, entry: &Entry, ranges: &Ranges) -> Option<FileAddr> {
+        let value = entry.attr_value(gimli::DW_AT_entry_pc)?;
+        let entry = match self.dwarf_of(unit).attr_address(&unit.raw, value) {
+            Ok(Some(address)) => FileAddr(address),
+            _ => ranges.first()?.start + udata(&value)?,
+        };
+        ranges
+            .iter()
+            .any(|range| range.contains(entry))
+            .then_some(entry)
+    }
+
+    /// Where an entry, or what it is an instance of, was declared.
+    pub(crate) fn declaration(&self, unit: &Unit, entry: &Entry) -> Option<SourceLocation> {
+        let (_, line) = self.inherited(unit, entry, gimli::DW_AT_decl_line)?;
+        let (file_holder, file) = self.inherited(unit, entry, gimli::DW_AT_decl_file)?;
+        // A definition whose file is its declaration's says only the line.
+        let column = self
+            .inherited(unit, entry, gimli::DW_AT_decl_column)
+            .and_then(|(_, value)| udata(&value));
+        self.source_location(
+            self.whole(file_holder)?,
+            udata(&file)?,
+            udata(&line)?,
+            column.unwrap_or(0),
+        )
+    }
+
+    /// A variable as declared; `None` for one that has no name. Parameters of Rust without one
+    /// are patterns, and the state of a coroutine.
+    pub(crate) fn read_variable(
+        &self,
+        unit: &Unit,
+        entry: &Entry,
+        kind: VariableKind,
+    ) -> Option<Variable> {
+        let name = self.inherited_string(unit, entry, gimli::DW_AT_name);
+        let name = name.unwrap_or_default();
+        // Parameters are counted and typed, also those that nobody named.
+        if name.is_empty() && kind != VariableKind::Parameter {
+            return None;
+        }
+        let mut kind = kind;
+        let mut namespace = String::new();
+        if kind == VariableKind::Local && self.is_static(unit, entry) {
+            kind = VariableKind::Static;
+        } else if kind == VariableKind::Static && unit.language != Language::C {
+            namespace = self.enclosing_name(unit, entry);
+        }
+        Some(Variable {
+            id: unit.die(entry.offset()),
+            name: String::from_utf8_lossy(name).into_owned(),
+            namespace,
+            ty: self
+                .inherited_reference(unit, entry, gimli::DW_AT_type)
+                .map(TypeId),
+            kind,
+            declaration: self.declaration(unit, entry),
+            artificial: flag(entry, gimli::DW_AT_artificial)
+                || self
+                    .inherited(unit, entry, gimli::DW_AT_artificial)
+                    .is_some(),
+            place: plain_place(unit, entry, gimli::DW_AT_location),
+        })
+    }
+
+    /// A variable in a function that outlives its calls: at a fixed or thread-local address,
+    /// or declared `extern`.
+    fn is_static(&self, unit: &Unit, entry: &Entry) -> bool {
+        match self.inherited(unit, entry, gimli::DW_AT_location) {
+            Some((_, Value::Exprloc(expression))) => {
+                let mut operations = expression.operations(unit.raw.encoding());
+                let mut fixed = false;
+                for _ in 0..4 {
+                    match operations.next() {
+                        Ok(Some(
+                            Operation::Address { .. }
+                            | Operation::AddressIndex { .. }
+                            | Operation::TLS,
+                        )) => fixed = true,
+                        // Constants: `DW_OP_addr x; DW_OP_stack_value` has no storage.
+                        Ok(Some(Operation::StackValue)) => return false,
+                        Ok(Some(_)) => {}
+                        _ => break,
+                    }
+                }
+                fixed
+            }
+            Some(_) => false,
+            None => flag(entry, gimli::DW_AT_external) && flag(entry, gimli::DW_AT_declaration),
+        }
+    }
+}
+
+/// What a variable takes.
+fn memory_of(variable: Option<&Variable>) -> usize {
+    variable.map_or(0, |variable| {
+        size_of::<Variable>() + variable.name.len() + variable.namespace.len()
+    })
+}
+
+/// The place that an entry's own attribute tells with one operation.
+fn plain_place(unit: &Unit, entry: &Entry, at: gimli::DwAt) -> Option<PlainPlace> {
+    let expression = entry.attr_value(at)?.exprloc_value()?;
+    PlainPlace::of(expression, unit.raw.encoding())
+}

@@ -1,0 +1,165 @@
+//! Registers by their DWARF numbers; data and nothing else.
+
+pub mod aarch64;
+pub mod x86_64;
+
+use crate::ids::Machine;
+use std::sync::{Arc, LazyLock};
+
+/// A register, by the DWARF number of its psABI.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Register(pub u16);
+
+/// The integer registers of one frame, each maybe unknown, and the vector registers of the
+/// innermost frame. Indexed by DWARF number.
+#[derive(Clone, Debug)]
+pub struct Registers {
+    machine: Machine,
+    known: u64,
+    values: [u64; 64],
+    /// 16-byte vector registers by DWARF number minus the machine's first one.
+    vectors: Vectors,
+}
+
+/// 16 bytes of each vector register, read when the first is asked for.
+type Vectors = Option<Arc<LazyLock<Option<Vec<u128>>, ReadVectors>>>;
+/// Reads them, where they are known.
+type ReadVectors = Box<dyn FnOnce() -> Option<Vec<u128>> + Send>;
+
+impl Registers {
+    /// No register known.
+    pub fn new(machine: Machine) -> Self {
+        Self {
+            machine,
+            known: 0,
+            values: [0; 64],
+            vectors: None,
+        }
+    }
+
+    /// The machine that gives the numbers their meaning.
+    pub fn machine(&self) -> Machine {
+        self.machine
+    }
+
+    /// An integer register's value, where it is known.
+    pub fn get(&self, register: Register) -> Option<u64> {
+        let index = usize::from(register.0);
+        (index < 64 && self.known & (1 << index) != 0).then(|| self.values[index])
+    }
+
+    /// Makes an integer register known. Numbers above 63 are ignored (they are vectors).
+    pub fn set(&mut self, register: Register, value: u64) {
+        let index = usize::from(register.0);
+        if index < 64 {
+            self.known |= 1 << index;
+            self.values[index] = value;
+        }
+    }
+
+    /// Makes an integer register unknown.
+    pub fn clear(&mut self, register: Register) {
+        let index = usize::from(register.0);
+        if index < 64 {
+            self.known &= !(1 << index);
+        }
+    }
+
+    /// Gives the vector registers their values, in the order of their DWARF numbers.
+    pub fn set_vectors(&mut self, vectors: Option<Vec<u128>>) {
+        let vectors = Arc::new(LazyLock::new(Box::new(move || vectors) as ReadVectors));
+        LazyLock::force(&vectors);
+        self.vectors = Some(vectors);
+    }
+
+    /// The same, but they are read when the first is asked for.
+    pub fn set_vectors_later(&mut self, read: ReadVectors) {
+        self.vectors = Some(Arc::new(LazyLock::new(read)));
+    }
+
+    /// A vector register's low 16 bytes, where it is known.
+    pub fn vector(&self, register: Register) -> Option<u128> {
+        let index = register.0.checked_sub(self.machine.first_vector().0)?;
+        let vectors = (**self.vectors.as_ref()?).as_ref()?;
+        vectors.get(usize::from(index)).copied()
+    }
+
+    /// The program counter (x86-64: the return address column 16).
+    pub fn pc(&self) -> Option<u64> {
+        self.get(self.machine.pc())
+    }
+
+    /// The stack pointer.
+    pub fn sp(&self) -> Option<u64> {
+        self.get(self.machine.sp())
+    }
+
+    /// Sets the program counter.
+    pub fn set_pc(&mut self, pc: u64) {
+        self.set(self.machine.pc(), pc);
+    }
+
+    /// Sets the stack pointer.
+    pub fn set_sp(&mut self, sp: u64) {
+        self.set(self.machine.sp(), sp);
+    }
+}
+
+impl Machine {
+    /// The DWARF number that stands for the program counter.
+    pub fn pc(self) -> Register {
+        match self {
+            Machine::Aarch64 => aarch64::PC,
+            _ => x86_64::RIP,
+        }
+    }
+
+    /// The stack pointer.
+    pub fn sp(self) -> Register {
+        match self {
+            Machine::Aarch64 => aarch64::SP,
+            _ => x86_64::RSP,
+        }
+    }
+
+    /// The frame pointer of code that keeps one.
+    pub fn frame_pointer(self) -> Register {
+        match self {
+            Machine::Aarch64 => aarch64::X29,
+            _ => x86_64::RBP,
+        }
+    }
+
+    /// The first vector register.
+    pub fn first_vector(self) -> Register {
+        match self {
+            Machine::Aarch64 => aarch64::V0,
+            _ => x86_64::XMM0,
+        }
+    }
+
+    /// Registers a called function must preserve (psABI), the stack pointer aside.
+    pub fn callee_saved(self) -> &'static [Register] {
+        match self {
+            Machine::Aarch64 => aarch64::CALLEE_SAVED,
+            _ => x86_64::CALLEE_SAVED,
+        }
+    }
+
+    /// The integer registers' names in the psABI's spelling, by DWARF number.
+    pub fn register_names(self) -> &'static [(Register, &'static str)] {
+        match self {
+            Machine::Aarch64 => aarch64::NAMES,
+            _ => x86_64::NAMES,
+        }
+    }
+}
+
+/// A register's name, for messages.
+pub(crate) fn register_name(machine: Machine, register: Register) -> String {
+    machine
+        .register_names()
+        .iter()
+        .find(|(number, _)| *number == register)
+        .map_or_else(|| register.0.to_string(), |(_, name)| (*name).to_owned())
+}

@@ -1,0 +1,165 @@
+//! Line tables: address to line, line to addresses, and source files by name.
+
+pub(crate) mod program;
+pub(crate) mod sources;
+
+use crate::entries::units::{Entries, Unit};
+use crate::file::object::Image;
+use crate::ids::addr::{AddrRange, FileAddr};
+use crate::ids::source::{LineRow, SourceLocation};
+use gimli::Section as _;
+use program::Program;
+use rustc_hash::FxHashMap;
+use sources::Sources;
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+/// The debug info of an image: its entries, and the line programs that they refer to.
+pub(crate) struct DebugInfo {
+    entries: Entries,
+    pub(crate) sources: Sources,
+    /// Line programs by the number of their unit.
+    unit_programs: Box<[OnceLock<Option<Arc<Program>>>]>,
+    /// Those of parts of split files that have their own, by the number of the unit.
+    part_programs: RwLock<FxHashMap<u32, Option<Arc<Program>>>>,
+}
+
+impl Deref for DebugInfo {
+    type Target = Entries;
+
+    fn deref(&self) -> &Entries {
+        &self.entries
+    }
+}
+
+impl DebugInfo {
+    /// Walks the unit headers; `None` if there are none. Sections that had to be inflated are
+    /// kept in `folder`, if there is one.
+    pub(crate) fn open(
+        image: &Image,
+        holder: &Image,
+        supplementary: Option<&Image>,
+        folder: Option<&Path>,
+    ) -> Option<DebugInfo> {
+        let entries = Entries::open(image, holder, supplementary, folder)?;
+        let units = entries.unit_count() as usize;
+        Some(DebugInfo {
+            entries,
+            sources: Sources::default(),
+            unit_programs: std::iter::repeat_with(OnceLock::new).take(units).collect(),
+            part_programs: RwLock::default(),
+        })
+    }
+
+    /// The line program at an offset of `.debug_line`, of the unit that refers to it.
+    pub(crate) fn program(&self, offset: usize, unit: Option<&Unit>) -> Option<Arc<Program>> {
+        let cache = &self.sources.programs;
+        if let Some(program) = cache
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&offset)
+        {
+            return program.clone();
+        }
+        // Programs do not overlap, or each could have the same file table.
+        let section = self.dwarf.debug_line.reader();
+        if self.sources.consumed.is_all(section.len()) {
+            tracing::debug!(offset, "line programs overlap");
+            return None;
+        }
+        let parsed = Program::parse(self, offset, unit).map(Arc::new);
+        let mut cache = cache.write().unwrap_or_else(PoisonError::into_inner);
+        let slot = cache.entry(offset).or_insert_with(|| {
+            let size = parsed.as_ref().map_or(0, |parsed| parsed.size());
+            self.sources.consumed.add(size);
+            parsed
+        });
+        slot.clone()
+    }
+
+    /// The line program of a unit; of a part of a split file with a file table of its own, that.
+    pub(crate) fn unit_program(&self, unit: &Unit) -> Option<Arc<Program>> {
+        // A supplementary file has no code, and its file tables serve declarations,
+        // which repeat what the main file says often enough.
+        if unit.supplementary {
+            return None;
+        }
+        if let Some(offset) = unit.own_lines() {
+            return self.part_program(unit, offset);
+        }
+        let offset = unit.stmt_list?;
+        match self.unit_programs.get(unit.index as usize) {
+            Some(slot) => slot
+                .get_or_init(|| self.program(offset, Some(unit)))
+                .clone(),
+            None => self.program(offset, Some(unit)),
+        }
+    }
+
+    /// The file table that a part of a split file has for itself, at an offset of its
+    /// `.debug_line.dwo`.
+    fn part_program(&self, unit: &Unit, offset: usize) -> Option<Arc<Program>> {
+        let known = self
+            .part_programs
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(program) = known.get(&unit.index) {
+            return program.clone();
+        }
+        drop(known);
+        let program = Program::parse(self, offset, Some(unit)).map(Arc::new);
+        let mut programs = self
+            .part_programs
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        programs.entry(unit.index).or_insert(program).clone()
+    }
+
+    /// The row that covers `addr`.
+    pub(crate) fn row_at(&self, addr: u64) -> Option<LineRow> {
+        let unit = self.unit(self.unit_at(addr)?)?;
+        let program = self.unit_program(unit)?;
+        let group = program.table(self).group_at(addr)?;
+        Some(program.row(self, group, None))
+    }
+
+    /// All rows in `range`.
+    pub(crate) fn rows_in(&self, range: AddrRange<FileAddr>) -> Vec<LineRow> {
+        let mut rows = Vec::new();
+        for unit in self.units_in(range) {
+            if let Some(unit) = self.unit(unit)
+                && let Some(program) = self.unit_program(unit)
+            {
+                rows.extend(
+                    program
+                        .table(self)
+                        .groups_in(range)
+                        .map(|group| program.row(self, group, Some(range))),
+                );
+            }
+        }
+        rows.sort_by_key(|row| row.range.start);
+        rows.dedup();
+        rows
+    }
+
+    /// A file and line of a declaration, from `DW_AT_decl_file` and its like.
+    pub(crate) fn source_location(
+        &self,
+        unit: &Unit,
+        file: u64,
+        line: u64,
+        column: u64,
+    ) -> Option<SourceLocation> {
+        // Before version 5, file 0 says that there is none.
+        if file == 0 && unit.raw.header.version() < 5 {
+            return None;
+        }
+        Some(SourceLocation {
+            file: self.unit_program(unit)?.file(self, file)?,
+            line: u32::try_from(line).ok().filter(|line| *line > 0)?,
+            column: u32::try_from(column).unwrap_or(0),
+        })
+    }
+}

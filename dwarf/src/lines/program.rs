@@ -1,0 +1,373 @@
+//! Line tables (DWARF 5 §6.2): address → row; [`by_line`]: (file, line) → addresses.
+
+mod by_line;
+
+use crate::entries::units::Unit;
+use crate::file::R;
+use crate::ids::addr::{AddrRange, FileAddr};
+use crate::ids::source::{LineRow, SourceFile, SourceLocation};
+use crate::lines::DebugInfo;
+use crate::lines::sources::join;
+use by_line::ByLine;
+use gimli::{ColumnType, DebugLineOffset};
+use std::path::Path;
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, OnceLock};
+
+/// The kernel opens no longer path.
+const MAX_PATH: usize = 4096;
+
+/// One line number program: its file table, and its rows once they are asked for.
+pub(crate) struct Program {
+    program: gimli::IncompleteLineProgram<R>,
+    comp_dir: Option<&'static [u8]>,
+    files: Vec<OnceLock<Option<Arc<SourceFile>>>>,
+    table: OnceLock<LineTable>,
+}
+
+/// The rows of a program, sorted.
+#[derive(Default)]
+pub(crate) struct LineTable {
+    rows: Vec<Row>,
+    /// By start.
+    sequences: Vec<Sequence>,
+    /// How many lines have been asked for.
+    asked: AtomicU32,
+    by_line: OnceLock<ByLine>,
+}
+
+#[derive(Clone, Copy)]
+struct Row {
+    addr: u64,
+    file: u32,
+    line: u32,
+    column: u16,
+    is_stmt: bool,
+    prologue_end: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sequence {
+    start: u64,
+    end: u64,
+    /// Into `rows`.
+    first: u32,
+    last: u32,
+}
+
+/// The rows of one address taken together: the last one is where the code comes from, the
+/// earlier ones hold for no instruction (gcc makes such rows for location views).
+#[derive(Clone, Copy)]
+pub(crate) struct Group<'a> {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    rows: &'a [Row],
+}
+
+impl Group<'_> {
+    /// The row that says where the code comes from: the last one, but a recommended
+    /// breakpoint place wins over one that is none (gcc's view numbers put several rows at one
+    /// address, and a person who stops there set the breakpoint on the recommended one).
+    fn last(&self) -> Option<&Row> {
+        let last = self.rows.last()?;
+        if last.is_stmt || last.line == 0 {
+            return Some(last);
+        }
+        let recommended = self.rows.iter().rev().find(|row| row.is_stmt);
+        Some(recommended.unwrap_or(last))
+    }
+
+    /// Line of the code, 0 if the compiler made it.
+    pub(crate) fn line(&self) -> u32 {
+        self.last().map_or(0, |row| row.line)
+    }
+
+    /// Number of the code's file.
+    pub(crate) fn file(&self) -> u32 {
+        self.last().map_or(0, |row| row.file)
+    }
+
+    /// Column of the code.
+    fn column(&self) -> u16 {
+        self.last().map_or(0, |row| row.column)
+    }
+
+    /// Whether any row of the code's own line recommends a breakpoint here.
+    pub(crate) fn is_stmt(&self) -> bool {
+        self.last()
+            .is_some_and(|last| self.stmt_for(last.file, last.line).is_some())
+    }
+
+    /// Whether the prologue is over here.
+    pub(crate) fn prologue_end(&self) -> bool {
+        self.rows.iter().any(|row| row.prologue_end)
+    }
+
+    /// The column of any row of these files and this line.
+    fn column_for(&self, files: &[u32], line: u32) -> Option<u16> {
+        let mut rows = self.rows.iter().rev();
+        rows.find(|row| row.line == line && files.contains(&row.file))
+            .map(|row| row.column)
+    }
+
+    /// The column of an is_stmt row of this file and line, shadowed or not.
+    fn stmt_for(&self, file: u32, line: u32) -> Option<u16> {
+        self.rows
+            .iter()
+            .rev()
+            .find(|row| row.is_stmt && row.file == file && row.line == line)
+            .map(|row| row.column)
+    }
+}
+
+impl Program {
+    /// Parses a program's header.
+    pub(crate) fn parse(info: &DebugInfo, offset: usize, unit: Option<&Unit>) -> Option<Program> {
+        let comp_dir = unit.and_then(|unit| unit.raw.comp_dir);
+        let name = unit.and_then(|unit| unit.raw.name);
+        let dwarf = unit.map_or(&info.dwarf, |unit| info.line_sections(unit));
+        let program = dwarf
+            .debug_line
+            .program(DebugLineOffset(offset), 8, comp_dir, name)
+            .inspect_err(|error| tracing::debug!(offset, %error, "corrupt line program header"))
+            .ok()?;
+        let files = program.header().file_names().len() + 1;
+        Some(Program {
+            program,
+            comp_dir: comp_dir.map(|dir| dir.slice()),
+            files: std::iter::repeat_with(OnceLock::new).take(files).collect(),
+            table: OnceLock::new(),
+        })
+    }
+
+    /// Bytes in its section.
+    pub(crate) fn size(&self) -> usize {
+        self.program.header().unit_length()
+    }
+
+    /// Numbers of the files whose name ends in `base`, the last component of a path.
+    pub(crate) fn files_named<'a>(
+        &'a self,
+        info: &'a DebugInfo,
+        base: &'a [u8],
+    ) -> impl Iterator<Item = u64> + 'a {
+        (0..self.files.len() as u64).filter(move |index| {
+            self.program
+                .header()
+                .file(*index)
+                .and_then(|file| info.dwarf.attr_line_string(file.path_name()).ok())
+                .is_some_and(|name| {
+                    let name = name.slice();
+                    name.strip_suffix(base)
+                        .is_some_and(|rest| rest.is_empty() || rest.ends_with(b"/"))
+                })
+        })
+    }
+
+    /// Numbers of all files.
+    pub(crate) fn file_numbers(&self) -> impl Iterator<Item = u64> + use<> {
+        0..self.files.len() as u64
+    }
+
+    /// A file by its number in the program's table.
+    pub(crate) fn file(&self, info: &DebugInfo, index: u64) -> Option<Arc<SourceFile>> {
+        let slot = self.files.get(usize::try_from(index).ok()?)?;
+        slot.get_or_init(|| {
+            let header = self.program.header();
+            let file = header.file(index)?;
+            let string = |value| info.dwarf.attr_line_string(value).ok().map(|s| s.slice());
+            let name = string(file.path_name())?;
+            let directory = file.directory(header).and_then(string).unwrap_or(b"");
+            // Directory 0 is the compilation directory; version 5 lists it itself.
+            let zero = if header.version() >= 5 {
+                header.directory(0).and_then(string).unwrap_or(b"")
+            } else {
+                b""
+            };
+            let comp_dir = self.comp_dir.unwrap_or(b"");
+            let parts = [comp_dir, zero, directory, name];
+            if parts.iter().map(|part| part.len()).sum::<usize>() > MAX_PATH {
+                return None;
+            }
+            let path = join(&parts);
+            let md5 = header.file_has_md5().then(|| *file.md5());
+            Some(info.sources.intern(path, md5))
+        })
+        .clone()
+    }
+
+    /// The rows, read when this is called for the first time.
+    pub(crate) fn table(&self, info: &DebugInfo) -> &LineTable {
+        self.table.get_or_init(|| {
+            let mut table = LineTable::default();
+            if let Err(error) = table.run(info, self.program.clone()) {
+                tracing::debug!(%error, "corrupt line program; its remaining rows are lost");
+            }
+            table.sequences.sort_unstable_by_key(|s| (s.start, s.end));
+            table
+        })
+    }
+
+    fn location(&self, info: &DebugInfo, row: &Row) -> Option<SourceLocation> {
+        if row.line == 0 {
+            return None;
+        }
+        Some(SourceLocation {
+            file: self.file(info, u64::from(row.file))?,
+            line: row.line,
+            column: u32::from(row.column),
+        })
+    }
+
+    /// What a person is told about a group of rows, clipped to `clip`.
+    pub(crate) fn row(
+        &self,
+        info: &DebugInfo,
+        group: Group<'_>,
+        clip: Option<AddrRange<FileAddr>>,
+    ) -> LineRow {
+        let (mut start, mut end) = (group.start, group.end);
+        if let Some(clip) = clip {
+            start = start.max(clip.start.0);
+            end = end.min(clip.end.0);
+        }
+        LineRow {
+            range: AddrRange::new(FileAddr(start), FileAddr(end)),
+            location: group.last().and_then(|row| self.location(info, row)),
+            is_stmt: group.is_stmt(),
+            prologue_end: group.prologue_end(),
+        }
+    }
+}
+
+impl LineTable {
+    fn run(
+        &mut self,
+        info: &DebugInfo,
+        program: gimli::IncompleteLineProgram<R>,
+    ) -> Result<(), gimli::Error> {
+        let mut rows = program.rows();
+        let mut first = 0;
+        while let Some((_, row)) = rows.next_row()? {
+            if row.end_sequence() {
+                self.end_sequence(info, first, row.address());
+                first = self.rows.len();
+                continue;
+            }
+            self.rows.push(Row {
+                addr: row.address(),
+                file: row.file_index() as u32,
+                line: row.line().map_or(0, |line| line.get() as u32),
+                column: match row.column() {
+                    ColumnType::LeftEdge => 0,
+                    ColumnType::Column(column) => u16::try_from(column.get()).unwrap_or(0),
+                },
+                is_stmt: row.is_stmt(),
+                prologue_end: row.prologue_end(),
+            });
+        }
+        // Rows without an end say nothing about where they end.
+        self.rows.truncate(first);
+        self.rows.shrink_to_fit();
+        Ok(())
+    }
+
+    fn end_sequence(&mut self, info: &DebugInfo, first: usize, end: u64) {
+        let Some(rows) = self.rows.get_mut(first..) else {
+            return;
+        };
+        // The standard has addresses grow; a stable sort costs nothing where they do.
+        if !rows.is_sorted_by_key(|row| row.addr) {
+            rows.sort_by_key(|row| row.addr);
+        }
+        let range = rows.first().map(|row| row.addr).zip(rows.last());
+        match range {
+            Some((start, last)) if start < end && last.addr <= end && info.is_code(start) => {
+                self.sequences.push(Sequence {
+                    start,
+                    end,
+                    first: first as u32,
+                    last: self.rows.len() as u32,
+                });
+            }
+            _ => self.rows.truncate(first),
+        }
+    }
+
+    fn rows_of(&self, sequence: &Sequence) -> &[Row] {
+        self.rows
+            .get(sequence.first as usize..sequence.last as usize)
+            .unwrap_or(&[])
+    }
+
+    /// The rows that hold at `addr`.
+    pub(crate) fn group_at(&self, addr: u64) -> Option<Group<'_>> {
+        let sequence = self.sequence_at(addr)?;
+        let rows = self.rows_of(sequence);
+        let end = rows.partition_point(|row| row.addr <= addr);
+        let start_addr = rows.get(end.checked_sub(1)?)?.addr;
+        let start = rows.partition_point(|row| row.addr < start_addr);
+        Some(Group {
+            start: start_addr,
+            end: rows.get(end).map_or(sequence.end, |row| row.addr),
+            rows: rows.get(start..end)?,
+        })
+    }
+
+    fn sequence_at(&self, addr: u64) -> Option<&Sequence> {
+        let end = self.sequences.partition_point(|s| s.start <= addr);
+        self.sequences
+            .get(..end)?
+            .iter()
+            .rev()
+            // Sequences of one table hardly ever overlap; a few steps find those that do.
+            .take(8)
+            .find(|sequence| sequence.end > addr)
+    }
+
+    /// The groups of rows that meet `range`, in order of address.
+    pub(crate) fn groups_in(&self, range: AddrRange<FileAddr>) -> impl Iterator<Item = Group<'_>> {
+        let end = self
+            .sequences
+            .partition_point(|sequence| sequence.start < range.end.0);
+        self.sequences
+            .get(..end)
+            .unwrap_or(&[])
+            .iter()
+            .filter(move |sequence| sequence.end > range.start.0)
+            .flat_map(move |sequence| {
+                let rows = self.rows_of(sequence);
+                let skip = rows
+                    .partition_point(|row| row.addr <= range.start.0)
+                    .checked_sub(1)
+                    .and_then(|index| rows.get(index))
+                    .map_or(0, |row| rows.partition_point(|r| r.addr < row.addr));
+                groups(rows.get(skip..).unwrap_or(&[]), sequence.end)
+                    .take_while(move |group| group.start < range.end.0)
+            })
+            .filter(move |group| group.end > range.start.0)
+    }
+}
+
+/// Rows of one sequence, those of one address together.
+fn groups(rows: &[Row], end: u64) -> impl Iterator<Item = Group<'_>> {
+    let mut rest = rows;
+    std::iter::from_fn(move || {
+        let start = rest.first()?.addr;
+        let count = rest.iter().take_while(|row| row.addr == start).count();
+        let (rows, behind) = rest.split_at_checked(count)?;
+        rest = behind;
+        Some(Group {
+            start,
+            end: behind.first().map_or(end, |row| row.addr),
+            rows,
+        })
+    })
+    .filter(|group| group.start < group.end)
+}
+
+/// The last component of a path, as bytes.
+pub(crate) fn base_name(path: &Path) -> Option<&[u8]> {
+    use std::os::unix::ffi::OsStrExt;
+    path.file_name().map(OsStrExt::as_bytes)
+}

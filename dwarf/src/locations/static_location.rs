@@ -1,0 +1,449 @@
+//! Where a variable is, told without a process: what code that runs in the program itself can
+//! compute from its registers (DWARF 5 §2.5, §2.6, as far as it needs no caller and no branch).
+
+use crate::cfi::CfaRule;
+use crate::entries::constant::{constant, fit};
+use crate::entries::units::flag;
+use crate::file::R;
+use crate::functions::Function;
+use crate::functions::variable::Variable;
+use crate::ids::DieRef;
+use crate::ids::addr::FileAddr;
+use crate::ids::error::Error;
+use crate::ids::memory::{Memory, Unreadable};
+use crate::ids::register::{Register, Registers};
+use crate::lines::DebugInfo;
+use crate::locations::FrameContext;
+use crate::locations::evaluate::{Scope, unit_of};
+use crate::module::Module;
+use crate::{LoadAddr, LoadBias};
+use gimli::{Expression, Operation, UnwindContext};
+use std::cell::Cell;
+
+/// Operands of one term; honest ones have a handful.
+const LARGEST: u32 = 64;
+/// Operations of one expression.
+const MAX_OPERATIONS: usize = 256;
+/// Declarations and frame bases that lead to each other.
+const MAX_DEPTH: u32 = 8;
+
+/// Where a variable is at an address of the code, whatever the process.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StaticLocation {
+    /// In memory, at the address that the term is.
+    Memory(Term),
+    /// In a register.
+    Register(Register),
+    /// Nowhere: the term is the value.
+    Value(Term),
+    /// Nowhere; these are its bytes.
+    Constant(Vec<u8>),
+    /// In pieces, least significant first.
+    Pieces(Vec<StaticPiece>),
+    /// Not available at this address.
+    OptimizedOut,
+}
+
+/// A part of a value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StaticPiece {
+    /// Size in bits.
+    pub bits: u64,
+    /// Bits to skip at the start of the location.
+    pub bit_offset: u64,
+    /// Where the part is (never `Pieces`).
+    pub location: StaticLocation,
+}
+
+/// A number of 64 bits, computed from the innermost frame's registers and memory; all arithmetic
+/// wraps around.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Term {
+    /// The number itself.
+    Constant(u64),
+    /// An address of the image, to be moved by its bias.
+    Image(FileAddr),
+    /// A register's contents.
+    Register(Register),
+    /// An address so many bytes into the thread's copy of the image's thread-local variables.
+    ThreadLocal(u64),
+    /// So many bytes (1 to 8) at an address, extended by zeros.
+    Load(Box<Term>, u8),
+    /// A term and a number.
+    Sum(Box<Term>, u64),
+    /// Of two terms.
+    Binary(TermOperator, Box<Term>, Box<Term>),
+}
+
+/// What is done with two terms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TermOperator {
+    /// `DW_OP_plus`
+    Add,
+    /// `DW_OP_minus`
+    Sub,
+    /// `DW_OP_mul`
+    Mul,
+    /// `DW_OP_and`
+    And,
+    /// `DW_OP_or`
+    Or,
+    /// `DW_OP_xor`
+    Xor,
+}
+
+impl Term {
+    fn plus(self, number: u64) -> Term {
+        match self {
+            term if number == 0 => term,
+            Term::Constant(value) => Term::Constant(value.wrapping_add(number)),
+            Term::Image(addr) => Term::Image(FileAddr(addr.0.wrapping_add(number))),
+            Term::Sum(term, before) => Term::Sum(term, before.wrapping_add(number)),
+            term => Term::Sum(Box::new(term), number),
+        }
+    }
+
+    fn binary(operator: TermOperator, left: Term, right: Term) -> Term {
+        match (operator, left, right) {
+            (TermOperator::Add, term, Term::Constant(number))
+            | (TermOperator::Add, Term::Constant(number), term) => term.plus(number),
+            (TermOperator::Sub, term, Term::Constant(number)) => term.plus(number.wrapping_neg()),
+            (operator, left, right) => Term::Binary(operator, Box::new(left), Box::new(right)),
+        }
+    }
+
+    fn size(&self) -> u32 {
+        match self {
+            Term::Load(inner, _) | Term::Sum(inner, _) => inner.size().saturating_add(1),
+            Term::Binary(_, left, right) => {
+                left.size().saturating_add(right.size()).saturating_add(1)
+            }
+            _ => 1,
+        }
+    }
+}
+
+struct NoMemory;
+
+impl Memory for NoMemory {
+    fn read(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), Unreadable> {
+        Err(Unreadable {
+            addr,
+            len: buffer.len(),
+        })
+    }
+}
+
+fn unsupported(what: &str) -> Error {
+    Error::Unsupported(format!("{what} cannot be told without the process"))
+}
+
+impl Module {
+    /// Where a variable is when execution is at `pc`, told by the debug info alone. `function`
+    /// is the concrete function there; it matters for parameters and locals only.
+    ///
+    /// # Errors
+    /// Its location is corrupt, or needs more than the innermost frame's registers.
+    pub fn locate_static(
+        &self,
+        variable: &Variable,
+        function: Option<&Function>,
+        pc: FileAddr,
+    ) -> Result<StaticLocation, Error> {
+        let info = self
+            .info()
+            .ok_or_else(|| Error::Corrupt("no debug info".into()))?;
+        let registers = Registers::new(self.machine());
+        let frame = FrameContext {
+            memory: &NoMemory,
+            registers: &registers,
+            cfa: None,
+            pc,
+            bias: LoadBias(0),
+            function,
+            tls: &|_| None,
+            caller: &|_| None,
+        };
+        let places = Places {
+            module: self,
+            info,
+            frame: &frame,
+        };
+        places
+            .of(variable, variable.id, 0)
+            .map_err(|error| info.error_at(variable.id, error))
+    }
+}
+
+struct Places<'a> {
+    module: &'a Module,
+    info: &'a DebugInfo,
+    frame: &'a FrameContext<'a>,
+}
+
+impl Places<'_> {
+    fn of(&self, variable: &Variable, die: DieRef, depth: u32) -> Result<StaticLocation, Error> {
+        let (unit, entry) = self.info.entry(die)?;
+        let ty = variable.ty.and_then(|ty| self.module.ty(ty).ok());
+        let size = ty.and_then(|ty| ty.size);
+        if let Some((holder, value)) = self.info.inherited(unit, &entry, gimli::DW_AT_location) {
+            let expressions = Cell::new(0);
+            let scope = self.scope(holder, &expressions)?;
+            return match scope.expression_at(value)? {
+                Some(expression) => self.location(&scope, expression, size, depth),
+                None => Ok(StaticLocation::OptimizedOut),
+            };
+        }
+        if let Some((holder, value)) = self.info.inherited(unit, &entry, gimli::DW_AT_const_value) {
+            let bytes = constant(self.info, unit_of(self.info, holder)?, value, size);
+            return Ok(bytes.map_or(StaticLocation::OptimizedOut, StaticLocation::Constant));
+        }
+        if !flag(&entry, gimli::DW_AT_declaration) || depth >= MAX_DEPTH {
+            return Ok(StaticLocation::OptimizedOut);
+        }
+        // Only declared here (`extern`): where it is defined, or its symbol.
+        let qualified = self.info.qualified_name_of(unit, &entry);
+        for name in [qualified.as_str(), variable.name.as_str()] {
+            let found = self.module.statics_named(name, None);
+            let mut found = found.iter();
+            if let Some(definition) =
+                found.find(|found| found.id != die && found.name == variable.name)
+            {
+                return self.of(definition, definition.id, depth + 1);
+            }
+        }
+        let linkage = self.info.linkage_name(unit, &entry);
+        let symbols = self.module.symbols_named(linkage.unwrap_or(&variable.name));
+        let mut symbols = symbols.iter();
+        let symbol = symbols.find(|symbol| symbol.kind == crate::SymbolKind::Object);
+        match symbol {
+            Some(symbol) => Ok(StaticLocation::Memory(Term::Image(symbol.addr))),
+            None => Err(Error::Unsupported(format!(
+                "{} is declared here and defined in another image",
+                variable.name
+            ))),
+        }
+    }
+
+    fn scope<'a>(&'a self, unit: u32, expressions: &'a Cell<u32>) -> Result<Scope<'a>, Error> {
+        Ok(Scope {
+            module: self.module,
+            info: self.info,
+            unit: unit_of(self.info, unit)?,
+            frame: self.frame,
+            expressions,
+        })
+    }
+
+    fn location(
+        &self,
+        scope: &Scope<'_>,
+        expression: Expression<R>,
+        size: Option<u64>,
+        depth: u32,
+    ) -> Result<StaticLocation, Error> {
+        let mut pieces: Vec<StaticPiece> = Vec::new();
+        let mut stack: Vec<Term> = Vec::new();
+        let mut done: Option<StaticLocation> = None;
+        let mut operations = expression.operations(scope.unit.raw.encoding());
+        for _ in 0..MAX_OPERATIONS {
+            let Some(operation) = operations.next()? else {
+                let last = done.or_else(|| stack.pop().map(StaticLocation::Memory));
+                return Ok(match (last, pieces.is_empty()) {
+                    (Some(StaticLocation::Constant(bytes)), true) => {
+                        StaticLocation::Constant(bytes)
+                    }
+                    (Some(location), true) => location,
+                    (None, true) => StaticLocation::OptimizedOut,
+                    (_, false) => whole(pieces, size),
+                });
+            };
+            match operation {
+                Operation::Piece {
+                    size_in_bits,
+                    bit_offset,
+                } => {
+                    let location = done
+                        .take()
+                        .or_else(|| stack.pop().map(StaticLocation::Memory))
+                        .unwrap_or(StaticLocation::OptimizedOut);
+                    stack.clear();
+                    pieces.push(StaticPiece {
+                        bits: size_in_bits,
+                        bit_offset: bit_offset.unwrap_or(0),
+                        location,
+                    });
+                }
+                _ if done.is_some() => {
+                    return Err(Error::Corrupt("operations behind a location".into()));
+                }
+                Operation::Register { register } => {
+                    done = Some(StaticLocation::Register(Register(register.0)));
+                }
+                Operation::StackValue => {
+                    done = Some(match self.pop(&mut stack)? {
+                        Term::Constant(value) if pieces.is_empty() => {
+                            StaticLocation::Constant(fit(value.to_le_bytes().to_vec(), size))
+                        }
+                        term => StaticLocation::Value(term),
+                    });
+                }
+                Operation::ImplicitValue { data } => {
+                    done = Some(StaticLocation::Constant(data.slice().to_vec()));
+                }
+                operation => self.step(scope, operation, &mut stack, depth)?,
+            }
+        }
+        Err(Error::Limit("an expression of too many operations".into()))
+    }
+
+    fn pop(&self, stack: &mut Vec<Term>) -> Result<Term, Error> {
+        let term = stack.pop();
+        term.ok_or_else(|| Error::Corrupt("an operation without an operand".into()))
+    }
+
+    fn step(
+        &self,
+        scope: &Scope<'_>,
+        operation: Operation<R>,
+        stack: &mut Vec<Term>,
+        depth: u32,
+    ) -> Result<(), Error> {
+        let binary = match operation {
+            Operation::Plus => Some(TermOperator::Add),
+            Operation::Minus => Some(TermOperator::Sub),
+            Operation::Mul => Some(TermOperator::Mul),
+            Operation::And => Some(TermOperator::And),
+            Operation::Or => Some(TermOperator::Or),
+            Operation::Xor => Some(TermOperator::Xor),
+            _ => None,
+        };
+        let term = match (binary, operation) {
+            (Some(operator), _) => {
+                let right = self.pop(stack)?;
+                Term::binary(operator, self.pop(stack)?, right)
+            }
+            (_, Operation::Nop) => return Ok(()),
+            (_, Operation::Drop) => {
+                self.pop(stack)?;
+                return Ok(());
+            }
+            (_, Operation::Address { address }) => Term::Image(FileAddr(address)),
+            (_, Operation::AddressIndex { index }) => {
+                let dwarf = self.info.dwarf_of(scope.unit);
+                Term::Image(FileAddr(dwarf.address(&scope.unit.raw, index)?))
+            }
+            (_, Operation::ConstantIndex { index }) => {
+                let dwarf = self.info.dwarf_of(scope.unit);
+                Term::Constant(dwarf.address(&scope.unit.raw, index)?)
+            }
+            (_, Operation::UnsignedConstant { value }) => Term::Constant(value),
+            (_, Operation::SignedConstant { value }) => Term::Constant(value as u64),
+            (
+                _,
+                Operation::RegisterOffset {
+                    register,
+                    offset,
+                    base_type,
+                },
+            ) if base_type.0 == 0 => Term::Register(Register(register.0)).plus(offset as u64),
+            (_, Operation::FrameOffset { offset }) => {
+                self.frame_base(depth + 1)?.plus(offset as u64)
+            }
+            (_, Operation::CallFrameCFA) => self.cfa()?,
+            (_, Operation::PlusConstant { value }) => self.pop(stack)?.plus(value),
+            (
+                _,
+                Operation::Deref {
+                    base_type,
+                    size,
+                    space: false,
+                },
+            ) if base_type.0 == 0 && (1..=8).contains(&size) => {
+                Term::Load(Box::new(self.pop(stack)?), size)
+            }
+            (_, Operation::Pick { index }) => {
+                let at = stack.len().checked_sub(usize::from(index) + 1);
+                let term = at.and_then(|at| stack.get(at)).cloned();
+                term.ok_or_else(|| Error::Corrupt("an operation without an operand".into()))?
+            }
+            (_, Operation::Swap) => {
+                let (top, below) = (self.pop(stack)?, self.pop(stack)?);
+                stack.push(top);
+                below
+            }
+            (_, Operation::TLS) => match self.pop(stack)? {
+                Term::Constant(offset) => Term::ThreadLocal(offset),
+                _ => return Err(unsupported("this thread-local place")),
+            },
+            (_, Operation::EntryValue { .. } | Operation::ParameterRef { .. }) => {
+                return Err(unsupported("what the caller knows"));
+            }
+            _ => return Err(unsupported("this kind of location")),
+        };
+        if term.size() > LARGEST {
+            return Err(Error::Limit("a location of too many operands".into()));
+        }
+        stack.push(term);
+        Ok(())
+    }
+
+    /// `DW_AT_frame_base` of the frame's function.
+    fn frame_base(&self, depth: u32) -> Result<Term, Error> {
+        if depth >= MAX_DEPTH {
+            return Err(Error::Limit("expressions nest too deep".into()));
+        }
+        let function = self
+            .frame
+            .function
+            .ok_or_else(|| Error::Corrupt("a frame's variable outside a function".into()))?;
+        let (unit, entry) = self.info.entry(function.id)?;
+        let (holder, value) = self
+            .info
+            .inherited(unit, &entry, gimli::DW_AT_frame_base)
+            .ok_or_else(|| Error::Corrupt("a function without a frame base".into()))?;
+        let expressions = Cell::new(0);
+        let scope = self.scope(holder, &expressions)?;
+        let Some(expression) = scope.expression_at(value)? else {
+            return Err(Error::Unsupported("no frame base at this address".into()));
+        };
+        match self.location(&scope, expression, None, depth)? {
+            StaticLocation::Memory(term) | StaticLocation::Value(term) => Ok(term),
+            StaticLocation::Register(register) => Ok(Term::Register(register)),
+            _ => Err(unsupported("this frame base")),
+        }
+    }
+
+    /// The canonical frame address, by the rule that holds here.
+    fn cfa(&self) -> Result<Term, Error> {
+        let mut context = UnwindContext::new();
+        let rule = self.module.unwind_rule(self.frame.pc.0, &mut context)?;
+        match rule.map(|rule| rule.cfa) {
+            Some(CfaRule::Offset(register, offset)) => {
+                Ok(Term::Register(register).plus(offset as u64))
+            }
+            Some(CfaRule::Expression(_)) => Err(unsupported("this frame's address")),
+            None => Err(unsupported("the address of a frame without rules")),
+        }
+    }
+}
+
+/// A value's pieces; what they do not describe is not anywhere.
+fn whole(mut pieces: Vec<StaticPiece>, size: Option<u64>) -> StaticLocation {
+    let nowhere = |piece: &StaticPiece| piece.location == StaticLocation::OptimizedOut;
+    if pieces.iter().all(nowhere) {
+        return StaticLocation::OptimizedOut;
+    }
+    let described = pieces
+        .iter()
+        .fold(0, |sum: u64, it| sum.saturating_add(it.bits));
+    let bits = size.map_or(0, |size| size.saturating_mul(8));
+    if described < bits {
+        pieces.push(StaticPiece {
+            bits: bits - described,
+            bit_offset: 0,
+            location: StaticLocation::OptimizedOut,
+        });
+    }
+    StaticLocation::Pieces(pieces)
+}

@@ -1,0 +1,242 @@
+//! Functions that are gone from the stack because their last act was a call (DWARF 5 §3.4.1,
+//! `DW_AT_call_tail_call`): found where the caller's call site names another function than the
+//! one that runs.
+
+use crate::entries::units::{Entry, Unit};
+use crate::functions::Function;
+use crate::ids::DieRef;
+use crate::ids::addr::FileAddr;
+use crate::lines::DebugInfo;
+use crate::locations::call_site::address_of;
+use crate::module::Module;
+use gimli::UnitOffset;
+use std::sync::Arc;
+
+/// A function that a call site calls, or jumps to.
+pub struct Called {
+    /// The image whose entries name it.
+    module: u64,
+    /// The entry that all instances of the function come from.
+    root: DieRef,
+    name: String,
+    linkage_name: Option<String>,
+}
+
+/// A function that is gone from the stack.
+#[derive(Clone, Debug)]
+pub struct TailCall {
+    /// The function.
+    pub function: Arc<Function>,
+    /// Where in it the jump is.
+    pub address: JumpAddress,
+}
+
+/// Where a jump is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum JumpAddress {
+    /// Here.
+    At(FileAddr),
+    /// Right before this address.
+    Before(FileAddr),
+}
+
+/// A call site that is a jump.
+struct Jump {
+    address: JumpAddress,
+    called: Called,
+}
+
+/// More functions are not looked at: the chain would say nothing.
+const MOST_FUNCTIONS: usize = 64;
+
+impl Module {
+    /// What the call that returns to `return_address` calls, as far as its call site says.
+    pub fn called_at(&self, return_address: FileAddr) -> Option<Called> {
+        let info = self.info()?;
+        let caller = info.function_die_at(return_address.0.checked_sub(1)?)?;
+        let mut found = None;
+        call_sites(info, caller, |unit, site| {
+            let back = [gimli::DW_AT_call_return_pc, gimli::DW_AT_low_pc];
+            if found.is_none()
+                && !is_tail_call(site)
+                && address_of(info, unit, site, &back) == Some(return_address.0)
+            {
+                found = Some(self.called(info, unit, site));
+            }
+        })?;
+        found?
+    }
+
+    /// The functions that were left by tail calls between the call of `called` and `running`,
+    /// the innermost first: empty where `called` itself runs, where nothing leads from it to
+    /// `running`, and where more than one way does.
+    pub fn tail_calls(&self, called: &Called, running: &Function) -> Vec<TailCall> {
+        let mut search = Search {
+            module: self,
+            running,
+            visited: 0,
+            path: Vec::new(),
+            found: Vec::new(),
+        };
+        if let Some(info) = self.info()
+            && !search.runs(info, called)
+            && let Some(first) = self.function_called(info, called)
+        {
+            search.visit(info, first);
+        }
+        match &mut *search.found {
+            // Where not all was looked at, there may be more than the one.
+            [only] if search.visited <= MOST_FUNCTIONS => {
+                only.reverse();
+                std::mem::take(only)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn called(&self, info: &DebugInfo, unit: &Unit, site: &Entry) -> Option<Called> {
+        // A call through a pointer names nothing.
+        let origin = site
+            .attr_value(gimli::DW_AT_call_origin)
+            .or_else(|| site.attr_value(gimli::DW_AT_abstract_origin))
+            .and_then(|value| info.reference(unit, value))?;
+        let (unit, entry) = info.entry(origin).ok()?;
+        Some(Called {
+            module: self.identity,
+            root: info.root_origin(origin),
+            name: info.qualified_name_of(unit, &entry),
+            linkage_name: info.linkage_name(unit, &entry).map(str::to_owned),
+        })
+    }
+
+    /// The concrete function of this image.
+    fn function_called(&self, info: &DebugInfo, called: &Called) -> Option<Arc<Function>> {
+        if called.module == self.identity
+            && let Some(die) = info.instance_of(called.root)
+        {
+            return self.function_of(info, die);
+        }
+        let name = called.linkage_name.as_deref().unwrap_or(&called.name);
+        let entry = self.exported(name).or_else(|| {
+            let symbols = self.symbols_named(name);
+            let first = symbols.first()?.addr;
+            // Functions of one name in several files are not told apart.
+            symbols
+                .iter()
+                .all(|other| other.addr == first)
+                .then_some(first)
+        })?;
+        self.function_at(entry).filter(|found| found.entry == entry)
+    }
+}
+
+struct Search<'a> {
+    module: &'a Module,
+    running: &'a Function,
+    visited: usize,
+    path: Vec<TailCall>,
+    found: Vec<Vec<TailCall>>,
+}
+
+impl Search<'_> {
+    fn runs(&self, info: &DebugInfo, called: &Called) -> bool {
+        if called.module == self.module.identity && called.root == info.root_origin(self.running.id)
+        {
+            return true;
+        }
+        match (&self.running.linkage_name, &called.linkage_name) {
+            (Some(ours), Some(theirs)) => ours == theirs,
+            _ => self.running.name == called.name,
+        }
+    }
+
+    fn visit(&mut self, info: &DebugInfo, function: Arc<Function>) {
+        let entered = |call: &TailCall| call.function.entry == function.entry;
+        if self.path.iter().any(entered) || self.found.len() > 1 {
+            return;
+        }
+        self.visited += 1;
+        if self.visited > MOST_FUNCTIONS {
+            return;
+        }
+        let mut jumps = Vec::new();
+        call_sites(info, function.id, |unit, site| {
+            let called = is_tail_call(site).then(|| self.module.called(info, unit, site));
+            if let (Some(Some(called)), Some(address)) = (called, jump_address(info, unit, site)) {
+                jumps.push(Jump { address, called });
+            }
+        });
+        for jump in jumps {
+            self.path.push(TailCall {
+                function: function.clone(),
+                address: jump.address,
+            });
+            if self.runs(info, &jump.called) {
+                self.found.push(self.path.clone());
+            } else if let Some(next) = self.module.function_called(info, &jump.called) {
+                self.visit(info, next);
+            }
+            self.path.pop();
+        }
+    }
+}
+
+impl DebugInfo {
+    /// A concrete function whose entries come from `root`; in the same unit, if not itself.
+    fn instance_of(&self, root: DieRef) -> Option<DieRef> {
+        let unit = self.whole(root.unit)?;
+        let functions = &self.scan(unit).functions;
+        let offsets = functions.iter().map(|function| u64::from(function.offset));
+        let mut found = offsets.filter(|offset| {
+            let origin = [gimli::DW_AT_abstract_origin, gimli::DW_AT_specification];
+            *offset == root.offset
+                || origin.into_iter().any(|at| {
+                    let value = self.peek(unit, *offset, at);
+                    value.and_then(|value| self.reference(unit, value)) == Some(root)
+                })
+        });
+        found.next().map(|offset| DieRef {
+            unit: unit.index,
+            offset,
+        })
+    }
+}
+
+fn is_tail_call(site: &Entry) -> bool {
+    [gimli::DW_AT_call_tail_call, gimli::DW_AT_GNU_tail_call]
+        .into_iter()
+        .any(|at| crate::entries::units::flag(site, at))
+}
+
+/// gcc tells the address behind the jump, clang the jump's own.
+fn jump_address(info: &DebugInfo, unit: &Unit, site: &Entry) -> Option<JumpAddress> {
+    let behind = [gimli::DW_AT_call_return_pc, gimli::DW_AT_low_pc];
+    if let Some(addr) = address_of(info, unit, site, &behind) {
+        return Some(JumpAddress::Before(FileAddr(addr)));
+    }
+    let addr = address_of(info, unit, site, &[gimli::DW_AT_call_pc])?;
+    Some(JumpAddress::At(FileAddr(addr)))
+}
+
+/// Goes over the call sites of a function, those of inlined calls in it among them.
+fn call_sites(info: &DebugInfo, die: DieRef, mut each: impl FnMut(&Unit, &Entry)) -> Option<()> {
+    let unit = info.whole(die.unit)?;
+    let start = UnitOffset(usize::try_from(die.offset).ok()?);
+    let mut entries = unit.raw.entries_raw(Some(start)).ok()?;
+    let mut entry = Entry::null();
+    entries.read_entry(&mut entry).ok()?;
+    if !entry.has_children() {
+        return None;
+    }
+    while !entries.is_empty() && entries.next_depth() > 0 {
+        if entries.read_entry(&mut entry).ok()?
+            && matches!(
+                entry.tag(),
+                gimli::DW_TAG_call_site | gimli::DW_TAG_GNU_call_site
+            )
+        {
+            each(unit, &entry);
+        }
+    }
+    Some(())
+}

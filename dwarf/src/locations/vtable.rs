@@ -1,0 +1,61 @@
+//! Vtables of Rust's trait objects: rustc describes each as a variable whose type's
+//! `DW_AT_containing_type` is the type that the vtable is of.
+
+use crate::functions::variable::VariableKind;
+use crate::ids::DieRef;
+use crate::lines::DebugInfo;
+use crate::locations::{FrameContext, Location};
+use crate::module::Module;
+use crate::naming::Key;
+use crate::{FileAddr, LoadAddr, LoadBias, Memory, Registers, TypeId, Unreadable};
+use rustc_hash::FxHashMap;
+
+/// What all of these variables are called, behind the implementation's name.
+const NAME: &str = "{vtable}";
+
+/// Types by the addresses of their vtables.
+pub(crate) type Vtables = FxHashMap<FileAddr, TypeId>;
+
+/// All vtables of an image.
+pub(crate) fn read(module: &Module) -> Vtables {
+    let look = |info: &DebugInfo, dies: Vec<DieRef>| {
+        dies.into_iter()
+            .filter_map(|die| vtable(module, info, die))
+            .collect()
+    };
+    let found = module.find_names(|index| &index.statics, Key::of(NAME), None, look);
+    found.into_iter().collect()
+}
+
+fn vtable(module: &Module, info: &DebugInfo, die: DieRef) -> Option<(FileAddr, TypeId)> {
+    let (unit, entry) = info.entry(die).ok()?;
+    let variable = info.read_variable(unit, &entry, VariableKind::Static)?;
+    let (unit, entry) = info.entry(variable.ty?.0).ok()?;
+    let containing = entry.attr_value(gimli::DW_AT_containing_type)?;
+    let of = TypeId(info.reference(unit, containing)?);
+    let registers = Registers::new(module.machine());
+    let context = FrameContext {
+        memory: &Nothing,
+        registers: &registers,
+        cfa: None,
+        pc: FileAddr(0),
+        bias: LoadBias(0),
+        function: None,
+        tls: &|_| None,
+        caller: &|_| None,
+    };
+    match module.locate(&variable, &context).ok()? {
+        Location::Memory(LoadAddr(addr)) => Some((FileAddr(addr), of)),
+        _ => None,
+    }
+}
+
+/// Where a vtable is needs nobody's memory.
+struct Nothing;
+
+impl Memory for Nothing {
+    fn read(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), Unreadable> {
+        let len = buffer.len();
+        Err(Unreadable { addr, len })
+    }
+}

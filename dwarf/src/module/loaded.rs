@@ -1,0 +1,93 @@
+//! Images in memory: whether a file is still that of one, as files are replaced while their
+//! programs run; and what can be had without the file.
+
+use crate::ids::addr::{LoadAddr, LoadBias};
+use crate::ids::error::Error;
+use crate::ids::memory::Memory;
+use crate::module::Module;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The headers of an image, and the notes and symbols behind them.
+const LOOKED_AT: usize = 4096;
+/// Fields of the ELF header that tell of sections, which `strip` and `objcopy` change in a file
+/// that is otherwise the same: `e_shoff`, and from `e_shentsize` to the end.
+const OF_SECTIONS: [std::ops::Range<usize>; 2] = [40..48, 58..64];
+
+/// Larger images are not read from memory.
+const MOST_BYTES: u64 = 1 << 28;
+
+impl Module {
+    /// What memory has of an image that begins at `start`, under the name of a file that is not
+    /// to be had: enough to unwind. Sections, and with them symbols, are not loaded.
+    ///
+    /// # Errors
+    /// There is no image, or it cannot be read.
+    pub fn from_memory(
+        path: &Path,
+        start: LoadAddr,
+        memory: &dyn Memory,
+    ) -> Result<Arc<Module>, Error> {
+        let mut headers = vec![0; LOOKED_AT];
+        memory.read(start, &mut headers)?;
+        for field in OF_SECTIONS {
+            headers[field].fill(0);
+        }
+        let headers = Module::from_bytes(path, headers)?;
+        let first = headers.load_range().start;
+        // What is writable is no longer what the file had.
+        let segments = headers.segments().iter().filter(|it| !it.writable);
+        let mut bytes = Vec::new();
+        let mut all: u64 = 0;
+        for segment in segments {
+            let end = segment.file_offset.saturating_add(segment.file_size);
+            all = all.saturating_add(segment.file_size);
+            if all.max(end) > MOST_BYTES {
+                return Err(Error::Limit(format!("{} is too large", path.display())));
+            }
+            bytes.resize(bytes.len().max(end as usize), 0);
+            let place = &mut bytes[segment.file_offset as usize..end as usize];
+            let distance = segment.range.start.0.wrapping_sub(first.0);
+            memory.read(LoadAddr(start.0.wrapping_add(distance)), place)?;
+        }
+        for field in OF_SECTIONS {
+            if let Some(field) = bytes.get_mut(field) {
+                field.fill(0);
+            }
+        }
+        Module::from_bytes(path, bytes)
+    }
+
+    /// Whether the image's first bytes, with its headers and as a rule its build-id, are those
+    /// in memory. What cannot be read speaks for it.
+    pub fn is_loaded_at(&self, bias: LoadBias, memory: &dyn Memory) -> bool {
+        let Some(first) = self.segments().first() else {
+            return true;
+        };
+        // Code may be changed by whoever runs or traces it.
+        let code = self.image.code_ranges().iter().map(|it| it.start).min();
+        let size = first.file_size.min(LOOKED_AT as u64);
+        let size = code.map_or(size, |code| {
+            size.min(code.0.saturating_sub(first.range.start.0))
+        });
+        let mut ours = vec![0; size as usize];
+        let mut theirs = ours.clone();
+        if first.writable
+            || first.file_offset != 0
+            || self.read_image(first.range.start, &mut ours).is_none()
+            || memory
+                .read(bias.load(first.range.start), &mut theirs)
+                .is_err()
+        {
+            return true;
+        }
+        for bytes in [&mut ours, &mut theirs] {
+            for field in OF_SECTIONS {
+                if let Some(field) = bytes.get_mut(field) {
+                    field.fill(0);
+                }
+            }
+        }
+        ours == theirs
+    }
+}

@@ -1,0 +1,724 @@
+//! [`Module`]: one image, everything lazy behind it, never changed after it was opened.
+
+mod loaded;
+
+use crate::cfi::{Cfi, Rule};
+use crate::file::debug_file;
+use crate::file::mapping::{self, FileIdentity};
+use crate::file::object::Image;
+use crate::file::symbol_table::{self, SymbolTable};
+use crate::functions::Function;
+use crate::ids::addr::{AddrRange, FileAddr};
+use crate::ids::error::Error;
+use crate::ids::source::{LineRow, SourceFile};
+use crate::ids::symbol::Symbol;
+use crate::ids::{DieRef, Language, Machine, Segment, SymbolStatus, ThreadStorage};
+use crate::index::gdb_index::UnitsOfNames;
+use crate::index::{self, NameIndex, Named, Names};
+use crate::lines::DebugInfo;
+use crate::naming::Key;
+use crate::types::{Type, TypeId};
+use gimli::UnwindContext;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+/// Bytes of debug info from which on the name index is worth a file.
+const WORTH_KEEPING: u64 = 4 << 20;
+/// Bytes of `.debug_info` from which on a name is looked for without an index of all names.
+const WORTH_SEARCHING: usize = 1 << 20;
+/// An index that took so long to make is worth a file, however small the debug info is.
+const LONG: Duration = Duration::from_millis(200);
+/// Names whose answers are kept.
+pub(crate) const MAX_NAMES: usize = 1 << 12;
+
+/// Where the functions of a name are.
+#[derive(Default, Debug)]
+pub struct FunctionPlaces {
+    /// Those with code of their own.
+    pub functions: Vec<Arc<Function>>,
+    /// Where inlined copies are entered.
+    pub inlined: Vec<FileAddr>,
+    /// What the futures run that async functions make.
+    pub async_bodies: Vec<Arc<Function>>,
+    /// Where inlined copies of that are entered.
+    pub inlined_async_bodies: Vec<FileAddr>,
+}
+
+/// An image.
+pub struct Module {
+    /// Tells modules apart, for caches: no two modules of a process have the same.
+    pub(crate) identity: u64,
+    pub(crate) image: Image,
+    /// Where what was worked out is kept between sessions.
+    folder: OnceLock<PathBuf>,
+    debug_image: OnceLock<Option<Image>>,
+    info: OnceLock<Option<DebugInfo>>,
+    symbols: OnceLock<SymbolTable>,
+    pub(crate) cfi: OnceLock<Cfi>,
+    /// The file it is, if it is one.
+    file: Option<FileIdentity>,
+    index: OnceLock<NameIndex>,
+    /// The folder was searched for the index.
+    looked_for_index: AtomicBool,
+    /// A name was searched for: the index would have been of use.
+    wants_index: AtomicBool,
+    units_of_names: OnceLock<Option<UnitsOfNames>>,
+    /// Names that were looked for before the index was there, by their keys; `None`: only the
+    /// index tells.
+    named: RwLock<FxHashMap<u32, Option<Arc<Named>>>>,
+    /// Where functions are, by the names that were asked for.
+    pub(crate) places: RwLock<FxHashMap<String, Arc<FunctionPlaces>>>,
+    /// What the vtables of Rust's trait objects are of, by their addresses.
+    pub(crate) vtables: OnceLock<FxHashMap<FileAddr, TypeId>>,
+    pub(crate) functions: RwLock<FxHashMap<DieRef, Option<Arc<Function>>>>,
+    pub(crate) types: RwLock<FxHashMap<DieRef, Arc<Type>>>,
+}
+
+/// Some module wants its names.
+static ANY_WANTS_INDEX: AtomicBool = AtomicBool::new(false);
+
+/// Whether [`Module::take_names_wanted`] may be true of some module since this was asked before.
+pub fn are_names_wanted() -> bool {
+    // Asked at every turn: a load is cheaper than a swap.
+    ANY_WANTS_INDEX.load(Ordering::Relaxed) && ANY_WANTS_INDEX.swap(false, Ordering::Acquire)
+}
+
+/// Modules opened so far: an image is mapped once in a session, however often it is loaded.
+static OPENED: LazyLock<Mutex<FxHashMap<FileIdentity, Arc<Module>>>> =
+    LazyLock::new(Mutex::default);
+
+impl Module {
+    /// Opens an image: maps it and reads its headers, nothing more.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or is not an ELF image.
+    pub fn open(path: &Path) -> Result<Arc<Module>, Error> {
+        Module::open_as(path, path)
+    }
+
+    /// Opens an image whose name is gone, or another file's by now, by another path.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or is not an ELF image.
+    pub fn open_as(path: &Path, file: &Path) -> Result<Arc<Module>, Error> {
+        if let Ok(identity) = mapping::identity(file) {
+            let opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(module) = opened.get(&identity)
+                && module.path() == path
+            {
+                return Ok(module.clone());
+            }
+        }
+        let (data, identity) = mapping::map(file)?;
+        let module = Arc::new(Module {
+            file: Some(identity),
+            ..Module::new(Image::parse(path, data)?)
+        });
+        OPENED
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(identity, module.clone());
+        Ok(module)
+    }
+
+    /// The same image with its debug info in a file that was found by its build-id. From now on
+    /// [`Module::open`] gives this one.
+    ///
+    /// # Errors
+    /// The file cannot be read, is of another build, or has no debug info.
+    pub fn with_debug_file(&self, file: &Path) -> Result<Arc<Module>, Error> {
+        let debug = debug_file::debug_file_at(file, &self.image)?;
+        let image = Image::parse(&self.image.path, self.image.data)?;
+        let module = Module {
+            folder: self.folder.clone(),
+            debug_image: OnceLock::from(Some(debug)),
+            ..Module::new(image)
+        };
+        let module = Arc::new(module);
+        let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |known: &&mut Arc<Module>| known.identity == self.identity;
+        if let Some(known) = opened.values_mut().find(same) {
+            *known = Arc::clone(&module);
+        }
+        drop(opened);
+        Ok(module)
+    }
+
+    /// An image that is no file (the vdso), under a name for people.
+    ///
+    /// # Errors
+    /// The bytes are not an ELF image.
+    pub fn from_bytes(name: &Path, bytes: Vec<u8>) -> Result<Arc<Module>, Error> {
+        let data = Box::leak(bytes.into_boxed_slice());
+        Ok(Arc::new(Module::new(Image::parse(name, data)?)))
+    }
+
+    fn new(image: Image) -> Module {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Module {
+            identity: NEXT.fetch_add(1, Ordering::Relaxed),
+            image,
+            folder: OnceLock::new(),
+            debug_image: OnceLock::new(),
+            info: OnceLock::new(),
+            symbols: OnceLock::new(),
+            cfi: OnceLock::new(),
+            file: None,
+            index: OnceLock::new(),
+            looked_for_index: AtomicBool::new(false),
+            wants_index: AtomicBool::new(false),
+            units_of_names: OnceLock::new(),
+            named: RwLock::default(),
+            places: RwLock::default(),
+            vtables: OnceLock::new(),
+            functions: RwLock::default(),
+            types: RwLock::default(),
+        }
+    }
+
+    /// Keeps what takes long to work out in `folder` between sessions: names, and inflated
+    /// sections. To be said before anything is asked.
+    pub fn keep_in(&self, folder: &Path) {
+        self.folder.get_or_init(|| folder.to_owned());
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        self.folder.get().map(PathBuf::as_path)
+    }
+
+    /// Where the function begins whose unwind table entry covers `addr`, and the address of its
+    /// exception table; `None` without one.
+    pub(crate) fn exception_table(&self, addr: u64) -> Result<Option<(u64, u64)>, Error> {
+        self.cfi().exception_table(addr)
+    }
+
+    /// The unwind rules at an address of the image.
+    pub(crate) fn unwind_rule(
+        &self,
+        addr: u64,
+        context: &mut UnwindContext<usize>,
+    ) -> Result<Option<Rule>, Error> {
+        self.cfi().rule(addr, context)
+    }
+
+    pub(crate) fn cfi(&self) -> &Cfi {
+        self.cfi
+            .get_or_init(|| Cfi::read(&self.image, || self.debug_image()))
+    }
+
+    /// The separate debug file, looked for when first needed.
+    pub(crate) fn debug_image(&self) -> Option<&Image> {
+        self.debug_image
+            .get_or_init(|| debug_file::debug_file(&self.image))
+            .as_ref()
+    }
+
+    /// The file with the debug info.
+    pub(crate) fn holder(&self) -> &Image {
+        self.debug_image().unwrap_or(&self.image)
+    }
+
+    /// The debug info; unit headers are walked when first needed.
+    pub(crate) fn info(&self) -> Option<&DebugInfo> {
+        self.info
+            .get_or_init(|| {
+                let holder = self.holder();
+                if !holder.has_section(".debug_info") {
+                    return None;
+                }
+                let supplementary = debug_file::supplementary_file(holder);
+                DebugInfo::open(&self.image, holder, supplementary.as_ref(), self.folder())
+            })
+            .as_ref()
+    }
+
+    pub(crate) fn symbol_table(&self) -> &SymbolTable {
+        self.symbols
+            .get_or_init(|| SymbolTable::read(&self.image, self.debug_image()))
+    }
+
+    /// The entries of inlined functions of a key, and the units that may have copies of them
+    /// (`None`: all).
+    pub(crate) fn inlined_by_key(
+        &self,
+        info: &DebugInfo,
+        key: Key<'_>,
+    ) -> (Vec<DieRef>, Option<Vec<u32>>) {
+        if self.needs_search(info)
+            && let Some(named) = self.named(info, key)
+        {
+            let dies = named.index.inlined.get(key.hash).collect();
+            return (dies, Some(named.units.clone()));
+        }
+        let index = self.full_index(info);
+        (index.inlined.get(key.hash).collect(), None)
+    }
+
+    /// Whether the index cannot be asked, not yet or not for all names.
+    fn needs_search(&self, info: &DebugInfo) -> bool {
+        info.given_up.load(Ordering::Relaxed) || self.kept_index().is_none()
+    }
+
+    /// The index, if it is there, or in the folder.
+    fn kept_index(&self) -> Option<&NameIndex> {
+        if self.index.get().is_none()
+            && !self.looked_for_index.swap(true, Ordering::Relaxed)
+            && let Some(index) = self.load_index()
+        {
+            // Another thread may have set it meanwhile: it is the same.
+            let _ = self.index.set(index);
+        }
+        self.index.get()
+    }
+
+    fn load_index(&self) -> Option<NameIndex> {
+        let (folder, id) = self.folder().zip(self.kept_as())?;
+        index::cache::load(folder, &id, self.debug_size())
+    }
+
+    /// What tells the debug info from all other, in the folder: the build-id, or else which file
+    /// it is.
+    fn kept_as(&self) -> Option<Cow<'static, [u8]>> {
+        if let Some(id) = self.image.build_id {
+            return Some(Cow::Borrowed(id));
+        }
+        let (device, inode, size, modified) = self.file?;
+        if self.debug_image().is_some() {
+            return None;
+        }
+        let mut id = Vec::with_capacity(40);
+        for number in [device, inode, size] {
+            id.extend(number.to_le_bytes());
+        }
+        id.extend(modified.to_le_bytes());
+        Some(Cow::Owned(id))
+    }
+
+    /// The index of all names: from the folder, or else made, and then kept there if that took
+    /// long.
+    fn full_index(&self, info: &DebugInfo) -> &NameIndex {
+        self.index
+            .get_or_init(|| self.load_index().unwrap_or_else(|| self.read_index(info)))
+    }
+
+    fn read_index(&self, info: &DebugInfo) -> NameIndex {
+        let began = Instant::now();
+        let index = info.read_index(self.holder());
+        let size = self.debug_size();
+        // What is read in no time needs no file.
+        let is_worth_it = size >= WORTH_KEEPING || began.elapsed() >= LONG;
+        let is_complete = !index.sparse && !info.given_up.load(Ordering::Relaxed);
+        if is_worth_it
+            && is_complete
+            && info.is_reproducible()
+            && let Some((folder, id)) = self.folder().zip(self.kept_as())
+        {
+            match index::cache::store(folder, &id, size, &index) {
+                // The file takes the place of what was built in memory.
+                Ok(()) => return self.load_index().unwrap_or(index),
+                Err(error) => {
+                    tracing::info!(folder = %folder.display(), %error, "cannot keep the name index");
+                }
+            }
+        }
+        index
+    }
+
+    /// The entries of a name by a search for it; `None` if that is not worth it.
+    fn named(&self, info: &DebugInfo, key: Key<'_>) -> Option<Arc<Named>> {
+        if info.debug_info_size() < WORTH_SEARCHING || self.holder().has_section(".debug_names") {
+            return None;
+        }
+        let known = self.named.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get(&key.hash) {
+            return known.clone();
+        }
+        drop(known);
+        let named = info.named(key).map(Arc::new);
+        self.wants_index.store(true, Ordering::Relaxed);
+        ANY_WANTS_INDEX.store(true, Ordering::Release);
+        let mut all = self.named.write().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MAX_NAMES {
+            all.clear();
+        }
+        all.insert(key.hash, named.clone());
+        named
+    }
+
+    /// What a look at the entries of a name finds, by the first source of names that has any:
+    /// while the names are not read yet, the few units that `.gdb_index` says have the name, or
+    /// those that a search finds; then the index; then, should that be one that leaves things
+    /// out, the unit `near`.
+    pub(crate) fn find_names<T>(
+        &self,
+        kind: fn(&NameIndex) -> &Names,
+        key: Key<'_>,
+        near: Option<u32>,
+        look: impl Fn(&DebugInfo, Vec<DieRef>) -> Vec<T>,
+    ) -> Vec<T> {
+        let Some(info) = self.info() else {
+            return Vec::new();
+        };
+        let look_in = |index: &NameIndex| look(info, kind(index).get(key.hash).collect());
+        if self.needs_search(info) {
+            if let Some(names) = self.units_of_names(info) {
+                if let Some(units) = names.get(key.hash) {
+                    let units: FxHashSet<u32> = units.into_iter().chain(near).collect();
+                    let found = look_in(&info.index_of(units.into_iter().collect()));
+                    if !found.is_empty() {
+                        return found;
+                    }
+                }
+            } else if let Some(named) = self.named(info, key) {
+                return look_in(&named.index);
+            }
+        }
+        let index = self.full_index(info);
+        let found = look_in(index);
+        match near {
+            Some(near) if found.is_empty() && index.sparse => look_in(&info.index_of(vec![near])),
+            _ => found,
+        }
+    }
+
+    fn units_of_names(&self, info: &DebugInfo) -> Option<&UnitsOfNames> {
+        let read = || {
+            UnitsOfNames::read(info, self.holder()).unwrap_or_else(|error| {
+                tracing::warn!(image = %self.holder().path.display(), %error, "names wait for all units");
+                None
+            })
+        };
+        self.units_of_names.get_or_init(read).as_ref()
+    }
+
+    /// Whether a name was searched for that the index would have told, which is made by
+    /// [`Module::prepare_names`]; once.
+    pub fn take_names_wanted(&self) -> bool {
+        self.wants_index.swap(false, Ordering::Relaxed) && self.index.get().is_none()
+    }
+
+    /// Whether names can be looked up without reading all units first. Until then
+    /// [`Module::functions_named`], [`Module::inlined_named`], [`Module::statics_named`],
+    /// [`Module::types_named`] and [`Module::complete_type`] may wait for that.
+    pub fn has_names(&self) -> bool {
+        self.index.get().is_some() || self.info().is_none()
+    }
+
+    /// Whether names were read, by whomever; unlike [`Module::has_names`] this reads nothing.
+    pub fn knows_names(&self) -> bool {
+        self.index.get().is_some()
+    }
+
+    /// How far [`Module::prepare_names`] has come: units read, of how many.
+    pub fn names_read(&self) -> (u32, u32) {
+        match self.info.get() {
+            Some(Some(info)) => (info.indexed.load(Ordering::Relaxed), info.unit_count()),
+            _ => (0, 0),
+        }
+    }
+
+    /// Ends [`Module::prepare_names`], from another thread. A name that it has not read by then is
+    /// found only where `.gdb_index` has it, or by a search for that name, which units split off
+    /// and debug info below 1 MB do not have.
+    pub fn give_up_names(&self) {
+        if let Some(info) = self.info() {
+            info.given_up.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether names are missing because [`Module::give_up_names`] came in time.
+    pub fn lacks_names(&self) -> bool {
+        let given_up = |info: &DebugInfo| info.given_up.load(Ordering::Relaxed);
+        let (read, all) = self.names_read();
+        self.index.get().is_some() && read < all && self.info().is_some_and(given_up)
+    }
+
+    /// Makes names ready: from the index that was kept where there is one, else from a
+    /// `.debug_names` that is to be trusted, else by reading all units, in parallel; an index
+    /// that took long is then kept. To be called from a thread that may take its time.
+    pub fn prepare_names(&self) {
+        let Some(info) = self.info() else {
+            return;
+        };
+        self.full_index(info);
+    }
+
+    // ---- the image
+    /// The file it was opened from.
+    pub fn path(&self) -> &Path {
+        &self.image.path
+    }
+
+    /// The whole file.
+    pub fn bytes(&self) -> &'static [u8] {
+        self.image.data
+    }
+
+    /// A number that no other module of this process has.
+    pub fn identity(&self) -> u64 {
+        self.identity
+    }
+
+    /// GNU build-id.
+    pub fn build_id(&self) -> Option<&[u8]> {
+        self.image.build_id
+    }
+
+    /// Its instruction set.
+    pub fn machine(&self) -> Machine {
+        self.image.machine
+    }
+
+    /// Whether it may be loaded anywhere (PIE, shared library).
+    pub fn is_position_independent(&self) -> bool {
+        self.image.position_independent
+    }
+
+    /// ELF `e_entry`.
+    pub fn entry(&self) -> FileAddr {
+        self.image.entry
+    }
+
+    /// The loadable segments in order of address.
+    pub fn segments(&self) -> &[Segment] {
+        &self.image.segments
+    }
+
+    /// From the first segment's start to the last one's end.
+    pub fn load_range(&self) -> AddrRange<FileAddr> {
+        let segments = &self.image.segments;
+        AddrRange {
+            start: segments
+                .iter()
+                .map(|segment| segment.range.start)
+                .min()
+                .unwrap_or_default(),
+            end: segments
+                .iter()
+                .map(|segment| segment.range.end)
+                .max()
+                .unwrap_or_default(),
+        }
+    }
+
+    /// Where the program headers end up in memory (for AT_PHDR arithmetic), if they are loaded.
+    pub fn program_headers(&self) -> Option<FileAddr> {
+        self.image.program_headers
+    }
+
+    /// `PT_DYNAMIC`.
+    pub fn dynamic(&self) -> Option<FileAddr> {
+        self.image.dynamic
+    }
+
+    /// What each thread has a copy of.
+    pub fn thread_storage(&self) -> Option<ThreadStorage> {
+        self.image.thread_storage
+    }
+
+    /// `PT_INTERP`.
+    pub fn interpreter(&self) -> Option<PathBuf> {
+        self.image.interpreter.clone()
+    }
+
+    /// Bytes of a segment as the file has them; `None` where the file does not.
+    pub fn read_image(&self, addr: FileAddr, buffer: &mut [u8]) -> Option<()> {
+        let bytes = self.image.bytes_at(addr.0)?.get(..buffer.len())?;
+        buffer.copy_from_slice(bytes);
+        Some(())
+    }
+
+    /// What is known about it.
+    pub fn symbol_status(&self) -> SymbolStatus {
+        let holder = self.holder();
+        if holder.has_section(".debug_info") {
+            SymbolStatus::DebugInfo
+        } else if symbol_table::has_symbols(holder) || symbol_table::has_symbols(&self.image) {
+            SymbolStatus::SymbolsOnly
+        } else {
+            SymbolStatus::Stripped
+        }
+    }
+
+    /// The separate file with the debug info, where there is one.
+    pub fn debug_file(&self) -> Option<&Path> {
+        self.debug_image().map(|image| image.path.as_path())
+    }
+
+    /// Bytes of debug sections, as they lie in the file.
+    pub fn debug_size(&self) -> u64 {
+        let separate = self.debug_image().map_or(0, Image::debug_size);
+        self.image.debug_size().saturating_add(separate)
+    }
+
+    /// The address in this image that the loader writes to `addr`, which is so in the global offset
+    /// table where the linker knew it; `None` where another image may have it.
+    pub fn relocated(&self, addr: FileAddr) -> Option<FileAddr> {
+        match self.machine() {
+            Machine::X86_64 => self.image.relocated(addr.0).map(FileAddr),
+            _ => None,
+        }
+    }
+
+    /// Split files (`.dwo`) that were needed so far and are missing or of another build.
+    pub fn missing_split_units(&self) -> Vec<PathBuf> {
+        self.info()
+            .map(|info| info.missing_split_files())
+            .unwrap_or_default()
+    }
+
+    // ---- symbols
+    /// The function or object symbol that covers `addr` (nearest below within its section where sizes are missing).
+    pub fn symbol_at(&self, addr: FileAddr) -> Option<Symbol> {
+        if self.symbols.get().is_none()
+            && let Some(symbol) =
+                symbol_table::function_covering(&self.image, self.debug_image(), addr.0)
+        {
+            return Some(symbol);
+        }
+        self.symbol_table().at(&self.image, addr.0)
+    }
+
+    /// Where the image has what it offers to others under this (raw) name. Unlike
+    /// [`Module::symbols_named`] this reads no more than the dynamic symbols.
+    pub fn exported(&self, name: &str) -> Option<FileAddr> {
+        symbol_table::exported(&self.image, name)
+    }
+
+    /// Where the functions of these raw names are, local ones too, with the index of each one's
+    /// name; of Rust's names (v0) the last component counts. Cheap where none of `marks` is in
+    /// the strings of `.symtab`: then only what the image exports is looked at.
+    pub fn functions_called(&self, names: &[&str], marks: &[&str]) -> Vec<(usize, FileAddr)> {
+        symbol_table::functions_called([Some(&self.image), self.debug_image()], names, marks)
+    }
+
+    /// All symbols of exactly this (raw) name.
+    pub fn symbols_named(&self, name: &str) -> Vec<Symbol> {
+        self.symbol_table().named(name).collect()
+    }
+
+    pub(crate) fn functions_spelled_with(&self, text: &str) -> Vec<Symbol> {
+        symbol_table::functions_spelled_with(&self.image, self.debug_image(), text)
+    }
+
+    /// The symbols of all functions.
+    pub fn functions_by_symbol(&self) -> Vec<Symbol> {
+        self.symbol_table().functions().collect()
+    }
+
+    // ---- lines
+    /// The row that covers `addr`.
+    pub fn row_at(&self, addr: FileAddr) -> Option<LineRow> {
+        self.info()?.row_at(addr.0)
+    }
+
+    /// All rows of the sequence(s) inside `range`, in order of address, clipped to it.
+    pub fn rows_in(&self, range: AddrRange<FileAddr>) -> Vec<LineRow> {
+        self.info()
+            .map(|info| info.rows_in(range))
+            .unwrap_or_default()
+    }
+
+    /// Source files that `path` may mean. An absolute path matches itself (by spelling or by
+    /// canonical path on this machine); a relative one or a bare name matches every file
+    /// that ends in it, by whole components.
+    pub fn find_sources(&self, path: &Path) -> Vec<Arc<SourceFile>> {
+        self.info()
+            .map(|info| info.find_sources(path))
+            .unwrap_or_default()
+    }
+
+    /// Files of the same base name as `path`: candidates to name when nothing matched.
+    pub fn similar_sources(&self, path: &Path) -> Vec<Arc<SourceFile>> {
+        self.info()
+            .zip(crate::lines::program::base_name(path))
+            .map(|(info, base)| info.files_named(base))
+            .unwrap_or_default()
+    }
+
+    /// Lines of `file` that have code, sorted, without doubles.
+    pub fn lines_with_code(&self, file: &SourceFile) -> Vec<u32> {
+        self.info()
+            .map(|info| info.lines_with_code(file))
+            .unwrap_or_default()
+    }
+
+    /// All source files of the image.
+    pub fn source_files(&self) -> Vec<Arc<SourceFile>> {
+        self.info().map(DebugInfo::source_files).unwrap_or_default()
+    }
+
+    // ---- units
+    /// Language of the unit that holds `addr`.
+    pub fn language_at(&self, addr: FileAddr) -> Option<Language> {
+        let info = self.info()?;
+        Some(info.whole(info.unit_at(addr.0)?)?.language)
+    }
+
+    /// Language of the unit that describes a type.
+    pub fn language_of(&self, id: TypeId) -> Option<Language> {
+        Some(self.info()?.whole(id.0.unit)?.language)
+    }
+
+    /// What says it made the unit that describes a type (`DW_AT_producer`).
+    pub fn producer_of(&self, id: TypeId) -> Option<&'static str> {
+        let info = self.info()?;
+        let unit = info.whole(id.0.unit)?;
+        let root = unit.raw.entry(unit.raw.header.root_offset()).ok()?;
+        let producer = info.string(unit, root.attr_value(gimli::DW_AT_producer)?)?;
+        std::str::from_utf8(producer).ok()
+    }
+
+    // ---- functions
+    /// The concrete function that holds `addr`.
+    pub fn function_at(&self, addr: FileAddr) -> Option<Arc<Function>> {
+        let info = self.info()?;
+        self.function_of(info, info.function_die_at(addr.0)?)
+    }
+
+    /// A function, parsed when first asked for.
+    pub(crate) fn function_of(&self, info: &DebugInfo, die: DieRef) -> Option<Arc<Function>> {
+        let functions = self
+            .functions
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = functions.get(&die) {
+            return known.clone();
+        }
+        drop(functions);
+        let function = info
+            .read_function(die)
+            .inspect_err(|error| tracing::debug!(?die, %error, "cannot read a function"))
+            .ok()
+            .map(Arc::new);
+        let mut functions = self
+            .functions
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        functions.entry(die).or_insert(function).clone()
+    }
+
+    // ---- types
+    /// A type.
+    ///
+    /// # Errors
+    /// The entry is corrupt.
+    pub fn ty(&self, id: TypeId) -> Result<Arc<Type>, Error> {
+        let types = self.types.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = types.get(&id.0) {
+            return Ok(known.clone());
+        }
+        drop(types);
+        let info = self
+            .info()
+            .ok_or_else(|| Error::Corrupt("no debug info".into()))?;
+        let read = info.read_type(id);
+        let read = Arc::new(read.map_err(|error| info.error_at(id.0, error))?);
+        let mut types = self.types.write().unwrap_or_else(PoisonError::into_inner);
+        Ok(types.entry(id.0).or_insert(read).clone())
+    }
+}

@@ -1,0 +1,695 @@
+//! Answers that take several of the tables: names to functions, lines to places.
+
+use crate::entries::units::{Unit, Value, flag};
+use crate::file::demangle::{cpp_function_name, demangle};
+use crate::functions::variable::{Variable, VariableKind};
+use crate::functions::{Function, Scope, ScopeKind};
+use crate::ids::addr::{AddrRange, FileAddr};
+use crate::ids::source::{LineLocation, SourceFile, SourceLocation};
+use crate::ids::symbol::Symbol;
+use crate::ids::{DieRef, Language};
+use crate::lines::DebugInfo;
+use crate::module::Module;
+use crate::names::thread_local;
+use crate::naming::parameters::Parameters;
+use crate::naming::{Key, NameQuery, components};
+use crate::types::{Member, TypeId};
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// The class that the function at an address is a member of.
+pub(crate) fn class_of_function(module: &Module, addr: FileAddr) -> Option<TypeId> {
+    let info = module.info()?;
+    class_of_entry(info, info.function_die_at(addr.0)?)
+}
+
+/// The class that a function's entry, or the declaration behind it, is in.
+pub(crate) fn class_of_entry(info: &DebugInfo, function: DieRef) -> Option<TypeId> {
+    let parent = info.parent(info.root_origin(function))?;
+    let is_class = matches!(
+        info.entry(parent).ok()?.1.tag(),
+        gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type
+    );
+    is_class.then_some(TypeId(parent))
+}
+
+/// Where a type was declared.
+pub(crate) fn declaration_of(module: &Module, id: TypeId) -> Option<SourceLocation> {
+    let info = module.info()?;
+    let (unit, entry) = info.entry(id.0).ok()?;
+    info.declaration(unit, &entry)
+}
+
+/// Function symbols by readable name.
+pub(crate) fn function_symbols(module: &Module, name: &str) -> Vec<Symbol> {
+    let query = NameQuery::new(name);
+    let base = query.base();
+    // Manglings spell identifiers out, so a symbol without the last one is another's;
+    // operators have codes instead.
+    let spelled = base
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && !base.is_empty();
+    let mut symbols = if spelled {
+        module.functions_spelled_with(base)
+    } else {
+        module.functions_by_symbol()
+    };
+    symbols.retain(|symbol| {
+        symbol.name == name
+            || symbol.name.starts_with('_')
+                && cpp_or_rust_name(symbol.name).is_some_and(|readable| query.matches(&readable))
+    });
+    if let Some(typed) = query.parameters() {
+        let fit = |symbol: &Symbol| symbol_has_parameters(symbol.name, typed);
+        // As for `main()` in the debug info.
+        if !typed.is_empty() || symbols.iter().any(fit) {
+            symbols.retain(fit);
+        }
+    }
+    symbols
+}
+
+fn cpp_or_rust_name(symbol: &str) -> Option<String> {
+    let readable = demangle(symbol);
+    if readable == symbol {
+        return None;
+    }
+    // Rust names have no parameters; C++ ones must lose theirs and the return type.
+    match crate::file::demangle::rust_path(symbol) {
+        Some(path) => Some(path),
+        None => cpp_function_name(symbol).or_else(|| Some(readable.into_owned())),
+    }
+}
+
+/// The places of a line with the function instances they are in.
+pub(crate) fn line_locations(
+    module: &Module,
+    info: &DebugInfo,
+    file: &SourceFile,
+    line: u32,
+) -> Vec<LineLocation> {
+    let places = info.line_hits(file, line);
+    let mut found: Vec<LineLocation> = Vec::new();
+    let mut functions = FxHashSet::default();
+    // A run counts once for each instance in it: inlined copies may follow each other
+    // without a row of another line between.
+    let mut seen = FxHashSet::default();
+    for (mut place, run) in places.effective {
+        let (function, instance) = instance_at(module, place.addr);
+        functions.insert(function);
+        if seen.insert((run, instance)) {
+            place.instance = instance;
+            found.push(place);
+        }
+    }
+    // A function that has the line only where another line's row takes the code still
+    // starts the line there.
+    let mut shadowing = FxHashSet::default();
+    for mut place in places.shadowed {
+        let (function, instance) = instance_at(module, place.addr);
+        if functions.contains(&function) {
+            continue;
+        }
+        shadowing.insert(function);
+        place.instance = instance;
+        found.push(place);
+    }
+    functions.extend(shadowing);
+    // clang recommends only the first of several inlined copies that follow each other; the
+    // others begin the line all the same, where the code of theirs does.
+    let mut begun: FxHashSet<u64> = found.iter().map(|place| place.instance).collect();
+    let mut rest = Vec::new();
+    for (mut place, run) in places.continued {
+        let (function, instance) = instance_at(module, place.addr);
+        place.instance = instance;
+        if instance == function {
+            rest.push((place, run, function));
+        } else if begun.insert(instance) {
+            functions.insert(function);
+            found.push(place);
+        }
+    }
+    // An optimizing compiler recommends no place at all of some lines: of such a line in a
+    // function, where its code begins; and where it has none, where the line is mentioned.
+    for (place, run, function) in rest {
+        if !functions.contains(&function) && seen.insert((run, place.instance)) {
+            found.push(place);
+        }
+    }
+    if found.is_empty() {
+        let mut mentioned = FxHashSet::default();
+        for mut place in places.mentioned {
+            let (_, instance) = instance_at(module, place.addr);
+            if mentioned.insert(instance) {
+                place.instance = instance;
+                found.push(place);
+            }
+        }
+    }
+    found.sort_by_key(|place| place.addr);
+    found
+}
+
+impl Module {
+    /// The place that a person is told for `addr`: its row's, or where compilers say of code
+    /// that it is of no line (calls of several branches made one), the nearest place before it
+    /// in the same function or inlined copy.
+    pub fn place_at(&self, addr: FileAddr) -> Option<SourceLocation> {
+        let row = self.row_at(addr)?;
+        if row.location.is_some() {
+            return row.location;
+        }
+        let function = self.function_at(addr)?;
+        let range = function.ranges.iter().find(|range| range.contains(addr))?;
+        let instance = instance_at(self, addr);
+        self.rows_in(AddrRange::new(range.start, addr))
+            .into_iter()
+            .rev()
+            .filter(|row| row.location.is_some())
+            .find(|row| instance_at(self, row.range.start) == instance)?
+            .location
+    }
+}
+
+/// The function that holds `addr`, and the innermost instance (it or an inlined copy).
+fn instance_at(module: &Module, addr: FileAddr) -> (u64, u64) {
+    let Some(function) = module.function_at(addr) else {
+        let symbol = module.symbol_at(addr).map_or(0, |symbol| symbol.addr.0);
+        // Entries' numbers never reach the top bit.
+        return (symbol | 1 << 63, symbol | 1 << 63);
+    };
+    let mut instance = function.id;
+    let mut scope: &Scope = &function.scope;
+    while let Some(child) = scope.child_at(addr) {
+        if matches!(child.kind, ScopeKind::Inlined(_)) {
+            instance = child.id;
+        }
+        scope = child;
+    }
+    (number(function.id), number(instance))
+}
+
+fn number(die: DieRef) -> u64 {
+    (u64::from(die.unit) << 36) ^ die.offset
+}
+
+/// Concrete functions by name.
+pub(crate) fn functions_named(module: &Module, name: &str) -> Vec<Arc<Function>> {
+    let mut found: Vec<Arc<Function>> = Vec::new();
+    let query = NameQuery::new(name);
+    if let Some(key) = query.key() {
+        found = module.find_names(
+            |index| &index.functions,
+            key,
+            None,
+            |info, dies| {
+                let selected = selected(info, &query, dies);
+                let functions = selected.into_par_iter();
+                functions
+                    .filter_map(|die| module.function_of(info, die))
+                    .collect()
+            },
+        );
+    }
+    if found.is_empty() {
+        // The raw symbol, or a name that only the linker knows (aliases).
+        found = module
+            .symbol_table()
+            .named(name)
+            .filter(|symbol| symbol.kind != crate::ids::symbol::SymbolKind::Object)
+            .filter_map(|symbol| module.function_at(symbol.addr))
+            .collect();
+    }
+    found.sort_by_key(|function| (function.entry, function.id));
+    found.dedup_by_key(|function| function.entry);
+    found
+}
+
+/// The entries that a name means, with the parameters that were typed, if any were.
+fn selected(info: &DebugInfo, query: &NameQuery, dies: Vec<DieRef>) -> Vec<DieRef> {
+    let named = dies
+        .into_par_iter()
+        .filter(|die| query.matches(&info.qualified_name(*die)));
+    let Some(typed) = query.parameters() else {
+        return named.collect();
+    };
+    // No other language of ours has several functions of one name.
+    let fit = |die: &DieRef| {
+        let Ok((unit, entry)) = info.entry(*die) else {
+            return false;
+        };
+        unit.language != Language::Cpp
+            || info.has_parameters(unit, &entry, typed)
+            || info
+                .linkage_name(unit, &entry)
+                .is_some_and(|symbol| symbol_has_parameters(symbol, typed))
+    };
+    let named: Vec<DieRef> = named.collect();
+    let fitting: Vec<DieRef> = named.par_iter().copied().filter(fit).collect();
+    // `main()` is what people write for any `main`.
+    match fitting.is_empty() && typed.is_empty() {
+        true => named,
+        false => fitting,
+    }
+}
+
+/// Whether a symbol is of a function with these parameters; true of one that does not say.
+fn symbol_has_parameters(symbol: &str, typed: &Parameters) -> bool {
+    if !symbol.starts_with("_Z") || crate::file::demangle::rust_path(symbol).is_some() {
+        return true;
+    }
+    let found = Parameters::typed(&demangle(symbol));
+    found.is_none_or(|found| typed.select(&found))
+}
+
+/// What rustc calls the body of an async function, which its future runs.
+const ASYNC_BODY: &str = "{async_fn#0}";
+/// What it calls a block in one.
+const ASYNC_BLOCK: &str = "{async_block#0}";
+
+/// Where the bodies of async functions of that name are: what their futures run.
+pub(crate) fn async_bodies(module: &Module, name: &str) -> Vec<Arc<Function>> {
+    let query = NameQuery::new(name);
+    let find = |body: &str| {
+        let look = |info: &DebugInfo, dies: Vec<DieRef>| {
+            let bodies = bodies_of(info, &query, dies).into_par_iter();
+            bodies
+                .filter_map(|die| module.function_of(info, die))
+                .collect()
+        };
+        module.find_names(|index| &index.functions, Key::of(body), None, look)
+    };
+    let mut found: Vec<Arc<Function>> = find(ASYNC_BODY);
+    // What `#[async_trait]` makes of an async method is a block where the method begins.
+    let blocks = find(ASYNC_BLOCK);
+    if !blocks.is_empty() {
+        let declared = functions_named(module, name);
+        let place = |function: &Function| {
+            let declaration = function.declaration.as_ref()?;
+            Some((declaration.file.path.clone(), declaration.line))
+        };
+        found.extend(blocks.into_iter().filter(|block| {
+            let here = place(block);
+            here.is_some() && declared.iter().any(|function| place(function) == here)
+        }));
+    }
+    found.sort_by_key(|function| (function.entry, function.id));
+    found.dedup_by_key(|function| function.entry);
+    found
+}
+
+/// Where copies of bodies of async functions of that name were inlined.
+pub(crate) fn inlined_async_bodies(module: &Module, name: &str) -> Vec<FileAddr> {
+    let query = NameQuery::new(name);
+    let look = |info: &DebugInfo, dies| bodies_of(info, &query, dies);
+    inlined_entries(module, Key::of(ASYNC_BODY), look)
+}
+
+/// Of bodies of async functions, those whose function is meant.
+fn bodies_of(info: &DebugInfo, query: &NameQuery, dies: Vec<DieRef>) -> Vec<DieRef> {
+    let is_meant = |die: &DieRef| {
+        let qualified = info.qualified_name(*die);
+        parent_path(&qualified).is_some_and(|path| query.matches(path))
+    };
+    dies.into_par_iter().filter(is_meant).collect()
+}
+
+/// A qualified name without its last component.
+fn parent_path(qualified: &str) -> Option<&str> {
+    let last = components(qualified).pop()?;
+    qualified.strip_suffix(last)?.strip_suffix("::")
+}
+
+/// Entries of inlined copies by the function's name.
+pub(crate) fn inlined_named(module: &Module, name: &str) -> Vec<FileAddr> {
+    let query = NameQuery::new(name);
+    let look = |info: &DebugInfo, dies| selected(info, &query, dies);
+    let key = query.key();
+    key.map_or(Vec::new(), |key| inlined_entries(module, key, look))
+}
+
+/// Entries of the inlined copies of those functions of a key that `look` selects.
+fn inlined_entries(
+    module: &Module,
+    key: Key<'_>,
+    look: impl Fn(&DebugInfo, Vec<DieRef>) -> Vec<DieRef>,
+) -> Vec<FileAddr> {
+    let Some(info) = module.info() else {
+        return Vec::new();
+    };
+    let (dies, units) = module.inlined_by_key(info, key);
+    let mut entries: Vec<FileAddr> = Vec::new();
+    let mut by_unit: FxHashMap<u32, FxHashSet<u64>> = FxHashMap::default();
+    for die in look(info, dies) {
+        let Ok((unit, entry)) = info.entry(die) else {
+            continue;
+        };
+        if entry.tag() == gimli::DW_TAG_inlined_subroutine {
+            entries.extend(entry_of_copy(info, unit, |at| entry.attr_value(at)));
+        } else {
+            by_unit.entry(die.unit).or_default().insert(die.offset);
+        }
+    }
+    if !by_unit.is_empty() {
+        let is_known = |index: &u32| {
+            let known = units.as_ref();
+            known.is_none_or(|units| units.binary_search(index).is_ok())
+        };
+        let copies = (0..info.info_units())
+            .into_par_iter()
+            .filter(is_known)
+            .filter_map(|index| info.whole(index))
+            .filter(|unit| by_unit.contains_key(&unit.index) || refers_to_other_units(unit))
+            .flat_map_iter(|unit| {
+                let mut found = Vec::new();
+                if let Err(error) = inlined_copies(info, unit, &by_unit, &mut found) {
+                    tracing::debug!(unit = unit.index, %error, "corrupt entries");
+                }
+                found
+            });
+        entries.par_extend(copies);
+    }
+    entries.sort_unstable();
+    entries.dedup();
+    entries
+}
+
+/// Whether a unit has entries whose origin may be in another unit (link-time optimization).
+fn refers_to_other_units(unit: &Unit) -> bool {
+    (1..)
+        .map_while(|code| unit.raw.abbreviations.get(code))
+        .filter(|abbreviation| abbreviation.tag() == gimli::DW_TAG_inlined_subroutine)
+        .flat_map(|abbreviation| abbreviation.attributes())
+        .any(|spec| {
+            spec.name() == gimli::DW_AT_abstract_origin
+                && matches!(
+                    spec.form(),
+                    gimli::DW_FORM_ref_addr | gimli::DW_FORM_GNU_ref_alt
+                )
+        })
+}
+
+fn inlined_copies(
+    info: &DebugInfo,
+    unit: &Unit,
+    wanted: &FxHashMap<u32, FxHashSet<u64>>,
+    found: &mut Vec<FileAddr>,
+) -> Result<(), gimli::Error> {
+    let mut entries = unit.raw.entries_raw(None)?;
+    while !entries.is_empty() {
+        let Some(abbreviation) = entries.read_abbreviation()? else {
+            continue;
+        };
+        if abbreviation.tag() != gimli::DW_TAG_inlined_subroutine {
+            entries.skip_attributes(abbreviation.attributes())?;
+            continue;
+        }
+        let mut attributes: SmallVec<[(gimli::DwAt, Value); 12]> = SmallVec::new();
+        for spec in abbreviation.attributes() {
+            let attr = entries.read_attribute(*spec)?;
+            attributes.push((attr.name(), attr.value()));
+        }
+        let value = |at| {
+            attributes
+                .iter()
+                .find(|(name, _)| *name == at)
+                .map(|(_, value)| *value)
+        };
+        let is_wanted = value(gimli::DW_AT_abstract_origin)
+            .and_then(|origin| info.reference(unit, origin))
+            .and_then(|origin| Some(wanted.get(&origin.unit)?.contains(&origin.offset)));
+        if is_wanted != Some(true) {
+            continue;
+        }
+        found.extend(entry_of_copy(info, unit, value));
+    }
+    Ok(())
+}
+
+/// Where an inlined copy with these attributes is entered.
+fn entry_of_copy(
+    info: &DebugInfo,
+    unit: &Unit,
+    value: impl Fn(gimli::DwAt) -> Option<Value>,
+) -> Option<FileAddr> {
+    let (low, high) = (value(gimli::DW_AT_low_pc), value(gimli::DW_AT_high_pc));
+    let ranges = info.ranges_of(unit, low, high, value(gimli::DW_AT_ranges));
+    value(gimli::DW_AT_entry_pc)
+        .and_then(|value| info.dwarf_of(unit).attr_address(&unit.raw, value).ok()?)
+        .map(FileAddr)
+        .filter(|entry| ranges.iter().any(|range| range.contains(*entry)))
+        .or_else(|| ranges.iter().map(|range| range.start).min())
+}
+
+/// Where a function's body starts.
+pub(crate) fn body_start(info: &DebugInfo, function: &Function) -> FileAddr {
+    let entry = function.entry;
+    let Some(range) = function.ranges.iter().find(|range| range.contains(entry)) else {
+        return entry;
+    };
+    let Some(program) = info
+        .unit(function.id.unit)
+        .and_then(|unit| info.unit_program(unit))
+    else {
+        return entry;
+    };
+    let table = program.table(info);
+    let from = AddrRange::new(entry, range.end);
+    if let Some(group) = table.groups_in(from).find(|group| group.prologue_end()) {
+        return FileAddr(group.start.max(entry.0));
+    }
+    // gcc marks no prologue. Unoptimized, it starts a second row where the prologue is over;
+    // optimized, the second row may be behind a branch and never be reached, and location
+    // lists are right from the entry on.
+    if function.optimized {
+        return entry;
+    }
+    table
+        .groups_in(from)
+        .find(|group| group.start > entry.0 && group.line() != 0)
+        .map_or(entry, |group| FileAddr(group.start))
+}
+
+/// Variables with static storage of the unit that holds `addr`.
+pub(crate) fn unit_statics(module: &Module, addr: FileAddr) -> Vec<Variable> {
+    let Some(info) = module.info() else {
+        return Vec::new();
+    };
+    let Some(unit) = info.unit_at(addr.0).and_then(|unit| info.whole(unit)) else {
+        return Vec::new();
+    };
+    info.scan(unit)
+        .statics
+        .iter()
+        .filter_map(|offset| {
+            let entry = info.entry_in(unit, u64::from(*offset)).ok()?;
+            let defined = info
+                .inherited(unit, &entry, gimli::DW_AT_location)
+                .is_some()
+                || info
+                    .inherited(unit, &entry, gimli::DW_AT_const_value)
+                    .is_some();
+            if flag(&entry, gimli::DW_AT_declaration) || !defined {
+                return None;
+            }
+            let variable = info.read_variable(unit, &entry, VariableKind::Static)?;
+            thread_local::as_declared(module, info, unit, &entry, variable)
+        })
+        .collect()
+}
+
+/// Whether the unit that holds `addr` has variables with static storage.
+pub(crate) fn has_unit_statics(module: &Module, addr: FileAddr) -> bool {
+    let unit = |info: &'_ DebugInfo| -> Option<bool> {
+        let unit = info.whole(info.unit_at(addr.0)?)?;
+        Some(!info.scan(unit).statics.is_empty())
+    };
+    module.info().and_then(unit).unwrap_or(false)
+}
+
+/// The enumeration that has an enumerator of this name, unless that needs the enumeration's
+/// own name before it; of the unit that holds `near`.
+pub(crate) fn enumeration_with(module: &Module, name: &str, near: FileAddr) -> Option<TypeId> {
+    let info = module.info()?;
+    let unit = info.whole(info.unit_at(near.0)?)?;
+    let mut entries = unit.raw.entries_raw(None).ok()?;
+    let mut enumeration = None;
+    while !entries.is_empty() {
+        let offset = entries.next_offset();
+        let Some(abbreviation) = entries.read_abbreviation().ok()? else {
+            continue;
+        };
+        let (mut found, mut scoped) = (false, false);
+        match abbreviation.tag() {
+            gimli::DW_TAG_enumeration_type => {
+                for spec in abbreviation.attributes() {
+                    let attr = entries.read_attribute(*spec).ok()?;
+                    scoped |= attr.name() == gimli::DW_AT_enum_class
+                        && matches!(attr.value(), gimli::AttributeValue::Flag(true));
+                }
+                enumeration = (!scoped).then_some(offset);
+            }
+            gimli::DW_TAG_enumerator if enumeration.is_some() => {
+                for spec in abbreviation.attributes() {
+                    let attr = entries.read_attribute(*spec).ok()?;
+                    found |= attr.name() == gimli::DW_AT_name
+                        && info.string(unit, attr.value()) == Some(name.as_bytes());
+                }
+            }
+            _ => entries.skip_attributes(abbreviation.attributes()).ok()?,
+        }
+        if found {
+            return Some(TypeId(unit.die(enumeration?)));
+        }
+    }
+    None
+}
+
+/// Static variables by name.
+pub(crate) fn statics_named(module: &Module, name: &str, near: Option<FileAddr>) -> Vec<Variable> {
+    let query = NameQuery::new(name);
+    let Some(key) = query.key() else {
+        return Vec::new();
+    };
+    let near = unit_near(module, near);
+    let look = |info: &DebugInfo, mut dies: Vec<DieRef>| {
+        dies.retain(|die| query.matches(&info.qualified_name(*die)) && !in_function(info, *die));
+        dies.sort_by_key(|die| Some(die.unit) != near);
+        dies.into_iter()
+            .filter_map(|die| {
+                let (unit, entry) = info.entry(die).ok()?;
+                info.read_variable(unit, &entry, VariableKind::Static)
+            })
+            .collect()
+    };
+    let found = module.find_names(|index| &index.statics, key, near, look);
+    match found.is_empty() {
+        true => thread_local::named(module, &query, near),
+        false => found,
+    }
+}
+
+fn unit_near(module: &Module, addr: Option<FileAddr>) -> Option<u32> {
+    module.info()?.unit_at(addr?.0)
+}
+
+/// Whether an entry is inside a function.
+pub(crate) fn in_function(info: &DebugInfo, die: DieRef) -> bool {
+    let is_function = |die: DieRef| {
+        let entry = info.entry(die);
+        entry.is_ok_and(|(_, entry)| entry.tag() == gimli::DW_TAG_subprogram)
+    };
+    // Parents come before their children, so this ends.
+    std::iter::successors(info.parent(die), |die| info.parent(*die)).any(is_function)
+}
+
+/// The definition of a static data member.
+pub(crate) fn static_member(module: &Module, member: &Member) -> Option<Variable> {
+    let info = module.info()?;
+    let (unit, entry) = info.entry(member.id).ok()?;
+    // Constants may be complete where they are declared.
+    if entry.has_attr(gimli::DW_AT_const_value) || entry.has_attr(gimli::DW_AT_location) {
+        return info.read_variable(unit, &entry, VariableKind::Static);
+    }
+    let qualified = info.qualified_name_of(unit, &entry);
+    let query = NameQuery::new(&qualified);
+    let key = query.key()?;
+    let look = |info: &DebugInfo, mut dies: Vec<DieRef>| {
+        dies.retain(|die| {
+            info.root_origin(*die) == member.id || info.qualified_name(*die) == qualified
+        });
+        dies
+    };
+    let near = Some(member.id.unit);
+    let mut found = module.find_names(|index| &index.statics, key, near, look);
+    found.sort_by_key(|die| info.root_origin(*die) != member.id);
+    let (unit, entry) = info.entry(*found.first()?).ok()?;
+    info.read_variable(unit, &entry, VariableKind::Static)
+}
+
+/// The definition of a declared type.
+pub(crate) fn complete_type(module: &Module, id: TypeId) -> TypeId {
+    let Some(info) = module.info() else {
+        return id;
+    };
+    let Ok((unit, entry)) = info.entry(id.0) else {
+        return id;
+    };
+    if !flag(&entry, gimli::DW_AT_declaration) {
+        return id;
+    }
+    if let Some(definition) = entry
+        .attr_value(gimli::DW_AT_signature)
+        .and_then(|value| info.reference(unit, value))
+    {
+        return TypeId(definition);
+    }
+    let qualified = info.qualified_name_of(unit, &entry);
+    if qualified.is_empty() {
+        return id;
+    }
+    let query = NameQuery::new(&qualified);
+    let Some(key) = query.key() else {
+        return id;
+    };
+    // Structs and classes may be declared by either keyword.
+    let class = |tag| matches!(tag, gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type);
+    let look = |info: &DebugInfo, mut dies: Vec<DieRef>| {
+        dies.retain(|die| {
+            info.entry(*die).is_ok_and(|(unit, candidate)| {
+                let (wanted, tag) = (entry.tag(), candidate.tag());
+                (tag == wanted || (class(tag) && class(wanted)))
+                    && !flag(&candidate, gimli::DW_AT_declaration)
+                    && info.qualified_name_of(unit, &candidate) == qualified
+            })
+        });
+        dies
+    };
+    module
+        .find_names(|index| &index.types, key, Some(id.0.unit), look)
+        .into_iter()
+        .min_by_key(|die| (die.unit != id.0.unit, *die))
+        .map_or(id, TypeId)
+}
+
+/// Types by name.
+pub(crate) fn types_named(module: &Module, name: &str, near: Option<FileAddr>) -> Vec<TypeId> {
+    let query = NameQuery::new(name);
+    let Some(key) = query.key() else {
+        return Vec::new();
+    };
+    let near = unit_near(module, near);
+    // `struct node` is not the typedef `node`.
+    let tags: &[gimli::DwTag] = match name.trim_start().split(' ').next() {
+        Some("struct" | "class") => &[gimli::DW_TAG_structure_type, gimli::DW_TAG_class_type],
+        Some("union") => &[gimli::DW_TAG_union_type],
+        Some("enum") => &[gimli::DW_TAG_enumeration_type],
+        _ => &[],
+    };
+    let look = |info: &DebugInfo, dies: Vec<DieRef>| -> Vec<(bool, bool, bool, DieRef)> {
+        dies.into_iter()
+            .filter_map(|die| {
+                let (unit, entry) = info.entry(die).ok()?;
+                if !tags.is_empty() && !tags.contains(&entry.tag()) {
+                    return None;
+                }
+                let qualified = info.qualified_name_of(unit, &entry);
+                query.matches(&qualified).then(|| {
+                    (
+                        flag(&entry, gimli::DW_AT_declaration),
+                        Some(die.unit) != near,
+                        // `node` is the global one before `ns::node`.
+                        qualified.len() != name.len(),
+                        die,
+                    )
+                })
+            })
+            .collect()
+    };
+    let mut found = module.find_names(|index| &index.types, key, near, look);
+    found.sort_unstable();
+    found.into_iter().map(|(.., die)| TypeId(die)).collect()
+}

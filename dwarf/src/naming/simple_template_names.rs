@@ -1,0 +1,332 @@
+//! Names of templates without what they are made with, as clang writes them to save room
+//! (`-gsimple-template-names`): `vector` for `vector<int>`. The entries of the parameters tell.
+
+use crate::entries::children::Children;
+use crate::entries::constant::integer;
+use crate::entries::units::{Entry, MAX_HOPS, MAX_NAME, Unit, Value, flag};
+use crate::ids::error::Error;
+use crate::ids::{DieRef, Language};
+use crate::lines::DebugInfo;
+use crate::naming::parameters::Parameters;
+use std::cell::Cell;
+
+/// Templates that are looked at until it is clear how a unit writes their names: those of a few
+/// can be told in no other way than in full.
+const LOOKED_AT: usize = 8;
+/// Types within types that are told.
+const MAX_DEPTH: usize = 24;
+/// Parameters of a function that are compared.
+const MOST_PARAMETERS: usize = 256;
+
+/// How many types one name tells of in its arguments; arguments of arguments could go on for ever.
+#[derive(Default)]
+pub(crate) struct Told {
+    types: Cell<u32>,
+    /// Entries that were looked at for parameters.
+    entries: Cell<u32>,
+}
+
+impl Told {
+    fn one_more_type(&self) -> bool {
+        self.types.set(self.types.get() + 1);
+        self.types.get() <= 64
+    }
+
+    fn one_more_entry(&self) -> bool {
+        self.entries.set(self.entries.get() + 1);
+        self.entries.get() <= 1 << 11
+    }
+}
+
+/// What a class or function is called that may be a template.
+fn may_be_template(tag: gimli::DwTag) -> bool {
+    matches!(
+        tag,
+        gimli::DW_TAG_class_type
+            | gimli::DW_TAG_structure_type
+            | gimli::DW_TAG_union_type
+            | gimli::DW_TAG_subprogram
+    )
+}
+
+fn is_parameter(tag: gimli::DwTag) -> bool {
+    matches!(
+        tag,
+        gimli::DW_TAG_template_type_parameter
+            | gimli::DW_TAG_template_value_parameter
+            | gimli::DW_TAG_GNU_template_template_param
+            | gimli::DW_TAG_GNU_template_parameter_pack
+    )
+}
+
+impl DebugInfo {
+    /// Whether names of templates in a unit are without arguments.
+    fn has_bare_templates(&self, unit: &Unit) -> bool {
+        let unit = self.whole_of(unit);
+        *unit.bare_templates.get_or_init(|| {
+            unit.language == Language::Cpp && self.look_for_bare_templates(unit).unwrap_or(false)
+        })
+    }
+
+    fn look_for_bare_templates(&self, unit: &Unit) -> Result<bool, Error> {
+        let mut entries = unit.raw.entries_raw(None)?;
+        let mut entry = Entry::null();
+        // The classes that are open: their depth, and whether their name has no arguments.
+        let mut open: Vec<(isize, bool)> = Vec::new();
+        let mut seen = 0;
+        while !entries.is_empty() && seen < LOOKED_AT {
+            let depth = entries.next_depth();
+            if !entries.read_entry(&mut entry)? {
+                continue;
+            }
+            while open.last().is_some_and(|(class, _)| *class >= depth) {
+                open.pop();
+            }
+            let tag = entry.tag();
+            if is_parameter(tag) {
+                if let Some((class, is_bare)) = open.last_mut()
+                    && *class == depth - 1
+                {
+                    if *is_bare {
+                        return Ok(true);
+                    }
+                    seen += 1;
+                    // Its other parameters say the same.
+                    *class = isize::MIN;
+                }
+            } else if may_be_template(tag) && tag != gimli::DW_TAG_subprogram {
+                let name = self.own_name(unit, &entry);
+                open.push((depth, name.is_some_and(|name| !name.contains(&b'<'))));
+            }
+        }
+        Ok(false)
+    }
+
+    /// Writes what a template is made with behind its name, where the name does not have it.
+    pub(crate) fn write_arguments(
+        &self,
+        unit: &Unit,
+        entry: &Entry,
+        name: &[u8],
+        depth: usize,
+        told: &Told,
+        out: &mut String,
+    ) {
+        let is_bare = may_be_template(entry.tag())
+            && entry.has_children()
+            && !name.contains(&b'<')
+            && self.has_bare_templates(unit);
+        if is_bare {
+            let start = out.len();
+            out.push('<');
+            let _ = self.write_parameters(unit, entry, start + 1, depth, told, out);
+            match out.len() == start + 1 {
+                true => out.truncate(start),
+                false => out.push('>'),
+            }
+        }
+    }
+
+    fn write_parameters(
+        &self,
+        unit: &Unit,
+        entry: &Entry,
+        first: usize,
+        depth: usize,
+        told: &Told,
+        out: &mut String,
+    ) -> Result<(), Error> {
+        let Some(mut children) = Children::of(unit, entry)? else {
+            return Ok(());
+        };
+        while let Some(child) = children.next()?
+            && out.len() < MAX_NAME
+            && depth < MAX_DEPTH
+            && told.one_more_entry()
+        {
+            if !is_parameter(child.tag()) {
+                continue;
+            }
+            if child.tag() == gimli::DW_TAG_GNU_template_parameter_pack {
+                self.write_parameters(unit, child, first, depth + 1, told, out)?;
+                continue;
+            }
+            if out.len() > first {
+                out.push_str(", ");
+            }
+            match child.tag() {
+                gimli::DW_TAG_template_type_parameter => {
+                    let ty = child.attr_value(gimli::DW_AT_type);
+                    let ty = ty.and_then(|ty| self.reference(unit, ty));
+                    let (before, behind) = self.spelled(ty, depth + 1, told);
+                    out.push_str(&before);
+                    out.push_str(&behind);
+                }
+                gimli::DW_TAG_template_value_parameter => self.write_value(unit, child, out),
+                _ => {
+                    let name = child.attr_value(gimli::DW_AT_GNU_template_name);
+                    let name = name.and_then(|name| self.string(unit, name));
+                    out.push_str(&String::from_utf8_lossy(name.unwrap_or(b"...")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a function's parameters are those of a list that was typed, by their types as the
+    /// source writes them.
+    pub(crate) fn has_parameters(&self, unit: &Unit, entry: &Entry, typed: &Parameters) -> bool {
+        let (unit, entry) = match self.origin(unit, entry) {
+            Some(origin) => match self.entry(self.root_origin(origin)) {
+                Ok(declared) => declared,
+                Err(_) => return false,
+            },
+            None => (unit, entry.clone()),
+        };
+        let types = self.parameter_types(unit, &entry).unwrap_or_default();
+        typed.select(&Parameters::of(types))
+    }
+
+    fn parameter_types(&self, unit: &Unit, entry: &Entry) -> Result<Vec<String>, Error> {
+        let mut types = Vec::new();
+        let Some(mut children) = Children::of(unit, entry)? else {
+            return Ok(types);
+        };
+        while let Some(child) = children.next()?
+            && types.len() < MOST_PARAMETERS
+        {
+            match child.tag() {
+                gimli::DW_TAG_formal_parameter if !flag(child, gimli::DW_AT_artificial) => {
+                    let ty = child.attr_value(gimli::DW_AT_type);
+                    let ty = ty.and_then(|ty| self.reference(unit, ty));
+                    let (before, behind) = self.spelled(ty, 0, &Told::default());
+                    types.push(before + &behind);
+                }
+                gimli::DW_TAG_unspecified_parameters => types.push("...".to_owned()),
+                _ => {}
+            }
+        }
+        Ok(types)
+    }
+
+    fn write_value(&self, unit: &Unit, parameter: &Entry, out: &mut String) {
+        let number = parameter.attr_value(gimli::DW_AT_const_value);
+        let mut ty = parameter.attr_value(gimli::DW_AT_type);
+        let mut unit = unit;
+        let mut encoding = None;
+        for _ in 0..MAX_HOPS {
+            let Some(die) = ty.take().and_then(|ty| self.reference(unit, ty)) else {
+                break;
+            };
+            let Ok((at, entry)) = self.entry(die) else {
+                break;
+            };
+            unit = at;
+            encoding = entry.attr_value(gimli::DW_AT_encoding);
+            ty = entry.attr_value(gimli::DW_AT_type);
+        }
+        let encoding = match encoding {
+            Some(Value::Encoding(encoding)) => encoding,
+            _ => gimli::DW_ATE_unsigned,
+        };
+        let signed = matches!(encoding, gimli::DW_ATE_signed | gimli::DW_ATE_signed_char);
+        let number = number.and_then(|number| integer(&number, None, signed));
+        match (number, encoding) {
+            (None, _) => out.push_str("..."),
+            (Some(number), gimli::DW_ATE_boolean) => out.push_str(match number {
+                0 => "false",
+                _ => "true",
+            }),
+            (Some(number), _) => out.push_str(&number.to_string()),
+        }
+    }
+
+    /// What is written before and behind a thing's name to say that it is of a type.
+    fn spelled(&self, ty: Option<DieRef>, depth: usize, told: &Told) -> (String, String) {
+        let Some(ty) = ty else {
+            return ("void".to_owned(), String::new());
+        };
+        let Some((unit, entry)) = self
+            .entry(ty)
+            .ok()
+            .filter(|_| depth < MAX_DEPTH && told.one_more_type())
+        else {
+            return ("...".to_owned(), String::new());
+        };
+        let target = || {
+            let target = entry.attr_value(gimli::DW_AT_type);
+            target.and_then(|target| self.reference(unit, target))
+        };
+        let tag = entry.tag();
+        let is_pointer = |tag| {
+            matches!(
+                tag,
+                gimli::DW_TAG_pointer_type
+                    | gimli::DW_TAG_reference_type
+                    | gimli::DW_TAG_rvalue_reference_type
+            )
+        };
+        let tag_of = |die: Option<DieRef>| {
+            let entry = die.and_then(|die| self.entry(die).ok());
+            entry.map(|(_, entry)| entry.tag())
+        };
+        match tag {
+            gimli::DW_TAG_const_type | gimli::DW_TAG_volatile_type => {
+                let (before, behind) = self.spelled(target(), depth + 1, told);
+                let word = match tag {
+                    gimli::DW_TAG_const_type => "const",
+                    _ => "volatile",
+                };
+                match tag_of(target()).is_some_and(is_pointer) {
+                    true => (format!("{before}{word}"), behind),
+                    false => (format!("{word} {before}"), behind),
+                }
+            }
+            tag if is_pointer(tag) => {
+                let (before, behind) = self.spelled(target(), depth + 1, told);
+                let sign = match tag {
+                    gimli::DW_TAG_pointer_type => "*",
+                    gimli::DW_TAG_reference_type => "&",
+                    _ => "&&",
+                };
+                match before.ends_with(['*', '&', '(']) {
+                    true => (format!("{before}{sign}"), behind),
+                    false if !behind.is_empty() => {
+                        (format!("{before} ({sign}"), format!("){behind}"))
+                    }
+                    false => (format!("{before} {sign}"), behind),
+                }
+            }
+            gimli::DW_TAG_subroutine_type => {
+                let (before, behind) = self.spelled(target(), depth + 1, told);
+                let mut parameters = String::from("(");
+                let mut children = Children::of(unit, &entry).ok().flatten();
+                while let Some(Ok(Some(child))) = children.as_mut().map(Children::next)
+                    && parameters.len() < MAX_NAME
+                {
+                    if parameters.len() > 1 {
+                        parameters.push_str(", ");
+                    }
+                    let ty = child.attr_value(gimli::DW_AT_type);
+                    let (before, behind) = match ty.and_then(|ty| self.reference(unit, ty)) {
+                        Some(ty) => self.spelled(Some(ty), depth + 1, told),
+                        None => ("...".to_owned(), String::new()),
+                    };
+                    parameters.push_str(&before);
+                    parameters.push_str(&behind);
+                }
+                parameters.push(')');
+                (before, parameters + &behind)
+            }
+            gimli::DW_TAG_array_type => {
+                let (before, behind) = self.spelled(target(), depth + 1, told);
+                (before, format!("[]{behind}"))
+            }
+            _ => {
+                let mut name = String::new();
+                self.write_name(unit, &entry, None, depth + 1, told, &mut name);
+                (name, String::new())
+            }
+        }
+    }
+}

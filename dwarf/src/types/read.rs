@@ -1,0 +1,636 @@
+//! Types, from their entries.
+
+use crate::entries::children::Children;
+use crate::entries::constant::{discriminant_list, integer, subrange_count, udata};
+use crate::entries::units::{Entry, MAX_HOPS, Unit, Value, flag};
+use crate::ids::error::Error;
+use crate::ids::{DieRef, Language};
+use crate::lines::DebugInfo;
+use crate::types::{
+    ArrayType, BaseType, Bitfield, Composite, CompositeKind, Encoding, Enumeration, Enumerator,
+    Inheritance, Kept, Member, MemberOffset, Subroutine, Type, TypeId, TypeKind, Variant,
+    VariantPart,
+};
+use gimli::{Operation, UnitOffset};
+
+/// How many types are gone through for a size; more is a cycle.
+const MAX_DEPTH: u32 = 32;
+/// Variant parts within variants.
+const MAX_NESTING: u32 = 8;
+
+/// Whether a function is `= default` where its class is declared.
+pub(crate) fn is_defaulted(function: &Entry) -> bool {
+    let how = function
+        .attr_value(gimli::DW_AT_defaulted)
+        .and_then(|it| udata(&it));
+    how == Some(u64::from(gimli::DW_DEFAULTED_in_class.0))
+}
+
+impl DebugInfo {
+    pub(crate) fn read_type(&self, id: TypeId) -> Result<Type, Error> {
+        let (mut unit, mut entry) = self.entry(id.0)?;
+        // A type of a type unit (DWARF 5 §3.1.4) is declared here by its signature.
+        if let Some(definition) = entry
+            .attr_value(gimli::DW_AT_signature)
+            .and_then(|value| self.reference(unit, value))
+        {
+            (unit, entry) = self.entry(definition)?;
+        }
+        let target = self
+            .inherited_reference(unit, &entry, gimli::DW_AT_type)
+            .map(TypeId);
+        let needed = || target.ok_or_else(|| Error::Corrupt("a type without its target".into()));
+        let kind = match entry.tag() {
+            gimli::DW_TAG_base_type => TypeKind::Base(BaseType {
+                encoding: encoding(&entry),
+            }),
+            gimli::DW_TAG_pointer_type => TypeKind::Pointer(target),
+            gimli::DW_TAG_reference_type => TypeKind::Reference(needed()?),
+            gimli::DW_TAG_rvalue_reference_type => TypeKind::RvalueReference(needed()?),
+            gimli::DW_TAG_typedef
+            | gimli::DW_TAG_template_alias
+            | gimli::DW_TAG_subrange_type
+            | gimli::DW_TAG_packed_type
+            | gimli::DW_TAG_shared_type => TypeKind::Typedef(target),
+            gimli::DW_TAG_const_type | gimli::DW_TAG_immutable_type => TypeKind::Const(target),
+            gimli::DW_TAG_volatile_type => TypeKind::Volatile(target),
+            gimli::DW_TAG_restrict_type => TypeKind::Restrict(target),
+            gimli::DW_TAG_atomic_type => TypeKind::Atomic(target),
+            gimli::DW_TAG_array_type => {
+                TypeKind::Array(self.read_array(unit, &entry, needed()?)?)
+            }
+            gimli::DW_TAG_structure_type
+            | gimli::DW_TAG_class_type
+            | gimli::DW_TAG_interface_type
+            | gimli::DW_TAG_union_type => {
+                TypeKind::Composite(Box::new(self.read_composite(unit, &entry)?))
+            }
+            gimli::DW_TAG_enumeration_type => {
+                TypeKind::Enumeration(self.read_enumeration(unit, &entry, target)?)
+            }
+            gimli::DW_TAG_subroutine_type | gimli::DW_TAG_subprogram => {
+                TypeKind::Subroutine(self.read_subroutine(unit, &entry, target)?)
+            }
+            gimli::DW_TAG_ptr_to_member_type => TypeKind::PointerToMember {
+                class: entry
+                    .attr_value(gimli::DW_AT_containing_type)
+                    .and_then(|value| self.reference(unit, value))
+                    .map(TypeId),
+                member: needed()?,
+            },
+            gimli::DW_TAG_unspecified_type => TypeKind::Unspecified,
+            tag => {
+                return Err(Error::Unsupported(format!("a type of kind {tag}")));
+            }
+        };
+        Ok(Type {
+            id,
+            name: self.type_name(unit, &entry),
+            size: self.type_size(unit, &entry, 0),
+            kind,
+            kept: Kept::default(),
+        })
+    }
+
+    fn type_name(&self, unit: &Unit, entry: &Entry) -> String {
+        let name = self.own_name(unit, entry);
+        match entry.tag() {
+            // Built-in names and rustc's names of pointers are whole as they are.
+            gimli::DW_TAG_base_type
+            | gimli::DW_TAG_pointer_type
+            | gimli::DW_TAG_unspecified_type
+            | gimli::DW_TAG_reference_type => name
+                .map(|name| String::from_utf8_lossy(name).into_owned())
+                .unwrap_or_default(),
+            gimli::DW_TAG_subprogram => String::new(),
+            _ if unit.language == Language::Rust
+                && name.is_some_and(|name| {
+                    // `&str`, `(i32, u8)`, `[u8]`, `dyn Trait` are in no namespace, though
+                    // rustc puts some into one.
+                    !name.first().is_some_and(|first| {
+                        first.is_ascii_alphabetic() || *first == b'_' || *first == b'{'
+                    }) || name.starts_with(b"dyn ")
+                }) =>
+            {
+                name.map(|name| String::from_utf8_lossy(name).into_owned())
+                    .unwrap_or_default()
+            }
+            _ => self.qualified_name_of(unit, entry),
+        }
+    }
+
+    /// The size of a type, through typedefs and qualifiers.
+    fn type_size(&self, unit: &Unit, entry: &Entry, depth: u32) -> Option<u64> {
+        if let Some(size) = entry.attr_value(gimli::DW_AT_byte_size) {
+            return udata(&size);
+        }
+        if let Some(bits) = entry
+            .attr_value(gimli::DW_AT_bit_size)
+            .filter(|_| entry.tag() != gimli::DW_TAG_subrange_type)
+        {
+            return udata(&bits).map(|bits| bits.div_ceil(8));
+        }
+        let through = || {
+            if depth >= MAX_DEPTH {
+                return None;
+            }
+            let target = self.inherited_reference(unit, entry, gimli::DW_AT_type)?;
+            let (unit, entry) = self.entry(target).ok()?;
+            if let Some(definition) = entry
+                .attr_value(gimli::DW_AT_signature)
+                .and_then(|value| self.reference(unit, value))
+            {
+                let (unit, entry) = self.entry(definition).ok()?;
+                return self.type_size(unit, &entry, depth + 1);
+            }
+            self.type_size(unit, &entry, depth + 1)
+        };
+        match entry.tag() {
+            gimli::DW_TAG_pointer_type
+            | gimli::DW_TAG_reference_type
+            | gimli::DW_TAG_rvalue_reference_type => {
+                Some(u64::from(unit.raw.header.address_size()))
+            }
+            gimli::DW_TAG_typedef
+            | gimli::DW_TAG_template_alias
+            | gimli::DW_TAG_subrange_type
+            | gimli::DW_TAG_packed_type
+            | gimli::DW_TAG_shared_type
+            | gimli::DW_TAG_const_type
+            | gimli::DW_TAG_immutable_type
+            | gimli::DW_TAG_volatile_type
+            | gimli::DW_TAG_restrict_type
+            | gimli::DW_TAG_atomic_type
+            | gimli::DW_TAG_enumeration_type => through(),
+            gimli::DW_TAG_array_type => {
+                let element = TypeId(self.inherited_reference(unit, entry, gimli::DW_AT_type)?);
+                let array = self.read_array(unit, entry, element).ok()?;
+                let element = match array.stride {
+                    Some(stride) => stride,
+                    None => through()?,
+                };
+                array
+                    .counts
+                    .iter()
+                    .try_fold(element, |size, count| size.checked_mul((*count)?))
+            }
+            // Pointers to member functions are two words (Itanium C++ ABI §2.3).
+            gimli::DW_TAG_ptr_to_member_type => {
+                let target = self.inherited_reference(unit, entry, gimli::DW_AT_type)?;
+                let (_, target) = self.entry(target).ok()?;
+                let function = target.tag() == gimli::DW_TAG_subroutine_type;
+                Some(if function { 16 } else { 8 })
+            }
+            _ => None,
+        }
+    }
+
+    fn read_array(&self, unit: &Unit, entry: &Entry, element: TypeId) -> Result<ArrayType, Error> {
+        let mut counts = Vec::new();
+        if let Some(mut children) = Children::of(unit, entry)? {
+            while let Some(child) = children.next()? {
+                let count = match child.tag() {
+                    gimli::DW_TAG_subrange_type => subrange_count(child),
+                    gimli::DW_TAG_generic_subrange => None,
+                    gimli::DW_TAG_enumeration_type => continue,
+                    _ => continue,
+                };
+                counts.push(count);
+            }
+        }
+        if counts.is_empty() {
+            counts.push(None);
+        }
+        let bytes = |at| entry.attr_value(at).and_then(|value| udata(&value));
+        Ok(ArrayType {
+            element,
+            counts,
+            stride: bytes(gimli::DW_AT_byte_stride)
+                .or_else(|| bytes(gimli::DW_AT_bit_stride).map(|bits| bits / 8))
+                .filter(|stride| *stride > 0),
+            vector: flag(entry, gimli::DW_AT_GNU_vector),
+        })
+    }
+
+    fn read_subroutine(
+        &self,
+        unit: &Unit,
+        entry: &Entry,
+        return_type: Option<TypeId>,
+    ) -> Result<Subroutine, Error> {
+        let mut subroutine = Subroutine {
+            return_type,
+            parameters: Vec::new(),
+            variadic: false,
+        };
+        if let Some(mut children) = Children::of(unit, entry)? {
+            while let Some(child) = children.next()? {
+                match child.tag() {
+                    gimli::DW_TAG_formal_parameter => subroutine.parameters.extend(
+                        self.inherited_reference(unit, child, gimli::DW_AT_type)
+                            .map(TypeId),
+                    ),
+                    gimli::DW_TAG_unspecified_parameters => subroutine.variadic = true,
+                    _ => {}
+                }
+            }
+        }
+        Ok(subroutine)
+    }
+
+    fn read_enumeration(
+        &self,
+        unit: &Unit,
+        entry: &Entry,
+        underlying: Option<TypeId>,
+    ) -> Result<Enumeration, Error> {
+        let size = self.type_size(unit, entry, 0);
+        let known = underlying
+            .and_then(|ty| self.is_signed(ty.0))
+            .or_else(|| entry_signedness(entry));
+        let mut values = Vec::new();
+        if let Some(mut children) = Children::of(unit, entry)? {
+            while let Some(child) = children.next()? {
+                if child.tag() == gimli::DW_TAG_enumerator
+                    && let Some(value) = child.attr_value(gimli::DW_AT_const_value)
+                {
+                    let name = self.own_name(unit, child).unwrap_or(b"");
+                    values.push((String::from_utf8_lossy(name).into_owned(), value));
+                    children.take(size_of::<(String, Value)>() + name.len())?;
+                }
+            }
+        }
+        // Old compilers do not say; a negative value does.
+        let signed = known.unwrap_or_else(|| {
+            values
+                .iter()
+                .any(|(_, value)| matches!(value, Value::Sdata(value) if *value < 0))
+        });
+        Ok(Enumeration {
+            underlying,
+            signed,
+            scoped: flag(entry, gimli::DW_AT_enum_class),
+            enumerators: values
+                .into_iter()
+                .filter_map(|(name, value)| {
+                    Some(Enumerator {
+                        name,
+                        value: integer(&value, size, signed)?,
+                    })
+                })
+                .collect(),
+        })
+    }
+
+    /// Whether a base type, or one behind typedefs and qualifiers, is signed.
+    fn is_signed(&self, die: DieRef) -> Option<bool> {
+        let mut die = die;
+        for _ in 0..MAX_HOPS {
+            let (unit, entry) = self.entry(die).ok()?;
+            if entry.tag() == gimli::DW_TAG_base_type {
+                return entry_signedness(&entry);
+            }
+            die = self.reference(unit, entry.attr_value(gimli::DW_AT_type)?)?;
+        }
+        None
+    }
+
+    fn read_composite(&self, unit: &Unit, entry: &Entry) -> Result<Composite, Error> {
+        let mut composite = Composite {
+            kind: match entry.tag() {
+                gimli::DW_TAG_union_type => CompositeKind::Union,
+                gimli::DW_TAG_class_type | gimli::DW_TAG_interface_type => CompositeKind::Class,
+                _ => CompositeKind::Struct,
+            },
+            bases: Vec::new(),
+            members: Vec::new(),
+            statics: Vec::new(),
+            variants: None,
+            template_types: Vec::new(),
+            declaration: flag(entry, gimli::DW_AT_declaration),
+            polymorphic: entry.has_attr(gimli::DW_AT_containing_type),
+            by_address: match entry.attr_value(gimli::DW_AT_calling_convention) {
+                Some(Value::CallingConvention(gimli::DW_CC_pass_by_reference)) => Some(true),
+                Some(Value::CallingConvention(gimli::DW_CC_pass_by_value)) => Some(false),
+                _ => None,
+            },
+            closure: false,
+        };
+        let unnamed = !entry.has_attr(gimli::DW_AT_name);
+        let Some(mut children) = Children::of(unit, entry)? else {
+            return Ok(composite);
+        };
+        while let Some(child) = children.next()? {
+            let mut bytes = size_of::<Member>();
+            match child.tag() {
+                gimli::DW_TAG_member => {
+                    let Some(member) = self.read_member(unit, child) else {
+                        continue;
+                    };
+                    bytes += member.name.len();
+                    // Before version 5 a static member is an external member.
+                    if flag(child, gimli::DW_AT_external) || flag(child, gimli::DW_AT_declaration) {
+                        composite.statics.push(member);
+                    } else {
+                        composite.polymorphic |= member.name.starts_with("_vptr");
+                        composite.members.push(member);
+                    }
+                }
+                gimli::DW_TAG_variable => {
+                    let member = self.read_member(unit, child);
+                    bytes += member.as_ref().map_or(0, |member| member.name.len());
+                    composite.statics.extend(member);
+                }
+                gimli::DW_TAG_inheritance => {
+                    let Some(ty) = self.reference_attr(unit, child, gimli::DW_AT_type) else {
+                        continue;
+                    };
+                    composite.bases.push(Inheritance {
+                        ty: TypeId(ty),
+                        offset: member_offset(unit, child),
+                        is_virtual: matches!(
+                            child.attr_value(gimli::DW_AT_virtuality),
+                            Some(Value::Virtuality(virtuality)) if virtuality != gimli::DW_VIRTUALITY_none
+                        ),
+                    });
+                }
+                gimli::DW_TAG_variant_part => {
+                    composite.variants = self.read_variant_part(unit, child, 0)?;
+                }
+                gimli::DW_TAG_template_type_parameter => {
+                    let parameter = self.template_type(unit, child);
+                    bytes += parameter.as_ref().map_or(0, |(name, _)| name.len());
+                    composite.template_types.extend(parameter);
+                }
+                gimli::DW_TAG_subprogram => {
+                    if unnamed && unit.language == Language::Cpp {
+                        let name = self.own_name(unit, child).unwrap_or_default();
+                        composite.closure |= name.starts_with(b"operator()");
+                    }
+                    if composite.by_address.is_none()
+                        && self.copies_or_destroys(unit, entry, child)?
+                    {
+                        composite.by_address = Some(true);
+                    }
+                }
+                gimli::DW_TAG_GNU_template_parameter_pack => {
+                    if let Some(mut pack) = Children::of(unit, child)? {
+                        while let Some(argument) = pack.next()? {
+                            let parameter = self.template_type(unit, argument);
+                            pack.take(parameter.as_ref().map_or(0, |(name, _)| name.len()))?;
+                            composite.template_types.extend(parameter);
+                        }
+                    }
+                }
+                _ => {}
+            }
+            children.take(bytes)?;
+        }
+        Ok(composite)
+    }
+
+    /// Whether a function of a class is a copy or move constructor or a destructor that
+    /// somebody wrote: gcc says by nothing else that values of it are passed by address.
+    fn copies_or_destroys(
+        &self,
+        unit: &Unit,
+        class: &Entry,
+        function: &Entry,
+    ) -> Result<bool, Error> {
+        let written = !flag(function, gimli::DW_AT_artificial)
+            && !flag(function, gimli::DW_AT_deleted)
+            && !is_defaulted(function);
+        let name = self.own_name(unit, function).unwrap_or(b"");
+        if !written || name.is_empty() {
+            return Ok(false);
+        }
+        if name.starts_with(b"~") {
+            return Ok(true);
+        }
+        let of = self.own_name(unit, class).unwrap_or(b"");
+        if of.split(|byte| *byte == b'<').next() != Some(name) {
+            return Ok(false);
+        }
+        let Some(mut parameters) = Children::of(unit, function)? else {
+            return Ok(false);
+        };
+        let mut given = None;
+        while let Some(parameter) = parameters.next()? {
+            match parameter.tag() {
+                gimli::DW_TAG_formal_parameter if flag(parameter, gimli::DW_AT_artificial) => {}
+                gimli::DW_TAG_formal_parameter if given.is_none() => {
+                    given = self.reference_attr(unit, parameter, gimli::DW_AT_type);
+                }
+                _ => return Ok(false),
+            }
+        }
+        let this = unit.die(class.offset());
+        let mut is_reference = false;
+        for _ in 0..MAX_HOPS {
+            let Some(die) = given else { return Ok(false) };
+            if die == this {
+                return Ok(is_reference);
+            }
+            let (unit, entry) = self.entry(die)?;
+            match entry.tag() {
+                gimli::DW_TAG_reference_type | gimli::DW_TAG_rvalue_reference_type => {
+                    is_reference = true;
+                }
+                gimli::DW_TAG_const_type | gimli::DW_TAG_typedef => {}
+                _ => return Ok(false),
+            }
+            given = self.reference_attr(unit, &entry, gimli::DW_AT_type);
+        }
+        Ok(false)
+    }
+
+    fn template_type(&self, unit: &Unit, entry: &Entry) -> Option<(String, Option<TypeId>)> {
+        if !matches!(entry.tag(), gimli::DW_TAG_template_type_parameter) {
+            return None;
+        }
+        let name = self.own_name(unit, entry).unwrap_or(b"");
+        let ty = match entry.attr_value(gimli::DW_AT_type) {
+            Some(ty) => Some(TypeId(self.reference(unit, ty)?)),
+            None => None,
+        };
+        Some((String::from_utf8_lossy(name).into_owned(), ty))
+    }
+
+    fn reference_attr(&self, unit: &Unit, entry: &Entry, at: gimli::DwAt) -> Option<DieRef> {
+        self.reference(unit, entry.attr_value(at)?)
+    }
+
+    fn read_member(&self, unit: &Unit, entry: &Entry) -> Option<Member> {
+        let ty = TypeId(self.inherited_reference(unit, entry, gimli::DW_AT_type)?);
+        let name = self
+            .inherited_string(unit, entry, gimli::DW_AT_name)
+            .unwrap_or(b"");
+        let offset = member_offset(unit, entry);
+        let bits = self.bit_field(entry, &offset, ty);
+        Some(Member {
+            name: String::from_utf8_lossy(name).into_owned(),
+            ty,
+            offset: match &bits {
+                Some(bits) => MemberOffset::Bytes(bits.offset / 8),
+                None => offset,
+            },
+            bits,
+            artificial: flag(entry, gimli::DW_AT_artificial),
+            id: unit.die(entry.offset()),
+        })
+    }
+
+    /// The place of a bit field, in whichever of the three ways it is told.
+    fn bit_field(&self, entry: &Entry, offset: &MemberOffset, ty: TypeId) -> Option<Bitfield> {
+        let size = udata(&entry.attr_value(gimli::DW_AT_bit_size)?)?;
+        let byte = match offset {
+            MemberOffset::Bytes(bytes) => bytes.checked_mul(8)?,
+            MemberOffset::Expression(_) => return None,
+        };
+        // From version 4 on: from the start of the object (or of the member's storage,
+        // where a byte offset is there too), DWARF 5 §5.7.6.
+        if let Some(bits) = entry.attr_value(gimli::DW_AT_data_bit_offset) {
+            return Some(Bitfield {
+                offset: udata(&bits)?.checked_add(byte)?,
+                size,
+            });
+        }
+        // Versions 2 and 3: from the storage unit's most significant bit, maybe negative.
+        if let Some(value) = entry.attr_value(gimli::DW_AT_bit_offset) {
+            let from_top = value
+                .udata_value()
+                .and_then(|bits| i64::try_from(bits).ok())
+                .or_else(|| value.sdata_value())?;
+            let storage = match entry.attr_value(gimli::DW_AT_byte_size) {
+                Some(size) => udata(&size)?,
+                None => {
+                    let (unit, entry) = self.entry(ty.0).ok()?;
+                    self.type_size(unit, &entry, 0)?
+                }
+            };
+            let storage = i64::try_from(storage.checked_mul(8)?).ok()?;
+            let offset = i64::try_from(byte)
+                .ok()?
+                .checked_add(storage)?
+                .checked_sub(from_top)?
+                .checked_sub(i64::try_from(size).ok()?)?;
+            return Some(Bitfield {
+                offset: u64::try_from(offset).ok()?,
+                size,
+            });
+        }
+        Some(Bitfield { offset: byte, size })
+    }
+
+    fn read_variant_part(
+        &self,
+        unit: &Unit,
+        entry: &Entry,
+        depth: u32,
+    ) -> Result<Option<VariantPart>, Error> {
+        if depth >= MAX_NESTING {
+            return Ok(None);
+        }
+        let discriminant = self
+            .reference_attr(unit, entry, gimli::DW_AT_discr)
+            .and_then(|die| {
+                let (unit, entry) = self.entry(die).ok()?;
+                self.read_member(unit, &entry)
+            });
+        let discriminant_type = discriminant
+            .as_ref()
+            .map(|member| member.ty.0)
+            .or_else(|| self.reference_attr(unit, entry, gimli::DW_AT_type));
+        let signed = discriminant_type
+            .and_then(|ty| self.is_signed(ty))
+            .unwrap_or(false);
+        let size = discriminant_type.and_then(|ty| {
+            let (unit, entry) = self.entry(ty).ok()?;
+            self.type_size(unit, &entry, 0)
+        });
+        let mut variants = Vec::new();
+        if let Some(mut children) = Children::of(unit, entry)? {
+            while let Some(child) = children.next()? {
+                if child.tag() != gimli::DW_TAG_variant {
+                    continue;
+                }
+                let mut variant = Variant {
+                    values: Vec::new(),
+                    members: Vec::new(),
+                    line: None,
+                };
+                if let Some(value) = child.attr_value(gimli::DW_AT_discr_value) {
+                    variant
+                        .values
+                        .extend(integer(&value, size, signed).map(|value| (value, value)));
+                } else if let Some(Value::Block(block)) = child.attr_value(gimli::DW_AT_discr_list)
+                {
+                    variant.values = discriminant_list(block, signed).unwrap_or_default();
+                }
+                if let Some(mut members) = Children::of(unit, child)? {
+                    while let Some(member) = members.next()? {
+                        if member.tag() == gimli::DW_TAG_member {
+                            let line = member.attr_value(gimli::DW_AT_decl_line);
+                            let line = line.and_then(|line| line.udata_value());
+                            variant.line = variant.line.or(line.and_then(|it| it.try_into().ok()));
+                            let member = self.read_member(unit, member);
+                            let name = member.as_ref().map_or(0, |member| member.name.len());
+                            members.take(size_of::<Member>() + name)?;
+                            variant.members.extend(member);
+                        }
+                    }
+                }
+                variants.push(variant);
+            }
+        }
+        Ok(Some(VariantPart {
+            discriminant,
+            variants,
+        }))
+    }
+}
+
+fn encoding(entry: &Entry) -> Encoding {
+    let Some(Value::Encoding(encoding)) = entry.attr_value(gimli::DW_AT_encoding) else {
+        return Encoding::Other(0);
+    };
+    match encoding {
+        gimli::DW_ATE_address => Encoding::Address,
+        gimli::DW_ATE_boolean => Encoding::Boolean,
+        gimli::DW_ATE_complex_float => Encoding::ComplexFloat,
+        gimli::DW_ATE_float => Encoding::Float,
+        gimli::DW_ATE_signed => Encoding::Signed,
+        gimli::DW_ATE_signed_char => Encoding::SignedChar,
+        gimli::DW_ATE_unsigned => Encoding::Unsigned,
+        gimli::DW_ATE_unsigned_char => Encoding::UnsignedChar,
+        gimli::DW_ATE_UTF | gimli::DW_ATE_UCS | gimli::DW_ATE_ASCII => Encoding::Utf,
+        other => Encoding::Other(other.0),
+    }
+}
+
+fn entry_signedness(entry: &Entry) -> Option<bool> {
+    entry.attr_value(gimli::DW_AT_encoding)?;
+    Some(matches!(
+        encoding(entry),
+        Encoding::Signed | Encoding::SignedChar
+    ))
+}
+
+fn member_offset(unit: &Unit, entry: &Entry) -> MemberOffset {
+    let Some(value) = entry.attr_value(gimli::DW_AT_data_member_location) else {
+        return MemberOffset::Bytes(0);
+    };
+    if let Some(bytes) = udata(&value) {
+        return MemberOffset::Bytes(bytes);
+    }
+    // Versions 2 and 3 say a plain offset by an expression.
+    if let Some(expression) = value.exprloc_value() {
+        let mut operations = expression.operations(unit.raw.encoding());
+        if let (Ok(Some(Operation::PlusConstant { value })), Ok(None)) =
+            (operations.next(), operations.next())
+        {
+            return MemberOffset::Bytes(value);
+        }
+    }
+    MemberOffset::Expression(unit.die(UnitOffset(entry.offset().0)))
+}

@@ -1,0 +1,69 @@
+//! Where instructions begin: what an image says of its code without decoding it.
+
+use crate::ids::addr::{AddrRange, FileAddr};
+use crate::ids::symbol::Symbol;
+use crate::module::Module;
+
+impl Module {
+    /// Addresses in `range` at which an instruction is known to begin, in order: where functions
+    /// and sections begin and end, by their symbols and call frame information, and the rows of
+    /// line tables.
+    pub fn instruction_starts(&self, range: AddrRange<FileAddr>) -> Vec<FileAddr> {
+        let mut starts: Vec<FileAddr> = Vec::new();
+        for symbol in self.symbol_table().functions_from(range.start) {
+            if symbol.addr >= range.end {
+                break;
+            }
+            starts.push(symbol.addr);
+            if symbol.size > 0 {
+                starts.push(symbol.addr + symbol.size);
+            }
+        }
+        for entry in self.cfi().entries_in(range.start.0, range.end.0) {
+            starts.extend([FileAddr(entry.start), FileAddr(entry.end)]);
+        }
+        for section in self.image.sections.iter().filter(|it| it.size > 0) {
+            let end = section.addr.wrapping_add(section.size);
+            starts.extend([FileAddr(section.addr), FileAddr(end)]);
+        }
+        // A row that covers the first address may have begun before it.
+        let rows = self.rows_in(range).into_iter();
+        starts.extend(
+            rows.map(|row| row.range.start)
+                .filter(|it| *it > range.start),
+        );
+        starts.retain(|start| range.contains(*start));
+        starts.sort_unstable();
+        starts.dedup();
+        starts
+    }
+
+    /// The code that belongs together at an address, with its symbol: from where that begins
+    /// to its end; without one, what an entry of the call frame information covers.
+    pub fn code_at(&self, addr: FileAddr) -> Option<(AddrRange<FileAddr>, Option<Symbol>)> {
+        let symbol = self.symbol_table().at(&self.image, addr.0);
+        let symbol = symbol.filter(|symbol| symbol.is_code());
+        let entry = self.cfi().entry_at(addr.0);
+        let entry = entry.map(|it| AddrRange::new(FileAddr(it.start), FileAddr(it.end)));
+        let range = match symbol {
+            Some(symbol) if symbol.size > 0 => {
+                AddrRange::new(symbol.addr, symbol.addr + symbol.size)
+            }
+            // Of a symbol without a size: up to the next one.
+            Some(symbol) => match entry.filter(|entry| entry.start == symbol.addr) {
+                Some(entry) => entry,
+                None => {
+                    let mut above = self.symbol_table().functions_from(addr + 1);
+                    AddrRange::new(symbol.addr, above.next()?.addr)
+                }
+            },
+            None => entry?,
+        };
+        range.contains(addr).then_some((range, symbol))
+    }
+
+    /// As [`Module::symbol_at`], for those who ask about many addresses.
+    pub fn symbol_near(&self, addr: FileAddr) -> Option<Symbol> {
+        self.symbol_table().at(&self.image, addr.0)
+    }
+}

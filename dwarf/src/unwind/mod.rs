@@ -1,0 +1,340 @@
+//! Pure unwinding: registers of a frame, memory and modules in; the caller's registers out.
+
+mod heuristic;
+mod instruction_starts;
+mod landing_pads;
+
+use crate::cfi::{CfaRule, RegisterRule, Rule};
+use crate::ids::Machine;
+use crate::ids::addr::{FileAddr, LoadAddr, LoadBias};
+use crate::ids::error::Error;
+use crate::ids::memory::Memory;
+use crate::ids::register::{Register, Registers, register_name, x86_64};
+use crate::locations::evaluate::evaluate_cfi;
+use crate::module::Module;
+use gimli::UnwindContext;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// The images of a process.
+pub trait ModuleMap {
+    /// The image that holds `addr`, and where it is loaded.
+    fn module_at(&self, addr: LoadAddr) -> Option<(&Module, LoadBias)>;
+
+    /// For code that has no call frame information: the ways back to the caller that its
+    /// instructions around `addr` tell of, the likeliest first; `is_return` where a call comes
+    /// back to it. None, unless whoever knows the machine's instructions says otherwise.
+    fn ways_back(&self, _module: &Module, _addr: FileAddr, _is_return: bool) -> Vec<WayBack> {
+        Vec::new()
+    }
+}
+
+/// A place on the stack: so many bytes from what a register points at now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StackPlace {
+    /// The stack pointer or the frame pointer.
+    pub register: Register,
+    /// In bytes.
+    pub offset: i64,
+}
+
+/// Where a canonical frame address is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CfaPlace {
+    /// The place itself.
+    At(StackPlace),
+    /// A word there holds it: the function aligned its stack.
+    SavedAt(StackPlace),
+}
+
+/// How to get from a frame to its caller, as instructions tell it.
+#[derive(Clone, Debug)]
+pub struct WayBack {
+    /// The canonical frame address; the return address is right below it.
+    pub cfa: CfaPlace,
+    /// Where the caller's values of registers are.
+    pub saved: Vec<(Register, StackPlace)>,
+}
+
+/// An address of a frame, and whether it is where execution is or where it returns to: the
+/// instruction to look up is the one before a return address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FrameAddress {
+    /// Execution is here (innermost frame, or interrupted by a signal).
+    Pc(LoadAddr),
+    /// Execution comes back here.
+    ReturnAddress(LoadAddr),
+}
+
+impl FrameAddress {
+    /// The address itself.
+    pub fn addr(self) -> LoadAddr {
+        match self {
+            FrameAddress::Pc(addr) | FrameAddress::ReturnAddress(addr) => addr,
+        }
+    }
+
+    /// The address to look up in line tables and location lists.
+    pub fn lookup(self) -> LoadAddr {
+        match self {
+            FrameAddress::Pc(addr) => addr,
+            FrameAddress::ReturnAddress(addr) => addr - 1,
+        }
+    }
+}
+
+/// One step up the stack.
+#[derive(Clone, Debug)]
+pub struct Unwound {
+    /// The canonical frame address of the frame that was left.
+    pub cfa: LoadAddr,
+    /// The caller and the kind of its address; `None` at the outermost frame.
+    pub caller: Option<(FrameAddress, Registers)>,
+    /// The frame that was left is a signal trampoline.
+    pub signal_frame: bool,
+    /// Call frame information told of it; else its instructions did, or its frame pointer.
+    pub by_rules: bool,
+}
+
+/// Unwinds and remembers the rules it used.
+#[derive(Default)]
+pub struct Unwinder {
+    /// By module and the address in it; `None`: no call frame information covers it.
+    rules: FxHashMap<(u64, u64), Option<Arc<Rule>>>,
+    /// For code without any, what its instructions tell.
+    ways: FxHashMap<(u64, u64, bool), Arc<[WayBack]>>,
+    context: UnwindContext<usize>,
+}
+
+/// More rules than any stack has are a program that jumps about; start over then.
+const MAX_RULES: usize = 1 << 16;
+
+impl Unwinder {
+    /// No rule known yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Forgets all rules: to be called when an image is unloaded or replaced.
+    pub fn clear(&mut self) {
+        self.rules.clear();
+        self.ways.clear();
+    }
+
+    /// Steps from the frame at `address` with `registers` to its caller.
+    ///
+    /// # Errors
+    /// The stack cannot be read, or nothing says how to go on: what was found so far stands.
+    pub fn unwind(
+        &mut self,
+        modules: &dyn ModuleMap,
+        memory: &dyn Memory,
+        address: FrameAddress,
+        registers: &Registers,
+    ) -> Result<Unwound, Error> {
+        let lookup = address.lookup();
+        let Some((module, bias)) = modules.module_at(lookup) else {
+            return heuristic::without_module(modules, memory, address, registers);
+        };
+        let rule = match self.rule(module, bias.file(lookup).0) {
+            Ok(rule) => rule,
+            Err(error) => {
+                // Corrupt rules are as good as none.
+                tracing::debug!(%lookup, %error, "corrupt call frame information");
+                None
+            }
+        };
+        match rule {
+            Some(rule) => apply(&rule, bias, memory, address, registers),
+            None => {
+                let is_return = matches!(address, FrameAddress::ReturnAddress(_));
+                let ways = self.ways(modules, module, bias.file(address.addr()), is_return);
+                let frame = heuristic::Frame {
+                    modules,
+                    memory,
+                    address,
+                    registers,
+                };
+                heuristic::without_rules(&frame, module, bias, &ways)
+            }
+        }
+    }
+
+    /// The canonical frame address of the frame at `address`; its caller is not looked for where
+    /// that can be told without.
+    ///
+    /// # Errors
+    /// As [`Unwinder::unwind`].
+    pub fn cfa(
+        &mut self,
+        modules: &dyn ModuleMap,
+        memory: &dyn Memory,
+        address: FrameAddress,
+        registers: &Registers,
+    ) -> Result<LoadAddr, Error> {
+        if let Some((module, bias)) = modules.module_at(address.lookup())
+            && let Ok(Some(rule)) = self.rule(module, bias.file(address.lookup()).0)
+            && let CfaRule::Offset(register, offset) = &rule.cfa
+        {
+            let from = known(registers, *register)?;
+            return Ok(LoadAddr(from.wrapping_add(*offset as u64)));
+        }
+        let unwound = self.unwind(modules, memory, address, registers)?;
+        Ok(unwound.cfa)
+    }
+
+    fn ways(
+        &mut self,
+        modules: &dyn ModuleMap,
+        module: &Module,
+        addr: FileAddr,
+        is_return: bool,
+    ) -> Arc<[WayBack]> {
+        if self.ways.len() >= MAX_RULES {
+            self.ways.clear();
+        }
+        let ways = self.ways.entry((module.identity, addr.0, is_return));
+        ways.or_insert_with(|| modules.ways_back(module, addr, is_return).into())
+            .clone()
+    }
+
+    fn rule(&mut self, module: &Module, addr: u64) -> Result<Option<Arc<Rule>>, Error> {
+        let key = (module.identity, addr);
+        if let Some(rule) = self.rules.get(&key) {
+            return Ok(rule.clone());
+        }
+        let rule = module.unwind_rule(addr, &mut self.context)?.map(Arc::new);
+        if self.rules.len() >= MAX_RULES {
+            self.rules.clear();
+        }
+        self.rules.insert(key, rule.clone());
+        Ok(rule)
+    }
+}
+
+/// The registers that a caller has before any rule is applied: those that calls preserve.
+pub(crate) fn preserved(registers: &Registers) -> Registers {
+    let machine = registers.machine();
+    let mut caller = Registers::new(machine);
+    for register in machine.callee_saved() {
+        if let Some(value) = registers.get(*register) {
+            caller.set(*register, value);
+        }
+    }
+    if machine == Machine::X86_64 {
+        // The thread's, not the frame's.
+        for register in [x86_64::FS_BASE, x86_64::GS_BASE] {
+            if let Some(value) = registers.get(register) {
+                caller.set(register, value);
+            }
+        }
+    }
+    caller
+}
+
+fn known(registers: &Registers, register: Register) -> Result<u64, Error> {
+    registers
+        .get(register)
+        .ok_or_else(|| Error::RegisterUnavailable(register_name(registers.machine(), register)))
+}
+
+fn apply(
+    rule: &Rule,
+    bias: LoadBias,
+    memory: &dyn Memory,
+    address: FrameAddress,
+    registers: &Registers,
+) -> Result<Unwound, Error> {
+    let cfa = match &rule.cfa {
+        CfaRule::Offset(register, offset) => {
+            known(registers, *register)?.wrapping_add(*offset as u64)
+        }
+        CfaRule::Expression(expression) => {
+            evaluate_cfi(*expression, rule.encoding, None, registers, memory, bias)?
+        }
+    };
+    let machine = registers.machine();
+    // Frames lie below their callers; only a signal may switch stacks. Without this a
+    // corrupt stack could be a loop.
+    if matches!(address, FrameAddress::ReturnAddress(_))
+        && !rule.signal_frame
+        && registers.sp().is_some_and(|sp| cfa <= sp)
+    {
+        return Err(Error::Corrupt(format!(
+            "the stack does not grow at {}: the frame's end {cfa:#x} is not above {:#x}",
+            address.addr(),
+            registers.sp().unwrap_or(0)
+        )));
+    }
+    let mut caller = preserved(registers);
+    caller.set_sp(cfa);
+    let mut return_address = None;
+    let mut outermost = false;
+    let mut ruled = false;
+    for (register, how) in &rule.registers {
+        let saved = |addr: u64| memory.read_uint(LoadAddr(addr), 8);
+        let evaluate = |expression| {
+            evaluate_cfi(
+                expression,
+                rule.encoding,
+                Some(cfa),
+                registers,
+                memory,
+                bias,
+            )
+        };
+        let value = match how {
+            RegisterRule::Undefined => None,
+            RegisterRule::Same => registers.get(*register),
+            RegisterRule::Offset(offset) => Some(saved(cfa.wrapping_add(*offset as u64))?),
+            RegisterRule::ValOffset(offset) => Some(cfa.wrapping_add(*offset as u64)),
+            RegisterRule::Register(other) => registers.get(*other),
+            RegisterRule::Expression(expression) => Some(saved(evaluate(*expression)?)?),
+            RegisterRule::ValExpression(expression) => Some(evaluate(*expression)?),
+            RegisterRule::Constant(value) => Some(*value),
+        };
+        if *register == rule.return_address {
+            ruled = true;
+            outermost = matches!(how, RegisterRule::Undefined);
+            return_address = value;
+        }
+        match value {
+            Some(value) => caller.set(*register, value),
+            None => caller.clear(*register),
+        }
+    }
+    if !ruled {
+        // A leaf function of a machine with a link register has not saved it.
+        return_address = registers.get(rule.return_address);
+        outermost = machine == Machine::X86_64;
+    }
+    let mut unwound = Unwound {
+        cfa: LoadAddr(cfa),
+        caller: None,
+        signal_frame: rule.signal_frame,
+        by_rules: true,
+    };
+    if outermost {
+        return Ok(unwound);
+    }
+    let mut pc = return_address
+        .ok_or_else(|| Error::RegisterUnavailable(register_name(machine, rule.return_address)))?;
+    if machine == Machine::Aarch64 {
+        // Pointer authentication keeps its code in the bits that no user address has.
+        pc &= (1 << 48) - 1;
+    }
+    if pc == 0 {
+        return Ok(unwound);
+    }
+    caller.set_pc(pc);
+    let pc = LoadAddr(pc);
+    unwound.caller = Some((
+        if rule.signal_frame {
+            FrameAddress::Pc(pc)
+        } else {
+            FrameAddress::ReturnAddress(pc)
+        },
+        caller,
+    ));
+    Ok(unwound)
+}
