@@ -122,7 +122,7 @@ fn fields_of_the_schema(schema: &Value) -> BTreeMap<&str, BTreeSet<&str>> {
 
 #[test]
 fn no_field_of_the_schema_is_forgotten() {
-    let Some(schema) = schema() else { return };
+    let schema = schema();
     let listed = listed();
     let ours = fields_of_ours();
     assert!(ours["StackFrame"].contains("moduleId"), "{ours:?}");
@@ -174,7 +174,7 @@ fn no_field_of_the_schema_is_forgotten() {
 
 #[test]
 fn nothing_of_the_schema_is_forgotten() {
-    let Some(schema) = schema() else { return };
+    let schema = schema();
     let listed = listed();
     let requests = requests(&schema);
     assert!(requests.len() > 40, "{requests:?}");
