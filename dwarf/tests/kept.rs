@@ -18,8 +18,7 @@ fn a_second_start_takes_the_names_from_the_cache() {
         Module::open(&path).unwrap()
     });
     let Some(id) = first.build_id() else {
-        println!("the linker makes no build-id: nothing to test");
-        return;
+        return skips::skip("a linker that makes a build-id");
     };
     let file: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
     let file = cache.join(file + ".names");
@@ -129,8 +128,7 @@ fn compressed_sections_are_inflated_once() {
     };
     let first = open("first");
     if first.build_id().is_none() {
-        println!("the linker makes no build-id: nothing to test");
-        return;
+        return skips::skip("a linker that makes a build-id");
     }
     let expected = lines(&first).expect("line tables");
     let file = kept_sections(&cache).expect("sections are kept");

@@ -163,7 +163,6 @@ fn answers(module: &Module) -> Vec<String> {
 #[test]
 fn debug_names_say_what_reading_everything_says() {
     if !have("clang++") {
-        println!("no clang: skipped");
         return;
     }
     for level in ["-O0", "-O1"] {
@@ -195,7 +194,6 @@ fn debug_names_say_what_reading_everything_says() {
 #[test]
 fn debug_names_are_what_is_read() {
     if !have("clang++") {
-        println!("no clang: skipped");
         return;
     }
     let command = "clang++ -gdwarf-5 -gpubnames";
@@ -258,7 +256,6 @@ fn with_gdb_index(command: &str) -> Option<Built> {
         return Some(build(command, command, "-fuse-ld=gold -Wl,--gdb-index"));
     }
     if !have("gdb-add-index") {
-        println!("neither gold nor gdb-add-index: skipped");
         return None;
     }
     let built = build(command, command, "");

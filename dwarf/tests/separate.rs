@@ -172,7 +172,7 @@ fn compressed() {
                 .output()
                 .unwrap();
             if !output.status.success() {
-                println!("objcopy makes no {way}: skipped");
+                skips::skip(&format!("objcopy --compress-debug-sections={way}"));
                 continue;
             }
             let compressed = open(&fixture, &name);
@@ -189,15 +189,6 @@ fn compressed() {
     }
 }
 
-/// Whether a tool that is not everywhere is here.
-fn have_dwz() -> bool {
-    let there = have("dwz");
-    if !there {
-        println!("no dwz: supplementary files are skipped");
-    }
-    there
-}
-
 /// A second program with the same types, for dwz to find something to share.
 fn add_sibling(fixture: &Fixture, compiler: &str) {
     let text = SOURCE.replace("sum", "product");
@@ -207,7 +198,7 @@ fn add_sibling(fixture: &Fixture, compiler: &str) {
 
 #[test]
 fn shared_within_a_file() {
-    if !have_dwz() {
+    if !have("dwz") {
         return;
     }
     let fixture = compile("gcc -g -O1", "separate.c", SOURCE);
@@ -226,7 +217,7 @@ fn shared_within_a_file() {
 
 #[test]
 fn shared_between_files() {
-    if !have_dwz() {
+    if !have("dwz") {
         return;
     }
     for (compiler, dwz, link) in [

@@ -35,10 +35,7 @@ pub fn core_of_program(program: &Path, folder: &Path) -> Option<PathBuf> {
     if core.exists() {
         return Some(core);
     }
-    eprintln!(
-        "skipped: core files go to `{}`, and there is no gdb",
-        pattern.trim()
-    );
+    skips::skip("core files in the current directory, or gdb");
     None
 }
 

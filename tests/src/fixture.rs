@@ -300,7 +300,7 @@ fn compiler(source: &Path, flags: Flags) -> Option<Command> {
             .env("RUSTUP_AUTO_INSTALL", "0")
             .output();
         if !asked.is_ok_and(|output| output.status.success()) {
-            eprintln!("skipped: no rustc {}", flags.release);
+            skips::skip(&format!("rustc {}", flags.release));
             return None;
         }
     } else if flags.compiler == Compiler::Rustc {
@@ -326,7 +326,7 @@ fn succeed(command: &mut Command) -> Option<()> {
     let output = match command.output() {
         Ok(output) => output,
         Err(_) => {
-            eprintln!("skipped: no {}", command.get_program().display());
+            skips::skip(&command.get_program().to_string_lossy());
             return None;
         }
     };

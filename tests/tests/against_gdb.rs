@@ -47,7 +47,7 @@ fn stacks_of_gdb(fixture: &Fixture, places: &[&str], steps: usize) -> Option<Vec
         .arg(&fixture.program)
         .output();
     let Ok(output) = output else {
-        eprintln!("skipped: no gdb");
+        skips::skip("gdb");
         return None;
     };
     let errors = String::from_utf8_lossy(&output.stderr);

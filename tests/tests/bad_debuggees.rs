@@ -191,7 +191,7 @@ fn code_that_is_written_over_a_breakpoint() {
 #[test]
 fn another_user_in_the_middle() {
     if !nix::unistd::Uid::effective().is_root() {
-        eprintln!("skipped: only root may become somebody else");
+        skips::skip("root");
         return;
     }
     let fixture = Fixture::of("c/hostile.c");

@@ -247,7 +247,7 @@ fn has_threads_first(core: &Path) -> bool {
     let first = bytes.windows(name.len()).position(|bytes| bytes == name);
     let is_first = first.is_some_and(|place| place < bytes.len() / 8);
     if !is_first {
-        eprintln!("skipped: the threads come last in this core file");
+        skips::skip("a core file that begins with its threads");
     }
     is_first
 }
@@ -262,7 +262,7 @@ fn compressed(core: &Path, command: &str) -> Option<PathBuf> {
         compress.args(["-q", "-f"]).arg(core).arg(&target);
     }
     let Ok(status) = compress.status() else {
-        eprintln!("skipped: no {command}");
+        skips::skip(command);
         return None;
     };
     assert!(status.success());

@@ -132,8 +132,7 @@ fn nothing_comes_before_initialize() {
 #[test]
 fn another_user_needs_the_token() {
     if !geteuid().is_root() {
-        println!("not root: there is no other user");
-        return;
+        return skips::skip("root");
     }
     let server = Server::start();
     let folder = tempfile::tempdir().expect("a folder");

@@ -41,8 +41,7 @@ fn reading_names_can_be_cancelled() {
         }
     };
     if !started {
-        println!("skipped: they are read before anybody would be told");
-        return;
+        return skips::skip("a search that takes long");
     }
     let progress = client.wait_event("progressStart");
     assert_eq!(progress["cancellable"], true);

@@ -369,10 +369,11 @@ __attribute__((noinline)) int only_second(int n) { return shared(n) + only_first
             let mut command = std::process::Command::new(compiler);
             command.arg("-g").args(flags).arg("-o").arg(&program);
             let built = command.args(&sources).current_dir(folder.path()).status();
-            if !built.is_ok_and(|status| status.success()) {
-                println!("skipped: {compiler} {flags:?}");
+            let Ok(status) = built else {
+                skips::skip(compiler);
                 continue;
-            }
+            };
+            assert!(status.success(), "{compiler} {flags:?}");
             let module = crate::Module::open(&program).unwrap();
             let info = module.info().unwrap();
             let all = info.index_of((0..info.unit_count()).collect());

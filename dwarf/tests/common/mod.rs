@@ -4,6 +4,7 @@
 use dwarf::{
     FileAddr, Function, LoadAddr, LoadBias, Memory, Module, Registers, Scope, Unreadable, Variable,
 };
+pub use skips::has_command as have;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
@@ -42,14 +43,6 @@ pub fn compile(command: &str, name: &str, text: &str) -> Fixture {
         text: text.to_owned(),
         _folder: folder,
     }
-}
-
-/// Whether a compiler is installed.
-pub fn have(compiler: &str) -> bool {
-    Command::new(compiler)
-        .arg("--version")
-        .output()
-        .is_ok_and(|output| output.status.success())
 }
 
 impl Fixture {

@@ -21,7 +21,7 @@ pub fn load(compiler: &[&str], name: &str, source: &str, language: Language) -> 
         .arg(&path)
         .status();
     let Ok(status) = status else {
-        eprintln!("skipped: no {}", compiler[0]);
+        skips::skip(compiler[0]);
         return None;
     };
     assert!(status.success(), "{name} does not compile");

@@ -57,7 +57,7 @@ fn compile(compiler: &str, level: &str, text: &'static str) -> Option<Program> {
     let mut command = Command::new(compiler);
     command.args(["-g", level, "-o"]).arg(&binary).arg(&source);
     let Ok(status) = command.status() else {
-        eprintln!("skipped: no {compiler}");
+        skips::skip(compiler);
         return None;
     };
     assert!(status.success());

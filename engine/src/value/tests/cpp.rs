@@ -13,7 +13,7 @@ fn each(test: impl Fn(&mut Program)) {
         &["clang++", "-std=c++20", "-stdlib=libc++", "-g", "-O2", "-w"],
     ] {
         if compiler.contains(&"-stdlib=libc++") && !with_libcxx {
-            eprintln!("skipped: no libc++");
+            skips::skip("libc++");
             continue;
         }
         eprintln!("{}:", compiler.join(" "));

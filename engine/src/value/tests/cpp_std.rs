@@ -76,8 +76,7 @@ fn libcxx_optimized() {
 
 fn with_libcxx(level: &str) {
     if !has_libcxx() {
-        eprintln!("skipped: no libc++");
-        return;
+        return skips::skip("libc++");
     }
     all(&["clang++", "-std=c++20", "-stdlib=libc++", "-g", level, "-w"]);
 }

@@ -29,6 +29,8 @@ pub struct Program {
     /// A pointer to a struct whose members are as good as variables.
     locals: Option<Value>,
     pub register: std::cell::Cell<u64>,
+    /// Whether it was built with `--cfg lazy`.
+    pub lazy: bool,
     _directory: tempfile::TempDir,
 }
 
@@ -160,7 +162,7 @@ impl Program {
         match built {
             Ok(status) => assert!(status.success(), "{fixture} does not compile"),
             Err(_) => {
-                eprintln!("skipped: no {}", compiler[0]);
+                skips::skip(compiler[0]);
                 return None;
             }
         }
@@ -191,6 +193,7 @@ impl Program {
             language,
             locals: None,
             register: std::cell::Cell::new(0x1_0000_0002),
+            lazy: compiler.contains(&"lazy"),
             _directory: directory,
         };
         program.locals = program
@@ -216,11 +219,11 @@ impl Program {
             Some(String::from_utf8_lossy(&output.stdout).into_owned())
         };
         let Some(this) = version(release) else {
-            eprintln!("skipped: no rustc {release}");
+            skips::skip(&format!("rustc {release}"));
             return None;
         };
         if !release.is_empty() && version("").as_ref() == Some(&this) {
-            eprintln!("skipped: {release} is the usual rustc");
+            println!("{release} is the usual rustc");
             return None;
         }
         let minor = this.split('.').nth(1).and_then(|it| it.parse::<u32>().ok());
