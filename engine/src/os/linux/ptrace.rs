@@ -16,14 +16,54 @@ const OPTIONS: libc::c_int = libc::PTRACE_O_TRACECLONE
     | libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_TRACESYSGOOD;
 
-fn call(request: libc::c_uint, tid: i32, addr: usize, data: usize) -> io::Result<i64> {
-    // SAFETY: every request used here takes integers, or a pointer to a live, large enough
-    // object that the caller borrows for the time of the call.
-    let result = unsafe { libc::ptrace(request, tid, addr, data) };
-    if result == -1 {
-        return Err(io::Error::last_os_error());
+/// Requests whose operands are numbers: they cannot make the kernel touch memory of this process.
+#[derive(Clone, Copy)]
+enum Order {
+    Seize,
+    Continue,
+    SingleStep,
+    Listen,
+    Interrupt,
+    Detach,
+    PeekUser,
+    PokeUser,
+}
+
+fn order(order: Order, tid: i32, addr: usize, data: usize) -> io::Result<i64> {
+    let request = match order {
+        Order::Seize => libc::PTRACE_SEIZE,
+        Order::Continue => libc::PTRACE_CONT,
+        Order::SingleStep => libc::PTRACE_SINGLESTEP,
+        Order::Listen => libc::PTRACE_LISTEN,
+        Order::Interrupt => libc::PTRACE_INTERRUPT,
+        Order::Detach => libc::PTRACE_DETACH,
+        Order::PeekUser => libc::PTRACE_PEEKUSER,
+        Order::PokeUser => libc::PTRACE_POKEUSER,
+    };
+    // SAFETY: `addr` and `data` are numbers to these requests.
+    result(unsafe { libc::ptrace(request, tid, addr, data) })
+}
+
+/// A request that reads from `data` or writes to it, and gives `addr` a meaning of its own.
+///
+/// # Safety
+/// `data`, and `addr` where the request takes a pointer there, have to point to live memory as
+/// large as the request says, writable where it writes.
+unsafe fn transfer<T>(
+    request: libc::c_uint,
+    tid: i32,
+    addr: usize,
+    data: *mut T,
+) -> io::Result<i64> {
+    // SAFETY: the caller's promise.
+    result(unsafe { libc::ptrace(request, tid, addr, data) })
+}
+
+fn result(result: libc::c_long) -> io::Result<i64> {
+    match result {
+        -1 => Err(io::Error::last_os_error()),
+        result => Ok(result),
     }
-    Ok(result)
 }
 
 /// PTRACE_SEIZE. With `exit_kill` the thread's process dies with us.
@@ -33,37 +73,38 @@ pub fn seize(tid: i32, exit_kill: bool) -> io::Result<()> {
     } else {
         0
     };
-    call(libc::PTRACE_SEIZE, tid, 0, (OPTIONS | kill) as usize).map(drop)
+    order(Order::Seize, tid, 0, (OPTIONS | kill) as usize).map(drop)
 }
 
 /// PTRACE_CONT or PTRACE_SINGLESTEP.
 pub fn resume(tid: ThreadId, step: bool, signal: Signal) -> io::Result<()> {
     let request = if step {
-        libc::PTRACE_SINGLESTEP
+        Order::SingleStep
     } else {
-        libc::PTRACE_CONT
+        Order::Continue
     };
-    call(request, tid.0, 0, signal.0 as usize).map(drop)
+    order(request, tid.0, 0, signal.0 as usize).map(drop)
 }
 
 /// PTRACE_LISTEN: stay in the group-stop, but tell when it ends.
 pub fn listen(tid: ThreadId) -> io::Result<()> {
-    call(libc::PTRACE_LISTEN, tid.0, 0, 0).map(drop)
+    order(Order::Listen, tid.0, 0, 0).map(drop)
 }
 
 /// PTRACE_INTERRUPT.
 pub fn interrupt(tid: ThreadId) -> io::Result<()> {
-    call(libc::PTRACE_INTERRUPT, tid.0, 0, 0).map(drop)
+    order(Order::Interrupt, tid.0, 0, 0).map(drop)
 }
 
 /// PTRACE_DETACH.
 pub fn detach(tid: ThreadId, signal: Signal) -> io::Result<()> {
-    call(libc::PTRACE_DETACH, tid.0, 0, signal.0 as usize).map(drop)
+    order(Order::Detach, tid.0, 0, signal.0 as usize).map(drop)
 }
 
 fn event_message(tid: i32) -> u64 {
     let mut message: libc::c_ulong = 0;
-    let _ = call(libc::PTRACE_GETEVENTMSG, tid, 0, &raw mut message as usize);
+    // SAFETY: one word is written, to a live one.
+    let _ = unsafe { transfer(libc::PTRACE_GETEVENTMSG, tid, 0, &raw mut message) };
     message
 }
 
@@ -71,7 +112,8 @@ fn event_message(tid: i32) -> u64 {
 fn blocked_signals(tid: ThreadId) -> io::Result<u64> {
     let mut mask = 0_u64;
     let size = size_of::<u64>();
-    call(libc::PTRACE_GETSIGMASK, tid.0, size, &raw mut mask as usize)?;
+    // SAFETY: `size` bytes are written, to a live object of that size.
+    unsafe { transfer(libc::PTRACE_GETSIGMASK, tid.0, size, &raw mut mask)? };
     Ok(mask)
 }
 
@@ -83,15 +125,10 @@ pub fn block_signals(tid: ThreadId) -> io::Result<u64> {
 }
 
 /// PTRACE_SETSIGMASK.
-pub fn set_blocked_signals(tid: ThreadId, mask: u64) -> io::Result<()> {
+pub fn set_blocked_signals(tid: ThreadId, mut mask: u64) -> io::Result<()> {
     let size = size_of::<u64>();
-    call(
-        libc::PTRACE_SETSIGMASK,
-        tid.0,
-        size,
-        &raw const mask as usize,
-    )
-    .map(drop)
+    // SAFETY: `size` bytes are read, of a live object of that size.
+    unsafe { transfer(libc::PTRACE_SETSIGMASK, tid.0, size, &raw mut mask) }.map(drop)
 }
 
 /// A signal with all that comes with it: a `siginfo_t`.
@@ -100,13 +137,16 @@ pub type RawSignal = [u8; size_of::<libc::siginfo_t>()];
 /// PTRACE_GETSIGINFO.
 pub fn raw_signal(tid: ThreadId) -> Option<RawSignal> {
     let mut info = [0; size_of::<libc::siginfo_t>()];
-    call(libc::PTRACE_GETSIGINFO, tid.0, 0, &raw mut info as usize).ok()?;
+    // SAFETY: a `siginfo_t` is written, to a live array of its size.
+    unsafe { transfer(libc::PTRACE_GETSIGINFO, tid.0, 0, &raw mut info).ok()? };
     Some(info)
 }
 
 /// PTRACE_SETSIGINFO. A thread that is gone needs none.
 pub fn set_raw_signal(tid: ThreadId, info: &RawSignal) {
-    let _ = call(libc::PTRACE_SETSIGINFO, tid.0, 0, &raw const *info as usize);
+    let mut info = *info;
+    // SAFETY: a `siginfo_t` is read, of a live array of its size.
+    let _ = unsafe { transfer(libc::PTRACE_SETSIGINFO, tid.0, 0, &raw mut info) };
 }
 
 /// PTRACE_GETSIGINFO, in the engine's words.
@@ -161,8 +201,10 @@ fn has_signal_of_instruction(tid: ThreadId) -> bool {
         nr: PORTION as i32,
     };
     loop {
-        let (from, to) = (&raw const peek as usize, &raw mut infos as usize);
-        let Ok(count) = call(libc::PTRACE_PEEKSIGINFO, tid.0, from, to) else {
+        let (from, to) = (&raw const peek as usize, &raw mut infos);
+        // SAFETY: `peek` is live and of the kernel's layout; at most `peek.nr` elements are
+        // written, which is how many `infos` has.
+        let Ok(count) = (unsafe { transfer(libc::PTRACE_PEEKSIGINFO, tid.0, from, to) }) else {
             return false;
         };
         let told = infos[..(count as usize).min(PORTION)].iter();
@@ -191,7 +233,8 @@ pub fn register_set<T: Copy>(tid: ThreadId, set: i32, write: bool, data: &mut T)
     } else {
         libc::PTRACE_GETREGSET
     };
-    call(request, tid.0, set as usize, &raw mut vector as usize).ok()?;
+    // SAFETY: at most `iov_len` bytes at `iov_base` are read or written, which `data` has.
+    unsafe { transfer(request, tid.0, set as usize, &raw mut vector).ok()? };
     Some(vector.iov_len)
 }
 
@@ -206,18 +249,19 @@ pub fn register_bytes(tid: ThreadId, set: i32, write: bool, data: &mut [u8]) -> 
     } else {
         libc::PTRACE_GETREGSET
     };
-    call(request, tid.0, set as usize, &raw mut vector as usize).ok()?;
+    // SAFETY: at most `iov_len` bytes at `iov_base` are read or written, which `data` has.
+    unsafe { transfer(request, tid.0, set as usize, &raw mut vector).ok()? };
     Some(vector.iov_len.min(data.len()))
 }
 
 /// PTRACE_POKEUSER: writes a word of `struct user`.
 pub fn poke_user(tid: ThreadId, offset: usize, word: u64) -> io::Result<()> {
-    call(libc::PTRACE_POKEUSER, tid.0, offset, word as usize).map(drop)
+    order(Order::PokeUser, tid.0, offset, word as usize).map(drop)
 }
 
 /// PTRACE_PEEKUSER: reads a word of `struct user` that is not −1.
 pub fn peek_user(tid: ThreadId, offset: usize) -> io::Result<u64> {
-    call(libc::PTRACE_PEEKUSER, tid.0, offset, 0).map(|word| word as u64)
+    order(Order::PeekUser, tid.0, offset, 0).map(|word| word as u64)
 }
 
 /// waitpid(2) with `__WALL | __WNOTHREAD`; `None`: nothing to tell (or nobody to wait for).
