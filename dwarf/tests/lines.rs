@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{compile, have};
+use common::compile;
 use dwarf::{AddrRange, FileAddr, Module, SymbolStatus};
 use std::path::Path;
 
@@ -45,7 +45,7 @@ fn lines_of_c() {
         "gcc -g -O0 -gdwarf-4",
         "clang -g -O0",
     ] {
-        if !have(compiler.split(' ').next().unwrap_or("")) {
+        if !skips::has_command(compiler.split(' ').next().unwrap_or("")) {
             continue;
         }
         let fixture = compile(compiler, "loop.c", LOOP);

@@ -283,7 +283,7 @@ __attribute__((noipa)) int work(int a, long b) {
 int main(int argc, char **argv) { return work(argc, 2); }
 "#;
     for flags in ["gcc -g -O0", "gcc -g -O2", "clang -g -O0", "clang -g -O2"] {
-        if !common::have(flags.split(' ').next().expect("a compiler")) {
+        if !skips::has_command(flags.split(' ').next().expect("a compiler")) {
             continue;
         }
         let fixture = compile(flags, "static.c", source);

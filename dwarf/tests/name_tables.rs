@@ -3,7 +3,6 @@
 
 mod common;
 
-use common::have;
 use dwarf::Module;
 use object::{Object, ObjectSection};
 use std::ops::Range;
@@ -162,7 +161,7 @@ fn answers(module: &Module) -> Vec<String> {
 
 #[test]
 fn debug_names_say_what_reading_everything_says() {
-    if !have("clang++") {
+    if !skips::has_command("clang++") {
         return;
     }
     for level in ["-O0", "-O1"] {
@@ -193,7 +192,7 @@ fn debug_names_say_what_reading_everything_says() {
 
 #[test]
 fn debug_names_are_what_is_read() {
-    if !have("clang++") {
+    if !skips::has_command("clang++") {
         return;
     }
     let command = "clang++ -gdwarf-5 -gpubnames";
@@ -223,7 +222,7 @@ fn debug_names_are_what_is_read() {
 #[test]
 fn wrong_tables_are_not_believed() {
     let mut built = Vec::new();
-    if have("clang++") {
+    if skips::has_command("clang++") {
         let command = "clang++ -gdwarf-5 -gpubnames";
         built.push((".debug_names", build(command, command, "")));
     }
@@ -252,10 +251,10 @@ fn wrong_tables_are_not_believed() {
 
 /// The fixture with `.gdb_index`, by whatever is installed that makes it.
 fn with_gdb_index(command: &str) -> Option<Built> {
-    if have("ld.gold") {
+    if skips::has_command("ld.gold") {
         return Some(build(command, command, "-fuse-ld=gold -Wl,--gdb-index"));
     }
-    if !have("gdb-add-index") {
+    if !skips::has_command("gdb-add-index") {
         return None;
     }
     let built = build(command, command, "");
@@ -286,14 +285,14 @@ fn answers_before_reading_all(built: &Built) {
 #[test]
 fn gdb_index_tells_which_units_to_read() {
     let command = "g++ -g -ggnu-pubnames";
-    if have("ld.gold") {
+    if skips::has_command("ld.gold") {
         answers_before_reading_all(&build(command, command, "-fuse-ld=gold -Wl,--gdb-index"));
     }
-    if have("ld.lld") && have("clang++") {
+    if skips::has_command("ld.lld") && skips::has_command("clang++") {
         let command = "clang++ -gdwarf-5 -ggnu-pubnames";
         answers_before_reading_all(&build(command, command, "-fuse-ld=lld -Wl,--gdb-index"));
     }
-    if have("gdb-add-index") && have("gdb") {
+    if skips::has_command("gdb-add-index") && skips::has_command("gdb") {
         let built = build(command, command, "");
         let status = Command::new("gdb-add-index").arg(&built.binary).status();
         assert!(status.unwrap().success());

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{FakeMemory, Fixture, compile, have};
+use common::{FakeMemory, Fixture, compile};
 use dwarf::{
     LoadAddr, LoadBias, Member, Module, Scope, ScopeKind, SymbolStatus, TypeId, TypeKind, Variable,
 };
@@ -155,7 +155,7 @@ fn open(fixture: &Fixture, name: &str) -> Arc<Module> {
 fn compilers() -> impl Iterator<Item = &'static str> {
     ["gcc -g -O1", "gcc -g -O1 -gdwarf-4", "clang -g -O1"]
         .into_iter()
-        .filter(|command| have(command.split(' ').next().unwrap()))
+        .filter(|command| skips::has_command(command.split(' ').next().unwrap()))
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn add_sibling(fixture: &Fixture, compiler: &str) {
 
 #[test]
 fn shared_within_a_file() {
-    if !have("dwz") {
+    if !skips::has_command("dwz") {
         return;
     }
     let fixture = compile("gcc -g -O1", "separate.c", SOURCE);
@@ -217,7 +217,7 @@ fn shared_within_a_file() {
 
 #[test]
 fn shared_between_files() {
-    if !have("dwz") {
+    if !skips::has_command("dwz") {
         return;
     }
     for (compiler, dwz, link) in [

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Fixture, compile, have};
+use common::{Fixture, compile};
 use dwarf::{Composite, CompositeKind, Encoding, MemberOffset, Module, Type, TypeId, TypeKind};
 use std::sync::Arc;
 
@@ -147,7 +147,7 @@ fn c() {
         "clang -g -O0",
         "clang -g -gdwarf-4 -O0",
     ] {
-        if have(compiler.split(' ').next().unwrap_or("")) {
+        if skips::has_command(compiler.split(' ').next().unwrap_or("")) {
             check_c(&compile(compiler, "types.c", C), compiler);
         }
     }
@@ -183,7 +183,7 @@ fn cpp() {
         "g++ -g -gdwarf-4 -std=c++17",
         "clang++ -g -std=c++17",
     ] {
-        if !have(compiler.split(' ').next().unwrap_or("")) {
+        if !skips::has_command(compiler.split(' ').next().unwrap_or("")) {
             continue;
         }
         let fixture = compile(compiler, "types.cpp", CPP);

@@ -6,7 +6,7 @@
 mod common;
 
 use addr2line::gimli;
-use common::{compile, have};
+use common::compile;
 use dwarf::{FileAddr, Function, Module};
 use std::collections::{BTreeMap, HashSet};
 use std::io::{BufRead, BufReader};
@@ -58,7 +58,7 @@ fn many_templates() {
         "g++ -g -O2 -gdwarf-4 -std=c++17 -ffunction-sections -Wl,--gc-sections",
         "clang++ -g -O2 -std=c++17",
     ] {
-        if have(compiler.split(' ').next().unwrap_or("")) {
+        if skips::has_command(compiler.split(' ').next().unwrap_or("")) {
             agrees(&compile(compiler, "templates.cpp", TEMPLATES).binary);
         }
     }

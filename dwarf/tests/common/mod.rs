@@ -4,7 +4,6 @@
 use dwarf::{
     FileAddr, Function, LoadAddr, LoadBias, Memory, Module, Registers, Scope, Unreadable, Variable,
 };
-pub use skips::has_command as have;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
