@@ -237,12 +237,21 @@ fn columns_of_calls_are_places() {
             let stop = client.expect_stopped("breakpoint");
             assert_eq!(stop["hitBreakpointIds"], json!([set["id"]]));
         }
-        // A column before the first is none.
-        let none = vec![json!({"line": line, "column": 0})];
+        client.disconnect();
+    }
+}
+
+#[test]
+fn a_column_before_the_first_is_none() {
+    for (compiler, fixture) in at("c/columns.c", "0") {
+        let path = fixture.source.to_str().expect("UTF-8");
+        let mut client = DapClient::stopped_at(&fixture, "three");
+        let none = vec![json!({"line": fixture.line("three"), "column": 0})];
         let set = client.set_source_breakpoints(path, none);
         assert_eq!(
             (&set[0]["verified"], &set[0]["column"]),
-            (&json!(true), &Value::Null)
+            (&json!(true), &Value::Null),
+            "{compiler:?}"
         );
         client.disconnect();
     }

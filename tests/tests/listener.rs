@@ -5,12 +5,12 @@ use nix::sys::signal::Signal;
 use nix::unistd::{Uid, geteuid, setfsuid};
 use serde_json::{Value, json};
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Instant;
 use stillpoint_tests::{DEADLINE, DapClient, Fixture, Server, process, stillpoint};
@@ -48,8 +48,10 @@ fn connect_as(user: u32, address: &str) -> TcpStream {
 /// All that comes until the connection is closed.
 fn heard(mut socket: impl Read) -> String {
     let mut bytes = Vec::new();
-    // It may be reset rather than closed.
-    let _ = socket.read_to_end(&mut bytes);
+    if let Err(error) = socket.read_to_end(&mut bytes) {
+        // What is at its limit was not closed.
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
+    }
     String::from_utf8(bytes).expect("UTF-8")
 }
 
@@ -200,11 +202,17 @@ fn a_token_that_was_set_is_demanded_of_everybody() {
 
 #[test]
 fn other_machines_need_a_token() {
-    let output = Command::new(stillpoint())
+    let mut refused = Command::new(stillpoint())
         .args(["dap", "--listen", "0.0.0.0:0"])
         .env_remove("STILLPOINT_TOKEN")
-        .output()
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
         .expect("it starts");
+    if !process::ends_within(refused.id() as i32, DEADLINE) {
+        refused.kill().expect("it is this test's");
+    }
+    let output = refused.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(1));
     let why = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(why.contains("--token"), "{why}");
