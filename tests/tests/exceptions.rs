@@ -250,6 +250,31 @@ fn rethrown_exceptions_are_thrown_twice() {
 }
 
 #[test]
+fn the_filter_rethrow_passes_over_first_throws() {
+    for fixture in [throwing()]
+        .into_iter()
+        .chain(throwing_with_other_libraries())
+    {
+        rethrows_stop(&fixture);
+    }
+}
+
+fn rethrows_stop(fixture: &Fixture) {
+    for (how, again) in [("rethrown", "rethrow"), ("later", "later")] {
+        let filters = json!({"filters": ["rethrow"]});
+        let (mut client, set) = start(fixture, &[how], filters);
+        let stop = client.expect_stopped("exception");
+        assert_eq!(stop["text"], "std::runtime_error: too large");
+        assert_eq!(stop["description"], "C++ exception rethrown");
+        assert_eq!(stop["hitBreakpointIds"], json!([set[0]["id"]]));
+        assert_eq!(own_line(&mut client, fixture), fixture.line(again));
+        client.continue_();
+        assert_eq!(client.expect_exit(), 0);
+        client.disconnect();
+    }
+}
+
+#[test]
 fn a_catch_stops_in_the_handler() {
     let fixture = throwing();
     let filters = json!({"filterOptions": [
@@ -327,9 +352,8 @@ fn libraries_loaded_late_throw_too() {
     client.disconnect();
 }
 
-/// All of the run-time library inside the program; or the other one's, of LLVM.
-#[test]
-fn other_runtime_libraries() {
+/// With all of the run-time library inside the program, and with LLVM's.
+fn throwing_with_other_libraries() -> Vec<Fixture> {
     let statically = Flags {
         extra: &["-static-libstdc++", "-static-libgcc", "-pthread"],
         ..Flags::new(Compiler::Gcc)
@@ -338,22 +362,29 @@ fn other_runtime_libraries() {
         extra: &["-stdlib=libc++", "-pthread"],
         ..Flags::new(Compiler::Clang)
     };
-    for flags in [statically, llvm] {
-        if flags.compiler == Compiler::Clang
-            && !Path::new("/usr/lib/x86_64-linux-gnu/libc++.so").exists()
-        {
-            eprintln!("skipped: no libc++");
-            continue;
-        }
-        let fixture = Fixture::build("cpp/throwing.cpp", flags).expect("a compiler");
+    let built = |flags| Fixture::build("cpp/throwing.cpp", flags).expect("a compiler");
+    let mut fixtures = vec![built(statically)];
+    if Path::new("/usr/lib/x86_64-linux-gnu/libc++.so").exists() {
+        fixtures.push(built(llvm));
+    } else {
+        skips::skip("libc++");
+    }
+    fixtures
+}
+
+#[test]
+fn other_runtime_libraries() {
+    for (fixture, compiler) in
+        (throwing_with_other_libraries().into_iter()).zip([Compiler::Gcc, Compiler::Clang])
+    {
         let filters = json!({"filters": ["cpp_throw", "cpp_catch"]});
         let (mut client, set) = start(&fixture, &["caught", "derived"], filters);
         for (filter, line) in ["derived", "catch"].into_iter().enumerate() {
             let stop = client.expect_stopped("exception");
-            assert_eq!(stop["text"], "shop::Error: sold out", "{flags:?}");
+            assert_eq!(stop["text"], "shop::Error: sold out", "{compiler:?}");
             assert_eq!(stop["hitBreakpointIds"], json!([set[filter]["id"]]));
             // clang has the beginning of a handler in the line where its block ends.
-            if line != "catch" || flags.compiler == Compiler::Gcc {
+            if line != "catch" || compiler == Compiler::Gcc {
                 assert_eq!(own_line(&mut client, &fixture), fixture.line(line));
             }
             client.continue_();
@@ -364,7 +395,7 @@ fn other_runtime_libraries() {
             let filters = json!({"filters": ["cpp_uncaught"]});
             let (mut client, _) = start(&fixture, &[how, "derived"], filters);
             let stop = client.expect_stopped("exception");
-            assert_eq!(stop["text"], "shop::Error: sold out", "{how} {flags:?}");
+            assert_eq!(stop["text"], "shop::Error: sold out", "{how} {compiler:?}");
             client.continue_();
             assert_eq!(client.expect_exit(), 128 + 6);
             client.disconnect();
@@ -559,7 +590,7 @@ fn has(compiler: &str, library: &str) -> bool {
     let found = asked.ok().and_then(|it| String::from_utf8(it.stdout).ok());
     let is_there = found.is_some_and(|path| Path::new(path.trim()).is_absolute());
     if !is_there {
-        eprintln!("skipped: {compiler} has no {library}");
+        skips::skip(&format!("{library} of {compiler}"));
     }
     is_there
 }

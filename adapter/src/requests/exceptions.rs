@@ -70,8 +70,8 @@ fn filter(id: &str) -> Option<ExceptionFilter> {
     }
     match id {
         "uncaught" => Some(ExceptionFilter::Uncaught),
-        // Where it is thrown again it is thrown.
-        "throw" | "rethrow" => Some(ExceptionFilter::CppThrow),
+        "throw" => Some(ExceptionFilter::CppThrow),
+        "rethrow" => Some(ExceptionFilter::CppRethrow),
         "catch" => Some(ExceptionFilter::CppCatch),
         _ if id.starts_with("SIG") => Signal::named(id).map(ExceptionFilter::Signal),
         _ => None,

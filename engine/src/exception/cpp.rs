@@ -83,6 +83,16 @@ impl Reader<'_> {
         })
     }
 
+    /// Whether the exception of a `_Unwind_Exception` that is being raised was thrown before.
+    /// `throw;` negates its count of handlers, which a first throw leaves at zero, and
+    /// `std::rethrow_exception` raises a dependent exception.
+    pub fn is_rethrown(&self, header: u64) -> bool {
+        let handlers = LoadAddr(header.wrapping_sub(HANDLERS_BEFORE_HEADER));
+        let handlers = self.memory.read_uint(handlers, 4);
+        self.word(header).is_some_and(|class| class & 0xff == 1)
+            || handlers.is_ok_and(|count| count != 0)
+    }
+
     /// Whether a handler of the program is about to get the exception, rather than the run-time
     /// library that found none.
     pub fn has_handler(&self, header: u64) -> bool {

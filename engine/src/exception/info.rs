@@ -96,7 +96,8 @@ fn describe(exception: &Exception, stderr: &[u8]) -> ExceptionInfo {
         },
     };
     let reason = match exception.point {
-        Point::Throw => "C++ exception thrown",
+        Point::Raise | Point::Throw => "C++ exception thrown",
+        Point::Rethrow => "C++ exception rethrown",
         Point::Catch | Point::CatchOrEnd => "C++ exception caught",
         Point::Terminate if exception.subject.is_some() => "C++ exception that nobody catches",
         Point::Terminate => "the C++ run-time library ends the program",

@@ -35,6 +35,8 @@ use std::collections::BTreeMap;
 pub enum ExceptionFilter {
     /// A C++ exception is thrown, also again.
     CppThrow,
+    /// A C++ exception is thrown again: `throw;` or `std::rethrow_exception`.
+    CppRethrow,
     /// A C++ handler begins.
     CppCatch,
     /// A C++ program ends because nobody catches an exception (`std::terminate`).
@@ -66,7 +68,8 @@ impl ExceptionFilter {
 
     fn wants(self, point: Point) -> bool {
         match self {
-            Self::CppThrow => point == Point::Throw,
+            Self::CppThrow => matches!(point, Point::Raise | Point::Throw | Point::Rethrow),
+            Self::CppRethrow => matches!(point, Point::Raise | Point::Rethrow),
             Self::CppCatch => matches!(point, Point::Catch | Point::CatchOrEnd),
             Self::CppUncaught => matches!(point, Point::Terminate | Point::CatchOrEnd),
             Self::RustPanic => matches!(point, Point::Panic | Point::PanicBegins),
@@ -93,7 +96,10 @@ pub struct ExceptionBreakpoint {
 /// A function of a run-time library that everything of a kind goes through.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Point {
+    /// Where first and later throws of an exception meet: `Throw` or `Rethrow` by its state.
+    Raise,
     Throw,
+    Rethrow,
     Catch,
     /// libc++abi comes by its handlers' beginning before it ends a program, too.
     CatchOrEnd,
@@ -110,7 +116,7 @@ pub(crate) enum Point {
 /// Its names. `_Unwind_RaiseException` rather than `__cxa_throw`: `throw;` and
 /// `std::rethrow_exception` come by it too, and its argument is the exception itself.
 const FUNCTIONS: [(&str, Point); 9] = [
-    ("_Unwind_RaiseException", Point::Throw),
+    ("_Unwind_RaiseException", Point::Raise),
     ("__cxa_begin_catch", Point::Catch),
     ("_ZSt9terminatev", Point::Terminate),
     (TERMINATE_HANDLER, Point::Terminate),
@@ -580,11 +586,15 @@ impl Debugger {
             Point::Catch if !reader.has_handler(first) => return None,
             Point::CatchOrEnd if !reader.has_handler(first) => Point::Terminate,
             Point::CatchOrEnd => Point::Catch,
+            Point::Raise if reader.is_rethrown(first) => Point::Rethrow,
+            Point::Raise => Point::Throw,
             point => point,
         };
         let subject = match point {
-            Point::Throw | Point::Catch => Some(Subject::Cpp(reader.thrown(first)?)),
-            Point::CatchOrEnd | Point::PanicBegins => return None,
+            Point::Throw | Point::Rethrow | Point::Catch => {
+                Some(Subject::Cpp(reader.thrown(first)?))
+            }
+            Point::Raise | Point::CatchOrEnd | Point::PanicBegins => return None,
             Point::Terminate if terminating.is_empty() => Some(Subject::Cpp(reader.thrown(first)?)),
             Point::Terminate => reader.among(terminating).map(Subject::Cpp),
             Point::Panic => Some(Subject::Panic(reader.panic(first, second))),
