@@ -59,15 +59,15 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Speak the Debug Adapter Protocol on stdin and stdout, or on TCP
+    /// Speak the Debug Adapter Protocol on stdin and stdout, or on a socket
     Dap(Dap),
-    /// Run a program and show each stop: place, stack, variables
+    /// Run a program and print each stop: source, stack, variables
     Run(run::Options),
-    /// Show what a program left when it crashed: threads, stacks, variables
+    /// Print a core file: threads, stacks, variables
     Core(run::core::Options),
-    /// Speak the Model Context Protocol on stdin and stdout: the debugger for agents
+    /// Serve agents: the Model Context Protocol on stdin and stdout
     Mcp(Mcp),
-    /// Build a small program with the system's C compiler and show a stop in it
+    /// Compile a small C program and print a stop in it
     Demo,
     #[command(hide = true)]
     LaunchInTerminal(LaunchInTerminal),
@@ -96,8 +96,8 @@ impl Command {
 
 #[derive(Args)]
 struct Dap {
-    /// Serve on a Unix socket, or on TCP (port 0 takes a free one); without a value on a socket
-    /// in the runtime folder. The place is printed
+    /// Serve on a Unix socket or on TCP (port 0 takes a free port); without a value on a Unix
+    /// socket in `$XDG_RUNTIME_DIR`. The address is printed
     #[arg(
         long,
         value_name = "PATH|ADDRESS:PORT",
@@ -106,14 +106,14 @@ struct Dap {
         value_parser = At::parse
     )]
     listen: Option<At>,
-    /// With `--listen`: what clients have to show; other users see it here, not in
-    /// STILLPOINT_TOKEN
+    /// With `--listen`: the token that clients must send. Other users can see it here; they cannot
+    /// see STILLPOINT_TOKEN
     #[arg(long, value_name = "TOKEN", value_parser = Token::new)]
     token: Option<Token>,
-    /// With `--listen`: how many sessions there may be at once
+    /// With `--listen`: maximum number of simultaneous sessions
     #[arg(long, value_name = "N", default_value_t = 64)]
     max_sessions: usize,
-    /// Write a log to this file (STILLPOINT_LOG says how much, `info` if unset)
+    /// Write a log to this file; STILLPOINT_LOG sets its level (`info` if unset)
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
     #[arg(long, hide = true)]
@@ -124,7 +124,7 @@ struct Dap {
 
 #[derive(Args)]
 struct Mcp {
-    /// Write a log to this file (STILLPOINT_LOG says how much, `info` if unset)
+    /// Write a log to this file; STILLPOINT_LOG sets its level (`info` if unset)
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
 }

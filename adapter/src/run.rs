@@ -20,13 +20,13 @@ use std::thread;
 /// Options of `stillpoint run`.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// Stop there (at `main` if nothing is said); can be repeated
+    /// Where to stop (default: `main`); can be repeated
     #[arg(long = "break", value_name = "FILE:LINE|FUNCTION")]
     pub breaks: Vec<String>,
-    /// Show the value of this expression at each stop; can be repeated
+    /// Print this expression at each stop; can be repeated
     #[arg(long = "print", value_name = "EXPRESSION")]
     pub prints: Vec<String>,
-    /// Say everything in JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     pub json: bool,
     /// The program and its arguments

@@ -11,16 +11,16 @@ use std::process::ExitCode;
 /// Options of `stillpoint core`.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// Show the value of this expression where the program ended; can be repeated
+    /// Print this expression in the frame where the program ended; can be repeated
     #[arg(long = "print", value_name = "EXPRESSION")]
     pub prints: Vec<String>,
-    /// Say everything in JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     pub json: bool,
     /// The core file; may be compressed with zstd or lz4
     #[arg(value_name = "CORE")]
     pub core: PathBuf,
-    /// The program, if it is not where it was
+    /// The executable, if it has moved
     #[arg(value_name = "PROGRAM")]
     pub program: Option<PathBuf>,
 }
