@@ -2,44 +2,23 @@
 
 #![forbid(unsafe_code)]
 
-mod children;
-mod client;
-mod code_sources;
-mod codec;
-mod columns;
 mod config;
 mod console;
 mod context;
-mod core_file;
-mod debuginfod;
-mod demo;
-mod error;
-mod events;
-mod foresight;
-mod handles;
-mod handover;
-mod joined;
-mod log;
-mod main_stop;
-mod mcp;
-mod opening;
-mod private;
-mod progress;
+mod files;
+mod frontends;
 mod protocol;
 mod requests;
-mod routes;
-mod run;
 mod server;
 mod session;
-mod source_map;
-mod startup;
-mod stdio;
-mod terminal;
+mod sources;
 
 use clap::{Args, Parser, Subcommand};
 use engine::os::{Launcher, ProcessGroup};
+use files::log;
+use frontends::{demo, mcp, run};
 use server::{At, Listening, TOKEN_VARIABLE, Token};
-use session::SessionError;
+use session::{SessionError, terminal};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;

@@ -95,7 +95,7 @@ const REQUESTS: &[(&str, &[&str])] = &[
 
 #[test]
 fn wrong_types_in_every_request() {
-    let routes = include_str!("../../adapter/src/routes.rs");
+    let routes = include_str!("../../adapter/src/requests/routes.rs");
     assert_eq!(routes.matches("    route::<").count(), REQUESTS.len());
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");

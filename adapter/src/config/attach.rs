@@ -1,7 +1,7 @@
 //! Settings of an `attach` request.
 
 use super::{Common, Own};
-use crate::core_file::CorePlan;
+use crate::session::core_file::CorePlan;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,8 @@
 //! Settings that `launch` and `attach` have in common, and that hold from then on.
 
 use super::symbol_cache::SymbolCache;
-use crate::children::{Following, Words, following};
-use crate::core_file::CorePlan;
+use crate::session::children::{Following, Words, following};
+use crate::session::core_file::CorePlan;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 
 use super::values::{Args, Env, Scalar, Stdio, read_env_file};
 use super::{Common, Own};
-use crate::core_file::CorePlan;
+use crate::session::core_file::CorePlan;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;

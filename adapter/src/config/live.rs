@@ -3,9 +3,9 @@
 use super::signals::SignalSettings;
 use super::values::{PathPairs, StepFilters};
 use super::{is_known_key, nearest};
-use crate::code_sources::Flavor;
 use crate::protocol::{RawSettings, read_arguments};
-use crate::source_map::SourceMap;
+use crate::sources::Flavor;
+use crate::sources::SourceMap;
 use engine::value::scalar::NumberFormat;
 use engine::{Limits, Signal, SignalRule};
 use serde::Deserialize;

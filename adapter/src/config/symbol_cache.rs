@@ -1,6 +1,6 @@
 //! The setting `symbolCache`: where names read from debug info are kept between sessions.
 
-use crate::private::{self, Unusable};
+use crate::files::private::{self, Unusable};
 use serde::Deserialize;
 use std::env;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! Values of settings that may be written in more than one way.
 
-use crate::source_map::SourceMap;
+use crate::sources::SourceMap;
 use engine::StdioTarget;
 use serde::Deserialize;
 use std::collections::BTreeMap;

@@ -2,8 +2,8 @@
 
 use super::text::columns;
 use super::{COMMANDS, Call, Command, Complete, find};
-use crate::error::RequestError;
-use crate::routes::When;
+use crate::protocol::RequestError;
+use crate::requests::When;
 use crate::session::Session;
 
 pub const HELP: Command = Command {

@@ -2,8 +2,8 @@
 
 use super::text::Lines;
 use super::{Call, Command, Complete, count, split_last};
-use crate::error::RequestError;
-use crate::routes::When;
+use crate::protocol::RequestError;
+use crate::requests::When;
 use engine::{LoadAddr, Wanted};
 
 /// Bytes in a line, shown at first, and shown at most.

@@ -11,8 +11,8 @@ mod stacks;
 mod text;
 
 use crate::config::nearest;
-use crate::error::RequestError;
-use crate::routes::When;
+use crate::protocol::RequestError;
+use crate::requests::When;
 use crate::session::Session;
 use engine::{FrameKey, LoadAddr, Purpose, ThreadId};
 use std::ops::Range;

@@ -2,8 +2,8 @@
 
 use super::text::{Lines, columns};
 use super::{Call, Command, Complete};
-use crate::error::RequestError;
-use crate::routes::When;
+use crate::protocol::RequestError;
+use crate::requests::When;
 use crate::session::Session;
 use engine::{ModuleInfo, NamesStatus, SymbolStatus};
 

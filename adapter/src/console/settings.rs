@@ -3,9 +3,9 @@
 use super::text::columns;
 use super::{Call, Command, Complete};
 use crate::config::{Live, not_live};
-use crate::error::RequestError;
+use crate::protocol::RequestError;
+use crate::requests::When;
 use crate::requests::settings::{change, value_of};
-use crate::routes::When;
 use serde_json::{Map, Value};
 
 pub const SET: Command = Command {

@@ -2,9 +2,9 @@
 
 use super::text::columns;
 use super::{Call, Command, Complete};
-use crate::error::RequestError;
+use crate::protocol::RequestError;
+use crate::requests::When;
 use crate::requests::settings;
-use crate::routes::When;
 use engine::{Signal, SignalRule};
 use serde_json::{Map, Value};
 

@@ -3,24 +3,22 @@
 
 mod budget;
 mod difference;
-mod history;
 mod source;
 mod stack;
 mod stacks;
 
 pub use budget::cut;
-pub use history::History;
 pub use stacks::gather_stacks;
 
-use crate::error::{RUNNING, RequestError};
 use crate::protocol::{
     Changes, Context, ContextArguments, ContextThread, ContextVariable, ContextWait, VariableKind,
 };
+use crate::protocol::{RUNNING, RequestError};
 use crate::requests::{limits_of, thread_id};
 use crate::session::Session;
+use crate::session::history::{self, Value};
 use budget::Budget;
 use engine::{FrameKey, Limits, Named, Presentation, ThreadId};
-use history::Value;
 use stack::Style;
 use std::sync::Arc;
 

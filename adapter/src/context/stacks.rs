@@ -2,7 +2,7 @@
 
 use super::stack::{self, Style};
 use super::{FRAMES, wait_of};
-use crate::error::RequestError;
+use crate::protocol::RequestError;
 use crate::protocol::{ContextThread, Stacks, StacksArguments};
 use crate::requests::thread_id;
 use crate::session::Session;

@@ -4,15 +4,12 @@
 mod arguments;
 mod breakpoints;
 mod capabilities;
-#[cfg(test)]
-mod completeness;
 mod context;
 mod envelope;
+mod error;
 mod events;
 mod exceptions;
 mod memory;
-#[cfg(test)]
-mod schema;
 mod stack;
 mod types;
 mod values;
@@ -22,6 +19,7 @@ pub use breakpoints::*;
 pub use capabilities::{BreakpointMode, Capabilities, CapabilitiesEventBody, ChangedCapabilities};
 pub use context::*;
 pub use envelope::{Body, Incoming, Malformed, Outgoing, Request, Response, body_of, read_message};
+pub use error::{RUNNING, RequestError};
 pub use events::*;
 pub use exceptions::*;
 pub use memory::*;
@@ -41,3 +39,6 @@ pub use dap::types::{
     VariablePresentationHint, VariablePresentationHintAttributes, VariablePresentationHintKind,
     VariablesArgumentsFilter,
 };
+
+#[cfg(test)]
+pub mod schema;

@@ -1,7 +1,6 @@
 //! Breakpoints: the client's sets, and how breakpoints stand.
 
-use crate::error::RequestError;
-use crate::main_stop;
+use crate::protocol::RequestError;
 use crate::protocol::{
     Breakpoint, BreakpointEventBody, BreakpointMode, BreakpointReason, BreakpointsResponse,
     Capabilities, InstructionBreakpoint, SetBreakpointsArguments, SetFunctionBreakpointsArguments,
@@ -9,9 +8,10 @@ use crate::protocol::{
 };
 use crate::requests::memory::{moved, referred};
 use crate::requests::sources::{TOO_MUCH_CODE, unknown_source};
-use crate::routes::{Request, When};
+use crate::requests::{Request, When};
 use crate::session::Session;
-use crate::source_map::checksums_of;
+use crate::session::main_stop;
+use crate::sources::checksums_of;
 use engine::{
     BreakpointId, BreakpointInfo, BreakpointOptions, BreakpointPlace, CodeName, LoadAddr,
 };

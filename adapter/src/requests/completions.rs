@@ -1,11 +1,11 @@
 //! What may stand at a place of an expression.
 
 use crate::console::{self, Completed};
-use crate::error::RequestError;
+use crate::protocol::RequestError;
 use crate::protocol::{
     Capabilities, CompletionItem, CompletionItemType, CompletionsArguments, CompletionsResponse,
 };
-use crate::routes::{Request, When};
+use crate::requests::{Request, When};
 use crate::session::Session;
 use engine::eval::CompletionKind;
 use std::ops::Range;

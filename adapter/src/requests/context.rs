@@ -2,9 +2,9 @@
 //! not the specification's.
 
 use crate::context;
-use crate::error::RequestError;
 use crate::protocol;
-use crate::routes::Request;
+use crate::protocol::RequestError;
+use crate::requests::Request;
 use crate::session::Session;
 
 /// Tells why, where and with which variables the program is stopped.

@@ -2,12 +2,12 @@
 
 use super::breakpoints::{SOFTWARE, address, described, given, switched_off};
 use super::variables::child_named;
-use crate::error::RequestError;
+use crate::protocol::RequestError;
 use crate::protocol::{
     BreakpointsResponse, Capabilities, DataAccessType, DataBreakpointInfoArguments,
     DataBreakpointInfoResponse, SetDataBreakpointsArguments,
 };
-use crate::routes::{Request, When};
+use crate::requests::{Request, When};
 use crate::session::Session;
 use engine::{BreakpointOptions, DataAccess, FrameKey, Purpose, Watchable};
 use std::collections::{HashMap, VecDeque};

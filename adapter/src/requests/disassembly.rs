@@ -2,12 +2,12 @@
 
 use super::memory::{moved, referred};
 use super::stack::{LastSource, source_of};
-use crate::error::RequestError;
+use crate::protocol::RequestError;
 use crate::protocol::{
     Capabilities, DisassembleArguments, DisassembleResponse, DisassembledInstruction,
     InstructionHint,
 };
-use crate::routes::{Request, When};
+use crate::requests::{Request, When};
 use crate::session::Session;
 use engine::{Disassembled, Wanted};
 use std::fmt::Write as _;

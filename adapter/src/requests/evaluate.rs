@@ -1,13 +1,13 @@
 //! Expressions.
 
 use crate::console;
-use crate::error::RequestError;
+use crate::protocol::RequestError;
 use crate::protocol::{
     Capabilities, EvaluateArguments, EvaluateResponse, SetExpressionArguments,
     SetExpressionResponse,
 };
 use crate::requests::variables::{Shown, changed, limits};
-use crate::routes::{Request, When};
+use crate::requests::{Request, When};
 use crate::session::Session;
 use engine::{Evaluated, FrameKey, Language, Limits, Purpose};
 

@@ -2,13 +2,13 @@
 
 use super::breakpoints::{described, given, switched_off};
 use super::execution::thread_id;
-use crate::error::RequestError;
+use crate::protocol::RequestError;
 use crate::protocol::{
     Breakpoint, BreakpointReason, BreakpointsResponse, Capabilities, ExceptionBreakMode,
     ExceptionBreakpointsFilter, ExceptionDetails, ExceptionInfoArguments, ExceptionInfoResponse,
     ExceptionOptions, SetExceptionBreakpointsArguments,
 };
-use crate::routes::{Request, When};
+use crate::requests::{Request, When};
 use crate::session::Session;
 use engine::{ExceptionBreakpoint, ExceptionFilter, Signal, ThreadId};
 use std::fmt::Write;

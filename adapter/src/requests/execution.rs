@@ -1,14 +1,14 @@
 //! Going on, and stopping.
 
-use crate::debuginfod;
-use crate::error::RequestError;
+use crate::protocol::RequestError;
 use crate::protocol::{
     Capabilities, ContinueResponse, NextArguments, StepInArguments, StepOutArguments,
     SteppingGranularity, ThreadArguments,
 };
 use crate::requests::stepping::step_into_target;
-use crate::routes::{Request, When};
+use crate::requests::{Request, When};
 use crate::session::Session;
+use crate::session::debuginfod;
 use engine::{Granularity, State, StepKind, ThreadId};
 
 /// Lets everything run, whichever thread was named; in non-stop mode that one.

@@ -1,6 +1,6 @@
 //! Frames as clients want them written: with parameters, line and module.
 
-use crate::error::RequestError;
+use crate::protocol::RequestError;
 use crate::protocol::StackFrameFormat;
 use crate::session::Session;
 use engine::value::scalar::NumberFormat;

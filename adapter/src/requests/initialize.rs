@@ -1,12 +1,12 @@
 //! Getting acquainted, and changing one's mind.
 
-use crate::client::{Client, PathFormat};
-use crate::error::RequestError;
-use crate::progress;
+use crate::protocol::RequestError;
 use crate::protocol::{CancelArguments, Capabilities, InitializeArguments};
-use crate::routes::{self, Request, When};
+use crate::requests::{self, Request, When};
 use crate::session::Session;
-use crate::startup;
+use crate::session::progress;
+use crate::session::startup;
+use crate::sources::{Client, PathFormat};
 
 /// The client says how it counts and spells, and learns what we can do.
 pub enum Initialize {}
@@ -46,7 +46,7 @@ impl Request for Initialize {
             ansi_styling: arguments.supports_ansi_styling.unwrap_or(false),
         };
         session.startup.introduced = true;
-        Ok(routes::capabilities())
+        Ok(requests::capabilities())
     }
 }
 

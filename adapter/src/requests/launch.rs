@@ -4,22 +4,22 @@ use crate::config::{
     self, AttachSettings, CommonPlan, Console, LaunchPlan, LaunchSettings, LivePlan, Settings,
     Target,
 };
-use crate::core_file::{self, CorePlan};
-use crate::debuginfod::Debuginfod;
-use crate::error::RequestError;
-use crate::events;
-use crate::handover;
-use crate::opening;
+use crate::protocol::RequestError;
 use crate::protocol::{
     Capabilities, DisconnectArguments, NoArguments, RawSettings, RunInTerminalRequestArguments,
     TerminateArguments,
 };
+use crate::requests::{Answer, Request, When};
 use crate::requests::{breakpoints, settings};
-use crate::routes::{Answer, Request, When};
 use crate::server::TOKEN_VARIABLE;
 use crate::session::Session;
-use crate::startup;
-use crate::terminal::{Rendezvous, command_line};
+use crate::session::core_file::{self, CorePlan};
+use crate::session::debuginfod::Debuginfod;
+use crate::session::events;
+use crate::session::handover;
+use crate::session::opening;
+use crate::session::startup;
+use crate::session::terminal::{Rendezvous, command_line};
 use engine::{ExitStatus, State};
 use std::path::PathBuf;
 

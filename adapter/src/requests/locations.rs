@@ -1,12 +1,12 @@
 //! Places in source files: where breakpoints could be, where variables are declared.
 
-use crate::error::RequestError;
+use crate::protocol::RequestError;
 use crate::protocol::{
     BreakpointLocation, BreakpointLocationsArguments, BreakpointLocationsResponse, Capabilities,
     LocationsArguments, LocationsResponse,
 };
 use crate::requests::breakpoints::{debug_info_path, key_of};
-use crate::routes::{Request, When};
+use crate::requests::{Request, When};
 use crate::session::Session;
 
 /// Lists the places of some lines where statements begin.

@@ -1,12 +1,12 @@
 //! Memory by its addresses: reading and writing it.
 
 use super::breakpoints::address;
-use crate::error::RequestError;
+use crate::protocol::RequestError;
 use crate::protocol::{
     Body, Capabilities, MemoryEventBody, ReadMemoryArguments, ReadMemoryResponse,
     WriteMemoryArguments, WriteMemoryResponse, base64,
 };
-use crate::routes::{Request, When};
+use crate::requests::{Request, When};
 use crate::session::Session;
 use base64::Engine as _;
 use engine::{Extent, LoadAddr, Purpose};

@@ -15,6 +15,7 @@ mod locations;
 mod memory;
 mod modules;
 mod restart;
+mod routes;
 pub mod settings;
 mod sources;
 mod stack;
@@ -36,9 +37,13 @@ pub use locations::*;
 pub use memory::*;
 pub use modules::*;
 pub use restart::*;
+pub use routes::{Answer, Handled, Request, Route, When, capabilities, find};
 pub use settings::SetSettings;
 pub use sources::*;
 pub use stack::*;
 pub use stepping::*;
 pub use threads::*;
 pub use variables::*;
+
+#[cfg(test)]
+mod completeness;

@@ -1,10 +1,10 @@
 //! The images of the process.
 
-use crate::error::RequestError;
-use crate::events::describe_module;
+use crate::protocol::RequestError;
 use crate::protocol::{Capabilities, ModulesArguments, ModulesResponse};
-use crate::routes::{Request, When};
+use crate::requests::{Request, When};
 use crate::session::Session;
+use crate::session::events::describe_module;
 
 /// Lists images, as the `module` events told of them.
 pub enum Modules {}

@@ -1,12 +1,12 @@
 //! The debuggee once more, breakpoints as they are.
 
-use crate::error::RequestError;
-use crate::events;
+use crate::protocol::RequestError;
 use crate::protocol::{Capabilities, RestartArguments};
 use crate::requests::launch::Beginning;
-use crate::routes::{Answer, Request, When};
+use crate::requests::{Answer, Request, When};
 use crate::session::Session;
-use crate::startup;
+use crate::session::events;
+use crate::session::startup;
 
 /// Ends the program and starts it again, or lets go of it and attaches again; the settings are
 /// the client's newest, or those it began with.

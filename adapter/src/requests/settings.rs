@@ -1,13 +1,13 @@
 //! Settings that change while the session runs.
 
-use crate::children;
 use crate::config::{self, Live, LivePlan};
-use crate::error::RequestError;
+use crate::protocol::RequestError;
 use crate::protocol::{InvalidatedEventBody, SetSettingsArguments, SetSettingsResponse};
 use crate::requests::breakpoints;
-use crate::routes::{Request, When};
+use crate::requests::{Request, When};
 use crate::session::Session;
-use crate::source_map::SourceMap;
+use crate::session::children;
+use crate::sources::SourceMap;
 use serde_json::{Map, Value};
 
 /// Changes settings, and tells how all stand that can be changed. It is no request of the

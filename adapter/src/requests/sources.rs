@@ -1,10 +1,10 @@
 //! Sources: which there are, and their texts.
 
-use crate::error::RequestError;
+use crate::protocol::RequestError;
 use crate::protocol::{
     Capabilities, LoadedSourcesResponse, NoArguments, SourceArguments, SourceResponse,
 };
-use crate::routes::{Request, When};
+use crate::requests::{Request, When};
 use crate::session::Session;
 use engine::{CodeName, Listing, open_regular};
 use std::fmt::Write as _;

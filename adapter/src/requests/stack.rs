@@ -1,16 +1,16 @@
 //! Stacks and scopes.
 
-use crate::error::RequestError;
-use crate::handles::ScopeKind;
+use crate::protocol::RequestError;
 use crate::protocol::{
     Capabilities, FrameHint, Scope, ScopesArguments, ScopesResponse, Source, SourceHint,
     StackFrame, StackTraceArguments, StackTraceResponse,
 };
+use crate::requests::Request;
 use crate::requests::execution::thread_id;
 use crate::requests::frame_names::name_of;
-use crate::routes::Request;
 use crate::session::Session;
-use crate::source_map::MD5;
+use crate::session::handles::ScopeKind;
+use crate::sources::MD5;
 use engine::{Frame, FrameKind, LoadAddr, SourceFile};
 use std::rc::Rc;
 use std::sync::Arc;

@@ -1,15 +1,15 @@
 //! What a step can enter, where a thread can be moved to, and frames begun anew.
 
-use crate::debuginfod;
-use crate::error::RequestError;
+use crate::protocol::RequestError;
 use crate::protocol::{
     Capabilities, GotoArguments, GotoTarget, GotoTargetsArguments, GotoTargetsResponse,
     RestartFrameArguments, StepInTarget, StepInTargetsArguments, StepInTargetsResponse,
 };
+use crate::requests::Request;
 use crate::requests::breakpoints::{debug_info_path, key_of};
 use crate::requests::execution::thread_id;
-use crate::routes::Request;
 use crate::session::Session;
+use crate::session::debuginfod;
 use std::path::PathBuf;
 
 /// The calls of a frame's line.

@@ -1,8 +1,8 @@
 //! Threads.
 
-use crate::error::RequestError;
+use crate::protocol::RequestError;
 use crate::protocol::{NoArguments, Thread, ThreadsResponse};
-use crate::routes::{Request, When};
+use crate::requests::{Request, When};
 use crate::session::Session;
 
 /// Lists the threads, also while they run.

@@ -3,9 +3,9 @@
 //! like this.
 
 use super::token::Token;
-use crate::codec::{Codec, FrameError};
 use crate::protocol::{Incoming, Request, read_message};
-use crate::stdio::Stream;
+use crate::server::codec::{Codec, FrameError};
+use crate::server::stream::Stream;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{Shutdown, shutdown};
 use serde_json::json;

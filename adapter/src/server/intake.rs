@@ -2,10 +2,10 @@
 //! a request for long, the thread that moves bytes stands in: a `cancel` has to be heard then.
 
 use super::{CancelFlag, Inbound, Inbox, Queued, Weight};
-use crate::codec::{Codec, FrameError};
-use crate::log;
+use crate::files::log;
 use crate::protocol::{Incoming, Request, read_message};
-use crate::stdio::Stream;
+use crate::server::codec::{Codec, FrameError};
+use crate::server::stream::Stream;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};

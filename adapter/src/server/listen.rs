@@ -3,8 +3,8 @@
 
 use super::greeting::{self, Demand};
 use super::token::{self, Token};
-use crate::private::{self, Unusable};
-use crate::stdio::Stream;
+use crate::files::private::{self, Unusable};
+use crate::server::stream::Stream;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};

@@ -2,10 +2,10 @@
 //! take is left to the thread that moves bytes: waking it costs more than most answers.
 
 use super::Queued;
-use crate::codec;
-use crate::log;
+use crate::files::log;
 use crate::protocol::{self, Body, Outgoing};
-use crate::stdio::Stream;
+use crate::server::codec;
+use crate::server::stream::Stream;
 use base64::Engine as _;
 use engine::Waker;
 use std::cell::{Cell, RefCell};
@@ -197,7 +197,7 @@ async fn write_all(stream: &Stream, frame: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::Codec;
+    use crate::server::codec::Codec;
     use serde_json::{Value, json};
     use std::io::{PipeReader, Read};
     use tokio::sync::mpsc::unbounded_channel;

@@ -2,13 +2,13 @@
 
 use super::shown::{read_only, variable};
 use super::{MOST, push};
-use crate::error::RequestError;
-use crate::handles::{Container, Opened};
+use crate::protocol::RequestError;
 use crate::protocol::{
     MemoryReference, Variable, VariablePresentationHint, VariablePresentationHintKind,
     VariablesResponse,
 };
 use crate::session::Session;
+use crate::session::handles::{Container, Opened};
 use engine::value::ChildPath;
 use engine::value::scalar::NumberFormat;
 use engine::{Child, Limits, Next, Numbers, Which};

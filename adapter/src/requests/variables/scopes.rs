@@ -2,13 +2,13 @@
 
 use super::shown::{limits, read_only, variable};
 use super::{asked_range, push};
-use crate::error::RequestError;
-use crate::handles::Container;
+use crate::protocol::RequestError;
 use crate::protocol::{
     Variable, VariablePresentationHint, VariablePresentationHintKind, VariablesArguments,
     VariablesArgumentsFilter, VariablesResponse,
 };
 use crate::session::Session;
+use crate::session::handles::Container;
 use engine::value::scalar::NumberFormat;
 use engine::{FrameKey, Limits, Named, RegisterGroup};
 

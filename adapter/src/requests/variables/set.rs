@@ -3,12 +3,12 @@
 use super::MOST;
 use super::children::child_expression;
 use super::shown::{Shown, limits};
-use crate::error::RequestError;
-use crate::handles::{Container, Opened};
+use crate::protocol::RequestError;
 use crate::protocol::{Capabilities, SetVariableArguments, SetVariableResponse};
+use crate::requests::Request;
 use crate::requests::memory::memory_changed;
-use crate::routes::Request;
 use crate::session::Session;
+use crate::session::handles::{Container, Opened};
 use engine::{Child, FrameKey, Named, Value, Which};
 
 /// Assigns to a variable.

@@ -2,13 +2,13 @@
 
 use super::children::BUCKET;
 use crate::context::present;
-use crate::error::RequestError;
-use crate::handles::{Container, Opened};
+use crate::protocol::RequestError;
 use crate::protocol::{
     MemoryReference, ValueFormat, Variable, VariablePresentationHint,
     VariablePresentationHintAttributes,
 };
 use crate::session::Session;
+use crate::session::handles::{Container, Opened};
 use engine::value::scalar::NumberFormat;
 use engine::{FrameKey, Limits, Presentation, Value};
 use std::sync::Arc;

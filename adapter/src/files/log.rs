@@ -1,6 +1,6 @@
 //! The log: where it goes, and what of the client's messages is in it.
 
-use crate::private;
+use crate::files::private;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::env;

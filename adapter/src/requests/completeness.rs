@@ -1,8 +1,9 @@
 //! Every request, capability and field of the schema is either there, or in the tables of what is
 //! unsupported in `docs/protocol.md`, with the reason.
 
-use super::schema::schema;
-use crate::routes::{ROUTES, capabilities};
+use super::capabilities;
+use super::routes::ROUTES;
+use crate::protocol::schema::{response, schema};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -127,7 +128,9 @@ fn no_field_of_the_schema_is_forgotten() {
     let ours = fields_of_ours();
     assert!(ours["StackFrame"].contains("moduleId"), "{ours:?}");
     assert!(ours["Variable"].contains("type"), "{ours:?}");
-    let borrowed = include_str!("mod.rs").split("pub use dap::").skip(1);
+    let borrowed = include_str!("../protocol/mod.rs")
+        .split("pub use dap::")
+        .skip(1);
     let borrowed: BTreeSet<&str> = borrowed
         .flat_map(|list| list.split(';').next())
         .flat_map(|list| list.split(|char: char| !char.is_alphanumeric()))
@@ -214,4 +217,9 @@ fn nothing_of_the_schema_is_forgotten() {
             route.command
         );
     }
+}
+
+#[test]
+fn capabilities_follow_the_schema() {
+    response(&schema(), "InitializeResponse", &capabilities());
 }

@@ -6,8 +6,8 @@ pub mod core;
 mod report;
 
 use crate::server;
+use crate::server::stream::Stream;
 use crate::session::SessionError;
-use crate::stdio::Stream;
 use clap::Args;
 use client::{Client, Failure};
 use report::Report;

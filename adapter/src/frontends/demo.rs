@@ -1,6 +1,6 @@
 //! `stillpoint demo`: a stop in a small program, for a first impression.
 
-use crate::run::{self, Options};
+use crate::frontends::run::{self, Options};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};

@@ -1,11 +1,11 @@
 //! Files of `stdio` whose opening may wait, as that of a FIFO does for its other end: opened on a
 //! thread of its own, before the program is started.
 
-use crate::error::RequestError;
-use crate::progress::Work;
+use crate::protocol::RequestError;
 use crate::server::Inbound;
 use crate::session::Session;
-use crate::startup;
+use crate::session::progress::Work;
+use crate::session::startup;
 use engine::{Error, Launch, OpenStdio};
 use std::sync::Arc;
 use std::thread;

@@ -1,11 +1,11 @@
 //! Processes that the debuggee makes: held until a session of their own takes them over.
 
 use crate::config::{Common, Live};
-use crate::handover::{self, Given, Offer, Report};
 use crate::protocol::{RawSettings, Response, StartDebuggingRequestArguments};
 use crate::requests::settings;
 use crate::session::Session;
-use crate::startup;
+use crate::session::handover::{self, Given, Offer, Report};
+use crate::session::startup;
 use engine::Follow;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -140,7 +140,7 @@ pub fn on_given(session: &mut Session, given: Given) {
         }
         return;
     }
-    let taken = given.map_err(crate::error::RequestError::Start);
+    let taken = given.map_err(crate::protocol::RequestError::Start);
     let taken = taken.and_then(|(handover, socket)| {
         if let Err(error) = session.debugger.take_over(&handover) {
             refuse(&socket);

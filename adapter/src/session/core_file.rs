@@ -1,10 +1,10 @@
 //! Core files: opened at once, or where they are compressed unpacked first, on a thread of its own.
 
-use crate::error::RequestError;
-use crate::progress::Work;
+use crate::protocol::RequestError;
 use crate::server::{Inbound, Inbox};
 use crate::session::Session;
-use crate::startup;
+use crate::session::progress::Work;
+use crate::session::startup;
 use engine::{CoreFile, Error};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

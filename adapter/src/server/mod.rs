@@ -1,10 +1,12 @@
 //! From a stream of bytes to a session and back. The session's thread reads and writes the stream
 //! itself as long as neither has to wait; Tokio, on a thread of its own, does what would.
 
+pub mod codec;
 mod greeting;
 mod intake;
 mod listen;
 mod outbox;
+pub mod stream;
 mod token;
 
 pub use greeting::Refusal;
@@ -13,15 +15,15 @@ pub use listen::{At, Listening, listen};
 pub use outbox::Outbox;
 pub use token::{Token, VARIABLE as TOKEN_VARIABLE};
 
-use crate::codec::FrameError;
-use crate::core_file;
-use crate::debuginfod;
-use crate::handover;
-use crate::opening;
 use crate::protocol::{Malformed, Request, Response};
+use crate::server::codec::FrameError;
+use crate::server::stream::{Flags, Stream};
+use crate::session::core_file;
+use crate::session::debuginfod;
+use crate::session::handover;
+use crate::session::opening;
+use crate::session::terminal;
 use crate::session::{Session, SessionError};
-use crate::stdio::{Flags, Stream};
-use crate::terminal;
 use engine::{Debugger, Waker};
 use std::io;
 use std::os::fd::AsFd;

@@ -1,12 +1,12 @@
 //! Work that takes long, shown to the client while it lasts. It is told of once it has lasted
 //! [`NOTICE`], so that what is done soon never flashes, and never more often than [`PACE`].
 
-use crate::core_file::Unpacking;
-use crate::error::RequestError;
-use crate::opening::Opening;
+use crate::protocol::RequestError;
 use crate::protocol::{ProgressEndEventBody, ProgressStartEventBody, ProgressUpdateEventBody};
 use crate::session::Session;
-use crate::startup;
+use crate::session::core_file::Unpacking;
+use crate::session::opening::Opening;
+use crate::session::startup;
 use std::time::{Duration, Instant};
 
 /// Work of less than this is not told of.

@@ -22,7 +22,7 @@ pub struct History {
     marks: [u64; 2],
     seen: VecDeque<Seen>,
     /// What pointers have led to so far.
-    pub(super) objects: Objects,
+    pub objects: Objects,
 }
 
 /// What the client was told of the last stop.

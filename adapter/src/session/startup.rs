@@ -4,14 +4,14 @@
 //! to `configurationDone`, as clients written for gdb expect; a client that falls silent waiting
 //! for it (debugger-cli) gets it at once. The program is let go after `configurationDone`.
 
-use crate::core_file::Unpacking;
-use crate::error::RequestError;
-use crate::events;
-use crate::main_stop;
-use crate::opening::Opening;
+use crate::protocol::RequestError;
 use crate::protocol::{ProcessEventStartMethod, RawSettings, Response};
 use crate::session::Session;
-use crate::terminal::{Rendezvous, Report};
+use crate::session::core_file::Unpacking;
+use crate::session::events;
+use crate::session::main_stop;
+use crate::session::opening::Opening;
+use crate::session::terminal::{Rendezvous, Report};
 use engine::{Event, ExitStatus, Signal, State};
 use std::io::Write;
 use std::os::unix::net::UnixStream;

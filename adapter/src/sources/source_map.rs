@@ -1,7 +1,7 @@
 //! Paths: those of the debug info and those of this machine, and how the client spells them.
 
-use crate::client::Client;
-use crate::columns::Columns;
+use super::Client;
+use super::columns::Columns;
 use crate::protocol::{Checksum, Source, SourceHint};
 use engine::{SourceFile, SourceLocation};
 use std::collections::HashMap;

@@ -1,34 +1,45 @@
 //! One client and one debuggee. The session's thread owns everything that changes, carries out
 //! requests in their order, and sleeps in one place, `Debugger::wait`.
 
-use crate::children::{self, Children};
-use crate::client::Client;
-use crate::code_sources::CodeSources;
-use crate::codec::FrameError;
+pub mod children;
+pub mod core_file;
+pub mod debuginfod;
+pub mod events;
+pub mod handles;
+pub mod handover;
+pub mod history;
+pub mod joined;
+pub mod main_stop;
+pub mod opening;
+pub mod prefetch;
+pub mod progress;
+pub mod startup;
+pub mod terminal;
+
 use crate::config::USUAL_PREFIX;
-use crate::context::History;
-use crate::core_file;
-use crate::debuginfod::{self, Debuginfod};
-use crate::error::{RUNNING, RequestError};
-use crate::events::{self, Told};
-use crate::foresight::{self, Foresight};
-use crate::handles::Handles;
-use crate::joined::Joined;
-use crate::main_stop::MainStop;
-use crate::opening;
-use crate::progress::{self, Progress};
 use crate::protocol::{
     Body, InvalidatedEventBody, Malformed, Outgoing, OutputCategory, OutputEventBody, Request,
     body_of,
 };
+use crate::protocol::{RUNNING, RequestError};
+use crate::requests::{self as routes, Answer, Handled, Request as _, Route, When};
 use crate::requests::{Breakpoints, Disconnect, Evaluate, MemoryViews, WatchableData};
-use crate::routes::{self, Answer, Handled, Request as _, Route, When};
+use crate::server::codec::FrameError;
 use crate::server::{CancelFlag, Inbound, Inbox, Intake, Outbox, Refusal};
-use crate::source_map::{self, Sources};
-use crate::startup::{self, Startup};
+use crate::sources::{self, Client, CodeSources, Sources};
+use children::Children;
+use debuginfod::Debuginfod;
 use engine::{Debugger, ExitStatus, Limits, State, ThreadId, Wait};
+use events::Told;
+use handles::Handles;
+use history::History;
+use joined::Joined;
+use main_stop::MainStop;
+use prefetch::Foresight;
+use progress::Progress;
 use serde::Serialize;
 use serde_json::Value;
+use startup::Startup;
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -230,7 +241,7 @@ impl Session {
     /// Does what the client is going to ask for, as long as it does not ask for anything. Whether
     /// there was something to do.
     fn foresee(&mut self) -> bool {
-        let done = catch_unwind(AssertUnwindSafe(|| foresight::prepare(self)));
+        let done = catch_unwind(AssertUnwindSafe(|| prefetch::prepare(self)));
         done.unwrap_or_else(|panic| {
             tracing::error!(message = panic_text(&*panic), "nothing is prepared");
             true
@@ -377,7 +388,7 @@ impl Session {
     /// Asks `rustc` where its sources are, on a thread of its own.
     fn look_for_rust(&self) {
         let inbox = self.inbox.clone();
-        let look = move || inbox.put(Inbound::RustSources(source_map::rust_sources()));
+        let look = move || inbox.put(Inbound::RustSources(sources::rust_sources()));
         if let Err(error) = thread::Builder::new().name("rustc".into()).spawn(look) {
             tracing::warn!(%error, "no thread to ask rustc");
         }

@@ -1,6 +1,6 @@
 //! A small client of the protocol: sends, waits for answers, keeps events for later.
 
-use crate::codec::{Codec, FrameError};
+use crate::server::codec::{Codec, FrameError};
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;

@@ -11,15 +11,15 @@ pub use shown::{Shown, limits, limits_of};
 
 pub(super) use set::child_named;
 
-use crate::error::RequestError;
-use crate::foresight;
-use crate::handles::Container;
+use crate::protocol::RequestError;
 use crate::protocol::{
     Body, Capabilities, ValueFormat, Variable, VariablePresentationHint,
     VariablePresentationHintKind, VariablesArguments, VariablesArgumentsFilter, VariablesResponse,
 };
-use crate::routes::Request;
+use crate::requests::Request;
 use crate::session::Session;
+use crate::session::handles::Container;
+use crate::session::prefetch;
 use children::{BUCKET, all_of, buckets, children};
 use engine::{RegisterGroup, Which};
 use scopes::{in_hex, open_register, register_groups, scope};
@@ -68,7 +68,7 @@ impl Variables {
         let variables = match container {
             Container::Locals(frame) => {
                 if is_usual(&arguments) {
-                    let ready = foresight::locals(session, frame);
+                    let ready = prefetch::locals(session, frame);
                     let locals = ready.map_or_else(|| Locals::of(session, frame), Ok)?;
                     return locals.finish(session);
                 }

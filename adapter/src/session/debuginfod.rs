@@ -2,10 +2,10 @@
 //! `debuginfod-find` is run for one image after another, each time on a thread of its own. The
 //! session never waits for it.
 
-use crate::progress::Work;
 use crate::protocol::InvalidatedEventBody;
 use crate::server::Inbound;
 use crate::session::Session;
+use crate::session::progress::Work;
 use engine::{ModuleInfo, State, SymbolStatus};
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};

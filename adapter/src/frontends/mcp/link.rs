@@ -3,7 +3,7 @@
 
 use super::error::ToolError;
 use super::output::{Output, Stream};
-use crate::codec::Codec;
+use crate::server::codec::Codec;
 use engine::Signal;
 use serde_json::{Value, json};
 use std::collections::HashMap;

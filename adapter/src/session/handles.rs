@@ -1,7 +1,7 @@
 //! The numbers by which a client names frames and things that can be opened. They live until
 //! the program runs on; an old one is an error that says so, never another object.
 
-use crate::error::RequestError;
+use crate::protocol::RequestError;
 use engine::value::scalar::NumberFormat;
 use engine::{FrameKey, GotoTarget, RegisterGroup, SourceLocation, StepTarget, ThreadId, Value};
 use std::collections::HashMap;

@@ -1,8 +1,5 @@
 //! What the debuggee did, told to the client: the one place where engine events become DAP's.
 
-use crate::children;
-use crate::debuginfod::Debuginfod;
-use crate::main_stop;
 use crate::protocol::{
     Breakpoint, BreakpointEventBody, CapabilitiesEventBody, ChangedCapabilities,
     ContinuedEventBody, ExitedEventBody, Module, ModuleEventBody, OutputCategory, OutputEventBody,
@@ -10,7 +7,10 @@ use crate::protocol::{
 };
 use crate::requests::describe_breakpoint;
 use crate::session::Session;
-use crate::startup;
+use crate::session::children;
+use crate::session::debuginfod::Debuginfod;
+use crate::session::main_stop;
+use crate::session::startup;
 use engine::{
     BreakpointId, Event, ExitStatus, ModuleId, ModuleInfo, OutputStream, Signal, Stop, StopReason,
     SymbolStatus, ThreadId,

@@ -1,9 +1,9 @@
 //! Which request is done by which code. A request is an `impl Request` in `requests/` and a
 //! line in [`ROUTES`]; what the adapter says it can do is the sum over them.
 
-use crate::error::RequestError;
+use super::*;
+use crate::protocol::RequestError;
 use crate::protocol::{Body, Capabilities, read_arguments};
-use crate::requests::*;
 use crate::session::Session;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -1,0 +1,5 @@
+//! The program's commands: each is a client of our own server, or serves one.
+
+pub mod demo;
+pub mod mcp;
+pub mod run;

@@ -1,0 +1,10 @@
+//! Sources as the client sees them: how it counts and spells, paths, columns, machine code.
+
+mod client;
+mod code_sources;
+mod columns;
+mod source_map;
+
+pub use client::{Client, PathFormat};
+pub use code_sources::{CodeSources, Flavor};
+pub use source_map::*;
