@@ -3,7 +3,7 @@
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use stillpoint_tests::process::{self, Debuggee};
-use stillpoint_tests::{DEADLINE, DapClient, Fixture};
+use stillpoint_tests::{DEADLINE, DapClient, Fixture, core_of};
 
 /// The number of the first request that a test writes itself.
 const FIRST: i64 = 1000;
@@ -240,6 +240,97 @@ fn before_the_end_of_input() {
     client.close();
     assert_eq!(client.wait_exit().code(), Some(0));
     assert_unharmed(&debuggee, &fixture, &before);
+}
+
+#[test]
+fn behind_other_signals() {
+    let fixture = Fixture::of("c/spin.c");
+    for signal in [Signal::SIGINT, Signal::SIGHUP] {
+        let (mut client, debuggee, before, address) = attached(&fixture);
+        process::send_signal(client.adapter_pid(), signal);
+        let numbers = send_together(&mut client, &requests(&fixture, &address), FIRST);
+        client.wait_exit();
+        // Those that came before it count.
+        for number in numbers {
+            assert!(answers(&client, number).len() <= 1, "{signal}");
+        }
+        assert_unharmed(&debuggee, &fixture, &before);
+    }
+}
+
+/// Each request has one answer, whatever it says.
+fn assert_answered(client: &DapClient, numbers: &[i64]) {
+    for number in numbers {
+        let answers = answers(client, *number);
+        if answers.len() != 1 {
+            client.fail(&format!("answers to {number}: {answers:?}"));
+        }
+    }
+}
+
+/// Requests that begin no other program.
+fn harmless(fixture: &Fixture, address: &str) -> Vec<(&'static str, Value)> {
+    let mut requests = requests(fixture, address);
+    requests.retain(|(command, _)| *command != "restart");
+    requests
+}
+
+#[test]
+fn behind_a_terminate() {
+    let fixture = Fixture::of("c/spin.c");
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("program");
+    std::fs::copy(&fixture.program, &program).expect("a copy");
+    let program = program.canonicalize().expect("it is there");
+    for _ in 0..3 {
+        let mut client = DapClient::spawn();
+        client.launch_program(&program, json!({}));
+        client.configure();
+        let mut written = vec![("terminate", Value::Null)];
+        written.extend(harmless(&fixture, "0x1000"));
+        written.push(("disconnect", Value::Null));
+        let numbers = send_together(&mut client, &written, FIRST);
+        assert_eq!(client.wait_exit().code(), Some(0));
+        assert_answered(&client, &numbers);
+        assert_eq!(client.count_events("process"), 1);
+        process::wait_for_none_of(&program);
+    }
+}
+
+#[test]
+fn behind_the_death_of_the_program() {
+    let fixture = Fixture::of("c/spin.c");
+    for _ in 0..3 {
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({}));
+        client.configure();
+        let pid = client.debuggee_pid();
+        process::send_signal(pid, Signal::SIGKILL);
+        let mut written = harmless(&fixture, "0x1000");
+        written.push(("disconnect", Value::Null));
+        let numbers = send_together(&mut client, &written, FIRST);
+        assert_eq!(client.wait_exit().code(), Some(0));
+        assert_answered(&client, &numbers);
+        assert_eq!(client.count_events("process"), 1);
+    }
+}
+
+#[test]
+fn behind_the_disconnect_of_a_core_file() {
+    let fixture = Fixture::of("c/crash.c");
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(core) = core_of(&fixture, folder.path()) else {
+        return;
+    };
+    let fixture = Fixture::of("c/spin.c");
+    let mut client = DapClient::spawn();
+    client.open_core(&core, json!({}));
+    client.configure();
+    let mut written = vec![("disconnect", Value::Null)];
+    written.extend(requests(&fixture, "0x1000"));
+    let numbers = send_together(&mut client, &written, FIRST);
+    assert_eq!(client.wait_exit().code(), Some(0));
+    assert_refused(&client, &numbers[1..], true);
 }
 
 #[test]

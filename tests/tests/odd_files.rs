@@ -253,3 +253,159 @@ fn programs_that_have_been_replaced() {
         client.disconnect();
     }
 }
+
+#[test]
+fn shared_debug_files_that_are_no_files() {
+    if !skips::has_command("dwz") {
+        return;
+    }
+    for odd in ALL {
+        let (folder, program, source) = small_program(&[]);
+        let place = folder.path();
+        let text = source.to_str().expect("UTF-8");
+        run(place, "gcc", &["-g", "-o", "other", text]);
+        run(
+            place,
+            "dwz",
+            &["-m", "common", "-M", "common", "small", "other"],
+        );
+        put(odd, &place.join("common"));
+        look_at(&program, &source, json!({}));
+    }
+}
+
+/// A program that loads a library when it begins, and traps or pauses; both in a folder.
+fn program_with_library(place: &Path) -> PathBuf {
+    let library = "int add(int a, int b)\n{\n    return a + b;\n}\n";
+    let program = "#include <stdio.h>\nint add(int, int);\nint pause(void);\nint main(int count, char **all)\n{\n    (void)all;\n    \
+                   if (add(count, 1) == 2)\n        __builtin_trap();\n    puts(\"loaded\");\n    fflush(stdout);\n    return pause();\n}\n";
+    fs::write(place.join("add.c"), library).expect("the source");
+    fs::write(place.join("adds.c"), program).expect("the source");
+    run(
+        place,
+        "gcc",
+        &["-g", "-shared", "-fPIC", "-o", "libadd.so", "add.c"],
+    );
+    let link = [
+        "-g",
+        "-o",
+        "adds",
+        "adds.c",
+        "-L.",
+        "-ladd",
+        "-Wl,-rpath,$ORIGIN",
+    ];
+    run(place, "gcc", &link);
+    place.join("adds")
+}
+
+#[test]
+fn libraries_that_have_been_replaced() {
+    for odd in ALL {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = folder.path().canonicalize().expect("its path");
+        let program = program_with_library(&place);
+        let core = core_of_program(&program, &place);
+        let running = Debuggee::start_program(&program, &["stay"]);
+        assert_eq!(running.read_line(), "loaded");
+        put(odd, &place.join("libadd.so"));
+        put(odd, &place.join("add.c"));
+
+        let mut client = DapClient::spawn();
+        client.attach(running.pid(), json!({"stopOnEntry": true}));
+        client.set_function_breakpoints(&["add"]);
+        client.configure();
+        let stop = client.expect_stopped_by(&["entry", "pause"]);
+        let stack = client.ask("stackTrace", json!({"threadId": stop["threadId"]}));
+        assert!(stack["stackFrames"][0].is_object(), "{odd:?}: {stack}");
+        client.ask("modules", json!({}));
+        client.disconnect();
+        drop(running);
+
+        let Some(core) = core else { continue };
+        let mut client = DapClient::spawn();
+        client.open_core(&core, json!({}));
+        client.configure();
+        let stop = client.expect_stopped("exception");
+        client.ask("stackTrace", json!({"threadId": stop["threadId"]}));
+        client.disconnect();
+
+        // From the start; the loader itself waits at a FIFO.
+        if odd == Odd::Fifo {
+            continue;
+        }
+        let mut client = DapClient::spawn();
+        client.launch_program(&program, json!({}));
+        client.configure();
+        assert_eq!(client.expect_exit(), 127, "{odd:?}");
+        client.disconnect();
+    }
+}
+
+#[test]
+fn programs_of_core_files_that_are_no_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().canonicalize().expect("its path");
+    let program = program_with_library(&place);
+    let Some(core) = core_of_program(&program, &place) else {
+        return;
+    };
+    for odd in ALL {
+        let file = place.join(format!("file-{odd:?}"));
+        put(odd, &file);
+        let mut client = DapClient::spawn();
+        client.initialize();
+        // Refused, or opened without it: answered in both cases.
+        let _ = client.request("attach", json!({"coreFile": core, "program": file}));
+        client.disconnect();
+    }
+}
+
+#[test]
+fn logs_that_are_no_files() {
+    let (folder, _, _) = small_program(&[]);
+    for odd in ALL {
+        let log = folder.path().join(format!("log-{odd:?}"));
+        put(odd, &log);
+        let mut client = DapClient::spawn_with(|command| {
+            command
+                .arg("--log")
+                .arg(&log)
+                .env("STILLPOINT_LOG", "trace");
+        });
+        client.initialize();
+        client.disconnect();
+        if odd == Odd::Sparse {
+            let kept = fs::metadata(&log).expect("the log");
+            assert!(kept.len() > 1 << 40, "it is appended to");
+        }
+    }
+}
+
+#[test]
+fn streams_that_are_no_files() {
+    let (folder, program, _) = small_program(&[]);
+    for odd in ALL {
+        let file = folder.path().join(format!("stream-{odd:?}"));
+        put(odd, &file);
+        let settings = json!({"program": program, "stdio": {"stdin": file}});
+        let mut client = DapClient::spawn();
+        client.initialize();
+        let launch = client.send("launch", settings);
+        match odd {
+            // The program's open waits for a writer, which never comes.
+            Odd::Fifo => {}
+            Odd::Device | Odd::Sparse => {
+                client.wait_event("initialized");
+                client.configure();
+                client.response(launch).expect("launched");
+                client.expect_exit();
+            }
+            Odd::Folder | Odd::Loop | Odd::Socket => {
+                let why = client.response(launch).expect_err("refused").to_string();
+                assert!(why.contains("stdio"), "{odd:?}: {why}");
+            }
+        }
+        client.disconnect();
+    }
+}
