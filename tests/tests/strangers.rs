@@ -137,6 +137,30 @@ fn structs_without_a_size_of_their_own_show_all_their_elements() {
 }
 
 #[test]
+fn the_raw_value_comes_behind_the_buckets_of_elements() {
+    let fixture = Fixture::of("rust/unsized.rs");
+    let mut client = DapClient::stopped_at(&fixture, "look");
+    let crowd = local(&mut client, "crowd");
+    // Clients that are told of both kinds show the named ones first.
+    assert_eq!(
+        (&crowd["namedVariables"], &crowd["indexedVariables"]),
+        (&Value::Null, &Value::Null)
+    );
+    let parts = children(&mut client, &crowd);
+    let names: Vec<&str> = parts.iter().filter_map(|it| it["name"].as_str()).collect();
+    assert_eq!(names, ["[0..99]", "[100..199]", "[200..249]", "[raw]"]);
+    let last = children(&mut client, &parts[2]);
+    assert_eq!(last.len(), 50);
+    assert_eq!(
+        (&last[49]["name"], &last[49]["value"]),
+        (&json!("[249]"), &json!("Item {id: 249}"))
+    );
+    let whole = last[49]["evaluateName"].as_str().expect("an expression");
+    assert_eq!(client.evaluate(whole), "Item {id: 249}");
+    client.disconnect();
+}
+
+#[test]
 fn a_program_is_stopped_at_its_main_also_after_a_restart() {
     let fixture = Fixture::of("rust/unsized.rs");
     let mut client = DapClient::spawn();

@@ -161,6 +161,9 @@ impl Session {
             arguments["start"] = json!(asked.start);
             // One more tells whether there are more.
             arguments["count"] = json!(count + 1);
+        } else {
+            // As many as there may be in one answer; without a count they would come in buckets.
+            arguments["count"] = json!(i32::MAX);
         }
         let variables = self.link.request("variables", arguments).await?;
         let variables = variables["variables"]

@@ -103,7 +103,10 @@ impl Variables {
             }
             Container::Value(of) => {
                 let all_of_it = arguments.count.unwrap_or(0) <= 0 && arguments.filter.is_none();
-                if !session.client.variable_paging && all_of_it && of.indexed > BUCKET {
+                // Clients that page show named children first. What is named of a container is
+                // the least of it, so it has no counts, and comes behind buckets here.
+                let pages = session.client.variable_paging && of.named == 0;
+                if !pages && all_of_it && of.indexed > BUCKET {
                     let buckets = buckets(session, &of, 0..of.indexed);
                     let mut body = written(&buckets)?;
                     children(session, &of, Which::Named, 0..of.named, &limits, &mut body)?;

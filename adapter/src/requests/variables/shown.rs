@@ -162,13 +162,10 @@ impl Shown {
                 indexed,
             })),
         };
-        // In buckets, indexed children are named ones. Of few of both, clients that are told of
+        // In buckets, indexed children are named ones. Of both kinds, clients that are told of
         // counts would show the named ones first, which are the least of what is looked for.
         let is_few = indexed <= BUCKET;
-        let counted = match is_few {
-            true => named == 0 || indexed == 0,
-            false => session.client.variable_paging,
-        };
+        let counted = (named == 0 || indexed == 0) && (is_few || session.client.variable_paging);
         let count = |count: u64| (counted && count > 0).then(|| count.min(i32::MAX as u64) as i64);
         Self {
             text,
