@@ -222,8 +222,24 @@ fn has_signal_of_instruction(tid: ThreadId) -> bool {
     }
 }
 
-/// PTRACE_GETREGSET and PTRACE_SETREGSET on a register set of plain data; gives the bytes moved.
-pub fn register_set<T: Copy>(tid: ThreadId, set: i32, write: bool, data: &mut T) -> Option<usize> {
+/// Register sets whose size is known.
+///
+/// # Safety
+/// Any bytes are a value of the type, and it has no padding.
+pub unsafe trait RegisterSet {}
+
+// SAFETY: integers only, without gaps.
+unsafe impl RegisterSet for libc::user_regs_struct {}
+// SAFETY: bytes.
+unsafe impl<const N: usize> RegisterSet for [u8; N] {}
+
+/// PTRACE_GETREGSET and PTRACE_SETREGSET on a whole register set; gives the bytes moved.
+pub fn register_set<T: RegisterSet>(
+    tid: ThreadId,
+    set: i32,
+    write: bool,
+    data: &mut T,
+) -> Option<usize> {
     let mut vector = libc::iovec {
         iov_base: std::ptr::from_mut(data).cast(),
         iov_len: size_of::<T>(),
