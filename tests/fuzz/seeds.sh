@@ -170,10 +170,9 @@ location implicit_pointer '\x05' '\x9c' '\xa0\x59\0\0\0\x01' '' '' '' '' '' "$me
 location parameter_ref '\x05' '\x9c' '\xfa\x59\0\0\0\x9f' '\x55' '\x76\x70\x06' '' '' '' "$memory"
 location tls '\x05' '\x9c' '\x0e\x10\0\0\0\0\0\0\0\x9b\x0e\x10\0\0\0\0\0\0\0\xe0\x1a' '' '' '' '' '' "$memory"
 
-# Counts and tables; without counts the file as a whole.
-entry='\x01\0\0\0\0\0\0\0\x0b\0\0\0'
-printf "\x02\x01\x01%s$entry$entry$entry$entry$entry" "$mark" >"$corpus/names_cache/tables"
-printf '\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff%s'"$entry$entry" "$mark" \
-    >"$corpus/names_cache/counts"
-printf '%sstillpoint.nam.1' "$mark" >"$corpus/names_cache/magic"
+# Bits of offsets and units, counts, and words; without those the file as a whole.
+word='\x0b\0\0\0\x02\0\0\0'
+printf "\x20\x02\x02\x01\x01%s$word$word$word$word$word" "$mark" >"$corpus/names_cache/tables"
+printf "\xff\x20\xff\0\xff%s$word$word" "$mark" >"$corpus/names_cache/counts"
+printf '%sstillpoint.nam.2' "$mark" >"$corpus/names_cache/magic"
 du -sh "$corpus"/*

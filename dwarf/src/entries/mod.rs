@@ -9,3 +9,4 @@ pub(crate) mod ranges;
 pub(crate) mod scan;
 pub(crate) mod split;
 pub(crate) mod units;
+pub(crate) mod walk;

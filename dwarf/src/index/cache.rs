@@ -5,14 +5,15 @@
 //! | bytes | what |
 //! |---|---|
 //! | 16 | [`MAGIC`]: what it is, and the version of the format |
-//! | 8 | bytes of `.debug_info` the index was made of |
-//! | 4 × 8 | entries of each table |
+//! | 8 | bytes of debug info the index was made of |
+//! | 4 × 2056 | of each table: bits of offsets and of units (4 bytes each), then how many words there are up to the end of each bucket |
 //! | 8 | hash of all of the above |
-//! | 12 each | key, unit, offset; the tables one behind the other, each sorted |
+//! | 8 each | the words of the tables, one table behind the other ([`super::table`]) |
 //!
 //! A wrong entry misleads nobody: what a key finds is looked up and compared by name.
 
-use super::{NameIndex, Names};
+use super::NameIndex;
+use super::table::{BUCKETS, Layout, Names, WORD, Words};
 use crate::file::disk_cache;
 use crate::file::{mapping, object};
 use std::hash::Hasher;
@@ -20,47 +21,66 @@ use std::io;
 use std::path::Path;
 
 /// Raise the number when the tables, the keys' hash or what is indexed changes.
-const MAGIC: &[u8; 16] = b"stillpoint.nam.1";
-const HEADER: usize = 16 + 8 + 4 * 8 + 8;
-/// Bytes of an entry.
-pub(super) const ENTRY: usize = 12;
+const MAGIC: &[u8; 16] = b"stillpoint.nam.2";
+/// Bytes of the header about one table.
+const TABLE: usize = 8 + BUCKETS * 8;
+const HEADER: usize = 16 + 8 + 4 * TABLE + 8;
 /// The kind of file in the folder.
 const KIND: &str = "names";
 
-fn header(debug_size: u64, counts: [usize; 4]) -> Vec<u8> {
-    let mut header = MAGIC.to_vec();
+fn tables(index: &NameIndex) -> [&Names; 4] {
+    [
+        &index.functions,
+        &index.inlined,
+        &index.types,
+        &index.statics,
+    ]
+}
+
+fn header(debug_size: u64, index: &NameIndex) -> Vec<u8> {
+    let mut header = Vec::with_capacity(HEADER);
+    header.extend(MAGIC);
     header.extend(debug_size.to_le_bytes());
-    for count in counts {
-        header.extend((count as u64).to_le_bytes());
+    for table in tables(index) {
+        header.extend(table.layout.offset_bits.to_le_bytes());
+        header.extend(table.layout.unit_bits.to_le_bytes());
+        for end in &table.ends {
+            header.extend((*end as u64).to_le_bytes());
+        }
     }
-    let mut hasher = rustc_hash::FxHasher::default();
-    hasher.write(&header);
-    header.extend(hasher.finish().to_le_bytes());
+    header.extend(hash(&header).to_le_bytes());
     header
+}
+
+fn hash(header: &[u8]) -> u64 {
+    let mut hasher = rustc_hash::FxHasher::default();
+    hasher.write(header);
+    hasher.finish()
 }
 
 /// The index of an image, if the folder has one that fits.
 pub(crate) fn load(folder: &Path, build_id: &[u8], debug_size: u64) -> Option<NameIndex> {
     let path = disk_cache::file(folder, build_id, KIND)?;
     let (data, _) = mapping::map(&path).ok()?;
-    let mut counts = [0; 4];
-    for (index, count) in counts.iter_mut().enumerate() {
-        *count = usize::try_from(object::u64_at(data, 24 + index * 8)?).ok()?;
-    }
-    if data.get(..HEADER)? != header(debug_size, counts) {
+    let (header, mut rest) = data.split_at_checked(HEADER)?;
+    let (known, _) = header.split_at_checked(HEADER - 8)?;
+    let is_ours = known.starts_with(MAGIC)
+        && object::u64_at(header, 16)? == debug_size
+        && object::u64_at(header, HEADER - 8)? == hash(known);
+    if !is_ours {
         return None;
     }
-    let mut rest = data.get(HEADER..)?;
-    let mut table = |count: usize| {
-        let (entries, behind) = rest.split_at_checked(count.checked_mul(ENTRY)?)?;
-        rest = behind;
-        Some(Names::Mapped(entries))
+    let mut headers = known.get(24..)?.chunks_exact(TABLE);
+    let mut table = || {
+        let (table, words) = read_table(headers.next()?, rest)?;
+        rest = words;
+        Some(table)
     };
     let index = NameIndex {
-        functions: table(counts[0])?,
-        inlined: table(counts[1])?,
-        types: table(counts[2])?,
-        statics: table(counts[3])?,
+        functions: table()?,
+        inlined: table()?,
+        types: table()?,
+        statics: table()?,
         sparse: false,
     };
     if !rest.is_empty() {
@@ -68,6 +88,31 @@ pub(crate) fn load(folder: &Path, build_id: &[u8], debug_size: u64) -> Option<Na
     }
     disk_cache::used(&path);
     Some(index)
+}
+
+/// A table by its header, and what is behind its words.
+fn read_table(header: &[u8], words: &'static [u8]) -> Option<(Names, &'static [u8])> {
+    let layout = Layout {
+        offset_bits: object::u32_at(header, 0)?,
+        unit_bits: object::u32_at(header, 4)?,
+    };
+    let ends = (0..BUCKETS).map(|bucket| {
+        let end = object::u64_at(header, 8 + bucket * 8)?;
+        usize::try_from(end).ok()
+    });
+    let ends: Vec<usize> = ends.collect::<Option<_>>()?;
+    let count = *ends.last()?;
+    if !layout.is_sane() || !ends.is_sorted() {
+        return None;
+    }
+    let (words, behind) = words.split_at_checked(count.checked_mul(WORD)?)?;
+    let words = Words::Mapped(words);
+    let table = Names {
+        layout,
+        ends,
+        words,
+    };
+    Some((table, behind))
 }
 
 /// Keeps an index. A file is there whole or not at all, whoever else writes it.
@@ -83,15 +128,11 @@ pub(crate) fn store(
     let Some(path) = disk_cache::file(folder, build_id, KIND) else {
         return Ok(());
     };
-    let tables = [
-        &index.functions,
-        &index.inlined,
-        &index.types,
-        &index.statics,
-    ];
     disk_cache::write(&path, |out| {
-        out.write_all(&header(debug_size, tables.map(Names::len)))?;
-        tables.into_iter().try_for_each(|table| table.write(out))
+        out.write_all(&header(debug_size, index))?;
+        tables(index)
+            .into_iter()
+            .try_for_each(|table| table.write(out))
     })
 }
 
@@ -99,12 +140,19 @@ pub(crate) fn store(
 mod tests {
     use super::*;
     use crate::ids::DieRef;
+    use crate::index::table::Collected;
     use std::fs;
 
     const BUILD_ID: &[u8] = &[7; 20];
 
     fn index() -> NameIndex {
-        let names = |entries: &[(u32, u32, u32)]| Names::Built(entries.to_vec());
+        let names = |entries: &[(u32, u32, u32)]| {
+            let mut all = Collected::default();
+            for (key, unit, offset) in entries {
+                all.push(*key, *unit, *offset);
+            }
+            all.sort()
+        };
         NameIndex {
             functions: names(&[(1, 0, 10), (5, 1, 20), (5, 2, 30), (9, 0, 40)]),
             inlined: names(&[]),
@@ -148,11 +196,11 @@ mod tests {
         store(folder.path(), BUILD_ID, 99, &index()).unwrap();
         let path = disk_cache::file(folder.path(), BUILD_ID, KIND).unwrap();
         let whole = fs::read(&path).unwrap();
-        for len in 0..whole.len() {
+        for len in (0..HEADER).step_by(409).chain(HEADER..whole.len()) {
             fs::write(&path, &whole[..len]).unwrap();
             assert!(load(folder.path(), BUILD_ID, 99).is_none(), "{len} bytes");
         }
-        for at in 0..HEADER {
+        for at in (0..48).chain((48..HEADER).step_by(211)) {
             let mut damaged = whole.clone();
             damaged[at] ^= 0x40;
             fs::write(&path, &damaged).unwrap();

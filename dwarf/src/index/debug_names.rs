@@ -56,19 +56,19 @@ pub(super) fn read(info: &DebugInfo, holder: &Image) -> Result<Option<NameIndex>
     let left = AtomicI64::new(i64::try_from(section.len()).unwrap_or(i64::MAX));
     let mut found = chunks
         .into_par_iter()
-        .map(|(offset, table, names)| {
-            let found = table.read_names(info, names, &left);
-            found.map_err(|error| at(offset, &error))
+        .try_fold(Found::default, |mut found, (offset, table, names)| {
+            let read = table.read_names(info, names, &left, &mut found);
+            read.map(|()| found).map_err(|error| at(offset, &error))
         })
-        .try_reduce(Found::default, |mut all, mut found| {
-            all.append(&mut found);
+        .try_reduce(Found::default, |mut all, found| {
+            all.append(found);
             Ok(all)
         })?;
     let others: Vec<u32> = (0u32..)
         .zip(covered)
         .filter_map(|(unit, covered)| (!covered).then_some(unit))
         .collect();
-    found.append(&mut info.index_units(others));
+    found.append(info.index_some(others));
     Ok(Some(found.into_index(true)))
 }
 
@@ -154,8 +154,8 @@ impl Table {
         info: &DebugInfo,
         names: Range<usize>,
         left: &AtomicI64,
-    ) -> Result<Found, Error> {
-        let mut found = Found::default();
+        found: &mut Found,
+    ) -> Result<(), Error> {
         let word = usize::from(self.format.word_size());
         let (mut strings, mut entries) = (self.strings, self.entries);
         strings.skip(names.start.saturating_mul(word))?;
@@ -177,10 +177,10 @@ impl Table {
                     tag if super::is_type(tag) => &mut found.types,
                     _ => continue,
                 };
-                names.push((key, unit, offset));
+                names.push(key, unit, offset);
             }
         }
-        Ok(found)
+        Ok(())
     }
 
     /// The next entry of a name: its tag, its unit, its offset there.

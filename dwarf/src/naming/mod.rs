@@ -12,7 +12,6 @@ use crate::naming::parameters::Parameters;
 use crate::naming::simple_template_names::Told;
 use smallvec::SmallVec;
 use std::borrow::Cow;
-use std::cell::RefCell;
 
 /// The kinds of coroutines, whose bodies are functions that are called again to go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -370,8 +369,19 @@ pub(crate) fn key(name: &[u8]) -> u32 {
     };
     // Nearly all names have nothing to take off.
     let plain = |byte: &u8| !matches!(byte, b'<' | b':' | b'(' | b' ');
-    if name.iter().all(plain) {
+    let Some(special) = name.iter().position(|byte| !plain(byte)) else {
         return hash(name);
+    };
+    // Most others are a name with arguments.
+    if let Some((bare, arguments)) = name.split_at_checked(special)
+        && bare
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+        && !bare.is_empty()
+        && bare != b"operator"
+        && are_arguments(arguments)
+    {
+        return hash(bare);
     }
     let Ok(name) = std::str::from_utf8(name) else {
         return hash(name);
@@ -380,36 +390,21 @@ pub(crate) fn key(name: &[u8]) -> u32 {
     hash(squeeze(without_arguments(last)).as_bytes())
 }
 
-thread_local! {
-    /// Keys of strings of the debug info, by their addresses: names of templates are long, and
-    /// each is met in many units.
-    static KNOWN: RefCell<Vec<(usize, u32)>> = const { RefCell::new(Vec::new()) };
-}
-
-/// How many of them are known at a time.
-const MOST_KNOWN: usize = 1 << 13;
-
-/// As [`key`], of a string of the debug info.
-pub(crate) fn key_of_entry(name: &'static [u8]) -> u32 {
-    if memchr::memchr3(b'<', b':', b' ', name).is_none() {
-        return key(name);
+/// Whether all of this is the arguments of one name: no path goes on behind them.
+fn are_arguments(bytes: &[u8]) -> bool {
+    let mut depth = 0usize;
+    let mut before = 0;
+    for byte in bytes {
+        match byte {
+            b'<' | b'(' | b'[' | b'{' => depth += 1,
+            b'>' if before == b'-' => {}
+            b'>' | b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b':' if depth == 0 => return false,
+            _ => {}
+        }
+        before = *byte;
     }
-    let address = name.as_ptr() as usize;
-    // Strings are as long as this or longer.
-    let place = (address / 8) % MOST_KNOWN;
-    KNOWN.with_borrow_mut(|known| {
-        if known.is_empty() {
-            known.resize(MOST_KNOWN, (0, 0));
-        }
-        match known.get_mut(place) {
-            Some((of, key)) if *of == address => *key,
-            Some(free) => {
-                *free = (address, key(name));
-                free.1
-            }
-            None => key(name),
-        }
-    })
+    bytes.first() == Some(&b'<') && bytes.last() == Some(&b'>')
 }
 
 /// The key of a qualified name that may have parameters, as tables for gdb write them.

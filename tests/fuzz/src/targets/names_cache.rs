@@ -11,27 +11,32 @@ thread_local! {
 /// The image that the index is of: one with debug info and a build-id.
 const IMAGE: &[u8] = include_bytes!("../../corpus/object/plain-5");
 
-/// The name index on disk: how many entries each table has, and the tables. Of three counts,
-/// a byte each, the fourth follows, so that the file is whole; otherwise they are those of the
-/// file, 8 bytes each. Without any the second part is the whole file.
+/// The name index on disk: bits of offsets and of units and how many entries each of the first
+/// three tables has, a byte each, and the words of the tables. The fourth table has the rest, so
+/// that the file is whole; with other than five bytes the second part is the whole file.
 pub fn names_cache(data: &[u8]) {
     let module = Module::from_bytes(Path::new("/fuzz/image"), IMAGE.to_vec()).expect("the image");
     let [counts, mut tables] = parts(data);
     let mut file = Vec::new();
-    if !counts.is_empty() {
-        file.extend(b"stillpoint.nam.1");
+    if let [offset_bits, unit_bits, counts @ ..] = counts
+        && let Ok(counts) = <[u8; 3]>::try_from(counts)
+    {
+        file.extend(b"stillpoint.nam.2");
         file.extend(module.debug_size().to_le_bytes());
-        if let [functions, inlined, types] = *counts {
-            let mut left = tables.len() / 12;
-            tables = &tables[..left * 12];
-            for count in [functions, inlined, types] {
-                let count = usize::from(count).min(left);
-                left -= count;
-                file.extend((count as u64).to_le_bytes());
+        let mut left = tables.len() / 8;
+        tables = &tables[..left * 8];
+        for table in 0..4 {
+            let count = counts
+                .get(table)
+                .map_or(left, |count| left.min(usize::from(*count)));
+            left -= count;
+            file.extend(u32::from(*offset_bits).to_le_bytes());
+            file.extend(u32::from(*unit_bits).to_le_bytes());
+            // Every bucket has as many, the last one those that are left.
+            for bucket in 1..256 {
+                file.extend((count / 256 * bucket).to_le_bytes());
             }
-            file.extend((left as u64).to_le_bytes());
-        } else {
-            file.extend(counts.iter().chain(&[0; 32]).take(32));
+            file.extend(count.to_le_bytes());
         }
         let mut hasher = rustc_hash::FxHasher::default();
         hasher.write(&file);

@@ -1,0 +1,304 @@
+//! The names that the entries of units have, read from the entries themselves.
+
+use super::Found;
+use crate::entries::units::{MAX_HOPS, MAX_NAME, Unit, Value};
+use crate::entries::walk::{Shapes, Visited, Visitor};
+use crate::ids::error::Error;
+use crate::lines::DebugInfo;
+use crate::naming::{Key, key};
+use gimli::{Abbreviation, DwAt, Section};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const NAME: u8 = 0;
+/// What the entry is an instance or completion of.
+const ORIGIN: u8 = 1;
+const LOW_PC: u8 = 2;
+const RANGES: u8 = 3;
+const DECLARATION: u8 = 4;
+
+fn slot(at: DwAt) -> Option<u8> {
+    Some(match at {
+        gimli::DW_AT_name => NAME,
+        gimli::DW_AT_specification | gimli::DW_AT_abstract_origin => ORIGIN,
+        gimli::DW_AT_low_pc => LOW_PC,
+        gimli::DW_AT_ranges => RANGES,
+        gimli::DW_AT_declaration => DECLARATION,
+        _ => return None,
+    })
+}
+
+fn may_have_name(abbreviation: &Abbreviation) -> bool {
+    let mut attributes = abbreviation.attributes().iter();
+    attributes.any(|spec| matches!(slot(spec.name()), Some(NAME | ORIGIN)))
+}
+
+/// What one thread that reads names knows.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) found: Found,
+    shapes: Shapes,
+}
+
+/// Keys of strings of `.debug_str` by their offsets: most names are met in many units, and those
+/// of templates are long. All threads share them; what one writes over is worked out anew.
+pub(super) struct Keys {
+    section: &'static [u8],
+    /// Offset and key in one.
+    known: Vec<AtomicU64>,
+    /// A hash of 32 bits is shifted by as many to the right.
+    shift: u32,
+}
+
+/// How many keys are known at most.
+const MOST_KEYS: usize = 1 << 18;
+/// Bytes of debug info that are worth a key.
+const BYTES_A_KEY: usize = 512;
+
+impl Keys {
+    /// For names in so many bytes of debug info.
+    pub(super) fn new(info: &DebugInfo, bytes: usize) -> Keys {
+        let count = (bytes / BYTES_A_KEY)
+            .clamp(1, MOST_KEYS)
+            .next_power_of_two();
+        let free = || AtomicU64::new(0);
+        Keys {
+            section: info.dwarf.debug_str.reader().slice(),
+            known: std::iter::repeat_with(free).take(count).collect(),
+            shift: u32::BITS - count.trailing_zeros(),
+        }
+    }
+
+    /// The key of the string at an offset of the section, unless it is empty.
+    #[inline]
+    fn at(&self, offset: usize) -> Option<u32> {
+        let place = u32::try_from(offset).ok().filter(|offset| *offset != 0);
+        let known = place.and_then(|offset| {
+            // Fibonacci hashing: neighbours have places of their own.
+            let hash = offset.wrapping_mul(0x9e37_79b9).checked_shr(self.shift);
+            self.known.get(hash.unwrap_or(0) as usize)
+        });
+        // Relaxed: offset and key are one number, and no other memory hangs on it.
+        if let Some(known) = known.map(|known| known.load(Ordering::Relaxed))
+            && (known >> 32) as usize == offset
+            && offset != 0
+        {
+            return Some(known as u32);
+        }
+        let string = self.section.get(offset..)?;
+        let string = string.get(..memchr::memchr(0, string)?.min(MAX_NAME))?;
+        if string.is_empty() {
+            return None;
+        }
+        let key = key(string);
+        if let Some(known) = known {
+            known.store((offset as u64) << 32 | u64::from(key), Ordering::Relaxed);
+        }
+        Some(key)
+    }
+}
+
+/// Reads names of entries.
+struct NameReader<'a> {
+    info: &'a DebugInfo,
+    keys: &'a Keys,
+}
+
+impl NameReader<'_> {
+    /// The key of an entry's name, its own or that of what it is an instance of.
+    fn key<V: Visitor>(&self, entry: &Visited<'_>, shapes: &mut Shapes) -> Option<u32> {
+        if let Some(name) = entry.value(NAME) {
+            return self.key_of_string(entry.unit, name);
+        }
+        let origin = entry.value(ORIGIN)?;
+        // Most origins are near, and have the name.
+        if let Value::UnitRef(offset) = origin
+            && let Some(origin) = self.info.visited::<V>(entry.unit, shapes, offset.0)
+            && let Some(name) = origin.value(NAME)
+        {
+            return self.key_of_string(entry.unit, name);
+        }
+        let name = self.info.name_of_origin(entry.unit, origin)?;
+        (!name.is_empty()).then(|| key(name))
+    }
+
+    fn key_of_string(&self, unit: &Unit, value: Value) -> Option<u32> {
+        let info = self.info;
+        let string = |value| {
+            let name = info.string(unit, value).filter(|name| !name.is_empty())?;
+            Some(key(name))
+        };
+        let dwarf = info.dwarf_of(unit);
+        let offset = match value {
+            Value::DebugStrRef(offset) => offset,
+            Value::DebugStrOffsetsIndex(index) => {
+                let (format, base) = (unit.raw.header.format(), unit.raw.str_offsets_base);
+                let offsets = &dwarf.debug_str_offsets;
+                offsets.get_str_offset(format, base, index).ok()?
+            }
+            other => return string(other),
+        };
+        // Split units have strings of their own.
+        match std::ptr::eq(dwarf.debug_str.reader().slice(), self.keys.section) {
+            true => self.keys.at(offset.0),
+            false => string(Value::DebugStrRef(offset)),
+        }
+    }
+}
+
+/// Collects the entries that the index has.
+struct Indexing<'a> {
+    names: NameReader<'a>,
+    found: &'a mut Found,
+    /// Depth of the outermost function that the entries are in.
+    in_function: Option<isize>,
+}
+
+impl Visitor for Indexing<'_> {
+    fn wants(abbreviation: &Abbreviation) -> bool {
+        match abbreviation.tag() {
+            // Variables of functions are told by what they are in.
+            gimli::DW_TAG_subprogram => abbreviation.has_children() || may_have_name(abbreviation),
+            gimli::DW_TAG_variable => may_have_name(abbreviation),
+            tag => super::is_type(tag) && may_have_name(abbreviation),
+        }
+    }
+
+    fn slot(at: DwAt) -> Option<u8> {
+        slot(at)
+    }
+
+    fn entry(&mut self, entry: &Visited<'_>, shapes: &mut Shapes) -> Result<(), Error> {
+        let is_declaration = || matches!(entry.value(DECLARATION), Some(Value::Flag(true)));
+        let found = &mut *self.found;
+        let entries = match entry.tag {
+            gimli::DW_TAG_subprogram => {
+                if entry.has_children && self.in_function.is_none() {
+                    self.in_function = Some(entry.depth);
+                }
+                if is_code(self.names.info, entry) {
+                    &mut found.functions
+                } else if is_declaration() {
+                    return Ok(());
+                } else {
+                    // Abstract instances; link-time optimization of gcc leaves DW_AT_inline out.
+                    &mut found.inlined
+                }
+            }
+            gimli::DW_TAG_variable if self.in_function.is_some() || is_declaration() => {
+                return Ok(());
+            }
+            gimli::DW_TAG_variable => &mut found.statics,
+            _ => &mut found.types,
+        };
+        // Offsets in units have 32 bits, as in a walk.
+        if let Some(key) = self.names.key::<Self>(entry, shapes)
+            && let Ok(offset) = u32::try_from(entry.offset)
+        {
+            entries.push(key, entry.unit.index, offset);
+        }
+        Ok(())
+    }
+
+    fn end_of_list(&mut self, depth: isize, _offset: usize) {
+        if self
+            .in_function
+            .is_some_and(|function| depth <= function + 1)
+        {
+            self.in_function = None;
+        }
+    }
+}
+
+/// Whether a function has code.
+fn is_code(info: &DebugInfo, entry: &Visited<'_>) -> bool {
+    let is_code = |low| {
+        let addr = info.dwarf_of(entry.unit).attr_address(&entry.unit.raw, low);
+        matches!(addr, Ok(Some(addr)) if info.is_code(addr))
+    };
+    entry.has(RANGES) || entry.value(LOW_PC).is_some_and(is_code)
+}
+
+/// Finds entries that have a name, or stand for entries that have it.
+struct StandingFor<'a> {
+    names: NameReader<'a>,
+    wanted: u32,
+    /// Where they are in `.debug_info`.
+    found: &'a mut Vec<u32>,
+}
+
+impl Visitor for StandingFor<'_> {
+    fn wants(abbreviation: &Abbreviation) -> bool {
+        let is_meant = matches!(
+            abbreviation.tag(),
+            gimli::DW_TAG_subprogram | gimli::DW_TAG_variable | gimli::DW_TAG_member
+        );
+        is_meant && may_have_name(abbreviation)
+    }
+
+    fn slot(at: DwAt) -> Option<u8> {
+        slot(at).filter(|slot| matches!(*slot, NAME | ORIGIN))
+    }
+
+    fn entry(&mut self, entry: &Visited<'_>, shapes: &mut Shapes) -> Result<(), Error> {
+        if self.names.key::<Self>(entry, shapes) == Some(self.wanted) {
+            let start = entry.unit.raw.header.offset().0;
+            self.found.extend(u32::try_from(start + entry.offset));
+        }
+        Ok(())
+    }
+}
+
+impl DebugInfo {
+    /// Collects the names of a unit.
+    pub(super) fn index_unit(&self, index: u32, keys: &Keys, state: &mut State) {
+        let Some(unit) = self.whole(index) else {
+            return;
+        };
+        let mut indexing = Indexing {
+            names: NameReader { info: self, keys },
+            found: &mut state.found,
+            in_function: None,
+        };
+        if let Err(error) = self.walk(unit, &mut state.shapes, &mut indexing) {
+            tracing::debug!(unit = index, %error, "corrupt entries; the rest of the unit has no names");
+        }
+    }
+
+    /// Where in `.debug_info` the entries of a unit are that have a name, or stand for one.
+    pub(super) fn entries_standing_for(&self, unit: u32, name: Key<'_>, found: &mut Vec<u32>) {
+        let Some(unit) = self.whole(unit) else {
+            return;
+        };
+        if unit.raw.header.section() != gimli::SectionId::DebugInfo {
+            return;
+        }
+        let keys = Keys::new(self, unit.raw.header.length_including_self());
+        let mut visitor = StandingFor {
+            names: NameReader {
+                info: self,
+                keys: &keys,
+            },
+            wanted: name.hash,
+            found,
+        };
+        if let Err(error) = self.walk(unit, &mut Shapes::default(), &mut visitor) {
+            tracing::debug!(unit = unit.index, %error, "corrupt entries");
+        }
+    }
+
+    /// The name at the other end of a reference, read as cheaply as can be.
+    fn name_of_origin(&self, unit: &Unit, origin: Value) -> Option<&'static [u8]> {
+        let mut die = self.reference(unit, origin)?;
+        for _ in 0..MAX_HOPS {
+            let unit = self.whole(die.unit)?;
+            if let Some(name) = self.peek(unit, die.offset, gimli::DW_AT_name) {
+                return self.string(unit, name);
+            }
+            let next = self
+                .peek(unit, die.offset, gimli::DW_AT_specification)
+                .or_else(|| self.peek(unit, die.offset, gimli::DW_AT_abstract_origin))?;
+            die = self.reference(unit, next)?;
+        }
+        None
+    }
+}
