@@ -2,7 +2,7 @@
 
 use crate::file::R;
 use gimli::{Abbreviations, DebugAbbrev, DebugAbbrevOffset, Reader as _, Section as _};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// The tables of all files that an image's units are in.
@@ -16,6 +16,10 @@ struct Tables {
     /// Bytes of each section that were parsed. Tables do not overlap, so that is never more
     /// than the section has, or each of many units could mean nearly all of it.
     consumed: FxHashMap<usize, usize>,
+    /// Those that were parsed and forgotten.
+    forgotten: FxHashSet<(usize, usize)>,
+    /// Bytes that were parsed again for that.
+    again: usize,
 }
 
 impl AbbreviationTables {
@@ -33,11 +37,9 @@ impl AbbreviationTables {
         if let Some(known) = tables.parsed.get(&key) {
             return known.clone().ok_or(CORRUPT);
         }
-        if tables
-            .consumed
-            .get(&place)
-            .is_some_and(|consumed| *consumed > bytes.len())
-        {
+        let again = tables.forgotten.contains(&key);
+        let consumed = tables.consumed.get(&place);
+        if !again && consumed.is_some_and(|consumed| *consumed > bytes.len()) {
             tracing::debug!(offset = offset.0, "abbreviation tables overlap");
             return Err(CORRUPT);
         }
@@ -47,10 +49,23 @@ impl AbbreviationTables {
         let length = length(R::new(rest, gimli::LittleEndian)).unwrap_or(rest.len());
         let mut tables = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let known = tables.parsed.insert(key, parsed.as_ref().ok().cloned());
-        if known.is_none() {
+        if tables.forgotten.remove(&key) {
+            tables.again = tables.again.saturating_add(length);
+        } else if known.is_none() && !again {
             *tables.consumed.entry(place).or_default() += length;
         }
         parsed
+    }
+
+    /// Keeps a table no longer, unless units share so many that it is worth its memory: what is
+    /// parsed again is never more than the section.
+    pub(crate) fn forget(&self, section: &DebugAbbrev<R>, offset: DebugAbbrevOffset<usize>) {
+        let bytes = section.reader().slice();
+        let key = (bytes.as_ptr().addr(), offset.0);
+        let mut tables = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if tables.again <= bytes.len() && tables.parsed.remove(&key).is_some() {
+            tables.forgotten.insert(key);
+        }
     }
 }
 

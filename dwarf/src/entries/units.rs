@@ -169,6 +169,23 @@ impl Entries {
             .as_deref()
     }
 
+    /// Does something with the entries of a unit, as [`DebugInfo::whole`] has them, and keeps nothing
+    /// that was read for that alone.
+    pub(crate) fn with_unit_once(&self, index: u32, work: impl FnOnce(&Unit)) {
+        let unread = self.slots.get(index as usize);
+        let unread = unread.filter(|slot| slot.unit.get().is_none());
+        let once = unread.and_then(|slot| self.read_unit(index, slot.header).ok());
+        match once.filter(|unit| matches!(unit.split, Split::No)) {
+            Some(unit) => {
+                work(&unit);
+                let (section, header) = (&self.dwarf_of(&unit).debug_abbrev, &unit.raw.header);
+                self.abbreviations
+                    .forget(section, header.debug_abbrev_offset());
+            }
+            None => drop(self.whole(index).map(work)),
+        }
+    }
+
     /// The DWARF sections a unit is read from.
     pub(crate) fn dwarf_of<'a>(&'a self, unit: &'a Unit) -> &'a gimli::Dwarf<R> {
         match &unit.split {

@@ -15,7 +15,7 @@ const MOST_STRINGS: usize = 1 << 14;
 /// What is looked through by one thread at a time.
 const PORTION: usize = 1 << 20;
 /// Bytes of `.debug_info` that are not kept in memory as a whole.
-const LARGE: usize = 64 << 20;
+const LARGE: usize = 8 << 20;
 /// So many needles are looked for one after the other.
 const FEW: usize = 3;
 /// Entries in one unit may stand for entries in another, those for others again.

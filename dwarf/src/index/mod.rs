@@ -160,9 +160,6 @@ impl DebugInfo {
         units.into_par_iter().for_each(|unit| {
             let mut state = lock().pop().unwrap_or_default();
             self.index_unit(unit, keys, &mut state);
-            if self.is_large() {
-                mapping::give_back(self.bytes_of_unit(unit));
-            }
             lock().push(state);
         });
         let mut found = Found::default();

@@ -3,6 +3,7 @@
 use super::Found;
 use crate::entries::units::{MAX_HOPS, MAX_NAME, Unit, Value};
 use crate::entries::walk::{Shapes, Visited, Visitor};
+use crate::file::mapping;
 use crate::ids::error::Error;
 use crate::lines::DebugInfo;
 use crate::naming::{Key, key};
@@ -251,16 +252,18 @@ impl Visitor for StandingFor<'_> {
 impl DebugInfo {
     /// Collects the names of a unit.
     pub(super) fn index_unit(&self, index: u32, keys: &Keys, state: &mut State) {
-        let Some(unit) = self.whole(index) else {
-            return;
-        };
-        let mut indexing = Indexing {
-            names: NameReader { info: self, keys },
-            found: &mut state.found,
-            in_function: None,
-        };
-        if let Err(error) = self.walk(unit, &mut state.shapes, &mut indexing) {
-            tracing::debug!(unit = index, %error, "corrupt entries; the rest of the unit has no names");
+        self.with_unit_once(index, |unit| {
+            let mut indexing = Indexing {
+                names: NameReader { info: self, keys },
+                found: &mut state.found,
+                in_function: None,
+            };
+            if let Err(error) = self.walk(unit, &mut state.shapes, &mut indexing) {
+                tracing::debug!(unit = index, %error, "corrupt entries; the rest of the unit has no names");
+            }
+        });
+        if self.is_large() {
+            mapping::give_back(self.bytes_of_unit(index));
         }
     }
 
@@ -290,7 +293,10 @@ impl DebugInfo {
     fn name_of_origin(&self, unit: &Unit, origin: Value) -> Option<&'static [u8]> {
         let mut die = self.reference(unit, origin)?;
         for _ in 0..MAX_HOPS {
-            let unit = self.whole(die.unit)?;
+            let unit = match die.unit == unit.index {
+                true => unit,
+                false => self.whole(die.unit)?,
+            };
             if let Some(name) = self.peek(unit, die.offset, gimli::DW_AT_name) {
                 return self.string(unit, name);
             }
@@ -300,5 +306,170 @@ impl DebugInfo {
             die = self.reference(unit, next)?;
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::DieRef;
+    use crate::index::{NameIndex, Names, is_type};
+    use std::collections::BTreeMap;
+    use std::path::Path;
+    use std::process::Command;
+
+    type Plain = [BTreeMap<u32, Vec<DieRef>>; 4];
+
+    /// What the index has of a unit, as gimli reads all its entries with all their attributes.
+    fn read_plainly(info: &DebugInfo, unit: &Unit, plain: &mut Plain) {
+        let mut entries = unit.raw.entries_raw(None).unwrap();
+        let mut in_function: Option<isize> = None;
+        while !entries.is_empty() {
+            let (offset, depth) = (entries.next_offset().0 as u64, entries.next_depth());
+            in_function = in_function.filter(|function| depth > *function);
+            let Some(abbreviation) = entries.read_abbreviation().unwrap() else {
+                continue;
+            };
+            let tag = abbreviation.tag();
+            let mut attrs = Vec::new();
+            let specs = abbreviation.attributes();
+            entries.read_attributes(specs, &mut attrs).unwrap();
+            let value = |at| {
+                let mut with = attrs.iter().filter(|attr| attr.name() == at);
+                with.next_back().map(gimli::Attribute::value)
+            };
+            let is_variable = tag == gimli::DW_TAG_variable && in_function.is_none();
+            let is_function = tag == gimli::DW_TAG_subprogram;
+            if is_function && abbreviation.has_children() && in_function.is_none() {
+                in_function = Some(depth);
+            }
+            let has_code = value(gimli::DW_AT_ranges).is_some()
+                || value(gimli::DW_AT_low_pc).is_some_and(|low| {
+                    let addr = info.dwarf_of(unit).attr_address(&unit.raw, low);
+                    addr.unwrap().is_some_and(|addr| info.is_code(addr))
+                });
+            let is_declaration = value(gimli::DW_AT_declaration) == Some(Value::Flag(true));
+            let table = match (is_function, has_code, is_declaration) {
+                (true, true, _) => 0,
+                (true, false, false) => 1,
+                (false, ..) if is_type(tag) => 2,
+                (false, _, false) if is_variable => 3,
+                _ => continue,
+            };
+            let origin = value(gimli::DW_AT_specification);
+            let origin = origin.or_else(|| value(gimli::DW_AT_abstract_origin));
+            let name = match value(gimli::DW_AT_name) {
+                Some(name) => info.string(unit, name),
+                None => origin.and_then(|origin| info.name_of_origin(unit, origin)),
+            };
+            if let Some(name) = name.filter(|name| !name.is_empty()) {
+                let entries = plain[table].entry(key(name)).or_default();
+                let unit = unit.index;
+                entries.push(DieRef { unit, offset });
+            }
+        }
+    }
+
+    fn tables(index: &NameIndex) -> [&Names; 4] {
+        [
+            &index.functions,
+            &index.inlined,
+            &index.types,
+            &index.statics,
+        ]
+    }
+
+    fn compare(what: &str, program: &Path) {
+        let module = crate::Module::open(program).unwrap();
+        let info = module.info().unwrap();
+        let index = info.build_index();
+        let mut plain = Plain::default();
+        for unit in 0..info.all_units() {
+            read_plainly(info, info.whole(unit).unwrap(), &mut plain);
+        }
+        for (kind, (names, plain)) in tables(&index).into_iter().zip(&mut plain).enumerate() {
+            let count: usize = plain.values().map(Vec::len).sum();
+            println!("{what}: {count} names in table {kind}");
+            assert_eq!(names.len(), count, "{what}: table {kind}");
+            for (key, entries) in plain {
+                entries.sort_unstable();
+                let found: Vec<DieRef> = names.get(*key).collect();
+                assert_eq!(found, *entries, "{what}: table {kind}, key {key:#x}");
+            }
+        }
+        assert!(plain[0].contains_key(&key(b"main")), "{what}");
+    }
+
+    const CPP: &str = r#"
+#include <map>
+#include <string>
+namespace ns {
+struct Node { int v; Node *next; int get() const; static int count; enum Kind { A, B } kind; };
+int Node::count = 3;
+int Node::get() const { struct Local { int v; }; Local local{v}; return local.v; }
+template <class T, class... Rest> T twice(T x, Rest...) { static T calls; calls += x; return x + calls; }
+}
+extern "C" { int outside = 1; }
+static inline __attribute__((always_inline)) int inlined(int *x) { *x += 3; return *x; }
+thread_local int mine = 2;
+int main(int argc, char **argv) {
+    std::map<std::string, int> map;
+    map[argv[0]] = ns::twice(argc, 1.5, "x") + inlined(&argc) + mine + outside;
+    auto lambda = [&](long by) { ns::Node n{argc, nullptr}; return n.get() + by + ns::Node::count; };
+    { int block = 3; argc += block; }
+    return map.size() + lambda(argc);
+}
+"#;
+
+    const RUST: &str = r#"
+static TOTAL: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(1);
+trait Shape { fn area(&self) -> f64; }
+#[derive(Debug)] enum Kind { Square(f64), Circle { radius: f64 }, Nothing }
+impl Shape for Kind {
+    fn area(&self) -> f64 {
+        match self { Kind::Square(a) => a * a, Kind::Circle { radius } => 3.0 * radius, Kind::Nothing => 0.0 }
+    }
+}
+fn main() {
+    let kinds = vec![Kind::Square(1.0), Kind::Circle { radius: 2.0 }, Kind::Nothing];
+    let sum: f64 = kinds.iter().map(|kind| kind.area()).sum();
+    println!("{sum} {kinds:?} {}", TOTAL.load(std::sync::atomic::Ordering::Relaxed));
+}
+"#;
+
+    /// The index has what reading every attribute of every entry finds.
+    #[test]
+    fn the_index_has_what_a_plain_walk_finds() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("program.cpp"), CPP).unwrap();
+        std::fs::write(folder.path().join("program.rs"), RUST).unwrap();
+        let program = folder.path().join("program");
+        for command in [
+            "g++ -O0 -gdwarf-4 program.cpp",
+            "g++ -O2 -gdwarf-5 program.cpp",
+            "g++ -O2 -g -flto program.cpp",
+            "g++ -g -fdebug-types-section -gdwarf-4 program.cpp",
+            "g++ -g -fdebug-types-section -gdwarf-5 program.cpp",
+            "g++ -g -gsplit-dwarf program.cpp",
+            "g++ -g -gdwarf64 program.cpp",
+            "clang++ -O1 -gdwarf-5 program.cpp",
+            "clang++ -O0 -gdwarf-4 program.cpp",
+            "rustc -g program.rs",
+            "rustc -g -O -Cdwarf-version=5 program.rs",
+        ] {
+            let mut words = command.split(' ');
+            let mut built = Command::new(words.next().unwrap());
+            built.args(words).arg("-o").arg(&program);
+            if !built
+                .current_dir(folder.path())
+                .status()
+                .is_ok_and(|it| it.success())
+            {
+                println!("skipped: {command}");
+                continue;
+            }
+            compare(command, &program);
+            std::fs::remove_file(&program).unwrap();
+        }
     }
 }

@@ -118,7 +118,13 @@ impl Words {
 }
 
 impl Names {
-    /// Collected whose key is `key`, in order.
+    /// How many entries there are.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// Entries whose key is `key`, in order.
     pub(crate) fn get(&self, key: u32) -> impl Iterator<Item = DieRef> + '_ {
         let bucket = bucket(key);
         let end_of = |bucket: usize| self.ends.get(bucket).copied();
@@ -157,7 +163,7 @@ impl Names {
     }
 }
 
-/// Collected as they are found.
+/// Entries as they are found.
 #[derive(Default)]
 pub(super) struct Collected {
     chunks: Vec<Chunk>,
@@ -366,7 +372,7 @@ mod tests {
         let names = sorted(&[one, other, one, (5, 1, 21), other]);
         assert_eq!(found(&names, 5), [(1, 20), (1, 21)]);
         assert_eq!(found(&names, other.0), [(3, 4)]);
-        assert_eq!(names.ends.last(), Some(&3));
+        assert_eq!(names.len(), 3);
     }
 
     /// However many bits a place takes, all that is asked for is found, and no place is another.
