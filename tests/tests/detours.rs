@@ -135,9 +135,60 @@ fn handlers_of_signals_see_the_program_only() {
     nothing_is_strange(["timer", &(10 * MANY).to_string()], "hit");
 }
 
+/// The signal that comes next finds the thread in the copy of an instruction that takes long, and
+/// has to be the program's again in its own place. Whenever the breakpoint is another one, there is
+/// a jump again.
 #[test]
 fn handlers_do_not_see_where_an_instruction_is_repeated() {
-    nothing_is_strange(["fill", "100000"], "fill");
+    for fixture in everywhere() {
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({"args": ["fill", "1000000000"]}));
+        let mut among_them = 0;
+        for round in 0..8 {
+            let never = json!({"hitCondition": format!("> {}", 3_000_000_000_u64 + round)});
+            let fill = ("fill", never);
+            client.set_breakpoints_with(&fixture, vec![fill.clone()]);
+            match round {
+                0 => client.configure(),
+                _ => client.continue_(),
+            }
+            client.await_detour();
+            client.set_breakpoints_with(&fixture, vec![fill, ("ticked", json!({}))]);
+            client.expect_stopped("breakpoint");
+            client.expect_line(&fixture, "ticked");
+            assert_eq!(client.evaluate("strange"), "0");
+            among_them += usize::from(client.function_names().contains(&"fill".to_owned()));
+        }
+        assert!(among_them > 0, "{:?}", fixture.program);
+        client.disconnect_with(json!({"terminateDebuggee": true}));
+    }
+}
+
+/// A thread is in the midst of what a jump would cover when one is tried first.
+#[test]
+fn a_jump_that_a_thread_is_in_the_way_of_comes_later() {
+    let fixture = Fixture::of("c/detours.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"args": ["inside", MANY.to_string()]}));
+    client.ask("setExceptionBreakpoints", json!({"filters": []}));
+    let last = json!({"hitCondition": (1 + 200 + MANY).to_string()});
+    client.set_breakpoints_with(&fixture, vec![("touch", last)]);
+    client.configure();
+    client.expect_stopped("exception");
+    client.expect_line(&fixture, "touch");
+    client.continue_();
+    client.wait_event_where("breakpoint", |event| {
+        let message = event["breakpoint"]["message"].as_str();
+        message.is_some_and(|it| {
+            it.ends_with("a stack has addresses inside of what a jump would cover")
+        })
+    });
+    client.await_detour();
+    client.expect_stopped("breakpoint");
+    client.expect_line(&fixture, "touch");
+    client.continue_();
+    assert_eq!(client.expect_exit(), 0);
+    client.disconnect();
 }
 
 /// A handler comes by the line where its own interrupted frame is in the midst of it.
@@ -192,9 +243,9 @@ fn faults_that_a_handler_mends_are_the_programs_own() {
 /// is no hit.
 #[test]
 fn handlers_do_not_see_how_a_trap_is_passed() {
-    const HITS: u64 = 20_000;
+    const HITS: u64 = 2_000;
     // The kernel looks for its time now and then: it may see none of so many passes.
-    const MOST: u64 = 50 * HITS;
+    const MOST: u64 = 500 * HITS;
     let built = [Compiler::Gcc, Compiler::Clang]
         .map(|compiler| Fixture::build("c/detours.c", Flags::new(compiler)));
     for (fixture, mode) in (built.iter().flatten()).flat_map(|it| [(it, "timer"), (it, "fill")]) {
