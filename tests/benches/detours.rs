@@ -31,5 +31,9 @@ fn main() {
                 println!("{count:>9}  {:>6.2} %  {title}: {why}", percent(count));
             }
         }
+        println!("          with breakpoints on all lines of a function at once");
+        for (what, count) in coverage.together {
+            println!("{count:>9}  {:>6.2} %  {what}", percent(count));
+        }
     }
 }

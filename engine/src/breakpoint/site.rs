@@ -48,8 +48,28 @@ pub struct Site {
 /// A jump that stands instead of the trap.
 #[derive(Clone, Copy, Debug)]
 struct Diversion {
+    /// What the program has there.
     original: [u8; JUMP],
-    jump: [u8; JUMP],
+    jump: JumpBytes,
+    /// How many jumps have to be restored after this one, the longest chain of them: its last bytes
+    /// belong to the next.
+    rank: u8,
+}
+
+/// The bytes of a jump. The last ones may belong to the program, or to the sites that follow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct JumpBytes {
+    /// All bytes that the processor reads.
+    pub bytes: [u8; JUMP],
+    /// How many of them are written for this jump: at least its first.
+    pub own: usize,
+}
+
+impl JumpBytes {
+    /// Those that are written for this jump.
+    fn own(&self) -> &[u8] {
+        self.bytes.get(..self.own).unwrap_or(&self.bytes)
+    }
 }
 
 impl Site {
@@ -85,26 +105,21 @@ impl Site {
 }
 
 impl Site {
-    /// Gives the original byte back, unless the program has other code there by now: it has
-    /// written over our trap, or unmapped it.
-    fn give_back(&self, addr: LoadAddr, os: &dyn Backend) {
-        self.end_diversion(addr, os);
-        let mut now = [0];
-        if os.read_memory(addr, &mut now) == 1 && now[0] == BREAKPOINT {
-            os.write_memory(addr, &[self.original.get()]);
-        }
-    }
-
-    /// Puts the trap where the jump is. Threads may run: the first byte decides, and where the
-    /// others are nobody comes.
-    fn end_diversion(&self, addr: LoadAddr, os: &dyn Backend) {
-        let Some(Diversion { original, jump }) = self.diversion.take() else {
+    /// Puts the trap where the jump is. Threads may run: the first byte decides, and no thread comes
+    /// to the others.
+    fn restore_trap(&self, addr: LoadAddr, os: &dyn Backend) {
+        let Some(Diversion { original, jump, .. }) = self.diversion.take() else {
             return;
         };
+        let own = jump.own();
         let mut now = [0; JUMP];
-        if os.read_memory(addr, &mut now) == JUMP && now == jump {
+        let now = &mut now[..own.len()];
+        let is_ours = os.read_memory(addr, now) == now.len()
+            && [NEAR_JUMP, BREAKPOINT].contains(&now[0])
+            && now[1..] == own[1..];
+        if is_ours {
             os.write_memory(addr, &[BREAKPOINT]);
-            os.write_memory(addr + 1, &original[1..]);
+            os.write_memory(addr + 1, &original[1..own.len()]);
         }
         os.guard(addr, None);
         os.guard(addr, Some(&original[..1]));
@@ -128,18 +143,18 @@ impl Sites {
 
     /// Adds an owner; plants the trap if it is the first one. False if the memory is not there.
     pub fn add(&mut self, addr: LoadAddr, owner: Owner, os: &dyn Backend) -> bool {
-        // A thread that goes through a jump would never come here.
-        for (jump, site) in self.sites.range(before(addr)..=addr) {
-            if *jump != addr || !site.owners.contains(&owner) {
-                site.end_diversion(*jump, os);
-            }
-        }
-        if let Some(site) = self.sites.get_mut(&addr) {
+        if let Some(site) = self.sites.get(&addr) {
             if !site.owners.contains(&owner) {
-                site.owners.push(owner);
+                // The jump asks for its only owner.
+                self.end_diversion_at(addr, os);
+                if let Some(site) = self.sites.get_mut(&addr) {
+                    site.owners.push(owner);
+                }
             }
             return true;
         }
+        // A thread that goes through a jump would never come here.
+        self.end_diversions_over(addr, os);
         let mut original = [0];
         if os.read_memory(addr, &mut original) != 1 {
             return false;
@@ -169,11 +184,25 @@ impl Sites {
         };
         site.owners.retain(|other| *other != owner);
         if site.owners.is_empty() {
-            site.give_back(addr, os);
+            self.give_back(addr, os);
             os.guard(addr, None);
-            self.former
-                .insert(addr, (site.original.get(), site.covered.get()));
-            self.sites.remove(&addr);
+            if let Some(site) = self.sites.remove(&addr) {
+                let former = (site.original.get(), site.covered.get());
+                self.former.insert(addr, former);
+            }
+        }
+    }
+
+    /// Gives the original byte back, unless the program has other code there by now: it has
+    /// written over our trap, or unmapped it.
+    fn give_back(&self, addr: LoadAddr, os: &dyn Backend) {
+        let Some(site) = self.sites.get(&addr) else {
+            return;
+        };
+        self.end_diversions_over(addr, os);
+        let mut now = [0];
+        if os.read_memory(addr, &mut now) == 1 && now[0] == BREAKPOINT {
+            os.write_memory(addr, &[site.original.get()]);
         }
     }
 
@@ -192,10 +221,11 @@ impl Sites {
 
     /// Gives all original bytes back and forgets all sites.
     pub fn remove_all(&mut self, os: &dyn Backend) {
-        for (addr, site) in std::mem::take(&mut self.sites) {
-            site.give_back(addr, os);
-            os.guard(addr, None);
+        for addr in self.sites.keys() {
+            self.give_back(*addr, os);
+            os.guard(*addr, None);
         }
+        self.sites.clear();
     }
 
     /// Forgets all sites without writing: the memory they were in is gone.
@@ -212,9 +242,7 @@ impl Sites {
 
     /// Lifts the trap for an in-place step, without changing who owns it.
     pub fn lift(&self, addr: LoadAddr, os: &dyn Backend) {
-        if let Some(site) = self.sites.get(&addr) {
-            site.give_back(addr, os);
-        }
+        self.give_back(addr, os);
     }
 
     /// Plants a lifted trap again.
@@ -231,56 +259,113 @@ impl Sites {
         }
     }
 
-    /// Puts a jump where the trap is, which nobody else must want; all threads are stopped. False
-    /// if the memory does not allow it.
-    pub fn divert(&self, addr: LoadAddr, jump: [u8; JUMP], os: &dyn Backend) -> bool {
+    /// Puts a jump where the trap is, or changes where the jump there leads; all threads are
+    /// stopped. The jumps whose last bytes that changes are to be changed next: one at a time, from
+    /// the last to the first. False if the memory does not allow it.
+    pub fn divert(&self, addr: LoadAddr, jump: JumpBytes, os: &dyn Backend) -> bool {
         let Some(site) = self.sites.get(&addr) else {
             return false;
         };
         let mut original = [0; JUMP];
-        if os.read_memory(addr, &mut original) != JUMP || original[0] != BREAKPOINT {
+        if os.read_memory(addr, &mut original) != JUMP {
             return false;
         }
-        original[0] = site.original.get();
+        // What is to stay as it is decides where it leads.
+        if original[jump.own().len()..] != jump.bytes[jump.own().len()..] {
+            return false;
+        }
+        let former = site.diversion.get();
+        match former {
+            Some(former) if former.jump.own != jump.own => return false,
+            None if original[0] != BREAKPOINT => return false,
+            Some(former) => original = former.original,
+            None => self.hide(addr, &mut original),
+        }
+        let behind = self.sites.range(addr + jump.own as u64..addr + JUMP as u64);
+        let rank = |site: &Site| site.diversion.get().map_or(0, |it| it.rank);
+        let rank = behind.map(|(_, site)| rank(site).saturating_add(1)).max();
+        let rank = rank.unwrap_or(0);
+        if rank == u8::MAX {
+            return false;
+        }
         os.guard(addr, None);
-        os.guard(addr, Some(&original));
-        if !os.write_memory(addr, &jump) {
-            os.guard(addr, None);
-            os.guard(addr, Some(&original[..1]));
+        os.guard_jump(addr, &original[..jump.own().len()], rank);
+        // The first byte decides, for a child of `vfork` that may run meanwhile.
+        let own = jump.own();
+        if !os.write_memory(addr + 1, &own[1..]) || !os.write_memory(addr, &own[..1]) {
+            if former.is_none() {
+                os.write_memory(addr + 1, &original[1..own.len()]);
+                os.guard(addr, None);
+                os.guard(addr, Some(&original[..1]));
+            }
             return false;
         }
-        site.diversion.set(Some(Diversion { original, jump }));
+        site.diversion.set(Some(Diversion {
+            original,
+            jump,
+            rank,
+        }));
         site.covered.set(Some(original));
         true
     }
 
-    /// Whether there are any from `start` on, before `end`.
-    pub fn any_in(&self, start: LoadAddr, end: LoadAddr) -> bool {
-        start < end && self.sites.range(start..end).next().is_some()
+    /// Has the trap at a site whose jump is to be changed next.
+    pub fn pause_jump(&self, addr: LoadAddr, os: &dyn Backend) {
+        if self.get(addr).is_some_and(Site::is_diverted) {
+            os.write_memory(addr, &[BREAKPOINT]);
+        }
     }
 
-    /// Has traps again where jumps are that cover something in this range.
+    /// The jump that stands at a site.
+    pub fn jump_at(&self, addr: LoadAddr) -> Option<JumpBytes> {
+        let site = self.sites.get(&addr)?;
+        site.diversion.get().map(|it| it.jump)
+    }
+
+    /// The addresses from `start` on, before `end`.
+    pub fn addresses_in(&self, start: LoadAddr, end: LoadAddr) -> impl Iterator<Item = LoadAddr> {
+        self.sites
+            .range(start..end.max(start))
+            .map(|(addr, _)| *addr)
+    }
+
+    /// Has traps again where jumps are that cover something in this range, or lead elsewhere when
+    /// it changes.
     pub fn end_diversions(&self, start: LoadAddr, end: LoadAddr, os: &dyn Backend) {
         // The last instruction that a jump covers may reach out behind it.
         let from = LoadAddr(start.0.saturating_sub((JUMP + LONGEST) as u64));
         if start < end {
-            for (addr, site) in self.sites.range(from..end) {
-                site.end_diversion(*addr, os);
+            for addr in self.sites.range(from..end).map(|(addr, _)| *addr) {
+                self.end_diversion_at(addr, os);
             }
         }
     }
 
     /// Has traps again at all sites.
     pub fn end_all_diversions(&self, os: &dyn Backend) {
-        for (addr, site) in &self.sites {
-            site.end_diversion(*addr, os);
+        for addr in self.sites.keys() {
+            self.end_diversion_at(*addr, os);
         }
     }
 
     /// Has the trap again at a site.
     pub fn end_diversion_at(&self, addr: LoadAddr, os: &dyn Backend) {
-        if let Some(site) = self.sites.get(&addr) {
-            site.end_diversion(addr, os);
+        if self.sites.get(&addr).is_some_and(Site::is_diverted) {
+            self.end_diversions_over(addr, os);
+        }
+    }
+
+    /// Has traps again where jumps are that have the byte at an address: it is about to change.
+    /// Those before them go first that have bytes of theirs, or else would lead elsewhere.
+    fn end_diversions_over(&self, addr: LoadAddr, os: &dyn Backend) {
+        let mut from = addr;
+        while let Some((first, _)) =
+            (self.sites.range(before(from)..from)).find(|it| it.1.is_diverted())
+        {
+            from = *first;
+        }
+        for (addr, site) in self.sites.range(from..=addr) {
+            site.restore_trap(*addr, os);
         }
     }
 
@@ -332,14 +417,15 @@ impl Sites {
             return;
         }
         for (at, site) in self.sites.range(before(addr)..end) {
-            if let Some(Diversion { original, jump }) = site.diversion.get() {
-                for (index, (original, jump)) in original.into_iter().zip(jump).enumerate() {
+            if let Some(Diversion { original, jump, .. }) = site.diversion.get() {
+                let own = original.iter().zip(jump.own());
+                for (index, (original, jump)) in own.enumerate() {
                     let offset = (at.0 + index as u64).wrapping_sub(addr.0);
                     let byte = usize::try_from(offset).ok();
                     if let Some(byte) = byte.and_then(|offset| buffer.get_mut(offset))
-                        && *byte == jump
+                        && byte == jump
                     {
-                        *byte = original;
+                        *byte = *original;
                     }
                 }
             } else if *at >= addr
@@ -382,74 +468,4 @@ fn before(addr: LoadAddr) -> LoadAddr {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::os::fake::Fake;
-
-    const SITE: LoadAddr = LoadAddr(crate::os::fake::BASE + 0x10);
-
-    /// What cleaning makes of a copy of the memory around [`SITE`].
-    fn cleaned(sites: &Sites, mut copy: [u8; 8]) -> [u8; 8] {
-        let read = |addr: LoadAddr, bytes: &mut [u8]| {
-            let from = (addr - SITE) as usize;
-            let count = bytes.len().min(copy.len() - from);
-            bytes[..count].copy_from_slice(&copy[from..from + count]);
-            count
-        };
-        let ours = |target: LoadAddr| target == SITE + 5 + 0x1000;
-        let writes = sites.originals(read, ours);
-        for (addr, byte) in writes {
-            copy[(addr - SITE) as usize] = byte;
-        }
-        copy
-    }
-
-    #[test]
-    fn what_is_written_where_a_jump_is_becomes_the_programs() {
-        let fake = Fake::default();
-        fake.0.borrow_mut().memory = vec![0; 0x40];
-        fake.write_memory(SITE, &[1, 2, 3, 4, 5, 6, 7, 8]);
-        let mut sites = Sites::default();
-        assert!(sites.add(SITE, Owner::Loader, &fake));
-        assert!(sites.divert(SITE, [NEAR_JUMP, 0, 0x10, 0, 0], &fake));
-        assert_eq!(sites.write(SITE + 2, &[0x33, 0x44], &fake), 2);
-        let mut now = [0; 8];
-        fake.read_memory(SITE, &mut now);
-        assert_eq!(now, [BREAKPOINT, 2, 0x33, 0x44, 5, 6, 7, 8]);
-        sites.remove(SITE, Owner::Loader, &fake);
-        fake.read_memory(SITE, &mut now);
-        assert_eq!(now, [1, 2, 0x33, 0x44, 5, 6, 7, 8]);
-    }
-
-    #[test]
-    fn copies_that_were_made_before_sites_came_and_went_are_cleaned() {
-        let fake = Fake::default();
-        fake.0.borrow_mut().memory = vec![0; 0x40];
-        let own = [1, 2, 3, 4, 5, 6, 7, 8];
-        fake.write_memory(SITE, &own);
-        let mut sites = Sites::default();
-        let owner = Owner::Loader;
-        let trap = [BREAKPOINT, 2, 3, 4, 5, 6, 7, 8];
-        let jump = [NEAR_JUMP, 0, 0x10, 0, 0];
-        let diverted = [NEAR_JUMP, 0, 0x10, 0, 0, 6, 7, 8];
-        let ending = [BREAKPOINT, 0, 0x10, 0, 0, 6, 7, 8];
-        assert!(sites.add(SITE, owner, &fake));
-        assert_eq!(cleaned(&sites, own), own);
-        assert_eq!(cleaned(&sites, trap), own);
-        assert!(sites.divert(SITE, jump, &fake));
-        assert_eq!(cleaned(&sites, diverted), own);
-        assert_eq!(cleaned(&sites, trap), own);
-        sites.end_diversion_at(SITE, &fake);
-        assert_eq!(cleaned(&sites, diverted), own);
-        assert_eq!(cleaned(&sites, ending), own);
-        sites.remove(SITE, owner, &fake);
-        for copy in [own, trap, diverted, ending] {
-            assert_eq!(cleaned(&sites, copy), own);
-        }
-        // Other code by now.
-        let other = [NEAR_JUMP, 9, 9, 9, 9, 6, 7, 8];
-        assert_eq!(cleaned(&sites, other), other);
-        sites.forget_all();
-        assert_eq!(cleaned(&sites, trap), trap);
-    }
-}
+mod tests;

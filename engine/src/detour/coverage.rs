@@ -2,6 +2,7 @@
 //! `tests/benches/detours.rs` measures, without a process.
 
 use super::code::FunctionCode;
+use super::layout::{Layout, Link, Refused};
 use super::springboard::{self, PAGE, Springboards};
 use super::trampoline::{Then, Trampoline};
 use super::window::{NoRoom, Window};
@@ -18,6 +19,8 @@ pub struct Coverage {
     pub jumps: BTreeMap<&'static str, u64>,
     /// Why only a trap can.
     pub traps: BTreeMap<NoRoom, u64>,
+    /// The same where all lines of a function have breakpoints at once.
+    pub together: BTreeMap<&'static str, u64>,
 }
 
 impl Coverage {
@@ -40,6 +43,9 @@ impl Coverage {
         for (why, count) in other.traps {
             *self.traps.entry(why).or_default() += count;
         }
+        for (what, count) in other.together {
+            *self.together.entry(what).or_default() += count;
+        }
         self
     }
 
@@ -61,6 +67,10 @@ impl Coverage {
         let image = Image::new(module);
         let bias = image.bias;
         let code = FunctionCode::read(module, bias, bias.load(entry), &image);
+        if let Ok(code) = &code {
+            let sites: Vec<LoadAddr> = lines.iter().map(|line| bias.load(*line)).collect();
+            self.add_together(&sites, code, &image);
+        }
         for line in lines {
             let code = code.as_ref().map_err(|why| *why);
             match code.and_then(|code| place(bias.load(line), code, &image.mappings)) {
@@ -71,15 +81,53 @@ impl Coverage {
     }
 }
 
+impl Coverage {
+    /// Has jumps at all of these sites, one after the other as if they were passed in their order.
+    fn add_together(&mut self, sites: &[LoadAddr], code: &FunctionCode, image: &Image<'_>) {
+        let mut layout = Layout::default();
+        for site in sites {
+            layout.add_site(*site);
+        }
+        for site in sites {
+            let what = match Window::at(*site, code, sites) {
+                Err(_) => TRAP_ALONE,
+                Ok(window) => {
+                    let link = Link {
+                        site: *site,
+                        own: window.own(),
+                        trampoline: *site + AWAY,
+                        current: None,
+                    };
+                    match layout.lay(link, image, &image.mappings) {
+                        Ok(()) => "jump",
+                        Err(Refused::Neighbors) => "trap: its neighbors leave it nowhere to lead",
+                        Err(Refused::NoMemory) => TRAP_ALONE,
+                    }
+                }
+            };
+            *self.together.entry(what).or_default() += 1;
+            let alone = Window::at(*site, code, &[]);
+            let reaches = alone.map_or(*site, |window| window.reaches_to(*site));
+            if sites.iter().any(|other| other > site && *other < reaches) {
+                let close = "a jump there shares bytes with the next line";
+                *self.together.entry(close).or_default() += 1;
+            }
+        }
+    }
+}
+
+/// Where a trampoline could be.
+const AWAY: u64 = 1 << 24;
+/// What a line has that would have it without others, too.
+const TRAP_ALONE: &str = "trap: the same without neighbors";
+
 /// How a jump could stand at an address.
 fn place(
     site: LoadAddr,
     code: &FunctionCode,
     mappings: &[Mapping],
 ) -> Result<&'static str, NoRoom> {
-    /// Where a trampoline could be.
-    const AWAY: u64 = 1 << 24;
-    let window = Window::at(site, code)?;
+    let window = Window::at(site, code, &[])?;
     Trampoline::build(site + AWAY, site, &window, None, Then::Stop)
         .map_err(|_| "its instructions cannot be moved")?;
     if window.kept.is_empty() {

@@ -2,11 +2,10 @@
 
 use super::code::FunctionCode;
 use super::ring::{self, Message, Part};
-use super::springboard::{self, PAGE};
 use super::trampoline::{Count, Then, Trampoline};
-use super::window::{NoRoom, Window};
+use super::window::Window;
 use super::{COUNTERS, Detour, Region};
-use crate::arch::x86_64::{JUMP, NEAR_JUMP, far_jump};
+use crate::arch::x86_64::{JUMP, LONGEST};
 use crate::breakpoint::site::Owner;
 use crate::breakpoint::{BreakpointId, HitCondition, Segment};
 use crate::debugger::{Debugger, State};
@@ -18,7 +17,7 @@ use crate::os::SystemCall;
 use dwarf::LoadAddr;
 
 /// Why a site keeps its trap.
-struct Refusal {
+pub(super) struct Refusal {
     /// For people.
     why: String,
     /// Nothing that happens to threads or other sites changes it.
@@ -27,7 +26,7 @@ struct Refusal {
 
 impl Refusal {
     /// It is worth another attempt later.
-    fn passing(why: &str) -> Self {
+    pub(super) fn passing(why: &str) -> Self {
         Self {
             why: why.to_owned(),
             is_lasting: false,
@@ -127,11 +126,12 @@ impl Debugger {
                 let at = self.detours.new_counter(site).ok_or("no room")?;
                 count = Some(Count { at, hit });
             }
-            ready.push(self.prepare(thread, site, id, condition.as_deref(), count)?);
+            ready.push(self.prepare(site, id, condition.as_deref(), count)?);
         }
+        let jumps = self.lay_jumps(thread, &ready)?;
         self.with_all_stopped(thread, |this| {
             this.leave_springboards();
-            if ready.iter().any(|(it, _)| this.may_resume_pass(it.site)) {
+            if ready.iter().any(|it| this.may_resume_pass(it.site)) {
                 return Err(Refusal::passing(
                     "a signal's handler returns to a hit that is counted already",
                 ));
@@ -142,16 +142,10 @@ impl Debugger {
             {
                 return Err("the program's memory cannot be written".into());
             }
-            let done = ready
-                .iter()
-                .try_for_each(|(detour, jump)| this.put(detour, *jump));
-            if let Err(why) = done {
-                for (detour, _) in &ready {
-                    this.sites
-                        .end_diversions(detour.site, detour.site + 1, &*this.os);
-                    for trap in detour.trampoline.traps() {
-                        this.os.guard(trap, None);
-                    }
+            let written = ready.iter().try_for_each(|it| this.write_trampoline(it));
+            if let Err(why) = written.and_then(|()| this.put_jumps(&ready, &jumps)) {
+                for trap in ready.iter().flat_map(|it| it.trampoline.traps()) {
+                    this.os.guard(trap, None);
                 }
                 return Err(why);
             }
@@ -163,11 +157,12 @@ impl Debugger {
                     }
                 }
             }
-            for (detour, _) in ready {
+            for detour in ready {
                 let start = detour.trampoline.start;
                 this.detours.latest.insert(detour.site, start);
                 this.detours.all.insert(start, detour);
             }
+            this.note_springboards(&jumps);
             Ok(())
         })
     }
@@ -175,12 +170,11 @@ impl Debugger {
     /// A trampoline for the jump at `site`, which is only to be written.
     fn prepare(
         &mut self,
-        thread: ThreadId,
         site: LoadAddr,
         id: BreakpointId,
         condition: Option<&Expression>,
         count: Option<Count>,
-    ) -> Result<(Detour, [u8; JUMP]), Refusal> {
+    ) -> Result<Detour, Refusal> {
         let owners = self.sites.get(site).map(|it| it.owners());
         if owners != Some(&[Owner::User(id)]) {
             return Err(Refusal::passing(
@@ -188,7 +182,7 @@ impl Debugger {
             ));
         }
         let window = self.window_at(site)?;
-        if self.sites_in(site + 1, window.reaches_to(site)) {
+        if self.watches.has_code_in(site + 1, window.reaches_to(site)) {
             return Err(Refusal::passing("another breakpoint follows it closely"));
         }
         let scope = CodeScope::at(&self.modules, site, self.breakpoints.hidden(id, site));
@@ -223,41 +217,29 @@ impl Debugger {
             return Err("its code is too long".into());
         }
         region.used = used;
-        let springboard = match window.kept.is_empty() {
-            true => None,
-            false => Some(self.find_springboard(thread, site, &window)?),
-        };
-        let jump = jump_to(springboard.unwrap_or(start), site).ok_or("it is too far away")?;
-        let detour = Detour {
+        Ok(Detour {
             site,
             breakpoint: id,
             trampoline,
-            springboard,
+            springboard: None,
             window,
             counter: count.map(|count| count.at),
             message,
             options: self.breakpoints.options(id).cloned().unwrap_or_default(),
-        };
-        Ok((detour, jump))
+        })
     }
 
-    /// Writes a trampoline and the jump to it; all threads are stopped.
-    fn put(&mut self, detour: &Detour, jump: [u8; JUMP]) -> Result<(), Refusal> {
+    /// Writes a trampoline, which no jump leads to yet; all threads are stopped.
+    fn write_trampoline(&mut self, detour: &Detour) -> Result<(), Refusal> {
         /// What traps are when nobody waits for them: a `nop`.
         const NOTHING: u8 = 0x90;
         let Detour {
             site,
             trampoline,
-            springboard,
             window,
             ..
         } = detour;
         if !self.os.write_memory(trampoline.start, &trampoline.bytes) {
-            return Err("the program's memory cannot be written".into());
-        }
-        if let Some(board) = springboard
-            && !self.os.write_memory(*board, &far_jump(trampoline.start))
-        {
             return Err("the program's memory cannot be written".into());
         }
         if window.instructions.len() > 1 && self.may_come_back_into(*site, window.end) {
@@ -268,21 +250,18 @@ impl Debugger {
         for trap in trampoline.traps() {
             self.os.guard(trap, Some(&[NOTHING]));
         }
-        match self.sites.divert(*site, jump, &*self.os) {
-            true => Ok(()),
-            false => Err("the program's code cannot be written".into()),
-        }
+        Ok(())
     }
 
     /// The instructions at a site that a jump would cover.
     fn window_at(&self, addr: LoadAddr) -> Result<Window, &'static str> {
         let loaded = self.modules.at(addr).ok_or("it is in no known function")?;
         let code = FunctionCode::read(&loaded.module, loaded.bias, addr, &self.memory())?;
-        Window::at(addr, &code)
-    }
-
-    fn sites_in(&self, start: LoadAddr, end: LoadAddr) -> bool {
-        self.sites.any_in(start, end) || self.watches.has_code_in(start, end)
+        let behind = self
+            .sites
+            .addresses_in(addr + 1, addr + (JUMP + LONGEST) as u64);
+        let others: Vec<LoadAddr> = behind.collect();
+        Window::at(addr, &code, &others)
     }
 
     /// Whether a thread may have been interrupted, by a signal whose handler runs, behind `start`
@@ -329,36 +308,8 @@ impl Debugger {
         false
     }
 
-    /// A place for a springboard, where a jump leads that takes the place of no more than `window`.
-    fn find_springboard(
-        &mut self,
-        thread: ThreadId,
-        site: LoadAddr,
-        window: &Window,
-    ) -> Result<LoadAddr, NoRoom> {
-        const TAKEN: NoRoom = "too few bytes are there before what others come to, and \
-                               where a jump of so few could lead no memory can be had";
-        let reach = springboard::reach(site, &window.kept).ok_or(TAKEN)?;
-        let mut place = self.detours.springboards.place_for(site, &reach);
-        if place.is_none() {
-            let pid = self.pid().ok_or(TAKEN)?;
-            let mappings = self.os.mappings(pid);
-            for addr in self.detours.springboards.missing_pages(&reach, &mappings) {
-                let call = SystemCall::MapCode { addr, len: PAGE };
-                if self.system_call(thread, call) != Some(addr.0 as i64) {
-                    return Err(TAKEN);
-                }
-                self.detours.springboards.add_page(addr);
-            }
-            place = self.detours.springboards.place_for(site, &reach);
-        }
-        let place = place.ok_or(TAKEN)?;
-        self.detours.springboards.add(place, site);
-        Ok(place)
-    }
-
     /// Takes all threads, which are stopped, out of springboards: some may lead elsewhere from now on.
-    fn leave_springboards(&mut self) {
+    pub(super) fn leave_springboards(&mut self) {
         let threads = self
             .process
             .iter()
@@ -404,13 +355,6 @@ impl Debugger {
         });
         true
     }
-}
-
-/// A jump at `site`; `None` if it cannot lead so far.
-fn jump_to(place: LoadAddr, site: LoadAddr) -> Option<[u8; JUMP]> {
-    let distance = place.0.wrapping_sub(site.0 + JUMP as u64) as i64;
-    let [a, b, c, d] = i32::try_from(distance).ok()?.to_le_bytes();
-    Some([NEAR_JUMP, a, b, c, d])
 }
 
 /// Whether the program is to tell a message at such hits: for a single one it is not worth it.

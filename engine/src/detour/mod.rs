@@ -13,7 +13,9 @@ mod code;
 mod coverage;
 mod found;
 mod hear;
+mod layout;
 mod make;
+mod put;
 mod ring;
 mod springboard;
 mod table;
@@ -22,6 +24,7 @@ mod trampoline;
 mod trampoline_tests;
 mod window;
 
+use crate::arch::x86_64::{JUMP, LONGEST};
 use crate::breakpoint::site::Sites;
 use crate::breakpoint::{BreakpointId, BreakpointOptions};
 use crate::displaced::REGION;
@@ -131,16 +134,26 @@ impl Detours {
 
     /// Where a thread has to go on that is at `pc`, and past the jump that is there or covers it.
     pub fn way_on(&self, pc: LoadAddr, sites: &Sites) -> Option<LoadAddr> {
-        let (site, start) = self.latest.range(..=pc).next_back()?;
-        let detour = self.all.get(start)?;
-        let diverted = sites.get(*site).is_some_and(|site| site.is_diverted());
-        (pc < detour.window.end && diverted).then(|| detour.trampoline.copy_of(pc))?
+        self.covering(pc, sites)?.trampoline.copy_of(pc)
     }
 
     /// The site of the jump that is at `pc` or covers it.
     pub fn jump_over(&self, pc: LoadAddr, sites: &Sites) -> Option<LoadAddr> {
-        self.way_on(pc, sites)?;
-        self.latest.range(..=pc).next_back().map(|(site, _)| *site)
+        let detour = self.covering(pc, sites)?;
+        detour.trampoline.copy_of(pc)?;
+        Some(detour.site)
+    }
+
+    /// What the jump leads to that is at `pc` or covers it.
+    fn covering(&self, pc: LoadAddr, sites: &Sites) -> Option<&Detour> {
+        let from = LoadAddr(pc.0.saturating_sub((JUMP + LONGEST) as u64));
+        let near = self.latest.range(from..=pc).rev();
+        let mut diverted = near.filter(|(site, _)| {
+            let site = sites.get(**site);
+            site.is_some_and(|site| site.is_diverted())
+        });
+        let (_, start) = diverted.next()?;
+        self.all.get(start).filter(|it| pc < it.window.end)
     }
 
     /// Where the hits of a breakpoint have been counted.
@@ -207,6 +220,11 @@ impl Detours {
         for (region, before) in self.regions.iter_mut().zip(before) {
             (region.used, region.counters) = before;
         }
+        self.keep_springboards();
+    }
+
+    /// Those that no jump leads by are free again.
+    fn keep_springboards(&mut self) {
         let boards = self.all.values().filter_map(|detour| detour.springboard);
         let needed: BTreeSet<LoadAddr> = boards.collect();
         self.springboards.keep(|board| needed.contains(&board));

@@ -18,7 +18,7 @@ const LOWEST: u64 = 0x1_0000;
 const HIGHEST: u64 = 0x7fff_ffff_0000;
 
 /// The springboards of a process.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Springboards {
     /// Memory for them.
     pages: BTreeSet<LoadAddr>,
@@ -61,6 +61,22 @@ impl Springboards {
     /// A springboard at a free place, for the jump at a site.
     pub fn add(&mut self, place: LoadAddr, site: LoadAddr) {
         self.boards.insert(place, site);
+    }
+
+    /// There is none at this place any more.
+    pub fn remove(&mut self, place: LoadAddr) {
+        self.boards.remove(&place);
+    }
+
+    /// Where the pages are that are there and have some of these places.
+    pub fn pages_in(&self, reach: &Range<u64>) -> impl Iterator<Item = u64> {
+        let pages = self.pages.range(page(reach.start)..LoadAddr(reach.end));
+        pages.map(|page| page.0)
+    }
+
+    /// The pages that a springboard is on.
+    pub fn pages_of(place: LoadAddr) -> [LoadAddr; 2] {
+        [page(place.0), page(place.0 + LEN - 1)]
     }
 
     /// Only these springboards are needed any more.

@@ -226,7 +226,7 @@ mod tests {
         };
         let code = FunctionCode::new(vec![run], BTreeSet::new(), memory);
         let site = LoadAddr(START + dispatch.len() as u64);
-        5 - Window::at(site, &code).expect("a window").kept.len()
+        5 - Window::at(site, &code, &[]).expect("a window").kept.len()
     }
 
     /// What clang and rustc write, and gcc that optimizes.

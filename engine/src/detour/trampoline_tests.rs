@@ -388,7 +388,7 @@ fn window(site: LoadAddr, code: &[u8], machine: &Machine) -> Window {
     };
     let target: &dyn crate::value::Target = machine;
     let code = FunctionCode::new(vec![run], BTreeSet::new(), target.memory());
-    let window = Window::at(site, &code).expect("a window");
+    let window = Window::at(site, &code, &[]).expect("a window");
     assert!(window.kept.is_empty());
     window
 }

@@ -23,11 +23,12 @@ pub type NoRoom = &'static str;
 
 impl Window {
     /// The instructions from `site` on that a jump there would take the place of, in the function of
-    /// that code: as many as the jump is long, or else as many as nobody comes into.
+    /// that code: as many as the jump is long, or else as many as nobody comes into and none of the
+    /// `others` is at, which are sites in their order.
     ///
     /// # Errors
     /// What is in the way.
-    pub fn at(site: LoadAddr, code: &FunctionCode) -> Result<Window, NoRoom> {
+    pub fn at(site: LoadAddr, code: &FunctionCode, others: &[LoadAddr]) -> Result<Window, NoRoom> {
         let run = code.run_at(site).ok_or("it is in no known function")?;
         let from = (site - run.start) as usize;
         let mut decoder = Decoder::with_ip(64, &run.bytes[from..], site.0, DecoderOptions::NONE);
@@ -36,7 +37,7 @@ impl Window {
         let mut ends = false;
         while length < JUMP && !ends && decoder.can_decode() {
             let instruction = decoder.decode();
-            match admit(&instruction, site, code) {
+            match admit(&instruction, site, code, others) {
                 Ok(last) => ends = last,
                 Err(why) if instructions.is_empty() => return Err(why),
                 Err(_) => break,
@@ -48,6 +49,9 @@ impl Window {
             true => length + run.padding,
             false => length,
         };
+        // Also in what fills a gap there may be another one.
+        let next = others.iter().find(|other| **other > site);
+        let free = next.map_or(free, |next| free.min((*next - site) as usize));
         let there = run.bytes[from..].iter().chain(&run.behind).take(JUMP);
         let kept: Vec<u8> = there.skip(free).copied().collect();
         if free + kept.len() < JUMP {
@@ -60,6 +64,11 @@ impl Window {
         })
     }
 
+    /// How many bytes of the jump are not those of what follows.
+    pub fn own(&self) -> usize {
+        JUMP - self.kept.len()
+    }
+
     /// The address behind the jump and all that it takes the place of.
     pub fn reaches_to(&self, site: LoadAddr) -> LoadAddr {
         self.end.max(site + JUMP as u64)
@@ -67,8 +76,18 @@ impl Window {
 }
 
 /// Whether nothing runs on behind an instruction that a jump at `site` is to take the place of.
-fn admit(instruction: &Instruction, site: LoadAddr, code: &FunctionCode) -> Result<bool, NoRoom> {
+fn admit(
+    instruction: &Instruction,
+    site: LoadAddr,
+    code: &FunctionCode,
+    others: &[LoadAddr],
+) -> Result<bool, NoRoom> {
     let ends = check(instruction)?;
+    let bytes = LoadAddr(instruction.ip())..LoadAddr(instruction.next_ip());
+    let is_inside = |other: &LoadAddr| *other != site && bytes.contains(other);
+    if others.iter().any(is_inside) {
+        return Err("another breakpoint is in the midst of it");
+    }
     if instruction.ip() > site.0 && !code.targets_are_known() {
         return Err("the function jumps by a table, maybe to what follows it");
     }

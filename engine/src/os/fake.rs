@@ -212,6 +212,8 @@ impl Backend for Fake {
 
     fn guard(&self, _: LoadAddr, _: Option<&[u8]>) {}
 
+    fn guard_jump(&self, _: LoadAddr, _: &[u8], _: u8) {}
+
     // A copy, made just now.
     fn read_memory_of(&self, _: i32, addr: LoadAddr, buffer: &mut [u8]) -> usize {
         self.read_memory(addr, buffer)

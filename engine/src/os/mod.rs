@@ -298,6 +298,10 @@ pub trait Backend {
     /// Tells of a trap that was planted over `original`, or taken away (`None`), so that the
     /// byte is given back should we be killed.
     fn guard(&self, addr: LoadAddr, original: Option<&[u8]>);
+
+    /// The same of a jump, of which so many bytes are ours. Those of a higher `rank` come back
+    /// first: where they lead depends on what follows them.
+    fn guard_jump(&self, addr: LoadAddr, original: &[u8], rank: u8);
     /// Reads memory of a process that is not the one whose memory is open; gives the bytes read.
     fn read_memory_of(&self, pid: i32, addr: LoadAddr, buffer: &mut [u8]) -> usize;
     /// Writes memory of a process that is not the one whose memory is open (a fork's child).

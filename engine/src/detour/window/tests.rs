@@ -37,7 +37,7 @@ fn function(bytes: &[u8], padding: usize, entered: &[u64]) -> FunctionCode {
 /// Bytes of the window at an offset, and what is kept of those behind it.
 fn window(offset: u64, code: &FunctionCode) -> Result<(u64, Vec<u8>), NoRoom> {
     let site = START + offset;
-    Window::at(site, code).map(|window| (window.end - site, window.kept))
+    Window::at(site, code, &[]).map(|window| (window.end - site, window.kept))
 }
 
 fn in_code(bytes: &[u8], offset: u64) -> Result<(u64, Vec<u8>), NoRoom> {

@@ -14,7 +14,7 @@
 //! milliseconds is lost.
 
 use super::descriptors;
-use crate::arch::x86_64::{BREAKPOINT, JUMP, NEAR_JUMP};
+use crate::arch::x86_64::JUMP;
 use dwarf::LoadAddr;
 use std::cell::UnsafeCell;
 use std::fs::File;
@@ -35,6 +35,12 @@ const DELAYS: usize = 2000;
 /// Said of a futex: somebody may wait for it (`FUTEX_WAITERS`), so the kernel has to look.
 const WAITERS: u32 = 1 << 31;
 
+/// Where in the word with the original bytes is in what order the sites come back, our first byte
+/// there, and how many bytes are ours.
+const RANK: usize = 5;
+const OURS: usize = 6;
+const COUNT: usize = 7;
+
 /// What parent and child share.
 struct Shared {
     /// Held by the tracing thread as long as it lives.
@@ -43,7 +49,10 @@ struct Shared {
     delays: [UnsafeCell<libc::pthread_mutex_t>; DELAYS],
     /// Not 0: all is well, the guardian may go.
     dismissed: AtomicU64,
-    /// Address, and original bytes with their number in the highest one (0: a free place).
+    /// No site has a higher rank.
+    highest_rank: AtomicU32,
+    /// Address, and original bytes with their number in the highest one (0: a free place); see
+    /// [`RANK`].
     entries: [[AtomicU64; 2]; ENTRIES],
     /// Threads whose debug registers are set; 0: a free place.
     threads: [AtomicI32; THREADS],
@@ -127,12 +136,18 @@ impl Guardian {
         unsafe { &*self.shared }
     }
 
-    /// Puts a site under guard: at most seven bytes.
-    pub fn add(&self, addr: LoadAddr, original: &[u8]) {
+    /// Puts a site under guard: at most five bytes, of which the first one is `ours` there. Sites
+    /// of a higher rank come back first.
+    pub fn add(&self, addr: LoadAddr, original: &[u8], ours: u8, rank: u8) {
         let mut word = [0; 8];
-        let count = original.len().min(7);
+        let count = original.len().min(JUMP);
         word[..count].copy_from_slice(&original[..count]);
-        word[7] = count as u8;
+        word[RANK] = rank;
+        word[OURS] = ours;
+        word[COUNT] = count as u8;
+        self.shared()
+            .highest_rank
+            .fetch_max(rank.into(), Ordering::Release);
         let mut entries = self.shared().entries.iter();
         match entries.find(|entry| entry[1].load(Ordering::Relaxed) == 0) {
             Some([place, bytes]) => {
@@ -208,23 +223,37 @@ unsafe fn watch(memory: i32, shared: &Shared) -> ! {
         descriptors::close_all_but([memory]);
         libc::pthread_mutex_lock(shared.life.get());
         if shared.dismissed.load(Ordering::Acquire) == 0 {
-            for [place, bytes] in &shared.entries {
-                let bytes = bytes.load(Ordering::Acquire).to_le_bytes();
-                let count = usize::from(bytes[7]);
-                if count != 0 {
-                    let place = place.load(Ordering::Acquire) as libc::off_t;
-                    // Else the program has other code there by now.
-                    let mut now = 0_u8;
-                    let read = libc::pread(memory, (&raw mut now).cast(), 1, place);
-                    let ours = if count == JUMP { NEAR_JUMP } else { BREAKPOINT };
-                    if read == 1 && now == ours {
-                        libc::pwrite(memory, bytes.as_ptr().cast(), count, place);
-                    }
-                }
+            let highest = shared.highest_rank.load(Ordering::Acquire);
+            for rank in (0..=highest).rev() {
+                restore(memory, shared, rank as u8);
             }
             clear_debug_registers(shared);
         }
         libc::_exit(0)
+    }
+}
+
+/// Writes the original bytes of all sites of a rank.
+///
+/// # Safety
+/// To be called in the forked child only.
+unsafe fn restore(memory: i32, shared: &Shared, rank: u8) {
+    for [place, bytes] in &shared.entries {
+        let bytes = bytes.load(Ordering::Acquire).to_le_bytes();
+        let count = usize::from(bytes[COUNT]);
+        if count == 0 || bytes[RANK] != rank {
+            continue;
+        }
+        let place = place.load(Ordering::Acquire) as libc::off_t;
+        // SAFETY: system calls, on live bytes.
+        unsafe {
+            // Else the program has other code there by now.
+            let mut now = 0_u8;
+            let read = libc::pread(memory, (&raw mut now).cast(), 1, place);
+            if read == 1 && now == bytes[OURS] {
+                libc::pwrite(memory, bytes.as_ptr().cast(), count, place);
+            }
+        }
     }
 }
 

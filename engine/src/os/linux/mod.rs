@@ -34,6 +34,7 @@ pub use stdio::OpenStdio;
 use super::{
     Backend, Besides, Duty, MappedFile, Mapping, Ready, RegisterSet, Resume, SignalData, WaitStatus,
 };
+use crate::arch::x86_64::{BREAKPOINT, NEAR_JUMP};
 use crate::debugger::Launch;
 use crate::error::Error;
 use crate::event::{OutputStream, Signal, SignalInfo, ThreadId};
@@ -474,9 +475,15 @@ impl Backend for LinuxBackend {
     fn guard(&self, addr: LoadAddr, original: Option<&[u8]>) {
         if let Some(guardian) = &self.guardian {
             match original {
-                Some(original) => guardian.add(addr, original),
+                Some(original) => guardian.add(addr, original, BREAKPOINT, 0),
                 None => guardian.remove(addr),
             }
+        }
+    }
+
+    fn guard_jump(&self, addr: LoadAddr, original: &[u8], rank: u8) {
+        if let Some(guardian) = &self.guardian {
+            guardian.add(addr, original, NEAR_JUMP, rank);
         }
     }
 

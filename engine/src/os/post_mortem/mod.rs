@@ -192,6 +192,8 @@ impl Backend for PostMortem {
 
     fn guard(&self, _: LoadAddr, _: Option<&[u8]>) {}
 
+    fn guard_jump(&self, _: LoadAddr, _: &[u8], _: u8) {}
+
     fn read_memory_of(&self, _: i32, _: LoadAddr, _: &mut [u8]) -> usize {
         0
     }

@@ -1,0 +1,200 @@
+//! Sites in memory that is no process's.
+
+use super::*;
+use crate::os::fake::Fake;
+
+const SITE: LoadAddr = LoadAddr(crate::os::fake::BASE + 0x10);
+
+fn whole(bytes: [u8; JUMP]) -> JumpBytes {
+    JumpBytes { bytes, own: JUMP }
+}
+
+/// What cleaning makes of a copy of the memory around [`SITE`].
+fn cleaned(sites: &Sites, mut copy: [u8; 8]) -> [u8; 8] {
+    let read = |addr: LoadAddr, bytes: &mut [u8]| {
+        let from = (addr - SITE) as usize;
+        let count = bytes.len().min(copy.len() - from);
+        bytes[..count].copy_from_slice(&copy[from..from + count]);
+        count
+    };
+    let ours = |target: LoadAddr| target == SITE + 5 + 0x1000;
+    let writes = sites.originals(read, ours);
+    for (addr, byte) in writes {
+        copy[(addr - SITE) as usize] = byte;
+    }
+    copy
+}
+
+#[test]
+fn what_is_written_where_a_jump_is_becomes_the_programs() {
+    let fake = Fake::default();
+    fake.0.borrow_mut().memory = vec![0; 0x40];
+    fake.write_memory(SITE, &[1, 2, 3, 4, 5, 6, 7, 8]);
+    let mut sites = Sites::default();
+    assert!(sites.add(SITE, Owner::Loader, &fake));
+    assert!(sites.divert(SITE, whole([NEAR_JUMP, 0, 0x10, 0, 0]), &fake));
+    assert_eq!(sites.write(SITE + 2, &[0x33, 0x44], &fake), 2);
+    let mut now = [0; 8];
+    fake.read_memory(SITE, &mut now);
+    assert_eq!(now, [BREAKPOINT, 2, 0x33, 0x44, 5, 6, 7, 8]);
+    sites.remove(SITE, Owner::Loader, &fake);
+    fake.read_memory(SITE, &mut now);
+    assert_eq!(now, [1, 2, 0x33, 0x44, 5, 6, 7, 8]);
+}
+
+#[test]
+fn copies_that_were_made_before_sites_came_and_went_are_cleaned() {
+    let fake = Fake::default();
+    fake.0.borrow_mut().memory = vec![0; 0x40];
+    let own = [1, 2, 3, 4, 5, 6, 7, 8];
+    fake.write_memory(SITE, &own);
+    let mut sites = Sites::default();
+    let owner = Owner::Loader;
+    let trap = [BREAKPOINT, 2, 3, 4, 5, 6, 7, 8];
+    let jump = [NEAR_JUMP, 0, 0x10, 0, 0];
+    let diverted = [NEAR_JUMP, 0, 0x10, 0, 0, 6, 7, 8];
+    let ending = [BREAKPOINT, 0, 0x10, 0, 0, 6, 7, 8];
+    assert!(sites.add(SITE, owner, &fake));
+    assert_eq!(cleaned(&sites, own), own);
+    assert_eq!(cleaned(&sites, trap), own);
+    assert!(sites.divert(SITE, whole(jump), &fake));
+    assert_eq!(cleaned(&sites, diverted), own);
+    assert_eq!(cleaned(&sites, trap), own);
+    sites.end_diversion_at(SITE, &fake);
+    assert_eq!(cleaned(&sites, diverted), own);
+    assert_eq!(cleaned(&sites, ending), own);
+    sites.remove(SITE, owner, &fake);
+    for copy in [own, trap, diverted, ending] {
+        assert_eq!(cleaned(&sites, copy), own);
+    }
+    // Other code by now.
+    let other = [NEAR_JUMP, 9, 9, 9, 9, 6, 7, 8];
+    assert_eq!(cleaned(&sites, other), other);
+    sites.forget_all();
+    assert_eq!(cleaned(&sites, trap), trap);
+}
+
+/// Jumps at 0, 3 and 7, each of which has bytes of the next one, and a trap at 10.
+fn chain(fake: &Fake) -> (Sites, Vec<LoadAddr>) {
+    fake.0.borrow_mut().memory = vec![0; 0x40];
+    let own: Vec<u8> = (1..=16).collect();
+    fake.write_memory(SITE, &own);
+    let mut sites = Sites::default();
+    let at = [0, 3, 7, 10].map(|offset| SITE + offset);
+    for addr in at {
+        assert!(sites.add(addr, Owner::Loader, fake));
+    }
+    let last = [NEAR_JUMP, 0x71, 0x72, BREAKPOINT, 12];
+    let middle = [NEAR_JUMP, 0x31, 0x32, 0x33, NEAR_JUMP];
+    let first = [NEAR_JUMP, 1, 2, NEAR_JUMP, 0x31];
+    for (addr, bytes, own) in [(at[2], last, 3), (at[1], middle, 4), (at[0], first, 3)] {
+        assert!(sites.divert(addr, JumpBytes { bytes, own }, fake));
+    }
+    (sites, at.into())
+}
+
+fn bytes(fake: &Fake) -> [u8; 16] {
+    let mut now = [0; 16];
+    fake.read_memory(SITE, &mut now);
+    now
+}
+
+const PROGRAM: [u8; 16] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16];
+
+#[test]
+fn jumps_that_share_bytes_go_before_those_bytes_change() {
+    for gone in 0..4 {
+        let fake = Fake::default();
+        let (mut sites, at) = chain(&fake);
+        let mut seen = bytes(&fake);
+        sites.hide(SITE, &mut seen);
+        assert_eq!(seen, PROGRAM);
+        sites.remove(at[gone], Owner::Loader, &fake);
+        // All that led elsewhere now are traps; those behind are as they were.
+        let standing: Vec<usize> = (0..4)
+            .filter(|it| sites.jump_at(at[*it]).is_some())
+            .collect();
+        assert_eq!(standing, (gone + 1..3).collect::<Vec<_>>());
+        let mut seen = bytes(&fake);
+        sites.hide(SITE, &mut seen);
+        assert_eq!(seen, PROGRAM);
+        for number in (0..4).filter(|it| *it != gone && sites.jump_at(at[*it]).is_none()) {
+            assert_eq!(bytes(&fake)[(at[number] - SITE) as usize], BREAKPOINT);
+        }
+        sites.remove_all(&fake);
+        assert_eq!(bytes(&fake), PROGRAM);
+    }
+}
+
+#[test]
+fn a_second_owner_ends_a_jump_but_not_those_behind_it() {
+    let fake = Fake::default();
+    let (mut sites, at) = chain(&fake);
+    // The same owner again changes nothing.
+    assert!(sites.add(at[1], Owner::Loader, &fake));
+    assert!(sites.jump_at(at[0]).is_some());
+    assert!(sites.add(at[1], Owner::Call, &fake));
+    let standing = at.iter().map(|at| sites.jump_at(*at).is_some());
+    assert_eq!(standing.collect::<Vec<_>>(), [false, false, true, false]);
+    assert!(sites.add(at[3], Owner::Call, &fake));
+    assert!(sites.jump_at(at[2]).is_some());
+    // A new site where a jump has a byte.
+    assert!(sites.add(SITE + 8, Owner::Call, &fake));
+    assert_eq!(sites.jump_at(at[2]), None);
+    sites.remove_all(&fake);
+    assert_eq!(bytes(&fake), PROGRAM);
+}
+
+#[test]
+fn where_a_jump_leads_is_changed_from_the_last_to_the_first() {
+    let fake = Fake::default();
+    let (mut sites, at) = chain(&fake);
+    let changed = |bytes, own| JumpBytes { bytes, own };
+    let last = changed([NEAR_JUMP, 0x17, 0x27, BREAKPOINT, 12], 3);
+    let middle = changed([NEAR_JUMP, 0x13, 0x23, 0x33, NEAR_JUMP], 4);
+    let first = changed([NEAR_JUMP, 9, 8, NEAR_JUMP, 0x13], 3);
+    // The next one is not there yet, or other bytes were agreed.
+    assert!(!sites.divert(at[0], first, &fake));
+    assert!(!sites.divert(at[1], changed(middle.bytes, 3), &fake));
+    for (addr, jump) in [(at[2], last), (at[1], middle), (at[0], first)] {
+        sites.pause_jump(addr, &fake);
+        assert!(sites.divert(addr, jump, &fake));
+    }
+    assert_eq!(sites.jump_at(at[0]), Some(first));
+    let mut seen = bytes(&fake);
+    sites.hide(SITE, &mut seen);
+    assert_eq!(seen, PROGRAM);
+    // A paused one goes like any other.
+    sites.pause_jump(at[0], &fake);
+    sites.remove_all(&fake);
+    assert_eq!(bytes(&fake), PROGRAM);
+}
+
+#[test]
+fn copies_with_jumps_that_share_bytes_are_cleaned() {
+    let fake = Fake::default();
+    let (mut sites, at) = chain(&fake);
+    let mut copies = vec![bytes(&fake)];
+    for addr in &at {
+        sites.end_diversion_at(*addr, &fake);
+        copies.push(bytes(&fake));
+    }
+    for addr in at {
+        sites.remove(addr, Owner::Loader, &fake);
+        copies.push(bytes(&fake));
+    }
+    assert_eq!(copies.last(), Some(&PROGRAM));
+    for mut copy in copies {
+        let read = |addr: LoadAddr, bytes: &mut [u8]| {
+            let from = (addr - SITE) as usize;
+            let count = bytes.len().min(copy.len() - from);
+            bytes[..count].copy_from_slice(&copy[from..from + count]);
+            count
+        };
+        let writes = sites.originals(read, |_| true);
+        for (addr, byte) in writes {
+            copy[(addr - SITE) as usize] = byte;
+        }
+        assert_eq!(copy, PROGRAM);
+    }
+}

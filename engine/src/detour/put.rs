@@ -1,0 +1,148 @@
+//! Writing jumps: where they lead, and those of their neighbors that share bytes with them.
+
+use super::layout::{Laid, Layout, Link, MAX_LINKS, Refused};
+use super::make::Refusal;
+use super::springboard::{PAGE, Springboards};
+use super::{Detour, Detours};
+use crate::arch::x86_64::{JUMP, far_jump};
+use crate::breakpoint::site::{JumpBytes, Sites};
+use crate::debugger::Debugger;
+use crate::event::ThreadId;
+use crate::os::SystemCall;
+use dwarf::LoadAddr;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Jumps that are to be written, each once.
+type Plan = BTreeMap<LoadAddr, Laid>;
+
+/// Why a jump of so few bytes cannot lead anywhere.
+const TAKEN: &str = "too few bytes are there before what others come to, and where a jump of so few \
+                     could lead no memory can be had";
+/// The same where others have a part in it.
+const CLOSE: &str = "another breakpoint is close to it, and there are too few places where the jumps \
+                     of both could lead";
+/// They have changed meanwhile.
+const CHANGED: &str = "a breakpoint close to it has changed";
+
+impl Debugger {
+    /// Decides where the jumps of these detours lead, and others that have bytes of theirs; has the
+    /// debuggee map the memory for that.
+    pub(super) fn lay_jumps(
+        &mut self,
+        thread: ThreadId,
+        ready: &[Detour],
+    ) -> Result<Plan, Refusal> {
+        let pid = self.pid().ok_or(TAKEN)?;
+        let mappings = self.os.mappings(pid);
+        let mut layout = Layout::new(self.detours.springboards.clone());
+        for detour in ready {
+            self.add_neighbors(detour.site, &mut layout);
+        }
+        let mut new: Vec<&Detour> = ready.iter().collect();
+        new.sort_unstable_by_key(|detour| detour.site);
+        for detour in new.into_iter().rev() {
+            let laid = layout.lay(detour.link(None), &self.memory(), &mappings);
+            laid.map_err(|refused| match refused {
+                Refused::NoMemory => TAKEN.into(),
+                Refused::Neighbors => Refusal::passing(CLOSE),
+            })?;
+        }
+        let plan: Plan = layout.changed().map(|laid| (laid.site, laid)).collect();
+        let boards = plan.values().filter_map(|laid| laid.springboard);
+        let pages: BTreeSet<LoadAddr> = boards.flat_map(Springboards::pages_of).collect();
+        for addr in pages {
+            if self.detours.springboards.hold(addr) {
+                continue;
+            }
+            let call = SystemCall::MapCode { addr, len: PAGE };
+            if self.system_call(thread, call) != Some(addr.0 as i64) {
+                return Err(TAKEN.into());
+            }
+            self.detours.springboards.add_page(addr);
+        }
+        for laid in plan.values() {
+            if let Some(board) = laid.springboard {
+                self.detours.springboards.add(board, laid.site);
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Adds the sites around one, as far as they share bytes with it or with each other.
+    fn add_neighbors(&self, site: LoadAddr, layout: &mut Layout) {
+        const FAR: u64 = (JUMP * MAX_LINKS) as u64;
+        let from = LoadAddr(site.0.saturating_sub(FAR));
+        for addr in self.sites.addresses_in(from, site + FAR) {
+            layout.add_site(addr);
+            let detour = self.detours.jump_of(addr, &self.sites);
+            if let (Some(detour), Some(jump)) = (detour, self.sites.jump_at(addr)) {
+                layout.add_jump(detour.link(Some(jump)));
+            }
+        }
+    }
+
+    /// Writes jumps, those of `ready` for the first time, and springboards; all threads are stopped,
+    /// none in a springboard.
+    pub(super) fn put_jumps(&mut self, ready: &[Detour], plan: &Plan) -> Result<(), Refusal> {
+        for detour in ready {
+            let owners = self.sites.get(detour.site).map(|site| site.owners().len());
+            let mut others = (self.sites).addresses_in(detour.site + 1, detour.window.end);
+            if owners != Some(1) || others.next().is_some() {
+                return Err(Refusal::passing(CHANGED));
+            }
+        }
+        for laid in plan.values() {
+            let new = ready.iter().find(|it| it.site == laid.site);
+            let there = || self.detours.jump_of(laid.site, &self.sites);
+            let detour = new.or_else(there).ok_or(Refusal::passing(CHANGED))?;
+            if let Some(board) = laid.springboard
+                && !(self.os).write_memory(board, &far_jump(detour.trampoline.start))
+            {
+                return Err("the program's memory cannot be written".into());
+            }
+        }
+        for site in plan.keys() {
+            self.sites.pause_jump(*site, &*self.os);
+        }
+        // What a jump shares with the next one is there before it.
+        let mut jumps = plan.values().rev();
+        if jumps.all(|laid| self.sites.divert(laid.site, laid.jump, &*self.os)) {
+            return Ok(());
+        }
+        for site in plan.keys() {
+            self.sites.end_diversion_at(*site, &*self.os);
+        }
+        Err(Refusal::passing(CHANGED))
+    }
+
+    /// The jumps that are there now lead by these springboards.
+    pub(super) fn note_springboards(&mut self, plan: &Plan) {
+        for (site, laid) in plan {
+            let start = self.detours.latest.get(site);
+            if let Some(detour) = start.and_then(|start| self.detours.all.get_mut(start)) {
+                detour.springboard = laid.springboard;
+            }
+        }
+        self.detours.keep_springboards();
+    }
+}
+
+impl Detours {
+    /// What the jump that stands at a site leads to.
+    fn jump_of(&self, site: LoadAddr, sites: &Sites) -> Option<&Detour> {
+        sites.jump_at(site)?;
+        self.all.get(self.latest.get(&site)?)
+    }
+}
+
+impl Detour {
+    /// Its jump, as it is now if it is written.
+    fn link(&self, now: Option<JumpBytes>) -> Link {
+        Link {
+            site: self.site,
+            own: self.window.own(),
+            trampoline: self.trampoline.start,
+            current: now.map(|jump| (jump, self.springboard)),
+        }
+    }
+}
