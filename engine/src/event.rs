@@ -4,6 +4,7 @@ use crate::breakpoint::BreakpointId;
 use crate::debugger::{ModuleId, ModuleInfo};
 use crate::error::Error;
 use crate::exception::Exception;
+use crate::value::Value;
 use dwarf::LoadAddr;
 use std::fmt;
 use std::path::PathBuf;
@@ -96,6 +97,9 @@ pub struct Stop {
     pub all: bool,
     /// Why.
     pub reason: StopReason,
+    /// The error of the evaluation whose call has stopped here before it returned: nothing more
+    /// comes of it, and no [`Event::CallEnded`] follows.
+    pub abandoned: Option<Error>,
 }
 
 /// Why a thread stopped.
@@ -118,6 +122,14 @@ pub enum StopReason {
     Restart,
     /// The client asked.
     Pause,
+    /// A function called for an expression that had stopped before it returned has ended; the
+    /// thread is where it was before the call.
+    CallEnded {
+        /// The function.
+        name: String,
+        /// What it returned, or what happened instead.
+        outcome: Result<Value, Error>,
+    },
     /// A signal is about to be delivered, or discarded.
     Signal {
         /// Which.

@@ -33,6 +33,9 @@ pub enum FrameKind {
     /// A function that called the frame above as its last act and is gone: nothing of it is
     /// left but that it must have been there.
     TailCall,
+    /// A call from the console that has not returned: the frames behind it are those that the
+    /// thread had before the call.
+    ConsoleCall,
 }
 
 /// One frame.
@@ -100,6 +103,8 @@ pub(crate) struct PhysicalFrame {
     pub by_rules: bool,
     /// It is gone from the stack; the registers know the address only.
     pub is_tail_call: bool,
+    /// It stands for a call from the console: the registers are those that this returns with.
+    pub is_console_call: bool,
 }
 
 /// A thread's stack as far as it was unwound.
@@ -113,15 +118,21 @@ pub(crate) struct ThreadStack {
     pub firm: usize,
     /// The caller of the last frame.
     pub next: Option<(FrameAddress, Registers)>,
-    /// Inlined calls that the innermost frame does not show.
+    /// Inlined calls that the next frame does not show: the innermost one, or the one that a call
+    /// from the console was made in.
     hidden: usize,
-    /// The line that the innermost frame shows, where that is not its code's.
-    shown: Option<SourceLocation>,
+    /// Lines that levels show, where they are not those of their code.
+    shown: Vec<(usize, SourceLocation)>,
     /// Why the caller of the last frame was not found, until that was told.
     broken: Option<String>,
 }
 
 impl ThreadStack {
+    /// The level that comes next shows this line.
+    fn show(&mut self, line: Option<SourceLocation>) {
+        self.shown.extend(line.map(|line| (self.levels, line)));
+    }
+
     /// The machine frame that a level belongs to, and the level's place in it (0: innermost
     /// inlined call).
     pub fn at(&self, level: usize) -> Option<(usize, usize)> {
@@ -169,9 +180,13 @@ impl Debugger {
         if stack.physical.is_empty() {
             match self.innermost(thread) {
                 Ok(start) => {
-                    stack.hidden = self.hidden_at(thread);
-                    stack.shown = self.shown_line(thread, start.0.addr());
+                    let (pc, sp) = (start.0.addr(), start.1.sp());
                     stack.next = Some(start);
+                    let back = sp.map(|sp| (pc, sp));
+                    if back.is_none_or(|back| !self.enter_console_call(thread, &mut stack, back)) {
+                        stack.hidden = self.hidden_at(thread);
+                        stack.show(self.shown_line(thread, pc));
+                    }
                 }
                 Err(error) => {
                     return Err(error);
@@ -184,7 +199,7 @@ impl Debugger {
                 result = Err(Error::Cancelled);
                 break;
             }
-            self.unwind_one(&mut stack);
+            self.unwind_one(thread, &mut stack);
         }
         let stack = self.stacks.entry(thread).or_insert(stack);
         result.map(|()| &*stack)
@@ -228,6 +243,7 @@ impl Debugger {
             is_signal: false,
             by_rules: false,
             is_tail_call: false,
+            is_console_call: false,
         }
     }
 
@@ -251,7 +267,7 @@ impl Debugger {
         )
     }
 
-    fn unwind_one(&self, stack: &mut ThreadStack) {
+    fn unwind_one(&self, thread: ThreadId, stack: &mut ThreadStack) {
         let Some((address, registers)) = stack.next.take() else {
             stack.complete = true;
             return;
@@ -264,13 +280,16 @@ impl Debugger {
             stack.physical.push(frame);
         }
         let mut frame = self.physical_frame(address, registers, stack.levels);
-        if stack.physical.is_empty() {
-            frame.hidden = stack.hidden.min(frame.levels.saturating_sub(1));
-            frame.levels -= frame.hidden;
-        }
+        frame.hidden = std::mem::take(&mut stack.hidden).min(frame.levels.saturating_sub(1));
+        frame.levels -= frame.hidden;
         stack.levels += frame.levels;
+        let mut back = None;
         match self.caller_of(&frame) {
             Ok(unwound) => {
+                back = unwound
+                    .caller
+                    .as_ref()
+                    .map(|(caller, _)| (caller.addr(), unwound.cfa.0));
                 frame.cfa = Some(unwound.cfa);
                 frame.is_signal = unwound.signal_frame;
                 frame.by_rules = unwound.by_rules;
@@ -293,10 +312,40 @@ impl Debugger {
         {
             stack.firm = stack.physical.len();
         }
+        if let Some(back) = back {
+            self.enter_console_call(thread, stack, back);
+        }
         stack.complete = stack.next.is_none() || stack.physical.len() >= DEEPEST;
         if stack.physical.len() >= DEEPEST {
             stack.broken = Some(format!("after {DEEPEST} frames, which are a loop"));
         }
+    }
+
+    /// If a call from the console is what returns to `back`, with this stack pointer: has a frame
+    /// stand for it, and the stack go on where the call was made. False: none does.
+    fn enter_console_call(
+        &self,
+        thread: ThreadId,
+        stack: &mut ThreadStack,
+        back: (LoadAddr, u64),
+    ) -> bool {
+        let Some(call) = self.console_call_at(thread, back) else {
+            return false;
+        };
+        let registers = match stack.next.take() {
+            Some((_, registers)) => registers,
+            None => Registers::new(call.caller.1.machine()),
+        };
+        let mut frame = self.physical_frame(FrameAddress::Pc(back.0), registers, stack.levels);
+        frame.function = None;
+        frame.levels = 1;
+        frame.is_console_call = true;
+        stack.levels += 1;
+        stack.physical.push(frame);
+        stack.next = Some(call.caller);
+        stack.hidden = call.hidden;
+        stack.show(call.shown);
+        true
     }
 
     /// Whether a frame's function has no caller: the kernel begins a program there, with
@@ -376,8 +425,8 @@ impl Debugger {
                 && let Some(frame) = stack.physical.get(index)
             {
                 let mut frame = self.frame(FrameKey { thread, level }, frame, inner);
-                if level == 0 && stack.shown.is_some() {
-                    frame.location.clone_from(&stack.shown);
+                if let Some((_, shown)) = stack.shown.iter().find(|(at, _)| *at == level) {
+                    frame.location = Some(shown.clone());
                 }
                 frame.can_restart = !self.is_post_mortem() && stack.restarts(index, inner).is_ok();
                 frames.push(frame);
@@ -441,7 +490,10 @@ impl Debugger {
     fn frame(&self, key: FrameKey, physical: &PhysicalFrame, inner: usize) -> Frame {
         let pc = physical.address.addr();
         let lookup = physical.address.lookup();
-        let loaded = self.modules.at(lookup);
+        let loaded = match physical.is_console_call {
+            true => None,
+            false => self.modules.at(lookup),
+        };
         let mut frame = Frame {
             key,
             name: format!("{pc}"),
@@ -454,6 +506,10 @@ impl Debugger {
             optimized: false,
             can_restart: false,
         };
+        if physical.is_console_call {
+            frame.kind = FrameKind::ConsoleCall;
+            frame.name = "<function called from the console>".into();
+        }
         let Some(loaded) = loaded else {
             return frame;
         };

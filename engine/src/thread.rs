@@ -1,6 +1,7 @@
 //! A thread of the debuggee, as far as ptrace is concerned.
 
 use crate::breakpoint::{AskedPlace, BreakpointId};
+use crate::call::SuspendedCall;
 use crate::detour::DetourTrap;
 use crate::event::Signal;
 use crate::os::{RegisterSet, WaitStatus};
@@ -56,6 +57,9 @@ pub struct Thread {
     pub step: Option<Stepping>,
     /// The state of `Watches` that its debug registers are set to; 0: none, as at birth.
     pub armed: u32,
+    /// Calls for expressions that have stopped before they returned, the last one last: each
+    /// was made where the one before it had stopped.
+    pub suspended: Vec<SuspendedCall>,
     /// Debug registers that it has hit and that nobody has looked at yet, a bit each.
     pub accessed: u8,
     /// Its birth was announced.

@@ -1,5 +1,5 @@
 //! Breakpoints in functions that the debugger calls: watches and conditions pass over them as if
-//! nobody came by, a call typed on the console ends there.
+//! nobody came by, a call typed on the console stops there (`suspended_calls`).
 
 use serde_json::{Value, json};
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
@@ -90,20 +90,19 @@ fn a_condition_passes_over_breakpoints_in_what_it_calls() {
 }
 
 #[test]
-fn a_call_on_the_console_ends_at_a_breakpoint() {
+fn a_call_on_the_console_stops_at_a_breakpoint() {
     let (fixture, mut client) = stopped_at_begin(json!([]), vec![("counted", json!({}))]);
     let before = (client.evaluate("$rip"), client.evaluate("$rsp"));
     let error =
         evaluate_as(&mut client, "counted(4)", "repl").expect_err("it comes to a breakpoint");
     let place = format!("at called_breakpoints.c:{}", fixture.line("counted"));
-    for part in [
-        "`counted` reached a breakpoint",
-        &place,
-        "disable it",
-        "watch",
-    ] {
+    for part in ["`counted(4)` stopped at a breakpoint", &place, "abandoned"] {
         assert!(error.contains(part), "{part}: {error}");
     }
+    client.expect_stopped("breakpoint");
+    client.expect_line(&fixture, "counted");
+    client.continue_();
+    client.expect_stopped("step");
     assert_eq!((client.evaluate("$rip"), client.evaluate("$rsp")), before);
     for pass in 0..5 {
         client.continue_();

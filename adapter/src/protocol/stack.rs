@@ -37,6 +37,8 @@ pub struct StackFrame {
 pub enum FrameHint {
     /// It is of no interest.
     Subtle,
+    /// It is no frame, but says something of those around it.
+    Label,
 }
 
 /// The result of `stackTrace`.

@@ -121,6 +121,7 @@ pub fn describe_frame(session: &mut Session, frame: Frame, last: &mut LastSource
         source.presentation_hint == nowhere && session.debugger.is_of_the_system(frame.module)
     });
     let location = frame.location.as_ref().filter(|_| !is_lost);
+    let is_label = frame.kind == FrameKind::ConsoleCall;
     let (source, line, column) = match location {
         Some(location) => (
             source,
@@ -132,6 +133,7 @@ pub fn describe_frame(session: &mut Session, frame: Frame, last: &mut LastSource
                 &session.client,
             ),
         ),
+        None if is_label => (None, 0, 0),
         None => match code_of(session, frame.code) {
             Some((source, line)) => (
                 Some(Rc::new(source)),
@@ -149,7 +151,10 @@ pub fn describe_frame(session: &mut Session, frame: Frame, last: &mut LastSource
             true => format!("{} [tail call]", frame.name),
             false => frame.name,
         },
-        presentation_hint: (is_code || is_gone).then_some(FrameHint::Subtle),
+        presentation_hint: match is_label {
+            true => Some(FrameHint::Label),
+            false => (is_code || is_gone).then_some(FrameHint::Subtle),
+        },
         source,
         line,
         column,

@@ -13,7 +13,7 @@ use crate::session::main_stop;
 use crate::session::startup;
 use engine::{
     BreakpointId, Event, ExitStatus, ModuleId, ModuleInfo, OutputStream, Signal, Stop, StopReason,
-    SymbolStatus, ThreadId,
+    SymbolStatus, ThreadId, Value,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -245,6 +245,17 @@ fn output(session: &mut Session, stream: OutputStream, bytes: &[u8]) {
 }
 
 fn stopped(session: &mut Session, stop: Stop) {
+    let is_call = stop.abandoned.is_some();
+    if let Some(why) = &stop.abandoned {
+        session.call_abandoned(why.clone());
+        // It has run since the client saw it, and its stack is another one.
+        session.runs_on(stop.thread);
+        let body = ContinuedEventBody {
+            thread_id: stop.thread.0.into(),
+            all_threads_continued: Some(stop.all),
+        };
+        session.event("continued", &body);
+    }
     session.foresight.stopped(&stop);
     let (reason, ids, description, text) = match stop.reason {
         StopReason::Entry => ("entry", Vec::new(), None, None),
@@ -256,6 +267,15 @@ fn stopped(session: &mut Session, stop: Stop) {
             (ids, true) if ids.is_empty() => ("entry", ids, None, None),
             (ids, _) => (session.breakpoints.reason(&ids), ids, None, None),
         },
+        StopReason::CallEnded { name, outcome } => {
+            let text = match outcome {
+                Ok(value) => returned(session, &name, &value),
+                Err(error) => error.to_string(),
+            };
+            session.console(&format!("{text}\n"));
+            let what = "function called from the console has ended".to_owned();
+            ("step", Vec::new(), Some(what), Some(text))
+        }
         StopReason::Data(ids, what) => ("data breakpoint", ids, Some(what.clone()), Some(what)),
         StopReason::BreakpointError(ids, why) => {
             session.important(&format!("{why}\n"));
@@ -286,6 +306,19 @@ fn stopped(session: &mut Session, stop: Stop) {
     };
     session.history.stopped(stop.thread, &body);
     session.event("stopped", &body);
+    if is_call {
+        session.call_ended();
+    }
+}
+
+/// What a function that was called from the console has returned.
+fn returned(session: &mut Session, name: &str, value: &Value) -> String {
+    let limits = session.limits.clone();
+    let shown = session.debugger.present(value, &limits);
+    match shown.text.as_str() {
+        "" | "void" | "()" => format!("`{name}` has returned"),
+        text => format!("`{name}` has returned {text}"),
+    }
 }
 
 /// SIGKILL comes from outside, and mostly from us.

@@ -336,6 +336,14 @@ impl Session {
         }
     }
 
+    /// The call has stopped before it returned: nothing more comes of the evaluation that wanted
+    /// it. What came behind that is held until the client knows of the stop.
+    pub fn call_abandoned(&mut self, why: engine::Error) {
+        if let Some((request, _)) = self.calling.take() {
+            self.respond(request.seq, &request.command, Err(why.into()));
+        }
+    }
+
     fn malformed(&self, malformed: Malformed) {
         tracing::warn!(?malformed, "a message that cannot be understood");
         if let Some(seq) = malformed.seq {

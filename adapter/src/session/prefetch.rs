@@ -126,6 +126,7 @@ mod tests {
             thread: ThreadId(1),
             all,
             reason: StopReason::Step,
+            abandoned: None,
         };
         let mut foresight = Foresight::default();
         foresight.stopped(&stop(true));
@@ -153,6 +154,7 @@ mod tests {
             thread: ThreadId(1),
             all: true,
             reason: StopReason::Step,
+            abandoned: None,
         };
         let mut foresight = Foresight::default();
         foresight.stopped(&stop);

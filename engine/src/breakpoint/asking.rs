@@ -7,7 +7,7 @@
 
 use super::BreakpointId;
 use super::site::Owner;
-use crate::call::{Prepared, Progress, Replay, unwritable};
+use crate::call::{ENDED, Prepared, Progress, Replay, unwritable};
 use crate::debugger::{Debugger, State};
 use crate::error::Error;
 use crate::eval::{Call, Expression};
@@ -162,11 +162,19 @@ impl Debugger {
             self.state() == State::Running,
         );
         match self.call_progress(thread, status, back) {
+            Progress::Gone if self.calls_on(thread) => {
+                self.asking.remove(&thread);
+                self.forget_call(ENDED);
+            }
             Progress::Gone => {
                 self.asking.remove(&thread);
                 if running && self.thread_mut(thread).is_some() {
                     self.go_on_settled(thread);
                 }
+            }
+            // The call whose breakpoint has the condition.
+            Progress::Settled if self.end_aborted_call(thread) => {
+                self.asking.remove(&thread);
             }
             Progress::Settled if is_late => {
                 self.end_asking(thread, Some("had not returned in time"))
@@ -180,7 +188,6 @@ impl Debugger {
             }
             Progress::Going => {}
             Progress::Returned => self.end_asking(thread, None),
-            Progress::AtBreakpoint(_) => self.end_asking(thread, Some("reached a breakpoint")),
             Progress::Failed(what) => self.end_asking(thread, Some(&what)),
         }
     }
@@ -208,7 +215,7 @@ impl Debugger {
             }
             None => return,
         };
-        if self.state() != State::Running {
+        if self.state() != State::Running && !self.calls_on(thread) {
             // It will be asked again.
             return;
         }

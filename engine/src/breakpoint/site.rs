@@ -26,10 +26,19 @@ pub enum Owner {
     Call,
     /// Calls for conditions of breakpoints end here.
     Asking,
+    /// Calls end here that have stopped before they returned.
+    Suspended,
     /// A frame returns here that holds what this data breakpoint is on.
     Scope(BreakpointId),
     /// Exceptions, panics or reports go through here.
     Exception,
+}
+
+impl Owner {
+    /// Whether it waits for the end of a call of ours.
+    pub fn is_of_a_call(&self) -> bool {
+        matches!(self, Owner::Call | Owner::Asking | Owner::Suspended)
+    }
 }
 
 /// One address that holds a trap instruction.

@@ -51,7 +51,7 @@ pub enum Purpose {
     Decide,
     /// Assignments are allowed; calls pass over breakpoints (watch).
     Change,
-    /// As typed by a user who waits: a call ends at a breakpoint (repl).
+    /// As typed by a user who waits: breakpoints are hit in calls (repl).
     Command,
 }
 

@@ -18,6 +18,8 @@ mod post_mortem;
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) use linux::own_code;
 #[cfg(target_os = "linux")]
+pub(crate) use linux::vectors_in;
+#[cfg(target_os = "linux")]
 pub use linux::{
     Launcher, OpenStdio, ProcessGroup, Shared, Waker, asked_to_end, give_way, prepare,
     stand_behind_front, user_of_peer,

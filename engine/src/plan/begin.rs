@@ -118,7 +118,7 @@ impl Debugger {
         if let Some(state) = self.thread_mut(thread) {
             state.hidden = left_out;
         }
-        self.tell_of_stop(thread, StopReason::Step);
+        self.tell_of_stop(thread, StopReason::Step, None);
     }
 
     /// A thread's innermost machine frame as one that returns to an address.

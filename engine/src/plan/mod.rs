@@ -211,6 +211,9 @@ impl Debugger {
             self.go_on(thread, Resume::Continue);
             return;
         }
+        if self.end_returned_call(thread) {
+            return;
+        }
         if !self.ask_plan(thread) {
             self.go_on_stepping(thread);
         }

@@ -30,6 +30,9 @@ impl ThreadStack {
         if frame.is_signal {
             return Err("it is not a function's, but the kernel's");
         }
+        if frame.is_console_call {
+            return Err("it is not a function's, but stands for a call from the console");
+        }
         if frame.is_tail_call {
             return Err("it is gone: its last act was to call what it seems to wait for");
         }
@@ -43,6 +46,9 @@ impl ThreadStack {
             return Err(match self.physical.get(self.firm) {
                 Some(frame) if frame.is_signal => {
                     "a signal's handler that has not returned is in between"
+                }
+                Some(frame) if frame.is_console_call => {
+                    "a function called from the console that has not returned is in between"
                 }
                 _ => "for it, or for what it has called, there is no call frame information",
             });

@@ -7,6 +7,7 @@
 //! ([`Handover`]). No signal is sent, so neither the program nor its parent can see it.
 
 use super::Process;
+use crate::breakpoint::site::Owner;
 use crate::debugger::{Debugger, State};
 use crate::error::Error;
 use crate::event::{Event, Signal, StopReason, ThreadId};
@@ -172,7 +173,14 @@ impl Debugger {
     fn clean(&self, child: ThreadId) {
         let read = |addr, bytes: &mut [u8]| self.os.read_memory_of(child.0, addr, bytes);
         let is_ours = |target| self.detours.holds(target);
-        let originals = self.sites.originals(read, is_ours);
+        let mut originals = self.sites.originals(read, is_ours);
+        // A function that was called for an expression may have made it. Where that returns there
+        // is nothing to return to: without the trap the child would run the program once more.
+        let back = self.modules.entry().filter(|entry| {
+            let site = self.sites.get(*entry);
+            site.is_some_and(|site| site.owners().iter().any(Owner::is_of_a_call))
+        });
+        originals.retain(|(addr, _)| Some(*addr) != back);
         self.os.write_memory_of(child.0, &originals);
     }
 

@@ -71,12 +71,12 @@ impl Debugger {
             return;
         };
         let is_leader = thread.0 == process.pid;
-        let stepped = process
-            .threads
-            .remove(&thread)
-            .is_some_and(|state| state.step.is_some());
-        if stepped {
+        let ended = process.threads.remove(&thread).unwrap_or_default();
+        if ended.step.is_some() {
             self.sites.remove_owner(Owner::Step(thread), &*self.os);
+        }
+        if !ended.suspended.is_empty() {
+            self.release_return_trap();
         }
         if !is_leader {
             self.end_scopes_of(thread);
@@ -177,6 +177,9 @@ impl Debugger {
             if other != former {
                 self.events.push_back(Event::ThreadExited(other));
             }
+        }
+        if let Some(state) = process.threads.get_mut(&thread) {
+            state.suspended.clear();
         }
         if former != thread && !was_launcher {
             self.events.push_back(Event::ThreadExited(former));

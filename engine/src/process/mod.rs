@@ -169,12 +169,18 @@ impl Debugger {
             self.on_launcher(thread, status);
             return;
         }
-        if self.calls_on(thread) {
-            self.on_call_stop(thread, status);
-            return;
+        let is_called = self.calls_on(thread);
+        if is_called {
+            // Read while everything else was stopped.
+            self.pages.clear();
+            self.stacks.remove(&thread);
         }
         if self.is_asking(thread) {
             self.on_asking_stop(thread, status);
+            return;
+        }
+        if is_called {
+            self.on_call_stop(thread, status);
             return;
         }
         if self.settle(thread, status) {

@@ -17,6 +17,9 @@ impl Debugger {
             return;
         }
         let (awaits_places, group_stop) = (state.awaits_places, state.group_stop);
+        if !state.suspended.is_empty() && self.end_returned_call(thread) {
+            return;
+        }
         if awaits_places && !self.calls_on(thread) {
             return;
         }

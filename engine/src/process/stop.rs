@@ -18,8 +18,9 @@ const BREATH: Duration = Duration::from_millis(1);
 impl Debugger {
     /// Stops all threads and reports why.
     pub(crate) fn report(&mut self, thread: ThreadId, reason: StopReason) {
+        let abandoned = self.suspend_call(thread, &reason);
         if self.non_stop {
-            self.report_alone(thread, reason);
+            self.report_alone(thread, reason, abandoned);
             return;
         }
         self.set_state(State::Stopped);
@@ -41,12 +42,14 @@ impl Debugger {
             self.park_all();
         }
         if self.state() == State::Stopped {
-            self.tell_of_stop(thread, reason);
+            self.tell_of_stop(thread, reason, abandoned);
+        } else if abandoned.is_some() {
+            self.events.push_back(Event::CallEnded);
         }
     }
 
     /// Reports why one thread is stopped; all others go on as they are.
-    fn report_alone(&mut self, thread: ThreadId, reason: StopReason) {
+    fn report_alone(&mut self, thread: ThreadId, reason: StopReason, abandoned: Option<Error>) {
         self.set_state(State::Running);
         while self.hear_messages() {}
         self.cancel_step(thread);
@@ -61,7 +64,9 @@ impl Debugger {
         if let Some(state) = self.thread_mut(thread) {
             state.held = true;
             state.pausing = false;
-            self.tell_of_stop(thread, reason);
+            self.tell_of_stop(thread, reason, abandoned);
+        } else if abandoned.is_some() {
+            self.events.push_back(Event::CallEnded);
         }
     }
 
@@ -69,7 +74,10 @@ impl Debugger {
     /// before it.
     fn stand(&mut self, thread: ThreadId, reason: &StopReason) {
         let pc = self.registers_of(thread).map(|registers| registers.pc());
-        let by_chance = matches!(reason, StopReason::Pause | StopReason::Signal { .. });
+        let by_chance = matches!(
+            reason,
+            StopReason::Pause | StopReason::Signal { .. } | StopReason::CallEnded { .. }
+        );
         let asked = match (reason, pc) {
             (
                 StopReason::Breakpoint(ids)
@@ -89,7 +97,13 @@ impl Debugger {
         }
     }
 
-    pub(crate) fn tell_of_stop(&mut self, thread: ThreadId, reason: StopReason) {
+    /// `abandoned`: what an evaluation ends with whose call has stopped.
+    pub(crate) fn tell_of_stop(
+        &mut self,
+        thread: ThreadId,
+        reason: StopReason,
+        abandoned: Option<Error>,
+    ) {
         let all = !self.non_stop;
         if let Some(process) = &mut self.process {
             process.current = thread;
@@ -98,6 +112,7 @@ impl Debugger {
                 thread,
                 reason,
                 all,
+                abandoned,
             }));
         }
     }
@@ -323,6 +338,7 @@ impl Debugger {
         self.abort_call(Error::Cancelled);
         self.set_state(State::Stopped);
         self.stop_all();
+        self.end_suspended_calls();
         if self.outlives_us() {
             // Detaching takes a while, and we may be killed in the midst of it.
             self.park_all();

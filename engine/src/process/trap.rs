@@ -91,6 +91,9 @@ impl Debugger {
     /// A thread ran into one of our traps.
     pub(crate) fn on_site(&mut self, thread: ThreadId, addr: LoadAddr) {
         let owners = self.owners_at(addr);
+        if owners.contains(&Owner::Suspended) && self.on_suspended_site(thread, addr) {
+            return;
+        }
         let asked = self.is_back_at_passed(thread);
         let decided = match asked {
             true => Some(Decided::default()),
@@ -135,7 +138,7 @@ impl Debugger {
         }
         if owners.len() == 1 {
             self.note_pass(thread, addr);
-            if !self.non_stop && self.state() != State::Running {
+            if !self.non_stop && self.state() != State::Running && !self.calls_on(thread) {
                 // Meanwhile somebody else has stopped everything.
                 return;
             }

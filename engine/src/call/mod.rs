@@ -1,8 +1,12 @@
 //! Calls of the program's functions on a stopped thread, all others held: System V psABI for
 //! x86-64, §3.2. The session goes on meanwhile; [`Event::CallEnded`] tells of the end, and then
-//! the thread is as it was before.
+//! the thread is as it was before. A call that a user has typed stops at breakpoints
+//! (`suspended`).
+
+mod suspended;
 
 use crate::arch::sysv;
+use crate::breakpoint::AskedPlace;
 use crate::breakpoint::site::Owner;
 use crate::debugger::Debugger;
 use crate::detour::Counted;
@@ -20,6 +24,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+pub use suspended::SuspendedCall;
 
 /// How long a call may take where nobody says otherwise.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -64,25 +69,32 @@ pub(crate) enum Progress {
     Going,
     /// The call has returned.
     Returned,
-    /// It has come to a breakpoint that is to end it.
-    AtBreakpoint(LoadAddr),
     /// The call has come to an end that is none.
     Failed(String),
+}
+
+/// What a thread is in the middle of when it is sent into a call, its registers aside.
+pub(crate) struct Standing {
+    passed: Option<LoadAddr>,
+    is_hit_shown: bool,
+    /// The signal that it is to get when it is resumed.
+    signal: Signal,
+    /// What came with it.
+    signal_data: Option<SignalData>,
+    hidden: usize,
+    asked: AskedPlace,
 }
 
 /// A call under way that an evaluation waits for.
 pub(crate) struct Active {
     thread: ThreadId,
     call: Prepared,
-    passed: Option<LoadAddr>,
-    signal: Signal,
-    /// What came with it.
-    signal_data: Option<SignalData>,
+    before: Standing,
     deadline: Instant,
     cancel: Option<Arc<AtomicBool>>,
     /// Why it is being interrupted.
     abort: Option<Error>,
-    /// Whether a breakpoint ends it.
+    /// Whether breakpoints are hit in it.
     purpose: Purpose,
     /// What the program had counted itself before, where nobody else counts meanwhile.
     counted: Option<Counted>,
@@ -122,32 +134,26 @@ impl Debugger {
             return refused("another call is under way");
         }
         let call = self.prepare_call(thread, call)?;
-        let counted = match self.non_stop {
-            false => Some(self.counted_so_far()),
-            true => {
+        let counted = match (purpose, self.non_stop) {
+            // What it comes by is hit.
+            (Purpose::Command, _) => None,
+            (_, false) => Some(self.counted_so_far()),
+            (_, true) => {
                 self.count_no_calls();
                 None
             }
         };
+        let Some(before) = self.take_standing(thread) else {
+            return Err(Error::NoSuchThread(thread.0));
+        };
         self.catch_call(call.back.0, Owner::Call);
         self.pages.clear();
         self.stacks.clear();
-        let (mut passed, mut signal) = (None, Signal(0));
-        if let Some(state) = self.thread_mut(thread) {
-            passed = state.passed.take();
-            signal = std::mem::take(&mut state.signal);
-            state.held = false;
-        }
         let is_ready = self.send_into(thread, &call);
         self.call = Some(Active {
             thread,
             call,
-            passed,
-            signal,
-            signal_data: match signal.0 {
-                0 => None,
-                _ => self.os.signal_data(thread),
-            },
+            before,
             deadline: Instant::now() + self.call_limit,
             cancel: self.cancel.clone(),
             abort: None,
@@ -159,6 +165,24 @@ impl Debugger {
             false => self.end_call(Err(unwritable())),
         }
         Ok(())
+    }
+
+    /// What a thread is in the middle of; it is no longer.
+    fn take_standing(&mut self, thread: ThreadId) -> Option<Standing> {
+        let state = self.thread_mut(thread)?;
+        state.held = false;
+        let mut before = Standing {
+            passed: state.passed.take(),
+            is_hit_shown: state.is_hit_shown,
+            signal: std::mem::take(&mut state.signal),
+            signal_data: None,
+            hidden: state.hidden,
+            asked: state.asked.clone(),
+        };
+        if before.signal.0 != 0 {
+            before.signal_data = self.os.signal_data(thread);
+        }
+        Some(before)
     }
 
     /// Writes what a function is given, and where it returns to, below the stack of a thread.
@@ -302,32 +326,23 @@ impl Debugger {
             return;
         };
         match self.call_progress(thread, status, back) {
-            Progress::Gone => self.forget_call("the program ended in it, or became another"),
-            Progress::Settled => match self.call.as_mut().and_then(|call| call.abort.take()) {
-                Some(why) => self.end_call(Err(why)),
-                None => self.go_on(thread, Resume::Continue),
-            },
+            Progress::Gone => self.forget_call(ENDED),
+            Progress::Settled if self.end_aborted_call(thread) => {}
+            Progress::Settled => self.go_on(thread, Resume::Continue),
             Progress::Going => {}
             Progress::Returned => self.end_call(Ok(())),
-            Progress::AtBreakpoint(addr) => {
-                let place = self.place_of(addr);
-                self.give_up_call(&format!(
-                    "reached a breakpoint{place}: disable it, or watch the expression, which passes \
-                     over breakpoints; what it did until there stays done"
-                ));
-            }
             Progress::Failed(what) => self.give_up_call(&what),
         }
     }
 
-    /// The line of an address, as a part of a sentence.
-    fn place_of(&self, addr: LoadAddr) -> String {
-        let place = self.modules.at(addr).and_then(|loaded| {
-            let at = loaded.module.place_at(loaded.bias.file(addr))?;
-            let file = at.file.path.file_name()?.to_string_lossy().into_owned();
-            Some(format!(" at {file}:{}", at.line))
-        });
-        place.unwrap_or_default()
+    /// Ends the call that a stopped thread is in, if it is being interrupted. False: it is not.
+    pub(crate) fn end_aborted_call(&mut self, thread: ThreadId) -> bool {
+        let call = self.call.as_mut().filter(|call| call.thread == thread);
+        let Some(why) = call.and_then(|call| call.abort.take()) else {
+            return false;
+        };
+        self.end_call(Err(why));
+        true
     }
 
     /// What a stop of a thread comes to that is in a call which returns to `back`.
@@ -345,6 +360,10 @@ impl Debugger {
             return Progress::Settled;
         }
         let signal = match self.found(thread, status) {
+            Some(Found::Counted(addr, id)) if self.hits_breakpoints(thread) => {
+                self.on_counted(thread, addr, id);
+                return Progress::Going;
+            }
             Some(Found::Site(addr) | Found::Counted(addr, _)) => {
                 return self.at_site_in_call(thread, addr, back);
             }
@@ -400,18 +419,24 @@ impl Debugger {
         let owners = self.owners_at(addr);
         let ends = |owner: &Owner| matches!(owner, Owner::Call | Owner::Asking);
         if owners.iter().any(ends) && addr != back {
-            return Progress::Failed("threw an exception that it does not catch".into());
+            return Progress::Failed(UNCAUGHT.into());
         }
-        let purpose = self.call.as_ref().filter(|call| call.thread == thread);
-        if purpose.is_some_and(|call| call.purpose == Purpose::Command)
-            && owners.iter().any(|it| matches!(it, Owner::User(_)))
-        {
-            return Progress::AtBreakpoint(addr);
+        if self.hits_breakpoints(thread) && owners.iter().any(|it| matches!(it, Owner::User(_))) {
+            self.on_site(thread, addr);
+            return Progress::Going;
         }
         // Neither counted nor told: nobody came by but who looks.
         self.pass_site(thread, addr, &owners);
         self.go_on(thread, Resume::Continue);
         Progress::Going
+    }
+
+    /// Whether breakpoints are hit in the call that a thread is in, as they are when the program
+    /// runs.
+    fn hits_breakpoints(&self, thread: ThreadId) -> bool {
+        let mut call = self.call.iter().filter(|call| call.thread == thread);
+        let is_typed = call.any(|it| it.purpose == Purpose::Command && it.abort.is_none());
+        is_typed && !self.is_asking(thread)
     }
 
     /// Ends the call, which did `what` instead of returning.
@@ -426,31 +451,47 @@ impl Debugger {
         let Some(call) = self.call.take() else { return };
         let thread = call.thread;
         let value = outcome.and_then(|()| self.call_value(thread, &call.call));
-        let restored = self.os.set_extended_registers(thread, &call.call.extended)
-            && self.set_registers_of(thread, call.call.saved);
-        if !restored {
-            tracing::error!(%thread, "the registers cannot be restored after a call");
-        }
-        if let Some(counted) = &call.counted {
-            self.uncount(counted);
+        self.restore_registers(thread, &call.call);
+        match &call.counted {
+            Some(counted) => self.uncount(counted),
+            None => self.hear_all_messages(),
         }
         let alone = self.non_stop;
-        if let Some(data) = &call.signal_data {
-            self.os.set_signal_data(thread, data);
-        }
+        self.restore_standing(thread, call.before);
         if let Some(state) = self.thread_mut(thread) {
             state.held = alone;
-            state.accessed = 0;
-            state.passed = call.passed;
-            // A signal that came meanwhile is kept, unless one waited before.
-            if call.signal.0 != 0 {
-                state.signal = call.signal;
-            }
         }
         self.answer(&call.call.span, value);
         let outlives = self.process.as_ref().is_some_and(|it| !it.launched);
         if outlives && self.is_shown(thread) {
             self.park_all();
+        }
+    }
+
+    /// Gives a thread the registers back that it had before a call.
+    fn restore_registers(&mut self, thread: ThreadId, call: &Prepared) {
+        let restored = self.os.set_extended_registers(thread, &call.extended)
+            && self.set_registers_of(thread, call.saved);
+        if !restored {
+            tracing::error!(%thread, "the registers cannot be restored after a call");
+        }
+    }
+
+    /// Puts a thread back into the middle of what it was in.
+    fn restore_standing(&mut self, thread: ThreadId, before: Standing) {
+        if let Some(data) = &before.signal_data {
+            self.os.set_signal_data(thread, data);
+        }
+        if let Some(state) = self.thread_mut(thread) {
+            state.accessed = 0;
+            state.passed = before.passed;
+            state.is_hit_shown = before.is_hit_shown;
+            state.hidden = before.hidden;
+            state.asked = before.asked;
+            // A signal that came meanwhile is kept, unless one waited before.
+            if before.signal.0 != 0 {
+                state.signal = before.signal;
+            }
         }
     }
 
@@ -509,6 +550,12 @@ impl Prepared {
         ))
     }
 }
+
+/// Why a call is forgotten whose thread is gone.
+pub(crate) const ENDED: &str = "the program ended in it, or became another";
+
+/// What a call does whose exception would leave it.
+const UNCAUGHT: &str = "threw an exception that it does not catch";
 
 /// Why a thread cannot be sent anywhere.
 pub(crate) fn unwritable() -> Error {
