@@ -356,6 +356,39 @@ fn the_adapter_s_death_puts_the_thread_back_where_it_was() {
     assert_eq!(debuggee.read_line(), "6 4.5625 0");
 }
 
+/// Also out of a function that has crashed.
+#[test]
+fn a_call_can_be_abandoned() {
+    let fixture = Fixture::of("c/called_stops.c");
+    let mut client = stopped_at(&fixture, "round", &["inner", "crash"]);
+    let before = machine(&mut client);
+    let none = typed(&mut client, ":abandon").expect_err("there is no call");
+    assert!(
+        none.contains("no function called from the console"),
+        "{none}"
+    );
+    call_stops(&mut client, &fixture, "inner(5)", "inner");
+    let in_inner = machine(&mut client);
+    call_stops(&mut client, &fixture, "crash(0)", "crash");
+    client.continue_();
+    client.expect_stopped("exception");
+    typed(&mut client, ":abandon").expect("the call is given up");
+    let text = expect_back(&mut client);
+    assert!(
+        text.contains("`crash` did not return; the call was given up"),
+        "{text}"
+    );
+    assert_eq!(machine(&mut client), in_inner);
+    typed(&mut client, ":abandon").expect("the call is given up");
+    expect_back(&mut client);
+    assert_eq!(machine(&mut client), before);
+    client.set_breakpoints(&fixture, &[]);
+    client.continue_();
+    assert_eq!(client.expect_exit(), 0);
+    assert!(client.output("stdout").ends_with("6 4.5625 1\n"));
+    client.disconnect();
+}
+
 #[test]
 fn watches_still_pass_over_breakpoints_at_the_stop_of_a_call() {
     let fixture = Fixture::of("c/called_stops.c");

@@ -58,6 +58,7 @@ static COMMANDS: &[Command] = &[
     stacks::THREADS,
     stacks::BACKTRACE,
     stacks::REGISTERS,
+    stacks::ABANDON,
     places::MAPS,
     memory::MEMORY,
     memory::DISASSEMBLY,

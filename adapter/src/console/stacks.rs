@@ -16,6 +16,27 @@ const FRAMES_OF_EACH: usize = 10;
 /// Lines of all stacks together.
 const MOST_LINES: usize = 5000;
 
+pub const ABANDON: Command = Command {
+    name: "abandon",
+    arguments: "",
+    help: "gives up a function called from the console that has stopped",
+    more: "The thread is back where it was before the call. What the function did until then stays \
+           done, and it keeps the locks that it has taken.",
+    when: When::Stopped,
+    run: abandon,
+    complete: Complete::Words(|_, _| Vec::new()),
+};
+
+fn abandon(call: &mut Call<'_>) -> Result<String, RequestError> {
+    if !call.arguments.is_empty() {
+        return Err(call.wrong(&ABANDON, "it takes no arguments".to_owned()));
+    }
+    let thread = call.thread()?;
+    call.session.debugger.abandon_call(thread)?;
+    call.session.runs_on(thread);
+    Ok(String::new())
+}
+
 pub const THREADS: Command = Command {
     name: "threads",
     arguments: "[all]",

@@ -4,10 +4,10 @@
 //! call stays with the thread. Behind those frames the stack goes on with it, as if it had been
 //! unwound from there.
 //!
-//! The return trap stays as well. Where the function returns to it, and at any other end that is
-//! not the thread's, the registers are put back and the thread stops: the program ran for the user,
-//! and not by itself. A frame that was left by a long jump returns to no trap; its call is found out
-//! by the stack, and dropped.
+//! The return trap stays as well. Where the function returns to it, or ends with an exception that
+//! it does not catch, the registers are put back and the thread stops: it ran for the user, and not
+//! by itself. A frame that was left by a long jump returns to no trap: that is seen by the stack, and
+//! its call dropped.
 
 use super::{Prepared, Replay, Standing, UNCAUGHT};
 use crate::breakpoint::site::Owner;
@@ -150,6 +150,40 @@ impl Debugger {
         true
     }
 
+    /// Gives up the last call of a thread that has stopped before it returned, and puts the thread
+    /// back to where it was; [`StopReason::CallEnded`] follows, and nothing has run.
+    ///
+    /// # Errors
+    /// The thread is not stopped, or not in such a call; it waits in a system call that it cannot
+    /// be taken out of.
+    pub fn abandon_call(&mut self, thread: ThreadId) -> Result<(), Error> {
+        self.can_run()?;
+        self.stopped_thread(thread)?;
+        self.drop_left_calls(thread);
+        if let Some(why) = self.lasting_system_call(thread) {
+            return Err(Error::Unsupported(format!("the call must go on: {why}")));
+        }
+        let Some(last) = self.take_suspended(thread) else {
+            return Err(Error::Unsupported(
+                "this thread is in no function called from the console".into(),
+            ));
+        };
+        let outcome = Err(last.call.given_up("did not return"));
+        self.end_suspended(thread, last, outcome);
+        Ok(())
+    }
+
+    /// The last suspended call of a thread, which is about to leave it.
+    fn take_suspended(&mut self, thread: ThreadId) -> Option<SuspendedCall> {
+        let state = self.thread_mut(thread)?;
+        let last = state.suspended.pop()?;
+        if crate::process::stops(state.signal) {
+            // It was for what the call did.
+            state.signal = Signal(0);
+        }
+        Some(last)
+    }
+
     /// Puts a thread back to where it was before a call, and stops there.
     fn end_suspended(
         &mut self,
@@ -161,6 +195,7 @@ impl Debugger {
         self.restore_registers(thread, &ended.call);
         self.restore_standing(thread, ended.before);
         self.release_return_trap();
+        self.end_scopes_up_to(thread, LoadAddr(ended.call.back.1));
         let name = ended.call.name;
         self.report(thread, StopReason::CallEnded { name, outcome });
         // As it was shown then.
@@ -191,16 +226,9 @@ impl Debugger {
                 tracing::error!(%thread, why, "a call from the console cannot be ended");
                 continue;
             }
-            let calls = self.thread_mut(thread).map(|state| {
-                if crate::process::stops(state.signal) {
-                    // It was for what the call did.
-                    state.signal = Signal(0);
-                }
-                std::mem::take(&mut state.suspended)
-            });
-            if let Some(first) = calls.into_iter().flatten().next() {
-                self.restore_registers(thread, &first.call);
-                self.restore_standing(thread, first.before);
+            while let Some(last) = self.take_suspended(thread) {
+                self.restore_registers(thread, &last.call);
+                self.restore_standing(thread, last.before);
             }
         }
         self.release_return_trap();
