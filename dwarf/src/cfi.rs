@@ -1,4 +1,4 @@
-//! Call frame information: which rules hold at an address (DWARF 5 §6.4, LSB ".eh_frame").
+//! Call frame information: the unwind rules for an address (DWARF 5 §6.4, LSB ".eh_frame").
 
 use crate::file::R;
 use crate::file::object::Image;
@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// How to get from a frame to its caller.
+/// The unwind rules of a frame: how to compute the caller's registers.
 pub(crate) struct Rule {
     pub(crate) cfa: CfaRule,
     pub(crate) registers: SmallVec<[(Register, RegisterRule); 8]>,
@@ -23,13 +23,13 @@ pub(crate) struct Rule {
     pub(crate) encoding: Encoding,
 }
 
-/// How the canonical frame address is found.
+/// The rule for the canonical frame address (CFA).
 pub(crate) enum CfaRule {
     Offset(Register, i64),
     Expression(R),
 }
 
-/// How a caller's register is found; `Architectural` rules are left out.
+/// The rule for one register of the caller. `Architectural` rules are left out.
 pub(crate) enum RegisterRule {
     Undefined,
     Same,
@@ -59,11 +59,11 @@ struct SearchTable {
     entries: &'static [u8],
 }
 
-/// An FDE: start, end, offset in its section.
+/// The code range and section offset of an FDE: start, end, offset.
 type FdeRange = (u64, u64, usize);
 
 impl SearchTable {
-    /// The table, and where `.eh_frame` is.
+    /// Parses `.eh_frame_hdr`. Returns the table and the address of `.eh_frame`.
     fn parse(addr: u64, data: &'static [u8]) -> Option<(SearchTable, u64)> {
         // Version 1; eh_frame_ptr pcrel|sdata4, fde_count udata4, table datarel|sdata4.
         if data.get(..4)? != [1, 0x1b, 0x03, 0x3b] {
@@ -76,19 +76,19 @@ impl SearchTable {
         Some((SearchTable { addr, entries }, eh_frame))
     }
 
-    /// Where the code of the entry of that number begins.
+    /// Returns the start of the code that entry `index` covers.
     fn start(&self, index: usize) -> Option<u64> {
         let offset = u32_at(self.entries, index.checked_mul(8)?)?;
         Some(relative(self.addr, offset))
     }
 
-    /// Address of the FDE of that number.
+    /// Returns the address of the FDE of entry `index`.
     fn fde(&self, index: usize) -> Option<u64> {
         let at = index.checked_mul(8)?.checked_add(4)?;
         Some(relative(self.addr, u32_at(self.entries, at)?))
     }
 
-    /// The number of the first entry whose code begins behind `addr`.
+    /// Returns the index of the first entry whose code begins after `addr`.
     fn behind(&self, addr: u64) -> Option<usize> {
         let (mut low, mut high) = (0, self.entries.len() / 8);
         while low < high {
@@ -102,7 +102,7 @@ impl SearchTable {
         Some(low)
     }
 
-    /// Address of the FDE that may cover `addr`.
+    /// Returns the address of the FDE that may cover `addr`.
     fn find(&self, addr: u64) -> Option<u64> {
         self.fde(self.behind(addr)?.checked_sub(1)?)
     }
@@ -113,8 +113,8 @@ fn relative(base: u64, offset: u32) -> u64 {
 }
 
 impl Cfi {
-    /// Finds the tables of an image; `debug` gives the separate file with its debug info, which may
-    /// have `.debug_frame`.
+    /// Finds the CFI sections of an image. `debug` returns the separate file with its debug info,
+    /// which may have `.debug_frame`.
     pub(crate) fn read<'a>(image: &Image, debug: impl FnOnce() -> Option<&'a Image>) -> Cfi {
         let hdr = image.eh_frame_hdr.or_else(|| {
             let section = image.section(".eh_frame_hdr")?;
@@ -124,7 +124,7 @@ impl Cfi {
         let section = image.section(".eh_frame");
         let (eh_frame_addr, data) = match (section, &table) {
             (Some(section), _) => (section.addr, image.contents(section)),
-            // Without section headers the table says where it starts.
+            // Without section headers, `.eh_frame_hdr` has the start of `.eh_frame`.
             (None, Some((_, addr))) => (*addr, image.bytes_at(*addr).unwrap_or(&[])),
             (None, None) => (0, &[][..]),
         };
@@ -165,15 +165,15 @@ impl Cfi {
         }
     }
 
-    /// The code that the entry for `addr` covers.
+    /// Returns the code range of the entry that covers `addr`.
     pub(crate) fn entry_at(&self, addr: u64) -> Option<Range<u64>> {
-        // The one that begins last begins there, or before.
+        // Among overlapping entries, the one that begins last is the innermost.
         let entries = self.entries_in(addr, addr.checked_add(1)?);
         entries.into_iter().rev().find(|it| it.contains(&addr))
     }
 
-    /// The code that entries cover which begins in a range, and that of the last entry before
-    /// it, in order.
+    /// Returns the code ranges of the entries that begin in `[start, end)`, and of the last entry
+    /// before them, by address.
     pub(crate) fn entries_in(&self, start: u64, end: u64) -> Vec<Range<u64>> {
         let mut found = Vec::new();
         match (&self.eh_frame, &self.search_table) {
@@ -214,7 +214,7 @@ impl Cfi {
         found
     }
 
-    /// The rules that hold at `addr`; `None` if no entry covers it.
+    /// Returns the unwind rules for `addr`; `None` if no entry covers it.
     pub(crate) fn rule(
         &self,
         addr: u64,
@@ -238,7 +238,8 @@ impl Cfi {
         Ok(None)
     }
 
-    /// Where the function begins whose entry covers `addr`, and where its exception table is.
+    /// Returns the start of the function whose entry covers `addr`, and the address of its
+    /// exception table (LSDA).
     pub(crate) fn exception_table(&self, addr: u64) -> Result<Option<(u64, u64)>, Error> {
         let Some(section) = &self.eh_frame else {
             return Ok(None);
@@ -256,7 +257,7 @@ impl Cfi {
         })
     }
 
-    /// The offset of the entry in `.eh_frame` that may cover `addr`.
+    /// Returns the offset in `.eh_frame` of the entry that may cover `addr`.
     fn entry_of(&self, section: &EhFrame<R>, addr: u64) -> Option<usize> {
         let Some(table) = &self.search_table else {
             let ranges = self
@@ -323,15 +324,15 @@ impl Cfi {
     }
 }
 
-/// All FDEs of a section, by address.
+/// Returns all FDEs of a section, by address.
 fn scan<S: UnwindSection<R>>(section: &S, bases: &BaseAddresses) -> Vec<FdeRange> {
     let mut found = Vec::new();
     let mut entries = section.entries(bases);
-    // A corrupt entry's length is not to be trusted, so what is behind it is lost.
+    // The length of a corrupt entry cannot be trusted, so the entries after it are lost.
     while let Ok(Some(entry)) = entries.next() {
         if let CieOrFde::Fde(partial) = entry
             && let Ok(fde) = partial.parse(S::cie_from_offset)
-            // Code that the linker threw away.
+            // Address 0 marks code that the linker discarded.
             && fde.initial_address() != 0
             && fde.len() > 0
         {

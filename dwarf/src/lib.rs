@@ -1,10 +1,10 @@
-//! Object files and DWARF, turned into a debugger's answers.
+//! Object files and DWARF debug info, read for a debugger.
 //!
-//! This crate has no process, no operating system and no async. Its one thread writes results that
-//! are kept between sessions ([`finish_keeping`] waits for it).
-//! An image is opened as an immutable, lazily read [`Module`]; addresses of the image are
-//! [`FileAddr`]s, addresses of a process are [`LoadAddr`]s, and a [`LoadBias`] is the only
-//! way from one to the other. Whatever needs a process's memory asks a [`Memory`].
+//! This crate reads no process, uses no operating system services but files, and is not async. Its
+//! only thread writes cache files ([`finish_keeping`] waits for it). An image is opened as an
+//! immutable, lazily read [`Module`]. Addresses of the image are [`FileAddr`]s, addresses of a
+//! process are [`LoadAddr`]s, and a [`LoadBias`] is the only way from one to the other. Code that
+//! needs a process's memory reads it through a [`Memory`].
 //!
 //! ```
 //! // This test itself is a program with debug info.

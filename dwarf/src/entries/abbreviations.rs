@@ -1,29 +1,29 @@
-//! Abbreviation tables (DWARF 5 §7.5.3), each parsed once, however many units share it.
+//! Abbreviation tables (DWARF 5 §7.5.3). Units that share a table share its parsed form.
 
 use crate::file::R;
 use gimli::{Abbreviations, DebugAbbrev, DebugAbbrevOffset, Reader as _, Section as _};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// The tables of all files that an image's units are in.
+/// Parsed abbreviation tables of all files that have units of an image.
 #[derive(Default)]
 pub(crate) struct AbbreviationTables(RwLock<Tables>);
 
 #[derive(Default)]
 struct Tables {
-    /// By where the section lies in memory, and the offset in it; `None` is a corrupt one.
+    /// Tables by the address of the mapped section and the offset in it; `None` for a corrupt one.
     parsed: FxHashMap<(usize, usize), Option<Arc<Abbreviations>>>,
-    /// Bytes of each section that were parsed. Tables do not overlap, so that is never more
-    /// than the section has, or each of many units could mean nearly all of it.
+    /// Bytes parsed per section. Tables do not overlap, so the sum is at most the section's size.
+    /// The bound stops a file whose units all refer into nearly the whole section.
     consumed: FxHashMap<usize, usize>,
-    /// Those that were parsed and forgotten.
+    /// Tables that were parsed and then evicted.
     forgotten: FxHashSet<(usize, usize)>,
-    /// Bytes that were parsed again for that.
+    /// Bytes parsed again after an eviction.
     again: usize,
 }
 
 impl AbbreviationTables {
-    /// The table at an offset.
+    /// Returns the table at an offset, and parses it if needed.
     pub(crate) fn get(
         &self,
         section: &DebugAbbrev<R>,
@@ -57,8 +57,8 @@ impl AbbreviationTables {
         parsed
     }
 
-    /// Keeps a table no longer, unless units share so many that it is worth its memory: what is
-    /// parsed again is never more than the section.
+    /// Evicts a table, unless units share so many tables that keeping them is cheaper: at most one
+    /// section's size is parsed again.
     pub(crate) fn forget(&self, section: &DebugAbbrev<R>, offset: DebugAbbrevOffset<usize>) {
         let bytes = section.reader().slice();
         let key = (bytes.as_ptr().addr(), offset.0);
@@ -69,7 +69,7 @@ impl AbbreviationTables {
     }
 }
 
-/// Bytes of the table that `rest` begins with.
+/// Returns the size in bytes of the table at the start of `rest`.
 fn length(mut rest: R) -> Result<usize, gimli::Error> {
     let size = rest.len();
     while rest.read_uleb128()? != 0 {

@@ -1,16 +1,17 @@
-//! What may be kept of debug info. A file can have any number of entries share one long name,
-//! range list or table, so what is kept is measured by what the file has of its own for it.
+//! Memory limits for data kept from debug info. Any number of entries can share one long name,
+//! range list or table, so memory is limited in proportion to the bytes of the file that were read
+//! for it.
 
 use crate::entries::units::Entry;
 use crate::ids::error::Error;
 use gimli::UnitOffset;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes of memory for each byte of entries that a function or type is read from. Honest ones
-/// take less than a tenth of that.
+/// Limit on memory per byte of the entries that a function or type is read from. Compilers' output
+/// needs less than a tenth of it.
 const PER_BYTE: usize = 1024;
 
-/// Memory for one function or type, or for the functions of a unit.
+/// Memory budget for one function or type, or for the functions of a unit.
 #[derive(Default)]
 pub(crate) struct Allowance {
     start: usize,
@@ -18,7 +19,7 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// For what is read from an entry and those below it.
+    /// Returns the budget for data read from an entry and the entries below it.
     pub(crate) fn of(entry: &Entry) -> Allowance {
         Allowance {
             start: entry.offset().0,
@@ -26,10 +27,10 @@ impl Allowance {
         }
     }
 
-    /// Takes memory for what the entry at `here` told.
+    /// Charges memory for data read from the entry at `here`.
     pub(crate) fn take(&mut self, here: UnitOffset<usize>, bytes: usize) -> Result<(), Error> {
         self.taken = self.taken.saturating_add(bytes);
-        // Each entry has a few bytes itself.
+        // Every entry accounts for a few bytes.
         let read = here.0.saturating_sub(self.start).saturating_add(16);
         if self.taken > read.saturating_mul(PER_BYTE) {
             return Err(Error::Limit(format!(
@@ -41,18 +42,18 @@ impl Allowance {
     }
 }
 
-/// Bytes of a section that were read so far. Its parts do not overlap, so all together they are
-/// never more than the section.
+/// Bytes of a section read so far. Its parts do not overlap, so the sum can exceed the section's
+/// size only in a corrupt file.
 #[derive(Default)]
 pub(crate) struct Consumed(AtomicUsize);
 
 impl Consumed {
-    /// Whether there can be more of a section of `size` bytes.
+    /// Returns whether more has been read than a section of `size` bytes can have.
     pub(crate) fn is_all(&self, size: usize) -> bool {
         self.0.load(Ordering::Relaxed) > size
     }
 
-    /// Counts a part of it.
+    /// Adds the size of a part that was read.
     pub(crate) fn add(&self, bytes: usize) {
         self.0.fetch_add(bytes, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! The children of an entry.
+//! Iteration over the children of an entry.
 
 use crate::entries::budget::Allowance;
 use crate::entries::units::{Entry, Unit};
@@ -6,7 +6,8 @@ use crate::file::R;
 use crate::ids::error::Error;
 use gimli::EntriesRaw;
 
-/// The children of an entry, not what is below them, with a chance to go into each.
+/// Iterates over the children of an entry. It skips their descendants unless the caller descends
+/// into a child.
 pub(crate) struct Children<'a> {
     entries: EntriesRaw<'a, R>,
     level: isize,
@@ -31,7 +32,7 @@ impl<'a> Children<'a> {
         }))
     }
 
-    /// Takes memory for what the last child told.
+    /// Charges memory for data read from the last child.
     pub(crate) fn take(&mut self, bytes: usize) -> Result<(), Error> {
         self.allowance.take(self.entry.offset(), bytes)
     }

@@ -1,10 +1,10 @@
-//! Constants in attributes: of values, of discriminants, of bounds.
+//! Constants in attributes: values, discriminants and bounds.
 
 use crate::entries::units::{Entries, Entry, Unit, Value};
 use crate::file::R;
 use gimli::Reader as _;
 
-/// No honest value that is nowhere is bigger.
+/// Maximum size in bytes of a value that is a constant in the debug info.
 const MAX_IMPLICIT: u64 = 1 << 16;
 
 pub(crate) fn fit(mut bytes: Vec<u8>, size: Option<u64>) -> Vec<u8> {
@@ -14,7 +14,7 @@ pub(crate) fn fit(mut bytes: Vec<u8>, size: Option<u64>) -> Vec<u8> {
     bytes
 }
 
-/// The bytes of `DW_AT_const_value` (DWARF 5 §4.1.10), of the type's size.
+/// Returns the bytes of `DW_AT_const_value` (DWARF 5 §4.1.10), in the size of the type.
 pub(crate) fn constant(
     info: &Entries,
     unit: &Unit,
@@ -30,8 +30,8 @@ pub(crate) fn constant(
         bytes
     };
     Some(match value {
-        // The form's own width says nothing of the sign: a value that fits is extended by
-        // zeros, as it was cut.
+        // The width of the form does not determine the sign. The producer truncated the value, so
+        // it is extended with zeros.
         Value::Data1(value) => fit(vec![value], size),
         Value::Data2(value) => fit(value.to_le_bytes().to_vec(), size),
         Value::Data4(value) => fit(value.to_le_bytes().to_vec(), size),
@@ -50,12 +50,12 @@ pub(crate) fn constant(
     })
 }
 
-/// An integer constant of a type of `size` bytes: a form as wide as the type has its bit
-/// pattern, a narrower one its value.
+/// Returns an integer constant of a type of `size` bytes. A form as wide as the type contains the
+/// bit pattern, a narrower one the value.
 pub(crate) fn integer(value: &Value, size: Option<u64>, signed: bool) -> Option<i128> {
     let (bits, width) = match value {
         Value::Sdata(value) if signed || *value >= 0 => return Some(i128::from(*value)),
-        // LLVM writes unsigned values of 64 bits so.
+        // LLVM encodes unsigned 64-bit values as `DW_FORM_sdata`.
         Value::Sdata(value) => (u128::from(*value as u64), 8),
         Value::Udata(value) => (u128::from(*value), 8),
         Value::Data1(value) => (u128::from(*value), 1),
@@ -90,7 +90,8 @@ fn block_bits(bytes: &[u8]) -> Option<u128> {
     Some(u128::from_le_bytes(bits))
 }
 
-/// Values of a variant, `DW_DSC_label` and `DW_DSC_range` (DWARF 5 §5.7.10).
+/// Returns the ranges of values of a variant, from `DW_DSC_label` and `DW_DSC_range` (DWARF 5
+/// §5.7.10).
 pub(crate) fn discriminant_list(mut block: R, signed: bool) -> Option<Vec<(i128, i128)>> {
     let mut values = Vec::new();
     let number = |block: &mut R| -> Option<i128> {
@@ -113,13 +114,14 @@ pub(crate) fn discriminant_list(mut block: R, signed: bool) -> Option<Vec<(i128,
     Some(values)
 }
 
-/// Elements of an array's dimension, where they are known.
+/// Returns the number of elements of an array dimension; `None` if unknown.
 pub(crate) fn subrange_count(entry: &Entry) -> Option<u64> {
     if let Some(count) = entry.attr_value(gimli::DW_AT_count) {
         return udata(&count);
     }
     let upper = entry.attr_value(gimli::DW_AT_upper_bound)?;
-    // −1 in as many bits as the form has: no elements are known of (`int a[0]`, `int a[]`).
+    // An upper bound of −1 in the width of the form: the number of elements is unknown (`int a[0]`,
+    // `int a[]`).
     let upper = match upper {
         Value::Data4(u32::MAX) | Value::Data8(u64::MAX) | Value::Udata(u64::MAX) => return None,
         upper => upper
@@ -132,11 +134,11 @@ pub(crate) fn subrange_count(entry: &Entry) -> Option<u64> {
         None => 0,
     };
     let count = upper.checked_sub(lower)?.checked_add(1)?;
-    // gcc says −1 for `int a[0]` too; with it, no elements is what is known.
+    // gcc writes −1 for `int a[0]` too, so a count of 0 is treated as unknown.
     u64::try_from(count).ok().filter(|count| *count > 0)
 }
 
-/// An unsigned constant attribute; those of files come as an index.
+/// Returns an unsigned constant attribute. gimli represents file numbers as an index.
 pub(crate) fn udata(value: &Value) -> Option<u64> {
     match value {
         Value::FileIndex(index) => Some(*index),

@@ -1,5 +1,5 @@
-//! Units and their entries, those of split files too: what an entry refers to, and which unit and
-//! function hold an address.
+//! Units and entries, including those of split files: references between entries, and lookup of
+//! units and functions by address.
 
 pub(crate) mod abbreviations;
 pub(crate) mod budget;

@@ -1,4 +1,4 @@
-//! Which unit holds an address: `.debug_aranges` where it speaks, root entries elsewhere.
+//! Address to unit: by `.debug_aranges`, or by root entries for the units that it omits.
 
 use crate::entries::budget::Consumed;
 use crate::entries::units::{Entries, Ranges, Unit};
@@ -10,34 +10,35 @@ use rustc_hash::FxHashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// An address that is looked for among [`ArangeSet`]s costs a pass over them; this many cost as
-/// much as the table.
+/// Scans of the [`ArangeSet`]s before a sorted table is built; by then they have cost as much as
+/// the table.
 const PASSES: usize = 16;
 
-/// Sets that are asked before a pass: those of a line's places, or a stack's frames.
+/// Recently hit sets that are tried before a scan: those of a line's locations, or of a stack's
+/// frames.
 const RECENT: usize = 8;
 
-/// What tells units by address, each part built when first needed.
+/// Tables from address to unit, each built when first needed.
 #[derive(Default)]
 pub(crate) struct RangeTables {
-    /// `.debug_aranges` as it lies: no unit is touched.
+    /// `.debug_aranges` as it is in the file. Building it reads no unit.
     sets: OnceLock<Vec<ArangeSet>>,
-    /// Passes made over them.
+    /// Number of scans over `sets`.
     passes: AtomicUsize,
-    /// The sets that spoke of the last addresses, the last one first.
+    /// Indexes of the sets hit most recently, latest first.
     recent: Mutex<Vec<usize>>,
-    /// The sets as one table, made once passes have cost as much.
+    /// All sets as one sorted table, built after [`PASSES`] scans.
     quick: OnceLock<RangeTable>,
-    /// Of the units that `.debug_aranges` leaves out (clang writes none).
+    /// Ranges of the units that `.debug_aranges` omits (clang does not write the section).
     rest: OnceLock<RangeTable>,
-    /// Of the range lists, by the root entries of those.
+    /// Bytes of range lists read for the root entries of those units.
     consumed: Consumed,
 }
 
 /// The ranges of one unit in `.debug_aranges` (DWARF 5 §6.1.2).
 struct ArangeSet {
     unit: u32,
-    /// Pairs of address and length, eight bytes each.
+    /// Pairs of address and length, 8 bytes each.
     tuples: &'static [u8],
 }
 
@@ -78,7 +79,7 @@ impl RangeTable {
         RangeTable { entries, max_end }
     }
 
-    /// Units whose ranges meet `[start, end)`, the ones that start last first.
+    /// Returns the units whose ranges intersect `[start, end)`, by descending start.
     fn meeting(&self, start: u64, end: u64) -> impl Iterator<Item = u32> + '_ {
         let last = self.entries.partition_point(|entry| entry.0 < end);
         (0..last)
@@ -91,7 +92,7 @@ impl RangeTable {
 }
 
 impl Entries {
-    /// The unit that holds `addr`.
+    /// Returns the unit that covers `addr`.
     pub(crate) fn unit_at(&self, addr: u64) -> Option<u32> {
         if !self.is_code(addr) {
             return None;
@@ -109,9 +110,9 @@ impl Entries {
         self.rest_ranges().meeting(addr, end).next()
     }
 
-    /// All units with code in `range`.
+    /// Returns all units with code in `range`.
     pub(crate) fn units_in(&self, range: AddrRange<FileAddr>) -> Vec<u32> {
-        // Ranges of a function are all of one unit: the common case needs one table.
+        // A function's ranges mostly belong to one unit: then one table is enough.
         if let Some(last) = range.end.0.checked_sub(1)
             && let Some(unit) = self.unit_at(range.start.0)
             && self.unit_at(last) == Some(unit)
@@ -128,7 +129,8 @@ impl Entries {
         units
     }
 
-    /// As the table says, without making it. What is asked next is often of the same few units.
+    /// Looks up `addr` without building the table. Consecutive lookups often hit the same few
+    /// units.
     fn unit_by_pass(&self, addr: u64) -> Option<u32> {
         let sets = self.arange_sets();
         let recent = self.ranges.recent.lock();
@@ -158,9 +160,10 @@ impl Entries {
         })
     }
 
-    /// The first set of a section, if it is one of ours to read, and what is behind it.
+    /// Reads the first set of a section and returns it with the rest of the section. The set is
+    /// `None` if its unit is not in this file.
     fn arange_set(&self, section: &'static [u8]) -> Option<(Option<ArangeSet>, &'static [u8])> {
-        // The 64-bit format is told by a length that no 32-bit one has.
+        // A length of 0xffffffff marks the 64-bit format (DWARF 5 §7.4).
         let (long, start) = match u32_at(section, 0)? {
             u32::MAX => (true, 12),
             _ => (false, 4),
@@ -176,7 +179,7 @@ impl Entries {
                 true => (u64_at(set, start + 2)?, start + 10),
                 false => (u64::from(u32_at(set, start + 2)?), start + 6),
             };
-            // Of segments and of other sizes of addresses the root entries tell.
+            // Units with segments or other address sizes are covered by their root entries.
             if set.get(sizes..sizes + 2)? != [8, 0] {
                 return None;
             }
@@ -192,14 +195,14 @@ impl Entries {
             let mut entries: Vec<(u64, u64, u32)> = Vec::new();
             for set in self.arange_sets() {
                 for (begin, length) in set.ranges() {
-                    // LLVM lists data here too.
+                    // LLVM lists data here, too.
                     if length == 0 || !self.is_code(begin) {
                         continue;
                     }
                     let end = begin.saturating_add(length);
                     match entries.last_mut() {
-                        // Neighbours make one range of their unit. Not across a gap: there the
-                        // linker may have put a small function that only another unit describes.
+                        // Adjacent ranges of a unit are merged. A gap is kept: the linker may have
+                        // placed a small function of another unit there.
                         Some(last) if last.2 == set.unit && begin == last.1 => last.1 = end,
                         _ => entries.push((begin, end, set.unit)),
                     }
@@ -211,7 +214,7 @@ impl Entries {
 
     fn rest_ranges(&self) -> &RangeTable {
         self.ranges.rest.get_or_init(|| {
-            // A unit whose code was all thrown away is told of without a range.
+            // A unit whose code was all discarded is in `.debug_aranges`, without a range.
             let told: FxHashSet<u32> = self.arange_sets().iter().map(|set| set.unit).collect();
             let entries = (0..self.info_units())
                 .into_par_iter()
@@ -222,7 +225,7 @@ impl Entries {
         })
     }
 
-    /// The ranges of a unit's root entry. No two units share a list.
+    /// Returns the ranges of a unit's root entry. Units do not share range lists.
     fn root_ranges(&self, unit: &Unit) -> Ranges {
         let lists = &self.dwarf.ranges;
         let size = lists.debug_ranges().reader().len() + lists.debug_rnglists().reader().len();
@@ -250,8 +253,8 @@ impl Entries {
                 .map(|range| (range.start.0, range.end.0, index))
                 .collect();
         }
-        // A root entry without ranges: old compilers, hand-written units. Types and parts of
-        // units (dwz) have no code.
+        // Root entries without ranges come from old compilers and hand-written units. Type units
+        // and partial units (dwz) have no code.
         if unit.tag != gimli::DW_TAG_compile_unit || unit.stmt_list.is_none() {
             return Vec::new();
         }

@@ -1,4 +1,4 @@
-//! One pass over a unit's entries: where its functions are and what encloses what.
+//! One scan over a unit's entries: its functions and the nesting of its scopes.
 
 use crate::entries::budget::Allowance;
 use crate::entries::units::{Entries, Unit, Value};
@@ -6,14 +6,14 @@ use crate::ids::DieRef;
 use crate::ids::error::Error;
 use gimli::UnitOffset;
 
-/// What one pass over a unit finds.
+/// The result of a scan over a unit.
 #[derive(Default)]
 pub(crate) struct UnitScan {
     /// Ranges of concrete functions, by start.
     pub(crate) functions: Vec<FunctionRange>,
     /// Running maximum of the ends of `functions`.
     max_end: Vec<u64>,
-    /// Entries that qualify names of what is in them, in order of offset.
+    /// Scopes that qualify the names of the entries in them, by offset.
     scopes: Vec<ScopeSpan>,
     /// Variables outside functions.
     pub(crate) statics: Vec<u32>,
@@ -23,20 +23,20 @@ pub(crate) struct UnitScan {
 pub(crate) struct FunctionRange {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// Of the function's entry in the unit.
+    /// Offset of the function's entry in the unit.
     pub(crate) offset: u32,
 }
 
-/// An entry with its children's extent, by offsets in the unit.
+/// A scope and the extent of its children, by offsets in the unit.
 struct ScopeSpan {
     start: u32,
     end: u32,
-    /// Index of the enclosing one plus 1.
+    /// Index of the enclosing scope plus 1; 0 for none.
     parent: u32,
 }
 
 impl UnitScan {
-    /// The function that holds `addr`: the smallest, should several.
+    /// Returns the offset of the function that covers `addr`: the smallest if there are several.
     pub(crate) fn function_at(&self, addr: u64) -> Option<u32> {
         let end = self
             .functions
@@ -56,7 +56,7 @@ impl UnitScan {
         best.map(|function| function.offset)
     }
 
-    /// Offset of the entry that qualifies the name of the one at `offset`.
+    /// Returns the offset of the scope that qualifies the name of the entry at `offset`.
     pub(crate) fn parent(&self, offset: u64) -> Option<u64> {
         let mut index = self
             .scopes
@@ -75,7 +75,7 @@ impl UnitScan {
     }
 }
 
-/// Tags of entries whose names qualify the names in them.
+/// Returns whether entries of this tag qualify the names of the entries in them.
 pub(crate) fn qualifies(tag: gimli::DwTag) -> bool {
     matches!(
         tag,
@@ -91,7 +91,7 @@ pub(crate) fn qualifies(tag: gimli::DwTag) -> bool {
 }
 
 impl Entries {
-    /// The scan of a unit, done when first needed.
+    /// Returns the scan of a unit, done when first needed.
     pub(crate) fn scan<'a>(&self, unit: &'a Unit) -> &'a UnitScan {
         let unit = self.whole_of(unit);
         unit.scan.get_or_init(|| {
@@ -188,7 +188,8 @@ impl Entries {
         Ok(())
     }
 
-    /// The entry that qualifies the name of `die` (which must be a declaration's own place).
+    /// Returns the scope that qualifies the name of `die`, which must be the declaration itself and
+    /// not a completion of it.
     pub(crate) fn parent(&self, die: DieRef) -> Option<DieRef> {
         let unit = self.whole(die.unit)?;
         let offset = self.scan(unit).parent(die.offset)?;
@@ -198,8 +199,8 @@ impl Entries {
         })
     }
 
-    /// The first value of one of `wanted` attributes of the entry at `offset`, without
-    /// reading the others' contents.
+    /// Returns the first attribute among `wanted` of the entry at `offset`, without decoding the
+    /// other attributes.
     pub(crate) fn peek(&self, unit: &Unit, offset: u64, wanted: gimli::DwAt) -> Option<Value> {
         let offset = UnitOffset(offset as usize);
         if !offset.is_in_bounds(&unit.raw.header) {

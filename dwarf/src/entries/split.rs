@@ -1,10 +1,10 @@
-//! Split debug info: units whose entries are in a `.dwo` file, or in a package of those beside
-//! the image (DWARF 5 §7.3; before that, the GNU extension to version 4).
+//! Split debug info: units whose entries are in a `.dwo` file, or in a package (`.dwp`) beside the
+//! image (DWARF 5 §7.3; the GNU extension before version 5).
 //!
-//! The skeleton that the image keeps is an ordinary [`Unit`]: it knows ranges and lines.
-//! Where entries are asked for, [`Entries::whole`] answers with the split unit under the
-//! same number, and opens the file for it when that is first needed. Type units of split
-//! files are numbered behind all units of the image, in the order the files are opened in.
+//! The skeleton in the image is an ordinary [`Unit`] with ranges and lines. [`Entries::whole`]
+//! returns the split unit under the same number, and opens its file when first needed. Type units
+//! of split files are numbered after all units of the image, in the order in which the files are
+//! opened.
 
 use crate::entries::units::{Entries, Entry, Unit};
 use crate::file::R;
@@ -17,30 +17,30 @@ use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
-/// Where a unit's entries are.
+/// The file that has a unit's entries.
 pub(crate) enum Split {
-    /// Where its header is.
+    /// The unit is not split.
     No,
-    /// In another file.
+    /// The entries are in another file.
     Skeleton(Box<Skeleton>),
-    /// This unit came from another file.
+    /// This unit was read from a split file.
     Part(Part),
 }
 
-/// What a skeleton says about its split unit (DWARF 5 §3.1.2).
+/// A skeleton's reference to its split unit (DWARF 5 §3.1.2).
 pub(crate) struct Skeleton {
     name: &'static [u8],
     id: DwoId,
     whole: OnceLock<Option<Box<Unit>>>,
 }
 
-/// A unit's place in a split file.
+/// A unit's position in a split file.
 #[derive(Clone)]
 pub(crate) struct Part {
     dwarf: Arc<gimli::Dwarf<R>>,
-    /// Those that its signatures refer to.
+    /// The type units of its file, for `DW_FORM_ref_sig8`.
     types: &'static TypeUnits,
-    /// Where its own file table is in `.debug_line.dwo`.
+    /// Offset of the unit's own file table in `.debug_line.dwo`, if it has one.
     lines: Option<usize>,
 }
 
@@ -50,11 +50,11 @@ impl Part {
     }
 }
 
-/// The type units of a `.dwo` file or of a package. Like the mapped files, those live as long
-/// as the process does.
+/// The type units of a `.dwo` file or of a package. They live as long as the process, as mapped
+/// files do.
 #[derive(Default)]
 struct TypeUnits {
-    /// Number of the first.
+    /// Unit number of the first one.
     first: u32,
     units: Vec<TypeUnit>,
     signatures: FxHashMap<u64, DieRef>,
@@ -80,11 +80,11 @@ struct Package {
 
 /// The split files of an image, opened when first needed.
 pub(crate) struct SplitFiles {
-    /// The image and its separate debug file, both with symbolic links followed.
+    /// Paths of the image and its separate debug file.
     near: Vec<PathBuf>,
     packages: OnceLock<Vec<Package>>,
     files: Mutex<FxHashMap<PathBuf, Option<Arc<SplitFile>>>>,
-    /// By number of the first unit.
+    /// Type units by the number of the first one.
     types: RwLock<Vec<&'static TypeUnits>>,
     missing: Mutex<Vec<PathBuf>>,
 }
@@ -99,7 +99,7 @@ fn path(bytes: &'static [u8]) -> &'static Path {
 }
 
 impl Split {
-    /// Whether a unit of the image is a skeleton, by its root entry.
+    /// Returns the skeleton that the root entry of a unit of the image describes, or `Split::No`.
     pub(crate) fn of_root(root: &Entry, raw: &gimli::Unit<R>, dwarf: &gimli::Dwarf<R>) -> Split {
         let name = root
             .attr_value(gimli::DW_AT_dwo_name)
@@ -116,7 +116,8 @@ impl Split {
     }
 }
 
-/// The GNU extension has the id in an attribute, version 5 in the header.
+/// Returns the id of the split unit: an attribute in the GNU extension, part of the header in
+/// version 5.
 fn root_id(root: &Entry) -> Option<DwoId> {
     match root.attr_value(gimli::DW_AT_GNU_dwo_id)? {
         gimli::AttributeValue::DwoId(id) => Some(id),
@@ -136,7 +137,7 @@ fn unit_id(dwarf: &gimli::Dwarf<R>, header: &UnitHeader<R>) -> Option<DwoId> {
     }
 }
 
-/// The headers of all units, as far as they are not corrupt.
+/// Returns the headers of all units up to the first corrupt one.
 fn headers(dwarf: &gimli::Dwarf<R>) -> Vec<UnitHeader<R>> {
     let mut found = Vec::new();
     let mut units = dwarf.units();
@@ -187,7 +188,7 @@ impl SplitFiles {
         }
     }
 
-    /// The image's own places, and where links to it lead.
+    /// Returns the paths of the image and its debug file, and the targets of symbolic links there.
     fn places(&self) -> Vec<PathBuf> {
         let real = self.near.iter().filter_map(|path| path.canonicalize().ok());
         let mut places: Vec<PathBuf> = self.near.iter().cloned().chain(real).collect();
@@ -196,8 +197,8 @@ impl SplitFiles {
         places
     }
 
-    /// Where the `.dwo` file may be: its name is relative to the compilation directory, and
-    /// files that were moved are looked for beside the image.
+    /// Returns the paths to try for a `.dwo` file. Its name is relative to the compilation
+    /// directory; a moved file is also looked for beside the image.
     fn candidates(&self, name: &Path, comp_dir: Option<&Path>) -> Vec<PathBuf> {
         let mut found = vec![comp_dir.map_or(name.to_owned(), |folder| folder.join(name))];
         for place in self.places() {
@@ -217,8 +218,8 @@ impl SplitFiles {
 }
 
 impl Entries {
-    /// A unit with its entries: for a skeleton its split unit, and the skeleton itself if that
-    /// is missing. Also type units of split files that were opened.
+    /// Returns the unit that has the entries: for a skeleton its split unit, or the skeleton itself
+    /// if the file is missing. Also finds type units of split files that are open.
     pub(crate) fn whole(&self, index: u32) -> Option<&Unit> {
         if index < self.unit_count() {
             return self.unit(index).map(|unit| self.whole_of(unit));
@@ -248,7 +249,7 @@ impl Entries {
             .as_deref()
     }
 
-    /// As `whole`, of a unit at hand.
+    /// Like `whole`, for a unit that is already read.
     pub(crate) fn whole_of<'a>(&self, unit: &'a Unit) -> &'a Unit {
         let Split::Skeleton(skeleton) = &unit.split else {
             return unit;
@@ -260,7 +261,7 @@ impl Entries {
             .unwrap_or(unit)
     }
 
-    /// How many numbers of units there are; grows as split files are opened.
+    /// Returns the number of unit numbers in use. It grows as split files are opened.
     pub(crate) fn all_units(&self) -> u32 {
         let types = &self.split.types;
         let types = types.read().unwrap_or_else(PoisonError::into_inner);
@@ -269,12 +270,12 @@ impl Entries {
         })
     }
 
-    /// Whether numbers and offsets of units are the same whenever the image is opened.
+    /// Returns whether unit numbers and offsets are the same each time the image is opened.
     pub(crate) fn is_reproducible(&self) -> bool {
         self.all_units() == self.unit_count() && lock(&self.split.missing).is_empty()
     }
 
-    /// Split files that were needed so far and are nowhere, or of another build.
+    /// Returns the split files that were needed and are missing or of another build.
     pub(crate) fn missing_split_files(&self) -> Vec<PathBuf> {
         lock(&self.split.missing).clone()
     }
@@ -341,8 +342,8 @@ impl Entries {
             .read_root(index, header, false, Some(part), skeleton)
             .inspect_err(|error| tracing::debug!(unit = index, %error, "corrupt split unit"))
             .ok()?;
-        // DWARF 5 §7.3.2.2: `.debug_line.dwo` has the file tables that type units refer to;
-        // what a compilation unit refers to is the skeleton's, unless it says otherwise.
+        // DWARF 5 §7.3.2.2: `.debug_line.dwo` has the file tables of type units. A compilation unit
+        // uses the skeleton's table, unless it has `DW_AT_stmt_list`.
         let own = unit.stmt_list.take();
         if let Split::Part(part) = &mut unit.split
             && !part.dwarf.debug_line.reader().is_empty()
@@ -362,7 +363,7 @@ impl Entries {
                 .inspect_err(|error| tracing::debug!(path = ?name, %error, "corrupt package"))
                 .ok()?;
             let mut units = Vec::new();
-            // Rows count from 1 (DWARF 5 §7.3.5.3).
+            // Row numbers start at 1 (DWARF 5 §7.3.5.3).
             for row in 1..=sections.tu_index.unit_count() {
                 let Ok(dwarf) = sections.tu_sections(row, &self.dwarf) else {
                     continue;
@@ -380,7 +381,7 @@ impl Entries {
         places.into_iter().filter_map(package).collect()
     }
 
-    /// A `.dwo` file, opened once.
+    /// Returns a `.dwo` file, opened once; `None` if it cannot be read.
     fn split_file(&self, path: &Path, comp_dir: Option<R>) -> Option<Arc<SplitFile>> {
         if let Some(known) = lock(&self.split.files).get(path) {
             return known.clone();
@@ -410,7 +411,7 @@ impl Entries {
         file
     }
 
-    /// Gives numbers to the type units among these.
+    /// Assigns unit numbers to the type units among `units`.
     fn add_types(
         &self,
         units: Vec<(UnitHeader<R>, Arc<gimli::Dwarf<R>>)>,
@@ -454,7 +455,7 @@ impl Entries {
         types
     }
 
-    /// The sections that a unit's line program is in.
+    /// Returns the sections that have a unit's line program.
     pub(crate) fn line_sections<'a>(&'a self, unit: &'a Unit) -> &'a gimli::Dwarf<R> {
         match unit.own_lines() {
             Some(_) => self.dwarf_of(unit),
@@ -464,7 +465,7 @@ impl Entries {
 }
 
 impl Unit {
-    /// Where its file table is in `.debug_line.dwo`, if it has one there.
+    /// Returns the offset of the unit's own file table in `.debug_line.dwo`, if it has one.
     pub(crate) fn own_lines(&self) -> Option<usize> {
         match &self.split {
             Split::Part(part) => part.lines,
@@ -472,7 +473,7 @@ impl Unit {
         }
     }
 
-    /// The type of a split file that this unit means by a signature.
+    /// Returns the type of the split file that has this signature.
     pub(crate) fn split_type(&self, signature: u64) -> Option<DieRef> {
         match &self.split {
             Split::Part(part) => part.types.signatures.get(&signature).copied(),
@@ -480,7 +481,7 @@ impl Unit {
         }
     }
 
-    /// The entry at an offset of the section that this unit is in, if it is in this unit.
+    /// Returns the entry at an offset of the unit's section, if it is in this unit.
     pub(crate) fn entry_at(&self, offset: usize) -> Option<DieRef> {
         let header = &self.raw.header;
         let inside = UnitOffset(offset.checked_sub(header.offset().0)?);

@@ -1,7 +1,7 @@
-//! Units and their entries: who holds an address, what an entry refers to.
+//! Units and their entries: lookup by address, and references between entries.
 //!
-//! Unit headers are walked once; everything about one unit is read when that unit is asked
-//! for, and a corrupt unit spoils itself only.
+//! Unit headers are read once. The rest of a unit is read when first needed; a corrupt unit affects
+//! only itself.
 
 use crate::entries::abbreviations::AbbreviationTables;
 use crate::entries::ranges::RangeTables;
@@ -27,28 +27,28 @@ pub(crate) type Entry = gimli::DebuggingInformationEntry<R>;
 pub(crate) type Value = gimli::AttributeValue<R>;
 pub(crate) type Ranges = SmallVec<[AddrRange<FileAddr>; 1]>;
 
-/// How many references are followed from one entry; the longest honest chain is a concrete
-/// instance → abstract instance → declaration, and a type unit's signature.
+/// Maximum number of references followed from one entry. Compilers' longest chain is concrete
+/// instance → abstract instance → declaration, plus a type unit's signature.
 pub(crate) const MAX_HOPS: usize = 8;
 
-/// Longer names are cut; those of templates come near.
+/// Maximum length of a name in bytes; longer ones are cut. Names of templates come near it.
 pub(crate) const MAX_NAME: usize = 8192;
 
-/// The units of an image, those of split files too, and what their entries refer to.
+/// The units of an image, including those of split files, and the references between their entries.
 pub(crate) struct Entries {
     pub(crate) dwarf: gimli::Dwarf<R>,
     slots: Vec<Slot>,
-    /// `slots[..info_end]` are of `.debug_info`, then those of `.debug_types`, then those of
-    /// the supplementary file.
+    /// `slots[..info_end]` are the units of `.debug_info`, then those of `.debug_types`, then those
+    /// of the supplementary file.
     info_end: usize,
     types_end: usize,
     abbreviations: AbbreviationTables,
     signatures: OnceLock<FxHashMap<u64, DieRef>>,
     pub(crate) ranges: RangeTables,
     pub(crate) split: SplitFiles,
-    /// Units whose names were read for the index.
+    /// Number of units whose names were read for the index.
     pub(crate) indexed: AtomicU32,
-    /// Nobody wants to wait for the names of the rest.
+    /// Set to cancel the indexing of the remaining units.
     pub(crate) given_up: AtomicBool,
     code: Vec<AddrRange<FileAddr>>,
 }
@@ -61,23 +61,24 @@ struct Slot {
 /// One unit with its root entry read.
 pub(crate) struct Unit {
     pub(crate) index: u32,
-    /// gimli's view of it; without the line program, which is read apart.
+    /// The unit as gimli represents it, without the line program, which is read separately.
     pub(crate) raw: gimli::Unit<R>,
-    /// From the supplementary file.
+    /// Whether the unit is in the supplementary file.
     pub(crate) supplementary: bool,
-    /// Whether its entries are in another file, or came from one.
+    /// Whether the entries are in another file, or were read from one.
     pub(crate) split: Split,
     pub(crate) tag: gimli::DwTag,
     pub(crate) language: Language,
     pub(crate) optimized: bool,
     pub(crate) stmt_list: Option<usize>,
     pub(crate) scan: OnceLock<UnitScan>,
-    /// Whether it writes names of templates without arguments.
+    /// Whether the unit writes names of templates without their arguments
+    /// (`-gsimple-template-names`).
     pub(crate) bare_templates: OnceLock<bool>,
 }
 
 impl Entries {
-    /// Walks the unit headers; `None` if there are none. What had to be inflated is kept in
+    /// Reads the unit headers; `None` if there are none. Decompressed sections are cached in
     /// `folder`, if there is one.
     pub(crate) fn open(
         image: &Image,
@@ -131,30 +132,30 @@ impl Entries {
         })
     }
 
-    /// How many units there are.
+    /// Returns the number of units.
     pub(crate) fn unit_count(&self) -> u32 {
         self.slots.len() as u32
     }
 
-    /// The header of a unit of this file or its supplementary one.
+    /// Returns the header of a unit of this file or its supplementary file.
     pub(crate) fn header(&self, index: u32) -> Option<&UnitHeader<R>> {
         Some(&self.slots.get(index as usize)?.header)
     }
 
-    /// Bytes of `.debug_info`.
+    /// Returns the size of `.debug_info` in bytes.
     pub(crate) fn debug_info_size(&self) -> usize {
         self.dwarf.debug_info.reader().len()
     }
 
-    /// Whether `addr` is in a segment that is mapped executable. Code that the linker threw
-    /// away keeps debug info at address 0 or another tombstone (DWARF 6 issue 200609.1), so
-    /// whatever is not code is dropped everywhere.
+    /// Returns whether `addr` is in an executable segment. Debug info of code that the linker
+    /// discarded has address 0 or another tombstone (DWARF 6 issue 200609.1), so ranges outside
+    /// code are dropped everywhere.
     pub(crate) fn is_code(&self, addr: u64) -> bool {
         self.code.iter().any(|range| range.contains(FileAddr(addr)))
     }
 
-    /// A unit, read when this is called for the first time. Of a split unit this is the
-    /// skeleton, which has its ranges and line program, but no entries: see `whole`.
+    /// Returns a unit, read on first use. For a split unit this is the skeleton, which has ranges
+    /// and a line program but no entries: see `whole`.
     pub(crate) fn unit(&self, index: u32) -> Option<&Unit> {
         let slot = self.slots.get(index as usize)?;
         slot.unit
@@ -169,8 +170,8 @@ impl Entries {
             .as_deref()
     }
 
-    /// Does something with the entries of a unit, as [`DebugInfo::whole`] has them, and keeps nothing
-    /// that was read for that alone.
+    /// Calls `work` with the unit that has the entries, as [`DebugInfo::whole`] returns it, and
+    /// drops whatever was read only for this call.
     pub(crate) fn with_unit_once(&self, index: u32, work: impl FnOnce(&Unit)) {
         let unread = self.slots.get(index as usize);
         let unread = unread.filter(|slot| slot.unit.get().is_none());
@@ -186,7 +187,7 @@ impl Entries {
         }
     }
 
-    /// The DWARF sections a unit is read from.
+    /// Returns the DWARF sections that a unit is read from.
     pub(crate) fn dwarf_of<'a>(&'a self, unit: &'a Unit) -> &'a gimli::Dwarf<R> {
         match &unit.split {
             Split::Part(part) => part.dwarf(),
@@ -206,8 +207,8 @@ impl Entries {
         self.read_root(index, header, supplementary, None, None)
     }
 
-    /// As `gimli::Unit::new`, but for the line program, whose header would be parsed (and
-    /// could be corrupt) for nothing here. A part of a split file may have a skeleton.
+    /// Reads a unit as `gimli::Unit::new` does, without the header of the line program, which is
+    /// not needed here and could be corrupt. A unit of a split file may have a skeleton.
     pub(crate) fn read_root(
         &self,
         index: u32,
@@ -312,7 +313,7 @@ impl Entries {
         })
     }
 
-    /// The address ranges of an entry, those of thrown-away code left out.
+    /// Returns the address ranges of an entry, without those of discarded code.
     pub(crate) fn die_ranges(&self, unit: &Unit, entry: &Entry) -> Ranges {
         let value = |at| entry.attr_value(at);
         self.ranges_of(
@@ -323,7 +324,7 @@ impl Entries {
         )
     }
 
-    /// As `die_ranges`, from the values of `DW_AT_low_pc`, `DW_AT_high_pc`, `DW_AT_ranges`.
+    /// Like `die_ranges`, from the values of `DW_AT_low_pc`, `DW_AT_high_pc`, `DW_AT_ranges`.
     pub(crate) fn ranges_of(
         &self,
         unit: &Unit,
@@ -354,7 +355,7 @@ impl Entries {
         found
     }
 
-    /// An entry and its unit.
+    /// Reads an entry. Returns it with its unit.
     pub(crate) fn entry(&self, die: DieRef) -> Result<(&Unit, Entry), Error> {
         let unit = self
             .whole(die.unit)
@@ -363,7 +364,7 @@ impl Entries {
         Ok((unit, entry))
     }
 
-    /// An error that reading an entry led to, with the entry's place in its section.
+    /// Adds the position of an entry in its section to an error that reading it caused.
     pub(crate) fn error_at(&self, die: DieRef, error: Error) -> Error {
         let Some(unit) = self.whole(die.unit) else {
             return error;
@@ -377,7 +378,7 @@ impl Entries {
         error.at(name.unwrap_or(""), offset)
     }
 
-    /// An entry of a unit.
+    /// Reads the entry at an offset of a unit.
     pub(crate) fn entry_in(&self, unit: &Unit, offset: u64) -> Result<Entry, Error> {
         let offset = UnitOffset(offset as usize);
         if !offset.is_in_bounds(&unit.raw.header) {
@@ -396,7 +397,7 @@ impl Entries {
         Ok(entry)
     }
 
-    /// What a reference refers to.
+    /// Returns the entry that a reference attribute refers to.
     pub(crate) fn reference(&self, unit: &Unit, value: Value) -> Option<DieRef> {
         match value {
             Value::UnitRef(offset) => offset.is_in_bounds(&unit.raw.header).then_some(DieRef {
@@ -419,7 +420,7 @@ impl Entries {
         }
     }
 
-    /// The entry at an offset of `.debug_info`.
+    /// Returns the entry at an offset of `.debug_info`.
     pub(crate) fn info_entry(&self, offset: usize, supplementary: bool) -> Option<DieRef> {
         let (base, slots) = if supplementary {
             (self.types_end, self.slots.get(self.types_end..)?)
@@ -437,7 +438,7 @@ impl Entries {
         })
     }
 
-    /// The unit at exactly this offset of `.debug_info`, as `.debug_aranges` names it.
+    /// Returns the unit whose header is at this offset of `.debug_info`, as in `.debug_aranges`.
     pub(crate) fn unit_at_offset(&self, offset: usize) -> Option<u32> {
         let slots = self.slots.get(..self.info_end)?;
         slots
@@ -446,7 +447,7 @@ impl Entries {
             .map(|index| index as u32)
     }
 
-    /// Units of `.debug_info` (those that may have code).
+    /// Returns the number of units in `.debug_info`: only those may have code.
     pub(crate) fn info_units(&self) -> u32 {
         self.info_end as u32
     }
@@ -474,7 +475,7 @@ impl Entries {
             .collect()
     }
 
-    /// An attribute of an entry, or of the entries it is an instance or completion of.
+    /// Returns an attribute of an entry, or of the entries that it is an instance or completion of.
     pub(crate) fn inherited(
         &self,
         unit: &Unit,
@@ -495,7 +496,7 @@ impl Entries {
         None
     }
 
-    /// What an entry is a concrete instance or the completion of.
+    /// Returns the entry that `entry` is a concrete instance or the completion of.
     pub(crate) fn origin(&self, unit: &Unit, entry: &Entry) -> Option<DieRef> {
         let value = entry
             .attr_value(gimli::DW_AT_abstract_origin)
@@ -503,7 +504,7 @@ impl Entries {
         self.reference(unit, value)
     }
 
-    /// The last entry of the chain of origins: the declaration of what `die` stands for.
+    /// Returns the last entry of the chain of origins: the declaration of `die`.
     pub(crate) fn root_origin(&self, die: DieRef) -> DieRef {
         let mut current = die;
         for _ in 0..MAX_HOPS {
@@ -518,13 +519,13 @@ impl Entries {
         current
     }
 
-    /// A string attribute's bytes, as far as anybody would read them.
+    /// Returns the bytes of a string attribute, cut at [`MAX_NAME`].
     pub(crate) fn string(&self, unit: &Unit, value: Value) -> Option<&'static [u8]> {
         let string = self.dwarf_of(unit).attr_string(&unit.raw, value).ok()?;
         string.slice().get(..string.len().min(MAX_NAME))
     }
 
-    /// A string attribute, own or inherited.
+    /// Returns a string attribute, own or inherited.
     pub(crate) fn inherited_string(
         &self,
         unit: &Unit,
@@ -535,7 +536,7 @@ impl Entries {
         self.string(self.whole(holder)?, value)
     }
 
-    /// A reference attribute, own or inherited.
+    /// Returns a reference attribute, own or inherited.
     pub(crate) fn inherited_reference(
         &self,
         unit: &Unit,
@@ -548,7 +549,7 @@ impl Entries {
 }
 
 impl Unit {
-    /// A reference to an entry of this unit.
+    /// Returns the reference to an entry of this unit.
     pub(crate) fn die(&self, offset: UnitOffset<usize>) -> DieRef {
         DieRef {
             unit: self.index,
@@ -557,7 +558,7 @@ impl Unit {
     }
 }
 
-/// Whether a flag attribute is there and set.
+/// Returns whether a flag attribute is present and true.
 pub(crate) fn flag(entry: &Entry, at: gimli::DwAt) -> bool {
     matches!(entry.attr_value(at), Some(Value::Flag(true)))
 }
@@ -569,7 +570,7 @@ fn next_header(header: Result<Option<UnitHeader<R>>, gimli::Error>) -> Option<Un
     })
 }
 
-/// `DW_LANG_*` (DWARF 5 table 7.17 and its later registry).
+/// Maps `DW_LANG_*` (DWARF 5 table 7.17 and its later registry).
 fn language_of(language: u16) -> Language {
     match language {
         0x04 | 0x19 | 0x1a | 0x21 | 0x2a | 0x2b | 0x3a => Language::Cpp,
@@ -578,8 +579,8 @@ fn language_of(language: u16) -> Language {
     }
 }
 
-/// gcc (and clang with `-grecord-command-line`) put the flags into the producer; the last
-/// `-O` counts.
+/// Returns whether the last `-O` in the producer string enables optimization. gcc (and clang with
+/// `-grecord-command-line`) put the flags there.
 fn is_optimized(producer: &[u8]) -> bool {
     producer
         .split(|byte| *byte == b' ')

@@ -1,6 +1,5 @@
-//! A walk over the entries of a unit that reads no more of them than a visitor wants. What an
-//! abbreviation means for that is worked out once, as steps: most entries are passed over by
-//! adding one number.
+//! A walk over the entries of a unit that decodes only the attributes that a visitor needs. Each
+//! abbreviation is compiled once to a list of steps, so most entries are skipped by one addition.
 
 use super::units::{Entries, Unit, Value};
 use crate::file::R;
@@ -9,54 +8,55 @@ use gimli::{Abbreviation, Abbreviations, AttributeSpecification, DwForm, Section
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Attributes of an entry that a visitor can ask for, by slots of its own numbering.
+/// Maximum number of attributes that a visitor can request per entry, each in a slot that it
+/// numbers.
 pub(crate) const SLOTS: usize = 6;
 
-/// Codes below this have a place in a table, and as many more for each shape that is known: tables
-/// with few codes and high ones cost no memory.
+/// Codes below this limit are in a table; the limit grows with the number of known shapes, so that
+/// a few high codes do not make it large.
 const FEW_CODES: usize = 1 << 10;
 const CODES_A_SHAPE: usize = 16;
 
-/// What is looked for in a unit.
+/// A consumer of a walk: selects entries and attributes.
 pub(crate) trait Visitor {
-    /// Whether entries of an abbreviation are visited.
+    /// Returns whether entries of an abbreviation are visited.
     fn wants(abbreviation: &Abbreviation) -> bool;
 
-    /// The slot, below [`SLOTS`], of an attribute whose value may be asked for. Of several
-    /// attributes of one slot the last one counts.
+    /// Returns the slot, below [`SLOTS`], of an attribute that the visitor may read. Of several
+    /// attributes in one slot the last one counts.
     fn slot(at: gimli::DwAt) -> Option<u8>;
 
-    /// An entry that is wanted.
+    /// Called for each entry selected by `wants`.
     ///
     /// # Errors
-    /// They end the walk.
+    /// An error ends the walk.
     fn entry(&mut self, entry: &Visited<'_>, shapes: &mut Shapes) -> Result<(), Error>;
 
-    /// The list of entries at a depth has ended; the next one, if any, is at `offset`.
+    /// Called at the end of the list of entries at a depth; the next entry, if any, is at `offset`.
     fn end_of_list(&mut self, _depth: isize, _offset: usize) {}
 }
 
-/// What the abbreviations of a unit mean for one kind of visitor. To be used for units one after
-/// the other: they may share their abbreviations.
+/// The abbreviations of a unit, compiled for one kind of visitor. Reused from unit to unit, as they
+/// may share abbreviations.
 #[derive(Default)]
 pub(crate) struct Shapes {
-    /// What these are of.
+    /// The abbreviations that the shapes were compiled from.
     of: Option<(Arc<Abbreviations>, gimli::Encoding)>,
-    /// By code, as far as codes follow each other.
+    /// Shapes by code, for the codes in the table.
     dense: Vec<Shape>,
-    /// The others.
+    /// Shapes of all other codes.
     sparse: FxHashMap<u64, Shape>,
     steps: Vec<Step>,
-    /// How many shapes there are.
+    /// Number of compiled shapes.
     known: usize,
 }
 
-/// How entries of one abbreviation are read.
+/// The compiled form of an abbreviation.
 #[derive(Clone, Copy, Default)]
 struct Shape {
-    /// Of the first step, and the one behind the last.
+    /// Range of its steps: first, and one after the last.
     steps: (u32, u32),
-    /// Bytes behind the last step.
+    /// Bytes of the entry after the last step.
     rest: u32,
     tag: u16,
     known: bool,
@@ -64,21 +64,22 @@ struct Shape {
     wanted: bool,
 }
 
-/// Part of an entry: a number of bytes, then an attribute that is wanted or has no fixed size.
+/// Part of an entry: a number of bytes to skip, then an attribute that is requested or has no fixed
+/// size.
 #[derive(Clone, Copy)]
 struct Step {
     before: u32,
     form: DwForm,
     slot: Option<u8>,
     size: Size,
-    /// Which attribute of the abbreviation.
+    /// Index of the attribute in the abbreviation.
     attribute: u16,
 }
 
-/// How long an attribute is.
+/// The size of an attribute's value.
 #[derive(Clone, Copy)]
 enum Size {
-    /// As what follows says: a wanted attribute of fixed size.
+    /// Part of the next step's `before` or of `rest`: a requested attribute of fixed size.
     Counted,
     Leb128,
     Text,
@@ -86,7 +87,7 @@ enum Size {
     Block1,
     Block2,
     Block4,
-    /// The form stands before the value.
+    /// The form precedes the value (`DW_FORM_indirect`).
     Indirect,
     Unknown,
 }
@@ -114,7 +115,7 @@ impl Size {
     }
 }
 
-/// Where in the unit an attribute's value begins; no form: there is none.
+/// Offset in the unit and form of an attribute's value; form 0: the attribute is absent.
 #[derive(Clone, Copy, Default)]
 struct Place {
     at: u32,
@@ -124,10 +125,10 @@ struct Place {
 
 type Places = [Place; SLOTS];
 
-/// An entry that is being visited.
+/// The entry that is visited.
 pub(crate) struct Visited<'a> {
     pub(crate) unit: &'a Unit,
-    /// In the unit.
+    /// Offset in the unit.
     pub(crate) offset: usize,
     pub(crate) depth: isize,
     pub(crate) tag: gimli::DwTag,
@@ -138,7 +139,7 @@ pub(crate) struct Visited<'a> {
 }
 
 impl Visited<'_> {
-    /// Whether the entry has an attribute of a slot.
+    /// Returns whether the entry has the attribute of a slot.
     pub(crate) fn has(&self, slot: u8) -> bool {
         self.place(slot).is_some()
     }
@@ -148,12 +149,12 @@ impl Visited<'_> {
         (place.form != 0).then_some(*place)
     }
 
-    /// The value of the attribute of a slot.
+    /// Decodes the value of the attribute of a slot.
     pub(crate) fn value(&self, slot: u8) -> Option<Value> {
         let place = self.place(slot)?;
         let rest = self.bytes.get(place.at as usize..)?;
         let header = &self.unit.raw.header;
-        // The commonest ones; gimli reads the others.
+        // The most frequent forms; gimli decodes the others.
         match DwForm(place.form) {
             gimli::DW_FORM_strp if header.format() == gimli::Format::Dwarf32 => {
                 let offset = u32_at(rest)? as usize;
@@ -183,10 +184,10 @@ fn u32_at(bytes: &[u8]) -> Option<u32> {
 }
 
 impl Entries {
-    /// Visits the entries of a unit in their order.
+    /// Visits the entries of a unit in order.
     ///
     /// # Errors
-    /// The entries are corrupt, and those behind were not visited; or the visitor's own.
+    /// The entries are corrupt and the remaining ones were not visited, or the visitor failed.
     pub(crate) fn walk<V: Visitor>(
         &self,
         unit: &Unit,
@@ -234,8 +235,8 @@ impl Entries {
         Ok(())
     }
 
-    /// Reads the one entry at an offset of a unit as a walk does; `None` if it is none that such
-    /// a visitor wants.
+    /// Reads the one entry at an offset of a unit as a walk would; `None` if the visitor does not
+    /// want it.
     pub(crate) fn visited<'a, V: Visitor>(
         &self,
         unit: &'a Unit,
@@ -264,7 +265,7 @@ impl Entries {
         })
     }
 
-    /// A unit from its header on. Of one whose offsets have more than 32 bits the rest is left out.
+    /// Returns the bytes of a unit from its header on, cut where offsets exceed 32 bits.
     fn unit_slice(&self, unit: &Unit) -> &'static [u8] {
         let dwarf = self.dwarf_of(unit);
         let header = &unit.raw.header;
@@ -306,7 +307,7 @@ fn leb128_at(bytes: &'static [u8], at: &mut usize) -> Option<u64> {
 }
 
 impl Shapes {
-    /// Forgets what it knows of other abbreviations than the unit's.
+    /// Drops the shapes if the unit has other abbreviations.
     fn prepare(&mut self, unit: &Unit) {
         let (table, encoding) = (&unit.raw.abbreviations, unit.raw.header.encoding());
         if let Some((known, of)) = &self.of
@@ -355,7 +356,7 @@ impl Shapes {
                     attribute: attribute.unwrap_or(0),
                 });
             }
-            // Saturated it is larger than any unit.
+            // A saturated sum is larger than any unit.
             before = before.saturating_add(size.unwrap_or(0) as u32);
         }
         self.known += 1;
@@ -381,7 +382,7 @@ impl Shapes {
         Some(shape)
     }
 
-    /// Passes over the attributes of an entry, which begin at `at`; where they end.
+    /// Skips the attributes of an entry, which begin at `at`. Returns the offset of their end.
     #[inline]
     fn pass(
         &self,
@@ -415,7 +416,7 @@ impl Shapes {
     }
 }
 
-/// Where an attribute without a fixed size ends.
+/// Returns the end of an attribute without a fixed size.
 fn behind(unit: &Unit, bytes: &'static [u8], mut at: usize, step: &Step) -> Option<usize> {
     let mut size = step.size;
     loop {

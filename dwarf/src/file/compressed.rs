@@ -1,14 +1,14 @@
-//! Compressed debug sections (gABI "Section Compression", and `.zdebug_*` of before), and their
-//! contents kept on disk: the next session maps them, and reads only the pages that it needs.
-//! One file a build-id:
+//! Compressed debug sections (gABI "Section Compression", and the older `.zdebug_*`). Large ones
+//! are cached on disk: the next session maps the cache file and reads only the pages that it needs.
+//! One file per build-id:
 //!
 //! | bytes | what |
 //! |---|---|
-//! | 16 | [`MAGIC`]: what it is, and the version of the format |
+//! | 16 | [`MAGIC`]: kind of file and version of the format |
 //! | 8 | sections |
-//! | 3 × 8 each | offset and size in the compressed file, size inflated |
+//! | 3 × 8 each | offset and size in the compressed file, decompressed size |
 //! | 8 | hash of all of the above |
-//! | | the contents, one behind the other |
+//! | | the contents, back to back |
 
 use crate::file::disk_cache;
 use crate::file::mapping::map;
@@ -18,22 +18,23 @@ use rayon::prelude::*;
 use std::hash::Hasher;
 use std::path::Path;
 
-/// Raise the number when the format changes.
+/// Increment the number when the format changes.
 const MAGIC: &[u8; 16] = b"stillpoint.sec.1";
-/// The kind of file in the folder.
+/// Extension of the cache files.
 const KIND: &str = "sections";
-/// Fewer bytes than this are inflated in no time.
+/// Smaller sections are not worth a cache file: decompression takes almost no time.
 const WORTH_KEEPING: usize = 1 << 20;
-/// One image's sections take no more of the folder than this.
+/// Maximum size of the cache file of one image.
 const MOST_KEPT: usize = disk_cache::MOST_BYTES as usize / 4;
-/// No section may decompress to more than this.
+/// Maximum decompressed size of a section.
 const MAX_DECOMPRESSED: u64 = 1 << 36;
 
 /// Compressed contents of a section.
 pub(crate) struct Compressed(CompressedData<'static>);
 
 impl Compressed {
-    /// What a section's raw bytes are, unless they are its contents.
+    /// Returns the compressed contents that a section's raw bytes hold; `None` if it is not
+    /// compressed.
     pub(crate) fn of(section: &Section, raw: &'static [u8]) -> Option<Self> {
         let corrupt = (CompressionFormat::Unknown, 0, &[][..]);
         let (format, uncompressed_size, data) = if section.flags & SHF_COMPRESSED != 0 {
@@ -65,14 +66,14 @@ impl Compressed {
         }))
     }
 
-    /// The contents.
+    /// Decompresses the contents.
     ///
     /// # Errors
-    /// They are corrupt, implausibly large, or compressed in a way that nobody told us of.
+    /// They are corrupt, implausibly large, or of an unknown compression format.
     pub(crate) fn inflate(&self) -> Result<Vec<u8>, String> {
         let size = self.0.uncompressed_size;
-        // Deflate makes at most 1032 bytes of one; zstd's runs can be longer, but no debug
-        // section is one run.
+        // Deflate expands a byte to at most 1032; zstd can expand more, but no debug section is one
+        // run.
         let bound = (self.0.data.len() as u64)
             .saturating_mul(1032)
             .min(MAX_DECOMPRESSED);
@@ -86,8 +87,8 @@ impl Compressed {
     }
 }
 
-/// Inflates an image's compressed sections of these names, side by side; from and into the
-/// folder, if there is one.
+/// Decompresses an image's sections of these names in parallel; reads and writes the cache in
+/// `folder`, if there is one.
 pub(crate) fn inflate(image: &Image, wanted: &[&str], folder: Option<&Path>) {
     let is_wanted = |name: &str| {
         let name = name.strip_prefix(".z").or(name.strip_prefix("."));
@@ -152,7 +153,7 @@ fn header(sections: &[(&Section, Compressed)]) -> Vec<u8> {
     header
 }
 
-/// Takes the contents of exactly these sections from a file.
+/// Loads the decompressed sections from a cache file. Returns `None` unless it holds exactly these.
 fn load(file: &Path, sections: &[(&Section, Compressed)]) -> Option<()> {
     let (data, _) = map(file).ok()?;
     let mut rest = data.strip_prefix(&*header(sections))?;
@@ -167,7 +168,7 @@ fn load(file: &Path, sections: &[(&Section, Compressed)]) -> Option<()> {
         return None;
     }
     for ((section, _), contents) in sections.iter().zip(contents) {
-        // Whoever was faster had the same.
+        // Another thread may have set the same contents first.
         let _ = section.decompressed.set(contents);
     }
     Some(())

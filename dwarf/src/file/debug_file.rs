@@ -1,4 +1,4 @@
-//! Where the debug info of an image is: in itself, or in a separate file.
+//! Location of an image's debug info: the image itself, or a separate file.
 
 use crate::file::R;
 use crate::file::mapping;
@@ -7,10 +7,10 @@ use crate::ids::error::Error;
 use gimli::Reader;
 use std::path::{Path, PathBuf};
 
-/// Where distributions keep separate debug info.
+/// Directory where distributions install separate debug info.
 const DEBUG_ROOT: &str = "/usr/lib/debug";
 
-/// The separate debug file of an image that has none itself: by build-id, then by
+/// Returns the separate debug file of an image without debug info: by build-id, then by
 /// `.gnu_debuglink` (GDB manual, "Debugging Information in Separate Files").
 pub(crate) fn debug_file(image: &Image) -> Option<Image> {
     debug_file_in(image, Path::new(DEBUG_ROOT))
@@ -46,7 +46,7 @@ fn debug_file_in(image: &Image, root: &Path) -> Option<Image> {
         .filter(|candidate| *candidate != real)
         .find_map(|candidate| {
             let found = open(&candidate, None)?;
-            // A build-id on both sides is as good as the checksum and costs nothing.
+            // Equal build-ids are as reliable as the checksum and need no read of the file.
             let same = match (image.build_id, found.build_id) {
                 (Some(ours), Some(theirs)) => ours == theirs,
                 _ => crc32(found.data) == crc,
@@ -55,17 +55,17 @@ fn debug_file_in(image: &Image, root: &Path) -> Option<Image> {
         })
 }
 
-/// The debug file of an image that somebody has found by its build-id.
+/// Opens a given debug file of an image, for example one that debuginfod returned for its build-id.
 ///
 /// # Errors
-/// It cannot be read, is of another build, or has no debug info.
+/// The file cannot be read, is of another build, or has no debug info.
 pub(crate) fn debug_file_at(path: &Path, image: &Image) -> Result<Image, Error> {
     let wrong = |message: &str| Error::WrongDebugFile {
         path: path.to_owned(),
         image: image.path.clone(),
         message: message.to_owned(),
     };
-    // Opening a pipe would wait for whoever writes to it.
+    // Opening a FIFO would block until it has a writer.
     if !path.is_file() {
         return Err(wrong("it is not a regular file"));
     }
@@ -80,7 +80,7 @@ pub(crate) fn debug_file_at(path: &Path, image: &Image) -> Result<Image, Error> 
     Ok(found)
 }
 
-/// The supplementary file (dwz) that a debug file refers to, DWARF 5 §7.3.6 or GNU's form of it.
+/// Returns the supplementary file (dwz) of a debug file: DWARF 5 §7.3.6 or the GNU form.
 pub(crate) fn supplementary_file(image: &Image) -> Option<Image> {
     let root = Path::new(DEBUG_ROOT);
     let (name, id) = supplementary_link(image)?;
@@ -97,7 +97,7 @@ pub(crate) fn supplementary_file(image: &Image) -> Option<Image> {
         })
 }
 
-/// Name and id of the supplementary file.
+/// Returns the name and id of the supplementary file.
 fn supplementary_link(image: &Image) -> Option<(&'static Path, &'static [u8])> {
     let gnu = image.section_data(".gnu_debugaltlink");
     let (link, is_gnu) = match gnu {
@@ -114,16 +114,16 @@ fn supplementary_link(image: &Image) -> Option<(&'static Path, &'static [u8])> {
     Some((name, if is_gnu { id } else { sized(id)? }))
 }
 
-/// What a supplementary file says that others know it by.
+/// Returns the id by which other files refer to a supplementary file.
 fn checksum(image: &Image) -> Option<&'static [u8]> {
     match image.section_data(".debug_sup") {
-        // It has no supplementary file itself, so the name is empty.
+        // A supplementary file refers to no other file, so the name is empty.
         [5, 0, 1, 0, id @ ..] => sized(id),
         _ => None,
     }
 }
 
-/// Bytes behind their count.
+/// Returns the bytes that follow their count.
 fn sized(bytes: &'static [u8]) -> Option<&'static [u8]> {
     let mut reader = R::new(bytes, gimli::LittleEndian);
     let count = reader.read_uleb128().ok()?;
@@ -150,7 +150,7 @@ fn open(path: &Path, build_id: Option<&[u8]>) -> Option<Image> {
     }
 }
 
-/// The checksum of `.gnu_debuglink`: CRC-32 as in zlib.
+/// Computes the checksum of `.gnu_debuglink`: CRC-32 as in zlib.
 fn crc32(data: &[u8]) -> u32 {
     let mut table = [0u32; 256];
     for (index, entry) in (0u32..).zip(table.iter_mut()) {

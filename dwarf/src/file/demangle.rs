@@ -1,16 +1,16 @@
-//! Readable names of symbols, bounded in time and length.
+//! Demangled names of symbols, bounded in time and length.
 
 use std::borrow::Cow;
 
-/// Longer symbols are shown as they are: demangling can take time out of all proportion.
+/// Longer symbols are not demangled: the time can grow out of proportion.
 const MAX_SYMBOL: usize = 4096;
-/// Nesting of the grammar that is followed.
+/// Maximum nesting of the C++ grammar.
 const MAX_RECURSION: u32 = 96;
-/// Substitutions can make a short symbol's readable form huge.
+/// Maximum length of a demangled name: substitutions can make that of a short symbol huge.
 const MAX_READABLE: usize = 1 << 16;
 
-/// A symbol's readable name: Rust (legacy and v0) and Itanium C++ demangled, bounded in time
-/// and length; others as they are.
+/// Demangles Rust (legacy and v0) and Itanium C++ symbols, bounded in time and length. Other
+/// symbols are returned unchanged.
 pub fn demangle(symbol: &str) -> Cow<'_, str> {
     if symbol.len() > MAX_SYMBOL {
         return Cow::Borrowed(symbol);
@@ -28,8 +28,8 @@ pub fn demangle(symbol: &str) -> Cow<'_, str> {
     Cow::Borrowed(symbol)
 }
 
-/// A function's readable name as [`demangle`] gives it, without the type that it returns: C++
-/// writes that into the symbols of templates only.
+/// Demangles a function's symbol like [`demangle`], without the return type, which C++ encodes for
+/// templates only.
 pub fn demangle_function(symbol: &str) -> Cow<'_, str> {
     let readable = demangle(symbol);
     if readable == symbol || !symbol.starts_with("_Z") || rust_path(symbol).is_some() {
@@ -38,7 +38,7 @@ pub fn demangle_function(symbol: &str) -> Cow<'_, str> {
     demangle_cpp(symbol, Shown::WithParameters).map_or(readable, Cow::Owned)
 }
 
-/// How much of a C++ symbol is shown.
+/// The parts of a C++ symbol to print.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shown {
     All,
@@ -46,7 +46,8 @@ enum Shown {
     Name,
 }
 
-/// The qualified name without parameters and return type, if it is a C++ symbol.
+/// Returns the qualified name of a C++ symbol without parameters and return type; `None` for other
+/// symbols.
 pub(crate) fn cpp_function_name(symbol: &str) -> Option<String> {
     if symbol.len() > MAX_SYMBOL || !symbol.starts_with("_Z") {
         return None;
@@ -54,7 +55,7 @@ pub(crate) fn cpp_function_name(symbol: &str) -> Option<String> {
     demangle_cpp(symbol, Shown::Name)
 }
 
-/// The path of a Rust symbol without its hash, if it is one.
+/// Returns the path of a Rust symbol without its hash; `None` for other symbols.
 pub(crate) fn rust_path(symbol: &str) -> Option<String> {
     if symbol.len() > MAX_SYMBOL {
         return None;
@@ -78,7 +79,7 @@ fn demangle_cpp(symbol: &str, shown: Shown) -> Option<String> {
     (!name.0.is_empty()).then_some(name.0)
 }
 
-/// Text that refuses to grow without bound.
+/// A string that refuses to grow beyond [`MAX_READABLE`].
 struct Bounded(String);
 
 impl std::fmt::Write for Bounded {

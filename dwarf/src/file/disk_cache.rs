@@ -1,5 +1,5 @@
-//! The folder in which what was worked out once is kept between sessions: one file a build-id
-//! and kind, there whole or not at all, together no larger than [`MOST_BYTES`].
+//! The on-disk cache of results: one file per build-id and kind, written atomically, at most
+//! [`MOST_BYTES`] in all.
 
 use crate::file::mapping::open_regular;
 use std::fs::{self, DirBuilder};
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// The folder's files together take no more than this; the ones used least recently go first.
+/// Maximum size of all files of the cache together; the least recently used are evicted first.
 pub(crate) const MOST_BYTES: u64 = 1 << 30;
-/// Files that were never finished are thrown away when they are so old.
+/// Age after which unfinished files are deleted.
 const UNFINISHED: Duration = Duration::from_secs(3600);
 
-/// The file of an image in the folder; `None` without a build-id.
+/// Returns the path of an image's cache file; `None` without a usable build-id.
 pub(crate) fn file(folder: &Path, build_id: &[u8], kind: &str) -> Option<PathBuf> {
     if build_id.len() < 8 || build_id.len() > 64 {
         return None;
@@ -23,15 +23,15 @@ pub(crate) fn file(folder: &Path, build_id: &[u8], kind: &str) -> Option<PathBuf
     Some(folder.join(format!("{name}.{kind}")))
 }
 
-/// Notes that a file was used just now: it is the last to be thrown away.
+/// Marks a file as just used, so that it is evicted last.
 pub(crate) fn used(path: &Path) {
-    // The time of a file can be set by its owner, whatever it was opened for.
+    // The owner may set the times of a file whatever mode it is opened in.
     if let Ok(file) = open_regular(path) {
         let _ = file.set_modified(SystemTime::now());
     }
 }
 
-/// Writes a file, whoever else writes it at the same time, and makes room for it.
+/// Writes a cache file atomically (several processes may write it at once), then evicts old files.
 ///
 /// # Errors
 /// The folder cannot be written to.
@@ -50,7 +50,7 @@ pub(crate) fn write(
     let unfinished = format!(".{}.{}.tmp", std::process::id(), kind.display());
     let temporary = folder.join(unfinished);
     let written = (|| {
-        // Left over by a process of the same number.
+        // A process with the same id may have left it.
         let _ = fs::remove_file(&temporary);
         let file = fs::File::options()
             .write(true)
@@ -69,10 +69,10 @@ pub(crate) fn write(
     trim(folder, MOST_BYTES)
 }
 
-/// Files being written on threads of their own, and who waits for them.
+/// Number of files that background threads are writing, and the signal for its changes.
 static UNWRITTEN: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
 
-/// A file that is being written: [`finish_keeping`] waits for it.
+/// Counts a file as being written until dropped; [`finish_keeping`] waits for it.
 struct Writing;
 
 impl Writing {
@@ -93,7 +93,7 @@ fn count(change: impl FnOnce(&mut usize)) {
     UNWRITTEN.1.notify_all();
 }
 
-/// As [`write`], on a thread of its own.
+/// Calls [`write`] on a thread of its own.
 pub(crate) fn write_later(
     path: PathBuf,
     contents: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static,
@@ -114,8 +114,8 @@ pub(crate) fn write_later(
     }
 }
 
-/// To be called before the process ends: waits for the files that are being written for other
-/// sessions, at most for so long.
+/// Waits until the cache files being written are complete, at most `patience`. Call it before the
+/// process ends.
 pub fn finish_keeping(patience: Duration) {
     let unwritten = UNWRITTEN.0.lock().unwrap_or_else(PoisonError::into_inner);
     let waited = UNWRITTEN
@@ -124,7 +124,7 @@ pub fn finish_keeping(patience: Duration) {
     drop(waited);
 }
 
-/// Throws away what was used least recently until the rest is small enough.
+/// Evicts the least recently used files until the rest is at most `most` bytes.
 fn trim(folder: &Path, most: u64) -> io::Result<()> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -136,7 +136,7 @@ fn trim(folder: &Path, most: u64) -> io::Result<()> {
         let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         let path = entry.path();
         if path.extension().is_some_and(|extension| extension == "tmp") {
-            // Whoever wrote it was killed over it.
+            // The process that wrote it was killed.
             if used.elapsed().is_ok_and(|age| age > UNFINISHED) {
                 let _ = fs::remove_file(path);
             }

@@ -1,12 +1,12 @@
-//! Files mapped into memory, for ever: the one `unsafe` of the crate.
+//! Files mapped into memory for the lifetime of the process: the only `unsafe` code of the crate.
 //!
-//! One debugging session is one process, a module is used until it ends, and readers without
-//! a lifetime keep everything else simple.
+//! One debugging session is one process, a module is used until it ends, and readers without a
+//! lifetime keep the rest simple.
 //!
-//! A file may be cut short while it is mapped (`cp new old`). What lies behind its new end is
-//! then answered by SIGBUS; a process that wants to live through that asks [`mapped_at`] in its
-//! handler, puts zeros in the file's place, and says so ([`MappedFile::set_truncated`]). Zeros
-//! read as corrupt debug info: errors, not crashes.
+//! A file may be truncated while it is mapped (`cp new old`). An access behind the new end then
+//! raises SIGBUS. To survive that, a process calls [`mapped_at`] in its handler, maps zeros over
+//! the file's pages, and calls [`MappedFile::set_truncated`]. Zeros read as corrupt debug info:
+//! errors, not crashes.
 
 use crate::ids::error::Error;
 use std::fs::{File, Metadata};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// What makes a file the same file: device, inode, size, modification time.
+/// Identity of a file's contents: device, inode, size, modification time.
 pub(crate) type FileIdentity = (u64, u64, u64, i128);
 
 /// A file that this process has mapped.
@@ -30,34 +30,34 @@ pub struct MappedFile {
     next: OnceLock<&'static MappedFile>,
 }
 
-/// All of them: each knows the next, so that a signal handler can walk them without a lock.
+/// Head of the list of all mapped files. The list is linked so that a signal handler can walk it
+/// without a lock.
 static FIRST: OnceLock<&'static MappedFile> = OnceLock::new();
 static LAST: Mutex<Option<&'static MappedFile>> = Mutex::new(None);
 static ANY_TRUNCATED: AtomicBool = AtomicBool::new(false);
 
 impl MappedFile {
-    /// The addresses, in this process, of what the file had when it was mapped.
+    /// Returns the addresses, in this process, that the file had when it was mapped.
     pub fn addresses(&self) -> Range<usize> {
         let start = self.mapping.as_ptr() as usize;
         start..start + self.mapping.len()
     }
 
-    /// Says that it was cut short. Does nothing that a signal handler may not do.
+    /// Marks the file as truncated. Async-signal-safe.
     pub fn set_truncated(&self) {
         self.truncated.store(true, Ordering::Relaxed);
         ANY_TRUNCATED.store(true, Ordering::Release);
     }
 }
 
-/// The mapped file that an address of this process belongs to. Does nothing that a signal
-/// handler may not do.
+/// Returns the mapped file that has an address of this process. Async-signal-safe.
 pub fn mapped_at(address: usize) -> Option<&'static MappedFile> {
     files().find(|file| file.addresses().contains(&address))
 }
 
-/// The files that were found cut short since this was asked before.
+/// Returns the files found truncated since the last call.
 pub fn truncated_files() -> Vec<&'static Path> {
-    // Asked at every turn: a load is cheaper than a swap.
+    // Called in every round of the session's loop: a load is cheaper than a swap.
     if !ANY_TRUNCATED.load(Ordering::Relaxed) || !ANY_TRUNCATED.swap(false, Ordering::Acquire) {
         return Vec::new();
     }
@@ -73,8 +73,8 @@ fn files() -> impl Iterator<Item = &'static MappedFile> {
     std::iter::successors(first, |file| file.next.get().copied())
 }
 
-/// Gives the memory back that bytes of a mapped file take. They are read anew when they are
-/// touched again. Nothing happens to bytes that are not of a file.
+/// Releases the memory of the pages of a mapped file; they are read again at the next access. Does
+/// nothing for bytes outside a mapped file.
 pub(crate) fn give_back(bytes: &'static [u8]) {
     let start = bytes.as_ptr() as usize;
     let Some(file) = mapped_at(start) else {
@@ -82,8 +82,8 @@ pub(crate) fn give_back(bytes: &'static [u8]) {
     };
     let offset = start - file.addresses().start;
     let len = bytes.len().min(file.mapping.len() - offset);
-    // SAFETY: the mapping is private, read-only, and never written to, so that its pages have
-    // what the file has: without them the same bytes are read again.
+    // SAFETY: the mapping is private, read-only, and never written to, so that its pages equal the
+    // file: after the release the same bytes are read again.
     #[allow(unsafe_code)]
     let given = unsafe {
         file.mapping
@@ -104,11 +104,11 @@ fn remember(path: &Path, mapping: &'static memmap2::Mmap) {
     }));
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     let place = last.replace(file).map_or(&FIRST, |last| &last.next);
-    // Nobody else is here: the lock is held.
+    // The cell is empty: the lock is held.
     let _ = place.set(file);
 }
 
-/// What tells the file at `path` from others.
+/// Returns the identity of the file at `path`.
 pub(crate) fn identity(path: &Path) -> std::io::Result<FileIdentity> {
     std::fs::metadata(path).map(|metadata| identity_of(&metadata))
 }
@@ -123,21 +123,21 @@ fn identity_of(metadata: &Metadata) -> FileIdentity {
     )
 }
 
-/// Opens a file for reading whose path comes from a client, a file or a debuggee: a regular file,
-/// and without waiting. Another kind of file may block the open for ever (a FIFO), act on it (a
-/// device), or have no end (`/dev/zero`).
+/// Opens a regular file for reading, without blocking, by a path that comes from a client, a file
+/// or a debuggee. Other kinds of files may block the open (a FIFO), have side effects (a device),
+/// or have no end (`/dev/zero`).
 ///
 /// # Errors
-/// It cannot be opened, or is no regular file.
+/// The file cannot be opened, or is not a regular file.
 pub fn open_regular(path: &Path) -> io::Result<File> {
-    // Asked before the open: a device is not to notice.
+    // Checked before the open, as opening a device may have side effects.
     only_regular(&std::fs::metadata(path)?)?;
     let file = File::options()
         .read(true)
-        // Without effect on regular files but for those of the kernel that would wait.
+        // Has no effect on regular files, except those of the kernel that would block.
         .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
         .open(path)?;
-    // Asked again: the path may lead elsewhere by now.
+    // Checked again: the path may refer to another file by now.
     only_regular(&file.metadata()?)?;
     Ok(file)
 }
@@ -149,10 +149,10 @@ fn only_regular(metadata: &Metadata) -> io::Result<()> {
     }
 }
 
-/// Reads a file as [`open_regular`] opens it, to its end.
+/// Reads a file opened with [`open_regular`] to its end.
 ///
 /// # Errors
-/// As [`open_regular`]; it is longer than `most` bytes.
+/// Those of [`open_regular`]; the file is longer than `most` bytes.
 pub fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut file = open_regular(path)?.take(most.saturating_add(1));
@@ -164,16 +164,16 @@ pub fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Maps a file for ever.
+/// Maps a file for the lifetime of the process.
 pub(crate) fn map(path: &Path) -> Result<(&'static [u8], FileIdentity), Error> {
     let file = open_regular(path).map_err(|error| io_error(path, &error))?;
     map_open(path, &file)
 }
 
-/// Maps an open file, which is known as `path` to people, for ever.
+/// Maps an open file for the lifetime of the process. `path` is its name in messages.
 ///
 /// # Errors
-/// It is no regular file, or the system does not map it.
+/// The file is not regular, or the system cannot map it.
 pub fn map_file(path: &Path, file: &File) -> Result<&'static [u8], Error> {
     map_open(path, file).map(|(bytes, _)| bytes)
 }
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// What no open may wait for: in a folder of its own.
+    /// Makes a FIFO in a folder of its own.
     fn fifo(folder: &Path) -> PathBuf {
         let path = folder.join("fifo");
         let made = std::process::Command::new("mkfifo").arg(&path).status();
@@ -250,10 +250,10 @@ mod tests {
         assert_eq!(read_regular(&path, 10).unwrap(), b"0123456789");
         let error = read_regular(&path, 9).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
-        // No more of a large file is read than the bound.
+        // At most the bound is read of a large file.
         File::create(&path).unwrap().set_len(1 << 40).unwrap();
         assert!(read_regular(&path, 9).is_err());
-        // Files of the kernel tell no length.
+        // Files in /proc report a size of 0.
         let status = read_regular(Path::new("/proc/self/status"), 1 << 20).unwrap();
         assert!(status.starts_with(b"Name:"));
     }

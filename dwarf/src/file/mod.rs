@@ -1,5 +1,4 @@
-//! Files: ELF images, their sections and symbols, the files with their debug info, and the folder
-//! that keeps results between sessions.
+//! Files: ELF images, their sections and symbols, files with debug info, and the on-disk cache.
 
 pub(crate) mod compressed;
 pub(crate) mod debug_file;
@@ -10,5 +9,5 @@ pub(crate) mod object;
 pub(crate) mod sections;
 pub(crate) mod symbol_table;
 
-/// All readers: the bytes live as long as the process does.
+/// The reader type everywhere: mapped bytes live as long as the process.
 pub(crate) type R = gimli::EndianSlice<'static, gimli::LittleEndian>;

@@ -1,4 +1,4 @@
-//! Image files: headers, sections.
+//! ELF images: headers, segments, sections.
 
 use crate::file::compressed::Compressed;
 use crate::ids::addr::{AddrRange, FileAddr};
@@ -35,11 +35,11 @@ pub(crate) struct Image {
     /// `PT_GNU_EH_FRAME`: address and file range of `.eh_frame_hdr`.
     pub(crate) eh_frame_hdr: Option<(u64, &'static [u8])>,
     pub(crate) sections: Vec<Section>,
-    /// The entries of `.rela.dyn`, in the order of the addresses that they are for.
+    /// Indexes of the entries of `.rela.dyn`, by the address that they relocate.
     relocations: OnceLock<Vec<u32>>,
 }
 
-/// A section header and, when asked for, its contents.
+/// A section header, and its decompressed contents once read.
 pub(crate) struct Section {
     pub(crate) name: &'static str,
     pub(crate) kind: u32,
@@ -209,7 +209,7 @@ impl Image {
         if shoff == 0 {
             return;
         }
-        // More than 0xff00 sections: the counts are in section 0 (gABI, "ELF Header").
+        // With more than 0xff00 sections the counts are in section 0 (gABI, "ELF Header").
         let first = header(0);
         let count = match (&first, shnum) {
             (Some(first), 0) => first.size,
@@ -236,15 +236,15 @@ impl Image {
         self.sections = sections;
     }
 
-    /// The first section of that name.
+    /// Returns the first section named `name`.
     pub(crate) fn section(&self, name: &str) -> Option<&Section> {
         self.sections.iter().find(|section| section.name == name)
     }
 
-    /// What the word at an address will be once the image is loaded, from the image's own start:
-    /// of places that the loader relocates, and whose value lies in the image itself.
+    /// Returns the value that the loader writes at `addr`, relative to the image's start. `None`
+    /// unless the word there is relocated to an address in the image.
     pub(crate) fn relocated(&self, addr: u64) -> Option<u64> {
-        /// `r_info` of a relocation by the load address alone, without a symbol.
+        /// `r_info` of a relocation by the load address, without a symbol.
         const R_X86_64_RELATIVE: u64 = 8;
         let (entries, _) = self.section_data(".rela.dyn").as_chunks::<24>();
         let word = |entry: &[u8; 24], index: usize| {
@@ -254,8 +254,8 @@ impl Image {
         let place_of = |index: &u32| word(entries.get(*index as usize)?, 0);
         let sorted = self.relocations.get_or_init(|| {
             let mut all: Vec<u32> = (0..).take(entries.len()).collect();
-            // The linker has most of them in this order already. Of several for one place the
-            // first one counts.
+            // Linkers emit them almost in this order. Of several for one address the first one
+            // counts.
             all.sort_by_key(place_of);
             all
         });
@@ -265,8 +265,8 @@ impl Image {
         (is_relative && word(entry, 0) == Some(addr)).then(|| word(entry, 2))?
     }
 
-    /// Contents of a section, decompressed when this is called for the first time; empty if
-    /// the section takes no room in the file or is corrupt.
+    /// Returns the contents of a section, decompressed on first use; empty if the section has no
+    /// bytes in the file or is corrupt.
     pub(crate) fn contents(&self, section: &Section) -> &'static [u8] {
         if section.kind == SHT_NOBITS {
             return &[];
@@ -289,7 +289,7 @@ impl Image {
             })
     }
 
-    /// How a section is compressed, if it is.
+    /// Returns the compressed contents of a section, if it is compressed.
     pub(crate) fn compressed(&self, section: &Section) -> Option<Compressed> {
         if section.kind == SHT_NOBITS {
             return None;
@@ -297,7 +297,8 @@ impl Image {
         Compressed::of(section, slice(self.data, section.offset, section.size)?)
     }
 
-    /// Contents of the section of that name (or its old compressed spelling); empty if missing.
+    /// Returns the contents of the section named `name` (or its `.zdebug_*` form); empty if
+    /// missing.
     pub(crate) fn section_data(&self, name: &str) -> &'static [u8] {
         if let Some(section) = self.section(name) {
             return self.contents(section);
@@ -313,7 +314,7 @@ impl Image {
         &[]
     }
 
-    /// Whether a section of that name has contents in this file.
+    /// Returns whether a section of that name has contents in this file.
     pub(crate) fn has_section(&self, name: &str) -> bool {
         let compressed = name
             .strip_prefix(".debug_")
@@ -325,7 +326,7 @@ impl Image {
         })
     }
 
-    /// Size of the debug sections as they lie in the file.
+    /// Returns the size of the debug sections in the file, in bytes.
     pub(crate) fn debug_size(&self) -> u64 {
         self.sections
             .iter()
@@ -337,8 +338,8 @@ impl Image {
             .fold(0, u64::saturating_add)
     }
 
-    /// Executable segments from their first executable section on: some linkers map the
-    /// headers with the code, and address 0 is then where thrown-away code seems to be.
+    /// Returns the executable segments, each from its first executable section on: some linkers map
+    /// the headers with the code, and discarded code would then seem to be at address 0.
     pub(crate) fn code_ranges(&self) -> Vec<AddrRange<FileAddr>> {
         self.segments
             .iter()
@@ -358,14 +359,14 @@ impl Image {
             .collect()
     }
 
-    /// Whether `addr` is in a segment that is mapped executable.
+    /// Returns whether `addr` is in an executable segment.
     pub(crate) fn is_code(&self, addr: u64) -> bool {
         self.segments
             .iter()
             .any(|segment| segment.executable && segment.range.contains(FileAddr(addr)))
     }
 
-    /// The loaded section that covers `addr`, for finding a symbol's neighbours.
+    /// Returns the loaded section that covers `addr`. Used to find a symbol's neighbours.
     pub(crate) fn section_at(&self, addr: u64) -> Option<&Section> {
         self.sections.iter().find(|section| {
             section.flags & SHF_ALLOC != 0
@@ -374,7 +375,7 @@ impl Image {
         })
     }
 
-    /// The image's bytes from `addr` to the end of what the file has of its segment.
+    /// Returns the image's bytes from `addr` to the end of its segment in the file.
     pub(crate) fn bytes_at(&self, addr: u64) -> Option<&'static [u8]> {
         let segment = self.segments.iter().find(|segment| {
             segment.range.start.0 <= addr && addr - segment.range.start.0 < segment.file_size
@@ -384,7 +385,7 @@ impl Image {
     }
 }
 
-/// The GNU build-id among notes (gABI "Note Section").
+/// Returns the GNU build-id among notes (gABI "Note Section").
 fn build_id(mut notes: &'static [u8]) -> Option<&'static [u8]> {
     loop {
         let name_size = u32_at(notes, 0)? as usize;
@@ -399,14 +400,14 @@ fn build_id(mut notes: &'static [u8]) -> Option<&'static [u8]> {
     }
 }
 
-/// `size` bytes at `offset`.
+/// Returns `size` bytes at `offset`; `None` if they are not all there.
 pub(crate) fn slice(data: &'static [u8], offset: u64, size: u64) -> Option<&'static [u8]> {
     let start = usize::try_from(offset).ok()?;
     let end = start.checked_add(usize::try_from(size).ok()?)?;
     data.get(start..end)
 }
 
-/// The NUL-terminated string at `offset` of a string table.
+/// Returns the NUL-terminated string at `offset` of a string table.
 pub(crate) fn string_at(strings: &'static [u8], offset: usize) -> Option<&'static str> {
     let rest = strings.get(offset..)?;
     let end = memchr::memchr(0, rest)?;

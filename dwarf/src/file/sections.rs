@@ -6,7 +6,7 @@ use crate::file::object::Image;
 use gimli::{LittleEndian, SectionId};
 use std::path::Path;
 
-/// What is read of a file's debug info. Macros are not, and indexes are asked for by themselves.
+/// Sections that are loaded. Macros are not used, and indexes are loaded separately.
 const READ: [SectionId; 13] = [
     SectionId::DebugAbbrev,
     SectionId::DebugAddr,
@@ -23,16 +23,16 @@ const READ: [SectionId; 13] = [
     SectionId::DebugTypes,
 ];
 
-/// The debug sections of an image or a separate debug file; compressed ones are kept inflated
-/// in the folder, if there is one.
+/// Loads the debug sections of an image or a separate debug file. Decompressed contents are cached
+/// in `folder`, if there is one.
 pub(crate) fn load_sections(image: &Image, folder: Option<&Path>) -> gimli::Dwarf<R> {
     compressed::inflate(image, &READ.map(|id| id.name()), folder);
     load(image, |id| READ.contains(&id).then(|| id.name()))
 }
 
-/// The sections of a split file (DWARF 5 §7.3.2). gcc leaves every type unit in a section of
-/// its own, a group of the ELF file, so there is one of these for each section with units.
-/// Not in parallel: this runs inside parallel walks over units.
+/// Loads the sections of a split file (DWARF 5 §7.3.2). gcc puts each type unit into a section of
+/// its own in an ELF group, so the result has one element per section with units. Not in parallel:
+/// this runs inside parallel walks over units.
 pub(crate) fn load_split(image: &Image, parent: &gimli::Dwarf<R>) -> Vec<gimli::Dwarf<R>> {
     let units = |name: &str| matches!(name, ".debug_info.dwo" | ".debug_types.dwo");
     let with_units = image.sections.iter().filter(|section| units(section.name));
@@ -63,7 +63,7 @@ fn load(image: &Image, name: impl Fn(SectionId) -> Option<&'static str>) -> giml
     }
 }
 
-/// The sections of a package of split files (DWARF 5 §7.3.5).
+/// Loads the sections of a package of split files (DWARF 5 §7.3.5).
 pub(crate) fn load_package(image: &Image) -> Result<gimli::DwarfPackage<R>, gimli::Error> {
     let load = |id: SectionId| -> Result<R, gimli::Error> {
         let data = id

@@ -1,4 +1,4 @@
-//! The symbol tables of an image, sorted for look-up; built when first asked for.
+//! The symbol tables of an image, sorted for lookup when first needed.
 
 use crate::file::object::{Image, Section, string_at, u16_at, u32_at, u64_at};
 use crate::ids::Machine;
@@ -14,7 +14,7 @@ const SHT_DYNSYM: u32 = 11;
 const SHT_RELA: u32 = 4;
 const SYMBOL_SIZE: usize = 24;
 
-/// A symbol with what decides between several of one address.
+/// A symbol and its rank among symbols of the same address.
 #[derive(Clone, Copy)]
 struct Entry {
     symbol: Symbol,
@@ -24,11 +24,11 @@ struct Entry {
 
 /// All symbols of an image.
 pub(crate) struct SymbolTable {
-    /// Symbols with an address, by address; the best of several is last.
+    /// Symbols with an address, by address; the best ranked of one address is last.
     by_addr: Vec<Entry>,
     /// Running maximum of the ends of `by_addr`, so that enclosing symbols are found.
     max_end: Vec<u64>,
-    /// Thread-local symbols, whose `addr` is none.
+    /// Thread-local symbols: their `addr` is an offset, not an address.
     tls: Vec<Symbol>,
     /// Hash of the raw name → index into `by_addr`, sorted; built when first needed.
     by_name: OnceLock<Vec<(u32, u32)>>,
@@ -72,7 +72,8 @@ impl SymbolTable {
         }
     }
 
-    /// The symbol that covers `addr`; sizeless ones reach to the next symbol of their section.
+    /// Returns the symbol that covers `addr`. A symbol without a size reaches to the next symbol of
+    /// its section.
     pub(crate) fn at(&self, image: &Image, addr: u64) -> Option<Symbol> {
         let end = self
             .by_addr
@@ -84,7 +85,7 @@ impl SymbolTable {
             let symbol = &entry.symbol;
             if symbol.size > 0 && addr - symbol.addr.0 < symbol.size {
                 match best {
-                    // Of several that start together the first seen is the best ranked.
+                    // Symbols with the same start come best ranked first.
                     Some(found) if found.symbol.addr != symbol.addr => break,
                     Some(found) if found.rank <= entry.rank => {}
                     _ => best = Some(entry),
@@ -98,7 +99,7 @@ impl SymbolTable {
                 break;
             }
         }
-        // A label within a sized function does not take it over.
+        // A label inside a sized function does not replace the function.
         if let Some(best) = best {
             return Some(best.symbol);
         }
@@ -108,7 +109,7 @@ impl SymbolTable {
         (addr - section.addr < section.size).then_some(entry.symbol)
     }
 
-    /// All symbols of a raw name.
+    /// Returns all symbols with a raw name.
     pub(crate) fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = Symbol> + 'a {
         let by_name = self.by_name.get_or_init(|| {
             let mut names: Vec<(u32, u32)> = (0u32..)
@@ -135,7 +136,7 @@ impl SymbolTable {
             )
     }
 
-    /// The symbols of code from an address on, in order.
+    /// Returns the symbols of code from `addr` on, by address.
     pub(crate) fn functions_from(&self, addr: FileAddr) -> impl Iterator<Item = Symbol> + '_ {
         let first = self
             .by_addr
@@ -147,7 +148,7 @@ impl SymbolTable {
             .filter(Symbol::is_code)
     }
 
-    /// All symbols of code.
+    /// Returns all symbols of code.
     pub(crate) fn functions(&self) -> impl Iterator<Item = Symbol> + '_ {
         self.by_addr
             .iter()
@@ -156,7 +157,7 @@ impl SymbolTable {
     }
 }
 
-/// The records of an image's tables of one kind, with the strings they name.
+/// Returns the records of an image's tables of one kind, with their string tables.
 fn records(image: &Image, kind: u32) -> impl Iterator<Item = (&'static [u8], &'static [u8])> + '_ {
     image
         .sections
@@ -168,14 +169,14 @@ fn records(image: &Image, kind: u32) -> impl Iterator<Item = (&'static [u8], &'s
         })
 }
 
-/// Whether an image has symbols (the first record of a table is none).
+/// Returns whether an image has symbols (the first record of a table is a placeholder).
 pub(crate) fn has_symbols(image: &Image) -> bool {
     image.sections.iter().any(|section| {
         matches!(section.kind, SHT_SYMTAB | SHT_DYNSYM) && section.size > SYMBOL_SIZE as u64
     })
 }
 
-/// What an image offers to others under a name: read without sorting anything.
+/// Returns the address of a symbol that the image exports, without sorting the table.
 pub(crate) fn exported(image: &Image, name: &str) -> Option<FileAddr> {
     records(image, SHT_DYNSYM).find_map(|(records, strings)| {
         records.chunks_exact(SYMBOL_SIZE).find_map(|raw| {
@@ -188,9 +189,9 @@ pub(crate) fn exported(image: &Image, name: &str) -> Option<FileAddr> {
     })
 }
 
-/// Where the functions of these raw names are, with the index of each one's name; of names in
-/// Rust's v0 mangling the last component counts. Without sorting anything: `.dynsym`, and
-/// `.symtab` where its strings have one of `marks`.
+/// Returns the addresses of the functions with these raw names, each with the index of its name.
+/// For Rust's v0 mangling the last path component is compared. Sorts nothing: searches `.dynsym`,
+/// and `.symtab` if its strings contain one of `marks`.
 pub(crate) fn functions_called(
     images: [Option<&Image>; 2],
     names: &[&str],
@@ -224,15 +225,15 @@ pub(crate) fn functions_called(
     found
 }
 
-/// Bytes of `17h`, a hash and `E`.
+/// Length of `17h`, the hash and `E` in a legacy Rust symbol.
 const HASH: usize = 20;
 
-/// Whether the name that begins the bytes is `name`, or a v0 path that ends in it.
+/// Returns whether the string at the start of `bytes` is `name`, or a v0 path that ends in it.
 fn is_called(bytes: &[u8], name: &str) -> bool {
     if let Some(behind) = bytes.strip_prefix(name.as_bytes()) {
         return behind.first() == Some(&0);
     }
-    // Older releases of Rust's library have the former mangling, with a hash at the end.
+    // Older releases of Rust's library use the legacy mangling, with a hash at the end.
     let of_std = bytes.starts_with(b"_ZN3std9panicking");
     if !bytes.starts_with(b"_RNv") && !of_std {
         return false;
@@ -249,8 +250,8 @@ fn is_called(bytes: &[u8], name: &str) -> bool {
     path.is_some_and(|path| path.ends_with(name.len().to_string().as_bytes()))
 }
 
-/// The sized function that covers `addr`, by one pass over the unsorted tables: cheaper than
-/// sorting them for the few symbols that a stop asks for.
+/// Returns the sized function that covers `addr`, by one scan of the unsorted tables: cheaper than
+/// sorting them for the few symbols that a stop needs.
 pub(crate) fn function_covering(image: &Image, debug: Option<&Image>, addr: u64) -> Option<Symbol> {
     let mut best: Option<(u64, u8, &'static [u8], u32, u64)> = None;
     let images = [Some(image), debug];
@@ -285,8 +286,7 @@ pub(crate) fn function_covering(image: &Image, debug: Option<&Image>, addr: u64)
     })
 }
 
-/// A symbol's name, without the version that linkers append to those of libraries
-/// (`stderr@GLIBC_2.2.5`).
+/// Returns a symbol's name without the version that linkers append (`stderr@GLIBC_2.2.5`).
 fn name_at(strings: &'static [u8], at: u32) -> Option<&'static str> {
     let name = string_at(strings, at as usize)?;
     let name = name.split_once('@').map_or(name, |(name, _)| name);
@@ -324,7 +324,7 @@ fn read_table(
     }
 }
 
-/// What a record says, if it is of use to anybody.
+/// Decodes a record; `None` if the symbol is of no use for lookup.
 fn entry(raw: &[u8], strings: &'static [u8], image: &Image) -> Option<Entry> {
     let (name, info, shndx, value, size) = raw_symbol(raw)?;
     // SHN_UNDEF, SHN_ABS
@@ -332,7 +332,7 @@ fn entry(raw: &[u8], strings: &'static [u8], image: &Image) -> Option<Entry> {
         return None;
     }
     let kind = match info & 0xf {
-        // Labels of assembler: code if they point at code.
+        // Labels in assembly: code if they point at code.
         0 if image.is_code(value) => SymbolKind::Function,
         0 | 1 => SymbolKind::Object,
         2 => SymbolKind::Function,
@@ -342,7 +342,7 @@ fn entry(raw: &[u8], strings: &'static [u8], image: &Image) -> Option<Entry> {
     };
     let untyped = info & 0xf == 0;
     let name = name_at(strings, name)?;
-    // Mapping symbols of AArch64 ($x, $d) and local labels mean nothing to people.
+    // Skip mapping symbols of AArch64 ($x, $d) and local labels.
     if untyped && (name.starts_with('$') || name.starts_with(".L")) {
         return None;
     }
@@ -357,8 +357,7 @@ fn entry(raw: &[u8], strings: &'static [u8], image: &Image) -> Option<Entry> {
     })
 }
 
-/// The tables that hold an image's symbols: its own, or its debug file's in the place of a
-/// stripped one.
+/// Returns the tables that hold an image's symbols. The debug file's replaces a stripped `.symtab`.
 fn tables<'a>(image: &'a Image, debug: Option<&'a Image>) -> [(&'a Image, u32); 2] {
     let has_own = image
         .sections
@@ -368,8 +367,8 @@ fn tables<'a>(image: &'a Image, debug: Option<&'a Image>) -> [(&'a Image, u32); 
     [(holder, SHT_SYMTAB), (image, SHT_DYNSYM)]
 }
 
-/// The symbols of code whose raw names contain `text`, by one search through the strings:
-/// cheaper than sorting the tables for the few symbols that a name asks for.
+/// Returns the symbols of code whose raw names contain `text`, by one search of the strings:
+/// cheaper than sorting the tables for the few symbols that match a name.
 pub(crate) fn functions_spelled_with(
     image: &Image,
     debug: Option<&Image>,
@@ -406,8 +405,8 @@ pub(crate) fn functions_spelled_with(
     found
 }
 
-/// Where strings that contain `text` may start: tables share the ends of strings, so a string
-/// starts anywhere between the end of the one before and the last occurrence.
+/// Returns the offsets at which strings that contain `text` may start. Strings may share tails, so
+/// a string starts anywhere between the end of the previous one and the last occurrence.
 fn starts_of_strings_with(strings: &[u8], text: &[u8]) -> Vec<Range<usize>> {
     let mut starts: Vec<Range<usize>> = Vec::new();
     for at in memchr::memmem::find_iter(strings, text) {
@@ -431,8 +430,8 @@ fn raw_symbol(raw: &[u8]) -> Option<(u32, u8, u16, u64, u64)> {
     ))
 }
 
-/// Names the stubs of the procedure linkage table `name@plt`: each jumps through a slot of
-/// the global offset table (`ff 25 rel32`) that a relocation names.
+/// Names the stubs of the procedure linkage table `name@plt`. Each stub jumps through a slot of the
+/// global offset table (`ff 25 rel32`), and the slot's relocation has the name.
 fn read_plt(image: &Image, entries: &mut Vec<Entry>) {
     const R_X86_64_GLOB_DAT: u64 = 6;
     const R_X86_64_JUMP_SLOT: u64 = 7;
@@ -518,7 +517,7 @@ mod tests {
     fn strings_that_share_their_ends_are_found() {
         let strings = b"\0reprint\0print_all\0other\0";
         let found = starts_of_strings_with(strings, b"print");
-        // "reprint" may start at 1, "eprint" at 2, "print" at 3; "rint" has none.
+        // "reprint" may start at 1, "eprint" at 2, "print" at 3; "rint" does not contain the text.
         assert_eq!(found, [1..4, 9..10]);
         let last = starts_of_strings_with(b"\0aXbXc\0", b"X");
         assert_eq!(last.first(), Some(&(1..5)), "up to the last occurrence");

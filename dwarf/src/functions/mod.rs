@@ -10,45 +10,45 @@ use crate::ids::{DieRef, Language};
 use crate::naming::Coroutine;
 use crate::types::TypeId;
 
-/// A concrete (out-of-line) function with all scopes in it; parsed when asked for.
+/// A concrete (out-of-line) function with all its scopes; parsed on demand.
 #[derive(Clone, Debug)]
 pub struct Function {
     /// Its debug info entry.
     pub id: DieRef,
-    /// Readable qualified name (`ns::Class::method`, `crate::module::function<T>`).
+    /// Qualified name for display (`ns::Class::method`, `crate::module::function<T>`).
     pub name: String,
-    /// The symbol's name, where the compiler recorded it.
+    /// The mangled name, if the compiler recorded it.
     pub linkage_name: Option<String>,
-    /// Address ranges; the first one has the entry.
+    /// Address ranges; the first one contains the entry point.
     pub ranges: Vec<AddrRange<FileAddr>>,
     /// The entry point (`DW_AT_entry_pc`, else the lowest address of the first range).
     pub entry: FileAddr,
-    /// Where it was declared.
+    /// Position of its declaration.
     pub declaration: Option<SourceLocation>,
     /// The unit's language.
     pub language: Language,
-    /// The kind, if it is the body of a coroutine.
+    /// The kind of coroutine that it is the body of, if any.
     pub coroutine: Option<Coroutine>,
-    /// What it returns; `None` is void (or unit in Rust).
+    /// Return type; `None` is void (or unit in Rust).
     pub return_type: Option<TypeId>,
     /// Whether it never returns (`DW_AT_noreturn`).
     pub noreturn: bool,
-    /// Whether its unit was compiled with optimization, as far as the producer tells.
+    /// Whether its unit was compiled with optimization, as far as the producer string shows.
     pub optimized: bool,
     /// Its parameters, variables and inner scopes.
     pub scope: Scope,
-    /// What its variables' places count from, if that is plain.
+    /// Base of its variables' locations, if it is a single operation.
     pub frame_base: Option<PlainPlace>,
 }
 
 /// A scope: the function itself, a lexical block, or an inlined call.
 #[derive(Clone, Debug)]
 pub struct Scope {
-    /// Which of the three.
+    /// The kind of scope.
     pub kind: ScopeKind,
     /// The debug info entry (a concrete one).
     pub id: DieRef,
-    /// Address ranges the scope is valid in.
+    /// Address ranges of the scope.
     pub ranges: Vec<AddrRange<FileAddr>>,
     /// Parameters and variables declared directly in it, in order.
     pub variables: Vec<Variable>,
@@ -57,8 +57,8 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// The scope directly in this one that holds `addr`. Of several, which gcc's link-time
-    /// optimization makes of scopes that are in each other, the one of the shortest range.
+    /// Returns the direct child scope that covers `addr`. If several do (gcc's link-time
+    /// optimization makes siblings of nested scopes), it is the one with the shortest range.
     pub fn child_at(&self, addr: FileAddr) -> Option<&Scope> {
         let holding = self.children.iter().filter_map(|child| {
             let ranges = child.ranges.iter().filter(|range| range.contains(addr));
@@ -70,7 +70,7 @@ impl Scope {
     }
 }
 
-/// What kind of scope it is.
+/// The kind of a scope.
 #[derive(Clone, Debug)]
 pub enum ScopeKind {
     /// The function's own scope.
@@ -81,27 +81,27 @@ pub enum ScopeKind {
     Inlined(Box<InlinedSubroutine>),
 }
 
-/// A call that was inlined.
+/// An inlined call.
 #[derive(Clone, Debug)]
 pub struct InlinedSubroutine {
-    /// Readable qualified name of the inlined function.
+    /// Qualified name of the inlined function for display.
     pub name: String,
-    /// The abstract instance; equal for all copies.
+    /// The abstract instance, which all copies share.
     pub origin: DieRef,
-    /// The kind, if the function is the body of a coroutine.
+    /// The kind of coroutine that the function is the body of, if any.
     pub coroutine: Option<Coroutine>,
-    /// Where the call stands in the caller.
+    /// Position of the call in the caller.
     pub call_site: Option<SourceLocation>,
-    /// Where the inlined function was declared.
+    /// Position of the inlined function's declaration.
     pub declaration: Option<SourceLocation>,
-    /// Where execution enters the copy (`DW_AT_entry_pc`, else its lowest address).
+    /// Entry point of the copy (`DW_AT_entry_pc`, else its lowest address).
     pub entry: FileAddr,
 }
 
-/// One frame that a person sees at an address: the function, or an inlined call in it.
+/// A frame to display at an address: the function, or an inlined call in it.
 #[derive(Clone, Debug)]
 pub struct FunctionFrame<'a> {
-    /// Readable qualified name.
+    /// Qualified name for display.
     pub name: &'a str,
     /// The inlined call, unless this is the function itself.
     pub inlined: Option<&'a InlinedSubroutine>,
@@ -110,7 +110,7 @@ pub struct FunctionFrame<'a> {
 }
 
 impl Function {
-    /// The frames a person sees at `addr`, innermost inlined call first, the function last.
+    /// Returns the frames at `addr`: innermost inlined call first, the function last.
     pub fn frames_at(&self, addr: FileAddr) -> Vec<FunctionFrame<'_>> {
         let mut frames = vec![FunctionFrame {
             name: &self.name,
@@ -137,7 +137,7 @@ impl Function {
         frames
     }
 
-    /// Whether `addr` is in the function.
+    /// Returns whether `addr` is in the function.
     pub fn contains(&self, addr: FileAddr) -> bool {
         self.ranges.iter().any(|range| range.contains(addr))
     }

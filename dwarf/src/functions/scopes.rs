@@ -14,11 +14,11 @@ use crate::lines::DebugInfo;
 use crate::types::TypeId;
 use gimli::{EntriesRaw, Operation, UnitOffset};
 
-/// Scopes nested deeper are left out; compilers do not go there.
+/// Maximum nesting of scopes; deeper ones are omitted. Compilers do not reach it.
 const MAX_DEPTH: usize = 256;
 
 impl DebugInfo {
-    /// The entry of the concrete function that holds `addr`.
+    /// Returns the entry of the concrete function that covers `addr`.
     pub(crate) fn function_die_at(&self, addr: u64) -> Option<DieRef> {
         let unit = self.whole(self.unit_at(addr)?)?;
         let offset = self.scan(unit).function_at(addr)?;
@@ -28,7 +28,7 @@ impl DebugInfo {
         })
     }
 
-    /// Parses a concrete function.
+    /// Reads a concrete function and its scopes.
     pub(crate) fn read_function(&self, die: DieRef) -> Result<Function, Error> {
         let (unit, entry) = self.entry(die)?;
         if entry.tag() != gimli::DW_TAG_subprogram {
@@ -106,7 +106,7 @@ impl DebugInfo {
                 }
                 continue;
             }
-            // Below something that was not descended into: types, nested functions, calls.
+            // In a subtree that was skipped: types, nested functions, calls.
             if here > level {
                 continue;
             }
@@ -131,7 +131,7 @@ impl DebugInfo {
                     let inlined = entry.tag() == gimli::DW_TAG_inlined_subroutine;
                     let ranges = self.die_ranges(unit, &entry);
                     if ranges.is_empty() && !inlined {
-                        // As if the block were not there (gdb does the same).
+                        // A block without ranges is transparent (as in gdb).
                         self.read_children(unit, entries, depth + 1, allowance, scope)?;
                         continue;
                     }
@@ -139,8 +139,8 @@ impl DebugInfo {
                     self.read_children(unit, entries, depth + 1, allowance, &mut child)?;
                     self.add_unmentioned(unit, &entry, allowance, &mut child)?;
                     if child.ranges.is_empty() {
-                        // gcc's link-time optimization leaves calls without code of their
-                        // own around inlined calls that have some.
+                        // gcc's link-time optimization emits calls without ranges around inlined
+                        // calls that have some.
                         let inner = child.children.iter().flat_map(|scope| &scope.ranges);
                         child.ranges = inner.copied().collect();
                         allowance.take(entry.offset(), size_of_val(&*child.ranges))?;
@@ -163,9 +163,9 @@ impl DebugInfo {
         Ok(())
     }
 
-    /// Adds the variables that a scope's abstract instance has and the scope does not mention:
-    /// compilers leave out of an inlined copy what nothing is left of (DWARF 5 §3.3.8.2), but
-    /// the source has it, and a person looks for it.
+    /// Adds the variables of a scope's abstract instance that the scope omits. Compilers drop a
+    /// variable from an inlined copy when nothing is left of it (DWARF 5 §3.3.8.2), but users
+    /// expect to see it.
     fn add_unmentioned(
         &self,
         unit: &Unit,
@@ -199,7 +199,7 @@ impl DebugInfo {
             }
         }
         if scope.variables.len() > before {
-            // In the order of the source.
+            // Sort in source order.
             let place = |variable: &Variable| {
                 let origin = self.variable_origin(variable).unwrap_or(variable.id);
                 declared.iter().position(|declared| declared.id == origin)
@@ -211,7 +211,7 @@ impl DebugInfo {
         Ok(())
     }
 
-    /// The variables right below an entry.
+    /// Returns the variables that are direct children of an entry.
     fn declared_in(&self, die: DieRef) -> Result<Vec<Variable>, Error> {
         let (unit, _) = self.entry(die)?;
         let mut entries = unit
@@ -251,7 +251,7 @@ impl DebugInfo {
         self.origin(unit, &entry)
     }
 
-    /// What the variables of a scope and its blocks are instances of.
+    /// Collects the origins of the variables of a scope and its blocks.
     fn origins_of_variables(&self, scope: &Scope, origins: &mut Vec<DieRef>) {
         origins.extend(
             scope
@@ -266,7 +266,7 @@ impl DebugInfo {
         }
     }
 
-    /// A block or inlined copy, without what is in it.
+    /// Reads a block or inlined copy without its contents.
     fn scope(
         &self,
         unit: &Unit,
@@ -316,7 +316,7 @@ impl DebugInfo {
         }))
     }
 
-    /// `DW_AT_entry_pc`: an address, or from version 5 on an offset from the base address.
+    /// Reads `DW_AT_entry_pc`: an address, or since version 5 an offset from the base address.
     fn entry_pc(&self, unit: &Unit, entry: &Entry, ranges: &Ranges) -> Option<FileAddr> {
         let value = entry.attr_value(gimli::DW_AT_entry_pc)?;
         let entry = match self.dwarf_of(unit).attr_address(&unit.raw, value) {
@@ -329,11 +329,11 @@ impl DebugInfo {
             .then_some(entry)
     }
 
-    /// Where an entry, or what it is an instance of, was declared.
+    /// Returns the position of the declaration of an entry or of its origin.
     pub(crate) fn declaration(&self, unit: &Unit, entry: &Entry) -> Option<SourceLocation> {
         let (_, line) = self.inherited(unit, entry, gimli::DW_AT_decl_line)?;
         let (file_holder, file) = self.inherited(unit, entry, gimli::DW_AT_decl_file)?;
-        // A definition whose file is its declaration's says only the line.
+        // A definition in the same file as its declaration may have only a line.
         let column = self
             .inherited(unit, entry, gimli::DW_AT_decl_column)
             .and_then(|(_, value)| udata(&value));
@@ -345,8 +345,8 @@ impl DebugInfo {
         )
     }
 
-    /// A variable as declared; `None` for one that has no name. Parameters of Rust without one
-    /// are patterns, and the state of a coroutine.
+    /// Reads a variable; `None` if it has no name. Unnamed parameters of Rust are patterns, and the
+    /// state of a coroutine.
     pub(crate) fn read_variable(
         &self,
         unit: &Unit,
@@ -355,7 +355,7 @@ impl DebugInfo {
     ) -> Option<Variable> {
         let name = self.inherited_string(unit, entry, gimli::DW_AT_name);
         let name = name.unwrap_or_default();
-        // Parameters are counted and typed, also those that nobody named.
+        // Unnamed parameters are kept: overloads are matched by number and types of parameters.
         if name.is_empty() && kind != VariableKind::Parameter {
             return None;
         }
@@ -383,8 +383,8 @@ impl DebugInfo {
         })
     }
 
-    /// A variable in a function that outlives its calls: at a fixed or thread-local address,
-    /// or declared `extern`.
+    /// Returns whether a variable in a function has static storage: a fixed or thread-local
+    /// address, or declared `extern`.
     fn is_static(&self, unit: &Unit, entry: &Entry) -> bool {
         match self.inherited(unit, entry, gimli::DW_AT_location) {
             Some((_, Value::Exprloc(expression))) => {
@@ -397,7 +397,7 @@ impl DebugInfo {
                             | Operation::AddressIndex { .. }
                             | Operation::TLS,
                         )) => fixed = true,
-                        // Constants: `DW_OP_addr x; DW_OP_stack_value` has no storage.
+                        // `DW_OP_addr x; DW_OP_stack_value` is a constant without storage.
                         Ok(Some(Operation::StackValue)) => return false,
                         Ok(Some(_)) => {}
                         _ => break,
@@ -411,14 +411,14 @@ impl DebugInfo {
     }
 }
 
-/// What a variable takes.
+/// Returns the memory that a variable takes, in bytes.
 fn memory_of(variable: Option<&Variable>) -> usize {
     variable.map_or(0, |variable| {
         size_of::<Variable>() + variable.name.len() + variable.namespace.len()
     })
 }
 
-/// The place that an entry's own attribute tells with one operation.
+/// Returns the location in an entry's own attribute if it is a single operation.
 fn plain_place(unit: &Unit, entry: &Entry, at: gimli::DwAt) -> Option<PlainPlace> {
     let expression = entry.attr_value(at)?.exprloc_value()?;
     PlainPlace::of(expression, unit.raw.encoding())

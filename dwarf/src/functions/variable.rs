@@ -7,54 +7,54 @@ use crate::ids::source::SourceLocation;
 use crate::types::TypeId;
 use gimli::{Encoding, Expression, Operation};
 
-/// Parameter, local, or variable with static storage.
+/// The kind of a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VariableKind {
     /// `DW_TAG_formal_parameter`.
     Parameter,
     /// `DW_TAG_variable` in a function.
     Local,
-    /// A variable of static storage: global, static member, static local.
+    /// A variable with static storage: global, static member, static local.
     Static,
 }
 
-/// A variable as declared; where it lives is asked of `Module::locate`.
+/// A variable as declared. `Module::locate` returns its location.
 #[derive(Clone, Debug)]
 pub struct Variable {
     /// The entry that has the location (a concrete one).
     pub id: DieRef,
-    /// Its name; for statics outside functions qualified by `namespace`.
+    /// Its name. The name of a static outside functions is qualified by `namespace`.
     pub name: String,
-    /// Enclosing namespaces or classes (`ns::Class`), empty where there are none.
+    /// Enclosing namespaces or classes (`ns::Class`); empty if there are none.
     pub namespace: String,
-    /// Its type; `None` where the entry has none.
+    /// Its type; `None` if the entry has none.
     pub ty: Option<TypeId>,
-    /// Parameter, local or static.
+    /// The kind of variable.
     pub kind: VariableKind,
-    /// Where it was declared.
+    /// Position of its declaration.
     pub declaration: Option<SourceLocation>,
-    /// Made by the compiler (`this` of a lambda, …): `DW_AT_artificial`.
+    /// Whether the compiler generated it (`DW_AT_artificial`: `this` of a lambda, …).
     pub artificial: bool,
-    /// Where it lives, if that is plain.
+    /// Its location, if it is a single operation.
     pub place: Option<PlainPlace>,
 }
 
-/// A place that one operation tells, as most of unoptimized code are: it needs no machine, nor the
-/// entry once more.
+/// A location of a single operation, as most are in unoptimized code: evaluating it needs neither
+/// the DWARF expression machine nor the entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PlainPlace {
-    /// So far from the function's frame base (`DW_OP_fbreg`).
+    /// Offset in bytes from the function's frame base (`DW_OP_fbreg`).
     FrameOffset(i64),
     /// The canonical frame address (`DW_OP_call_frame_cfa`).
     FrameAddress,
-    /// An address of the file (`DW_OP_addr`).
+    /// An address of the image (`DW_OP_addr`).
     Address(u64),
     /// A register (`DW_OP_reg`).
     Register(Register),
 }
 
 impl PlainPlace {
-    /// That of an expression; `None`: it is not plain.
+    /// Decodes an expression; `None` if it is not a single operation of these.
     pub(crate) fn of(expression: Expression<R>, encoding: Encoding) -> Option<PlainPlace> {
         let mut rest = expression.0;
         let operation = Operation::parse(&mut rest, encoding).ok()?;

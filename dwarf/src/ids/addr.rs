@@ -46,7 +46,7 @@ macro_rules! address {
 }
 
 address! {
-    /// An address as the image's file has it (LLDB's "file address").
+    /// An address in the image's file (LLDB's "file address").
     FileAddr
 }
 address! {
@@ -59,12 +59,12 @@ address! {
 pub struct LoadBias(pub u64);
 
 impl LoadBias {
-    /// The process's address of an image's address.
+    /// Returns the address in the process for an address of the image.
     pub fn load(self, addr: FileAddr) -> LoadAddr {
         LoadAddr(addr.0.wrapping_add(self.0))
     }
 
-    /// The image's address of a process's address.
+    /// Returns the address in the image for an address of the process.
     pub fn file(self, addr: LoadAddr) -> FileAddr {
         FileAddr(addr.0.wrapping_sub(self.0))
     }
@@ -75,22 +75,22 @@ impl LoadBias {
 pub struct AddrRange<A> {
     /// First address of the range.
     pub start: A,
-    /// First address behind the range.
+    /// First address after the range.
     pub end: A,
 }
 
 impl<A: Copy + Ord> AddrRange<A> {
-    /// The range from `start` to just before `end`.
+    /// Returns the range from `start` to just before `end`.
     pub fn new(start: A, end: A) -> Self {
         Self { start, end }
     }
 
-    /// Whether `addr` is in the range.
+    /// Returns whether `addr` is in the range.
     pub fn contains(&self, addr: A) -> bool {
         self.start <= addr && addr < self.end
     }
 
-    /// Whether no address is in the range.
+    /// Returns whether the range is empty.
     pub fn is_empty(&self) -> bool {
         self.end <= self.start
     }

@@ -1,8 +1,9 @@
-//! What can be wrong with an image. Missing things are `Option`s, not errors.
+//! Errors in an image or its debug info. Missing things are `Option`s, not errors.
 
 use std::path::PathBuf;
 
-/// A failure to read an image or its debug info; it spoils the smallest thing it concerns.
+/// A failure to read an image or its debug info. It affects as little as possible: one entry, unit
+/// or file.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     /// The file could not be opened or mapped.
@@ -10,46 +11,46 @@ pub enum Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// The operating system's words.
+        /// The operating system's message.
         message: String,
     },
-    /// The file is no image this crate reads.
+    /// The file is not an image that this crate reads.
     #[error("{} is not an executable or library that can be debugged: {message}", path.display())]
     NotAnImage {
         /// The file.
         path: PathBuf,
-        /// What was found instead.
+        /// The cause.
         message: String,
     },
-    /// The file has no debug info for the image it is to be used for.
+    /// The file is not a usable debug file of the image.
     #[error("{} is no debug file of {}: {message}", path.display(), image.display())]
     WrongDebugFile {
-        /// The file.
+        /// The debug file.
         path: PathBuf,
         /// The image.
         image: PathBuf,
-        /// What it lacks.
+        /// The cause.
         message: String,
     },
-    /// A section contradicts itself.
+    /// A section is inconsistent.
     #[error("corrupt debug info: {0}")]
     Corrupt(String),
-    /// A form, operation or version that this crate does not know.
+    /// An unknown form, operation or version.
     #[error("unsupported debug info: {0}")]
     Unsupported(String),
-    /// The debuggee's memory was needed and could not be read.
+    /// Memory of the debuggee could not be read.
     #[error(transparent)]
     Unreadable(#[from] crate::Unreadable),
-    /// A register was needed that the frame does not know.
+    /// A register's value is unknown in this frame.
     #[error("register {0} is not available in this frame")]
     RegisterUnavailable(String),
-    /// Evaluating a location took more steps, or nested deeper, than any sane one does.
+    /// An evaluation exceeded a limit on steps, nesting or memory.
     #[error("debug info too complex: {0}")]
     Limit(String),
 }
 
 impl Error {
-    /// With where the corrupt thing begins before what is wrong with it.
+    /// Prepends the position of the corrupt data to the message.
     pub(crate) fn at(self, section: &str, offset: usize) -> Error {
         match self {
             Error::Corrupt(message) => Error::Corrupt(format!("{section}+{offset:#x}: {message}")),

@@ -1,4 +1,4 @@
-//! The seam that keeps unwinder and evaluator pure: a process's memory, however it is read.
+//! The interface that unwinder and evaluator read a process's memory through.
 
 use crate::ids::addr::LoadAddr;
 
@@ -12,9 +12,9 @@ pub struct Unreadable {
     pub len: usize,
 }
 
-/// A process's memory as the program itself would see it (no breakpoint bytes).
+/// A process's memory as the program itself sees it (without breakpoint bytes).
 pub trait Memory {
-    /// Fills `buffer` from `addr` on, whole or not at all.
+    /// Fills `buffer` from `addr` on, completely or not at all.
     fn read(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), Unreadable>;
 
     /// Reads a little-endian unsigned integer of `size` bytes (at most 8).

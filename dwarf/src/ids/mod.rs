@@ -1,4 +1,4 @@
-//! What all layers speak of: addresses, entries, registers, symbols, source positions, errors.
+//! Types shared by all layers: addresses, entries, registers, symbols, source positions, errors.
 //! Plain data without readers.
 
 pub mod addr;
@@ -10,7 +10,7 @@ pub mod symbol;
 
 use addr::{AddrRange, FileAddr};
 
-/// A debug info entry of one module: unit and offset. Opaque outside this crate.
+/// A reference to a debug info entry of one module: unit and offset. Opaque outside this crate.
 #[derive(Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct DieRef {
     pub(crate) unit: u32,
@@ -24,55 +24,55 @@ pub enum Machine {
     X86_64,
     /// AArch64
     Aarch64,
-    /// Another one, by its ELF `e_machine`.
+    /// Another machine, by its ELF `e_machine`.
     Other(u16),
 }
 
 /// The source language of a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Language {
-    /// C, any year. Also what assembler and unknown languages are shown as.
+    /// C, any standard. Also used for assembler and unknown languages.
     #[default]
     C,
-    /// C++, any year.
+    /// C++, any standard.
     Cpp,
     /// Rust.
     Rust,
 }
 
-/// How much is known about an image.
+/// The kind of symbols that an image has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SymbolStatus {
-    /// DWARF was found.
+    /// Debug info (DWARF).
     DebugInfo,
     /// Only a symbol table.
     SymbolsOnly,
-    /// Nothing.
+    /// No symbols.
     Stripped,
 }
 
-/// A segment that is loaded into memory.
+/// A segment that is loaded into memory (`PT_LOAD`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
-    /// Addresses it covers.
+    /// Addresses that it covers.
     pub range: AddrRange<FileAddr>,
     /// Offset in the file.
     pub file_offset: u64,
-    /// Bytes of it that come from the file.
+    /// Bytes of it that are in the file; the rest is zero.
     pub file_size: u64,
-    /// Mapped executable.
+    /// Whether it is mapped executable.
     pub executable: bool,
-    /// Mapped writable.
+    /// Whether it is mapped writable.
     pub writable: bool,
 }
 
-/// What each thread has a copy of (`PT_TLS`).
+/// The thread-local storage template of an image (`PT_TLS`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ThreadStorage {
-    /// Where the initial values are.
+    /// Address of the initial values.
     pub addr: FileAddr,
-    /// Bytes of a copy.
+    /// Size of a thread's copy, in bytes.
     pub size: u64,
-    /// Alignment of a copy in bytes, as the file says: 0 and 1 are none.
+    /// Alignment of a copy in bytes, as in the file; 0 and 1 mean none.
     pub align: u64,
 }

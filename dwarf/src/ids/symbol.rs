@@ -2,7 +2,7 @@
 
 use crate::ids::addr::FileAddr;
 
-/// What a symbol stands for.
+/// The kind of thing that a symbol names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SymbolKind {
     /// Code.
@@ -16,7 +16,7 @@ pub enum SymbolKind {
 }
 
 impl Symbol {
-    /// Whether it stands for code.
+    /// Returns whether the symbol names code.
     pub fn is_code(&self) -> bool {
         matches!(
             self.kind,
@@ -28,12 +28,12 @@ impl Symbol {
 /// One symbol of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Symbol {
-    /// The name as the table has it (mangled).
+    /// The raw (mangled) name.
     pub name: &'static str,
-    /// Where it is.
+    /// Its address, or the offset of a thread-local variable.
     pub addr: FileAddr,
-    /// Its size in bytes; 0 where the table does not say.
+    /// Its size in bytes; 0 if the table has none.
     pub size: u64,
-    /// What it stands for.
+    /// Its kind.
     pub kind: SymbolKind,
 }

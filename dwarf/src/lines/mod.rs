@@ -15,13 +15,13 @@ use std::ops::Deref;
 use std::path::Path;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-/// The debug info of an image: its entries, and the line programs that they refer to.
+/// The debug info of an image: its entries and line programs.
 pub(crate) struct DebugInfo {
     entries: Entries,
     pub(crate) sources: Sources,
-    /// Line programs by the number of their unit.
+    /// Line programs by unit number.
     unit_programs: Box<[OnceLock<Option<Arc<Program>>>]>,
-    /// Those of parts of split files that have their own, by the number of the unit.
+    /// Line programs of units in split files that have their own, by unit number.
     part_programs: RwLock<FxHashMap<u32, Option<Arc<Program>>>>,
 }
 
@@ -34,8 +34,8 @@ impl Deref for DebugInfo {
 }
 
 impl DebugInfo {
-    /// Walks the unit headers; `None` if there are none. Sections that had to be inflated are
-    /// kept in `folder`, if there is one.
+    /// Reads the unit headers; `None` if there are none. Decompressed sections are cached in
+    /// `folder`, if there is one.
     pub(crate) fn open(
         image: &Image,
         holder: &Image,
@@ -52,7 +52,8 @@ impl DebugInfo {
         })
     }
 
-    /// The line program at an offset of `.debug_line`, of the unit that refers to it.
+    /// Returns the line program at an offset of `.debug_line`; `unit` is the unit that refers to
+    /// it.
     pub(crate) fn program(&self, offset: usize, unit: Option<&Unit>) -> Option<Arc<Program>> {
         let cache = &self.sources.programs;
         if let Some(program) = cache
@@ -62,7 +63,7 @@ impl DebugInfo {
         {
             return program.clone();
         }
-        // Programs do not overlap, or each could have the same file table.
+        // Programs do not overlap: otherwise any number of them could share one large file table.
         let section = self.dwarf.debug_line.reader();
         if self.sources.consumed.is_all(section.len()) {
             tracing::debug!(offset, "line programs overlap");
@@ -78,10 +79,11 @@ impl DebugInfo {
         slot.clone()
     }
 
-    /// The line program of a unit; of a part of a split file with a file table of its own, that.
+    /// Returns the line program of a unit, or the file table of a unit in a split file that has its
+    /// own.
     pub(crate) fn unit_program(&self, unit: &Unit) -> Option<Arc<Program>> {
-        // A supplementary file has no code, and its file tables serve declarations,
-        // which repeat what the main file says often enough.
+        // A supplementary file has no code, and its file tables only serve declarations that the
+        // main file repeats.
         if unit.supplementary {
             return None;
         }
@@ -97,8 +99,7 @@ impl DebugInfo {
         }
     }
 
-    /// The file table that a part of a split file has for itself, at an offset of its
-    /// `.debug_line.dwo`.
+    /// Returns the file table at an offset of the `.debug_line.dwo` of a unit's split file.
     fn part_program(&self, unit: &Unit, offset: usize) -> Option<Arc<Program>> {
         let known = self
             .part_programs
@@ -116,7 +117,7 @@ impl DebugInfo {
         programs.entry(unit.index).or_insert(program).clone()
     }
 
-    /// The row that covers `addr`.
+    /// Returns the row that covers `addr`.
     pub(crate) fn row_at(&self, addr: u64) -> Option<LineRow> {
         let unit = self.unit(self.unit_at(addr)?)?;
         let program = self.unit_program(unit)?;
@@ -124,7 +125,7 @@ impl DebugInfo {
         Some(program.row(self, group, None))
     }
 
-    /// All rows in `range`.
+    /// Returns all rows in `range`.
     pub(crate) fn rows_in(&self, range: AddrRange<FileAddr>) -> Vec<LineRow> {
         let mut rows = Vec::new();
         for unit in self.units_in(range) {
@@ -144,7 +145,7 @@ impl DebugInfo {
         rows
     }
 
-    /// A file and line of a declaration, from `DW_AT_decl_file` and its like.
+    /// Returns the file and line of a declaration, from `DW_AT_decl_file` and related attributes.
     pub(crate) fn source_location(
         &self,
         unit: &Unit,
@@ -152,7 +153,7 @@ impl DebugInfo {
         line: u64,
         column: u64,
     ) -> Option<SourceLocation> {
-        // Before version 5, file 0 says that there is none.
+        // Before version 5, file 0 means no file.
         if file == 0 && unit.raw.header.version() < 5 {
             return None;
         }

@@ -14,10 +14,10 @@ use std::path::Path;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock};
 
-/// The kernel opens no longer path.
+/// Maximum length of a path in bytes (the kernel's `PATH_MAX`).
 const MAX_PATH: usize = 4096;
 
-/// One line number program: its file table, and its rows once they are asked for.
+/// A line number program: its file table, and its rows once needed.
 pub(crate) struct Program {
     program: gimli::IncompleteLineProgram<R>,
     comp_dir: Option<&'static [u8]>,
@@ -25,13 +25,13 @@ pub(crate) struct Program {
     table: OnceLock<LineTable>,
 }
 
-/// The rows of a program, sorted.
+/// The rows of a program, in sequences sorted by address.
 #[derive(Default)]
 pub(crate) struct LineTable {
     rows: Vec<Row>,
-    /// By start.
+    /// Sequences by start.
     sequences: Vec<Sequence>,
-    /// How many lines have been asked for.
+    /// Number of line lookups so far.
     asked: AtomicU32,
     by_line: OnceLock<ByLine>,
 }
@@ -50,13 +50,13 @@ struct Row {
 struct Sequence {
     start: u64,
     end: u64,
-    /// Into `rows`.
+    /// Index of the first row in `rows`.
     first: u32,
     last: u32,
 }
 
-/// The rows of one address taken together: the last one is where the code comes from, the
-/// earlier ones hold for no instruction (gcc makes such rows for location views).
+/// The rows of one address. The last one has the code's position; the earlier ones cover no
+/// instruction (gcc emits such rows for location views).
 #[derive(Clone, Copy)]
 pub(crate) struct Group<'a> {
     pub(crate) start: u64,
@@ -65,9 +65,9 @@ pub(crate) struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// The row that says where the code comes from: the last one, but a recommended
-    /// breakpoint place wins over one that is none (gcc's view numbers put several rows at one
-    /// address, and a person who stops there set the breakpoint on the recommended one).
+    /// Returns the row with the code's position: the last one, but a recommended breakpoint
+    /// location wins over the last row if that is none. With gcc's view numbers several rows have
+    /// one address, and breakpoints are set on the recommended one.
     fn last(&self) -> Option<&Row> {
         let last = self.rows.last()?;
         if last.is_stmt || last.line == 0 {
@@ -77,40 +77,40 @@ impl Group<'_> {
         Some(recommended.unwrap_or(last))
     }
 
-    /// Line of the code, 0 if the compiler made it.
+    /// Returns the line of the code; 0 if the compiler generated it.
     pub(crate) fn line(&self) -> u32 {
         self.last().map_or(0, |row| row.line)
     }
 
-    /// Number of the code's file.
+    /// Returns the number of the code's file.
     pub(crate) fn file(&self) -> u32 {
         self.last().map_or(0, |row| row.file)
     }
 
-    /// Column of the code.
+    /// Returns the column of the code.
     fn column(&self) -> u16 {
         self.last().map_or(0, |row| row.column)
     }
 
-    /// Whether any row of the code's own line recommends a breakpoint here.
+    /// Returns whether any row of the code's own line is a recommended breakpoint location.
     pub(crate) fn is_stmt(&self) -> bool {
         self.last()
             .is_some_and(|last| self.stmt_for(last.file, last.line).is_some())
     }
 
-    /// Whether the prologue is over here.
+    /// Returns whether the prologue ends here.
     pub(crate) fn prologue_end(&self) -> bool {
         self.rows.iter().any(|row| row.prologue_end)
     }
 
-    /// The column of any row of these files and this line.
+    /// Returns the column of the last row of this line in one of these files.
     fn column_for(&self, files: &[u32], line: u32) -> Option<u16> {
         let mut rows = self.rows.iter().rev();
         rows.find(|row| row.line == line && files.contains(&row.file))
             .map(|row| row.column)
     }
 
-    /// The column of an is_stmt row of this file and line, shadowed or not.
+    /// Returns the column of the last is_stmt row of this file and line, shadowed or not.
     fn stmt_for(&self, file: u32, line: u32) -> Option<u16> {
         self.rows
             .iter()
@@ -140,12 +140,12 @@ impl Program {
         })
     }
 
-    /// Bytes in its section.
+    /// Returns the program's size in its section, in bytes.
     pub(crate) fn size(&self) -> usize {
         self.program.header().unit_length()
     }
 
-    /// Numbers of the files whose name ends in `base`, the last component of a path.
+    /// Returns the numbers of the files whose path ends in the component `base`.
     pub(crate) fn files_named<'a>(
         &'a self,
         info: &'a DebugInfo,
@@ -164,12 +164,12 @@ impl Program {
         })
     }
 
-    /// Numbers of all files.
+    /// Returns the numbers of all files.
     pub(crate) fn file_numbers(&self) -> impl Iterator<Item = u64> + use<> {
         0..self.files.len() as u64
     }
 
-    /// A file by its number in the program's table.
+    /// Returns a file by its number in the program's table.
     pub(crate) fn file(&self, info: &DebugInfo, index: u64) -> Option<Arc<SourceFile>> {
         let slot = self.files.get(usize::try_from(index).ok()?)?;
         slot.get_or_init(|| {
@@ -178,7 +178,7 @@ impl Program {
             let string = |value| info.dwarf.attr_line_string(value).ok().map(|s| s.slice());
             let name = string(file.path_name())?;
             let directory = file.directory(header).and_then(string).unwrap_or(b"");
-            // Directory 0 is the compilation directory; version 5 lists it itself.
+            // Directory 0 is the compilation directory; version 5 tables list it.
             let zero = if header.version() >= 5 {
                 header.directory(0).and_then(string).unwrap_or(b"")
             } else {
@@ -196,7 +196,7 @@ impl Program {
         .clone()
     }
 
-    /// The rows, read when this is called for the first time.
+    /// Returns the rows, read on first use.
     pub(crate) fn table(&self, info: &DebugInfo) -> &LineTable {
         self.table.get_or_init(|| {
             let mut table = LineTable::default();
@@ -219,7 +219,7 @@ impl Program {
         })
     }
 
-    /// What a person is told about a group of rows, clipped to `clip`.
+    /// Converts a group of rows to a [`LineRow`], clipped to `clip`.
     pub(crate) fn row(
         &self,
         info: &DebugInfo,
@@ -266,7 +266,7 @@ impl LineTable {
                 prologue_end: row.prologue_end(),
             });
         }
-        // Rows without an end say nothing about where they end.
+        // Rows of a sequence without an end have no known last address.
         self.rows.truncate(first);
         self.rows.shrink_to_fit();
         Ok(())
@@ -276,7 +276,7 @@ impl LineTable {
         let Some(rows) = self.rows.get_mut(first..) else {
             return;
         };
-        // The standard has addresses grow; a stable sort costs nothing where they do.
+        // The standard requires ascending addresses; the sort is for producers that violate it.
         if !rows.is_sorted_by_key(|row| row.addr) {
             rows.sort_by_key(|row| row.addr);
         }
@@ -300,7 +300,7 @@ impl LineTable {
             .unwrap_or(&[])
     }
 
-    /// The rows that hold at `addr`.
+    /// Returns the rows that cover `addr`.
     pub(crate) fn group_at(&self, addr: u64) -> Option<Group<'_>> {
         let sequence = self.sequence_at(addr)?;
         let rows = self.rows_of(sequence);
@@ -320,12 +320,12 @@ impl LineTable {
             .get(..end)?
             .iter()
             .rev()
-            // Sequences of one table hardly ever overlap; a few steps find those that do.
+            // Sequences of a table hardly ever overlap; a few steps back find the overlapping ones.
             .take(8)
             .find(|sequence| sequence.end > addr)
     }
 
-    /// The groups of rows that meet `range`, in order of address.
+    /// Returns the groups of rows that intersect `range`, by address.
     pub(crate) fn groups_in(&self, range: AddrRange<FileAddr>) -> impl Iterator<Item = Group<'_>> {
         let end = self
             .sequences
@@ -349,7 +349,7 @@ impl LineTable {
     }
 }
 
-/// Rows of one sequence, those of one address together.
+/// Groups the rows of one sequence by address.
 fn groups(rows: &[Row], end: u64) -> impl Iterator<Item = Group<'_>> {
     let mut rest = rows;
     std::iter::from_fn(move || {
@@ -366,7 +366,7 @@ fn groups(rows: &[Row], end: u64) -> impl Iterator<Item = Group<'_>> {
     .filter(|group| group.start < group.end)
 }
 
-/// The last component of a path, as bytes.
+/// Returns the last component of a path, as bytes.
 pub(crate) fn base_name(path: &Path) -> Option<&[u8]> {
     use std::os::unix::ffi::OsStrExt;
     path.file_name().map(OsStrExt::as_bytes)

@@ -1,5 +1,5 @@
-//! Source files by name: which line programs mention a file, found without touching
-//! `.debug_info` but for what matches.
+//! Source files by name: finds the line programs that mention a file, and reads units of
+//! `.debug_info` only for matches.
 
 use crate::entries::budget::Consumed;
 use crate::entries::units::Unit;
@@ -17,19 +17,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-/// What is known about the source files of an image.
+/// Caches for lookups of source files in an image.
 #[derive(Default)]
 pub(crate) struct Sources {
     heads: OnceLock<Vec<ProgramHead>>,
     /// Line programs parsed so far, by offset in `.debug_line`.
     pub(crate) programs: RwLock<FxHashMap<usize, Option<Arc<Program>>>>,
-    /// Of `.debug_line`, by those.
+    /// Bytes of `.debug_line` read for them.
     pub(crate) consumed: Consumed,
     files: RwLock<FxHashMap<PathBuf, Arc<SourceFile>>>,
     canonical: RwLock<FxHashMap<PathBuf, Option<PathBuf>>>,
-    /// Programs that mention a file, by its path.
+    /// Programs that mention a file, by the file's path.
     mentions: RwLock<FxHashMap<PathBuf, Arc<Vec<Mention>>>>,
-    /// Line program → unit, where guessing does not find it.
+    /// Line program → unit, for those that the guess does not find.
     owners: OnceLock<FxHashMap<usize, u32>>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Sources {
 struct ProgramHead {
     offset: usize,
     version: u16,
-    /// The bytes that have the directory and file tables.
+    /// The bytes of the directory and file tables.
     tables: &'static [u8],
 }
 
@@ -48,7 +48,7 @@ struct Mention {
 }
 
 impl Sources {
-    /// One `SourceFile` for each path, however many units mention it.
+    /// Returns the one `SourceFile` for a path; units that mention it share it.
     pub(crate) fn intern(&self, path: PathBuf, md5: Option<[u8; 16]>) -> Arc<SourceFile> {
         if let Some(file) = self
             .files
@@ -90,7 +90,7 @@ impl Sources {
 }
 
 impl DebugInfo {
-    /// Source files that `path` may mean.
+    /// Returns the source files that `path` may refer to.
     pub(crate) fn find_sources(&self, path: &Path) -> Vec<Arc<SourceFile>> {
         let wanted = normalize(path);
         let Some(base) = base_name(&wanted) else {
@@ -101,7 +101,7 @@ impl DebugInfo {
             .then(|| std::fs::canonicalize(path).ok())
             .flatten();
         let mut candidates = self.files_named(base);
-        // A symbolic link may have another name than what it points at.
+        // A symbolic link and its target may have different names.
         if let Some(other) = canonical.as_deref().and_then(base_name)
             && other != base
         {
@@ -126,7 +126,7 @@ impl DebugInfo {
         candidates
     }
 
-    /// All files of that base name.
+    /// Returns all files with that base name.
     pub(crate) fn files_named(&self, base: &[u8]) -> Vec<Arc<SourceFile>> {
         let mut seen = FxHashSet::default();
         let mut files = Vec::new();
@@ -142,7 +142,7 @@ impl DebugInfo {
         files
     }
 
-    /// All files of the image.
+    /// Returns all source files of the image.
     pub(crate) fn source_files(&self) -> Vec<Arc<SourceFile>> {
         let files: Vec<Vec<Arc<SourceFile>>> = self
             .program_heads()
@@ -161,7 +161,7 @@ impl DebugInfo {
         files
     }
 
-    /// The places of a line, without the function instances they are in.
+    /// Finds the locations of a line, without their function instances.
     pub(crate) fn line_hits(&self, file: &SourceFile, line: u32) -> LinePlaces {
         let mut places = LinePlaces::default();
         if line == 0 {
@@ -220,7 +220,7 @@ impl DebugInfo {
         places
     }
 
-    /// Lines of `file` with code.
+    /// Returns the lines of `file` that have code.
     pub(crate) fn lines_with_code(&self, file: &SourceFile) -> Vec<u32> {
         let mentions = self.mentions(file);
         let mut lines: Vec<u32> = mentions
@@ -278,7 +278,7 @@ impl DebugInfo {
         mentions
     }
 
-    /// Programs whose file table mentions a base name.
+    /// Returns the programs whose file table mentions a base name.
     fn programs_mentioning(&self, base: &[u8]) -> Vec<Arc<Program>> {
         let strings = LineStrings::find(self.dwarf.debug_line_str.reader().slice(), base);
         self.program_heads()
@@ -287,8 +287,8 @@ impl DebugInfo {
                 contains(head.tables, base) || (head.version >= 5 && strings.may_be_in(head.tables))
             })
             .filter_map(|head| {
-                // Before version 5 names are relative to the unit's directory; version 5
-                // says it in the table, and the unit is looked for only if it matches.
+                // Before version 5, names are relative to the unit's directory. Version 5 tables
+                // list that directory, so the unit is looked up only for a match.
                 if head.version >= 5 {
                     let cached = self.cached_program(head.offset);
                     let program = match cached {
@@ -313,7 +313,7 @@ impl DebugInfo {
             .cloned()
     }
 
-    /// A program with what its unit says about it.
+    /// Returns a program, parsed with the attributes of its unit.
     fn owned_program(&self, offset: usize) -> Option<Arc<Program>> {
         if let Some(program) = self.cached_program(offset) {
             return program;
@@ -321,8 +321,8 @@ impl DebugInfo {
         self.program(offset, self.owner(offset))
     }
 
-    /// The unit a line program belongs to. Both come in the same order from all producers,
-    /// mostly one by one, so few units are read to find it; else all are.
+    /// Returns the unit that a line program belongs to. Producers emit both in the same order and
+    /// mostly one to one, so few units are read to find it; otherwise all are.
     fn owner(&self, offset: usize) -> Option<&Unit> {
         let heads = self.program_heads();
         let same = heads.partition_point(|head| head.offset < offset);
@@ -335,7 +335,7 @@ impl DebugInfo {
         let (mut low, mut high) = (0, self.info_units());
         while low < high {
             let middle = low + (high - low) / 2;
-            // Units without a line program (parts made by dwz) are passed over.
+            // Skip units without a line program (partial units of dwz).
             let found = (middle..high).find_map(|index| {
                 let unit = self.unit(index)?;
                 Some((index, unit, unit.stmt_list?))
@@ -347,8 +347,8 @@ impl DebugInfo {
             }
         }
         let owners = self.sources.owners.get_or_init(|| {
-            // Not in parallel: this runs inside parallel walks, whose threads would take each
-            // other's work while they wait here, and meet this cell again.
+            // Not in parallel: this runs inside parallel walks. A waiting rayon thread would steal
+            // their work and enter this cell again.
             (0..self.info_units())
                 .filter_map(|index| Some((self.unit(index)?.stmt_list?, index)))
                 .collect()
@@ -386,7 +386,7 @@ impl DebugInfo {
         offsets.dedup();
         let mut end = 0;
         for offset in offsets {
-            // One within another is none.
+            // A program inside another one is corrupt.
             if offset >= end
                 && let Some((head, next)) = program_head(section, offset)
             {
@@ -397,21 +397,21 @@ impl DebugInfo {
     }
 }
 
-/// What `DebugInfo::line_hits` finds.
+/// The locations that `DebugInfo::line_hits` finds.
 #[derive(Default)]
 pub(crate) struct LinePlaces {
-    /// Recommended places whose code is of the line, with the run of rows they are in.
+    /// Recommended locations whose code belongs to the line, with their run of rows.
     pub(crate) effective: Vec<(LineLocation, (u32, u32))>,
-    /// Places where the line starts, but the code counts as another line's.
+    /// Locations where the line starts, but the code belongs to another line.
     pub(crate) shadowed: Vec<LineLocation>,
-    /// Places whose code is of the line, but that no row recommends, with their runs.
+    /// Locations whose code belongs to the line, without a recommended row, with their runs.
     pub(crate) continued: Vec<(LineLocation, (u32, u32))>,
-    /// Places where the line has a row that is no recommendation, and whose code counts as
-    /// another line's.
+    /// Locations where the line has a row that is not recommended, and the code belongs to another
+    /// line.
     pub(crate) mentioned: Vec<LineLocation>,
 }
 
-/// The program at `offset` (unless its version is unknown), and where the next one starts.
+/// Returns the program at `offset` (`None` for an unknown version), and the offset of the next one.
 fn program_head(section: &'static [u8], offset: usize) -> Option<(Option<ProgramHead>, usize)> {
     let (length, mut at, wide) = match u32_at(section, offset)? {
         0xffff_ffff => (u64_at(section, offset + 4)?, offset + 12, true),
@@ -446,13 +446,13 @@ fn program_head(section: &'static [u8], offset: usize) -> Option<(Option<Program
     Some((head, next))
 }
 
-/// Where `.debug_line_str` has strings that end in a base name. Version 5 file tables refer
-/// to them by offset, so four bytes in such a range tell which tables are worth parsing.
+/// The ranges of `.debug_line_str` that hold strings ending in a base name. File tables of version
+/// 5 refer to strings by offset, so four bytes within such a range show which tables to parse.
 struct LineStrings {
-    /// From a string's start to where the base name starts in it; sorted. Linkers merge
-    /// tails, so a reference may point anywhere between.
+    /// From a string's start to the start of the base name in it; sorted. Linkers merge tails, so a
+    /// reference may point anywhere between.
     ranges: Vec<(u32, u32)>,
-    /// There is no such section: names are elsewhere.
+    /// The section is missing: names are elsewhere.
     unknown: bool,
 }
 
@@ -503,10 +503,10 @@ impl LineStrings {
     }
 }
 
-/// Whether `needle`, with a NUL behind it, is in `haystack`.
+/// Returns whether `haystack` contains `needle` followed by a NUL.
 fn contains(haystack: &[u8], needle: &[u8]) -> bool {
-    // The last letter of a file name is rarer than the NUL behind it, but the pair is
-    // rarer still, and comparing from the back rejects `.rs` and `.h` neighbours early.
+    // The last letter of a file name is rarer than a NUL, and the pair is rarer still. Comparing
+    // from the back rejects `.rs` and `.h` neighbours early.
     let Some(last) = needle.last() else {
         return false;
     };
@@ -518,13 +518,12 @@ fn contains(haystack: &[u8], needle: &[u8]) -> bool {
     })
 }
 
-/// Joins parts as a shell would (an absolute part restarts) and removes `.` and `..` by
-/// spelling.
+/// Joins path parts (an absolute part restarts the path) and removes `.` and `..` lexically.
 pub(crate) fn join(parts: &[&[u8]]) -> PathBuf {
     let mut path = PathBuf::new();
     let mut last: &[u8] = b"";
     for part in parts.iter().filter(|part| !part.is_empty()) {
-        // gcc's directory 1 repeats directory 0, and version 5's directory 0 the unit's.
+        // gcc's directory 1 repeats directory 0, and version 5's directory 0 that of the unit.
         if *part == last && part.first() != Some(&b'/') && !path.as_os_str().is_empty() {
             continue;
         }
@@ -534,7 +533,7 @@ pub(crate) fn join(parts: &[&[u8]]) -> PathBuf {
     normalize(&path)
 }
 
-/// Removes `.` and `..` by spelling.
+/// Removes `.` and `..` lexically.
 pub(crate) fn normalize(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for component in path.components() {

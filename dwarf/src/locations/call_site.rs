@@ -1,4 +1,4 @@
-//! Values at a function's entry, as its caller's call site tells them (DWARF 5 §3.4).
+//! Values at a function's entry, from the caller's call site entry (DWARF 5 §3.4).
 
 use crate::entries::units::{Entry, Unit};
 use crate::file::R;
@@ -12,7 +12,7 @@ use crate::locations::evaluate::Scope;
 use crate::locations::{CallerFrame, FrameContext};
 use gimli::{Expression, Operation, UnitOffset, Value};
 
-/// The value that `expression` (a register, as a rule) had when the frame's function was
+/// Returns the value that `expression` (usually a register) had when the frame's function was
 /// entered.
 pub(crate) fn entry_value(
     scope: &Scope<'_>,
@@ -41,7 +41,7 @@ pub(crate) fn entry_value(
     .ok_or_else(unavailable)
 }
 
-/// The value of a parameter, by its entry (`DW_OP_GNU_parameter_ref`).
+/// Returns the value of a parameter, given its entry (`DW_OP_GNU_parameter_ref`).
 pub(crate) fn parameter_value(
     scope: &Scope<'_>,
     wanted: DieRef,
@@ -67,7 +67,7 @@ fn parameter(
     let Some(caller) = (frame.caller)(0) else {
         return Ok(None);
     };
-    // The call instruction is before the return address, which may be another function's.
+    // The call instruction precedes the return address, which may be in the next function.
     let lookup = frame.bias.file(caller.return_address - 1);
     let Some(function) = scope.module.function_at(lookup) else {
         return Ok(None);
@@ -96,7 +96,7 @@ fn parameter(
     scope.value(value, depth).map(Some)
 }
 
-/// The value expression of the call site parameter that is wanted.
+/// Returns the value expression of the selected call site parameter.
 fn call_value<'a>(
     scope: &Scope<'a>,
     caller: &Function,
@@ -149,7 +149,7 @@ fn returns_to(scope: &Scope<'_>, unit: &Unit, site: &Entry, return_address: File
     address_of(scope.info, unit, site, &back) == Some(return_address.0)
 }
 
-/// The address that the first of these attributes tells.
+/// Returns the address in the first of these attributes that is present.
 pub(crate) fn address_of(
     info: &DebugInfo,
     unit: &Unit,
@@ -163,8 +163,9 @@ pub(crate) fn address_of(
         .flatten()
 }
 
-/// Whether a call site calls the frame's function, as far as it says. If not, the function
-/// was reached by a tail call in between, and the registers at its entry are another's.
+/// Returns whether a call site calls the frame's function, as far as is known. If it calls another
+/// function, a tail call lies in between, and the registers at the call are not those at this
+/// function's entry.
 fn calls_this(scope: &Scope<'_>, unit: &Unit, site: &Entry) -> bool {
     let Some(function) = scope.frame.function else {
         return false;
@@ -174,13 +175,13 @@ fn calls_this(scope: &Scope<'_>, unit: &Unit, site: &Entry) -> bool {
         .or_else(|| site.attr_value(gimli::DW_AT_abstract_origin))
         .and_then(|value| scope.info.reference(unit, value));
     let Some(called) = called else {
-        // A call through a pointer: the target is in a register, gone by now.
+        // A call through a pointer: the register with the target has been overwritten.
         return true;
     };
     if scope.info.root_origin(called) == scope.info.root_origin(function.id) {
         return true;
     }
-    // Declared in one unit, defined in another.
+    // The function may be declared in one unit and defined in another.
     let Ok((unit, entry)) = scope.info.entry(called) else {
         return false;
     };

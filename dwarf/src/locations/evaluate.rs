@@ -20,35 +20,35 @@ use gimli::{
 };
 use std::cell::Cell;
 
-/// Operations of one expression; honest ones have a few dozen.
+/// Maximum number of operations per expression; compilers emit a few dozen.
 const MAX_OPERATIONS: u32 = 10_000;
-/// Expressions within expressions: frame base, entry value, the caller's frame base.
+/// Maximum nesting of expressions: frame base, entry value, the caller's frame base.
 const MAX_DEPTH: u32 = 8;
-/// Expressions that one answer may take: each may refer to others more than once.
+/// Maximum number of expressions per location: each may refer to several others.
 const MAX_EXPRESSIONS: u32 = 256;
 
-/// Whose expression it is.
+/// The module, unit and frame that an expression is evaluated in.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
     pub(crate) module: &'a Module,
     pub(crate) info: &'a DebugInfo,
     pub(crate) unit: &'a Unit,
     pub(crate) frame: &'a FrameContext<'a>,
-    /// Expressions evaluated for this answer.
+    /// Expressions evaluated so far for this location.
     pub(crate) expressions: &'a Cell<u32>,
 }
 
-/// What an expression works on.
+/// The inputs of an expression.
 struct Machine<'a> {
     registers: &'a Registers,
     memory: &'a dyn Memory,
     bias: LoadBias,
-    /// None for call frame information.
+    /// `None` for call frame information.
     scope: Option<Scope<'a>>,
     depth: u32,
 }
 
-/// The value of an expression of call frame information (DWARF 5 §6.4.2).
+/// Evaluates an expression of call frame information (DWARF 5 §6.4.2).
 pub(crate) fn evaluate_cfi(
     expression: R,
     encoding: gimli::Encoding,
@@ -72,7 +72,7 @@ pub(crate) fn evaluate_cfi(
     machine.value(&pieces)
 }
 
-/// Where a variable is in a frame.
+/// Returns the location of a variable in a frame.
 pub(crate) fn locate(
     module: &Module,
     variable: &Variable,
@@ -86,7 +86,7 @@ pub(crate) fn locate(
         .map_err(|error| info.error_at(variable.id, error))
 }
 
-/// `None`: there is more to it.
+/// Evaluates a single-operation location; `None` if it needs the full evaluation.
 fn locate_plain(place: PlainPlace, frame: &FrameContext<'_>) -> Option<LoadAddr> {
     match place {
         PlainPlace::FrameOffset(offset) => {
@@ -135,7 +135,7 @@ fn locate_entry(
             return Ok(Location::OptimizedOut);
         };
         return match scope.locate(expression, size, depth) {
-            // A call has overwritten what no debug info says how to find again.
+            // A call clobbered the register, and no unwind rule restores it.
             Err(Error::RegisterUnavailable(_)) if frame.cfa.is_some() => Ok(Location::OptimizedOut),
             location => location,
         };
@@ -157,7 +157,8 @@ pub(crate) fn unit_of(info: &DebugInfo, index: u32) -> Result<&Unit, Error> {
         .ok_or_else(|| Error::Corrupt(format!("unit {index} cannot be read")))
 }
 
-/// A variable that is only declared here (`extern`): its definition's place, or its symbol's.
+/// Returns the location of a variable that is only declared here (`extern`): that of its definition
+/// or its symbol.
 fn locate_declared(
     module: &Module,
     info: &DebugInfo,
@@ -169,7 +170,7 @@ fn locate_declared(
 ) -> Result<Location, Error> {
     let linkage = info.linkage_name(unit, entry);
     let qualified = info.qualified_name_of(unit, entry);
-    // Declared in a function, an object of C is still the unit's.
+    // An `extern` declaration in a C function refers to an object of file scope.
     let names = [qualified.as_str(), variable.name.as_str()];
     for name in names {
         let found = module.statics_named(name, None);
@@ -194,7 +195,7 @@ fn locate_declared(
     }
 }
 
-/// The address of a member whose place is an expression.
+/// Returns the address of a member whose offset is an expression.
 pub(crate) fn locate_member(
     module: &Module,
     member: DieRef,
@@ -232,7 +233,7 @@ fn locate_member_in(
     };
     let machine = scope.machine(0);
     let mut evaluation = Evaluation::new(expression.0, unit.raw.encoding());
-    // DWARF 5 §5.7.6: the object's address is on the stack when it starts.
+    // DWARF 5 §5.7.6: the object's address is initially on the stack.
     evaluation.set_initial_value(object.0);
     evaluation.set_object_address(object.0);
     let pieces = machine.run(evaluation)?;
@@ -250,8 +251,8 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The expression that holds at the frame's address: the attribute's only one, or the
-    /// entry of its location list; `None` if there is none there.
+    /// Returns the expression for the frame's address: the attribute's only one, or the entry of
+    /// its location list. `None` if no entry covers the address.
     pub(crate) fn expression_at(&self, value: Attribute) -> Result<Option<Expression<R>>, Error> {
         if let Some(expression) = value.exprloc_value() {
             return Ok((!expression.0.is_empty()).then_some(expression));
@@ -287,8 +288,8 @@ impl<'a> Scope<'a> {
         self.location(&pieces, size)
     }
 
-    /// The address that an expression of one operation amounts to: most places of unoptimized
-    /// code are such, and need no machine.
+    /// Returns the address that a single-operation expression gives. Most locations in unoptimized
+    /// code are such, and need no expression machine.
     fn plain_address(&self, expression: Expression<R>, depth: u32) -> Result<Option<u64>, Error> {
         Ok(match PlainPlace::of(expression, self.unit.raw.encoding()) {
             Some(PlainPlace::FrameOffset(offset)) if depth < MAX_DEPTH => Some(
@@ -300,7 +301,7 @@ impl<'a> Scope<'a> {
         })
     }
 
-    /// The value of an expression in this scope, as an address or number.
+    /// Evaluates an expression in this scope to an address or number.
     pub(crate) fn value(&self, expression: Expression<R>, depth: u32) -> Result<Value, Error> {
         let machine = self.machine(depth);
         let pieces = machine.run(Evaluation::new(expression.0, self.unit.raw.encoding()))?;
@@ -339,7 +340,7 @@ impl<'a> Scope<'a> {
         {
             return Ok(Location::OptimizedOut);
         }
-        // clang says nothing of a value's end that is not anywhere.
+        // clang omits the piece at the end of a value if it is optimized out.
         let described = pieces
             .iter()
             .fold(0, |sum: u64, it| sum.saturating_add(it.bits));
@@ -378,7 +379,7 @@ impl<'a> Scope<'a> {
         })
     }
 
-    /// `DW_AT_frame_base` of the frame's function.
+    /// Returns the value of `DW_AT_frame_base` of the frame's function.
     fn frame_base(&self, depth: u32) -> Result<u64, Error> {
         let function = self
             .frame
@@ -432,8 +433,8 @@ impl Machine<'_> {
         }
         evaluation.set_max_iterations(MAX_OPERATIONS);
         let mut result = evaluation.evaluate().map_err(evaluation_error)?;
-        // Each resumption executes an operation at least, or reaches the limit; calls of
-        // empty expressions are the exception that the second bound is for.
+        // Each resumption executes at least one operation, or reaches the limit. Calls of empty
+        // expressions are the exception, hence this second bound.
         for _ in 0..MAX_OPERATIONS {
             result = match result {
                 EvaluationResult::Complete => return Ok(evaluation.result()),
@@ -506,7 +507,7 @@ impl Machine<'_> {
                 }
                 EvaluationResult::RequiresIndexedAddress { index, relocate } => {
                     let mut address = self.indexed(index)?;
-                    // The index of a constant may be of a thread-local offset.
+                    // An indexed constant may be a thread-local offset, which is not relocated.
                     if relocate {
                         address = address.wrapping_add(self.bias.0);
                     }
@@ -543,7 +544,8 @@ impl Machine<'_> {
             .ok_or_else(|| Error::Unsupported("an operation on a type of this kind".into()))
     }
 
-    /// The expression that `DW_OP_call*` continues with; nothing where the entry has none.
+    /// Returns the expression that `DW_OP_call*` continues with; an empty one if the entry has
+    /// none.
     fn called(&self, reference: DieReference<usize>) -> Result<R, Error> {
         let scope = self.scope()?;
         let die = match reference {
@@ -566,8 +568,7 @@ impl Machine<'_> {
             .map_or(empty, |expression| expression.0))
     }
 
-    /// What the pieces amount to as a number: an address that was computed, a register's
-    /// contents, or a value.
+    /// Returns the pieces as a number: a computed address, a register's contents, or a value.
     fn value(&self, pieces: &[gimli::Piece<R>]) -> Result<u64, Error> {
         match pieces {
             [piece] => match &piece.location {

@@ -1,4 +1,4 @@
-//! Where a variable is: DWARF expressions, evaluated (DWARF 5 §2.5, §2.6).
+//! Locations of variables: evaluation of DWARF expressions (DWARF 5 §2.5, §2.6).
 
 pub(crate) mod call_site;
 pub(crate) mod evaluate;
@@ -16,29 +16,29 @@ use crate::ids::register::{Register, Registers};
 use crate::module::Module;
 use crate::types::TypeId;
 
-/// What evaluating a location may ask of a frame.
+/// The frame that a location is evaluated in.
 pub struct FrameContext<'a> {
     /// The process's memory.
     pub memory: &'a dyn Memory,
     /// The frame's registers.
     pub registers: &'a Registers,
-    /// The canonical frame address, where the unwinder knows it.
+    /// The canonical frame address, if the unwinder found it.
     pub cfa: Option<LoadAddr>,
-    /// The address that location lists are searched by (pc, or return address − 1).
+    /// The address to look up in location lists (pc, or return address − 1).
     pub pc: FileAddr,
-    /// Where the module is loaded.
+    /// The load bias of the module.
     pub bias: LoadBias,
     /// The concrete function of the frame, for `DW_OP_fbreg`; `None` for globals.
     pub function: Option<&'a Function>,
-    /// Address of the thread's TLS block of the module plus an offset; `None` if unknown.
+    /// Returns the address of an offset in the thread's TLS block of the module; `None` if unknown.
     pub tls: &'a dyn Fn(u64) -> Option<LoadAddr>,
-    /// The callers' frames for `DW_OP_entry_value`, the frame's own caller at 0, that one's at
-    /// 1 (a caller's arguments may be known by its own caller only); `None` where the stack
-    /// cannot be unwound as far.
+    /// Returns a caller's frame for `DW_OP_entry_value`: index 0 is the frame's own caller, 1 the
+    /// caller of that one (only it may know the first caller's arguments). `None` if the stack
+    /// cannot be unwound so far.
     pub caller: &'a dyn Fn(u32) -> Option<CallerFrame>,
 }
 
-/// The caller's side of a call, for entry values.
+/// The caller's frame at a call, for entry values.
 pub struct CallerFrame {
     /// The caller's registers.
     pub registers: Registers,
@@ -48,22 +48,22 @@ pub struct CallerFrame {
     pub cfa: Option<LoadAddr>,
 }
 
-/// Where a value is.
+/// The location of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Location {
-    /// In memory.
+    /// At an address in memory.
     Memory(LoadAddr),
     /// In a register.
     Register(Register),
-    /// Nowhere; these are its bytes.
+    /// Without storage: the bytes of the value.
     Implicit(Vec<u8>),
-    /// In pieces, least significant first.
+    /// Split into pieces, least significant first.
     Pieces(Vec<Piece>),
-    /// A pointer to something that has no address: the debug info entry of it and an offset.
+    /// A pointer to an object that has no address: the object's debug info entry and an offset.
     ImplicitPointer {
-        /// Entry of the variable pointed at.
+        /// Entry of the object.
         target: DieRef,
-        /// Bytes into it.
+        /// Offset in the object, in bytes.
         offset: i64,
     },
     /// Not available at this address.
@@ -77,20 +77,20 @@ pub struct Piece {
     pub bits: u64,
     /// Bits to skip at the start of the location.
     pub bit_offset: u64,
-    /// Where the part is (never `Pieces`).
+    /// Location of the part (never `Pieces`).
     pub location: Location,
 }
 
 impl Module {
-    /// Where a variable is in a frame.
+    /// Returns the location of a variable in a frame.
     ///
     /// # Errors
-    /// Its location is corrupt, or needs memory that cannot be read.
+    /// The location is corrupt, or needs memory that cannot be read.
     pub fn locate(&self, variable: &Variable, frame: &FrameContext<'_>) -> Result<Location, Error> {
         evaluate::locate(self, variable, frame)
     }
 
-    /// The address of a member or base whose place is an expression
+    /// Returns the address of a member or base whose offset is an expression
     /// (`MemberOffset::Expression`), in the object at `object`.
     ///
     /// # Errors
@@ -104,8 +104,8 @@ impl Module {
         evaluate::locate_member(self, member, object, frame)
     }
 
-    /// The type that the vtable of a Rust trait object at an address is of. The first question
-    /// reads where all vtables of the image are.
+    /// Returns the type that the vtable of a Rust trait object at `addr` belongs to. The first call
+    /// reads the addresses of all vtables of the image.
     pub fn type_of_vtable(&self, addr: FileAddr) -> Option<TypeId> {
         let vtables = self.vtables.get_or_init(|| vtable::read(self));
         vtables.get(&addr).copied()

@@ -1,5 +1,5 @@
-//! Where a variable is, told without a process: what code that runs in the program itself can
-//! compute from its registers (DWARF 5 §2.5, §2.6, as far as it needs no caller and no branch).
+//! Locations of variables without a process: terms that code running in the debuggee can compute
+//! from its registers (DWARF 5 §2.5, §2.6, without callers and branches).
 
 use crate::cfi::CfaRule;
 use crate::entries::constant::{constant, fit};
@@ -20,25 +20,25 @@ use crate::{LoadAddr, LoadBias};
 use gimli::{Expression, Operation, UnwindContext};
 use std::cell::Cell;
 
-/// Operands of one term; honest ones have a handful.
+/// Maximum number of operands of a term; compilers need a handful.
 const LARGEST: u32 = 64;
-/// Operations of one expression.
+/// Maximum number of operations per expression.
 const MAX_OPERATIONS: usize = 256;
-/// Declarations and frame bases that lead to each other.
+/// Maximum nesting of declarations and frame bases.
 const MAX_DEPTH: u32 = 8;
 
-/// Where a variable is at an address of the code, whatever the process.
+/// The location of a variable at an address of the code, for any process.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StaticLocation {
-    /// In memory, at the address that the term is.
+    /// In memory, at the address that the term computes.
     Memory(Term),
     /// In a register.
     Register(Register),
-    /// Nowhere: the term is the value.
+    /// Without storage: the term computes the value.
     Value(Term),
-    /// Nowhere; these are its bytes.
+    /// Without storage: the bytes of the value.
     Constant(Vec<u8>),
-    /// In pieces, least significant first.
+    /// Split into pieces, least significant first.
     Pieces(Vec<StaticPiece>),
     /// Not available at this address.
     OptimizedOut,
@@ -51,31 +51,31 @@ pub struct StaticPiece {
     pub bits: u64,
     /// Bits to skip at the start of the location.
     pub bit_offset: u64,
-    /// Where the part is (never `Pieces`).
+    /// Location of the part (never `Pieces`).
     pub location: StaticLocation,
 }
 
-/// A number of 64 bits, computed from the innermost frame's registers and memory; all arithmetic
-/// wraps around.
+/// A 64-bit number computed from the innermost frame's registers and memory; arithmetic wraps
+/// around.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Term {
-    /// The number itself.
+    /// A constant.
     Constant(u64),
-    /// An address of the image, to be moved by its bias.
+    /// An address of the image, to which the load bias is added.
     Image(FileAddr),
     /// A register's contents.
     Register(Register),
-    /// An address so many bytes into the thread's copy of the image's thread-local variables.
+    /// The address at this offset in the thread's copy of the image's thread-local storage.
     ThreadLocal(u64),
-    /// So many bytes (1 to 8) at an address, extended by zeros.
+    /// The given number of bytes (1 to 8) at an address, zero-extended.
     Load(Box<Term>, u8),
-    /// A term and a number.
+    /// The sum of a term and a constant.
     Sum(Box<Term>, u64),
-    /// Of two terms.
+    /// An operation on two terms.
     Binary(TermOperator, Box<Term>, Box<Term>),
 }
 
-/// What is done with two terms.
+/// An operator of [`Term::Binary`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TermOperator {
     /// `DW_OP_plus`
@@ -139,11 +139,11 @@ fn unsupported(what: &str) -> Error {
 }
 
 impl Module {
-    /// Where a variable is when execution is at `pc`, told by the debug info alone. `function`
-    /// is the concrete function there; it matters for parameters and locals only.
+    /// Returns the location of a variable at `pc`, from the debug info alone. `function` is the
+    /// concrete function there; only parameters and locals need it.
     ///
     /// # Errors
-    /// Its location is corrupt, or needs more than the innermost frame's registers.
+    /// The location is corrupt, or depends on more than the innermost frame's registers.
     pub fn locate_static(
         &self,
         variable: &Variable,
@@ -201,7 +201,7 @@ impl Places<'_> {
         if !flag(&entry, gimli::DW_AT_declaration) || depth >= MAX_DEPTH {
             return Ok(StaticLocation::OptimizedOut);
         }
-        // Only declared here (`extern`): where it is defined, or its symbol.
+        // Only declared here (`extern`): use its definition, or its symbol.
         let qualified = self.info.qualified_name_of(unit, &entry);
         for name in [qualified.as_str(), variable.name.as_str()] {
             let found = self.module.statics_named(name, None);
@@ -388,7 +388,7 @@ impl Places<'_> {
         Ok(())
     }
 
-    /// `DW_AT_frame_base` of the frame's function.
+    /// Returns the value of `DW_AT_frame_base` of the frame's function.
     fn frame_base(&self, depth: u32) -> Result<Term, Error> {
         if depth >= MAX_DEPTH {
             return Err(Error::Limit("expressions nest too deep".into()));
@@ -414,7 +414,7 @@ impl Places<'_> {
         }
     }
 
-    /// The canonical frame address, by the rule that holds here.
+    /// Returns the canonical frame address by the unwind rules for `pc`.
     fn cfa(&self) -> Result<Term, Error> {
         let mut context = UnwindContext::new();
         let rule = self.module.unwind_rule(self.frame.pc.0, &mut context)?;
@@ -428,7 +428,7 @@ impl Places<'_> {
     }
 }
 
-/// A value's pieces; what they do not describe is not anywhere.
+/// Combines a value's pieces; parts that they do not describe are optimized out.
 fn whole(mut pieces: Vec<StaticPiece>, size: Option<u64>) -> StaticLocation {
     let nowhere = |piece: &StaticPiece| piece.location == StaticLocation::OptimizedOut;
     if pieces.iter().all(nowhere) {

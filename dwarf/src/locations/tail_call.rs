@@ -1,6 +1,6 @@
-//! Functions that are gone from the stack because their last act was a call (DWARF 5 §3.4.1,
-//! `DW_AT_call_tail_call`): found where the caller's call site names another function than the
-//! one that runs.
+//! Functions that are missing on the stack because they ended in a tail call (DWARF 5 §3.4.1,
+//! `DW_AT_call_tail_call`). They are found where the caller's call site names another function than
+//! the one that runs.
 
 use crate::entries::units::{Entry, Unit};
 use crate::functions::Function;
@@ -12,45 +12,46 @@ use crate::module::Module;
 use gimli::UnitOffset;
 use std::sync::Arc;
 
-/// A function that a call site calls, or jumps to.
+/// The target function of a call or jump.
 pub struct Called {
-    /// The image whose entries name it.
+    /// Identity of the module whose entries name it.
     module: u64,
-    /// The entry that all instances of the function come from.
+    /// The entry that all instances of the function originate from.
     root: DieRef,
     name: String,
     linkage_name: Option<String>,
 }
 
-/// A function that is gone from the stack.
+/// A function that left the stack by a tail call.
 #[derive(Clone, Debug)]
 pub struct TailCall {
     /// The function.
     pub function: Arc<Function>,
-    /// Where in it the jump is.
+    /// Address of its jump.
     pub address: JumpAddress,
 }
 
-/// Where a jump is.
+/// The address of a jump.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JumpAddress {
-    /// Here.
+    /// The jump is at this address.
     At(FileAddr),
-    /// Right before this address.
+    /// The jump ends at this address.
     Before(FileAddr),
 }
 
-/// A call site that is a jump.
+/// A call site that is a jump (a tail call).
 struct Jump {
     address: JumpAddress,
     called: Called,
 }
 
-/// More functions are not looked at: the chain would say nothing.
+/// Maximum number of functions to visit: a longer chain would be ambiguous anyway.
 const MOST_FUNCTIONS: usize = 64;
 
 impl Module {
-    /// What the call that returns to `return_address` calls, as far as its call site says.
+    /// Returns the target of the call that returns to `return_address`; `None` if its call site
+    /// does not name one.
     pub fn called_at(&self, return_address: FileAddr) -> Option<Called> {
         let info = self.info()?;
         let caller = info.function_die_at(return_address.0.checked_sub(1)?)?;
@@ -67,9 +68,9 @@ impl Module {
         found?
     }
 
-    /// The functions that were left by tail calls between the call of `called` and `running`,
-    /// the innermost first: empty where `called` itself runs, where nothing leads from it to
-    /// `running`, and where more than one way does.
+    /// Returns the functions that ended in tail calls between the call of `called` and `running`,
+    /// innermost first. Empty if `called` itself runs, if no chain leads from it to `running`, or
+    /// if several do.
     pub fn tail_calls(&self, called: &Called, running: &Function) -> Vec<TailCall> {
         let mut search = Search {
             module: self,
@@ -85,7 +86,7 @@ impl Module {
             search.visit(info, first);
         }
         match &mut *search.found {
-            // Where not all was looked at, there may be more than the one.
+            // If the search was cut off, there may be further chains.
             [only] if search.visited <= MOST_FUNCTIONS => {
                 only.reverse();
                 std::mem::take(only)
@@ -95,7 +96,7 @@ impl Module {
     }
 
     fn called(&self, info: &DebugInfo, unit: &Unit, site: &Entry) -> Option<Called> {
-        // A call through a pointer names nothing.
+        // The call site of a call through a pointer names no function.
         let origin = site
             .attr_value(gimli::DW_AT_call_origin)
             .or_else(|| site.attr_value(gimli::DW_AT_abstract_origin))
@@ -109,7 +110,7 @@ impl Module {
         })
     }
 
-    /// The concrete function of this image.
+    /// Returns the concrete function in this image.
     fn function_called(&self, info: &DebugInfo, called: &Called) -> Option<Arc<Function>> {
         if called.module == self.identity
             && let Some(die) = info.instance_of(called.root)
@@ -120,7 +121,7 @@ impl Module {
         let entry = self.exported(name).or_else(|| {
             let symbols = self.symbols_named(name);
             let first = symbols.first()?.addr;
-            // Functions of one name in several files are not told apart.
+            // Functions of one name in several files cannot be distinguished.
             symbols
                 .iter()
                 .all(|other| other.addr == first)
@@ -182,7 +183,8 @@ impl Search<'_> {
 }
 
 impl DebugInfo {
-    /// A concrete function whose entries come from `root`; in the same unit, if not itself.
+    /// Returns a concrete function that originates from `root`: the entry itself, or one in its
+    /// unit.
     fn instance_of(&self, root: DieRef) -> Option<DieRef> {
         let unit = self.whole(root.unit)?;
         let functions = &self.scan(unit).functions;
@@ -208,7 +210,7 @@ fn is_tail_call(site: &Entry) -> bool {
         .any(|at| crate::entries::units::flag(site, at))
 }
 
-/// gcc tells the address behind the jump, clang the jump's own.
+/// gcc records the address after the jump, clang the jump's own.
 fn jump_address(info: &DebugInfo, unit: &Unit, site: &Entry) -> Option<JumpAddress> {
     let behind = [gimli::DW_AT_call_return_pc, gimli::DW_AT_low_pc];
     if let Some(addr) = address_of(info, unit, site, &behind) {
@@ -218,7 +220,7 @@ fn jump_address(info: &DebugInfo, unit: &Unit, site: &Entry) -> Option<JumpAddre
     Some(JumpAddress::At(FileAddr(addr)))
 }
 
-/// Goes over the call sites of a function, those of inlined calls in it among them.
+/// Calls `each` for the call sites of a function, including those in inlined calls.
 fn call_sites(info: &DebugInfo, die: DieRef, mut each: impl FnMut(&Unit, &Entry)) -> Option<()> {
     let unit = info.whole(die.unit)?;
     let start = UnitOffset(usize::try_from(die.offset).ok()?);

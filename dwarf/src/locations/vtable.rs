@@ -1,5 +1,5 @@
-//! Vtables of Rust's trait objects: rustc describes each as a variable whose type's
-//! `DW_AT_containing_type` is the type that the vtable is of.
+//! Vtables of Rust's trait objects. rustc describes each as a variable; its type has a
+//! `DW_AT_containing_type`, the type that the vtable belongs to.
 
 use crate::functions::variable::VariableKind;
 use crate::ids::DieRef;
@@ -10,13 +10,13 @@ use crate::naming::Key;
 use crate::{FileAddr, LoadAddr, LoadBias, Memory, Registers, TypeId, Unreadable};
 use rustc_hash::FxHashMap;
 
-/// What all of these variables are called, behind the implementation's name.
+/// Last component of the name of all these variables, after the implementation's name.
 const NAME: &str = "{vtable}";
 
 /// Types by the addresses of their vtables.
 pub(crate) type Vtables = FxHashMap<FileAddr, TypeId>;
 
-/// All vtables of an image.
+/// Reads all vtables of an image.
 pub(crate) fn read(module: &Module) -> Vtables {
     let look = |info: &DebugInfo, dies: Vec<DieRef>| {
         dies.into_iter()
@@ -50,7 +50,7 @@ fn vtable(module: &Module, info: &DebugInfo, die: DieRef) -> Option<(FileAddr, T
     }
 }
 
-/// Where a vtable is needs nobody's memory.
+/// Memory without contents: the address of a vtable is a constant.
 struct Nothing;
 
 impl Memory for Nothing {

@@ -1,5 +1,5 @@
-//! Images in memory: whether a file is still that of one, as files are replaced while their
-//! programs run; and what can be had without the file.
+//! Images in memory: whether a file is still the one that was loaded (files are replaced while
+//! their programs run), and what can be read without the file.
 
 use crate::ids::addr::{LoadAddr, LoadBias};
 use crate::ids::error::Error;
@@ -8,20 +8,20 @@ use crate::module::Module;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The headers of an image, and the notes and symbols behind them.
+/// Bytes to compare: the headers of an image, and the notes and symbols after them.
 const LOOKED_AT: usize = 4096;
-/// Fields of the ELF header that tell of sections, which `strip` and `objcopy` change in a file
-/// that is otherwise the same: `e_shoff`, and from `e_shentsize` to the end.
+/// Fields of the ELF header about sections, which `strip` and `objcopy` change in an otherwise
+/// identical file: `e_shoff`, and from `e_shentsize` to the end.
 const OF_SECTIONS: [std::ops::Range<usize>; 2] = [40..48, 58..64];
 
-/// Larger images are not read from memory.
+/// Maximum size in bytes of an image to read from memory.
 const MOST_BYTES: u64 = 1 << 28;
 
 impl Module {
-    /// What memory has of an image that begins at `start`, under the name of a file that is not
-    /// to be had: enough to unwind. Sections, and with them symbols, are not loaded.
+    /// Reads the image at `start` from memory, for a file that cannot be opened; `path` is its
+    /// name. The result suffices to unwind. Sections, and with them symbols, are not in memory.
     ///
-    /// # Errors
+    /// There is no image at `start`, or it cannot be read.
     /// There is no image, or it cannot be read.
     pub fn from_memory(
         path: &Path,
@@ -35,7 +35,7 @@ impl Module {
         }
         let headers = Module::from_bytes(path, headers)?;
         let first = headers.load_range().start;
-        // What is writable is no longer what the file had.
+        // Writable segments may differ from the file by now.
         let segments = headers.segments().iter().filter(|it| !it.writable);
         let mut bytes = Vec::new();
         let mut all: u64 = 0;
@@ -58,13 +58,13 @@ impl Module {
         Module::from_bytes(path, bytes)
     }
 
-    /// Whether the image's first bytes, with its headers and as a rule its build-id, are those
-    /// in memory. What cannot be read speaks for it.
+    /// Returns whether the image's first bytes, which contain its headers and usually its build-id,
+    /// equal those in memory. Unreadable memory counts as equal.
     pub fn is_loaded_at(&self, bias: LoadBias, memory: &dyn Memory) -> bool {
         let Some(first) = self.segments().first() else {
             return true;
         };
-        // Code may be changed by whoever runs or traces it.
+        // Code may be patched, by the program or by a debugger.
         let code = self.image.code_ranges().iter().map(|it| it.start).min();
         let size = first.file_size.min(LOOKED_AT as u64);
         let size = code.map_or(size, |code| {

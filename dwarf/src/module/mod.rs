@@ -1,4 +1,4 @@
-//! [`Module`]: one image, everything lazy behind it, never changed after it was opened.
+//! [`Module`]: one image, read lazily and immutable.
 
 mod loaded;
 
@@ -26,64 +26,65 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-/// Bytes of debug info from which on the name index is worth a file.
+/// Minimum size of debug info in bytes for which the name index is cached on disk.
 const WORTH_KEEPING: u64 = 4 << 20;
-/// Bytes of `.debug_info` from which on a name is looked for without an index of all names.
+/// Minimum size of `.debug_info` in bytes for which a name is searched without an index of all
+/// names.
 const WORTH_SEARCHING: usize = 1 << 20;
-/// An index that took so long to make is worth a file, however small the debug info is.
+/// An index that took this long to build is cached on disk, however small the debug info.
 const LONG: Duration = Duration::from_millis(200);
-/// Names whose answers are kept.
+/// Maximum number of names whose results are cached.
 pub(crate) const MAX_NAMES: usize = 1 << 12;
 
-/// Where the functions of a name are.
+/// The addresses of the functions of a name.
 #[derive(Default, Debug)]
 pub struct FunctionPlaces {
-    /// Those with code of their own.
+    /// Functions with code of their own.
     pub functions: Vec<Arc<Function>>,
-    /// Where inlined copies are entered.
+    /// Entry points of inlined copies.
     pub inlined: Vec<FileAddr>,
-    /// What the futures run that async functions make.
+    /// Bodies of async functions: the code that their futures run.
     pub async_bodies: Vec<Arc<Function>>,
-    /// Where inlined copies of that are entered.
+    /// Entry points of inlined copies of these bodies.
     pub inlined_async_bodies: Vec<FileAddr>,
 }
 
-/// An image.
+/// An image with its debug info.
 pub struct Module {
-    /// Tells modules apart, for caches: no two modules of a process have the same.
+    /// Unique in the process; the key of caches.
     pub(crate) identity: u64,
     pub(crate) image: Image,
-    /// Where what was worked out is kept between sessions.
+    /// Folder of the on-disk cache.
     folder: OnceLock<PathBuf>,
     debug_image: OnceLock<Option<Image>>,
     info: OnceLock<Option<DebugInfo>>,
     symbols: OnceLock<SymbolTable>,
     pub(crate) cfi: OnceLock<Cfi>,
-    /// The file it is, if it is one.
+    /// Identity of the file; `None` if the image was not opened from a file.
     file: Option<FileIdentity>,
     index: OnceLock<NameIndex>,
-    /// The folder was searched for the index.
+    /// Whether the index was looked for in the folder.
     looked_for_index: AtomicBool,
-    /// A name was searched for: the index would have been of use.
+    /// Whether a name was searched for that the index would have found faster.
     wants_index: AtomicBool,
     units_of_names: OnceLock<Option<UnitsOfNames>>,
-    /// Names that were looked for before the index was there, by their keys; `None`: only the
-    /// index tells.
+    /// Results of searches for names before the index was there, by key; `None`: only the index can
+    /// find the name.
     named: RwLock<FxHashMap<u32, Option<Arc<Named>>>>,
-    /// Where functions are, by the names that were asked for.
+    /// Results of [`Module::find_function`], by name.
     pub(crate) places: RwLock<FxHashMap<String, Arc<FunctionPlaces>>>,
-    /// What the vtables of Rust's trait objects are of, by their addresses.
+    /// The types that vtables of Rust's trait objects belong to, by address.
     pub(crate) vtables: OnceLock<FxHashMap<FileAddr, TypeId>>,
     pub(crate) functions: RwLock<FxHashMap<DieRef, Option<Arc<Function>>>>,
     pub(crate) types: RwLock<FxHashMap<DieRef, Arc<Type>>>,
 }
 
-/// Some module wants its names.
+/// Whether the flag `wants_index` of any module was set.
 static ANY_WANTS_INDEX: AtomicBool = AtomicBool::new(false);
 
-/// Whether [`Module::take_names_wanted`] may be true of some module since this was asked before.
+/// Returns whether [`Module::take_names_wanted`] may be true of any module since the last call.
 pub fn are_names_wanted() -> bool {
-    // Asked at every turn: a load is cheaper than a swap.
+    // Called in every round of the session's loop: a load is cheaper than a swap.
     ANY_WANTS_INDEX.load(Ordering::Relaxed) && ANY_WANTS_INDEX.swap(false, Ordering::Acquire)
 }
 
@@ -92,7 +93,7 @@ static OPENED: LazyLock<Mutex<FxHashMap<FileIdentity, Arc<Module>>>> =
     LazyLock::new(Mutex::default);
 
 impl Module {
-    /// Opens an image: maps it and reads its headers, nothing more.
+    /// Opens an image: maps it and reads only its headers.
     ///
     /// # Errors
     /// The file cannot be opened, or is not an ELF image.
@@ -100,7 +101,8 @@ impl Module {
         Module::open_as(path, path)
     }
 
-    /// Opens an image whose name is gone, or another file's by now, by another path.
+    /// Opens an image whose path is gone or refers to another file by now, by the other path
+    /// `file`.
     ///
     /// # Errors
     /// The file cannot be opened, or is not an ELF image.
@@ -125,8 +127,9 @@ impl Module {
         Ok(module)
     }
 
-    /// The same image with its debug info in a file that was found by its build-id. From now on
-    /// [`Module::open`] gives this one.
+    /// Returns the same image with its debug info from a given separate file (found by build-id,
+    /// for example).
+    /// From now on [`Module::open`] returns the new module.
     ///
     /// # Errors
     /// The file cannot be read, is of another build, or has no debug info.
@@ -148,7 +151,7 @@ impl Module {
         Ok(module)
     }
 
-    /// An image that is no file (the vdso), under a name for people.
+    /// Opens an image that is not a file (the vdso). `name` is used in messages.
     ///
     /// # Errors
     /// The bytes are not an ELF image.
@@ -180,8 +183,8 @@ impl Module {
         }
     }
 
-    /// Keeps what takes long to work out in `folder` between sessions: names, and inflated
-    /// sections. To be said before anything is asked.
+    /// Sets the folder of the on-disk cache of names and decompressed sections. Call it before any
+    /// lookup.
     pub fn keep_in(&self, folder: &Path) {
         self.folder.get_or_init(|| folder.to_owned());
     }
@@ -190,13 +193,13 @@ impl Module {
         self.folder.get().map(PathBuf::as_path)
     }
 
-    /// Where the function begins whose unwind table entry covers `addr`, and the address of its
-    /// exception table; `None` without one.
+    /// Returns the start of the function whose unwind table entry covers `addr` and the address of
+    /// its exception table; `None` without one.
     pub(crate) fn exception_table(&self, addr: u64) -> Result<Option<(u64, u64)>, Error> {
         self.cfi().exception_table(addr)
     }
 
-    /// The unwind rules at an address of the image.
+    /// Returns the unwind rules at an address of the image.
     pub(crate) fn unwind_rule(
         &self,
         addr: u64,
@@ -210,19 +213,19 @@ impl Module {
             .get_or_init(|| Cfi::read(&self.image, || self.debug_image()))
     }
 
-    /// The separate debug file, looked for when first needed.
+    /// Returns the separate debug file, looked for on first use.
     pub(crate) fn debug_image(&self) -> Option<&Image> {
         self.debug_image
             .get_or_init(|| debug_file::debug_file(&self.image))
             .as_ref()
     }
 
-    /// The file with the debug info.
+    /// Returns the file with the debug info.
     pub(crate) fn holder(&self) -> &Image {
         self.debug_image().unwrap_or(&self.image)
     }
 
-    /// The debug info; unit headers are walked when first needed.
+    /// Returns the debug info; unit headers are read on first use.
     pub(crate) fn info(&self) -> Option<&DebugInfo> {
         self.info
             .get_or_init(|| {
@@ -241,8 +244,8 @@ impl Module {
             .get_or_init(|| SymbolTable::read(&self.image, self.debug_image()))
     }
 
-    /// The entries of inlined functions of a key, and the units that may have copies of them
-    /// (`None`: all).
+    /// Returns the entries of inlined functions with a key, and the units that may have copies of
+    /// them (`None`: all).
     pub(crate) fn inlined_by_key(
         &self,
         info: &DebugInfo,
@@ -258,18 +261,18 @@ impl Module {
         (index.inlined.get(key.hash).collect(), None)
     }
 
-    /// Whether the index cannot be asked, not yet or not for all names.
+    /// Returns whether the index cannot be used: it is not built yet, or incomplete.
     fn needs_search(&self, info: &DebugInfo) -> bool {
         info.given_up.load(Ordering::Relaxed) || self.kept_index().is_none()
     }
 
-    /// The index, if it is there, or in the folder.
+    /// Returns the index if it is loaded or in the cache folder.
     fn kept_index(&self) -> Option<&NameIndex> {
         if self.index.get().is_none()
             && !self.looked_for_index.swap(true, Ordering::Relaxed)
             && let Some(index) = self.load_index()
         {
-            // Another thread may have set it meanwhile: it is the same.
+            // Another thread may have set it in the meantime; both are the same.
             let _ = self.index.set(index);
         }
         self.index.get()
@@ -280,8 +283,7 @@ impl Module {
         index::cache::load(folder, &id, self.debug_size())
     }
 
-    /// What tells the debug info from all other, in the folder: the build-id, or else which file
-    /// it is.
+    /// Returns the cache key of the debug info: the build-id, else the file's identity.
     fn kept_as(&self) -> Option<Cow<'static, [u8]>> {
         if let Some(id) = self.image.build_id {
             return Some(Cow::Borrowed(id));
@@ -298,7 +300,7 @@ impl Module {
         Some(Cow::Owned(id))
     }
 
-    /// The index of all names: from the folder, or else made, and then kept there if that took
+    /// Returns the index of all names: from the cache folder, else built, and cached if that took
     /// long.
     fn full_index(&self, info: &DebugInfo) -> &NameIndex {
         self.index
@@ -309,7 +311,7 @@ impl Module {
         let began = Instant::now();
         let index = info.read_index(self.holder());
         let size = self.debug_size();
-        // What is read in no time needs no file.
+        // An index that is built quickly needs no file.
         let is_worth_it = size >= WORTH_KEEPING || began.elapsed() >= LONG;
         let is_complete = !index.sparse && !info.given_up.load(Ordering::Relaxed);
         if is_worth_it
@@ -318,7 +320,7 @@ impl Module {
             && let Some((folder, id)) = self.folder().zip(self.kept_as())
         {
             match index::cache::store(folder, &id, size, &index) {
-                // The file takes the place of what was built in memory.
+                // The mapped file replaces the index in memory.
                 Ok(()) => return self.load_index().unwrap_or(index),
                 Err(error) => {
                     tracing::info!(folder = %folder.display(), %error, "cannot keep the name index");
@@ -328,7 +330,7 @@ impl Module {
         index
     }
 
-    /// The entries of a name by a search for it; `None` if that is not worth it.
+    /// Searches for the entries of a name; `None` if a search is not worth it.
     fn named(&self, info: &DebugInfo, key: Key<'_>) -> Option<Arc<Named>> {
         if info.debug_info_size() < WORTH_SEARCHING || self.holder().has_section(".debug_names") {
             return None;
@@ -349,10 +351,9 @@ impl Module {
         named
     }
 
-    /// What a look at the entries of a name finds, by the first source of names that has any:
-    /// while the names are not read yet, the few units that `.gdb_index` says have the name, or
-    /// those that a search finds; then the index; then, should that be one that leaves things
-    /// out, the unit `near`.
+    /// Returns what `look` finds for the entries of a name, from the first source that has any.
+    /// Before the index is read: the few units that `.gdb_index` lists for the name, or a search.
+    /// Then the index. Last, if the index is incomplete, the unit `near`.
     pub(crate) fn find_names<T>(
         &self,
         kind: fn(&NameIndex) -> &Names,
@@ -395,25 +396,25 @@ impl Module {
         self.units_of_names.get_or_init(read).as_ref()
     }
 
-    /// Whether a name was searched for that the index would have told, which is made by
-    /// [`Module::prepare_names`]; once.
+    /// Returns whether a name was searched for that the index would have found, and clears the
+    /// flag. [`Module::prepare_names`] builds the index.
     pub fn take_names_wanted(&self) -> bool {
         self.wants_index.swap(false, Ordering::Relaxed) && self.index.get().is_none()
     }
 
-    /// Whether names can be looked up without reading all units first. Until then
+    /// Returns whether names can be looked up without reading all units first. Until then
     /// [`Module::functions_named`], [`Module::inlined_named`], [`Module::statics_named`],
     /// [`Module::types_named`] and [`Module::complete_type`] may wait for that.
     pub fn has_names(&self) -> bool {
         self.index.get().is_some() || self.info().is_none()
     }
 
-    /// Whether names were read, by whomever; unlike [`Module::has_names`] this reads nothing.
+    /// Returns whether the index is in memory. Unlike [`Module::has_names`] this reads nothing.
     pub fn knows_names(&self) -> bool {
         self.index.get().is_some()
     }
 
-    /// How far [`Module::prepare_names`] has come: units read, of how many.
+    /// Returns the progress of [`Module::prepare_names`]: units read, and units in all.
     pub fn names_read(&self) -> (u32, u32) {
         match self.info.get() {
             Some(Some(info)) => (info.indexed.load(Ordering::Relaxed), info.unit_count()),
@@ -421,25 +422,26 @@ impl Module {
         }
     }
 
-    /// Ends [`Module::prepare_names`], from another thread. A name that it has not read by then is
-    /// found only where `.gdb_index` has it, or by a search for that name, which units split off
-    /// and debug info below 1 MB do not have.
+    /// Cancels [`Module::prepare_names`] from another thread. Names not read by then are found only
+    /// through `.gdb_index`, or by a search for the name, which does not cover split units and
+    /// debug info below 1 MB.
     pub fn give_up_names(&self) {
         if let Some(info) = self.info() {
             info.given_up.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Whether names are missing because [`Module::give_up_names`] came in time.
+    /// Returns whether lookups by name may miss because [`Module::give_up_names`] cancelled the
+    /// indexing before its end.
     pub fn lacks_names(&self) -> bool {
         let given_up = |info: &DebugInfo| info.given_up.load(Ordering::Relaxed);
         let (read, all) = self.names_read();
         self.index.get().is_some() && read < all && self.info().is_some_and(given_up)
     }
 
-    /// Makes names ready: from the index that was kept where there is one, else from a
-    /// `.debug_names` that is to be trusted, else by reading all units, in parallel; an index
-    /// that took long is then kept. To be called from a thread that may take its time.
+    /// Builds the name index: from the cache if it is there, else from a trustworthy
+    /// `.debug_names`, else by reading all units in parallel. An index that took long is then
+    /// cached. This may take seconds: call it on a background thread.
     pub fn prepare_names(&self) {
         let Some(info) = self.info() else {
             return;
@@ -448,47 +450,47 @@ impl Module {
     }
 
     // ---- the image
-    /// The file it was opened from.
+    /// Returns the file it was opened from.
     pub fn path(&self) -> &Path {
         &self.image.path
     }
 
-    /// The whole file.
+    /// Returns the whole file.
     pub fn bytes(&self) -> &'static [u8] {
         self.image.data
     }
 
-    /// A number that no other module of this process has.
+    /// Returns a number that is unique among the modules of this process.
     pub fn identity(&self) -> u64 {
         self.identity
     }
 
-    /// GNU build-id.
+    /// Returns the GNU build-id.
     pub fn build_id(&self) -> Option<&[u8]> {
         self.image.build_id
     }
 
-    /// Its instruction set.
+    /// Returns the instruction set.
     pub fn machine(&self) -> Machine {
         self.image.machine
     }
 
-    /// Whether it may be loaded anywhere (PIE, shared library).
+    /// Returns whether it can be loaded at any address (PIE, shared library).
     pub fn is_position_independent(&self) -> bool {
         self.image.position_independent
     }
 
-    /// ELF `e_entry`.
+    /// Returns the ELF entry point (`e_entry`).
     pub fn entry(&self) -> FileAddr {
         self.image.entry
     }
 
-    /// The loadable segments in order of address.
+    /// Returns the loadable segments by address.
     pub fn segments(&self) -> &[Segment] {
         &self.image.segments
     }
 
-    /// From the first segment's start to the last one's end.
+    /// Returns the range from the first segment's start to the last one's end.
     pub fn load_range(&self) -> AddrRange<FileAddr> {
         let segments = &self.image.segments;
         AddrRange {
@@ -505,34 +507,34 @@ impl Module {
         }
     }
 
-    /// Where the program headers end up in memory (for AT_PHDR arithmetic), if they are loaded.
+    /// Returns the address of the program headers (for AT_PHDR arithmetic), if they are loaded.
     pub fn program_headers(&self) -> Option<FileAddr> {
         self.image.program_headers
     }
 
-    /// `PT_DYNAMIC`.
+    /// Returns the address of `PT_DYNAMIC`.
     pub fn dynamic(&self) -> Option<FileAddr> {
         self.image.dynamic
     }
 
-    /// What each thread has a copy of.
+    /// Returns the thread-local storage template.
     pub fn thread_storage(&self) -> Option<ThreadStorage> {
         self.image.thread_storage
     }
 
-    /// `PT_INTERP`.
+    /// Returns the interpreter (`PT_INTERP`).
     pub fn interpreter(&self) -> Option<PathBuf> {
         self.image.interpreter.clone()
     }
 
-    /// Bytes of a segment as the file has them; `None` where the file does not.
+    /// Reads bytes of a segment from the file; `None` if the file does not have them all.
     pub fn read_image(&self, addr: FileAddr, buffer: &mut [u8]) -> Option<()> {
         let bytes = self.image.bytes_at(addr.0)?.get(..buffer.len())?;
         buffer.copy_from_slice(bytes);
         Some(())
     }
 
-    /// What is known about it.
+    /// Returns which kind of symbols the image has.
     pub fn symbol_status(&self) -> SymbolStatus {
         let holder = self.holder();
         if holder.has_section(".debug_info") {
@@ -544,19 +546,19 @@ impl Module {
         }
     }
 
-    /// The separate file with the debug info, where there is one.
+    /// Returns the separate file with the debug info, if there is one.
     pub fn debug_file(&self) -> Option<&Path> {
         self.debug_image().map(|image| image.path.as_path())
     }
 
-    /// Bytes of debug sections, as they lie in the file.
+    /// Returns the size of the debug sections in the file, in bytes.
     pub fn debug_size(&self) -> u64 {
         let separate = self.debug_image().map_or(0, Image::debug_size);
         self.image.debug_size().saturating_add(separate)
     }
 
-    /// The address in this image that the loader writes to `addr`, which is so in the global offset
-    /// table where the linker knew it; `None` where another image may have it.
+    /// Returns the address in this image that the loader writes at `addr`, for example in the
+    /// global offset table; `None` if the value is not known or may be in another image.
     pub fn relocated(&self, addr: FileAddr) -> Option<FileAddr> {
         match self.machine() {
             Machine::X86_64 => self.image.relocated(addr.0).map(FileAddr),
@@ -564,7 +566,7 @@ impl Module {
         }
     }
 
-    /// Split files (`.dwo`) that were needed so far and are missing or of another build.
+    /// Returns the split files (`.dwo`) that were needed and are missing or of another build.
     pub fn missing_split_units(&self) -> Vec<PathBuf> {
         self.info()
             .map(|info| info.missing_split_files())
@@ -572,7 +574,8 @@ impl Module {
     }
 
     // ---- symbols
-    /// The function or object symbol that covers `addr` (nearest below within its section where sizes are missing).
+    /// Returns the function or object symbol that covers `addr`. A symbol without a size reaches to
+    /// the next one of its section.
     pub fn symbol_at(&self, addr: FileAddr) -> Option<Symbol> {
         if self.symbols.get().is_none()
             && let Some(symbol) =
@@ -583,20 +586,20 @@ impl Module {
         self.symbol_table().at(&self.image, addr.0)
     }
 
-    /// Where the image has what it offers to others under this (raw) name. Unlike
-    /// [`Module::symbols_named`] this reads no more than the dynamic symbols.
+    /// Returns the address of a symbol that the image exports, by its raw name. Unlike
+    /// [`Module::symbols_named`] this reads only the dynamic symbols.
     pub fn exported(&self, name: &str) -> Option<FileAddr> {
         symbol_table::exported(&self.image, name)
     }
 
-    /// Where the functions of these raw names are, local ones too, with the index of each one's
-    /// name; of Rust's names (v0) the last component counts. Cheap where none of `marks` is in
-    /// the strings of `.symtab`: then only what the image exports is looked at.
+    /// Returns the addresses of the functions with these raw names, local ones included, each with
+    /// the index of its name. For Rust's v0 mangling the last path component is compared. Cheap if
+    /// none of `marks` is in the strings of `.symtab`: then only exported symbols are read.
     pub fn functions_called(&self, names: &[&str], marks: &[&str]) -> Vec<(usize, FileAddr)> {
         symbol_table::functions_called([Some(&self.image), self.debug_image()], names, marks)
     }
 
-    /// All symbols of exactly this (raw) name.
+    /// Returns all symbols with exactly this raw name.
     pub fn symbols_named(&self, name: &str) -> Vec<Symbol> {
         self.symbol_table().named(name).collect()
     }
@@ -605,26 +608,26 @@ impl Module {
         symbol_table::functions_spelled_with(&self.image, self.debug_image(), text)
     }
 
-    /// The symbols of all functions.
+    /// Returns the symbols of all functions.
     pub fn functions_by_symbol(&self) -> Vec<Symbol> {
         self.symbol_table().functions().collect()
     }
 
     // ---- lines
-    /// The row that covers `addr`.
+    /// Returns the row that covers `addr`.
     pub fn row_at(&self, addr: FileAddr) -> Option<LineRow> {
         self.info()?.row_at(addr.0)
     }
 
-    /// All rows of the sequence(s) inside `range`, in order of address, clipped to it.
+    /// Returns all rows in `range`, by address, clipped to it.
     pub fn rows_in(&self, range: AddrRange<FileAddr>) -> Vec<LineRow> {
         self.info()
             .map(|info| info.rows_in(range))
             .unwrap_or_default()
     }
 
-    /// Source files that `path` may mean. An absolute path matches itself (by spelling or by
-    /// canonical path on this machine); a relative one or a bare name matches every file
+    /// Returns the source files that `path` may refer to. An absolute path matches the same path
+    /// (lexically or canonically on this machine); a relative path or bare name matches every file
     /// that ends in it, by whole components.
     pub fn find_sources(&self, path: &Path) -> Vec<Arc<SourceFile>> {
         self.info()
@@ -632,7 +635,8 @@ impl Module {
             .unwrap_or_default()
     }
 
-    /// Files of the same base name as `path`: candidates to name when nothing matched.
+    /// Returns the files with the same base name as `path`: candidates for a message if nothing
+    /// matched.
     pub fn similar_sources(&self, path: &Path) -> Vec<Arc<SourceFile>> {
         self.info()
             .zip(crate::lines::program::base_name(path))
@@ -640,31 +644,31 @@ impl Module {
             .unwrap_or_default()
     }
 
-    /// Lines of `file` that have code, sorted, without doubles.
+    /// Returns the lines of `file` that have code, sorted and unique.
     pub fn lines_with_code(&self, file: &SourceFile) -> Vec<u32> {
         self.info()
             .map(|info| info.lines_with_code(file))
             .unwrap_or_default()
     }
 
-    /// All source files of the image.
+    /// Returns all source files of the image.
     pub fn source_files(&self) -> Vec<Arc<SourceFile>> {
         self.info().map(DebugInfo::source_files).unwrap_or_default()
     }
 
     // ---- units
-    /// Language of the unit that holds `addr`.
+    /// Returns the language of the unit that covers `addr`.
     pub fn language_at(&self, addr: FileAddr) -> Option<Language> {
         let info = self.info()?;
         Some(info.whole(info.unit_at(addr.0)?)?.language)
     }
 
-    /// Language of the unit that describes a type.
+    /// Returns the language of the unit that describes a type.
     pub fn language_of(&self, id: TypeId) -> Option<Language> {
         Some(self.info()?.whole(id.0.unit)?.language)
     }
 
-    /// What says it made the unit that describes a type (`DW_AT_producer`).
+    /// Returns the compiler (`DW_AT_producer`) of the unit that describes a type.
     pub fn producer_of(&self, id: TypeId) -> Option<&'static str> {
         let info = self.info()?;
         let unit = info.whole(id.0.unit)?;
@@ -674,13 +678,13 @@ impl Module {
     }
 
     // ---- functions
-    /// The concrete function that holds `addr`.
+    /// Returns the concrete function that covers `addr`.
     pub fn function_at(&self, addr: FileAddr) -> Option<Arc<Function>> {
         let info = self.info()?;
         self.function_of(info, info.function_die_at(addr.0)?)
     }
 
-    /// A function, parsed when first asked for.
+    /// Returns a function, parsed on first use.
     pub(crate) fn function_of(&self, info: &DebugInfo, die: DieRef) -> Option<Arc<Function>> {
         let functions = self
             .functions
@@ -703,7 +707,7 @@ impl Module {
     }
 
     // ---- types
-    /// A type.
+    /// Returns a type, parsed on first use.
     ///
     /// # Errors
     /// The entry is corrupt.

@@ -1,4 +1,4 @@
-//! Answers that take several of the tables: names to functions, lines to places.
+//! Lookups that combine several tables: names to functions, lines to locations.
 
 use crate::entries::units::{Unit, Value, flag};
 use crate::file::demangle::{cpp_function_name, demangle};
@@ -19,13 +19,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// The class that the function at an address is a member of.
+/// Returns the class that the function at an address is a member of.
 pub(crate) fn class_of_function(module: &Module, addr: FileAddr) -> Option<TypeId> {
     let info = module.info()?;
     class_of_entry(info, info.function_die_at(addr.0)?)
 }
 
-/// The class that a function's entry, or the declaration behind it, is in.
+/// Returns the class that contains a function's entry, or its declaration.
 pub(crate) fn class_of_entry(info: &DebugInfo, function: DieRef) -> Option<TypeId> {
     let parent = info.parent(info.root_origin(function))?;
     let is_class = matches!(
@@ -35,19 +35,19 @@ pub(crate) fn class_of_entry(info: &DebugInfo, function: DieRef) -> Option<TypeI
     is_class.then_some(TypeId(parent))
 }
 
-/// Where a type was declared.
+/// Returns the position of a type's declaration.
 pub(crate) fn declaration_of(module: &Module, id: TypeId) -> Option<SourceLocation> {
     let info = module.info()?;
     let (unit, entry) = info.entry(id.0).ok()?;
     info.declaration(unit, &entry)
 }
 
-/// Function symbols by readable name.
+/// Returns function symbols by demangled name.
 pub(crate) fn function_symbols(module: &Module, name: &str) -> Vec<Symbol> {
     let query = NameQuery::new(name);
     let base = query.base();
-    // Manglings spell identifiers out, so a symbol without the last one is another's;
-    // operators have codes instead.
+    // Mangled names contain identifiers literally, so symbols without the last component are
+    // skipped. Operators are encoded, so that does not hold for them.
     let spelled = base
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -64,7 +64,7 @@ pub(crate) fn function_symbols(module: &Module, name: &str) -> Vec<Symbol> {
     });
     if let Some(typed) = query.parameters() {
         let fit = |symbol: &Symbol| symbol_has_parameters(symbol.name, typed);
-        // As for `main()` in the debug info.
+        // `main()` matches any `main`, as it does in the debug info.
         if !typed.is_empty() || symbols.iter().any(fit) {
             symbols.retain(fit);
         }
@@ -77,14 +77,15 @@ fn cpp_or_rust_name(symbol: &str) -> Option<String> {
     if readable == symbol {
         return None;
     }
-    // Rust names have no parameters; C++ ones must lose theirs and the return type.
+    // Demangled Rust names have no parameters. C++ names are cut to the name without parameters and
+    // return type.
     match crate::file::demangle::rust_path(symbol) {
         Some(path) => Some(path),
         None => cpp_function_name(symbol).or_else(|| Some(readable.into_owned())),
     }
 }
 
-/// The places of a line with the function instances they are in.
+/// Returns the locations of a line with the function instances that they are in.
 pub(crate) fn line_locations(
     module: &Module,
     info: &DebugInfo,
@@ -94,8 +95,8 @@ pub(crate) fn line_locations(
     let places = info.line_hits(file, line);
     let mut found: Vec<LineLocation> = Vec::new();
     let mut functions = FxHashSet::default();
-    // A run counts once for each instance in it: inlined copies may follow each other
-    // without a row of another line between.
+    // A run counts once per instance in it: inlined copies may be adjacent without a row of another
+    // line between them.
     let mut seen = FxHashSet::default();
     for (mut place, run) in places.effective {
         let (function, instance) = instance_at(module, place.addr);
@@ -105,8 +106,7 @@ pub(crate) fn line_locations(
             found.push(place);
         }
     }
-    // A function that has the line only where another line's row takes the code still
-    // starts the line there.
+    // A function in which the line has only shadowed rows starts the line there.
     let mut shadowing = FxHashSet::default();
     for mut place in places.shadowed {
         let (function, instance) = instance_at(module, place.addr);
@@ -118,8 +118,8 @@ pub(crate) fn line_locations(
         found.push(place);
     }
     functions.extend(shadowing);
-    // clang recommends only the first of several inlined copies that follow each other; the
-    // others begin the line all the same, where the code of theirs does.
+    // clang recommends only the first of several adjacent inlined copies. In the others the line
+    // begins at the start of their code.
     let mut begun: FxHashSet<u64> = found.iter().map(|place| place.instance).collect();
     let mut rest = Vec::new();
     for (mut place, run) in places.continued {
@@ -132,8 +132,8 @@ pub(crate) fn line_locations(
             found.push(place);
         }
     }
-    // An optimizing compiler recommends no place at all of some lines: of such a line in a
-    // function, where its code begins; and where it has none, where the line is mentioned.
+    // In optimized code a line may have no recommended row at all. Then use the start of its code
+    // in the function, and without code the rows that mention the line.
     for (place, run, function) in rest {
         if !functions.contains(&function) && seen.insert((run, place.instance)) {
             found.push(place);
@@ -154,9 +154,9 @@ pub(crate) fn line_locations(
 }
 
 impl Module {
-    /// The place that a person is told for `addr`: its row's, or where compilers say of code
-    /// that it is of no line (calls of several branches made one), the nearest place before it
-    /// in the same function or inlined copy.
+    /// Returns the source position to show for `addr`. For code of line 0 (for example, several
+    /// branches merged into one call) it is that of the nearest row before it in the same function
+    /// or inlined copy.
     pub fn place_at(&self, addr: FileAddr) -> Option<SourceLocation> {
         let row = self.row_at(addr)?;
         if row.location.is_some() {
@@ -174,11 +174,12 @@ impl Module {
     }
 }
 
-/// The function that holds `addr`, and the innermost instance (it or an inlined copy).
+/// Returns the function that covers `addr` and the innermost instance: the function or an inlined
+/// copy.
 fn instance_at(module: &Module, addr: FileAddr) -> (u64, u64) {
     let Some(function) = module.function_at(addr) else {
         let symbol = module.symbol_at(addr).map_or(0, |symbol| symbol.addr.0);
-        // Entries' numbers never reach the top bit.
+        // Numbers of entries never use the top bit.
         return (symbol | 1 << 63, symbol | 1 << 63);
     };
     let mut instance = function.id;
@@ -196,7 +197,7 @@ fn number(die: DieRef) -> u64 {
     (u64::from(die.unit) << 36) ^ die.offset
 }
 
-/// Concrete functions by name.
+/// Returns concrete functions by name.
 pub(crate) fn functions_named(module: &Module, name: &str) -> Vec<Arc<Function>> {
     let mut found: Vec<Arc<Function>> = Vec::new();
     let query = NameQuery::new(name);
@@ -215,7 +216,7 @@ pub(crate) fn functions_named(module: &Module, name: &str) -> Vec<Arc<Function>>
         );
     }
     if found.is_empty() {
-        // The raw symbol, or a name that only the linker knows (aliases).
+        // The raw symbol, or a name that only the symbol table has (aliases).
         found = module
             .symbol_table()
             .named(name)
@@ -228,7 +229,7 @@ pub(crate) fn functions_named(module: &Module, name: &str) -> Vec<Arc<Function>>
     found
 }
 
-/// The entries that a name means, with the parameters that were typed, if any were.
+/// Returns the entries that match a name, and its parameter list if it has one.
 fn selected(info: &DebugInfo, query: &NameQuery, dies: Vec<DieRef>) -> Vec<DieRef> {
     let named = dies
         .into_par_iter()
@@ -236,7 +237,7 @@ fn selected(info: &DebugInfo, query: &NameQuery, dies: Vec<DieRef>) -> Vec<DieRe
     let Some(typed) = query.parameters() else {
         return named.collect();
     };
-    // No other language of ours has several functions of one name.
+    // Of the supported languages only C++ has overloads.
     let fit = |die: &DieRef| {
         let Ok((unit, entry)) = info.entry(*die) else {
             return false;
@@ -249,14 +250,14 @@ fn selected(info: &DebugInfo, query: &NameQuery, dies: Vec<DieRef>) -> Vec<DieRe
     };
     let named: Vec<DieRef> = named.collect();
     let fitting: Vec<DieRef> = named.par_iter().copied().filter(fit).collect();
-    // `main()` is what people write for any `main`.
+    // `main()` matches any `main`.
     match fitting.is_empty() && typed.is_empty() {
         true => named,
         false => fitting,
     }
 }
 
-/// Whether a symbol is of a function with these parameters; true of one that does not say.
+/// Returns whether a symbol is of a function with these parameters; true if the symbol has none.
 fn symbol_has_parameters(symbol: &str, typed: &Parameters) -> bool {
     if !symbol.starts_with("_Z") || crate::file::demangle::rust_path(symbol).is_some() {
         return true;
@@ -265,12 +266,12 @@ fn symbol_has_parameters(symbol: &str, typed: &Parameters) -> bool {
     found.is_none_or(|found| typed.select(&found))
 }
 
-/// What rustc calls the body of an async function, which its future runs.
+/// rustc's name of the body of an async function, which its future runs.
 const ASYNC_BODY: &str = "{async_fn#0}";
-/// What it calls a block in one.
+/// rustc's name of an async block.
 const ASYNC_BLOCK: &str = "{async_block#0}";
 
-/// Where the bodies of async functions of that name are: what their futures run.
+/// Returns the bodies of the async functions with that name.
 pub(crate) fn async_bodies(module: &Module, name: &str) -> Vec<Arc<Function>> {
     let query = NameQuery::new(name);
     let find = |body: &str| {
@@ -283,7 +284,7 @@ pub(crate) fn async_bodies(module: &Module, name: &str) -> Vec<Arc<Function>> {
         module.find_names(|index| &index.functions, Key::of(body), None, look)
     };
     let mut found: Vec<Arc<Function>> = find(ASYNC_BODY);
-    // What `#[async_trait]` makes of an async method is a block where the method begins.
+    // `#[async_trait]` turns an async method into a block at the method's start.
     let blocks = find(ASYNC_BLOCK);
     if !blocks.is_empty() {
         let declared = functions_named(module, name);
@@ -301,14 +302,14 @@ pub(crate) fn async_bodies(module: &Module, name: &str) -> Vec<Arc<Function>> {
     found
 }
 
-/// Where copies of bodies of async functions of that name were inlined.
+/// Returns the entry addresses of inlined copies of the bodies of async functions with that name.
 pub(crate) fn inlined_async_bodies(module: &Module, name: &str) -> Vec<FileAddr> {
     let query = NameQuery::new(name);
     let look = |info: &DebugInfo, dies| bodies_of(info, &query, dies);
     inlined_entries(module, Key::of(ASYNC_BODY), look)
 }
 
-/// Of bodies of async functions, those whose function is meant.
+/// Returns the bodies whose function matches the query.
 fn bodies_of(info: &DebugInfo, query: &NameQuery, dies: Vec<DieRef>) -> Vec<DieRef> {
     let is_meant = |die: &DieRef| {
         let qualified = info.qualified_name(*die);
@@ -317,13 +318,13 @@ fn bodies_of(info: &DebugInfo, query: &NameQuery, dies: Vec<DieRef>) -> Vec<DieR
     dies.into_par_iter().filter(is_meant).collect()
 }
 
-/// A qualified name without its last component.
+/// Returns a qualified name without its last component.
 fn parent_path(qualified: &str) -> Option<&str> {
     let last = components(qualified).pop()?;
     qualified.strip_suffix(last)?.strip_suffix("::")
 }
 
-/// Entries of inlined copies by the function's name.
+/// Returns the entries of inlined copies by the function's name.
 pub(crate) fn inlined_named(module: &Module, name: &str) -> Vec<FileAddr> {
     let query = NameQuery::new(name);
     let look = |info: &DebugInfo, dies| selected(info, &query, dies);
@@ -331,7 +332,7 @@ pub(crate) fn inlined_named(module: &Module, name: &str) -> Vec<FileAddr> {
     key.map_or(Vec::new(), |key| inlined_entries(module, key, look))
 }
 
-/// Entries of the inlined copies of those functions of a key that `look` selects.
+/// Returns the entries of the inlined copies of those functions with a key that `look` selects.
 fn inlined_entries(
     module: &Module,
     key: Key<'_>,
@@ -377,7 +378,7 @@ fn inlined_entries(
     entries
 }
 
-/// Whether a unit has entries whose origin may be in another unit (link-time optimization).
+/// Returns whether a unit has entries whose origin may be in another unit (link-time optimization).
 fn refers_to_other_units(unit: &Unit) -> bool {
     (1..)
         .map_while(|code| unit.raw.abbreviations.get(code))
@@ -429,7 +430,7 @@ fn inlined_copies(
     Ok(())
 }
 
-/// Where an inlined copy with these attributes is entered.
+/// Returns the entry point of an inlined copy with these attributes.
 fn entry_of_copy(
     info: &DebugInfo,
     unit: &Unit,
@@ -444,7 +445,7 @@ fn entry_of_copy(
         .or_else(|| ranges.iter().map(|range| range.start).min())
 }
 
-/// Where a function's body starts.
+/// Returns the start of a function's body.
 pub(crate) fn body_start(info: &DebugInfo, function: &Function) -> FileAddr {
     let entry = function.entry;
     let Some(range) = function.ranges.iter().find(|range| range.contains(entry)) else {
@@ -461,9 +462,9 @@ pub(crate) fn body_start(info: &DebugInfo, function: &Function) -> FileAddr {
     if let Some(group) = table.groups_in(from).find(|group| group.prologue_end()) {
         return FileAddr(group.start.max(entry.0));
     }
-    // gcc marks no prologue. Unoptimized, it starts a second row where the prologue is over;
-    // optimized, the second row may be behind a branch and never be reached, and location
-    // lists are right from the entry on.
+    // gcc does not mark the end of the prologue. Unoptimized code has a second row there. In
+    // optimized code the second row may be after a branch and never be reached, and location lists
+    // are valid from the entry on.
     if function.optimized {
         return entry;
     }
@@ -473,7 +474,7 @@ pub(crate) fn body_start(info: &DebugInfo, function: &Function) -> FileAddr {
         .map_or(entry, |group| FileAddr(group.start))
 }
 
-/// Variables with static storage of the unit that holds `addr`.
+/// Returns the variables with static storage of the unit that covers `addr`.
 pub(crate) fn unit_statics(module: &Module, addr: FileAddr) -> Vec<Variable> {
     let Some(info) = module.info() else {
         return Vec::new();
@@ -501,7 +502,7 @@ pub(crate) fn unit_statics(module: &Module, addr: FileAddr) -> Vec<Variable> {
         .collect()
 }
 
-/// Whether the unit that holds `addr` has variables with static storage.
+/// Returns whether the unit that covers `addr` has variables with static storage.
 pub(crate) fn has_unit_statics(module: &Module, addr: FileAddr) -> bool {
     let unit = |info: &'_ DebugInfo| -> Option<bool> {
         let unit = info.whole(info.unit_at(addr.0)?)?;
@@ -510,8 +511,8 @@ pub(crate) fn has_unit_statics(module: &Module, addr: FileAddr) -> bool {
     module.info().and_then(unit).unwrap_or(false)
 }
 
-/// The enumeration that has an enumerator of this name, unless that needs the enumeration's
-/// own name before it; of the unit that holds `near`.
+/// Returns the enumeration with an enumerator of this name that needs no qualification, in the unit
+/// that covers `near`.
 pub(crate) fn enumeration_with(module: &Module, name: &str, near: FileAddr) -> Option<TypeId> {
     let info = module.info()?;
     let unit = info.whole(info.unit_at(near.0)?)?;
@@ -548,7 +549,7 @@ pub(crate) fn enumeration_with(module: &Module, name: &str, near: FileAddr) -> O
     None
 }
 
-/// Static variables by name.
+/// Returns static variables by name.
 pub(crate) fn statics_named(module: &Module, name: &str, near: Option<FileAddr>) -> Vec<Variable> {
     let query = NameQuery::new(name);
     let Some(key) = query.key() else {
@@ -576,7 +577,7 @@ fn unit_near(module: &Module, addr: Option<FileAddr>) -> Option<u32> {
     module.info()?.unit_at(addr?.0)
 }
 
-/// Whether an entry is inside a function.
+/// Returns whether an entry is inside a function.
 pub(crate) fn in_function(info: &DebugInfo, die: DieRef) -> bool {
     let is_function = |die: DieRef| {
         let entry = info.entry(die);
@@ -586,11 +587,11 @@ pub(crate) fn in_function(info: &DebugInfo, die: DieRef) -> bool {
     std::iter::successors(info.parent(die), |die| info.parent(*die)).any(is_function)
 }
 
-/// The definition of a static data member.
+/// Returns the definition of a static data member.
 pub(crate) fn static_member(module: &Module, member: &Member) -> Option<Variable> {
     let info = module.info()?;
     let (unit, entry) = info.entry(member.id).ok()?;
-    // Constants may be complete where they are declared.
+    // A constant may be complete in its declaration.
     if entry.has_attr(gimli::DW_AT_const_value) || entry.has_attr(gimli::DW_AT_location) {
         return info.read_variable(unit, &entry, VariableKind::Static);
     }
@@ -610,7 +611,7 @@ pub(crate) fn static_member(module: &Module, member: &Member) -> Option<Variable
     info.read_variable(unit, &entry, VariableKind::Static)
 }
 
-/// The definition of a declared type.
+/// Returns the definition of a declared type.
 pub(crate) fn complete_type(module: &Module, id: TypeId) -> TypeId {
     let Some(info) = module.info() else {
         return id;
@@ -635,7 +636,7 @@ pub(crate) fn complete_type(module: &Module, id: TypeId) -> TypeId {
     let Some(key) = query.key() else {
         return id;
     };
-    // Structs and classes may be declared by either keyword.
+    // `struct` and `class` are interchangeable in declarations.
     let class = |tag| matches!(tag, gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type);
     let look = |info: &DebugInfo, mut dies: Vec<DieRef>| {
         dies.retain(|die| {
@@ -655,14 +656,14 @@ pub(crate) fn complete_type(module: &Module, id: TypeId) -> TypeId {
         .map_or(id, TypeId)
 }
 
-/// Types by name.
+/// Returns types by name.
 pub(crate) fn types_named(module: &Module, name: &str, near: Option<FileAddr>) -> Vec<TypeId> {
     let query = NameQuery::new(name);
     let Some(key) = query.key() else {
         return Vec::new();
     };
     let near = unit_near(module, near);
-    // `struct node` is not the typedef `node`.
+    // `struct node` does not match the typedef `node`.
     let tags: &[gimli::DwTag] = match name.trim_start().split(' ').next() {
         Some("struct" | "class") => &[gimli::DW_TAG_structure_type, gimli::DW_TAG_class_type],
         Some("union") => &[gimli::DW_TAG_union_type],
@@ -681,7 +682,7 @@ pub(crate) fn types_named(module: &Module, name: &str, near: Option<FileAddr>) -
                     (
                         flag(&entry, gimli::DW_AT_declaration),
                         Some(die.unit) != near,
-                        // `node` is the global one before `ns::node`.
+                        // For `node`, the global type comes before `ns::node`.
                         qualified.len() != name.len(),
                         die,
                     )

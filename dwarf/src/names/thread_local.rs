@@ -1,5 +1,5 @@
-//! Rust's `thread_local!`: the macro keeps the storage of `NAME` in a static of its own, nested
-//! in namespaces below `NAME`, which itself is a constant without an entry.
+//! Rust's `thread_local!`: the macro puts the storage of `NAME` into a static nested in namespaces
+//! below `NAME`, which itself is a constant without an entry.
 
 use crate::entries::units::{Entry, Unit};
 use crate::functions::variable::{Variable, VariableKind};
@@ -10,11 +10,11 @@ use crate::module::Module;
 use crate::names::search::in_function;
 use crate::naming::{Key, NameQuery};
 
-/// What releases of std call the static: 1.95; 1.80, and 1.70 where the value is a constant;
-/// 1.70 where it is made at first use.
+/// Names of the storage in releases of std: since 1.95; 1.80, and 1.70 for constant initializers;
+/// 1.70 for lazy ones.
 const STORAGES: [&str; 3] = ["__RUST_STD_INTERNAL_VAL", "VAL", "__KEY"];
 
-/// Thread-local variables by the name in the source.
+/// Returns thread-local variables by the name in the source.
 pub(crate) fn named(module: &Module, query: &NameQuery, near: Option<u32>) -> Vec<Variable> {
     let look = |info: &DebugInfo, mut dies: Vec<DieRef>| {
         dies.retain(|die| {
@@ -37,10 +37,10 @@ pub(crate) fn named(module: &Module, query: &NameQuery, near: Option<u32>) -> Ve
     STORAGES.iter().find_map(found).unwrap_or_default()
 }
 
-/// A static by the name that the source has for it. `None`: it is not of the source, or a copy
-/// that has no storage: the macro makes one for values with a destructor and one for those
-/// without, of which the linker takes the one that is used and leaves the other's location 0,
-/// as good as any.
+/// Renames the storage static to the name in the source. Returns `None` for statics that are not in
+/// the source and for copies without storage: the macro expands to one static for values with a
+/// destructor and one for those without. The linker keeps the one in use and sets the other's
+/// location to 0, which is a valid offset.
 pub(crate) fn as_declared(
     module: &Module,
     info: &DebugInfo,
@@ -48,7 +48,7 @@ pub(crate) fn as_declared(
     entry: &Entry,
     mut variable: Variable,
 ) -> Option<Variable> {
-    // Of constants, 1.70 keeps the state of the destructor apart.
+    // For constant initializers, 1.70 has a separate static for the destructor's state.
     let is_state = variable.name == "STATE" && variable.namespace.ends_with("::__getit");
     if unit.language == Language::Rust && is_state {
         return None;
@@ -61,7 +61,7 @@ pub(crate) fn as_declared(
         return Some(variable);
     };
     let symbol = info.linkage_name(unit, entry)?;
-    // LLVM numbers the parts where it takes a static apart.
+    // LLVM numbers the parts of a static that it splits.
     let has_storage = ["", ".0", ".1"].iter().any(|part| {
         let symbols = module.symbols_named(&format!("{symbol}{part}"));
         symbols.iter().any(|it| it.kind == SymbolKind::ThreadLocal)
@@ -75,7 +75,8 @@ pub(crate) fn as_declared(
     Some(variable)
 }
 
-/// `crate::NAME` of `crate::NAME::{constant#0}::{closure#1}::VAL` or `crate::NAME::__getit::VAL`.
+/// Returns `crate::NAME` for `crate::NAME::{constant#0}::{closure#1}::VAL` or
+/// `crate::NAME::__getit::VAL`.
 fn declared_path(qualified: &str) -> Option<&str> {
     let (mut path, storage) = qualified.rsplit_once("::")?;
     if !STORAGES.contains(&storage) {

@@ -1,4 +1,4 @@
-//! Qualified names of entries, and how a name a person typed matches one.
+//! Qualified names of entries, and matching them with a name that a user typed.
 
 pub(crate) mod parameters;
 mod simple_template_names;
@@ -13,22 +13,23 @@ use crate::naming::simple_template_names::Told;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
-/// The kinds of coroutines, whose bodies are functions that are called again to go on.
+/// The kinds of coroutines: their bodies are functions that are called again to continue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Coroutine {
     /// The body of an `async fn`.
     AsyncFn,
-    /// An `async` block, a generator, and whatever else rustc makes of them.
+    /// An `async` block, a generator, and other coroutines of rustc.
     Block,
 }
 
-/// How rustc names the bodies of `async fn`s.
+/// rustc's name for the bodies of `async fn`s.
 const ASYNC_FN: &str = "{async_fn#";
 
-/// How deep names nest; more is a cycle or a joke.
+/// Maximum nesting of names; more is a cycle.
 const MAX_NESTING: usize = 48;
 
-/// A symbol's path, which calls any coroutine a closure, with the name that the body has itself.
+/// A symbol's path names any coroutine a closure. Returns the path with the body's own name
+/// instead.
 fn with_coroutine_name(path: String, name: &str) -> String {
     match path.rsplit_once("::") {
         Some((outer, "{{closure}}")) => format!("{outer}::{name}"),
@@ -38,7 +39,7 @@ fn with_coroutine_name(path: String, name: &str) -> String {
 }
 
 impl DebugInfo {
-    /// The qualified name of a function, type or variable; empty for unnamed ones.
+    /// Returns the qualified name of a function, type or variable; empty for unnamed ones.
     pub(crate) fn qualified_name(&self, die: DieRef) -> String {
         let Ok((unit, entry)) = self.entry(die) else {
             return String::new();
@@ -46,12 +47,12 @@ impl DebugInfo {
         self.qualified_name_of(unit, &entry)
     }
 
-    /// As `qualified_name`, for an entry already read.
+    /// Like `qualified_name`, for an entry that is already read.
     pub(crate) fn qualified_name_of(&self, unit: &Unit, entry: &Entry) -> String {
         let mut name = String::new();
         self.write_name(unit, entry, None, 0, &Told::default(), &mut name);
-        // rustc names the namespace of a trait's implementation `{impl#0}`; its symbol says
-        // of what type and which trait.
+        // rustc names the namespace of an implementation `{impl#0}`; the symbol has its type and
+        // trait.
         if unit.language == Language::Rust
             && name.contains("{impl#")
             && let Some(symbol) = self.linkage_name(unit, entry)
@@ -62,7 +63,7 @@ impl DebugInfo {
                 None => path,
             };
         }
-        // A class without a name may have one in the symbol.
+        // A class without a name in the debug info may have one in the symbol.
         if unit.language == Language::Cpp
             && (name.contains("(anonymous struct)::") || name.contains("(anonymous class)::"))
             && let Some(symbol) = self.linkage_name(unit, entry)
@@ -70,7 +71,7 @@ impl DebugInfo {
         {
             return path;
         }
-        // clang gives the initializer of a file's globals a symbol and no name.
+        // clang gives the initializer of a file's globals a symbol but no name.
         if name.is_empty()
             && let Some(symbol) = self.linkage_name(unit, entry)
         {
@@ -79,7 +80,7 @@ impl DebugInfo {
         name
     }
 
-    /// Which kind of coroutine's body a function is.
+    /// Returns the kind of coroutine that a function is the body of.
     pub(crate) fn coroutine(&self, unit: &Unit, entry: &Entry) -> Option<Coroutine> {
         let name = self.coroutine_name(unit, entry)?;
         Some(match name.starts_with(ASYNC_FN) {
@@ -88,7 +89,7 @@ impl DebugInfo {
         })
     }
 
-    /// rustc's own name for the body of a coroutine: `{async_fn#0}`, `{async_block#1}<u8>`.
+    /// Returns rustc's own name for the body of a coroutine: `{async_fn#0}`, `{async_block#1}<u8>`.
     fn coroutine_name(&self, unit: &Unit, entry: &Entry) -> Option<&'static str> {
         if unit.language != Language::Rust {
             return None;
@@ -102,7 +103,7 @@ impl DebugInfo {
             .then_some(name)
     }
 
-    /// The symbol's name, where the compiler recorded it.
+    /// Returns the mangled name, if the compiler recorded it.
     pub(crate) fn linkage_name(&self, unit: &Unit, entry: &Entry) -> Option<&'static str> {
         let name = self
             .inherited_string(unit, entry, gimli::DW_AT_linkage_name)
@@ -110,7 +111,7 @@ impl DebugInfo {
         std::str::from_utf8(name).ok()
     }
 
-    /// The enclosing namespaces and classes of an entry, empty where there are none.
+    /// Returns the enclosing namespaces and classes of an entry; empty if there are none.
     pub(crate) fn enclosing_name(&self, unit: &Unit, entry: &Entry) -> String {
         let mut name = String::new();
         if unit.language != Language::C
@@ -130,7 +131,8 @@ impl DebugInfo {
         }
     }
 
-    /// `member` is the name of what is qualified.
+    /// Appends the qualified name of `entry`. `member` is the name of the member that is being
+    /// qualified.
     pub(crate) fn write_name(
         &self,
         unit: &Unit,
@@ -143,8 +145,8 @@ impl DebugInfo {
         if depth > MAX_NESTING {
             return;
         }
-        // The first name on the way to the declaration; the declaration's own place says
-        // what encloses it.
+        // Take the first name on the chain to the declaration. The declaration's position
+        // determines the enclosing scopes.
         let mut name = self.own_name(unit, entry);
         let mut place = unit.die(entry.offset());
         let mut language = unit.language;
@@ -160,7 +162,7 @@ impl DebugInfo {
             next = self.origin(unit, &entry);
         }
         let anonymous = match tag {
-            // The class that a lambda makes.
+            // The class of a lambda.
             gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type
                 if member == Some(b"operator()") =>
             {
@@ -196,30 +198,30 @@ impl DebugInfo {
         }
     }
 
-    /// `DW_AT_name` of an entry itself.
+    /// Returns `DW_AT_name` of an entry itself.
     pub(crate) fn own_name(&self, unit: &Unit, entry: &Entry) -> Option<&'static [u8]> {
         let name = self.string(unit, entry.attr_value(gimli::DW_AT_name)?)?;
         (!name.is_empty()).then_some(name)
     }
 }
 
-/// A name that a person typed, taken apart.
+/// A parsed name that a user typed.
 pub(crate) struct NameQuery {
     components: Vec<String>,
     parameters: Option<Parameters>,
 }
 
-/// How the name index finds a name.
+/// The key of a name in the name index.
 #[derive(Clone, Copy)]
 pub(crate) struct Key<'a> {
-    /// The last component without arguments, as the debug info spells it.
+    /// The last component without arguments, as in the debug info.
     pub(crate) base: &'a str,
     /// Its hash.
     pub(crate) hash: u32,
 }
 
 impl<'a> Key<'a> {
-    /// The key of a name that has neither path nor arguments.
+    /// Returns the key of a name that has neither path nor arguments.
     pub(crate) fn of(base: &'a str) -> Key<'a> {
         Key {
             base,
@@ -228,15 +230,15 @@ impl<'a> Key<'a> {
     }
 }
 
-/// Whether a function of that qualified name answers to what a person typed: it is that, or ends
-/// in it by whole components; parameters do not count.
+/// Returns whether a function with that qualified name matches a name that a user typed: equal, or
+/// a suffix by whole components, without regard to parameters.
 pub fn answers_to(qualified: &str, typed: &str) -> bool {
     let query = NameQuery::new(typed);
     !query.components.is_empty() && query.matches(qualified)
 }
 
 impl NameQuery {
-    /// Takes a name apart: the parameter list goes, `struct` and its like go.
+    /// Parses a name: splits off the parameter list and strips `struct` and similar keywords.
     pub(crate) fn new(name: &str) -> NameQuery {
         let mut name = name.trim();
         for keyword in ["struct ", "class ", "union ", "enum "] {
@@ -248,7 +250,7 @@ impl NameQuery {
         let name = strip_parameters(name);
         let name = name.strip_prefix("::").unwrap_or(name);
         let mut components: Vec<String> = components(name).into_iter().map(squeeze).collect();
-        // A demangled Rust symbol may come with its hash.
+        // A demangled Rust symbol may include its hash.
         if components.len() > 1
             && components.last().is_some_and(|last| {
                 last.len() == 17
@@ -264,7 +266,7 @@ impl NameQuery {
         }
     }
 
-    /// A path without parameters.
+    /// Returns the query for a path without parameters.
     fn path(path: &str) -> NameQuery {
         NameQuery {
             components: components(path).into_iter().map(squeeze).collect(),
@@ -272,7 +274,7 @@ impl NameQuery {
         }
     }
 
-    /// The key of the last component, as in the name index.
+    /// Returns the key of the last component in the name index.
     pub(crate) fn key(&self) -> Option<Key<'_>> {
         let last = self.components.last()?;
         Some(Key {
@@ -281,27 +283,26 @@ impl NameQuery {
         })
     }
 
-    /// The parameter list that was typed behind the name.
+    /// Returns the parameter list typed after the name.
     pub(crate) fn parameters(&self) -> Option<&Parameters> {
         self.parameters.as_ref()
     }
 
-    /// The last component without template or generic arguments.
+    /// Returns the last component without template or generic arguments.
     pub(crate) fn base(&self) -> &str {
         self.components
             .last()
             .map_or("", |last| without_arguments(last))
     }
 
-    /// Whether a qualified name is, or ends by whole components in, what was typed;
-    /// arguments count only where they were typed.
+    /// Returns whether a qualified name equals the query, or ends in it by whole components.
+    /// Arguments are compared only if the query has some.
     pub(crate) fn matches(&self, qualified: &str) -> bool {
         let qualified = components(strip_parameters(qualified));
         if self.matches_components(&qualified) {
             return true;
         }
-        // `<crate::Type as crate::Trait>::method` answers to `Type::method` and
-        // `Trait::method`.
+        // `<crate::Type as crate::Trait>::method` matches `Type::method` and `Trait::method`.
         let mut alternatives: SmallVec<[Vec<&str>; 2]> = SmallVec::new();
         if let Some((first, rest)) = qualified.split_first()
             && let Some(inner) = first.strip_prefix('<').and_then(|f| f.strip_suffix('>'))
@@ -329,8 +330,8 @@ impl NameQuery {
     }
 }
 
-/// Whether a squeezed component is what was typed: arguments count only where they were typed, and
-/// in `<Type as Trait>` both may lack the beginnings of their paths.
+/// Returns whether a squeezed component matches the typed one. Arguments are compared only if they
+/// were typed, and in `<Type as Trait>` leading components of both paths may be omitted.
 pub(crate) fn component_matches(wanted: &str, found: &str) -> bool {
     if wanted == found {
         return true;
@@ -351,14 +352,14 @@ pub(crate) fn component_matches(wanted: &str, found: &str) -> bool {
     }
 }
 
-/// The type and the trait of `<Type as Trait>`.
+/// Returns the type and the trait of `<Type as Trait>`.
 fn implementation(component: &str) -> Option<(&str, &str)> {
     let inner = component.strip_prefix('<')?.strip_suffix('>')?;
     let (ty, implemented) = split_as(inner);
     Some((ty, implemented?))
 }
 
-/// The key by which the name index finds a name: its last component without arguments.
+/// Computes the key of a name in the name index: the hash of its last component without arguments.
 pub(crate) fn key(name: &[u8]) -> u32 {
     use std::hash::Hasher;
     let hash = |name: &[u8]| {
@@ -367,12 +368,12 @@ pub(crate) fn key(name: &[u8]) -> u32 {
         let hash = hasher.finish();
         (hash ^ (hash >> 32)) as u32
     };
-    // Nearly all names have nothing to take off.
+    // Nearly all names are plain.
     let plain = |byte: &u8| !matches!(byte, b'<' | b':' | b'(' | b' ');
     let Some(special) = name.iter().position(|byte| !plain(byte)) else {
         return hash(name);
     };
-    // Most others are a name with arguments.
+    // Most of the others are a plain name with arguments.
     if let Some((bare, arguments)) = name.split_at_checked(special)
         && bare
             .iter()
@@ -390,7 +391,7 @@ pub(crate) fn key(name: &[u8]) -> u32 {
     hash(squeeze(without_arguments(last)).as_bytes())
 }
 
-/// Whether all of this is the arguments of one name: no path goes on behind them.
+/// Returns whether all of this is the argument list of one name, not followed by a path.
 fn are_arguments(bytes: &[u8]) -> bool {
     let mut depth = 0usize;
     let mut before = 0;
@@ -407,7 +408,7 @@ fn are_arguments(bytes: &[u8]) -> bool {
     bytes.first() == Some(&b'<') && bytes.last() == Some(&b'>')
 }
 
-/// The key of a qualified name that may have parameters, as tables for gdb write them.
+/// Computes the key of a qualified name that may have parameters, as in `.gdb_index`.
 pub(crate) fn table_key(name: &str) -> u32 {
     key(strip_parameters(name).as_bytes())
 }
@@ -428,7 +429,7 @@ fn split_as(inner: &str) -> (&str, Option<&str>) {
     (inner, None)
 }
 
-/// Splits a qualified name at the `::` that are in no brackets.
+/// Splits a qualified name at each `::` outside brackets.
 pub(crate) fn components(name: &str) -> Vec<&str> {
     let bytes = name.as_bytes();
     let mut parts = Vec::new();
@@ -437,7 +438,7 @@ pub(crate) fn components(name: &str) -> Vec<&str> {
     let mut depth = 0usize;
     while let Some(byte) = bytes.get(index) {
         if depth == 0 && starts_operator(bytes, start, index) {
-            // The symbols of an operator are no brackets: skip to the end of its name.
+            // The symbols of an operator are not brackets: skip to the end of its name.
             index += operator_length(bytes.get(index..).unwrap_or(b""));
             continue;
         }
@@ -461,14 +462,14 @@ pub(crate) fn components(name: &str) -> Vec<&str> {
     parts
 }
 
-/// Whether the `::` at `index` stands between a name and its arguments (`largest::<i32>`). What
-/// an implementation is for has brackets, too (`fmt::<impl Debug for Type>::fmt`).
+/// Returns whether the `::` at `index` is between a name and its arguments (`largest::<i32>`). An
+/// implementation's type is in brackets, too (`fmt::<impl Debug for Type>::fmt`).
 fn is_turbofish(bytes: &[u8], start: usize, index: usize) -> bool {
     let behind = bytes.get(index + 2..).unwrap_or(b"");
     index > start && behind.starts_with(b"<") && !behind.starts_with(b"<impl ")
 }
 
-/// Whether a component that starts at `start` has the keyword `operator` at `index`.
+/// Returns whether the component that starts at `start` has the keyword `operator` at `index`.
 fn starts_operator(bytes: &[u8], start: usize, index: usize) -> bool {
     index == start
         && bytes.get(index..).is_some_and(|rest| {
@@ -479,7 +480,7 @@ fn starts_operator(bytes: &[u8], start: usize, index: usize) -> bool {
         })
 }
 
-/// Length of `operator` and its symbols (`operator<<`, `operator()`, `operator->*`).
+/// Returns the length of `operator` and its symbols (`operator<<`, `operator()`, `operator->*`).
 fn operator_length(name: &[u8]) -> usize {
     let symbols = name.get(8..).unwrap_or(b"");
     for long in [
@@ -505,7 +506,7 @@ fn operator_length(name: &[u8]) -> usize {
     }
 }
 
-/// A component without its template or generic arguments (`vector<int>`, `f::<T>`).
+/// Returns a component without its template or generic arguments (`vector<int>`, `f::<T>`).
 fn without_arguments(component: &str) -> &str {
     let bytes = component.as_bytes();
     let skip = if starts_operator(bytes, 0, 0) {
@@ -513,8 +514,7 @@ fn without_arguments(component: &str) -> &str {
     } else {
         0
     };
-    // Names that start with a bracket are types (`<T as U>`, `&[T]`), not a name with
-    // arguments.
+    // Names that start with a bracket are types (`<T as U>`, `&[T]`), not names with arguments.
     match bytes
         .iter()
         .skip(skip)
@@ -529,14 +529,13 @@ fn without_arguments(component: &str) -> &str {
     }
 }
 
-/// Takes the parameter list off `f(int) const`; leaves `operator()` and
-/// `(anonymous namespace)` alone.
+/// Strips the parameter list off `f(int) const`; keeps `operator()` and `(anonymous namespace)`.
 fn strip_parameters(name: &str) -> &str {
     let trimmed = name.trim_end();
     parameter_list(trimmed).map_or(trimmed, |(name, _)| name)
 }
 
-/// A name and what is in the brackets of its parameter list; `None` without one.
+/// Splits a name from the contents of its parameter list; `None` without one.
 pub(crate) fn parameter_list(name: &str) -> Option<(&str, &str)> {
     let trimmed = name.trim_end();
     let bare = trimmed.strip_suffix(" const").unwrap_or(trimmed);
@@ -564,8 +563,7 @@ pub(crate) fn parameter_list(name: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// C's integer types in one spelling: gcc writes `long unsigned int` where people (and
-/// clang) write `unsigned long`.
+/// Normalizes C's integer types: gcc writes `long unsigned int`, users and clang `unsigned long`.
 fn plain_integers(name: &str) -> Cow<'_, str> {
     const SPELLINGS: [(&str, &str); 10] = [
         ("long long unsigned int", "unsigned long long"),
@@ -588,7 +586,7 @@ fn plain_integers(name: &str) -> Cow<'_, str> {
     name
 }
 
-/// A component without the spaces that spelling is free to have (`> >`, `a, b`).
+/// Removes optional spaces from a component (`> >`, `a, b`).
 pub(crate) fn squeeze(component: &str) -> String {
     let component = component.trim();
     let component = match component.contains("::<") && !component.contains("::<impl ") {

@@ -1,26 +1,26 @@
-//! Parameter lists that a person typed behind a function's name (`over(double)`), which select an
-//! overload. Compilers, linkers and people write a type in several ways.
+//! Parameter lists that a user typed after a function's name (`over(double)`) to select an
+//! overload. Compilers, linkers and users write a type in several ways.
 
 use crate::naming::{component_matches, components, parameter_list, squeeze};
 
-/// The types of a parameter list, each in one spelling.
+/// The types of a parameter list, normalized.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Parameters(Vec<String>);
 
-/// What `std::string` stands for, in the ABI of gcc 5 and in the one before it.
+/// The types that `std::string` stands for, in the ABI since gcc 5 and in the older one.
 const STRINGS: [&str; 2] = [
     "std::__cxx11::basic_string<char,std::char_traits<char>,std::allocator<char>>",
     "std::basic_string<char,std::char_traits<char>,std::allocator<char>>",
 ];
 
 impl Parameters {
-    /// The list behind a name; `None` without one.
+    /// Parses the list after a name; `None` without one.
     pub(crate) fn typed(name: &str) -> Option<Parameters> {
         let (_, list) = parameter_list(name)?;
         Some(Parameters::of(split(list)))
     }
 
-    /// A list of types.
+    /// Normalizes a list of types.
     pub(crate) fn of<T: AsRef<str>>(types: impl IntoIterator<Item = T>) -> Parameters {
         let types = types.into_iter().map(|ty| plain(ty.as_ref()));
         let mut types: Vec<String> = types.collect();
@@ -30,13 +30,13 @@ impl Parameters {
         Parameters(types)
     }
 
-    /// Whether there are none.
+    /// Returns whether the list is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a function with these parameters is the one that was typed: the beginnings of
-    /// paths and the arguments of templates may be left out.
+    /// Returns whether the typed list selects a function with these parameters. Leading path
+    /// components and template arguments may be omitted.
     pub(crate) fn select(&self, found: &Parameters) -> bool {
         self.0.len() == found.0.len()
             && self
@@ -62,14 +62,14 @@ fn is_type(typed: &str, found: &str) -> bool {
             .all(|(typed, found)| component_matches(typed, found) || leaves_out(typed, found))
 }
 
-/// Whether a template is written without the last of its arguments (`vector<int>`).
+/// Returns whether a template is written without its last arguments (`vector<int>`).
 fn leaves_out(typed: &str, found: &str) -> bool {
     let typed = typed.strip_suffix('>');
     let rest = typed.and_then(|typed| found.strip_prefix(typed));
     rest.is_some_and(|rest| rest.starts_with(','))
 }
 
-/// A type's name, and the qualifiers and pointers behind it.
+/// Splits a type's name from the qualifiers and pointers after it.
 fn base_and_rest(ty: &str) -> (&str, &str) {
     let mut depth = 0usize;
     for (at, byte) in ty.bytes().enumerate() {
@@ -85,7 +85,7 @@ fn base_and_rest(ty: &str) -> (&str, &str) {
     (ty, "")
 }
 
-/// Splits a list at the commas that are in no brackets.
+/// Splits a list at the commas outside brackets.
 fn split(list: &str) -> Vec<&str> {
     if list.trim().is_empty() {
         return Vec::new();
@@ -106,8 +106,8 @@ fn split(list: &str) -> Vec<&str> {
     parts
 }
 
-/// A type in one spelling: no `struct`, `const` behind what it qualifies and none of the whole,
-/// one word for each integer.
+/// Normalizes a type: no `struct`, `const` after what it qualifies, no top-level `const`, one word
+/// for each integer type.
 fn plain(ty: &str) -> String {
     let mut ty = ty.trim();
     let mut is_const = false;
@@ -133,7 +133,7 @@ fn plain(ty: &str) -> String {
         "signed" | "signed int" => "int".to_owned(),
         _ => squeezed,
     };
-    // `unsigned long const*` has spaces of its own.
+    // `unsigned long const*` contains spaces.
     let end = words.find(['*', '&', '(', '<']).unwrap_or(words.len());
     let (head, tail) = words.split_at(end);
     let bare = head.strip_suffix(" const");
@@ -147,7 +147,7 @@ fn plain(ty: &str) -> String {
             Some(rest) => (true, rest.trim_start()),
             None => (false, rest),
         };
-        // A member of a template (`Outer<int>::Inner`) is part of the name already.
+        // A member of a template (`Outer<int>::Inner`) is already part of the name.
         if (is_const || was_const) && !rest.is_empty() {
             out.push_str(" const");
         }
@@ -158,7 +158,7 @@ fn plain(ty: &str) -> String {
         }
         out.push_str(tail);
     }
-    // A parameter that is constant itself is another one to nobody who calls.
+    // A top-level `const` of a parameter is not part of the function's type.
     for end in ["*const", "* const"] {
         if let Some(bare) = out.strip_suffix(end) {
             out = format!("{bare}*");

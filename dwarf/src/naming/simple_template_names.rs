@@ -1,5 +1,6 @@
-//! Names of templates without what they are made with, as clang writes them to save room
-//! (`-gsimple-template-names`): `vector` for `vector<int>`. The entries of the parameters tell.
+//! Names of templates without their arguments, which clang writes to save space
+//! (`-gsimple-template-names`): `vector` for `vector<int>`. The arguments are restored from the
+//! parameters' entries.
 
 use crate::entries::children::Children;
 use crate::entries::constant::integer;
@@ -10,19 +11,19 @@ use crate::lines::DebugInfo;
 use crate::naming::parameters::Parameters;
 use std::cell::Cell;
 
-/// Templates that are looked at until it is clear how a unit writes their names: those of a few
-/// can be told in no other way than in full.
+/// Number of templates to examine to find out how a unit writes their names. The names of some can
+/// only be written in full, so one is not enough.
 const LOOKED_AT: usize = 8;
-/// Types within types that are told.
+/// Maximum nesting of types in arguments.
 const MAX_DEPTH: usize = 24;
-/// Parameters of a function that are compared.
+/// Maximum number of parameters of a function to compare.
 const MOST_PARAMETERS: usize = 256;
 
-/// How many types one name tells of in its arguments; arguments of arguments could go on for ever.
+/// Work done for the arguments of one name; arguments of arguments may be infinite.
 #[derive(Default)]
 pub(crate) struct Told {
     types: Cell<u32>,
-    /// Entries that were looked at for parameters.
+    /// Entries examined for parameters.
     entries: Cell<u32>,
 }
 
@@ -38,7 +39,7 @@ impl Told {
     }
 }
 
-/// What a class or function is called that may be a template.
+/// Returns whether an entry of this tag may be a template.
 fn may_be_template(tag: gimli::DwTag) -> bool {
     matches!(
         tag,
@@ -60,7 +61,7 @@ fn is_parameter(tag: gimli::DwTag) -> bool {
 }
 
 impl DebugInfo {
-    /// Whether names of templates in a unit are without arguments.
+    /// Returns whether a unit writes names of templates without arguments.
     fn has_bare_templates(&self, unit: &Unit) -> bool {
         let unit = self.whole_of(unit);
         *unit.bare_templates.get_or_init(|| {
@@ -71,7 +72,7 @@ impl DebugInfo {
     fn look_for_bare_templates(&self, unit: &Unit) -> Result<bool, Error> {
         let mut entries = unit.raw.entries_raw(None)?;
         let mut entry = Entry::null();
-        // The classes that are open: their depth, and whether their name has no arguments.
+        // The open classes: their depth, and whether their name lacks arguments.
         let mut open: Vec<(isize, bool)> = Vec::new();
         let mut seen = 0;
         while !entries.is_empty() && seen < LOOKED_AT {
@@ -91,7 +92,7 @@ impl DebugInfo {
                         return Ok(true);
                     }
                     seen += 1;
-                    // Its other parameters say the same.
+                    // One parameter of the class is enough.
                     *class = isize::MIN;
                 }
             } else if may_be_template(tag) && tag != gimli::DW_TAG_subprogram {
@@ -102,7 +103,7 @@ impl DebugInfo {
         Ok(false)
     }
 
-    /// Writes what a template is made with behind its name, where the name does not have it.
+    /// Appends the arguments of a template to its name if the name lacks them.
     pub(crate) fn write_arguments(
         &self,
         unit: &Unit,
@@ -173,8 +174,7 @@ impl DebugInfo {
         Ok(())
     }
 
-    /// Whether a function's parameters are those of a list that was typed, by their types as the
-    /// source writes them.
+    /// Returns whether a function's parameter types match a typed list.
     pub(crate) fn has_parameters(&self, unit: &Unit, entry: &Entry, typed: &Parameters) -> bool {
         let (unit, entry) = match self.origin(unit, entry) {
             Some(origin) => match self.entry(self.root_origin(origin)) {
@@ -241,7 +241,7 @@ impl DebugInfo {
         }
     }
 
-    /// What is written before and behind a thing's name to say that it is of a type.
+    /// Returns the text before and after a name that declares it with a type.
     fn spelled(&self, ty: Option<DieRef>, depth: usize, told: &Told) -> (String, String) {
         let Some(ty) = ty else {
             return ("void".to_owned(), String::new());

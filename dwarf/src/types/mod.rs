@@ -1,4 +1,4 @@
-//! Types; each is parsed when it is asked for and refers to others by [`TypeId`].
+//! Types. Each is parsed on demand and refers to others by [`TypeId`].
 
 pub(crate) mod read;
 
@@ -13,22 +13,22 @@ pub struct TypeId(pub DieRef);
 /// One type.
 #[derive(Clone, Debug)]
 pub struct Type {
-    /// Which one.
+    /// The type's own id.
     pub id: TypeId,
-    /// Readable qualified name; empty for unnamed ones. Derived types (pointers, arrays,
-    /// qualified ones) of C and C++ have none here: the language spells them.
-    /// In Rust the compiler names pointers too (`&str`, `*const T`).
+    /// Qualified name for display; empty for unnamed types. Derived types (pointers, arrays,
+    /// qualified types) of C and C++ have none: the language spells them. In Rust the compiler
+    /// names pointers, too (`&str`, `*const T`).
     pub name: String,
-    /// Size in bytes, where known.
+    /// Size in bytes, if known.
     pub size: Option<u64>,
-    /// What it is.
+    /// The kind of type.
     pub kind: TypeKind,
     pub(crate) kept: Kept,
 }
 
 impl Type {
-    /// What the reader of the type has found out about it and wants to keep, empty at first;
-    /// `None` if something else of another kind is kept already.
+    /// Returns the data that the reader of the type memoizes with it, created empty on first use;
+    /// `None` if data of another Rust type is there already.
     pub fn kept<T: Any + Default + Send + Sync>(&self) -> Option<&T> {
         let kept = self.kept.0.get_or_init(|| Arc::new(T::default()));
         kept.downcast_ref()
@@ -44,12 +44,12 @@ impl std::fmt::Debug for Kept {
     }
 }
 
-/// What a type is.
+/// The kind of a type.
 #[derive(Clone, Debug)]
 pub enum TypeKind {
     /// Integers, floats, characters, booleans.
     Base(BaseType),
-    /// `DW_TAG_pointer_type`; no target is `void *`.
+    /// `DW_TAG_pointer_type`; without target `void *`.
     Pointer(Option<TypeId>),
     /// C++ `&`.
     Reference(TypeId),
@@ -61,9 +61,9 @@ pub enum TypeKind {
     Composite(Box<Composite>),
     /// Enumeration without data.
     Enumeration(Enumeration),
-    /// `typedef`, `using`; no target is void.
+    /// `typedef`, `using`; without target void.
     Typedef(Option<TypeId>),
-    /// `const`; no target is `const void`.
+    /// `const`; without target `const void`.
     Const(Option<TypeId>),
     /// `volatile`.
     Volatile(Option<TypeId>),
@@ -73,25 +73,25 @@ pub enum TypeKind {
     Atomic(Option<TypeId>),
     /// A function type.
     Subroutine(Subroutine),
-    /// C++ pointer to member; `class` is what it is a member of.
+    /// C++ pointer to member.
     PointerToMember {
-        /// The class.
+        /// The class that it is a member of.
         class: Option<TypeId>,
-        /// Type of the member, a subroutine for member functions.
+        /// Type of the member; a subroutine for member functions.
         member: TypeId,
     },
     /// `DW_TAG_unspecified_type`: `nullptr_t`, Rust's `!` and others.
     Unspecified,
 }
 
-/// A base type's reading.
+/// A base type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BaseType {
-    /// How the bytes read.
+    /// The interpretation of its bytes.
     pub encoding: Encoding,
 }
 
-/// `DW_ATE_*`, as far as C, C++ and Rust use them.
+/// `DW_ATE_*`, those that C, C++ and Rust use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Encoding {
     /// Boolean.
@@ -106,9 +106,9 @@ pub enum Encoding {
     UnsignedChar,
     /// `char8_t`, `char16_t`, `char32_t`, Rust's `char`.
     Utf,
-    /// IEEE 754, x87 where the size says so.
+    /// IEEE 754, or x87 depending on the size.
     Float,
-    /// Two floats.
+    /// Two floats: a complex number.
     ComplexFloat,
     /// An address.
     Address,
@@ -116,21 +116,21 @@ pub enum Encoding {
     Other(u8),
 }
 
-/// Arrays of C, C++ and Rust.
+/// An array of C, C++ or Rust.
 #[derive(Clone, Debug)]
 pub struct ArrayType {
     /// Type of the innermost elements.
     pub element: TypeId,
-    /// Elements of each dimension, outermost first; `None`: the compiler does not say
-    /// (`extern int a[]`, flexible members, variable-length arrays).
+    /// Number of elements per dimension, outermost first; `None` if not recorded (`extern int a[]`,
+    /// flexible members, variable-length arrays).
     pub counts: Vec<Option<u64>>,
-    /// Distance between elements in bytes, where it is not the element's size.
+    /// Distance between elements in bytes, if it differs from the element's size.
     pub stride: Option<u64>,
-    /// `DW_AT_GNU_vector`: a SIMD vector.
+    /// Whether it is a SIMD vector (`DW_AT_GNU_vector`).
     pub vector: bool,
 }
 
-/// Which keyword made the composite.
+/// The keyword of a composite.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CompositeKind {
     /// `struct`.
@@ -144,27 +144,27 @@ pub enum CompositeKind {
 /// Struct, class or union.
 #[derive(Clone, Debug)]
 pub struct Composite {
-    /// The keyword.
+    /// Its keyword.
     pub kind: CompositeKind,
-    /// Direct bases, in order.
+    /// Direct bases, in order of declaration.
     pub bases: Vec<Inheritance>,
-    /// Data members in order, static ones apart.
+    /// Data members in order of declaration, without static ones.
     pub members: Vec<Member>,
     /// Static data members.
     pub statics: Vec<Member>,
-    /// Rust enums: what depends on the discriminant.
+    /// Rust enums: the variants and their discriminant.
     pub variants: Option<VariantPart>,
-    /// Template type arguments, by parameter name; `None`: `void`.
+    /// Template type arguments by parameter name; a type of `None` is `void`.
     pub template_types: Vec<(String, Option<TypeId>)>,
-    /// Only declared here; see `Module::complete_type`.
+    /// Whether it is only declared here; see `Module::complete_type`.
     pub declaration: bool,
-    /// Has a vtable pointer (`DW_AT_containing_type`, or a member `_vptr…`).
+    /// Whether it has a vtable pointer (`DW_AT_containing_type`, or a member `_vptr…`).
     pub polymorphic: bool,
-    /// Whether values are passed and returned by the address of a copy, whatever their size
-    /// (`DW_AT_calling_convention`, DWARF 5 §5.7.1, or else a copy constructor or destructor of
-    /// its own; then a part's may still make it so); `None` where the compiler does not say.
+    /// Whether values are passed and returned by the address of a copy, whatever their size:
+    /// `DW_AT_calling_convention` (DWARF 5 §5.7.1), else a copy constructor or destructor of its
+    /// own (then those of a member may still require it). `None` if the compiler did not record it.
     pub by_address: Option<bool>,
-    /// The class of a C++ lambda: it has no name, but can be called.
+    /// Whether it is the class of a C++ lambda, which has no name but can be called.
     pub closure: bool,
 }
 
@@ -173,84 +173,84 @@ pub struct Composite {
 pub struct Inheritance {
     /// The base's type.
     pub ty: TypeId,
-    /// Where it lies.
+    /// Its offset in the object.
     pub offset: MemberOffset,
-    /// `virtual` inheritance.
+    /// Whether it is a `virtual` base.
     pub is_virtual: bool,
 }
 
-/// Where a member or base lies in its object.
+/// The offset of a member or base in its object.
 #[derive(Clone, Debug)]
 pub enum MemberOffset {
     /// Bytes from the object's start.
     Bytes(u64),
-    /// A DWARF expression that turns the object's address into the member's (virtual bases):
-    /// see `Module::locate_member`.
+    /// A DWARF expression that computes the member's address from the object's (virtual bases): see
+    /// `Module::locate_member`.
     Expression(DieRef),
 }
 
 /// A data member.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// Name; empty for anonymous structs and unions. Rust tuples: `__0`, `__1`, ….
+    /// Its name; empty for anonymous structs and unions. Rust tuples: `__0`, `__1`, ….
     pub name: String,
-    /// Type.
+    /// Its type.
     pub ty: TypeId,
-    /// Where it lies.
+    /// Its offset in the object.
     pub offset: MemberOffset,
-    /// Present for bit fields.
+    /// Position and width, for a bit-field.
     pub bits: Option<Bitfield>,
-    /// Made by the compiler (`_vptr`, …).
+    /// Whether the compiler generated it (`_vptr`, …).
     pub artificial: bool,
-    /// The entry.
+    /// Its debug info entry.
     pub id: DieRef,
 }
 
-/// A bit field's place.
+/// The position of a bit-field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bitfield {
-    /// Bits from the start of the object, least significant first (DWARF 4
+    /// Offset in bits from the start of the object, least significant first (DWARF 4
     /// `data_bit_offset`; the older big-endian form is converted).
     pub offset: u64,
     /// Width in bits.
     pub size: u64,
 }
 
-/// `DW_TAG_variant_part`.
+/// The variants of a Rust enum (`DW_TAG_variant_part`).
 #[derive(Clone, Debug)]
 pub struct VariantPart {
     /// The discriminant; `None` for a single variant.
     pub discriminant: Option<Member>,
-    /// The variants in order.
+    /// The variants in order of declaration.
     pub variants: Vec<Variant>,
 }
 
-/// `DW_TAG_variant`.
+/// A variant (`DW_TAG_variant`).
 #[derive(Clone, Debug)]
 pub struct Variant {
-    /// Inclusive ranges of the discriminant's value (sign- or zero-extended as its type is);
-    /// empty: the default variant.
+    /// Inclusive ranges of the discriminant's value (sign- or zero-extended like its type); empty
+    /// for the default variant.
     pub values: Vec<(i128, i128)>,
-    /// Its members; rustc makes exactly one, named like the variant.
+    /// Its members; rustc emits exactly one, named like the variant.
     pub members: Vec<Member>,
-    /// The line that its first member says it is from: of a coroutine, where it waits.
+    /// The line of its first member: for a coroutine, the line of the suspension point.
     pub line: Option<u32>,
 }
 
 /// An enumeration.
 #[derive(Clone, Debug)]
 pub struct Enumeration {
-    /// The integer type below, where recorded.
+    /// The underlying integer type, if recorded.
     pub underlying: Option<TypeId>,
     /// Whether values are signed.
     pub signed: bool,
-    /// `enum class`.
+    /// Whether it is an `enum class`.
     pub scoped: bool,
-    /// Names and values, in order.
+    /// Names and values, in order of declaration.
     pub enumerators: Vec<Enumerator>,
 }
 
-/// A name of an enumeration.
+/// An enumerator.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Enumerator {
     /// The name.
@@ -262,10 +262,10 @@ pub struct Enumerator {
 /// A function type.
 #[derive(Clone, Debug)]
 pub struct Subroutine {
-    /// What it returns; `None` is void.
+    /// Return type; `None` is void.
     pub return_type: Option<TypeId>,
     /// Parameter types.
     pub parameters: Vec<TypeId>,
-    /// Takes further arguments.
+    /// Whether it takes variable arguments.
     pub variadic: bool,
 }

@@ -1,4 +1,4 @@
-//! Types, from their entries.
+//! Reads types from their entries.
 
 use crate::entries::children::Children;
 use crate::entries::constant::{discriminant_list, integer, subrange_count, udata};
@@ -13,12 +13,12 @@ use crate::types::{
 };
 use gimli::{Operation, UnitOffset};
 
-/// How many types are gone through for a size; more is a cycle.
+/// Maximum number of types to follow for a size; more is a cycle.
 const MAX_DEPTH: u32 = 32;
-/// Variant parts within variants.
+/// Maximum nesting of variant parts.
 const MAX_NESTING: u32 = 8;
 
-/// Whether a function is `= default` where its class is declared.
+/// Returns whether a function is defaulted (`= default`) in its class.
 pub(crate) fn is_defaulted(function: &Entry) -> bool {
     let how = function
         .attr_value(gimli::DW_AT_defaulted)
@@ -29,7 +29,7 @@ pub(crate) fn is_defaulted(function: &Entry) -> bool {
 impl DebugInfo {
     pub(crate) fn read_type(&self, id: TypeId) -> Result<Type, Error> {
         let (mut unit, mut entry) = self.entry(id.0)?;
-        // A type of a type unit (DWARF 5 §3.1.4) is declared here by its signature.
+        // A type in a type unit (DWARF 5 §3.1.4) is declared here by its signature.
         if let Some(definition) = entry
             .attr_value(gimli::DW_AT_signature)
             .and_then(|value| self.reference(unit, value))
@@ -95,7 +95,7 @@ impl DebugInfo {
     fn type_name(&self, unit: &Unit, entry: &Entry) -> String {
         let name = self.own_name(unit, entry);
         match entry.tag() {
-            // Built-in names and rustc's names of pointers are whole as they are.
+            // Built-in names and rustc's names of pointers are complete.
             gimli::DW_TAG_base_type
             | gimli::DW_TAG_pointer_type
             | gimli::DW_TAG_unspecified_type
@@ -105,8 +105,8 @@ impl DebugInfo {
             gimli::DW_TAG_subprogram => String::new(),
             _ if unit.language == Language::Rust
                 && name.is_some_and(|name| {
-                    // `&str`, `(i32, u8)`, `[u8]`, `dyn Trait` are in no namespace, though
-                    // rustc puts some into one.
+                    // `&str`, `(i32, u8)`, `[u8]`, `dyn Trait` need no qualification, though rustc
+                    // puts some into a namespace.
                     !name.first().is_some_and(|first| {
                         first.is_ascii_alphabetic() || *first == b'_' || *first == b'{'
                     }) || name.starts_with(b"dyn ")
@@ -119,7 +119,7 @@ impl DebugInfo {
         }
     }
 
-    /// The size of a type, through typedefs and qualifiers.
+    /// Returns the size of a type in bytes, through typedefs and qualifiers.
     fn type_size(&self, unit: &Unit, entry: &Entry, depth: u32) -> Option<u64> {
         if let Some(size) = entry.attr_value(gimli::DW_AT_byte_size) {
             return udata(&size);
@@ -260,7 +260,8 @@ impl DebugInfo {
                 }
             }
         }
-        // Old compilers do not say; a negative value does.
+        // Old compilers do not record the underlying type; a negative value shows that it is
+        // signed.
         let signed = known.unwrap_or_else(|| {
             values
                 .iter()
@@ -282,7 +283,7 @@ impl DebugInfo {
         })
     }
 
-    /// Whether a base type, or one behind typedefs and qualifiers, is signed.
+    /// Returns whether a base type is signed, through typedefs and qualifiers.
     fn is_signed(&self, die: DieRef) -> Option<bool> {
         let mut die = die;
         for _ in 0..MAX_HOPS {
@@ -328,7 +329,7 @@ impl DebugInfo {
                         continue;
                     };
                     bytes += member.name.len();
-                    // Before version 5 a static member is an external member.
+                    // Before version 5 a static member is a member with `DW_AT_external`.
                     if flag(child, gimli::DW_AT_external) || flag(child, gimli::DW_AT_declaration) {
                         composite.statics.push(member);
                     } else {
@@ -389,8 +390,8 @@ impl DebugInfo {
         Ok(composite)
     }
 
-    /// Whether a function of a class is a copy or move constructor or a destructor that
-    /// somebody wrote: gcc says by nothing else that values of it are passed by address.
+    /// Returns whether a member function is a user-written copy or move constructor or destructor.
+    /// It is the only sign in gcc's debug info that values of the class are passed by address.
     fn copies_or_destroys(
         &self,
         unit: &Unit,
@@ -480,22 +481,22 @@ impl DebugInfo {
         })
     }
 
-    /// The place of a bit field, in whichever of the three ways it is told.
+    /// Returns the position of a bit-field, from any of the three encodings.
     fn bit_field(&self, entry: &Entry, offset: &MemberOffset, ty: TypeId) -> Option<Bitfield> {
         let size = udata(&entry.attr_value(gimli::DW_AT_bit_size)?)?;
         let byte = match offset {
             MemberOffset::Bytes(bytes) => bytes.checked_mul(8)?,
             MemberOffset::Expression(_) => return None,
         };
-        // From version 4 on: from the start of the object (or of the member's storage,
-        // where a byte offset is there too), DWARF 5 §5.7.6.
+        // Since version 4: offset from the start of the object, or of the member's storage if a
+        // byte offset is present, too (DWARF 5 §5.7.6).
         if let Some(bits) = entry.attr_value(gimli::DW_AT_data_bit_offset) {
             return Some(Bitfield {
                 offset: udata(&bits)?.checked_add(byte)?,
                 size,
             });
         }
-        // Versions 2 and 3: from the storage unit's most significant bit, maybe negative.
+        // Versions 2 and 3: offset from the storage unit's most significant bit; may be negative.
         if let Some(value) = entry.attr_value(gimli::DW_AT_bit_offset) {
             let from_top = value
                 .udata_value()
@@ -623,7 +624,7 @@ fn member_offset(unit: &Unit, entry: &Entry) -> MemberOffset {
     if let Some(bytes) = udata(&value) {
         return MemberOffset::Bytes(bytes);
     }
-    // Versions 2 and 3 say a plain offset by an expression.
+    // Versions 2 and 3 may write a plain offset as an expression.
     if let Some(expression) = value.exprloc_value() {
         let mut operations = expression.operations(unit.raw.encoding());
         if let (Ok(Some(Operation::PlusConstant { value })), Ok(None)) =

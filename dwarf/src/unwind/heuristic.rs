@@ -1,4 +1,4 @@
-//! Unwinding where no call frame information covers the code.
+//! Heuristic unwinding for code without call frame information.
 
 use crate::ids::Machine;
 use crate::ids::addr::{FileAddr, LoadAddr, LoadBias};
@@ -8,15 +8,15 @@ use crate::ids::register::{Register, Registers};
 use crate::module::Module;
 use crate::unwind::{CfaPlace, FrameAddress, ModuleMap, StackPlace, Unwound, WayBack, preserved};
 
-/// Code in no image: a call through a bad pointer, or code made at run time.
+/// Unwinds code outside all modules: a call through a bad pointer, or generated code.
 pub(crate) fn without_module(
     modules: &dyn ModuleMap,
     memory: &dyn Memory,
     address: FrameAddress,
     registers: &Registers,
 ) -> Result<Unwound, Error> {
-    // After a call through a bad pointer nothing ran, so the return address is still where
-    // the call left it.
+    // After a call through a bad pointer nothing has run, so the return address is still on top of
+    // the stack.
     if let FrameAddress::Pc(_) = address
         && let Some(caller) = at_entry(memory, registers)?
         && let Some((FrameAddress::ReturnAddress(pc), _)) = &caller.caller
@@ -27,7 +27,7 @@ pub(crate) fn without_module(
     frame_pointer(modules, memory, address, registers)
 }
 
-/// A frame, and what its surroundings are read from.
+/// A frame, and the sources to unwind it from.
 #[derive(Clone, Copy)]
 pub(crate) struct Frame<'a> {
     pub(crate) modules: &'a dyn ModuleMap,
@@ -36,7 +36,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) registers: &'a Registers,
 }
 
-/// Code of an image that has no rules for it.
+/// Unwinds code of a module that has no unwind rules for it.
 pub(crate) fn without_rules(
     frame: &Frame<'_>,
     module: &Module,
@@ -61,7 +61,8 @@ pub(crate) fn without_rules(
             let pc = bias.file(pc);
             match prologue(module, pc) {
                 Prologue::Entry => {
-                    // A program's first instruction has no caller, and its arguments on the stack.
+                    // A program's first instruction has no caller, and its arguments are on the
+                    // stack.
                     if let Some(caller) = at_entry(memory, registers)?
                         && let Some((FrameAddress::ReturnAddress(back), _)) = &caller.caller
                         && is_code(modules, *back)
@@ -72,8 +73,8 @@ pub(crate) fn without_rules(
                 Prologue::Pushed => {
                     return pushed_frame_pointer(memory, registers);
                 }
-                // Where symbols do not tell the entry: a return address on top of the stack
-                // is that of the call that has just been made.
+                // Without a symbol the entry is unknown: a return address on top of the stack then
+                // means that the call has just been made.
                 Prologue::Body => {
                     if let Some(caller) = at_entry(memory, registers)?
                         && let Some((FrameAddress::ReturnAddress(back), _)) = &caller.caller
@@ -106,7 +107,7 @@ fn is_code(modules: &dyn ModuleMap, pc: LoadAddr) -> bool {
     })
 }
 
-/// What the instructions ahead tell, if it leads behind a call.
+/// Unwinds by the rule that the instructions ahead imply, if it leads to the address after a call.
 fn by_instructions(frame: &Frame<'_>, way: &WayBack) -> Option<Unwound> {
     let at = |place: StackPlace| {
         let base = frame.registers.get(place.register)?;
@@ -121,7 +122,7 @@ fn by_instructions(frame: &Frame<'_>, way: &WayBack) -> Option<Unwound> {
         return None;
     }
     let pc = word(cfa.wrapping_sub(8))?;
-    // A signal handler's is the trampoline, which nothing called.
+    // The return address of a signal handler is the trampoline, which no call precedes.
     if !is_behind_call(frame.modules, LoadAddr(pc)) && !is_trampoline(frame.memory, LoadAddr(pc)) {
         return None;
     }
@@ -137,7 +138,8 @@ fn by_instructions(frame: &Frame<'_>, way: &WayBack) -> Option<Unwound> {
     Some(unwound)
 }
 
-/// Whether the instruction before `pc` is a call: `e8` and an offset, or `ff /2` with its operand.
+/// Returns whether the instruction before `pc` is a call: `e8` and an offset, or `ff /2` with its
+/// operand.
 fn is_behind_call(modules: &dyn ModuleMap, pc: LoadAddr) -> bool {
     let Some((module, bias)) = modules.module_at(pc - 1) else {
         return false;
@@ -165,7 +167,7 @@ fn step(registers: &Registers, cfa: u64, pc: u64, frame_pointer: Option<u64>) ->
     }
 }
 
-/// The first instruction of a function: the return address is on top of the stack, or in
+/// Unwinds a function at its first instruction: the return address is on top of the stack, or in
 /// the link register.
 fn at_entry(memory: &dyn Memory, registers: &Registers) -> Result<Option<Unwound>, Error> {
     let Some(sp) = registers.sp() else {
@@ -179,7 +181,7 @@ fn at_entry(memory: &dyn Memory, registers: &Registers) -> Result<Option<Unwound
     Ok(Some(step(registers, sp.wrapping_add(8), pc, None)))
 }
 
-/// Between `push rbp` and `mov rbp, rsp`.
+/// Unwinds between `push rbp` and `mov rbp, rsp`.
 fn pushed_frame_pointer(memory: &dyn Memory, registers: &Registers) -> Result<Unwound, Error> {
     let sp = registers
         .sp()
@@ -197,12 +199,12 @@ fn pushed_frame_pointer(memory: &dyn Memory, registers: &Registers) -> Result<Un
 enum Prologue {
     /// At the first instruction, or at the final `ret`.
     Entry,
-    /// Behind `push rbp`.
+    /// After `push rbp`.
     Pushed,
     Body,
 }
 
-/// How far a function of x86-64 is in its prologue, by its first bytes.
+/// Returns the position in the prologue of an x86-64 function, from its first bytes.
 fn prologue(module: &Module, pc: FileAddr) -> Prologue {
     let mut here = [0; 1];
     if module.read_image(pc, &mut here).is_some() && here == [0xc3] {
@@ -230,7 +232,8 @@ fn prologue(module: &Module, pc: FileAddr) -> Prologue {
     }
 }
 
-/// The chain of frame pointers: each points at the caller's, the return address above it.
+/// Unwinds by the chain of frame pointers: each points to the caller's, with the return address
+/// above it.
 fn frame_pointer(
     modules: &dyn ModuleMap,
     memory: &dyn Memory,
@@ -248,7 +251,7 @@ fn frame_pointer(
         return Err(nothing());
     };
     if frame == 0 {
-        // The ABI has process and thread starts clear it.
+        // The ABI requires process and thread starts to clear it.
         return Ok(Unwound {
             cfa: LoadAddr(sp),
             caller: None,
@@ -270,8 +273,9 @@ fn frame_pointer(
     Ok(step(registers, frame.wrapping_add(16), pc, Some(saved)))
 }
 
-/// The trampoline that returns from a signal handler, in libraries that do not describe it
-/// (musl): `mov rax, 15; syscall` with the kernel's `ucontext` on top of the stack.
+/// Unwinds the trampoline that returns from a signal handler, in libraries without call frame
+/// information for it (musl): `mov rax, 15; syscall` with the kernel's `ucontext` on top of the
+/// stack.
 fn signal_frame(
     memory: &dyn Memory,
     address: FrameAddress,
@@ -283,7 +287,7 @@ fn signal_frame(
     let Some(sp) = registers.sp() else {
         return Ok(None);
     };
-    // `struct sigcontext` of the kernel's ABI, in its order, by DWARF number.
+    // DWARF numbers of the registers in the order of the kernel's `struct sigcontext`.
     const SAVED: [u16; 17] = [8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16];
     let mut caller = preserved(registers);
     let mut at = sp.wrapping_add(40);
@@ -300,7 +304,7 @@ fn signal_frame(
     }))
 }
 
-/// Whether `pc` is one of the trampoline's two instructions.
+/// Returns whether `pc` is at one of the trampoline's two instructions.
 fn is_trampoline(memory: &dyn Memory, pc: LoadAddr) -> bool {
     const SIGRETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
     const SYSCALL: u64 = 7;

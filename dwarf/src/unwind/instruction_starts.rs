@@ -1,12 +1,12 @@
-//! Where instructions begin: what an image says of its code without decoding it.
+//! Known starts of instructions: what an image reveals of its code without decoding it.
 
 use crate::ids::addr::{AddrRange, FileAddr};
 use crate::ids::symbol::Symbol;
 use crate::module::Module;
 
 impl Module {
-    /// Addresses in `range` at which an instruction is known to begin, in order: where functions
-    /// and sections begin and end, by their symbols and call frame information, and the rows of
+    /// Returns the addresses in `range` at which an instruction is known to begin, in order: starts
+    /// and ends of functions and sections, from symbols and call frame information, and rows of
     /// line tables.
     pub fn instruction_starts(&self, range: AddrRange<FileAddr>) -> Vec<FileAddr> {
         let mut starts: Vec<FileAddr> = Vec::new();
@@ -26,7 +26,7 @@ impl Module {
             let end = section.addr.wrapping_add(section.size);
             starts.extend([FileAddr(section.addr), FileAddr(end)]);
         }
-        // A row that covers the first address may have begun before it.
+        // The first row may begin before the range.
         let rows = self.rows_in(range).into_iter();
         starts.extend(
             rows.map(|row| row.range.start)
@@ -38,8 +38,8 @@ impl Module {
         starts
     }
 
-    /// The code that belongs together at an address, with its symbol: from where that begins
-    /// to its end; without one, what an entry of the call frame information covers.
+    /// Returns the range of the function at an address, with its symbol. Without a symbol it is the
+    /// range of the entry of the call frame information.
     pub fn code_at(&self, addr: FileAddr) -> Option<(AddrRange<FileAddr>, Option<Symbol>)> {
         let symbol = self.symbol_table().at(&self.image, addr.0);
         let symbol = symbol.filter(|symbol| symbol.is_code());
@@ -49,7 +49,7 @@ impl Module {
             Some(symbol) if symbol.size > 0 => {
                 AddrRange::new(symbol.addr, symbol.addr + symbol.size)
             }
-            // Of a symbol without a size: up to the next one.
+            // A symbol without a size reaches to the next one.
             Some(symbol) => match entry.filter(|entry| entry.start == symbol.addr) {
                 Some(entry) => entry,
                 None => {
@@ -62,7 +62,7 @@ impl Module {
         range.contains(addr).then_some((range, symbol))
     }
 
-    /// As [`Module::symbol_at`], for those who ask about many addresses.
+    /// Like [`Module::symbol_at`], for lookups of many addresses: sorts the symbols first.
     pub fn symbol_near(&self, addr: FileAddr) -> Option<Symbol> {
         self.symbol_table().at(&self.image, addr.0)
     }

@@ -1,5 +1,5 @@
-//! Where a function is come back to by exceptions: the call-site table of its language-specific
-//! data area (Itanium C++ ABI, "Exception Handling Tables"; rustc's are the same).
+//! Landing pads of exceptions: the call-site table of a function's language-specific data area
+//! (Itanium C++ ABI, "Exception Handling Tables"; rustc uses the same format).
 
 use crate::file::R;
 use crate::ids::addr::FileAddr;
@@ -9,11 +9,11 @@ use gimli::constants as dw;
 use gimli::{DwEhPe, LittleEndian, Reader};
 
 impl Module {
-    /// The landing pads of the function whose unwind table entry covers `addr`; none where
-    /// exceptions only pass through.
+    /// Returns the landing pads of the function whose unwind table entry covers `addr`; empty if
+    /// exceptions only pass through it.
     ///
     /// # Errors
-    /// The table cannot be read: where the pads are is not known.
+    /// The table cannot be read, so that the pads are unknown.
     pub fn landing_pads(&self, addr: FileAddr) -> Result<Vec<FileAddr>, Error> {
         let Some((start, table)) = self.exception_table(addr.0)? else {
             return Ok(Vec::new());
@@ -25,7 +25,7 @@ impl Module {
             encoding => value(&mut reader, encoding)?,
         };
         if DwEhPe(reader.read_u8()?) != dw::DW_EH_PE_omit {
-            // Where the types are: nobody asks for them here.
+            // Offset of the type table, which is not needed here.
             reader.read_uleb128()?;
         }
         let encoding = DwEhPe(reader.read_u8()?);
@@ -47,7 +47,8 @@ impl Module {
     }
 }
 
-/// A number of the table; those of call sites are offsets, whatever they could be relative to.
+/// Reads a number of the table. Numbers of call sites are always offsets, whatever base the
+/// encoding names.
 fn value(reader: &mut R, encoding: DwEhPe) -> Result<u64, Error> {
     Ok(match encoding.format() {
         dw::DW_EH_PE_uleb128 => reader.read_uleb128()?,

@@ -1,4 +1,4 @@
-//! Pure unwinding: registers of a frame, memory and modules in; the caller's registers out.
+//! Pure unwinding: from a frame's registers, memory and modules to the caller's registers.
 
 mod heuristic;
 mod instruction_starts;
@@ -16,65 +16,65 @@ use gimli::UnwindContext;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// The images of a process.
+/// The modules of a process.
 pub trait ModuleMap {
-    /// The image that holds `addr`, and where it is loaded.
+    /// Returns the module that covers `addr`, and its load bias.
     fn module_at(&self, addr: LoadAddr) -> Option<(&Module, LoadBias)>;
 
-    /// For code that has no call frame information: the ways back to the caller that its
-    /// instructions around `addr` tell of, the likeliest first; `is_return` where a call comes
-    /// back to it. None, unless whoever knows the machine's instructions says otherwise.
+    /// For code without call frame information: returns candidate unwind rules inferred from the
+    /// instructions around `addr`, most likely first. `is_return`: `addr` is a return address. The
+    /// default implementation knows no instruction set and returns none.
     fn ways_back(&self, _module: &Module, _addr: FileAddr, _is_return: bool) -> Vec<WayBack> {
         Vec::new()
     }
 }
 
-/// A place on the stack: so many bytes from what a register points at now.
+/// A stack address, as an offset from the current value of a register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StackPlace {
-    /// The stack pointer or the frame pointer.
+    /// The stack pointer or frame pointer.
     pub register: Register,
-    /// In bytes.
+    /// Offset in bytes.
     pub offset: i64,
 }
 
-/// Where a canonical frame address is.
+/// The canonical frame address of a heuristic rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CfaPlace {
-    /// The place itself.
+    /// The address itself.
     At(StackPlace),
-    /// A word there holds it: the function aligned its stack.
+    /// Saved in a word there, as the function aligned its stack.
     SavedAt(StackPlace),
 }
 
-/// How to get from a frame to its caller, as instructions tell it.
+/// A heuristic unwind rule, inferred from instructions.
 #[derive(Clone, Debug)]
 pub struct WayBack {
-    /// The canonical frame address; the return address is right below it.
+    /// The canonical frame address; the return address is in the word below it.
     pub cfa: CfaPlace,
-    /// Where the caller's values of registers are.
+    /// Where the caller's registers are saved.
     pub saved: Vec<(Register, StackPlace)>,
 }
 
-/// An address of a frame, and whether it is where execution is or where it returns to: the
-/// instruction to look up is the one before a return address.
+/// The address of a frame: the pc, or a return address. For a return address the instruction to
+/// look up is the one before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrameAddress {
-    /// Execution is here (innermost frame, or interrupted by a signal).
+    /// The pc (innermost frame, or interrupted by a signal).
     Pc(LoadAddr),
-    /// Execution comes back here.
+    /// The address that a call returns to.
     ReturnAddress(LoadAddr),
 }
 
 impl FrameAddress {
-    /// The address itself.
+    /// Returns the address.
     pub fn addr(self) -> LoadAddr {
         match self {
             FrameAddress::Pc(addr) | FrameAddress::ReturnAddress(addr) => addr,
         }
     }
 
-    /// The address to look up in line tables and location lists.
+    /// Returns the address to look up in line tables and location lists.
     pub fn lookup(self) -> LoadAddr {
         match self {
             FrameAddress::Pc(addr) => addr,
@@ -83,48 +83,48 @@ impl FrameAddress {
     }
 }
 
-/// One step up the stack.
+/// The result of unwinding a frame.
 #[derive(Clone, Debug)]
 pub struct Unwound {
-    /// The canonical frame address of the frame that was left.
+    /// The canonical frame address of the frame.
     pub cfa: LoadAddr,
-    /// The caller and the kind of its address; `None` at the outermost frame.
+    /// The caller's address and registers; `None` at the outermost frame.
     pub caller: Option<(FrameAddress, Registers)>,
-    /// The frame that was left is a signal trampoline.
+    /// Whether the frame is a signal trampoline.
     pub signal_frame: bool,
-    /// Call frame information told of it; else its instructions did, or its frame pointer.
+    /// Whether call frame information was used; otherwise instructions or the frame pointer.
     pub by_rules: bool,
 }
 
-/// Unwinds and remembers the rules it used.
+/// Unwinds frames and caches unwind rules.
 #[derive(Default)]
 pub struct Unwinder {
-    /// By module and the address in it; `None`: no call frame information covers it.
+    /// By module and address in it; `None` without call frame information.
     rules: FxHashMap<(u64, u64), Option<Arc<Rule>>>,
-    /// For code without any, what its instructions tell.
+    /// Heuristic rules for code without call frame information.
     ways: FxHashMap<(u64, u64, bool), Arc<[WayBack]>>,
     context: UnwindContext<usize>,
 }
 
-/// More rules than any stack has are a program that jumps about; start over then.
+/// Maximum number of cached rules; the cache is cleared beyond it. No stack needs so many.
 const MAX_RULES: usize = 1 << 16;
 
 impl Unwinder {
-    /// No rule known yet.
+    /// Returns an unwinder with an empty cache.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Forgets all rules: to be called when an image is unloaded or replaced.
+    /// Clears the cache. Call it when a module is unloaded or replaced.
     pub fn clear(&mut self) {
         self.rules.clear();
         self.ways.clear();
     }
 
-    /// Steps from the frame at `address` with `registers` to its caller.
+    /// Unwinds the frame at `address` with `registers`. Returns its caller.
     ///
     /// # Errors
-    /// The stack cannot be read, or nothing says how to go on: what was found so far stands.
+    /// The stack cannot be read, or there is no unwind rule for the frame.
     pub fn unwind(
         &mut self,
         modules: &dyn ModuleMap,
@@ -139,7 +139,7 @@ impl Unwinder {
         let rule = match self.rule(module, bias.file(lookup).0) {
             Ok(rule) => rule,
             Err(error) => {
-                // Corrupt rules are as good as none.
+                // Corrupt unwind rules are treated like missing ones.
                 tracing::debug!(%lookup, %error, "corrupt call frame information");
                 None
             }
@@ -160,10 +160,10 @@ impl Unwinder {
         }
     }
 
-    /// The canonical frame address of the frame at `address`; its caller is not looked for where
-    /// that can be told without.
+    /// Returns the canonical frame address of the frame at `address`, and unwinds to its caller
+    /// only if that is needed.
     ///
-    /// # Errors
+    /// Those of [`Unwinder::unwind`].
     /// As [`Unwinder::unwind`].
     pub fn cfa(
         &mut self,
@@ -212,7 +212,7 @@ impl Unwinder {
     }
 }
 
-/// The registers that a caller has before any rule is applied: those that calls preserve.
+/// Returns the caller's registers before any rule is applied: those that calls preserve.
 pub(crate) fn preserved(registers: &Registers) -> Registers {
     let machine = registers.machine();
     let mut caller = Registers::new(machine);
@@ -222,7 +222,7 @@ pub(crate) fn preserved(registers: &Registers) -> Registers {
         }
     }
     if machine == Machine::X86_64 {
-        // The thread's, not the frame's.
+        // These belong to the thread, not to a frame.
         for register in [x86_64::FS_BASE, x86_64::GS_BASE] {
             if let Some(value) = registers.get(register) {
                 caller.set(register, value);
@@ -254,8 +254,8 @@ fn apply(
         }
     };
     let machine = registers.machine();
-    // Frames lie below their callers; only a signal may switch stacks. Without this a
-    // corrupt stack could be a loop.
+    // Frames lie below their callers, unless a signal switched stacks. This check also stops loops
+    // in a corrupt stack.
     if matches!(address, FrameAddress::ReturnAddress(_))
         && !rule.signal_frame
         && registers.sp().is_some_and(|sp| cfa <= sp)
@@ -304,7 +304,7 @@ fn apply(
         }
     }
     if !ruled {
-        // A leaf function of a machine with a link register has not saved it.
+        // On a machine with a link register, a leaf function does not save it.
         return_address = registers.get(rule.return_address);
         outermost = machine == Machine::X86_64;
     }
@@ -320,7 +320,7 @@ fn apply(
     let mut pc = return_address
         .ok_or_else(|| Error::RegisterUnavailable(register_name(machine, rule.return_address)))?;
     if machine == Machine::Aarch64 {
-        // Pointer authentication keeps its code in the bits that no user address has.
+        // Pointer authentication codes are in the bits above the user address space.
         pc &= (1 << 48) - 1;
     }
     if pc == 0 {

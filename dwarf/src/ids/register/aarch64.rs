@@ -28,7 +28,7 @@ pub const CALLEE_SAVED: &[Register] = &[
     X29,
 ];
 
-/// Integer registers in the order people read them.
+/// Integer registers in display order.
 pub const NAMES: &[(Register, &str)] = &[
     (Register(0), "x0"),
     (Register(1), "x1"),

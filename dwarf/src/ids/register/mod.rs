@@ -1,4 +1,4 @@
-//! Registers by their DWARF numbers; data and nothing else.
+//! Registers by their DWARF numbers; plain data.
 
 pub mod aarch64;
 pub mod x86_64;
@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Register(pub u16);
 
-/// The integer registers of one frame, each maybe unknown, and the vector registers of the
+/// The integer registers of a frame, each known or unknown, and the vector registers of the
 /// innermost frame. Indexed by DWARF number.
 #[derive(Clone, Debug)]
 pub struct Registers {
@@ -21,13 +21,13 @@ pub struct Registers {
     vectors: Vectors,
 }
 
-/// 16 bytes of each vector register, read when the first is asked for.
+/// 16 bytes of each vector register, read on first use.
 type Vectors = Option<Arc<LazyLock<Option<Vec<u128>>, ReadVectors>>>;
-/// Reads them, where they are known.
+/// Reads the vector registers; `None` if they are unknown.
 type ReadVectors = Box<dyn FnOnce() -> Option<Vec<u128>> + Send>;
 
 impl Registers {
-    /// No register known.
+    /// Returns registers of which none is known.
     pub fn new(machine: Machine) -> Self {
         Self {
             machine,
@@ -37,18 +37,18 @@ impl Registers {
         }
     }
 
-    /// The machine that gives the numbers their meaning.
+    /// Returns the machine that defines the numbers.
     pub fn machine(&self) -> Machine {
         self.machine
     }
 
-    /// An integer register's value, where it is known.
+    /// Returns an integer register's value, if known.
     pub fn get(&self, register: Register) -> Option<u64> {
         let index = usize::from(register.0);
         (index < 64 && self.known & (1 << index) != 0).then(|| self.values[index])
     }
 
-    /// Makes an integer register known. Numbers above 63 are ignored (they are vectors).
+    /// Sets an integer register. Numbers above 63 are ignored (they are vector registers).
     pub fn set(&mut self, register: Register, value: u64) {
         let index = usize::from(register.0);
         if index < 64 {
@@ -57,7 +57,7 @@ impl Registers {
         }
     }
 
-    /// Makes an integer register unknown.
+    /// Marks an integer register as unknown.
     pub fn clear(&mut self, register: Register) {
         let index = usize::from(register.0);
         if index < 64 {
@@ -65,31 +65,31 @@ impl Registers {
         }
     }
 
-    /// Gives the vector registers their values, in the order of their DWARF numbers.
+    /// Sets the vector registers, in the order of their DWARF numbers.
     pub fn set_vectors(&mut self, vectors: Option<Vec<u128>>) {
         let vectors = Arc::new(LazyLock::new(Box::new(move || vectors) as ReadVectors));
         LazyLock::force(&vectors);
         self.vectors = Some(vectors);
     }
 
-    /// The same, but they are read when the first is asked for.
+    /// Like [`Registers::set_vectors`], but `read` is called on first use.
     pub fn set_vectors_later(&mut self, read: ReadVectors) {
         self.vectors = Some(Arc::new(LazyLock::new(read)));
     }
 
-    /// A vector register's low 16 bytes, where it is known.
+    /// Returns a vector register's low 16 bytes, if known.
     pub fn vector(&self, register: Register) -> Option<u128> {
         let index = register.0.checked_sub(self.machine.first_vector().0)?;
         let vectors = (**self.vectors.as_ref()?).as_ref()?;
         vectors.get(usize::from(index)).copied()
     }
 
-    /// The program counter (x86-64: the return address column 16).
+    /// Returns the program counter (x86-64: the return address column 16).
     pub fn pc(&self) -> Option<u64> {
         self.get(self.machine.pc())
     }
 
-    /// The stack pointer.
+    /// Returns the stack pointer.
     pub fn sp(&self) -> Option<u64> {
         self.get(self.machine.sp())
     }
@@ -106,7 +106,7 @@ impl Registers {
 }
 
 impl Machine {
-    /// The DWARF number that stands for the program counter.
+    /// Returns the DWARF number that stands for the program counter.
     pub fn pc(self) -> Register {
         match self {
             Machine::Aarch64 => aarch64::PC,
@@ -114,7 +114,7 @@ impl Machine {
         }
     }
 
-    /// The stack pointer.
+    /// Returns the stack pointer.
     pub fn sp(self) -> Register {
         match self {
             Machine::Aarch64 => aarch64::SP,
@@ -122,7 +122,7 @@ impl Machine {
         }
     }
 
-    /// The frame pointer of code that keeps one.
+    /// Returns the frame pointer of code that keeps one.
     pub fn frame_pointer(self) -> Register {
         match self {
             Machine::Aarch64 => aarch64::X29,
@@ -130,7 +130,7 @@ impl Machine {
         }
     }
 
-    /// The first vector register.
+    /// Returns the first vector register.
     pub fn first_vector(self) -> Register {
         match self {
             Machine::Aarch64 => aarch64::V0,
@@ -138,7 +138,8 @@ impl Machine {
         }
     }
 
-    /// Registers a called function must preserve (psABI), the stack pointer aside.
+    /// Returns the registers that a called function must preserve (psABI), except the stack
+    /// pointer.
     pub fn callee_saved(self) -> &'static [Register] {
         match self {
             Machine::Aarch64 => aarch64::CALLEE_SAVED,
@@ -146,7 +147,7 @@ impl Machine {
         }
     }
 
-    /// The integer registers' names in the psABI's spelling, by DWARF number.
+    /// Returns the integer registers' names in the psABI's spelling, by DWARF number.
     pub fn register_names(self) -> &'static [(Register, &'static str)] {
         match self {
             Machine::Aarch64 => aarch64::NAMES,
@@ -155,7 +156,7 @@ impl Machine {
     }
 }
 
-/// A register's name, for messages.
+/// Returns a register's name for messages.
 pub(crate) fn register_name(machine: Machine, register: Register) -> String {
     machine
         .register_names()

@@ -39,7 +39,7 @@ pub const CALLEE_SAVED: &[Register] = &[
     Register(15),
 ];
 
-/// Integer registers in the order people read them.
+/// Integer registers in display order.
 pub const NAMES: &[(Register, &str)] = &[
     (RAX, "rax"),
     (RBX, "rbx"),

@@ -3,35 +3,35 @@
 use super::{Group, LineTable, Sequence, groups};
 use std::sync::atomic::Ordering;
 
-/// The rows of a table by their lines.
+/// An index of a table's rows by line.
 pub(super) struct ByLine {
-    /// Their numbers, by line and then in order.
+    /// Row numbers, sorted by line, then by number.
     rows: Box<[u32]>,
-    /// The numbers of the sequences by the rows that they have.
+    /// Numbers of the sequences, by their first rows.
     sequences: Box<[u32]>,
 }
 
-/// For no more lines than these, looking through all rows takes less time than sorting them.
+/// Up to this many line lookups, a scan over all rows is cheaper than an index by line.
 const FEW: u32 = 4;
 
-/// Where a line has code in one program.
+/// The addresses of a line in one program.
 #[derive(Default, PartialEq, Eq, Debug)]
 pub(crate) struct LineHits {
-    /// Recommended addresses: address, column, number of the run they are in.
+    /// Recommended addresses: address, column, number of their run of rows.
     pub(crate) effective: Vec<(u64, u16, u32)>,
     runs: u32,
-    /// Addresses where the line has a row, but another line's row takes the code.
+    /// Addresses where the line has a row, but the code belongs to another line's row.
     pub(crate) shadowed: Vec<(u64, u16)>,
-    /// Addresses of the line's code that no row recommends, with their runs.
+    /// Addresses of the line's code without a recommended row, with their runs.
     pub(crate) continued: Vec<(u64, u16, u32)>,
-    /// Addresses where the line has a row that is no recommendation, and another line's row takes
-    /// the code.
+    /// Addresses where the line has a row that is not recommended, and the code belongs to another
+    /// line's row.
     pub(crate) mentioned: Vec<(u64, u16)>,
 }
 
 impl LineTable {
-    /// Where a line has code. A run of consecutive groups of the line counts once; code of
-    /// line 0 in it does not end it.
+    /// Finds the addresses of a line. A run of consecutive groups of the line counts once; code of
+    /// line 0 does not end a run.
     pub(crate) fn hits(&self, files: &[u32], line: u32) -> LineHits {
         let mut hits = LineHits::default();
         match self.known_rows_of(line) {
@@ -55,7 +55,7 @@ impl LineTable {
         hits
     }
 
-    /// The same for the rows of the line in one sequence, which come in order.
+    /// Finds the addresses in one sequence, given the rows of the line in order.
     fn hits_in(
         &self,
         sequence: &Sequence,
@@ -67,7 +67,7 @@ impl LineTable {
         let rows = self.rows_of(sequence);
         let mut in_run = false;
         let mut shadowed_before = false;
-        // All before this row has been looked at.
+        // Rows before this one have been examined.
         let mut behind = 0;
         for at in of_line {
             let Some(row) = rows.get(at).filter(|_| at >= behind) else {
@@ -126,8 +126,8 @@ impl LineTable {
         }
     }
 
-    /// The rows of a line, in order, once so many lines have been asked for that all are known by
-    /// their lines.
+    /// Returns the index and the rows of a line, in order. Returns `None` for the first lookups, as
+    /// building the index is not yet worth it.
     fn known_rows_of(&self, line: u32) -> Option<(&ByLine, &[u32])> {
         let known = match self.by_line.get() {
             Some(known) => known,
@@ -152,7 +152,7 @@ impl LineTable {
         }
     }
 
-    /// The sequences that have any of these rows, by start.
+    /// Returns the sequences that have any of these rows, by start.
     fn sequences_with(&self, known: &ByLine, rows: &[u32]) -> impl Iterator<Item = &Sequence> {
         let mut found = Vec::new();
         let mut next = 0;
@@ -175,7 +175,7 @@ impl LineTable {
             .map(|sequence| &self.sequences[sequence as usize])
     }
 
-    /// Lines of these files.
+    /// Collects the lines of these files that have rows.
     pub(crate) fn lines(&self, files: &[u32], lines: &mut Vec<u32>) {
         let mut last = 0;
         for row in &self.rows {
@@ -192,7 +192,7 @@ mod tests {
     use super::super::Row;
     use super::*;
 
-    /// The same by all groups, one after the other.
+    /// Finds the same by a scan over all groups.
     fn plainly(table: &LineTable, files: &[u32], line: u32) -> LineHits {
         let mut hits = LineHits::default();
         for sequence in &table.sequences {
@@ -235,7 +235,7 @@ mod tests {
         };
         let mut table = LineTable::default();
         for number in 0..any(6) {
-            // Programs tell of sequences in any order.
+            // Line programs may emit sequences in any order.
             let start = (number * 37 % 6) * 1000;
             let first = table.rows.len() as u32;
             let mut addr = start;
@@ -266,7 +266,7 @@ mod tests {
         let mut seed = 1;
         for _ in 0..3000 {
             let table = any_table(&mut seed);
-            // More often than looking through all rows pays.
+            // More lookups than scans are worth, so that the index is used.
             for line in [1, 2, 3, 4, 1, 2, 3, 4, 7] {
                 for files in [&[0][..], &[1, 2], &[9]] {
                     let expected = plainly(&table, files, line);
