@@ -72,18 +72,32 @@ fn names_of_frames_keep_the_place_of_unnamed_parameters() {
     let values = named(values);
     assert!(values.starts_with("add(int = 1, text = 0x"), "{values}");
     assert!(values.ends_with("\"y\", double = 0.5)"), "{values}");
+    client.disconnect();
+}
 
-    // A function's type is that of its declaration; a semicolon is no mistake.
+#[test]
+fn the_type_of_a_function_is_that_of_its_declaration() {
+    let fixture = Fixture::of("cpp/unnamed.cpp");
+    let mut client = DapClient::stopped_at(&fixture, "add");
     let function = evaluated(&mut client, "add", "watch");
     assert_eq!(function["type"], "int (int, const char *, double)");
     let pointer = evaluated(&mut client, "&add", "watch");
     assert_eq!(pointer["type"], "int (*)(int, const char *, double)");
-    assert_eq!(evaluated(&mut client, "total + 1;", "repl")["result"], "1");
+    client.disconnect();
+}
 
-    // Of an object with virtual functions the class comes first, and the compiler's pointer last.
-    client.set_breakpoints(&fixture, &["end"]);
-    client.continue_();
-    client.expect_stopped("breakpoint");
+#[test]
+fn a_semicolon_on_the_console_is_no_mistake() {
+    let fixture = Fixture::of("cpp/unnamed.cpp");
+    let mut client = DapClient::stopped_at(&fixture, "add");
+    assert_eq!(evaluated(&mut client, "total + 1;", "repl")["result"], "1");
+    client.disconnect();
+}
+
+#[test]
+fn an_object_with_virtual_functions_shows_its_class_first_and_the_vtable_last() {
+    let fixture = Fixture::of("cpp/unnamed.cpp");
+    let mut client = DapClient::stopped_at(&fixture, "end");
     let square = local(&mut client, "square");
     let text = "Square {<Shape> = {sides = 4}, side = 3}";
     assert_eq!(square["value"], text);
