@@ -259,9 +259,10 @@ mod tests {
         let log = place.path().join("log");
         for _ in 0..2 {
             log_file(&log).unwrap().write_all(b"x").unwrap();
+            // From the first moment on: what is opened again would be made private then.
+            assert_eq!(fs::metadata(&log).unwrap().mode() & 0o777, 0o600);
         }
         assert_eq!(fs::read(&log).unwrap(), b"xx");
-        assert_eq!(fs::metadata(&log).unwrap().mode() & 0o777, 0o600);
         fs::set_permissions(&log, Permissions::from_mode(0o644)).unwrap();
         let link = place.path().join("link");
         symlink(&log, &link).unwrap();
