@@ -1,5 +1,6 @@
-//! `.gdb_index` (GDB manual, "Index Section Format"), made by `gdb-add-index`, lld, gold and
-//! mold: which units have a name. It does not say where in them, and it leaves out functions
+//! `.gdb_index` (GDB manual, "Index Section Format"), made by lld, gold and mold: which units have
+//! a name. The one of `gdb-add-index` is not read: of variables and types of one name it lists
+//! one unit only. It does not say where in them, and it leaves out functions
 //! that are only inlined, so it is no [`super::NameIndex`]; but it tells which few units to
 //! read for a first answer while the others are still being read.
 
@@ -11,6 +12,8 @@ use rayon::prelude::*;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 const SECTION: &str = ".gdb_index";
+/// Words of the header: the version, and where each table begins.
+const WORDS: usize = 6;
 /// A name that more units have is not looked for in all of them.
 const MOST_UNITS: usize = 32;
 
@@ -41,17 +44,13 @@ impl UnitsOfNames {
             return Ok(None);
         }
         let version = u32_at(data, 0).ok_or_else(|| at(0, "the header is cut off"))?;
-        // Version 9 has one more table, of the program's main function, before the pool.
-        let words = match version {
-            7 | 8 => 6,
-            9 => 7,
-            _ => {
-                tracing::info!(version, "{SECTION} of a version that is not read");
-                return Ok(None);
-            }
-        };
+        // Linkers write version 7. gdb writes later ones, which lack units.
+        if version != 7 {
+            tracing::info!(version, "{SECTION} of a version that is not read");
+            return Ok(None);
+        }
         let mut offsets = Vec::new();
-        for index in 1..words {
+        for index in 1..WORDS {
             let offset = u32_at(data, index * 4)
                 .map(|offset| offset as usize)
                 .filter(|offset| *offset <= data.len())
@@ -94,7 +93,7 @@ impl UnitsOfNames {
             info.unit_at_offset(offset)
         }));
         let (slots_at, slots) = part(3);
-        let (_, pool) = part(words - 2);
+        let (_, pool) = part(WORDS - 2);
         // Names share lists of units, so what a small table says may be long; but not of more
         // than there is debug info for.
         let most = data
