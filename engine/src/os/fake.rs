@@ -1,5 +1,5 @@
-//! A backend that does what a test says: threads are registers, memory is bytes, stops are a
-//! script; what the engine asked for is written down.
+//! A scripted backend for tests: threads are registers, memory is bytes, stops are a script, and
+//! the engine's calls are logged.
 
 use super::{
     Backend, Besides, MappedFile, Mapping, OpenStdio, Ready, RegisterSet, Resume, WaitStatus, Waker,
@@ -14,34 +14,34 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Instant;
 
-/// Where the fake's memory begins.
+/// Start address of the fake's memory.
 pub const BASE: u64 = 0x1000;
 
-/// What a test prepares, and looks at afterwards.
+/// The state that a test prepares and inspects afterwards.
 #[derive(Default)]
 pub struct Script {
-    /// Stops in the order in which they will be collected.
+    /// Stops in the order in which they are collected.
     pub stops: VecDeque<(ThreadId, WaitStatus)>,
     pub registers: BTreeMap<ThreadId, RegisterSet>,
-    /// What the kernel says of the signal a thread is stopped with (`si_code`).
+    /// `si_code` of the signal that a thread is stopped with.
     pub codes: BTreeMap<ThreadId, i32>,
     /// Memory from [`BASE`] on.
     pub memory: Vec<u8>,
     /// DR6 of threads.
     pub debug_status: BTreeMap<ThreadId, u64>,
-    /// Threads of other processes, by process.
+    /// Threads of other processes, with their process.
     pub strangers: BTreeMap<ThreadId, i32>,
-    /// All processes, with what their programs are called.
+    /// All processes, with the names of their programs.
     pub named: BTreeMap<i32, String>,
-    /// What was asked for: `continue 7`, `interrupt 8`, `detach 7 signal 10`.
+    /// The engine's calls: `continue 7`, `interrupt 8`, `detach 7 signal 10`.
     pub log: Vec<String>,
 }
 
-/// The backend; the test keeps the other handle.
+/// The backend; the test keeps another handle to the script.
 #[derive(Clone, Default)]
 pub struct Fake(pub Rc<RefCell<Script>>);
 
-/// The process that attaching gives.
+/// The pid that `attach` simulates.
 pub const PID: i32 = 7;
 
 impl Backend for Fake {
@@ -67,7 +67,7 @@ impl Backend for Fake {
     }
 
     fn wait(&mut self, _: Option<Instant>, _: Besides<'_>) -> Result<Ready, Error> {
-        // A test that waits for more than it scripted is told so by the deadline.
+        // A test that waits for more than it scripted runs into the deadline.
         Ok(Ready::default())
     }
 
@@ -125,7 +125,7 @@ impl Backend for Fake {
         let mut script = self.0.borrow_mut();
         script.log.push(format!("kill {}", signal.0));
         if signal.0 == libc::SIGKILL {
-            // The kernel tells of the leader last.
+            // The kernel reports the leader last.
             let threads: Vec<ThreadId> = script.registers.keys().rev().copied().collect();
             for thread in threads {
                 script.stops.push_back((thread, WaitStatus::Killed(signal)));
@@ -214,7 +214,7 @@ impl Backend for Fake {
 
     fn guard_jump(&self, _: LoadAddr, _: &[u8], _: u8) {}
 
-    // A copy, made just now.
+    // The copy was made just now, so its memory is the same.
     fn read_memory_of(&self, _: i32, addr: LoadAddr, buffer: &mut [u8]) -> usize {
         self.read_memory(addr, buffer)
     }

@@ -1,19 +1,19 @@
-//! The descriptors of a helper process that was forked: all but a few are closed, for nothing that
-//! waits for the end of our pipes and sockets may wait for the helper.
+//! Descriptors of a forked helper process: all but a few are closed, so that the helper does not
+//! keep our pipes and sockets open.
 
 use std::os::fd::RawFd;
 
-/// Closes all descriptors but these; negative ones are none.
+/// Closes all descriptors but these; negative ones are ignored.
 ///
 /// # Safety
-/// To be called in a forked child only, which uses no other descriptor afterwards.
+/// Must be called only in a forked child that uses no other descriptor afterwards.
 pub unsafe fn close_all_but<const COUNT: usize>(mut kept: [RawFd; COUNT]) {
     kept.sort_unstable();
     let mut from = 0;
     for descriptor in kept {
         if let Ok(descriptor) = u32::try_from(descriptor) {
             if descriptor > from {
-                // SAFETY: integers only; the caller sees to the rest.
+                // SAFETY: integers only; the caller uses none of these descriptors any more.
                 unsafe { libc::syscall(libc::SYS_close_range, from, descriptor - 1, 0) };
             }
             from = from.max(descriptor + 1);

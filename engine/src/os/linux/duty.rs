@@ -1,8 +1,9 @@
-//! What is left to do for a process that is not traced any more, should the tracer die: PTRACE_O_EXITKILL
-//! and the guardian are for traced ones. A small process waits for that. The kernel tells it of the
-//! death of the thread that forked it after it has detached what that thread traced.
+//! Duties for processes that are no longer traced, in case the tracer dies: PTRACE_O_EXITKILL and
+//! the guardian cover only traced ones. A small process (the keeper) waits for the tracer's death.
+//! The kernel signals the death of the thread that forked the keeper after it has detached that
+//! thread's tracees.
 //!
-//! A duty that nothing has ended by then is done, also when the tracer has ended in order.
+//! A duty that was not ended by then is carried out, also when the tracer exits normally.
 
 use super::super::Duty;
 use super::descriptors;
@@ -11,29 +12,29 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// How often a process that was handed over is looked at, and the time between in ms: as long as
+/// Number of polls of a process that was handed over, and the interval in ms. Polling lasts while
 /// its new debugger lives and may take it over.
 const LOOKS: (u32, i32) = (1000, 10);
 
-/// A process that waits for our death, as we see it.
+/// A process that waits for the debugger's death, as the debugger sees it.
 pub struct Keeper {
     pub pid: i32,
-    /// Of the process that the duty is for; there is none on kernels before 5.3.
+    /// pidfd of the process that the duty is for; `None` on kernels before 5.3.
     target: Option<OwnedFd>,
 }
 
-/// What the keeper needs, made ready before the fork.
+/// The keeper's data, prepared before the fork.
 struct Orders {
     pid: i32,
     target: RawFd,
-    /// The target's memory, and the debugger that it was handed over to.
+    /// Descriptors of the target's memory, and of the debugger that it was handed over to.
     memory: RawFd,
     debugger: RawFd,
     duty: Duty,
 }
 
 impl Keeper {
-    /// Starts one for `pid`, on the tracing thread.
+    /// Starts a keeper for `pid`. Call it on the tracing thread.
     pub fn start(pid: i32, duty: Duty) -> io::Result<Keeper> {
         let target = open_process(pid);
         let (memory, debugger) = match duty {
@@ -51,7 +52,7 @@ impl Keeper {
             debugger: raw(&debugger),
             duty,
         };
-        // SAFETY: the child makes system calls only, on memory that was ready before.
+        // SAFETY: the child makes system calls only, on memory that was prepared before the fork.
         unsafe {
             let parent = libc::getpid();
             match libc::fork() {
@@ -71,10 +72,10 @@ impl Keeper {
         unsafe { kill(pid, raw(&self.target)) };
     }
 
-    /// There is nothing left to do.
+    /// Ends the keeper: the duty is void.
     pub fn dismiss(self) {
         let mut status = 0;
-        // SAFETY: our own child, which was not waited for.
+        // SAFETY: the keeper is our own child and has not been reaped.
         unsafe {
             libc::kill(self.pid, libc::SIGKILL);
             libc::waitpid(self.pid, &raw mut status, libc::__WALL);
@@ -86,9 +87,9 @@ fn raw(descriptor: &Option<OwnedFd>) -> RawFd {
     descriptor.as_ref().map_or(-1, OwnedFd::as_raw_fd)
 }
 
-/// A descriptor of a process: its number may be another one's by the time that it is used.
+/// Opens a descriptor of a process, because its pid may be reused before it is needed.
 fn open_process(pid: i32) -> Option<OwnedFd> {
-    // SAFETY: gives a new descriptor that nothing else owns.
+    // SAFETY: the call returns a new descriptor without another owner.
     unsafe {
         let descriptor = libc::syscall(libc::SYS_pidfd_open, pid, 0);
         (descriptor >= 0).then(|| OwnedFd::from_raw_fd(descriptor as RawFd))
@@ -96,7 +97,7 @@ fn open_process(pid: i32) -> Option<OwnedFd> {
 }
 
 /// # Safety
-/// None but that of a system call on integers; may be called in a forked child.
+/// Only system calls on integers; may be called in a forked child.
 unsafe fn kill(pid: i32, process: RawFd) {
     // SAFETY: integers only.
     unsafe {
@@ -115,10 +116,10 @@ unsafe fn kill(pid: i32, process: RawFd) {
     }
 }
 
-/// The life of the keeper.
+/// The keeper's main function.
 ///
 /// # Safety
-/// To be called in the forked child only.
+/// Must be called in the forked child only.
 unsafe fn wait_for_death(parent: i32, orders: &Orders) -> ! {
     // SAFETY: system calls on integers and live local memory.
     unsafe {
@@ -130,7 +131,7 @@ unsafe fn wait_for_death(parent: i32, orders: &Orders) -> ! {
         libc::prctl(libc::PR_SET_NAME, c"stillpoint-duty".as_ptr());
         descriptors::close_all_but([orders.target, orders.memory, orders.debugger]);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
-        // The parent's number changes with its death; SIGTERM may come from elsewhere.
+        // SIGTERM may come from elsewhere; the parent's pid changes with its death.
         while libc::getppid() == parent {
             libc::sigwaitinfo(&raw const death, std::ptr::null_mut());
         }
@@ -161,7 +162,7 @@ unsafe fn wait_for_death(parent: i32, orders: &Orders) -> ! {
     }
 }
 
-/// Where a process jumps in place.
+/// A two-byte spin loop in a process's code.
 struct Place {
     memory: RawFd,
     at: LoadAddr,
@@ -169,13 +170,13 @@ struct Place {
 }
 
 impl Place {
-    /// Whether it does so still.
+    /// Returns whether the spin loop is still there.
     ///
     /// # Safety
-    /// As for system calls on live local memory; may be called in a forked child.
+    /// The buffer of the system call is local; may be called in a forked child.
     unsafe fn holds(&self) -> bool {
         let mut now = [0; 2];
-        // SAFETY: the buffer is live and as long as it is said.
+        // SAFETY: the buffer is live and has the given length.
         let count = unsafe {
             libc::pread(
                 self.memory,
@@ -190,7 +191,7 @@ impl Place {
     /// # Safety
     /// As for [`Place::holds`].
     unsafe fn write(&self, original: [u8; 2]) {
-        // SAFETY: the buffer is live and as long as it is said.
+        // SAFETY: the buffer is live and has the given length.
         unsafe {
             libc::pwrite(
                 self.memory,
@@ -202,11 +203,11 @@ impl Place {
     }
 }
 
-/// Waits for the debugger that the process was handed over to: true if that has taken it over, or
-/// the process has ended.
+/// Waits for the debugger that the process was handed over to. Returns true if it has taken the
+/// process over, or the process has ended.
 ///
 /// # Safety
-/// To be called in the forked child only.
+/// Must be called in the forked child only.
 unsafe fn is_taken_over(place: &Place, debugger: RawFd) -> bool {
     // SAFETY: system calls on live local memory.
     unsafe {
@@ -227,10 +228,10 @@ unsafe fn is_taken_over(place: &Place, debugger: RawFd) -> bool {
     }
 }
 
-/// Gives a process that jumps in place its own code back, and lets it run.
+/// Restores the original code of a process that spins, and lets it run.
 ///
 /// # Safety
-/// To be called in the forked child only.
+/// Must be called in the forked child only.
 unsafe fn mend(pid: i32, place: &Place, original: [u8; 2]) {
     let pause = libc::timespec {
         tv_sec: 0,
@@ -263,8 +264,8 @@ unsafe fn mend(pid: i32, place: &Place, original: [u8; 2]) {
             }
             libc::nanosleep(&raw const pause, std::ptr::null_mut());
         }
-        // Where Yama guards ptrace, it was the tracer's right alone. The process does nothing but
-        // this one instruction.
+        // Under Yama only the former tracer was allowed to seize it. The process executes only this
+        // one instruction, so that writing without a stop is safe.
         if place.holds() {
             place.write(original);
         }

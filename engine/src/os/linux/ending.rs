@@ -1,7 +1,7 @@
-//! Being asked to end: by SIGTERM, SIGINT or SIGHUP, and by the death of the process in front
-//! ([`super::front`]), which sends the first of these. A thread of its own waits for them, so that
-//! they are heard whatever the session's thread does: what can be cancelled is, and what cannot
-//! ends with the process.
+//! Requests to end: SIGTERM, SIGINT or SIGHUP, and the death of the front process
+//! ([`super::front`]), which raises the first of these. A dedicated thread waits for them, so that
+//! they take effect whatever the session thread does: it cancels what can be cancelled, and
+//! otherwise ends the process.
 
 use super::Waker;
 use super::launch;
@@ -11,17 +11,17 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// The signal by which the kernel tells of the death of the process in front.
+/// The signal that the kernel sends at the death of the front process.
 pub const BY_FRONT: i32 = libc::SIGTERM;
 
-/// How long the session may take to end in order. Waiting for threads that do not stop and for a
-/// client that does not read has bounds of its own, which add up to less.
+/// Grace period for an orderly end of the session. Waiting for threads that do not stop and for a
+/// client that does not read has shorter timeouts, which add up to less.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The signal that came first; 0: none.
+/// The first signal received; 0 for none.
 static ASKED: AtomicI32 = AtomicI32::new(0);
 
-/// The signal by which this process was asked to end.
+/// Returns the signal that requested the end of this process, if any.
 pub fn asked_to_end() -> Option<Signal> {
     match ASKED.load(Ordering::Relaxed) {
         0 => None,
@@ -29,15 +29,16 @@ pub fn asked_to_end() -> Option<Signal> {
     }
 }
 
-/// What asks us to end. Blocked in all threads.
+/// Returns the signals that request the end. They are blocked in all threads.
 pub fn signals() -> libc::sigset_t {
     launch::signal_set(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP])
 }
 
-/// Has `waker` used when one of the signals comes. Once a process: all backends share a waker.
+/// Starts the thread that waits for the signals and uses `waker` then. Once per process: all
+/// backends share a waker.
 pub fn listen(waker: &Waker) {
     static LISTENS: OnceLock<()> = OnceLock::new();
-    // Without `prepare` the signals are not blocked, and end the process.
+    // Without `prepare` the signals are not blocked, and end the process by default.
     if !launch::is_prepared() {
         return;
     }
@@ -59,7 +60,7 @@ fn hear(waker: &Waker) {
     waker.wake();
     thread::sleep(PATIENCE);
     tracing::error!("the session does not end: the process does");
-    // What was launched dies with the tracer, what was attached to is the guardian's.
-    // SAFETY: ends all threads at once; nothing of ours is used afterwards.
+    // A launched debuggee dies with its tracer, an attached one is restored by the guardian.
+    // SAFETY: ends all threads at once; nothing of this process is used afterwards.
     unsafe { libc::_exit(1) }
 }

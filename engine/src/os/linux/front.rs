@@ -1,46 +1,46 @@
-//! Two processes instead of one. The client starts, knows and kills the one in front, which holds
-//! nothing; the debugger is its child. A tracer that is killed leaves threads in the delivery of a
-//! SIGTRAP, which the kernel then completes: the program dies. Killed is the process that the
-//! client knows, so that is not the tracer. The tracer learns of the death of the front by a signal
-//! and ends the session in order.
+//! The debugger runs as a child of a front process. The client starts, knows and kills the front,
+//! which holds no resources. A tracer that is killed leaves threads in the delivery of a SIGTRAP,
+//! which the kernel then completes: the debuggee dies. A client kills the process that it knows,
+//! and that is not the tracer. The tracer receives a signal when the front dies, and ends the
+//! session in order.
 
 use super::{descriptors, ending};
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
-/// The process in front of this one.
+/// Pid of the front process.
 static FRONT: OnceLock<i32> = OnceLock::new();
 
-/// The process group of the process behind the front.
+/// The process group of the debugger behind the front.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProcessGroup {
-    /// That of the front: both are in the foreground of a terminal, or neither.
+    /// The front's group: both are in the foreground of a terminal, or neither.
     Same,
-    /// One of its own: a SIGKILL to the front's group does not reach the tracer.
+    /// A group of its own: a SIGKILL to the front's group does not reach the tracer.
     Own,
 }
 
-/// What the front tells apart.
+/// A signal that the front received.
 enum Sent {
-    /// A child has ended.
+    /// SIGCHLD: a child has ended.
     ChildEnded,
-    /// For the process behind the front.
+    /// A signal to pass on to the debugger.
     Other(i32),
 }
 
-/// Puts a process in front of this one: returns in a new child of it. The calling process waits
-/// for that child, passes signals on to it and ends as it does. To be called at the start of
-/// `main`, before any thread exists and before `prepare`.
+/// Forks, and returns in the child. The calling process becomes the front: it waits for the child,
+/// passes signals on to it and ends as it does. Call this at the start of `main`, before any thread
+/// exists and before `prepare`.
 ///
 /// # Errors
-/// There is no process to be had; this one is as it was.
+/// The process cannot fork; its state is unchanged.
 pub fn stand_behind_front(group: ProcessGroup) -> std::io::Result<()> {
-    // SAFETY: the sets are live and initialised before use; no other thread exists, so the child
-    // may go on as this process would have.
+    // SAFETY: the sets are live and initialised before use. No other thread exists, so the child
+    // may continue as this process would have.
     unsafe {
         let passed_on = passed_on();
         let mut mask = MaybeUninit::<libc::sigset_t>::zeroed();
-        // None may come and go unseen before the front waits for them.
+        // Blocked so that none is lost before the front waits for them.
         libc::pthread_sigmask(libc::SIG_BLOCK, &raw const passed_on, mask.as_mut_ptr());
         let mask = mask.assume_init();
         let restore =
@@ -55,13 +55,14 @@ pub fn stand_behind_front(group: ProcessGroup) -> std::io::Result<()> {
             0 => {
                 libc::prctl(libc::PR_SET_PDEATHSIG, ending::BY_FRONT);
                 if libc::getppid() != front {
-                    // Killed before we asked for the signal; nothing has begun.
+                    // The front died before the prctl; nothing has begun.
                     libc::_exit(0);
                 }
                 if group == ProcessGroup::Own {
                     libc::setpgid(0, 0);
                 }
-                // Another name: `killall -9 stillpoint` ends the front, and the session in order.
+                // With another name, `killall -9 stillpoint` kills only the front, and the session
+                // ends in order.
                 libc::prctl(libc::PR_SET_NAME, c"stillpoint-work".as_ptr());
                 restore();
                 let _ = FRONT.set(front);
@@ -72,13 +73,13 @@ pub fn stand_behind_front(group: ProcessGroup) -> std::io::Result<()> {
     }
 }
 
-/// Whether a process is the one in front of this one.
+/// Returns whether a process is the front of this one.
 pub fn is_front(pid: i32) -> bool {
     FRONT.get() == Some(&pid)
 }
 
-/// The signals that the front passes on. Those of job control stop and continue both processes by
-/// themselves: a terminal sends them to the whole group.
+/// Returns the signals that the front passes on. Job control signals are not among them: a terminal
+/// sends them to the whole group, and they stop and continue both processes directly.
 fn passed_on() -> libc::sigset_t {
     let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: sigfillset initialises the set.
@@ -91,17 +92,17 @@ fn passed_on() -> libc::sigset_t {
     }
 }
 
-/// The life of the front.
+/// The front's main function.
 ///
 /// # Safety
-/// To be called by the only thread, right after the fork of `child`, `signals` blocked.
+/// Must be called by the only thread, right after the fork of `child`, with `signals` blocked.
 unsafe fn stand_in_front(child: i32, signals: &libc::sigset_t) -> ! {
     // SAFETY: system calls on integers and live local memory.
     unsafe {
-        // Where it was ignored, children would vanish unseen.
+        // While SIGCHLD is ignored, children are reaped automatically.
         libc::signal(libc::SIGCHLD, libc::SIG_DFL);
         descriptors::close_all_but([]);
-        // It may have ended before SIGCHLD was as it is now.
+        // The child may have ended while SIGCHLD was ignored.
         let mut sent = Sent::ChildEnded;
         loop {
             match sent {
@@ -117,22 +118,22 @@ unsafe fn stand_in_front(child: i32, signals: &libc::sigset_t) -> ! {
             sent = match libc::sigwaitinfo(signals, std::ptr::null_mut()) {
                 libc::SIGCHLD => Sent::ChildEnded,
                 signal if signal > 0 => Sent::Other(signal),
-                // Stopped and continued.
+                // EINTR: this process was stopped and continued.
                 _ => Sent::ChildEnded,
             };
         }
     }
 }
 
-/// How the child has ended, if it has. Others are children that lost their parents (the front may
-/// be the first process of a container): they are collected.
+/// Returns the wait status of the child if it has ended. Other children are orphans (the front may
+/// be the init process of a container) and are reaped.
 fn end_of(child: i32) -> Option<i32> {
     loop {
         let mut status = 0;
         // SAFETY: the status is live.
         match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
             pid if pid == child => return Some(status),
-            // It is gone, and how it ended is not known.
+            // The child was reaped elsewhere; its status is unknown.
             -1 => return Some(1 << 8),
             0 => return None,
             _ => {}
@@ -140,13 +141,13 @@ fn end_of(child: i32) -> Option<i32> {
     }
 }
 
-/// Ends this process as another one has.
+/// Ends this process in the same way as another one ended.
 fn end_like(status: i32) -> ! {
     // SAFETY: system calls on integers and live local memory.
     unsafe {
         if libc::WIFSIGNALED(status) {
             let signal = libc::WTERMSIG(status);
-            // One core file is enough.
+            // The child has already written a core file.
             let none = libc::rlimit {
                 rlim_cur: 0,
                 rlim_max: 0,

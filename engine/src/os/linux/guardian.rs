@@ -1,17 +1,17 @@
-//! Our own death must not be the debuggee's: a process we attached to lives on when we are
-//! killed, and would die of the first trap of ours that it runs into. A guardian, forked when
-//! we attach, holds the debuggee's memory open and a table of the original bytes, and gives
-//! them back as soon as the tracing thread is no more.
+//! The death of the debugger must not kill the debuggee. An attached process lives on when we are
+//! killed, and would die at the first trap that it runs into. A guardian process, forked at attach,
+//! has the debuggee's memory open and a table of the original bytes, and restores them when the
+//! tracing thread dies.
 //!
-//! It learns of that by a robust mutex which that thread holds: the kernel gives up a dying
-//! thread's futexes (`exit_mm`) before it lets go of what the thread traces (`exit_notify`).
-//! A pipe would not do: it closes with the last thread of the process. Between the two the
-//! thread has many more such mutexes to give up, which takes it a millisecond: the guardian's
-//! lead, for a sleeping processor may take some tenths of one to wake up.
+//! The guardian detects that death by a robust mutex that the tracing thread holds. The kernel
+//! releases a dying thread's futexes (`exit_mm`) before it detaches the tracees (`exit_notify`). A
+//! pipe would not do: it closes with the last thread of the process. The thread holds many more
+//! such mutexes, whose release takes it about a millisecond: this is the guardian's head start, as
+//! an idle processor may take some tenths of a millisecond to wake up.
 //!
-//! Debug registers outlast a tracer too, and only another one can clear them: the guardian
-//! becomes that as soon as the kernel has let go. Who touches watched data in these one or two
-//! milliseconds is lost.
+//! Debug registers outlast a tracer, too, and only another tracer can clear them: the guardian
+//! seizes the threads once the kernel has detached them. A thread that accesses watched data within
+//! these one or two milliseconds is killed by the SIGTRAP.
 
 use super::descriptors;
 use crate::arch::x86_64::JUMP;
@@ -23,67 +23,67 @@ use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
-/// Sites that can be guarded at once.
+/// Maximum number of guarded sites.
 const ENTRIES: usize = 1 << 13;
-/// Threads with debug registers that can be guarded at once.
+/// Maximum number of guarded threads with debug registers.
 const THREADS: usize = 1 << 12;
-/// How often a thread is asked for that the dying tracer still has, and the time between in ns.
+/// Number of attempts to seize a thread that the dying tracer still holds, and the interval in ns.
 const TRIES: (u32, i64) = (20_000, 50_000);
-/// Mutexes that a dying thread has to give up after the one that counts; the kernel looks at
-/// 2048 in all (`ROBUST_LIST_LIMIT`).
+/// Number of mutexes that a dying thread releases after the first one. The kernel processes 2048 in
+/// all (`ROBUST_LIST_LIMIT`).
 const DELAYS: usize = 2000;
-/// Said of a futex: somebody may wait for it (`FUTEX_WAITERS`), so the kernel has to look.
+/// `FUTEX_WAITERS`: marks a futex as having waiters, so that the kernel has to process it.
 const WAITERS: u32 = 1 << 31;
 
-/// Where in the word with the original bytes is in what order the sites come back, our first byte
-/// there, and how many bytes are ours.
+/// Indexes in the word with the original bytes: the rank (order of restoration), our first byte at
+/// the site, and the number of our bytes.
 const RANK: usize = 5;
 const OURS: usize = 6;
 const COUNT: usize = 7;
 
-/// What parent and child share.
+/// Memory that parent and guardian share.
 struct Shared {
-    /// Held by the tracing thread as long as it lives.
+    /// Held by the tracing thread while it lives.
     life: UnsafeCell<libc::pthread_mutex_t>,
-    /// Held by it too.
+    /// Held by it, too, to delay its end.
     delays: [UnsafeCell<libc::pthread_mutex_t>; DELAYS],
-    /// Not 0: all is well, the guardian may go.
+    /// Nonzero: the guardian exits without restoring.
     dismissed: AtomicU64,
-    /// No site has a higher rank.
+    /// The highest rank of any site.
     highest_rank: AtomicU32,
-    /// Address, and original bytes with their number in the highest one (0: a free place); see
+    /// Address, and original bytes with their count in the highest byte (0: a free entry); see
     /// [`RANK`].
     entries: [[AtomicU64; 2]; ENTRIES],
-    /// Threads whose debug registers are set; 0: a free place.
+    /// Threads whose debug registers are set; 0 for a free entry.
     threads: [AtomicI32; THREADS],
 }
 
 impl Shared {
-    /// Unlocks all mutexes: none may be on the thread's list when the mapping goes.
+    /// Unlocks all mutexes: none may be on the thread's robust list when the memory is unmapped.
     ///
     /// # Safety
-    /// To be called by the thread that holds them.
+    /// Must be called by the thread that holds them.
     unsafe fn let_go(&self) {
         for mutex in std::iter::once(&self.life).chain(&self.delays) {
-            // SAFETY: held by this thread, as the caller sees to.
+            // SAFETY: this thread holds the mutex, as the caller guarantees.
             unsafe { libc::pthread_mutex_unlock(mutex.get()) };
         }
     }
 }
 
-/// The process that guards, as its parent sees it. Belongs to the tracing thread.
+/// A guardian process, as its parent sees it. Belongs to the tracing thread.
 pub struct Guardian {
     pub pid: i32,
     shared: *mut Shared,
 }
 
 impl Guardian {
-    /// Starts a guardian for the process whose memory is open.
+    /// Starts a guardian for the process whose memory is open as `memory`.
     pub fn start(memory: &File) -> io::Result<Guardian> {
         let memory = memory.as_raw_fd();
-        // SAFETY: the mapping is fresh, zeroed (which atomics may be), large enough, and lives
-        // until the guardian is dropped; the mutex is initialised before it is used; the child
-        // calls only system calls and pthread_mutex_lock on memory made ready here.
+        // SAFETY: the mapping is fresh, zeroed (valid for atomics), large enough, and lives until
+        // the guardian is dropped; the mutex is initialised before it is used; the child calls only
+        // system calls and pthread_mutex_lock on memory prepared here.
         unsafe {
             let shared: *mut Shared = libc::mmap(
                 std::ptr::null_mut(),
@@ -105,11 +105,11 @@ impl Guardian {
                 libc::PTHREAD_PROCESS_SHARED,
             );
             libc::pthread_mutexattr_setrobust(attributes.as_mut_ptr(), libc::PTHREAD_MUTEX_ROBUST);
-            // What is taken last is given up first.
+            // The mutex locked last is released first.
             for delay in &(*shared).delays {
                 libc::pthread_mutex_init(delay.get(), attributes.as_ptr());
                 libc::pthread_mutex_lock(delay.get());
-                // Its first word is the futex.
+                // The first word of a pthread mutex is its futex.
                 (*delay.get().cast::<AtomicU32>()).fetch_or(WAITERS, Ordering::Relaxed);
             }
             libc::pthread_mutex_init(life, attributes.as_ptr());
@@ -132,12 +132,13 @@ impl Guardian {
     }
 
     fn shared(&self) -> &Shared {
-        // SAFETY: mapped until we are dropped; what changes in it is atomic or the mutex's.
+        // SAFETY: mapped until self is dropped; all that changes in it is atomic or belongs to a
+        // mutex.
         unsafe { &*self.shared }
     }
 
-    /// Puts a site under guard: at most five bytes, of which the first one is `ours` there. Sites
-    /// of a higher rank come back first.
+    /// Guards a site of at most five bytes; the first one is `ours` in memory. Sites of a higher
+    /// rank are restored first.
     pub fn add(&self, addr: LoadAddr, original: &[u8], ours: u8, rank: u8) {
         let mut word = [0; 8];
         let count = original.len().min(JUMP);
@@ -160,7 +161,7 @@ impl Guardian {
         }
     }
 
-    /// Takes a site out of guard.
+    /// Removes a site from the table.
     pub fn remove(&self, addr: LoadAddr) {
         for [place, bytes] in &self.shared().entries {
             if bytes.load(Ordering::Relaxed) != 0 && place.load(Ordering::Relaxed) == addr.0 {
@@ -169,7 +170,7 @@ impl Guardian {
         }
     }
 
-    /// Puts a thread under guard whose debug registers are set, or (`false`) are no more.
+    /// Adds a thread whose debug registers are set to the table, or removes it (`false`).
     pub fn guard_thread(&self, tid: i32, armed: bool) {
         let threads = &self.shared().threads;
         let place = |wanted| {
@@ -192,7 +193,7 @@ impl Drop for Guardian {
     fn drop(&mut self) {
         self.shared().dismissed.store(1, Ordering::Release);
         let mut status = 0;
-        // SAFETY: we hold the mutex; afterwards nobody uses the mapping any more.
+        // SAFETY: this thread holds the mutexes; the mapping is not used afterwards.
         unsafe {
             self.shared().let_go();
             libc::waitpid(self.pid, &raw mut status, libc::__WALL);
@@ -201,20 +202,19 @@ impl Drop for Guardian {
     }
 }
 
-/// Has the guardian go before everybody else: it will have to be quick, and must not be waiting
-/// for its first turn when we are killed right after attaching. Without the right to it this
-/// fails, and it mostly is. (A nice value would not do: a session of its own is a scheduling
-/// group of its own.)
+/// Gives the guardian real-time priority: it must be quick, and must not wait for its first time
+/// slice when we are killed right after attaching. This mostly fails for lack of permission. (A
+/// nice value would not do: a session of its own is a scheduling group of its own.)
 fn hurry(pid: i32) {
     let first = libc::sched_param { sched_priority: 1 };
-    // SAFETY: the parameters live until the call is over.
+    // SAFETY: the parameters live until the call returns.
     unsafe { libc::sched_setscheduler(pid, libc::SCHED_FIFO, &raw const first) };
 }
 
-/// The guardian's life.
+/// The guardian's main function.
 ///
 /// # Safety
-/// To be called in the forked child only.
+/// Must be called in the forked child only.
 unsafe fn watch(memory: i32, shared: &Shared) -> ! {
     // SAFETY: system calls and a robust, shared mutex on live memory.
     unsafe {
@@ -233,10 +233,10 @@ unsafe fn watch(memory: i32, shared: &Shared) -> ! {
     }
 }
 
-/// Writes the original bytes of all sites of a rank.
+/// Restores the original bytes of all sites of a rank.
 ///
 /// # Safety
-/// To be called in the forked child only.
+/// Must be called in the forked child only.
 unsafe fn restore(memory: i32, shared: &Shared, rank: u8) {
     for [place, bytes] in &shared.entries {
         let bytes = bytes.load(Ordering::Acquire).to_le_bytes();
@@ -247,7 +247,7 @@ unsafe fn restore(memory: i32, shared: &Shared, rank: u8) {
         let place = place.load(Ordering::Acquire) as libc::off_t;
         // SAFETY: system calls, on live bytes.
         unsafe {
-            // Else the program has other code there by now.
+            // Otherwise the program has replaced the code.
             let mut now = 0_u8;
             let read = libc::pread(memory, (&raw mut now).cast(), 1, place);
             if read == 1 && now == bytes[OURS] {
@@ -257,11 +257,10 @@ unsafe fn restore(memory: i32, shared: &Shared, rank: u8) {
     }
 }
 
-/// Takes the threads over from the dead tracer, for as long as it takes to clear their debug
-/// registers.
+/// Seizes the threads after the tracer's death, clears their debug registers and detaches them.
 ///
 /// # Safety
-/// To be called in the forked child only.
+/// Must be called in the forked child only.
 unsafe fn clear_debug_registers(shared: &Shared) {
     let threads = || {
         let tids = shared.threads.iter().map(|it| it.load(Ordering::Acquire));
@@ -293,7 +292,7 @@ unsafe fn clear_debug_registers(shared: &Shared) {
                 continue;
             }
             libc::ptrace(libc::PTRACE_POKEUSER, tid, control, 0_usize);
-            // Of our own stop, and of what the registers did, the program hears nothing.
+            // Our interrupt and the trap of a debug register are not delivered to the program.
             let signal = match libc::WSTOPSIG(status) {
                 _ if status >> 16 == libc::PTRACE_EVENT_STOP => 0,
                 libc::SIGTRAP => 0,

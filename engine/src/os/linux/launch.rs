@@ -1,4 +1,4 @@
-//! Starting a program: fork, arrange, exec; and the launcher that does it in a terminal.
+//! Launching a program: fork, set up, exec; and the launcher that does so in a terminal.
 
 use super::super::WaitStatus;
 use super::ptrace;
@@ -14,20 +14,20 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The signal mask this process was started with; every debuggee gets it back.
+/// The signal mask this process was started with. Every debuggee gets it back.
 static ORIGINAL_MASK: OnceLock<libc::sigset_t> = OnceLock::new();
 
-/// To be called at the start of `main` of a process that debugs, before any thread exists.
+/// Prepares a process that debugs. Call it at the start of `main`, before any thread exists.
 ///
-/// SIGCHLD, and the signals that ask us to end, must be blocked in all threads, for they are
-/// collected in one place each. SIGBUS, which reading a file brings
-/// that somebody cuts short meanwhile, must not be our end.
+/// SIGCHLD and the signals that request the end must be blocked in all threads, as each is
+/// collected in one place. SIGBUS, raised when a mapped file is truncated while it is read, must
+/// not kill the process.
 pub fn prepare() {
     super::sigbus::survive_truncated_files();
     keep_freed_memory();
     let mut original = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: the sets are live and initialised by sigemptyset before use; the calls only
-    // change this thread's mask.
+    // SAFETY: the sets are live and initialised by sigemptyset before use; the calls only change
+    // this thread's mask.
     let original = unsafe {
         let blocked = blocked_signals();
         libc::pthread_sigmask(libc::SIG_BLOCK, &raw const blocked, original.as_mut_ptr());
@@ -36,12 +36,12 @@ pub fn prepare() {
     let _ = ORIGINAL_MASK.set(original);
 }
 
-/// The answers of a stop are made of small pieces of text that live for a millisecond: glibc is not
-/// to give their pages back to the kernel after each, only what is more than a big answer takes.
+/// Tunes malloc. The response to a stop consists of small strings that live for a millisecond:
+/// glibc must not return their pages to the kernel each time, only memory beyond a large response.
 fn keep_freed_memory() {
     #[cfg(target_env = "gnu")]
     {
-        /// Bytes at the end of the heap that are kept, and by which it grows.
+        /// Bytes at the end of the heap that are kept, and the increment by which it grows.
         const KEPT: libc::c_int = 4 << 20;
         const GROWTH: libc::c_int = 256 << 10;
         // SAFETY: mallopt(3) only sets parameters of the allocator; no other thread exists.
@@ -52,12 +52,12 @@ fn keep_freed_memory() {
     }
 }
 
-/// Whether [`prepare`] has run.
+/// Returns whether [`prepare`] has run.
 pub fn is_prepared() -> bool {
     ORIGINAL_MASK.get().is_some()
 }
 
-/// The set of these signals.
+/// Builds a signal set.
 pub fn signal_set(signals: &[i32]) -> libc::sigset_t {
     let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: sigemptyset initialises the set.
@@ -70,9 +70,9 @@ pub fn signal_set(signals: &[i32]) -> libc::sigset_t {
     }
 }
 
-/// What is blocked in all threads: SIGCHLD is taken from a signalfd, the signals that ask us to end
-/// by a thread of their own, and with SIGTTOU a process that is not in the foreground of its
-/// terminal would be stopped where it writes to it.
+/// Returns the signals that are blocked in all threads. SIGCHLD is read from a signalfd, requests
+/// to end are awaited by a dedicated thread, and SIGTTOU would stop a background process that
+/// writes to its terminal.
 fn blocked_signals() -> libc::sigset_t {
     let mut set = super::ending::signals();
     // SAFETY: the set is initialised.
@@ -96,8 +96,8 @@ fn original_mask() -> libc::sigset_t {
 
 fn set_personality(disable_aslr: bool) {
     if disable_aslr {
-        // SAFETY: personality takes and gives integers only. Failure (a seccomp filter, as in
-        // containers) leaves address randomisation on, which we can live with.
+        // SAFETY: personality takes and returns integers only. If it fails (a seccomp filter, as in
+        // containers), address randomization stays enabled, which is harmless.
         unsafe {
             let current = libc::personality(0xffff_ffff);
             if current != -1 {
@@ -112,7 +112,7 @@ fn c_string(text: &OsStr) -> io::Result<CString> {
         .map_err(|_| io::Error::other(format!("{text:?} contains a NUL character")))
 }
 
-/// Pointers to strings, NULL at the end, as execve(2) wants them.
+/// A NULL-terminated array of C strings for execve(2).
 struct StringArray {
     strings: Vec<CString>,
     pointers: Vec<*const libc::c_char>,
@@ -129,10 +129,10 @@ impl StringArray {
     }
 }
 
-/// A program that was started and is stopped behind its `execve`.
+/// A launched program, stopped after its `execve`.
 pub struct Started {
     pub pid: i32,
-    /// Our ends of what it writes to stdout and stderr.
+    /// Our ends of its stdout and stderr.
     pub outputs: [Option<OwnedFd>; 2],
 }
 
@@ -141,10 +141,10 @@ enum Stage {
     Exec = 2,
 }
 
-/// Starts `launch`; it is seized, dies with us, and is stopped behind its `execve`.
+/// Launches a program. It is seized, dies with the debugger, and is stopped after its `execve`.
 ///
 /// # Errors
-/// It cannot be run; one of its files cannot be opened.
+/// The program cannot be run; one of its files cannot be opened.
 pub fn start(launch: &Launch, opened: Option<OpenStdio>) -> Result<Started, Error> {
     let fail = |message: String| Error::Launch {
         program: launch.program.clone(),
@@ -184,8 +184,8 @@ pub fn start(launch: &Launch, opened: Option<OpenStdio>) -> Result<Started, Erro
     debug_assert_eq!(arguments.strings.len(), launch.args.len() + 1);
     debug_assert_eq!(environment.strings.len(), launch.env.len());
 
-    // SAFETY: the child calls only async-signal-safe functions (signal-safety(7)) on data
-    // made ready above, and ends in execve or _exit.
+    // SAFETY: the child calls only async-signal-safe functions (signal-safety(7)) on data prepared
+    // above, and ends in execve or _exit.
     let pid = unsafe { libc::fork() };
     if pid < 0 {
         return Err(system("fork")(io::Error::last_os_error()));
@@ -195,7 +195,7 @@ pub fn start(launch: &Launch, opened: Option<OpenStdio>) -> Result<Started, Erro
         // SAFETY: see above.
         unsafe {
             libc::close(go_write.as_raw_fd());
-            // Wait until we are seized; end of file means that the debugger died first.
+            // Wait until the process is seized; end of file means that the debugger died first.
             let mut byte = 0_u8;
             loop {
                 let count = libc::read(go_read.as_raw_fd(), (&raw mut byte).cast(), 1);
@@ -209,7 +209,7 @@ pub fn start(launch: &Launch, opened: Option<OpenStdio>) -> Result<Started, Erro
             libc::setsid();
             for (index, descriptor) in stdio.child.iter().enumerate() {
                 if let Some(descriptor) = descriptor {
-                    // dup2 onto itself would keep close-on-exec; the files are opened above 2.
+                    // dup2 onto itself would keep close-on-exec; all files were opened above 2.
                     libc::dup2(descriptor.as_raw_fd(), index as i32);
                 }
             }
@@ -246,7 +246,7 @@ pub fn start(launch: &Launch, opened: Option<OpenStdio>) -> Result<Started, Erro
         return Err(give_up(error.to_string()));
     }
     drop(go_write);
-    // The pipe closes when execve succeeds; else the child says what failed.
+    // The pipe closes when execve succeeds; otherwise the child reports the failed stage.
     let mut report = [0; 5];
     if error_read.read_exact(&mut report).is_ok() {
         let [stage, code @ ..] = report;
@@ -269,7 +269,7 @@ pub fn start(launch: &Launch, opened: Option<OpenStdio>) -> Result<Started, Erro
                     "the kernel could not load it (a damaged or truncated file?)".into(),
                 ));
             }
-            // A signal: the kernel kills what it cannot load.
+            // The kernel kills a process that it cannot load.
             Some((thread, WaitStatus::Signal(signal))) => {
                 let _ = ptrace::resume(thread, false, signal);
             }
@@ -285,7 +285,7 @@ pub fn start(launch: &Launch, opened: Option<OpenStdio>) -> Result<Started, Erro
 }
 
 /// # Safety
-/// To be called in the forked child only.
+/// Must be called in the forked child only.
 unsafe fn child_failed(report: i32, stage: Stage) -> ! {
     // SAFETY: write and _exit are async-signal-safe; the buffer is live.
     unsafe {
@@ -296,7 +296,7 @@ unsafe fn child_failed(report: i32, stage: Stage) -> ! {
     }
 }
 
-/// What can be said before trying.
+/// Checks a program for errors that can be found before launching it.
 fn check_program(path: &Path) -> Result<(), String> {
     let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
@@ -352,27 +352,27 @@ fn elf_machine(path: &Path) -> Option<String> {
     })
 }
 
-/// What the terminal's side of `runInTerminal` does: become the program once it is told to.
+/// The terminal's side of `runInTerminal`: waits until it is traced, then execs the program.
 pub struct Launcher {
     /// The program.
     pub program: PathBuf,
-    /// Its arguments, the program's name not among them.
+    /// Its arguments, without the program's name.
     pub args: Vec<OsString>,
-    /// Load it at the same addresses each time.
+    /// Whether address space layout randomization is disabled.
     pub disable_aslr: bool,
-    /// Files for stdin, stdout, stderr; else what the terminal gives.
+    /// Files for stdin, stdout, stderr; `None`: the terminal's.
     pub stdio: [Option<PathBuf>; 3],
 }
 
 impl Launcher {
-    /// Lets any process of this user trace this one (yama), until it execs.
+    /// Allows any process of this user to trace this one until it execs (Yama).
     pub fn allow_tracing() {
-        // SAFETY: integers only. Fails where yama is absent, and is not needed there.
+        // SAFETY: integers only. Fails without Yama, where it is not needed.
         unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
     }
 
-    /// Replaces this process by the program, signal mask restored; returns only if that failed. Waits
-    /// for the other end of a FIFO.
+    /// Replaces this process by the program with the original signal mask; returns only on failure.
+    /// Opening a FIFO blocks until its other end is open.
     pub fn exec(self) -> io::Error {
         use std::os::unix::process::CommandExt;
         let mut command = std::process::Command::new(&self.program);

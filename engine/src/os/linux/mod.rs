@@ -1,4 +1,4 @@
-//! Linux: ptrace(2) by PTRACE_SEIZE, one thread, one place to sleep.
+//! Linux: ptrace(2) with PTRACE_SEIZE; one thread, which sleeps in one place.
 
 mod descriptors;
 mod duty;
@@ -52,40 +52,41 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Wakes the session thread out of its wait; cheap to clone, usable from any thread.
+/// Wakes the session thread from its wait. Cheap to clone, usable on any thread.
 #[derive(Clone)]
 pub struct Waker {
     event: Arc<File>,
 }
 
 impl Waker {
-    /// Makes the next (or current) wait return.
+    /// Makes the current or next wait return.
     pub fn wake(&self) {
-        // The counter is full only if nobody has read 2^64 wake-ups: one of them suffices.
+        // The write fails only if 2^64 wake-ups are unread; one is enough.
         let _ = io::Write::write(&mut &*self.event, &1_u64.to_ne_bytes());
     }
 }
 
-/// Lets all other threads go before the calling one (setpriority(2): on Linux, of a thread).
+/// Lowers the priority of the calling thread (setpriority(2) applies to a thread on Linux).
 pub fn give_way() {
-    // A tenth of what others get: with 19 it is a seventieth, and who compiles on all processors
-    // meanwhile would wait for it.
+    // nice 10 gets about 1/10 of a CPU under load. nice 19 would get 1/70, and indexing would stall
+    // behind a parallel build.
     const POLITE: i32 = 10;
-    // SAFETY: plain call. If it fails, the thread is only less polite.
+    // SAFETY: plain call. If it fails, the thread keeps its priority.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, POLITE) };
 }
 
-/// Live processes of this machine. Not `Send`: ptrace belongs to the thread that seized.
+/// Live processes on this machine. Not `Send`: ptrace requests must come from the thread that
+/// seized.
 pub struct LinuxBackend {
     event: Arc<File>,
     signals: File,
     memory: Option<File>,
-    /// The process whose memory that is.
+    /// The process that `memory` belongs to.
     memory_of: Option<Pid>,
-    /// Only for processes that outlive us.
+    /// Only for attached processes, which outlive the debugger.
     guardian: Option<Guardian>,
     guarded: bool,
-    /// For processes that are not traced any more, by their numbers.
+    /// Keepers of processes that are no longer traced, by pid.
     keepers: Vec<(i32, Keeper)>,
     outputs: Outputs,
     thread_bound: std::marker::PhantomData<*const ()>,
@@ -95,7 +96,7 @@ fn owned_file(descriptor: i32, call: &'static str) -> Result<File, Error> {
     if descriptor < 0 {
         return Err(os_error(call, &io::Error::last_os_error()));
     }
-    // SAFETY: the descriptor has just been made and nobody else owns it.
+    // SAFETY: the descriptor was just created and has no other owner.
     Ok(File::from(unsafe { OwnedFd::from_raw_fd(descriptor) }))
 }
 
@@ -116,7 +117,7 @@ impl LinuxBackend {
         })
     }
 
-    /// The same with a waker that others have already.
+    /// Like `new`, with an existing waker.
     pub fn woken_by(waker: Waker) -> Result<Self, Error> {
         // SAFETY: integers, and a live signal set.
         let signals = unsafe {
@@ -137,7 +138,7 @@ impl LinuxBackend {
         })
     }
 
-    /// What has ended needs no guard.
+    /// Removes a thread that has ended from the guardian's table.
     fn heard_of(&self, thread: ThreadId, status: WaitStatus) {
         if let (WaitStatus::Exited(_) | WaitStatus::Killed(_), Some(guardian)) =
             (status, &self.guardian)
@@ -146,10 +147,10 @@ impl LinuxBackend {
         }
     }
 
-    /// Reads the signalfd empty.
+    /// Drains the signalfd.
     fn drain_signals(&self) {
         let mut buffer = [0; size_of::<libc::signalfd_siginfo>() * 8];
-        // It had no more than that unless the buffer is full.
+        // A short read means that it is empty.
         while (&self.signals)
             .read(&mut buffer)
             .is_ok_and(|count| count == buffer.len())
@@ -185,7 +186,7 @@ impl Backend for LinuxBackend {
             pid,
             message: refusal::of_process(pid, error),
         };
-        // A tid that is no leader would make us trace one thread of a process.
+        // Seizing a tid that is not a leader would trace only one thread of a process.
         if procfs::status_number(pid, "Tgid").is_some_and(|leader| leader != pid) {
             return Err(Error::Attach {
                 pid,
@@ -203,7 +204,8 @@ impl Backend for LinuxBackend {
         }
         ptrace::seize(pid, exit_kill).map_err(|error| fail(&error))?;
         let mut seized = vec![ThreadId(pid)];
-        // Threads come to life while we look; those of seized parents come to us by themselves.
+        // Threads may be created while the list is read. Those created by seized threads are seized
+        // automatically.
         loop {
             let mut news = false;
             for tid in procfs::threads(pid) {
@@ -289,7 +291,7 @@ impl Backend for LinuxBackend {
     fn next_stop(&mut self) -> Option<(ThreadId, WaitStatus)> {
         loop {
             let (thread, status) = ptrace::next_stop(-1)?;
-            // Children of ours, but none of the debuggee's threads.
+            // Children of ours that are not threads of the debuggee.
             if self.guardian.as_ref().map(|guardian| guardian.pid) == Some(thread.0) {
                 continue;
             }
@@ -298,7 +300,7 @@ impl Backend for LinuxBackend {
                 .iter()
                 .any(|(_, keeper)| keeper.pid == thread.0)
             {
-                // It was killed; its number may be another process's from now on.
+                // A killed keeper: its pid may be reused.
                 self.keepers.retain(|(_, keeper)| keeper.pid != thread.0);
                 continue;
             }
@@ -321,7 +323,7 @@ impl Backend for LinuxBackend {
             if Instant::now() >= end {
                 return None;
             }
-            // The thread may want this very processor.
+            // The awaited thread may need this processor.
             std::thread::yield_now();
         }
     }
@@ -334,13 +336,13 @@ impl Backend for LinuxBackend {
 
     fn resume(&mut self, thread: ThreadId, how: Resume, signal: Signal) {
         if let Err(error) = ptrace::resume(thread, how == Resume::Step, signal) {
-            // ESRCH: killed meanwhile; its end is on the way.
+            // ESRCH: the thread was killed; its exit is reported later.
             tracing::debug!(%thread, %error, "cannot resume");
         }
     }
 
     fn listen(&mut self, thread: ThreadId) -> bool {
-        // EIO: it is stopped otherwise. ESRCH: killed meanwhile.
+        // EIO: it is not in a group-stop. ESRCH: it was killed.
         ptrace::listen(thread).is_ok()
     }
 

@@ -1,6 +1,6 @@
-//! What the debuggee writes to its captured descriptors: read by us, and by a small process that
-//! throws it away when we go and the debuggee (or a child that it left) lives on. It would die of
-//! SIGPIPE otherwise, or wait for ever for somebody to read.
+//! Captured output of the debuggee. We read it; when we detach and the debuggee (or a child of it)
+//! lives on, a small process reads and discards it. Without a reader the debuggee would die of
+//! SIGPIPE, or block on a full pipe.
 
 use super::descriptors;
 use crate::event::OutputStream;
@@ -8,27 +8,27 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, RawFd};
 
-/// Our ends of stdout and stderr, as long as anybody may write to them.
+/// Our ends of stdout and stderr, while they have writers.
 #[derive(Default)]
 pub struct Outputs([Option<File>; 2]);
 
 impl Outputs {
-    /// Of these descriptors, which do not block.
+    /// Takes these descriptors, which must be non-blocking.
     pub fn new(files: [Option<File>; 2]) -> Self {
         Self(files)
     }
 
-    /// What to wait for.
+    /// Returns the descriptors to poll.
     pub fn descriptors(&self) -> [Option<RawFd>; 2] {
         [0, 1].map(|index| self.0[index].as_ref().map(AsRawFd::as_raw_fd))
     }
 
-    /// Whether anybody may still write.
+    /// Returns whether any stream may still have a writer.
     pub fn is_open(&self) -> bool {
         self.0.iter().any(Option::is_some)
     }
 
-    /// Reads what was written, if anything: never waits.
+    /// Reads available output of one stream; never blocks. `None` if there is none.
     pub fn read(&mut self) -> Option<(OutputStream, Vec<u8>)> {
         let mut buffer = [0; 1 << 16];
         let streams = [OutputStream::Stdout, OutputStream::Stderr];
@@ -43,7 +43,7 @@ impl Outputs {
                         error.kind(),
                         io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
                     ) => {}
-                // End of file; EIO is a terminal's way to say that all writers are gone.
+                // End of file; EIO is that of a terminal without writers.
                 Ok(_) | Err(_) => *slot = None,
             }
         }
@@ -53,7 +53,7 @@ impl Outputs {
 
 impl Drop for Outputs {
     fn drop(&mut self) {
-        // Most often everybody is gone, which only reading tells.
+        // Mostly all writers are gone, which only a read shows.
         const MOST: usize = 64;
         for _ in 0..MOST {
             if self.read().is_none() {
@@ -73,10 +73,10 @@ impl Drop for Outputs {
     }
 }
 
-/// The life of the process that throws away what comes, until nobody can write any more.
+/// Discards output until there is no writer.
 ///
 /// # Safety
-/// To be called in a forked child only.
+/// Must be called in a forked child only.
 unsafe fn drain(stdout: RawFd, stderr: RawFd) -> ! {
     // SAFETY: system calls on live local memory; the descriptors are this process's own.
     unsafe {

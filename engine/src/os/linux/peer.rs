@@ -1,18 +1,19 @@
-//! Which user is at the other end of a TCP connection on this machine.
+//! The user at the other end of a TCP connection on this machine.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// The state of a connection whose both ends are open, as the kernel writes it.
+/// The kernel's code for an established connection.
 const ESTABLISHED: &str = "01";
 
-/// The user that has the other end of the connection from `local`, which is ours, to `peer`; none
-/// where the kernel does not tell: another machine or network namespace, or closed already.
+/// Returns the user that owns the `peer` end of a connection whose `local` end is ours. `None` if
+/// the kernel does not know: the peer is on another machine or in another network namespace, or has
+/// closed.
 pub fn user_of_peer(local: SocketAddr, peer: SocketAddr) -> Option<u32> {
     let (local, peer) = (canonical(local), canonical(peer));
     let table = |file: &str| fs::read_to_string(format!("/proc/self/net/{file}")).ok();
-    // A socket for IPv6 may have made a connection of IPv4.
+    // An IPv6 socket may have an IPv4 connection.
     let files: &[&str] = match peer.is_ipv4() {
         true => &["tcp", "tcp6"],
         false => &["tcp6"],
@@ -26,7 +27,8 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-/// The owner of the open socket at `from` that is connected to `to`, by the kernel's table.
+/// Returns the owner of the open socket at `from` that is connected to `to`, from the kernel's
+/// table.
 fn user_in(table: &str, from: SocketAddr, to: SocketAddr) -> Option<u32> {
     let names = |address: SocketAddr| [written(address, false), written(address, true)];
     let (from, to) = (names(from), names(to));
@@ -37,16 +39,16 @@ fn user_in(table: &str, from: SocketAddr, to: SocketAddr) -> Option<u32> {
         if !fits(&from, local) || !fits(&to, remote) || state != ESTABLISHED {
             return None;
         }
-        // Behind queues, timers and the number of retransmissions.
+        // The user follows queues, timers and the number of retransmissions.
         let user = fields.nth(3)?.parse().ok()?;
         let inode: u64 = fields.nth(1)?.parse().ok()?;
-        // What no process has open any more belongs to user 0, says the kernel.
+        // For a socket without a process the kernel shows user 0 and inode 0.
         (inode != 0).then_some(user)
     })
 }
 
-/// An address as the kernel's tables have it: words of the machine's byte order in hex; of IPv4
-/// as such, or (`mapped`) as an address of IPv6.
+/// Formats an address as in the kernel's tables: words in native byte order in hex; IPv4 as such,
+/// or (`mapped`) as an IPv6 address.
 fn written(address: SocketAddr, mapped: bool) -> String {
     let bytes: &[u8] = match (address.ip(), mapped) {
         (IpAddr::V4(ip), false) => &ip.octets(),
@@ -56,7 +58,7 @@ fn written(address: SocketAddr, mapped: bool) -> String {
     let mut text = String::new();
     for word in bytes.chunks_exact(4) {
         let word = word.try_into().map_or(0, u32::from_ne_bytes);
-        // Writing to memory does not fail.
+        // Writing to a String cannot fail.
         let _ = write!(text, "{word:08X}");
     }
     let _ = write!(text, ":{:04X}", address.port());
@@ -87,7 +89,7 @@ mod tests {
     fn the_other_end_is_found_in_the_table() {
         let ours = at(0x1267);
         assert_eq!(user_in(TABLE, at(0x9c40), ours), Some(1000));
-        // Closed, owned by no process, or not there.
+        // Closed, without a process, or missing.
         for port in [0x9c41, 0x9c42, 0x9c44] {
             assert_eq!(user_in(TABLE, at(port), ours), None, "{port:x}");
         }

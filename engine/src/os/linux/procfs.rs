@@ -1,4 +1,4 @@
-//! proc(5): what it says of processes and threads.
+//! proc(5): facts about processes and threads.
 
 use super::super::{MappedFile, Mapping};
 use super::procmap;
@@ -11,7 +11,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-/// `/proc/PID/maps`; empty if the process is gone.
+/// Reads `/proc/PID/maps`; empty if the process is gone.
 pub fn mappings(pid: i32) -> Vec<Mapping> {
     let Ok(text) = fs::read(format!("/proc/{pid}/maps")) else {
         return Vec::new();
@@ -42,7 +42,7 @@ fn parse_mapping(line: &[u8]) -> Option<Mapping> {
     })
 }
 
-/// A value of `/proc/PID/auxv`.
+/// Returns a value of `/proc/PID/auxv`.
 pub fn auxiliary(pid: i32, key: u64) -> Option<u64> {
     let mut bytes = Vec::new();
     fs::File::open(format!("/proc/{pid}/auxv"))
@@ -57,15 +57,15 @@ pub fn auxiliary(pid: i32, key: u64) -> Option<u64> {
     })
 }
 
-/// `/proc/PID/exe`.
+/// Reads `/proc/PID/exe`.
 pub fn executable(pid: i32) -> Option<MappedFile> {
     let link = PathBuf::from(format!("/proc/{pid}/exe"));
     let name = fs::read_link(&link).ok()?;
     Some(mapped_file_of(name, link))
 }
 
-/// `/proc/PID/map_files`; what is there can only be opened with CAP_CHECKPOINT_RESTORE or
-/// CAP_SYS_ADMIN.
+/// Returns the file mapped at an address. `/proc/PID/map_files` can be opened only with
+/// CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN.
 pub fn mapped_file(pid: i32, addr: LoadAddr) -> Option<MappedFile> {
     let (range, path) = mapping_at(pid, addr)?;
     let link = PathBuf::from(format!(
@@ -76,16 +76,16 @@ pub fn mapped_file(pid: i32, addr: LoadAddr) -> Option<MappedFile> {
     if file.replaced.is_some() || file.path.exists() {
         return Some(file);
     }
-    // The process may have other files mounted than we.
+    // The process may be in another mount namespace.
     let mut inside = PathBuf::from(format!("/proc/{pid}/root"));
     inside.extend(file.path.strip_prefix("/").ok());
     let replaced = inside.exists().then_some(inside);
     Some(MappedFile { replaced, ..file })
 }
 
-/// What is mapped at an address, with its name.
+/// Returns the range and the name of the mapping that contains an address.
 fn mapping_at(pid: i32, addr: LoadAddr) -> Option<(Range<u64>, PathBuf)> {
-    // All of a process's mappings take long where there are thousands.
+    // Reading all mappings is slow if there are thousands.
     if let Ok(maps) = fs::File::open(format!("/proc/{pid}/maps"))
         && let Some(found) = procmap::query(&maps, addr.0)
     {
@@ -96,7 +96,7 @@ fn mapping_at(pid: i32, addr: LoadAddr) -> Option<(Range<u64>, PathBuf)> {
     Some((mapping.start.0..mapping.end.0, mapping.path))
 }
 
-/// The file behind a link that works whatever the file's name is by now.
+/// Returns the file behind a link in `/proc`, which works even if the file was deleted or renamed.
 fn mapped_file_of(name: PathBuf, link: PathBuf) -> MappedFile {
     const DELETED: &[u8] = b" (deleted)";
     let kept = name.as_os_str().as_bytes().strip_suffix(DELETED);
@@ -116,14 +116,14 @@ fn mapped_file_of(name: PathBuf, link: PathBuf) -> MappedFile {
     }
 }
 
-/// `/proc/PID/task/TID/comm`.
+/// Reads `/proc/PID/task/TID/comm`.
 pub fn thread_name(pid: i32, tid: i32) -> String {
     fs::read(format!("/proc/{pid}/task/{tid}/comm"))
         .map(|name| String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
         .unwrap_or_default()
 }
 
-/// All processes.
+/// Returns all processes.
 pub fn processes() -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -133,11 +133,11 @@ pub fn processes() -> Vec<i32> {
         .collect()
 }
 
-/// The program of a process, if that is meant by `name`: a path (with a slash), the name of the
-/// program's file, or the name the process has (which says more of a script). `None` if not, or
-/// if it has ended.
+/// Returns the program of a process if `name` matches it: a path (with a slash), the base name of
+/// the program's file, or the process name (which is that of a script). `None` if it does not
+/// match, or the process has ended.
 pub fn program_named(pid: i32, name: &str) -> Option<PathBuf> {
-    /// Of a process's name the kernel keeps so many bytes (TASK_COMM_LEN, less its NUL).
+    /// Maximum length of a process name in bytes (TASK_COMM_LEN without its NUL).
     const LONGEST: usize = 15;
     let program = executable(pid).map(|file| file.path);
     if name.contains('/') {
@@ -155,12 +155,12 @@ pub fn program_named(pid: i32, name: &str) -> Option<PathBuf> {
     (fits && !is_zombie(pid)).then(|| program.unwrap_or_else(|| PathBuf::from(called)))
 }
 
-/// Whether a process has ended and its parent has not asked how.
+/// Returns whether a process has ended but has not been reaped.
 pub fn is_zombie(pid: i32) -> bool {
     status(pid, "State").is_some_and(|state| state.starts_with(['Z', 'X']))
 }
 
-/// All threads of a process; empty if it is gone.
+/// Returns all threads of a process; empty if it is gone.
 pub fn threads(pid: i32) -> Vec<i32> {
     let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else {
         return Vec::new();
@@ -172,7 +172,7 @@ pub fn threads(pid: i32) -> Vec<i32> {
     threads
 }
 
-/// A field of `/proc/PID/status` as the text behind its colon.
+/// Returns a field of `/proc/PID/status`: the text after its colon.
 pub fn status(pid: i32, field: &str) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     text.lines().find_map(|line| {
@@ -181,7 +181,7 @@ pub fn status(pid: i32, field: &str) -> Option<String> {
     })
 }
 
-/// A numeric field of `/proc/PID/status` (the first number of it).
+/// Returns the first number in a field of `/proc/PID/status`.
 pub fn status_number(pid: i32, field: &str) -> Option<i32> {
     status(pid, field)?
         .split_ascii_whitespace()

@@ -31,8 +31,8 @@ struct Query {
 const PROCMAP_QUERY: u64 = 3 << 30 | (size_of::<Query>() as u64) << 16 | (b'f' as u64) << 8 | 17;
 const MAX_PATH: usize = 4096;
 
-/// Where the mapping that holds `addr` begins and ends, and its name, as `/proc/PID/maps` (which
-/// `maps` is) has them. `None`: there is none, or the kernel cannot be asked.
+/// Returns the range and name of the mapping that contains `addr`, as listed in the open
+/// `/proc/PID/maps`. `None`: nothing is mapped there, or the kernel does not support the query.
 pub fn query(maps: &File, addr: u64) -> Option<(Range<u64>, PathBuf)> {
     let mut name = vec![0_u8; MAX_PATH];
     let mut query = Query {
@@ -42,13 +42,13 @@ pub fn query(maps: &File, addr: u64) -> Option<(Range<u64>, PathBuf)> {
         name: name.as_mut_ptr() as u64,
         ..Query::default()
     };
-    // SAFETY: the request is of the structure's size, and the kernel writes to it and, at most as
-    // many bytes as it says there, to the name; both outlive the call.
+    // SAFETY: the request has the structure's size. The kernel writes to it and, at most the number
+    // of bytes given there, to the name; both outlive the call.
     let result = unsafe { libc::ioctl(maps.as_raw_fd(), PROCMAP_QUERY as _, &raw mut query) };
     if result != 0 {
         return None;
     }
-    // With its NUL; 0: it has none.
+    // The size includes the NUL; 0 means no name.
     name.truncate((query.name_size as usize).saturating_sub(1));
     let path = PathBuf::from(OsString::from_vec(name));
     Some((query.start..query.end, path))
@@ -63,7 +63,7 @@ mod tests {
         let maps = File::open("/proc/self/maps").unwrap();
         let here = the_kernel_says_of_one_mapping_what_it_says_of_all as fn() as usize as u64;
         let Some((range, path)) = query(&maps, here) else {
-            // An older one.
+            // The kernel is older than 6.11.
             return;
         };
         assert!(range.contains(&here));

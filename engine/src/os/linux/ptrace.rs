@@ -1,5 +1,5 @@
-//! ptrace(2) and waitpid(2), raw: nix's closed enums lose real-time signals, and an unknown
-//! one makes its `waitpid` eat the stop.
+//! ptrace(2) and waitpid(2) without nix: its closed enums lack real-time signals, and its `waitpid`
+//! consumes a stop with an unknown signal.
 
 use super::super::WaitStatus;
 use super::procfs;
@@ -8,15 +8,15 @@ use dwarf::LoadAddr;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// Options for everything we seize: new threads and processes come to us stopped, `execve`
-/// tells of itself.
+/// Options for all tracees: new threads and processes are traced from birth, and `execve` is
+/// reported.
 const OPTIONS: libc::c_int = libc::PTRACE_O_TRACECLONE
     | libc::PTRACE_O_TRACEFORK
     | libc::PTRACE_O_TRACEVFORK
     | libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_TRACESYSGOOD;
 
-/// Requests whose operands are numbers: they cannot make the kernel touch memory of this process.
+/// Requests whose operands are numbers: they cannot make the kernel access memory of this process.
 #[derive(Clone, Copy)]
 enum Order {
     Seize,
@@ -40,22 +40,22 @@ fn order(order: Order, tid: i32, addr: usize, data: usize) -> io::Result<i64> {
         Order::PeekUser => libc::PTRACE_PEEKUSER,
         Order::PokeUser => libc::PTRACE_POKEUSER,
     };
-    // SAFETY: `addr` and `data` are numbers to these requests.
+    // SAFETY: `addr` and `data` are numbers for these requests.
     result(unsafe { libc::ptrace(request, tid, addr, data) })
 }
 
-/// A request that reads from `data` or writes to it, and gives `addr` a meaning of its own.
+/// Makes a request that reads or writes `*data`; the meaning of `addr` depends on the request.
 ///
 /// # Safety
-/// `data`, and `addr` where the request takes a pointer there, have to point to live memory as
-/// large as the request says, writable where it writes.
+/// `data`, and `addr` if it is a pointer for the request, must point to live memory of the size
+/// that the request needs, writable if the request writes.
 unsafe fn transfer<T>(
     request: libc::c_uint,
     tid: i32,
     addr: usize,
     data: *mut T,
 ) -> io::Result<i64> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     result(unsafe { libc::ptrace(request, tid, addr, data) })
 }
 
@@ -66,7 +66,7 @@ fn result(result: libc::c_long) -> io::Result<i64> {
     }
 }
 
-/// PTRACE_SEIZE. With `exit_kill` the thread's process dies with us.
+/// PTRACE_SEIZE. With `exit_kill` the process dies with the tracer.
 pub fn seize(tid: i32, exit_kill: bool) -> io::Result<()> {
     let kill = if exit_kill {
         libc::PTRACE_O_EXITKILL
@@ -86,7 +86,7 @@ pub fn resume(tid: ThreadId, step: bool, signal: Signal) -> io::Result<()> {
     order(request, tid.0, 0, signal.0 as usize).map(drop)
 }
 
-/// PTRACE_LISTEN: stay in the group-stop, but tell when it ends.
+/// PTRACE_LISTEN: stays in the group-stop, and reports its end.
 pub fn listen(tid: ThreadId) -> io::Result<()> {
     order(Order::Listen, tid.0, 0, 0).map(drop)
 }
@@ -103,7 +103,7 @@ pub fn detach(tid: ThreadId, signal: Signal) -> io::Result<()> {
 
 fn event_message(tid: i32) -> u64 {
     let mut message: libc::c_ulong = 0;
-    // SAFETY: one word is written, to a live one.
+    // SAFETY: the request writes one word, to a live one.
     let _ = unsafe { transfer(libc::PTRACE_GETEVENTMSG, tid, 0, &raw mut message) };
     message
 }
@@ -112,12 +112,12 @@ fn event_message(tid: i32) -> u64 {
 fn blocked_signals(tid: ThreadId) -> io::Result<u64> {
     let mut mask = 0_u64;
     let size = size_of::<u64>();
-    // SAFETY: `size` bytes are written, to a live object of that size.
+    // SAFETY: the request writes `size` bytes, to a live object of that size.
     unsafe { transfer(libc::PTRACE_GETSIGMASK, tid.0, size, &raw mut mask)? };
     Ok(mask)
 }
 
-/// PTRACE_GETSIGMASK and PTRACE_SETSIGMASK: blocks all signals, and gives those blocked before.
+/// PTRACE_GETSIGMASK and PTRACE_SETSIGMASK: blocks all signals. Returns the previous mask.
 pub fn block_signals(tid: ThreadId) -> io::Result<u64> {
     let before = blocked_signals(tid)?;
     set_blocked_signals(tid, u64::MAX)?;
@@ -127,34 +127,34 @@ pub fn block_signals(tid: ThreadId) -> io::Result<u64> {
 /// PTRACE_SETSIGMASK.
 pub fn set_blocked_signals(tid: ThreadId, mut mask: u64) -> io::Result<()> {
     let size = size_of::<u64>();
-    // SAFETY: `size` bytes are read, of a live object of that size.
+    // SAFETY: the request reads `size` bytes of a live object of that size.
     unsafe { transfer(libc::PTRACE_SETSIGMASK, tid.0, size, &raw mut mask) }.map(drop)
 }
 
-/// A signal with all that comes with it: a `siginfo_t`.
+/// A `siginfo_t` as bytes.
 pub type RawSignal = [u8; size_of::<libc::siginfo_t>()];
 
 /// PTRACE_GETSIGINFO.
 pub fn raw_signal(tid: ThreadId) -> Option<RawSignal> {
     let mut info = [0; size_of::<libc::siginfo_t>()];
-    // SAFETY: a `siginfo_t` is written, to a live array of its size.
+    // SAFETY: the request writes a `siginfo_t`, to a live array of its size.
     unsafe { transfer(libc::PTRACE_GETSIGINFO, tid.0, 0, &raw mut info).ok()? };
     Some(info)
 }
 
-/// PTRACE_SETSIGINFO. A thread that is gone needs none.
+/// PTRACE_SETSIGINFO. Does nothing if the thread is gone.
 pub fn set_raw_signal(tid: ThreadId, info: &RawSignal) {
     let mut info = *info;
-    // SAFETY: a `siginfo_t` is read, of a live array of its size.
+    // SAFETY: the request reads a `siginfo_t` of a live array of its size.
     let _ = unsafe { transfer(libc::PTRACE_SETSIGINFO, tid.0, 0, &raw mut info) };
 }
 
-/// PTRACE_GETSIGINFO, in the engine's words.
+/// PTRACE_GETSIGINFO, decoded.
 pub fn signal_info(tid: ThreadId) -> Option<SignalInfo> {
     decode_signal_info(&raw_signal(tid)?)
 }
 
-/// A `siginfo_t`, byte by byte.
+/// Decodes a `siginfo_t`; `None` if it is too short.
 pub fn decode_signal_info(info: &[u8]) -> Option<SignalInfo> {
     let word = |at: usize| Some(i32::from_le_bytes(info.get(at..at + 4)?.try_into().ok()?));
     let (signal, code) = (word(0)?, word(8)?);
@@ -162,8 +162,7 @@ pub fn decode_signal_info(info: &[u8]) -> Option<SignalInfo> {
         signal,
         libc::SIGSEGV | libc::SIGBUS | libc::SIGILL | libc::SIGFPE | libc::SIGTRAP
     ) && code > 0;
-    // A union: si_addr for these signals with a positive code, si_pid for codes of SI_USER and
-    // below.
+    // A union: si_addr for these signals with a positive code, si_pid for codes up to SI_USER.
     let address = u64::from_le_bytes(info.get(16..24)?.try_into().ok()?);
     Some(SignalInfo {
         signal: Signal(signal),
@@ -173,7 +172,7 @@ pub fn decode_signal_info(info: &[u8]) -> Option<SignalInfo> {
     })
 }
 
-/// Signals of instructions that come before all others (the kernel's `SYNCHRONOUS_MASK`).
+/// Synchronous signals, which are delivered before all others (the kernel's `SYNCHRONOUS_MASK`).
 const OF_INSTRUCTIONS: [libc::c_int; 6] = [
     libc::SIGSEGV,
     libc::SIGBUS,
@@ -183,10 +182,11 @@ const OF_INSTRUCTIONS: [libc::c_int; 6] = [
     libc::SIGSYS,
 ];
 
-/// PTRACE_PEEKSIGINFO and PTRACE_GETSIGMASK: whether a stopped thread is to be told of what its
-/// last instruction did (a trap, a step, a fault) as soon as it goes on, before it does another.
+/// PTRACE_PEEKSIGINFO and PTRACE_GETSIGMASK: returns whether a stopped thread has a pending,
+/// unblocked signal of its last instruction (a trap, a step, a fault). It is delivered at the next
+/// resume, before another instruction executes.
 fn has_signal_of_instruction(tid: ThreadId) -> bool {
-    /// `struct ptrace_peeksiginfo_args`: the thread's own signals from the `off`th on.
+    /// `struct ptrace_peeksiginfo_args`: the thread's own signals from index `off` on.
     #[repr(C)]
     struct Peek {
         off: u64,
@@ -202,8 +202,8 @@ fn has_signal_of_instruction(tid: ThreadId) -> bool {
     };
     loop {
         let (from, to) = (&raw const peek as usize, &raw mut infos);
-        // SAFETY: `peek` is live and of the kernel's layout; at most `peek.nr` elements are
-        // written, which is how many `infos` has.
+        // SAFETY: `peek` is live and of the kernel's layout; the request writes at most `peek.nr`
+        // elements, which is the length of `infos`.
         let Ok(count) = (unsafe { transfer(libc::PTRACE_PEEKSIGINFO, tid.0, from, to) }) else {
             return false;
         };
@@ -211,7 +211,7 @@ fn has_signal_of_instruction(tid: ThreadId) -> bool {
         let mut told = told.filter_map(|info| decode_signal_info(info));
         let found = told.find(|it| it.code > 0 && OF_INSTRUCTIONS.contains(&it.signal.0));
         if let Some(found) = found {
-            // A program may send itself one that looks like it, and not let it come.
+            // A program may send itself a signal that looks like it, and keep it blocked.
             let blocked = blocked_signals(tid).unwrap_or(u64::MAX);
             return blocked & (1 << (found.signal.0 - 1)) == 0;
         }
@@ -222,18 +222,19 @@ fn has_signal_of_instruction(tid: ThreadId) -> bool {
     }
 }
 
-/// Register sets whose size is known.
+/// Register sets of known size.
 ///
 /// # Safety
-/// Any bytes are a value of the type, and it has no padding.
+/// Any bit pattern must be a valid value of the type, and it must have no padding.
 pub unsafe trait RegisterSet {}
 
-// SAFETY: integers only, without gaps.
+// SAFETY: integers only, without padding.
 unsafe impl RegisterSet for libc::user_regs_struct {}
-// SAFETY: bytes.
+// SAFETY: bytes only.
 unsafe impl<const N: usize> RegisterSet for [u8; N] {}
 
-/// PTRACE_GETREGSET and PTRACE_SETREGSET on a whole register set; gives the bytes moved.
+/// PTRACE_GETREGSET and PTRACE_SETREGSET on a whole register set. Returns the number of bytes
+/// transferred.
 pub fn register_set<T: RegisterSet>(
     tid: ThreadId,
     set: i32,
@@ -249,12 +250,13 @@ pub fn register_set<T: RegisterSet>(
     } else {
         libc::PTRACE_GETREGSET
     };
-    // SAFETY: at most `iov_len` bytes at `iov_base` are read or written, which `data` has.
+    // SAFETY: the request reads or writes at most `iov_len` bytes at `iov_base`, which is the size
+    // of `data`.
     unsafe { transfer(request, tid.0, set as usize, &raw mut vector).ok()? };
     Some(vector.iov_len)
 }
 
-/// As [`register_set`], of a set whose length is not known beforehand.
+/// Like [`register_set`], for a set whose size is not known in advance.
 pub fn register_bytes(tid: ThreadId, set: i32, write: bool, data: &mut [u8]) -> Option<usize> {
     let mut vector = libc::iovec {
         iov_base: data.as_mut_ptr().cast(),
@@ -265,7 +267,8 @@ pub fn register_bytes(tid: ThreadId, set: i32, write: bool, data: &mut [u8]) -> 
     } else {
         libc::PTRACE_GETREGSET
     };
-    // SAFETY: at most `iov_len` bytes at `iov_base` are read or written, which `data` has.
+    // SAFETY: the request reads or writes at most `iov_len` bytes at `iov_base`, which is the size
+    // of `data`.
     unsafe { transfer(request, tid.0, set as usize, &raw mut vector).ok()? };
     Some(vector.iov_len.min(data.len()))
 }
@@ -275,17 +278,18 @@ pub fn poke_user(tid: ThreadId, offset: usize, word: u64) -> io::Result<()> {
     order(Order::PokeUser, tid.0, offset, word as usize).map(drop)
 }
 
-/// PTRACE_PEEKUSER: reads a word of `struct user` that is not −1.
+/// PTRACE_PEEKUSER: reads a word of `struct user`. A word of −1 cannot be told from an error.
 pub fn peek_user(tid: ThreadId, offset: usize) -> io::Result<u64> {
     order(Order::PeekUser, tid.0, offset, 0).map(|word| word as u64)
 }
 
-/// waitpid(2) with `__WALL | __WNOTHREAD`; `None`: nothing to tell (or nobody to wait for).
+/// waitpid(2) with `__WALL | __WNOTHREAD`. `None`: no status is available (or there is no such
+/// child).
 pub fn wait(tid: i32, block: bool) -> Option<(ThreadId, WaitStatus)> {
     wait_or_gone(tid, block).ok().flatten()
 }
 
-/// The same; an error: nobody to wait for.
+/// Like [`wait`]; an error means that there is no such child.
 fn wait_or_gone(tid: i32, block: bool) -> io::Result<Option<(ThreadId, WaitStatus)>> {
     let flags = libc::__WALL | libc::__WNOTHREAD | if block { 0 } else { libc::WNOHANG };
     let mut status = 0;
@@ -305,7 +309,7 @@ fn wait_or_gone(tid: i32, block: bool) -> io::Result<Option<(ThreadId, WaitStatu
     }
 }
 
-/// What there is to tell now of a thread, or of any (−1).
+/// Returns an available stop of a thread, or of any thread (−1).
 pub fn next_stop(tid: i32) -> Option<(ThreadId, WaitStatus)> {
     let (thread, status) = wait(tid, false)?;
     Some((thread, told_in_order(thread, status)))
@@ -317,19 +321,19 @@ pub fn await_stop(thread: ThreadId) -> Option<WaitStatus> {
     Some(told_in_order(thread, status))
 }
 
-/// Not by a `waitpid` that blocks: that tells of the end of a process's first thread when all its
-/// others have been told of, and they are ours.
+/// Polls instead of blocking in `waitpid`. The exit of a process's first thread is reported only
+/// after the exits of all others have been collected, and that is our job.
 fn await_any_stop(thread: ThreadId) -> Option<WaitStatus> {
-    /// So long it is waited for awake: most stops are those of one instruction.
+    /// Time to spin: most stops follow a single instruction.
     const AWAKE: Duration = Duration::from_micros(500);
-    /// So often it is asked then.
+    /// Poll interval after that.
     const PAUSE: Duration = Duration::from_micros(200);
     let begun = Instant::now();
     loop {
         match wait_or_gone(thread.0, false) {
             Ok(Some((_, status))) => return Some(status),
             Ok(None) if begun.elapsed() < AWAKE => std::thread::yield_now(),
-            // It may have ended since it was asked.
+            // The leader may have ended since the last poll.
             Ok(None) if procfs::is_zombie(thread.0) => return wait(thread.0, false).map(|it| it.1),
             Ok(None) => std::thread::sleep(PAUSE),
             Err(_) => return None,
@@ -337,11 +341,11 @@ fn await_any_stop(thread: ThreadId) -> Option<WaitStatus> {
     }
 }
 
-/// Who was interrupted while an instruction of its had just trapped or failed is stopped by that:
-/// the kernel tells of the interrupt first, when the program counter is already where the trap has
-/// left it, and of the signal when the thread goes on, wherever it is by then.
+/// If a thread is interrupted just as its instruction traps or faults, the kernel reports the
+/// interrupt first (the pc is already past the trap) and the signal only after the next resume,
+/// wherever the pc is by then. So resumes it once and returns the signal's stop.
 fn told_in_order(thread: ThreadId, mut status: WaitStatus) -> WaitStatus {
-    // A group-stop may begin meanwhile.
+    // Twice, as a group-stop may begin in between.
     for _ in 0..2 {
         let interrupted = matches!(status, WaitStatus::Interrupted | WaitStatus::GroupStop(_));
         if !interrupted || !has_signal_of_instruction(thread) {
@@ -356,7 +360,7 @@ fn told_in_order(thread: ThreadId, mut status: WaitStatus) -> WaitStatus {
         };
         status = first;
         if in_group_stop {
-            // It is still to tell of that.
+            // Makes it report the group-stop again.
             let _ = interrupt(thread);
         }
     }
@@ -396,7 +400,7 @@ mod tests {
     use std::env;
     use std::process::{Command, Stdio};
 
-    /// Says in the environment that this is the other process of the test below.
+    /// Environment variable that marks the child process of the test below.
     const SLEEPER: &str = "STILLPOINT_TEST_SLEEPER";
 
     #[test]
@@ -408,7 +412,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_a_killed_leader_whose_threads_are_to_be_told_of_first() {
-        // A test runs on a thread beside the first one.
+        // A test runs on a thread beside the main thread.
         let mut sleeper = Command::new(env::current_exe().expect("this test"));
         sleeper.args(["--exact", "os::linux::ptrace::tests::sleeper"]);
         let mut sleeper =
@@ -432,7 +436,7 @@ mod tests {
         for thread in threads.into_iter().rev().map(ThreadId) {
             assert_eq!(await_stop(thread), Some(killed));
         }
-        // Its end has been told.
+        // Its exit was collected above.
         assert!(sleeper.wait().is_err());
     }
 }

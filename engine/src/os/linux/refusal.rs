@@ -1,9 +1,9 @@
-//! Why the kernel does not let us trace: ptrace(2) says little more than EPERM.
+//! Explains why the kernel refuses to trace: ptrace(2) mostly returns only EPERM.
 
 use super::procfs;
 use std::io;
 
-/// Why a process cannot be attached to, and what to do.
+/// Returns why a process cannot be attached to, and the remedy.
 pub fn of_process(pid: i32, error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::ESRCH) => return "there is no such process".into(),
@@ -45,7 +45,7 @@ pub fn of_process(pid: i32, error: &io::Error) -> String {
     }
 }
 
-/// Why a program that we started ourselves cannot be traced, and what to do.
+/// Returns why a launched program cannot be traced, and the remedy.
 pub fn of_launch(error: &io::Error) -> String {
     match yama() {
         _ if may_nobody_trace() => format!("tracing is not permitted: {BY_SANDBOX}"),
@@ -64,7 +64,7 @@ const BY_SANDBOX: &str = "the sandbox that we run in forbids ptrace (a seccomp f
                           container, allow it (`docker run --cap-add=SYS_PTRACE`, or \
                           `--security-opt seccomp=unconfined`)";
 
-/// Whether a seccomp filter keeps ptrace from us: one that lets it through answers ESRCH here.
+/// Returns whether a seccomp filter blocks ptrace: without one this request fails with ESRCH.
 fn may_nobody_trace() -> bool {
     let filtered = procfs::status_number(std::process::id() as i32, "Seccomp") == Some(2);
     // SAFETY: no process has number 0; the request touches no memory.
@@ -78,7 +78,7 @@ fn yama() -> Option<i32> {
     scope.trim().parse().ok()
 }
 
-/// What is left of a process that is a zombie.
+/// Describes a zombie process.
 fn ended(pid: i32) -> String {
     if procfs::threads(pid).len() > 1 {
         return "its main thread has ended (pthread_exit) while others run on; such a process \

@@ -7,7 +7,7 @@ use dwarf::{LoadAddr, Machine, Register, Registers};
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The kernel's register set.
+/// The kernel's general-purpose register set.
 #[derive(Clone, Copy)]
 pub struct RawRegisters(libc::user_regs_struct);
 
@@ -15,26 +15,26 @@ const NT_PRSTATUS: i32 = 1;
 const NT_PRFPREG: i32 = 2;
 const NT_X86_XSTATE: i32 = 0x202;
 
-/// Reads the set of a stopped thread.
+/// Reads the registers of a stopped thread; `None` if it is gone.
 pub fn read(tid: ThreadId) -> Option<RawRegisters> {
     let mut registers = RawRegisters::zeroed();
     ptrace::register_set(tid, NT_PRSTATUS, false, &mut registers.0)?;
     Some(registers)
 }
 
-/// Writes the set of a stopped thread.
+/// Writes the registers of a stopped thread; false if it is gone.
 pub fn write(tid: ThreadId, registers: &RawRegisters) -> bool {
     ptrace::register_set(tid, NT_PRSTATUS, true, &mut registers.0.clone()).is_some()
 }
 
-/// xmm0 to xmm15.
+/// Reads xmm0 to xmm15 of a stopped thread.
 pub fn read_vectors(tid: ThreadId) -> Option<Vec<u128>> {
     let mut area = [0_u8; 512];
     ptrace::register_set(tid, NT_PRFPREG, false, &mut area)?;
     vectors_in(&area)
 }
 
-/// xmm0 to xmm15 out of an FXSAVE area (Intel SDM volume 1, §10.5.1).
+/// Returns xmm0 to xmm15 from an FXSAVE area (Intel SDM volume 1, §10.5.1).
 pub fn vectors_in(area: &[u8]) -> Option<Vec<u128>> {
     Some(sixteens(area.get(160..160 + 16 * 16)?))
 }
@@ -44,12 +44,12 @@ fn sixteens(bytes: &[u8]) -> Vec<u128> {
     bytes.chunks_exact(16).map(value).collect()
 }
 
-/// No processor's XSAVE area is as long.
+/// Upper bound of the size of an XSAVE area.
 const LONGEST_XSTATE: usize = 1 << 16;
 
-/// The XSAVE area.
+/// Reads the XSAVE area of a stopped thread.
 pub fn read_extended(tid: ThreadId) -> Option<Vec<u8>> {
-    /// What the kernel gave: the same for all threads of a machine.
+    /// Size that the kernel returned: the same for all threads of a machine.
     static LENGTH: AtomicUsize = AtomicUsize::new(LONGEST_XSTATE);
     let mut area = vec![0; LENGTH.load(Ordering::Relaxed)];
     let len = ptrace::register_bytes(tid, NT_X86_XSTATE, false, &mut area)?;
@@ -58,7 +58,7 @@ pub fn read_extended(tid: ThreadId) -> Option<Vec<u8>> {
     Some(area)
 }
 
-/// Writes the XSAVE area.
+/// Writes the XSAVE area of a stopped thread; false if it fails.
 pub fn write_extended(tid: ThreadId, area: &[u8]) -> bool {
     ptrace::register_bytes(tid, NT_X86_XSTATE, true, &mut area.to_vec()).is_some()
 }
@@ -69,7 +69,7 @@ const fn debug_register(number: usize) -> usize {
 
 /// Sets DR0 to DR3 and DR7 of a stopped thread.
 pub fn write_debug(tid: ThreadId, addresses: &[u64; 4], control: u64) -> io::Result<()> {
-    // The kernel checks an address against the length it is watched with: none at first.
+    // The kernel checks an address against the length in DR7, so DR7 is cleared first.
     ptrace::poke_user(tid, debug_register(7), 0)?;
     for (index, addr) in addresses.iter().enumerate() {
         if control >> (2 * index) & 1 != 0 {
@@ -82,13 +82,13 @@ pub fn write_debug(tid: ThreadId, addresses: &[u64; 4], control: u64) -> io::Res
     }
 }
 
-/// DR6 of a stopped thread.
+/// Reads DR6 of a stopped thread.
 pub fn read_debug_status(tid: ThreadId) -> io::Result<u64> {
     ptrace::peek_user(tid, debug_register(6))
 }
 
-/// System calls that end with EINTR whenever their thread is stopped (signal(7), "Interruption
-/// of system calls by stop signals"); the kernel restarts all others by itself.
+/// System calls that fail with EINTR when their thread is stopped (signal(7), "Interruption of
+/// system calls by stop signals"); the kernel restarts all others.
 const INTERRUPTED_BY_STOPS: [libc::c_long; 15] = [
     libc::SYS_epoll_wait,
     libc::SYS_epoll_pwait,
@@ -98,7 +98,7 @@ const INTERRUPTED_BY_STOPS: [libc::c_long; 15] = [
     libc::SYS_rt_sigtimedwait,
     libc::SYS_semop,
     libc::SYS_semtimedop,
-    // Of sockets with a timeout.
+    // On sockets with a timeout.
     libc::SYS_accept,
     libc::SYS_accept4,
     libc::SYS_read,
@@ -107,18 +107,17 @@ const INTERRUPTED_BY_STOPS: [libc::c_long; 15] = [
     libc::SYS_sendto,
     libc::SYS_sendmsg,
 ];
-/// The kernel's own: begin again, unless a handler is about to run; then it is EINTR.
+/// Kernel-internal error: restart the call, unless a handler is about to run; then return EINTR.
 const ERESTARTNOHAND: i64 = 514;
-/// ERESTARTSYS and ERESTART_RESTARTBLOCK: the errors by which the kernel knows a call that it
-/// begins again.
+/// ERESTARTSYS and ERESTART_RESTARTBLOCK: bounds of the kernel-internal errors that mark a call to
+/// be restarted.
 const RESTARTS: (i64, i64) = (512, 516);
-/// The operation without the bits that modify it.
+/// Mask for the futex operation without its flags.
 const FUTEX_CMD_MASK: i32 = !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
 /// `FUTEX_LOCK_PI2` of Linux 5.14.
 const FUTEX_LOCK_PI2: i32 = 13;
 
-/// Makes a thread that a stop took out of a system call go on with that as if there had been no
-/// stop.
+/// Makes a thread restart the system call that a stop has interrupted, if the kernel would not.
 pub fn keep_system_call(tid: ThreadId) {
     let Some(mut registers) = read(tid) else {
         return;
@@ -132,13 +131,13 @@ pub fn keep_system_call(tid: ThreadId) {
 }
 
 impl RawRegisters {
-    /// All registers zero.
+    /// Returns registers that are all zero.
     pub fn zeroed() -> Self {
         // SAFETY: integers only; all zeroes is a valid value.
         RawRegisters(unsafe { std::mem::zeroed() })
     }
 
-    /// The set as it is in a core file: `user_regs_struct`, byte by byte.
+    /// Decodes the registers in a core file: the bytes of `user_regs_struct`.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut words = bytes.chunks_exact(8).map(|word| {
             let word = word.try_into().map(u64::from_le_bytes);
@@ -301,7 +300,7 @@ impl RawRegisters {
         };
         let mut raw = self.0;
         raw.rax = number as u64;
-        // Not −1 would make the kernel restart the call that the thread may be in.
+        // Any other value than −1 would make the kernel restart the call that the thread may be in.
         raw.orig_rax = u64::MAX;
         [raw.rdi, raw.rsi, raw.rdx, raw.r10, raw.r8, raw.r9] = arguments;
         raw.rip = instruction;
@@ -320,7 +319,7 @@ impl RawRegisters {
 
     pub fn futex_wait(&self) -> Option<FutexWait> {
         let raw = &self.0;
-        // A stop leaves a call that waits with one of the kernel's own errors.
+        // A stopped call that waits has a kernel-internal error as its result.
         let is_interrupted = (-RESTARTS.1..=-RESTARTS.0).contains(&(raw.rax as i64));
         if !is_interrupted || raw.orig_rax as libc::c_long != libc::SYS_futex {
             return None;

@@ -1,5 +1,4 @@
-//! Memory that the debuggee shares with us: it outlives the program, and to look at it is no system
-//! call.
+//! Memory shared with the debuggee: it outlives the process, and reading it needs no system call.
 
 use memmap2::{MmapOptions, MmapRaw};
 use std::fs::OpenOptions;
@@ -7,16 +6,16 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Shared memory, as words of 8 bytes.
+/// Shared memory, accessed as 8-byte words.
 pub struct Shared {
     map: MmapRaw,
 }
 
 impl Shared {
-    /// The file that a process has open as `descriptor`.
+    /// Maps the file that a process has open as `descriptor`.
     pub fn open(pid: i32, descriptor: i32, len: usize) -> io::Result<Self> {
         let path = format!("/proc/{pid}/fd/{descriptor}");
-        // The program may have put another file there: no open of that waits.
+        // The program may have replaced the file: the open must not block.
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -32,18 +31,18 @@ impl Shared {
 
     fn at(&self, offset: usize) -> Option<&AtomicU64> {
         let fits = offset.is_multiple_of(8) && offset.checked_add(8)? <= self.map.len();
-        // SAFETY: inside of the mapping, which lives as long as we do, and aligned as mappings
-        // are; whoever else writes there does so by whole words.
+        // SAFETY: inside the mapping, which lives as long as self, and aligned as mappings are; all
+        // other writers write whole words.
         fits.then(|| unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().add(offset).cast()) })
     }
 
-    /// The word at an offset, with all that was written before it; 0 outside.
+    /// Loads the word at an offset (acquire); 0 outside.
     pub fn word(&self, offset: usize) -> u64 {
         let word = self.at(offset);
         word.map_or(0, |word| word.load(Ordering::Acquire))
     }
 
-    /// Changes a word, after all that was read before.
+    /// Stores a word (release).
     pub fn set_word(&self, offset: usize, value: u64) {
         if let Some(word) = self.at(offset) {
             word.store(value, Ordering::Release);

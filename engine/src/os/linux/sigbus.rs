@@ -1,16 +1,16 @@
-//! A file that is cut short while we read it: zeros instead of our end by SIGBUS.
+//! Survives the truncation of a mapped file: maps zeros instead of dying of SIGBUS.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes of a page; asked for beforehand, as a handler may not.
+/// Page size in bytes, determined in advance: a signal handler may not call sysconf.
 static PAGE: AtomicUsize = AtomicUsize::new(4096);
 
-/// Installs the handler. What is no file that `dwarf` mapped ends us as it always did.
+/// Installs the handler. A SIGBUS outside files that `dwarf` mapped still kills the process.
 pub fn survive_truncated_files() {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: all zeros is a valid `sigaction`, sigemptyset makes its mask valid, and the handler
-    // has the signature that SA_SIGINFO promises. Rust's threads have a stack for signals.
+    // has the signature that SA_SIGINFO requires. Rust's threads have an alternate signal stack.
     unsafe {
         if let Ok(page) = usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)) {
             PAGE.store(page, Ordering::Relaxed);
@@ -26,27 +26,29 @@ pub fn survive_truncated_files() {
 }
 
 extern "C" fn on_bus_error(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // SAFETY: the kernel passes a valid record, and for a SIGBUS of its own making it has the
-    // address. Of one that another process sent us the field is that process's id, a number
-    // below any mapping. errno belongs to this thread.
+    // SAFETY: the kernel passes a valid record, which has the address for a SIGBUS that it raised.
+    // For one that a process sent, the field is the sender's pid, a number below any mapping. errno
+    // belongs to this thread.
     let (address, errno) = unsafe { ((*info).si_addr() as usize, *libc::__errno_location()) };
     if !replace_by_zeros(address) {
-        // SAFETY: integers only. The instruction is then done again, and its fault is our end.
+        // SAFETY: integers only. The instruction is executed again, and its fault kills the
+        // process.
         unsafe { libc::signal(libc::SIGBUS, libc::SIG_DFL) };
     }
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Whether a mapped file is at the address, and has zeros from that page on now.
+/// Maps zeros from the page of `address` to the end of its mapped file. Returns false if no mapped
+/// file is there.
 fn replace_by_zeros(address: usize) -> bool {
     let Some(file) = dwarf::mapped_at(address) else {
         return false;
     };
     let page = address & !(PAGE.load(Ordering::Relaxed) - 1);
-    // SAFETY: from `page` to the end of the file's mapping is memory that `dwarf` owns for ever
-    // and only reads. A file that ends before this page ends before all of them, so nothing that
-    // can still be read is lost. mmap is a bare system call.
+    // SAFETY: from `page` to the end of the mapping is memory that `dwarf` owns permanently and
+    // only reads. A file that ends before this page ends before all of them, so no readable data is
+    // lost. mmap is a bare system call.
     let zeros = unsafe {
         libc::mmap(
             page as *mut libc::c_void,
@@ -71,7 +73,7 @@ mod tests {
     use std::path::Path;
     use std::process::Command;
 
-    /// Asks what a session would.
+    /// Makes the lookups that a session would.
     fn ask_everything(module: &Module) -> usize {
         let mut found = 0;
         for source in module.find_sources(Path::new("a.c")) {
@@ -111,7 +113,7 @@ mod tests {
             let file = std::fs::File::options().write(true).open(&path).unwrap();
             file.set_len(left).unwrap();
             let found = ask_everything(&module);
-            // Section headers are at the end, and were read when it was opened.
+            // Section headers are at the file's end, and were read when it was opened.
             assert!(found < all || left > size / 2, "{left} of {size} bytes");
         }
         assert_eq!(ask_everything(&whole), all);

@@ -1,4 +1,4 @@
-//! What a program's standard streams are: files, and what we read ourselves.
+//! Standard streams of a launched program: files, and streams that we capture.
 
 use crate::debugger::{Launch, StdioTarget};
 use crate::error::Error;
@@ -10,11 +10,11 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Files that settings name for standard streams, opened.
+/// Opened files for the standard streams, as named by settings.
 #[derive(Debug, Default)]
 pub struct OpenStdio([Option<OwnedFd>; 3]);
 
-/// Whether an open may wait until the other end is there.
+/// Whether an open may block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Patience {
     None,
@@ -22,7 +22,8 @@ enum Patience {
 }
 
 impl OpenStdio {
-    /// Whether opening a launch's files may wait: for the other end of a FIFO, or for a device.
+    /// Returns whether opening a launch's files may block: for the other end of a FIFO, or for a
+    /// device.
     pub fn may_wait(launch: &Launch) -> bool {
         let waits = |path: PathBuf| {
             let metadata = std::fs::metadata(path);
@@ -31,8 +32,8 @@ impl OpenStdio {
         files(launch).into_iter().flatten().any(waits)
     }
 
-    /// Opens the files of a launch, one after the other, as a shell does. Where it
-    /// [may wait](OpenStdio::may_wait), to be called on a thread of its own.
+    /// Opens the files of a launch, one after the other, as a shell does. If it
+    /// [may block](OpenStdio::may_wait), call it on a thread of its own.
     ///
     /// # Errors
     /// One of them cannot be opened.
@@ -40,7 +41,7 @@ impl OpenStdio {
         Self::open_with(launch, Patience::Unlimited)
     }
 
-    /// As [`OpenStdio::open`], but what would wait is an error.
+    /// Like [`OpenStdio::open`], but fails instead of blocking.
     pub(super) fn open_at_once(launch: &Launch) -> Result<Self, Error> {
         Self::open_with(launch, Patience::None)
     }
@@ -60,7 +61,7 @@ impl OpenStdio {
     }
 }
 
-/// The files that a launch names.
+/// Returns the paths of the files that a launch names.
 fn files(launch: &Launch) -> [Option<PathBuf>; 3] {
     launch.stdio.each_ref().map(|target| match target {
         StdioTarget::File(path) => Some(launch.cwd.join(path)),
@@ -68,7 +69,7 @@ fn files(launch: &Launch) -> [Option<PathBuf>; 3] {
     })
 }
 
-/// Opens a file for the stream of that number.
+/// Opens a file for the stream with that number.
 fn open_file(path: &Path, index: usize, patience: Patience) -> io::Result<OwnedFd> {
     let mut options = OpenOptions::new();
     if index == 0 {
@@ -85,14 +86,13 @@ fn open_file(path: &Path, index: usize, patience: Patience) -> io::Result<OwnedF
         if !file.metadata()?.is_file() {
             return Err(io::Error::other("it is not a regular file any more"));
         }
-        // The program expects a file that waits.
+        // The program expects a blocking file.
         set_flags(file.as_raw_fd(), |flags| flags & !libc::O_NONBLOCK)?;
     }
     Ok(file.into())
 }
 
-/// Opens a file for a stream of this process, which is going to be the program; waits as long as
-/// that takes.
+/// Opens a file for a stream of this process, which is about to exec the program. Blocks if needed.
 pub fn open_own(path: &Path, index: usize) -> io::Result<OwnedFd> {
     let file = open_file(path, index, Patience::Unlimited);
     file.map_err(|error| {
@@ -101,14 +101,14 @@ pub fn open_own(path: &Path, index: usize) -> io::Result<OwnedFd> {
     })
 }
 
-/// A program's descriptors 0 to 2 and our ends of them.
+/// Descriptors 0 to 2 of a program, and our ends of them.
 pub struct Stdio {
     pub child: [Option<OwnedFd>; 3],
     pub ours: [Option<OwnedFd>; 2],
 }
 
 impl Stdio {
-    /// Of a launch whose files are open.
+    /// Creates the streams of a launch whose files are open.
     pub fn new(launch: &Launch, opened: OpenStdio) -> Result<Stdio, String> {
         let mut stdio = Stdio {
             child: [None, None, None],
@@ -128,7 +128,7 @@ impl Stdio {
                 StdioTarget::Null => null(index)?,
                 StdioTarget::Captured => match index {
                     0 => null(0)?,
-                    // A terminal, so that the C library writes out every line at once.
+                    // A terminal, so that the C library flushes every line.
                     1 => {
                         let (ours, theirs) = terminal().map_err(|error| error.to_string())?;
                         stdio.ours[0] = Some(ours);
@@ -151,12 +151,12 @@ impl Stdio {
     }
 }
 
-/// Moves a descriptor out of 0 to 2, where it could be overwritten before it is used.
+/// Moves a descriptor above 2, so that it is not overwritten before its use.
 fn above_stdio(descriptor: OwnedFd) -> Result<OwnedFd, String> {
     if descriptor.as_raw_fd() > 2 {
         return Ok(descriptor);
     }
-    // SAFETY: fcntl gives a new descriptor that nobody else owns.
+    // SAFETY: fcntl returns a new descriptor without another owner.
     unsafe {
         let copy = libc::fcntl(descriptor.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 3);
         if copy < 0 {
@@ -166,14 +166,14 @@ fn above_stdio(descriptor: OwnedFd) -> Result<OwnedFd, String> {
     }
 }
 
-/// A pseudo-terminal that passes bytes through as they are: ours, theirs.
+/// Creates a raw pseudo-terminal. Returns our end and the program's end.
 fn terminal() -> io::Result<(OwnedFd, OwnedFd)> {
     let pair = openpty(None, None)?;
     let mut settings = tcgetattr(&pair.slave)?;
     cfmakeraw(&mut settings);
     tcsetattr(&pair.slave, SetArg::TCSANOW, &settings)?;
     for descriptor in [&pair.master, &pair.slave] {
-        // SAFETY: integers only; openpty knows no close-on-exec.
+        // SAFETY: integers only. openpty cannot set close-on-exec.
         unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) };
     }
     Ok((pair.master, pair.slave))

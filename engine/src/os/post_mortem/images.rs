@@ -1,5 +1,5 @@
-//! The files that the process had mapped, as far as this machine has them: the same builds, by
-//! their build-ids. What the kernel leaves out of a core file is read from them.
+//! The files that the process had mapped, found on this machine by build-id. Memory that the kernel
+//! omits from a core file is read from them.
 
 use super::notes::FilePart;
 use super::reader::{Core, Dumped};
@@ -14,57 +14,57 @@ use std::time::SystemTime;
 
 const AT_BASE: u64 = 7;
 const AT_ENTRY: u64 = 9;
-/// Where distributions keep debug info, and programs, by build-id.
+/// Directory where distributions install debug info and programs by build-id.
 const BY_BUILD_ID: &str = "/usr/lib/debug/.build-id";
-/// Files of more than this many are garbage.
+/// Maximum number of mapped files; a larger list is corrupt.
 const MOST_FILES: usize = 1 << 13;
-/// The headers of an image and its build-id are in its first page.
+/// An image's headers and its build-id are in its first page.
 const PAGE: usize = 4096;
 static ZEROS: [u8; PAGE] = [0; PAGE];
 
-/// An image of the process.
+/// A module of the process.
 pub struct CoreImage {
     /// Its file.
     pub module: Arc<Module>,
-    /// Where it was loaded.
+    /// Its load bias.
     pub bias: LoadBias,
-    /// It is the program.
+    /// Whether it is the program.
     pub is_program: bool,
-    /// It is the dynamic loader.
+    /// Whether it is the dynamic loader.
     pub is_loader: bool,
 }
 
-/// Files that were mapped.
+/// The mapped files of a core file.
 #[derive(Default)]
 pub struct Images {
     /// The program first.
     pub all: Vec<CoreImage>,
-    /// The program's file, or what it was called.
+    /// The program's file, or its name if the file was not found.
     pub program: Option<PathBuf>,
     pub notes: Vec<String>,
     contents: Vec<Contents>,
-    /// The place in `contents` of each part that is mapped.
+    /// Index into `contents` of each mapped part.
     content_of: Vec<Option<u32>>,
     written: Option<SystemTime>,
 }
 
-/// What a mapped file has.
+/// The contents of a mapped file.
 enum Contents {
-    /// Of an image that is the same build.
+    /// An image of the same build.
     Image(Arc<Module>),
-    /// Of a file that is none; opened when it is needed.
+    /// A data file; opened when needed.
     Data(PathBuf, OnceCell<Option<&'static [u8]>>),
 }
 
-/// A file that is the same build as what was mapped.
+/// A file of the same build as the mapped one.
 struct Found {
     module: Arc<Module>,
     bias: LoadBias,
-    /// It has what was in memory, not only debug info.
+    /// Whether it has the loaded segments, not only debug info.
     whole: bool,
 }
 
-/// A file that was mapped, before it is looked for.
+/// A mapped file before it is looked for.
 struct Mapped<'a> {
     path: &'a Path,
     start: Option<LoadAddr>,
@@ -72,7 +72,7 @@ struct Mapped<'a> {
 }
 
 impl Images {
-    /// Finds the files of a core file.
+    /// Finds the files that a core file lists.
     pub fn find(core: &Core, program: Option<&Path>) -> Self {
         let mut images = Images {
             written: core.written(),
@@ -144,7 +144,7 @@ impl Images {
         let content_of = |file: &Option<usize>| *content_of_file.get((*file)?)?;
         images.content_of = file_of.iter().map(content_of).collect();
         if main.is_none() {
-            // No list of files, or a wrong one: the program is what the user says.
+            // The list of files is missing or wrong: use the program that the user named.
             images.program = program.map(Path::to_owned);
             if program.is_none() {
                 images.notes.push(format!(
@@ -169,8 +169,8 @@ impl Images {
         images
     }
 
-    /// The file of an image on this machine: of the program what the `user` has said it is, else
-    /// what is at its `path`, beside the user's program, or kept by its build-id.
+    /// Finds the file of an image on this machine: the `user`'s program for the program, else the
+    /// file at its `path`, beside the user's program, or installed by build-id.
     fn find_image(
         &mut self,
         core: &Core,
@@ -182,7 +182,7 @@ impl Images {
         let name = without_deleted(path);
         let id = build_id_at(core, start);
         let found = |module: Arc<Module>, whole: bool| {
-            // Pages are mapped, from the one on that has the first segment.
+            // Whole pages are mapped, starting with that of the first segment.
             let first = module.load_range().start.0 & !(PAGE as u64 - 1);
             let bias = LoadBias(start.0.wrapping_sub(first));
             Found {
@@ -194,7 +194,7 @@ impl Images {
         if is_program {
             self.program = Some(name.clone());
         }
-        // Why the first file that was looked at is not the one.
+        // Why the first candidate does not match.
         let mut wrong = None;
         for path in wanted.into_iter().chain([name.as_path()]) {
             if !path.is_file() {
@@ -227,7 +227,7 @@ impl Images {
             }
             return Some(found);
         }
-        // Of another machine's files only the same build will do.
+        // Without the file itself, only one with the same build-id is used.
         let beside = user.and_then(|user| Some((user.with_file_name(name.file_name()?), true)));
         let by_id = id.iter().flat_map(|id| by_build_id(id));
         for (path, whole) in beside.filter(|_| id.is_some()).into_iter().chain(by_id) {
@@ -249,12 +249,12 @@ impl Images {
             "{wrong}; without the program{id} there are no names and no variables: say by the \
              setting `program` where it is\n"
         ));
-        // A core file may have all of it (core(5), `coredump_filter`).
+        // A core file may contain the whole image (core(5), `coredump_filter`).
         let module = Module::from_memory(&name, start, &Dumped(core)).ok()?;
         Some(found(module, false))
     }
 
-    /// What a mapped file has from an address on, where the process cannot have changed it.
+    /// Returns a mapped file's bytes from an address on, if the process cannot have changed them.
     pub fn bytes_at(&self, core: &Core, addr: LoadAddr) -> Option<&'static [u8]> {
         let place = place_of(&core.said.files, addr)?;
         let part = core.said.files.get(place)?;
@@ -276,7 +276,7 @@ impl Images {
         }?;
         let offset = usize::try_from(offset).ok()?;
         let len = usize::try_from(part.end - addr).unwrap_or(usize::MAX);
-        // The last page is filled up with zeros (mmap(2)).
+        // The last page is padded with zeros (mmap(2)).
         let rest = match bytes.get(offset..) {
             Some(rest) if !rest.is_empty() => rest,
             _ if offset < bytes.len().next_multiple_of(PAGE) => &ZEROS[offset % PAGE..],
@@ -285,7 +285,7 @@ impl Images {
         Some(&rest[..rest.len().min(len)])
     }
 
-    /// A file that is no image; only if it has not been changed since.
+    /// Opens a data file; `None` if it was changed after the core file was written.
     fn data_file(&self, path: &Path) -> Option<&'static [u8]> {
         let file = dwarf::open_regular(path).ok()?;
         let old = file.metadata().ok()?.modified().ok()? <= self.written?;
@@ -294,7 +294,8 @@ impl Images {
 }
 
 impl Mapped<'_> {
-    /// Whether it is an image, by its first bytes or by having code.
+    /// Returns whether the mapped file is an image: by its first bytes, or because it is mapped
+    /// executable.
     fn is_image(&self, core: &Core, start: LoadAddr) -> bool {
         match core.dumped_at(start) {
             Some(bytes) => bytes.starts_with(b"\x7fELF"),
@@ -313,14 +314,14 @@ fn another_build(path: &Path, module: &Module, wanted: Option<&[u8]>) -> String 
     )
 }
 
-/// The part of a file that an address is in.
+/// Returns the index of the file part that contains an address.
 pub(super) fn place_of(parts: &[FilePart], addr: LoadAddr) -> Option<usize> {
     let behind = parts.partition_point(|part| part.start <= addr);
     let place = behind.checked_sub(1)?;
     (addr < parts.get(place)?.end).then_some(place)
 }
 
-/// The build-id of the image that begins at an address, if the core file has it.
+/// Returns the build-id of the image that begins at an address, if the core file has it.
 fn build_id_at(core: &Core, start: LoadAddr) -> Option<Vec<u8>> {
     use object::LittleEndian as Endian;
     use object::elf::{FileHeader64, NT_GNU_BUILD_ID, PT_LOAD, PT_NOTE};
@@ -335,7 +336,7 @@ fn build_id_at(core: &Core, start: LoadAddr) -> Option<Vec<u8>> {
         let at = note
             .p_vaddr(Endian)
             .wrapping_sub(first & !(PAGE as u64 - 1));
-        // Notes with build-ids are short.
+        // Build-id notes are short.
         let mut bytes = vec![0; note.p_filesz(Endian).min(PAGE as u64) as usize];
         let addr = LoadAddr(start.0.wrapping_add(at));
         if Dumped(core).read(addr, &mut bytes).is_err() {
@@ -352,7 +353,7 @@ fn build_id_at(core: &Core, start: LoadAddr) -> Option<Vec<u8>> {
     None
 }
 
-/// Where a file of a build-id may be, and whether it is the whole file there.
+/// Returns the paths of files with a build-id, and whether each is the whole image.
 fn by_build_id(id: &[u8]) -> Vec<(PathBuf, bool)> {
     let Some((first, rest)) = id.split_first().filter(|(_, rest)| !rest.is_empty()) else {
         return Vec::new();
@@ -362,7 +363,7 @@ fn by_build_id(id: &[u8]) -> Vec<(PathBuf, bool)> {
     vec![(PathBuf::from(place), true), (debug, false)]
 }
 
-/// A path without what the kernel adds to the name of a file that is gone.
+/// Strips the suffix ` (deleted)`, which the kernel appends to the path of a deleted file.
 fn without_deleted(path: &Path) -> PathBuf {
     let bytes = path.as_os_str().as_bytes();
     match bytes.strip_suffix(b" (deleted)") {

@@ -1,5 +1,5 @@
-//! Core files: what is left of a process that has ended. [`CoreFile`] is the file, [`Core`] what
-//! it says, and [`PostMortem`] answers from it what the system answers of a live process.
+//! Post-mortem debugging of core files. [`CoreFile`] is the file, [`Core`] its contents, and
+//! [`PostMortem`] the backend that answers from it.
 
 mod images;
 mod notes;
@@ -22,13 +22,13 @@ use dwarf::LoadAddr;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// What is answered where a live process is asked for.
+/// The error of requests that need a live process.
 const ENDED: Error = Error::PostMortem("the program has ended and cannot be run");
 
-/// A process that a core file is left of: nothing runs, nothing can be changed.
+/// A process in a core file: nothing runs, nothing can be changed.
 pub struct PostMortem {
     core: Core,
-    /// For waiting: clients still ask.
+    /// Only for waiting on the client.
     live: LinuxBackend,
 }
 
@@ -115,7 +115,7 @@ impl Backend for PostMortem {
     }
 
     fn thread_name(&self, pid: i32, thread: ThreadId) -> String {
-        // The names of other threads died with the process.
+        // A core file has the name of the process only.
         match thread.0 == pid {
             true => self.core.said.name.clone(),
             false => String::new(),
@@ -126,7 +126,7 @@ impl Backend for PostMortem {
         Some(self.core.pid())
     }
 
-    // ---- what needs a live process
+    // ---- operations that need a live process
 
     fn launch(&mut self, _: &Launch, _: Option<OpenStdio>) -> Result<i32, Error> {
         Err(ENDED)

@@ -1,5 +1,5 @@
-//! What the notes of a core file say: threads with their registers, mapped files, the signal
-//! (core(5); the structures are those of the kernel's `fs/binfmt_elf.c` on x86-64).
+//! The notes of a core file: threads with their registers, mapped files, the signal (core(5); the
+//! structures are those of the kernel's `fs/binfmt_elf.c` on x86-64).
 
 use super::super::{RegisterSet, linux::decode_signal_info};
 use crate::event::{Signal, SignalInfo, ThreadId};
@@ -19,10 +19,10 @@ const NT_SIGINFO: u32 = 0x5349_4749;
 /// "FILE"
 const NT_FILE: u32 = 0x4649_4c45;
 
-/// Threads and mapped files of more than this many are garbage.
+/// Maximum number of threads and of mapped files; more is corrupt.
 const MOST: usize = 1 << 20;
 
-/// A thread as it was when the process ended.
+/// A thread at the end of the process.
 pub struct CoreThread {
     pub id: ThreadId,
     pub registers: RegisterSet,
@@ -30,7 +30,7 @@ pub struct CoreThread {
     pub vectors: Option<&'static [u8]>,
     /// XSAVE area.
     pub extended: Option<&'static [u8]>,
-    /// What it was told, or was about to be.
+    /// The signal that it received or was about to receive.
     pub signal: Option<SignalInfo>,
 }
 
@@ -39,15 +39,15 @@ pub struct CoreThread {
 pub struct FilePart {
     pub start: LoadAddr,
     pub end: LoadAddr,
-    /// In the file.
+    /// Offset in the file.
     pub offset: u64,
     pub path: PathBuf,
 }
 
-/// All of it.
+/// The decoded notes of a core file.
 #[derive(Default)]
 pub struct Notes {
-    /// The one that ended the process first.
+    /// All threads; the one that ended the process comes first.
     pub threads: Vec<CoreThread>,
     pub files: Vec<FilePart>,
     pub auxiliary: Vec<(u64, u64)>,
@@ -61,7 +61,7 @@ pub struct Notes {
 }
 
 impl Notes {
-    /// Takes in one note.
+    /// Decodes one note.
     pub fn add(&mut self, name: &[u8], kind: u32, bytes: &'static [u8]) {
         match (name, kind) {
             (b"CORE", NT_PRSTATUS) => self.add_thread(bytes),
@@ -72,7 +72,7 @@ impl Notes {
                 self.auxiliary = pairs.collect();
             }
             (b"CORE", NT_FILE) => self.files = files(bytes).unwrap_or_default(),
-            // What follows a thread's first note is the thread's.
+            // The notes that follow a thread's NT_PRSTATUS belong to that thread.
             (b"CORE" | b"LINUX", NT_FPREGSET | NT_X86_XSTATE | NT_SIGINFO) => {
                 let Some(thread) = self.threads.last_mut() else {
                     return;
@@ -90,7 +90,7 @@ impl Notes {
         }
     }
 
-    /// `struct elf_prstatus`.
+    /// Decodes `struct elf_prstatus`.
     fn add_thread(&mut self, bytes: &'static [u8]) {
         let read = || {
             let registers = RegisterSet::from_bytes(bytes.get(112..112 + 27 * 8)?)?;
@@ -100,7 +100,7 @@ impl Notes {
         let Some((registers, signal, id)) = read().filter(|_| self.threads.len() < MOST) else {
             return;
         };
-        // Nobody can name a thread that has no number, or another's.
+        // A thread with an invalid or duplicate id gets another one, so that it can be selected.
         let mut id = ThreadId(id);
         while id.0 <= 0 || !self.seen.insert(id) {
             self.last_given += 1;
@@ -120,7 +120,7 @@ impl Notes {
         });
     }
 
-    /// `struct elf_prpsinfo`.
+    /// Decodes `struct elf_prpsinfo`.
     fn add_process(&mut self, bytes: &[u8]) {
         self.pid = i32_at(bytes, 24).filter(|pid| *pid > 0);
         let text = |from: usize, to: usize| {
@@ -134,8 +134,8 @@ impl Notes {
     }
 }
 
-/// The files of an NT_FILE note: how many, the unit of offsets, (start, end, offset) of each, and
-/// then the names.
+/// Decodes an NT_FILE note: count, unit of offsets, (start, end, offset) of each file, and then the
+/// names.
 fn files(bytes: &[u8]) -> Option<Vec<FilePart>> {
     let count = usize::try_from(u64_at(bytes, 0)?).ok()?;
     let unit = u64_at(bytes, 8)?;

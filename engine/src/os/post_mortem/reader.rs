@@ -1,5 +1,4 @@
-//! A core file's headers: what memory there is of the process, and where its notes are. Nothing
-//! of the memory is read before somebody wants it.
+//! The headers of a core file: its memory segments and its notes. Memory is read only on request.
 
 use super::images::{CoreImage, Images};
 use super::notes::{CoreThread, FilePart, Notes};
@@ -15,7 +14,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// A process has no more mappings (`vm.max_map_count` is 65530 as a rule).
+/// Maximum number of segments (`vm.max_map_count` is usually 65530).
 const MOST_SEGMENTS: usize = 1 << 20;
 
 const ENDIAN: LittleEndian = LittleEndian;
@@ -23,33 +22,33 @@ const ENDIAN: LittleEndian = LittleEndian;
 /// A part of the process's address space.
 struct Segment {
     start: u64,
-    /// Bytes of address space.
+    /// Size in the address space, in bytes.
     size: u64,
-    /// What the file has of it, from the start on.
+    /// The part that the file has, from the start on.
     bytes: &'static [u8],
     readable: bool,
     executable: bool,
     writable: bool,
 }
 
-/// What a core file has left of a process.
+/// The contents of a core file.
 pub struct Core {
     path: PathBuf,
     /// By address.
     segments: Vec<Segment>,
     pub(super) said: Notes,
     pub(super) images: Images,
-    /// What there is to know of the file, for people.
+    /// Remarks on the file for the user.
     notes: Vec<String>,
     written: Option<SystemTime>,
 }
 
 impl Core {
-    /// Reads the headers of a core file and finds the files that the process had mapped;
-    /// `program` is the program's where it is not to be looked for.
+    /// Reads the headers of a core file and finds the files that the process had mapped. `program`
+    /// overrides the search for the program's file.
     ///
     /// # Errors
-    /// It is no core file, or one of another machine's.
+    /// The file is not a core file, or one of another architecture.
     pub fn read(file: CoreFile, program: Option<&Path>) -> Result<Self, Error> {
         let wrong = |message: &str| Error::Core {
             path: file.path.clone(),
@@ -73,7 +72,7 @@ impl Core {
             notes: file.notes,
             written: file.written,
         };
-        // Bytes that should be there; headers may lie, and share what they describe.
+        // Count the bytes that should be there. Headers may be corrupt, and overlap.
         let (mut missing, mut notes_left) = (0_u64, file.data.len());
         for header in headers {
             let (offset, size) = header.file_range(ENDIAN);
@@ -136,25 +135,25 @@ impl Core {
         (addr - segment.start < segment.size).then_some(segment)
     }
 
-    /// What the core file itself has from an address on; not empty.
+    /// Returns the bytes from an address on that the core file itself has; never empty.
     pub(super) fn dumped_at(&self, addr: LoadAddr) -> Option<&'static [u8]> {
         let segment = self.segment_at(addr.0)?;
         let bytes = segment.bytes.get((addr.0 - segment.start) as usize..)?;
         (!bytes.is_empty()).then_some(bytes)
     }
 
-    /// Whether an address could be written to, where that is known.
+    /// Returns whether an address was writable; `None` if unknown.
     pub(super) fn is_writable(&self, addr: LoadAddr) -> Option<bool> {
         self.segment_at(addr.0).map(|segment| segment.writable)
     }
 
-    /// Whether code was at an address.
+    /// Returns whether an address was executable.
     pub(super) fn is_executable(&self, addr: LoadAddr) -> bool {
         self.segment_at(addr.0)
             .is_some_and(|segment| segment.executable)
     }
 
-    /// The parts of the address space.
+    /// Returns the mappings of the address space.
     pub(super) fn parts(&self) -> impl Iterator<Item = Mapping> {
         self.segments.iter().map(|segment| {
             let start = LoadAddr(segment.start);
@@ -172,28 +171,28 @@ impl Core {
         })
     }
 
-    /// The part of a file that an address is in.
+    /// Returns the file part that contains an address.
     pub(super) fn file_part(&self, addr: LoadAddr) -> Option<&FilePart> {
         let place = super::images::place_of(&self.said.files, addr)?;
         self.said.files.get(place)
     }
 
-    /// When the file was written.
+    /// Returns when the file was written.
     pub(super) fn written(&self) -> Option<SystemTime> {
         self.written
     }
 
-    /// The images of the process that this machine has files of, the program first.
+    /// Returns the modules whose files were found on this machine, the program first.
     pub fn images(&self) -> &[CoreImage] {
         &self.images.all
     }
 
-    /// Whether the file says which files were mapped.
+    /// Returns whether the core file lists the mapped files.
     pub fn lists_files(&self) -> bool {
         !self.said.files.is_empty()
     }
 
-    /// A value of the auxiliary vector.
+    /// Returns a value of the auxiliary vector.
     pub(super) fn auxiliary(&self, key: u64) -> Option<u64> {
         let mut pairs = self.said.auxiliary.iter();
         pairs
@@ -201,14 +200,14 @@ impl Core {
             .map(|(_, value)| *value)
     }
 
-    /// The process's number; its first thread's where the file does not say.
+    /// Returns the process id; that of the first thread if the file has none.
     pub fn pid(&self) -> i32 {
         let first = self.said.threads.first();
         let pid = self.said.pid.or(first.map(|thread| thread.id.0));
         pid.unwrap_or(1)
     }
 
-    /// The threads, first the one that ended the process.
+    /// Returns the threads, the one that ended the process first.
     pub fn threads(&self) -> impl Iterator<Item = ThreadId> {
         self.said.threads.iter().map(|thread| thread.id)
     }
@@ -217,8 +216,8 @@ impl Core {
         self.said.threads.iter().find(|thread| thread.id == id)
     }
 
-    /// Why the process ended, and by which thread. A core file that somebody took of a living
-    /// process has no reason.
+    /// Returns why the process ended, and its thread. A core file taken of a living process has no
+    /// signal.
     pub fn stop(&self) -> Option<(ThreadId, StopReason)> {
         let thread = self.said.threads.first()?;
         let reason = match self.signal() {
@@ -233,7 +232,7 @@ impl Core {
 
     fn signal(&self) -> Option<SignalInfo> {
         let info = self.said.threads.first()?.signal?;
-        // Others leave no core file (signal(7)): a debugger had stopped the process by one.
+        // Only these signals dump core (signal(7)). Another one is that of a debugger's stop.
         let leaves_core = matches!(
             info.signal.0,
             libc::SIGQUIT
@@ -250,7 +249,7 @@ impl Core {
         leaves_core.then_some(info)
     }
 
-    /// What there is to know of the file and of the files that belong to it, for people.
+    /// Returns remarks on the file and on the files that belong to it, for the user.
     pub fn notes(&self) -> impl Iterator<Item = &String> {
         self.notes.iter().chain(&self.images.notes)
     }
@@ -279,14 +278,14 @@ impl Notes {
         else {
             return;
         };
-        // What comes behind a note that is cut short is missing, too.
+        // Whatever follows a truncated note is lost, too.
         while let Ok(Some(note)) = notes.next() {
             self.add(note.name(), note.n_type(ENDIAN).0, note.desc());
         }
     }
 }
 
-/// The file's header, if it is one of a core file that we understand.
+/// Returns the ELF header of a supported core file.
 fn header(data: &'static [u8]) -> Result<&'static FileHeader64<LittleEndian>, String> {
     match data {
         [] => {
@@ -330,7 +329,7 @@ fn header(data: &'static [u8]) -> Result<&'static FileHeader64<LittleEndian>, St
     }
 }
 
-/// What the core file itself has, without what comes from mapped files.
+/// The memory in the core file itself, without the mapped files.
 pub(super) struct Dumped<'a>(pub &'a Core);
 
 impl Memory for Dumped<'_> {
@@ -345,7 +344,8 @@ impl Memory for Dumped<'_> {
     }
 }
 
-/// Fills a buffer by what `at` has from each address on; gives how many bytes there were.
+/// Fills a buffer with the bytes that `at` returns for each address. Returns how many were
+/// available.
 pub(super) fn read_by(
     at: impl Fn(LoadAddr) -> Option<&'static [u8]>,
     addr: LoadAddr,

@@ -1,4 +1,4 @@
-//! Core files made by hand: what is read of them, and that no bytes do harm.
+//! Handmade core files: reading them, and robustness against corrupt bytes.
 
 use super::{Core, CoreFile, PostMortem};
 use crate::error::Error;
@@ -15,11 +15,11 @@ const R: u32 = 4;
 const RW: u32 = 6;
 const RX: u32 = 5;
 
-/// Writes a core file.
+/// Builds a core file.
 #[derive(Default)]
 struct Writer {
     notes: Vec<u8>,
-    /// Address, bytes of address space, flags, what the file has.
+    /// Address, size in the address space, flags, bytes in the file.
     segments: Vec<(u64, u64, u32, Vec<u8>)>,
 }
 
@@ -39,7 +39,7 @@ impl Writer {
         self
     }
 
-    /// A thread whose register number n of `user_regs_struct` has the value 0x100 + n.
+    /// Adds a thread whose register number n of `user_regs_struct` has the value 0x100 + n.
     fn thread(self, id: i32, signal: i16) -> Self {
         let mut status = vec![0; 336];
         status[12..14].copy_from_slice(&signal.to_le_bytes());
@@ -59,7 +59,7 @@ impl Writer {
         self.note("CORE", 3, &info)
     }
 
-    /// A fault at an address.
+    /// Adds a fault at an address.
     fn fault(self, signal: i32, address: u64) -> Self {
         let mut info = vec![0; 128];
         info[..4].copy_from_slice(&signal.to_le_bytes());
@@ -74,7 +74,7 @@ impl Writer {
         self.note("CORE", 6, &bytes)
     }
 
-    /// Parts of files: first address, first behind, page in the file.
+    /// Adds parts of files: first address, first address after it, page in the file.
     fn files(self, parts: &[(u64, u64, u64, &Path)]) -> Self {
         let mut bytes = Vec::new();
         let words = parts.iter().flat_map(|part| [part.0, part.1, part.2]);
@@ -171,7 +171,7 @@ fn threads_registers_and_the_signal() {
     assert_eq!(info.signal, Signal(11));
     assert_eq!(info.address, Some(LoadAddr(0xdead)));
     let registers = process.registers(ThreadId(12)).unwrap();
-    // rip and rsp are numbers 16 and 19 of the kernel's order.
+    // rip and rsp are numbers 16 and 19 in the kernel's order.
     assert_eq!(registers.pc(), LoadAddr(0x110));
     assert_eq!(registers.sp(), 0x113);
 }
@@ -180,7 +180,7 @@ fn threads_registers_and_the_signal() {
 fn vectors_are_the_threads_own() {
     let mut area = vec![0_u8; 576 + 256];
     area[160 + 16] = 7;
-    // AVX state is there (XCR0) and in use (XSTATE_BV).
+    // AVX state is enabled (XCR0) and in use (XSTATE_BV).
     (area[464], area[512]) = (7, 7);
     area[576 + 32] = 9;
     let process = Writer::default()
@@ -237,8 +237,8 @@ fn memory_is_what_the_file_has() {
     assert_eq!(core.is_writable(LoadAddr(0x5000)), None);
 }
 
-/// A core file of a process that had this test mapped from 0x10000000 on; the first page is in
-/// the core file, as `change` leaves it.
+/// Builds a core file of a process that had this test's executable mapped from 0x10000000 on; the
+/// first page is in the core file, as `change` leaves it.
 fn with_ourselves(change: impl Fn(&mut Vec<u8>)) -> (Writer, Vec<u8>) {
     const START: u64 = 0x1000_0000;
     let path = std::env::current_exe().unwrap();
@@ -296,9 +296,9 @@ fn files_that_were_mapped_end_in_zeros() {
     let process = open(changed);
     assert_eq!(process.read_memory(LoadAddr(0x5001), &mut buffer), 8);
     assert_eq!(&buffer, b"ello\0\0\0\0");
-    // The page behind the end of the file cannot be touched.
+    // The page after the end of the file is not accessible.
     assert_eq!(process.read_memory(LoadAddr(0x5ffc), &mut buffer), 4);
-    // What has changed since is not what was mapped.
+    // A file changed since is not what was mapped.
     let process = open(changed - std::time::Duration::from_secs(1));
     assert_eq!(process.read_memory(LoadAddr(0x5001), &mut buffer), 0);
 }
@@ -333,7 +333,7 @@ fn what_a_cut_takes_is_counted() {
     assert_eq!(core.dumped_at(LoadAddr(0x1800)), None);
 }
 
-/// Looks at all that a core file says.
+/// Reads everything in a core file.
 fn look(core: Core) {
     let waker = LinuxBackend::new().unwrap().waker();
     let process = PostMortem::new(core, waker).unwrap();
@@ -414,7 +414,7 @@ fn no_compressed_bytes_do_harm() {
     };
     for packed in [zstd, lz4] {
         assert_eq!(unpack(packed.clone()).unwrap().data, plain);
-        // The magic number decides what it is at all.
+        // The magic number decides whether the file is compressed at all.
         for place in (4..64).chain((64..packed.len()).step_by(61)) {
             for value in [0, 0xff, packed[place] ^ 1] {
                 let mut bytes = packed.clone();

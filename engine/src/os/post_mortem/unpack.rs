@@ -1,5 +1,5 @@
-//! The file itself: mapped, and where it is compressed (as systemd keeps core files) unpacked into
-//! a file without a name.
+//! The core file itself: mapped, and decompressed into an unnamed file if needed (systemd
+//! compresses core files).
 
 use crate::error::Error;
 use ruzstd::decoding::StreamingDecoder;
@@ -11,24 +11,24 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Unpacked at a time; the disk and the client are asked in between.
+/// Bytes to decompress between checks of the free space and of the client.
 const PORTION: usize = 1 << 20;
-/// What is left free on the disk that is unpacked to.
+/// Bytes to leave free on the disk.
 const LEFT_FREE: u64 = 256 << 20;
-/// Zeros of this many bytes take no room.
+/// A run of this many zero bytes is written as a hole.
 const HOLE: usize = 1 << 16;
 
-/// A core file, mapped, not read.
+/// A core file, mapped but not read.
 #[derive(Debug)]
 pub struct CoreFile {
     pub(super) path: PathBuf,
     pub(super) data: &'static [u8],
-    /// What there is to know of the file, for people.
+    /// Remarks on the file for the user.
     pub(super) notes: Vec<String>,
     pub(super) written: Option<SystemTime>,
 }
 
-/// How a file is compressed.
+/// The compression of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Compression {
     /// Frames of Zstandard (RFC 8878).
@@ -37,7 +37,7 @@ pub enum Compression {
     Lz4,
 }
 
-/// Formats that others have to unpack.
+/// Compression formats that the user has to unpack: magic number, name, command.
 const FOREIGN: [(&[u8], &str, &str); 3] = [
     (b"\xfd7zXZ\0", "xz", "unxz --keep"),
     (b"\x1f\x8b", "gzip", "gunzip --keep"),
@@ -48,7 +48,7 @@ impl CoreFile {
     /// Opens a file that may be a core file.
     ///
     /// # Errors
-    /// It is not there, or no regular file.
+    /// The file does not exist, or is not a regular file.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let wrong = |message: String| Error::Core {
             path: path.to_owned(),
@@ -73,23 +73,23 @@ impl CoreFile {
         })
     }
 
-    /// How it is compressed, if it is: it has to be unpacked then.
+    /// Returns the file's compression; `None` if it is not compressed.
     pub fn compression(&self) -> Option<Compression> {
         match self.data.get(..4)? {
-            // A frame that is to be skipped may come first.
+            // A skippable frame may come first.
             [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Some(Compression::Zstd),
             [0x04, 0x22, 0x4d, 0x18] => Some(Compression::Lz4),
             _ => None,
         }
     }
 
-    /// Unpacks it into a file without a name, in `TMPDIR` or `/var/tmp`; as it is where it is not
-    /// compressed. To be called from a thread that may take its time: `progress` hears how many
-    /// bytes of how many are done, and ends it by `false`. Of a file that is damaged or cut short
-    /// there is what comes before.
+    /// Decompresses the file into an unnamed file in `TMPDIR` or `/var/tmp`; returns an
+    /// uncompressed file unchanged. This may take long: call it on a background thread. `progress`
+    /// receives the bytes done and the total, and cancels by returning false. For a damaged or
+    /// truncated file the result has what precedes the damage.
     ///
     /// # Errors
-    /// There is no room for it; nothing of it can be unpacked; [`Error::Cancelled`].
+    /// The disk has no room; nothing can be decompressed; [`Error::Cancelled`].
     pub fn unpack(self, progress: &dyn Fn(u64, u64) -> bool) -> Result<Self, Error> {
         let Some(compression) = self.compression() else {
             return Ok(self);
@@ -165,7 +165,7 @@ enum Failure {
     Damaged(String),
 }
 
-/// The compressed bytes, and how many of them are left.
+/// The compressed bytes, and the count of those that are left.
 struct Source<'a> {
     rest: &'static [u8],
     left: &'a Cell<usize>,
@@ -179,11 +179,11 @@ impl Read for Source<'_> {
     }
 }
 
-/// The file that is unpacked to.
+/// The output file.
 struct Target {
     file: File,
     len: u64,
-    /// The length at which the disk was asked last.
+    /// Its length at the last check of the free space.
     checked: u64,
 }
 
@@ -209,7 +209,7 @@ impl Target {
     }
 }
 
-/// Copies to the end of what a decoder gives.
+/// Copies all that a decoder produces.
 fn copy(
     decoder: &mut dyn Read,
     target: &mut Target,
@@ -264,7 +264,7 @@ fn unpack_lz4(
     go_on: &dyn Fn() -> bool,
 ) -> Result<(), Failure> {
     let mut left = usize::MAX;
-    // One decoder serves all frames: each ends as a file does.
+    // One decoder serves all frames: it reports end of file after each.
     let mut decoder = lz4_flex::frame::FrameDecoder::new(source);
     while decoder.get_ref().rest.len() < left && !decoder.get_ref().rest.is_empty() {
         left = decoder.get_ref().rest.len();
