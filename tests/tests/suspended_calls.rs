@@ -509,3 +509,46 @@ fn one_thread_of_a_non_stop_session_stops_in_a_call() {
     assert!(client.output("stdout").ends_with("6 4.5625 1\n"));
     client.disconnect();
 }
+
+#[test]
+fn function_and_hardware_breakpoints_stop_a_call() {
+    let fixture = Fixture::of("c/called_stops.c");
+    let mut client = stopped_at(&fixture, "round", &[]);
+    let before = machine(&mut client);
+    client.set_function_breakpoints(&["inner"]);
+    typed(&mut client, "inner(3)").expect_err("it stops");
+    client.expect_stopped("function breakpoint");
+    client.continue_();
+    assert_eq!(expect_back(&mut client), "`inner` has returned 6");
+    client.set_function_breakpoints(&[]);
+    let hardware = json!({"mode": "hardware"});
+    client.set_breakpoints_with(&fixture, vec![("inner", hardware)]);
+    call_stops(&mut client, &fixture, "inner(4)", "inner");
+    client.continue_();
+    assert_eq!(expect_back(&mut client), "`inner` has returned 8");
+    assert_eq!(machine(&mut client), before);
+    client.set_breakpoints(&fixture, &[]);
+    client.continue_();
+    assert_eq!(client.expect_exit(), 0);
+    assert!(client.output("stdout").ends_with("6 4.5625 0\n"));
+    client.disconnect();
+}
+
+/// The signal is for what the function did, not for the program.
+#[test]
+fn a_detach_after_a_crash_in_the_call_spares_the_program() {
+    let fixture = Fixture::of("c/called_stops.c");
+    let (debuggee, mut input) = Debuggee::start_with_input(&fixture, &["3", "wait"]);
+    debuggee.read_line();
+    let mut client = DapClient::spawn();
+    client.attach(debuggee.pid(), json!({"stopOnEntry": true}));
+    client.configure();
+    client.expect_stopped("entry");
+    client.set_breakpoints(&fixture, &["crash"]);
+    call_stops(&mut client, &fixture, "crash(0)", "crash");
+    client.continue_();
+    client.expect_stopped("exception");
+    client.disconnect();
+    input.write_all(b"\n").expect("it reads");
+    assert_eq!(debuggee.read_line(), "6 4.5625 1");
+}

@@ -265,6 +265,9 @@ impl Debugger {
     /// Plants the traps that calls end at.
     pub(crate) fn catch_call(&mut self, back: LoadAddr, owner: Owner) {
         self.sites.add(back, owner, &*self.os);
+        if let Some(process) = &mut self.process {
+            process.has_called = true;
+        }
         for addr in self.terminators() {
             self.sites.add(addr, owner, &*self.os);
         }

@@ -176,9 +176,11 @@ impl Debugger {
         let mut originals = self.sites.originals(read, is_ours);
         // A function that was called for an expression may have made it. Where that returns there
         // is nothing to return to: without the trap the child would run the program once more.
+        // The call may have ended since.
+        let has_called = self.process.as_ref().is_some_and(|it| it.has_called);
         let back = self.modules.entry().filter(|entry| {
             let site = self.sites.get(*entry);
-            site.is_some_and(|site| site.owners().iter().any(Owner::is_of_a_call))
+            site.map_or(has_called, |it| it.owners().iter().any(Owner::is_of_a_call))
         });
         originals.retain(|(addr, _)| Some(*addr) != back);
         self.os.write_memory_of(child.0, &originals);

@@ -165,6 +165,7 @@ impl Debugger {
         };
         let was_launcher = std::mem::take(&mut process.launcher);
         process.loader_sites.clear();
+        process.has_called = false;
         let gone: Vec<ThreadId> = process
             .threads
             .keys()

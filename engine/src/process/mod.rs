@@ -73,6 +73,8 @@ pub struct Process {
     pub ended: Option<(ExitStatus, Instant)>,
     /// Where the dynamic loader is watched.
     pub loader_sites: Vec<LoadAddr>,
+    /// Functions of its program have been called for expressions.
+    pub has_called: bool,
     /// The user was told that a signal keeps it stopped.
     pub told_of_group_stop: bool,
 }
@@ -91,6 +93,7 @@ impl Process {
             launcher: false,
             ended: None,
             loader_sites: Vec::new(),
+            has_called: false,
             told_of_group_stop: false,
         }
     }
