@@ -1,38 +1,38 @@
-//! The debug registers of x86-64 (Intel SDM volume 3, §19.2): four addresses at each of which a
-//! thread stops when it executes what is there, writes it, or accesses it at all.
+//! The debug registers of x86-64 (Intel SDM volume 3, §19.2): four addresses; a thread traps when
+//! it executes, writes, or accesses one of them.
 
 use crate::os::RegisterSet;
 use dwarf::LoadAddr;
 use dwarf::register::x86_64::RFLAGS;
 use smallvec::SmallVec;
 
-/// How many addresses there are.
+/// Number of debug registers for addresses.
 pub const SLOTS: usize = 4;
 
-/// At what a thread stops. Nothing stops at reads alone.
+/// The kind of access that traps. There is none for reads alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trigger {
-    /// Before the instruction there is executed.
+    /// Before the instruction at the address is executed.
     Execute,
-    /// Behind an instruction that writes.
+    /// After an instruction that writes there.
     Write,
-    /// Behind an instruction that reads or writes.
+    /// After an instruction that reads or writes there.
     Access,
 }
 
-/// What one address register is set to.
+/// The setting of one debug register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot {
     /// A multiple of `len`.
     pub addr: LoadAddr,
     /// 1, 2, 4 or 8 bytes; 1 for [`Trigger::Execute`].
     pub len: u8,
-    /// At what.
+    /// The kind of access.
     pub trigger: Trigger,
 }
 
-/// The slots that watch a range: exactly it, or, where that takes fewer slots and `loosely`,
-/// some of its neighbours too. `None` where even [`SLOTS`] do not suffice.
+/// Returns the slots that watch a range: exactly it, or, with `loosely`, some neighbouring bytes
+/// too if that takes fewer slots. `None` if [`SLOTS`] are not enough.
 pub fn cover(
     addr: LoadAddr,
     bytes: u64,
@@ -77,7 +77,7 @@ fn pieces(
     Some(slots)
 }
 
-/// DR7 for these slots.
+/// Returns DR7 for these slots.
 pub fn control(slots: &[Option<Slot>; SLOTS]) -> u64 {
     let mut control = 0;
     for (index, slot) in slots.iter().enumerate() {
@@ -98,16 +98,16 @@ pub fn control(slots: &[Option<Slot>; SLOTS]) -> u64 {
     control
 }
 
-/// The flag that keeps the next instruction from being stopped at (§19.3.1.1).
+/// The resume flag, which suppresses debug exceptions for the next instruction (§19.3.1.1).
 const RESUME: u64 = 1 << 16;
 
-/// Has a thread execute the instruction it stands at, whatever [`Trigger::Execute`] says.
+/// Lets a thread execute the instruction at its pc despite [`Trigger::Execute`].
 pub fn pass(registers: &mut RegisterSet) {
     let flags = registers.get(RFLAGS).unwrap_or(0);
     registers.set(RFLAGS, flags | RESUME);
 }
 
-/// Which slots a DR6 says were hit, a bit each.
+/// Returns which slots were hit according to DR6, one bit each.
 pub fn hits(status: u64) -> u8 {
     (status & 0b1111) as u8
 }

@@ -1,4 +1,4 @@
-//! What the engine must know of instructions: data and pure functions, chosen at run time.
+//! Instruction sets: data and pure functions.
 
 pub(crate) mod debug_registers;
 pub(crate) mod register_parts;

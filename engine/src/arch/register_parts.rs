@@ -1,4 +1,4 @@
-//! Parts of registers by the names assembly has for them: `eax`, `al`, `r8d`.
+//! Parts of registers by their names in assembly: `eax`, `al`, `r8d`.
 
 use crate::value::place::{Bits, Bytes};
 use crate::value::scalar::{Float, Scalar, ScalarKind};
@@ -6,7 +6,7 @@ use crate::value::{Place, RegisterPlace, Ty, Value};
 use dwarf::register::x86_64::RFLAGS;
 use dwarf::{Language, Machine, Register, Registers};
 
-/// `$eax`, `$al`; `$xmm0` as two doubles.
+/// Returns the value of `$eax`, `$al`; `$xmm0` as two doubles.
 pub(crate) fn value(
     registers: &Registers,
     name: &str,
@@ -27,7 +27,7 @@ pub(crate) fn value(
         let (register, _) = names.iter().find(|(_, known)| *known == whole)?;
         let bytes = registers.get(*register)?.to_le_bytes();
         let ty = lane(unsigned(size), language)?;
-        // As many bytes as are written: those behind them stay.
+        // Only the bytes that a write changes: those after them stay.
         let bytes = Bytes::new(&bytes[..usize::from(first + size)]);
         (ty, *register, bytes, first)
     };
@@ -39,12 +39,12 @@ pub(crate) fn value(
     Some(Value::new(ty, place))
 }
 
-/// Whether a name is that of a part of a register, or of a vector register.
+/// Returns whether a name is that of a part of a register, or of a vector register.
 pub(crate) fn is_part(name: &str) -> bool {
     x86_64_vector(name).is_some() || x86_64(name).is_some()
 }
 
-/// `eax`, `ah`: the whole register's name, from which byte of it on, and the type.
+/// Returns the whole register's name, the part's first byte in it, and its type, for `eax`, `ah`.
 pub(crate) fn part(name: &str, language: Language) -> Option<(String, u64, Ty)> {
     let (whole, first, size) = x86_64(name)?;
     Some((whole, u64::from(first), lane(unsigned(size), language)?))
@@ -58,7 +58,7 @@ fn unsigned(size: u8) -> &'static str {
     }
 }
 
-/// `$xmm0.u32`, `$rax.u8`: the register as so many numbers of a kind; `$rflags.ZF`.
+/// Returns a register as an array of numbers (`$xmm0.u32`, `$rax.u8`), or a flag (`$rflags.ZF`).
 pub(crate) fn member(register: &Value, name: &str, language: Language) -> Option<Value> {
     let Place::Register {
         register: at,
@@ -79,7 +79,7 @@ pub(crate) fn member(register: &Value, name: &str, language: Language) -> Option
     Some(value)
 }
 
-/// The type of the numbers of a lane, as the language calls it.
+/// Returns the type of a lane, under its name in the language.
 pub(super) fn lane(name: &str, language: Language) -> Option<Ty> {
     let (rust, c, kind, size) = LANES.into_iter().find(|(it, ..)| *it == name)?;
     let name = match language {
@@ -89,7 +89,7 @@ pub(super) fn lane(name: &str, language: Language) -> Option<Ty> {
     Some(Ty::Builtin(Scalar::new(kind, size), name))
 }
 
-/// What a register may be seen as, in Rust and in C, and of how many bytes it is.
+/// Types of lanes: name, C name, kind, size in bytes.
 const LANES: [(&str, &str, ScalarKind, u8); 11] = [
     ("u8", "uint8_t", ScalarKind::Unsigned, 1),
     ("u16", "uint16_t", ScalarKind::Unsigned, 2),
@@ -104,8 +104,8 @@ const LANES: [(&str, &str, ScalarKind, u8); 11] = [
     ("f64", "double", ScalarKind::Float(Float::Double), 8),
 ];
 
-/// A general register of which the first bytes are written. Four of them clear the rest, as the
-/// machine does it.
+/// Returns a general-purpose register after a write of its first bytes. A write of four bytes
+/// clears the rest, as the processor does.
 pub(crate) fn written(old: u64, bytes: &[u8]) -> u64 {
     let mut value = old.to_le_bytes();
     for (to, from) in value.iter_mut().zip(bytes) {
@@ -117,7 +117,7 @@ pub(crate) fn written(old: u64, bytes: &[u8]) -> u64 {
     u64::from_le_bytes(value)
 }
 
-/// Registers of which the first bytes of one, general or a vector, are written.
+/// Returns the registers after a write of the first bytes of one, general-purpose or vector.
 pub(crate) fn with_written(mut all: Registers, register: Register, bytes: &[u8]) -> Registers {
     let first = all.machine().first_vector();
     let vectors = (0..).map_while(|nth| all.vector(Register(first.0 + nth)));
@@ -141,7 +141,7 @@ pub(crate) fn with_written(mut all: Registers, register: Register, bytes: &[u8])
     all
 }
 
-/// Whether a register is a segment or the base of one.
+/// Returns whether a register is a segment register or a segment base.
 pub(crate) fn is_segment(name: &str) -> bool {
     matches!(
         name,
@@ -149,7 +149,7 @@ pub(crate) fn is_segment(name: &str) -> bool {
     )
 }
 
-/// The bits of `rflags` that programs use (Intel SDM volume 1, figure 3-8), with their names.
+/// The bits of `rflags` that programs use (Intel SDM volume 1, figure 3-8).
 const FLAGS: [(&str, u8); 9] = [
     ("CF (carry)", 0),
     ("PF (parity)", 2),
@@ -162,7 +162,7 @@ const FLAGS: [(&str, u8); 9] = [
     ("OF (overflow)", 11),
 ];
 
-/// The flags, each a truth value in its place.
+/// Returns the flags as boolean values that can be written.
 pub(crate) fn flags(
     registers: &Registers,
     place: impl Fn(Register) -> RegisterPlace,
@@ -193,8 +193,8 @@ fn flag(register: RegisterPlace, bytes: Bytes, bit: u8) -> Value {
     value
 }
 
-/// A part of a general register: the register's name, its first byte, how many bytes.
-/// `None`: x86-64 has no such name.
+/// Parses the name of a part of a general-purpose register. Returns the register's name, the first
+/// byte and the size; `None` for other names.
 fn x86_64(name: &str) -> Option<(String, u8, u8)> {
     let whole = |letters: &str| Some(format!("r{letters}"));
     if let Some(number) = name.strip_prefix('r')
@@ -220,7 +220,7 @@ fn x86_64(name: &str) -> Option<(String, u8, u8)> {
     Some((register?, first, size))
 }
 
-/// The names of the parts of a general register, the largest first.
+/// Returns the names of the parts of a general-purpose register, largest first.
 pub(crate) fn parts_of(register: &str) -> Vec<String> {
     let Some(letters) = register.strip_prefix('r') else {
         return Vec::new();
@@ -252,7 +252,7 @@ pub(crate) fn parts_of(register: &str) -> Vec<String> {
         .collect()
 }
 
-/// As what a vector register may be seen, by the names of its members.
+/// Returns the member names of a vector register, one for each lane type.
 pub(crate) fn views() -> impl Iterator<Item = &'static str> {
     let floats = LANES
         .iter()
@@ -263,7 +263,7 @@ pub(crate) fn views() -> impl Iterator<Item = &'static str> {
     floats.rev().chain(numbers).map(|lane| lane.0)
 }
 
-/// The number of a vector register by its name.
+/// Returns the number of a vector register by its name.
 fn x86_64_vector(name: &str) -> Option<u16> {
     let number = name.strip_prefix("xmm")?.parse().ok()?;
     (number < 16).then_some(number)

@@ -1,6 +1,6 @@
-//! How rustc hands over values between Rust's own functions. Nothing promises it; it has been so
-//! since long before DWARF 5 was its default: a scalar as it is, two scalars as two arguments,
-//! anything else of eight bytes as an integer, and what is larger by its address.
+//! Rust's own calling convention. It is unstable, but has been like this since long before DWARF 5
+//! was rustc's default: a scalar is passed as it is, a pair of scalars as two arguments, any other
+//! type of up to eight bytes as an integer, and larger types by address.
 
 use super::sysv::{Class, Part, Passing};
 use crate::value::scalar::{Float, ScalarKind};
@@ -8,12 +8,12 @@ use crate::value::types::DwarfTy;
 use crate::value::{Shape, Ty};
 use dwarf::{CompositeKind, Member, MemberOffset, VariantPart};
 
-/// Structs within structs that are looked into.
+/// Maximum nesting of structs.
 const NESTING: usize = 16;
-/// What one register takes.
+/// Size of a register in bytes.
 const WORD: u64 = 8;
 
-/// How a value is passed to a Rust function and, if `returned`, how one returns it.
+/// Returns how a value is passed to a Rust function or, if `returned`, returned by one.
 pub fn passing(ty: &Ty, returned: bool) -> Passing {
     let (Some(size), Some(layout)) = (ty.size(), layout(ty, 0)) else {
         return Passing::Unknown;
@@ -36,13 +36,13 @@ pub fn passing(ty: &Ty, returned: bool) -> Passing {
         Layout::Two(a, b) if a.size <= WORD && b.size <= WORD => Passing::Registers(vec![a, b]),
         Layout::Two(..) => Passing::Unknown,
         Layout::Many if size <= WORD => Passing::Registers(vec![whole(size)]),
-        // Versions differ in which of these they return in registers.
+        // Versions of rustc differ in which of these are returned in registers.
         Layout::Many if returned && size <= 2 * WORD => Passing::Unknown,
         Layout::Many => Passing::Memory,
     }
 }
 
-/// What rustc calls the representation in the backend.
+/// The layout of a type, similar to rustc's `BackendRepr`.
 enum Layout {
     Nothing,
     One(Part),
@@ -96,7 +96,7 @@ fn layout(ty: &Ty, depth: usize) -> Option<Layout> {
     }
 }
 
-/// The fields that have a size, by offset.
+/// Returns the layouts of the fields of nonzero size, by offset.
 fn fields(ty: &DwarfTy, members: &[Member], depth: usize) -> Option<Vec<Layout>> {
     let mut fields = Vec::new();
     for member in members {
@@ -111,7 +111,7 @@ fn fields(ty: &DwarfTy, members: &[Member], depth: usize) -> Option<Vec<Layout>>
     Some(fields)
 }
 
-/// What fields make together, in a struct of `size` bytes where that counts.
+/// Combines the layouts of fields, in a struct of `size` bytes if that matters.
 fn joined(fields: Vec<Layout>, size: Option<u64>) -> Layout {
     let mut fields = fields.into_iter();
     let fills = |len| size.is_none_or(|size| size == len);
@@ -152,7 +152,7 @@ fn of_enum(ty: &DwarfTy, part: &VariantPart, size: u64, depth: usize) -> Option<
         }
     }
     let Some(tag) = &part.discriminant else {
-        // One variant: a struct.
+        // A single variant is laid out like a struct.
         let only = payloads.pop().unwrap_or_default();
         return Some(joined(only, Some(size)));
     };
@@ -172,7 +172,7 @@ fn of_enum(ty: &DwarfTy, part: &VariantPart, size: u64, depth: usize) -> Option<
     };
     let niche = payloads.iter().flatten().any(holds_tag);
     if niche {
-        // What the only variant with data is, where the others have none.
+        // If only one variant has data, its layout is that of the enum.
         return match (payloads.pop(), payloads.is_empty()) {
             (Some(only), true) => Some(joined(only, Some(size))),
             _ => Some(Layout::Many),

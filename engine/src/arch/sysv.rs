@@ -1,5 +1,4 @@
-//! How values are passed and returned: System V psABI for x86-64, §3.2.3; between Rust's own
-//! functions as [`rustc_abi`] has it.
+//! Calling convention: System V psABI for x86-64, §3.2.3; [`rustc_abi`] for Rust's own functions.
 
 use super::rustc_abi;
 use crate::value::place::Bytes;
@@ -9,49 +8,49 @@ use dwarf::register::x86_64::{RAX, RDX, XMM0};
 use dwarf::{Language, LoadAddr, MemberOffset, Register, Registers};
 use std::ops::Range;
 
-/// Structs within structs that are looked into.
+/// Maximum nesting of structs.
 const NESTING: usize = 16;
-/// Parts of a value of 16 bytes; arrays of empty structs may have more.
+/// Maximum number of parts of a 16-byte value; arrays of empty structs could have more.
 const PARTS: usize = 64;
-/// Types within a type that are looked at to tell how it is passed.
+/// Maximum number of types to examine within a type.
 const LOOKED_AT: u32 = 256;
-/// Two eightbytes go in registers; more goes through memory.
+/// Maximum size in bytes of a value in registers (two eightbytes); larger ones are in memory.
 const IN_REGISTERS: u64 = 16;
 
-/// In which registers something goes.
+/// The register class of a part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
-    /// General registers.
+    /// General-purpose registers.
     Integer,
     /// Vector registers.
     Sse,
-    /// The top of the x87 stack; only what is returned.
+    /// The top of the x87 stack; only for return values.
     X87,
 }
 
-/// What one register holds of a value.
+/// The part of a value in one register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Part {
-    /// Its first byte.
+    /// Offset of its first byte.
     pub offset: u64,
-    /// Its bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Which kind of register.
+    /// The kind of register.
     pub class: Class,
 }
 
-/// How a value is passed and returned.
+/// The way a value is passed and returned.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Passing {
-    /// In a register each of these.
+    /// In registers, one for each part.
     Registers(Vec<Part>),
     /// In memory.
     Memory,
-    /// Nobody can tell.
+    /// Not known for this type.
     Unknown,
 }
 
-/// How a value of a type is passed to a function or, if `returned`, how one returns it.
+/// Returns how a value of a type is passed to a function or, if `returned`, returned by one.
 pub fn passing(ty: &Ty, language: Language, returned: bool) -> Passing {
     if language == Language::Rust {
         return rustc_abi::passing(ty, returned);
@@ -101,7 +100,7 @@ pub fn passing(ty: &Ty, language: Language, returned: bool) -> Passing {
     Passing::Registers(eights)
 }
 
-/// How a value in memory is aligned among the arguments on the stack, in bytes.
+/// Returns the alignment, in bytes, of a value in memory among the arguments on the stack.
 pub fn stack_alignment(ty: &Ty) -> usize {
     let is_extended = |ty: &Ty| match ty.shape() {
         Shape::Scalar(it) => Some(matches!(
@@ -117,8 +116,8 @@ pub fn stack_alignment(ty: &Ty) -> usize {
     }
 }
 
-/// Whether C++ copies values of a class by a constructor, and passes and returns the address
-/// of the copy (Itanium C++ ABI §3.1.2.3).
+/// Returns whether C++ copies values of a class by a constructor, and passes and returns the
+/// address of the copy (Itanium C++ ABI §3.1.2.3).
 pub fn is_by_address(ty: &Ty) -> bool {
     any_part(ty, &mut (0..LOOKED_AT), &|ty| match ty.shape() {
         Shape::Composite(ty) => {
@@ -132,7 +131,8 @@ pub fn is_by_address(ty: &Ty) -> bool {
     })
 }
 
-/// Whether something holds for a type or a part of it: `None` is that its parts tell.
+/// Returns whether a property holds for a type or a part of it. `holds` returns `None` if the parts
+/// decide.
 fn any_part(ty: &Ty, budget: &mut Range<u32>, holds: &dyn Fn(&Ty) -> Option<bool>) -> bool {
     if budget.next().is_none() {
         return false;
@@ -149,14 +149,14 @@ fn any_part(ty: &Ty, budget: &mut Range<u32>, holds: &dyn Fn(&Ty) -> Option<bool
     }
 }
 
-/// Why a value is not in two registers.
+/// The reason why a value is not in registers.
 enum Elsewhere {
     Memory,
     Unknown,
 }
 
-/// The value of a type that a function has just returned; `None` where nobody can tell. `st0`
-/// reads the top of the x87 stack.
+/// Returns the value of a type that a function has just returned; `None` if its location is
+/// unknown. `st0` reads the top of the x87 stack.
 pub fn returned(
     ty: &Ty,
     language: Language,
@@ -189,7 +189,7 @@ pub fn returned(
     Some(Value::new(ty.clone(), Place::Bytes(Bytes::new(&bytes))))
 }
 
-/// The parts of a type that registers hold, with their offsets.
+/// Collects the parts of a type that registers hold, with their offsets.
 fn flatten(
     ty: &Ty,
     start: u64,
@@ -201,7 +201,7 @@ fn flatten(
     }
     let size = ty.size().ok_or(Elsewhere::Unknown)?;
     let mut part = |class| {
-        // What is not aligned goes through memory.
+        // Unaligned fields force the value into memory.
         if !start.is_multiple_of(size.clamp(1, 8)) {
             return Err(Elsewhere::Memory);
         }
@@ -214,7 +214,7 @@ fn flatten(
                 parts.push((0, Class::X87));
                 Ok(())
             }
-            // In st0 and st1, and in the whole of one vector register.
+            // In st0 and st1, or in a whole vector register.
             ScalarKind::Float(Float::Extended | Float::Quad)
             | ScalarKind::Complex(Float::Extended | Float::Quad) => Err(Elsewhere::Unknown),
             ScalarKind::Float(_) | ScalarKind::Complex(_) => part(Class::Sse),

@@ -1,4 +1,4 @@
-//! x86-64 instructions: what a step must know of one, and how one runs elsewhere.
+//! x86-64 instructions: decoding, control flow and relocation.
 
 use crate::os::RegisterSet;
 use dwarf::{LoadAddr, Memory, Register};
@@ -9,13 +9,13 @@ use iced_x86::{
 
 /// The breakpoint instruction (`int3`).
 pub const BREAKPOINT: u8 = 0xcc;
-/// No instruction is longer.
+/// Maximum length of an instruction in bytes.
 pub const LONGEST: usize = 15;
-/// First byte of a jump to anywhere within 2 GiB.
+/// Opcode of `jmp rel32`.
 pub const NEAR_JUMP: u8 = 0xe9;
-/// Bytes of a jump to anywhere within 2 GiB (`jmp rel32`).
+/// Length of `jmp rel32`, which reaches ±2 GiB.
 pub const JUMP: usize = 5;
-/// Room for a relocated instruction and the jump back behind it.
+/// Size of a slot for a relocated instruction and the jump back.
 pub const SLOT_SIZE: usize = 64;
 
 /// Decodes the instruction at `addr`.
@@ -23,10 +23,10 @@ pub fn decode(bytes: &[u8], addr: LoadAddr) -> Instruction {
     Decoder::with_ip(64, bytes, addr.0, DecoderOptions::NONE).decode()
 }
 
-/// Reads and decodes the instruction at `addr` as the program has it.
+/// Reads and decodes the instruction at `addr`, without breakpoints.
 pub fn read(memory: &dyn Memory, addr: LoadAddr) -> Option<Instruction> {
     let mut bytes = [0; LONGEST];
-    // Near the end of a mapping fewer bytes are there.
+    // Fewer bytes are readable near the end of a mapping.
     let len = (1..=LONGEST)
         .rev()
         .find(|len| memory.read(addr, &mut bytes[..*len]).is_ok())?;
@@ -34,7 +34,7 @@ pub fn read(memory: &dyn Memory, addr: LoadAddr) -> Option<Instruction> {
     (!instruction.is_invalid()).then_some(instruction)
 }
 
-/// Whether it calls (and pushes a return address).
+/// Returns whether it is a call, which pushes a return address.
 pub fn is_call(instruction: &Instruction) -> bool {
     matches!(
         instruction.flow_control(),
@@ -42,18 +42,18 @@ pub fn is_call(instruction: &Instruction) -> bool {
     ) && !matches!(instruction.code(), Code::Syscall | Code::Sysenter)
 }
 
-/// Whether it returns.
+/// Returns whether it is a return.
 pub fn is_return(instruction: &Instruction) -> bool {
     instruction.flow_control() == FlowControl::Return
 }
 
-/// Where a call goes, and the address it will return to.
+/// The target of a call and its return address.
 pub struct Call {
     pub target: LoadAddr,
     pub return_address: LoadAddr,
 }
 
-/// Resolves a call (direct or through register or memory) from the registers before it.
+/// Resolves a call (direct, or through register or memory) from the registers before it.
 pub fn call(
     instruction: &Instruction,
     registers: &RegisterSet,
@@ -68,7 +68,7 @@ pub fn call(
     })
 }
 
-/// Where a near branch or call goes.
+/// Returns the target of a near branch or call.
 pub fn target(
     instruction: &Instruction,
     registers: &RegisterSet,
@@ -95,8 +95,8 @@ pub fn target(
     Some(LoadAddr(target))
 }
 
-/// Where a branch or call through a word of its image goes (`call *word(%rip)`): that does not
-/// depend on registers.
+/// Returns the target of a branch or call through a word of its image (`call *word(%rip)`), which
+/// does not depend on registers.
 pub fn fixed_target(instruction: &Instruction, memory: &dyn Memory) -> Option<LoadAddr> {
     if instruction.op0_kind() != OpKind::Memory || !instruction.is_ip_rel_memory_operand() {
         return None;
@@ -105,7 +105,7 @@ pub fn fixed_target(instruction: &Instruction, memory: &dyn Memory) -> Option<Lo
     memory.read_uint(word, 8).ok().map(LoadAddr)
 }
 
-/// The DWARF number of a general-purpose register, or of a part of one.
+/// Returns the DWARF number of a general-purpose register, or of a part of one.
 pub fn dwarf_register(register: iced_x86::Register) -> Option<Register> {
     use iced_x86::Register as R;
     Some(Register(match register.full_register() {
@@ -130,7 +130,7 @@ pub fn dwarf_register(register: iced_x86::Register) -> Option<Register> {
     }))
 }
 
-/// A general-purpose register's value by iced's name.
+/// Returns a general-purpose register's value by iced's name.
 pub fn register_value(register: iced_x86::Register, registers: &RegisterSet) -> Option<u64> {
     let value = registers.get(dwarf_register(register)?)?;
     Some(match register.size() {
@@ -140,8 +140,8 @@ pub fn register_value(register: iced_x86::Register, registers: &RegisterSet) -> 
     })
 }
 
-/// The registers after an instruction that is quicker done than sent away: a return, a jump,
-/// nothing at all. `None` for all others.
+/// Returns the registers after an instruction that is cheaper to emulate than to step elsewhere: a
+/// return, a jump, a nop. `None` for all others.
 pub fn emulate(
     instruction: &Instruction,
     registers: &RegisterSet,
@@ -169,11 +169,12 @@ pub fn emulate(
     Some(after)
 }
 
-/// Whether a single step executes the whole instruction, soon, and as without it.
+/// Returns whether a single step executes the whole instruction, promptly, and with the same
+/// effect.
 pub fn can_be_stepped(instruction: &Instruction) -> bool {
     let repeats = instruction.has_rep_prefix() || instruction.has_repne_prefix();
     let is_long = repeats && instruction.is_string_instruction();
-    // System calls may block, and the flags are pushed with the one that makes it a step.
+    // System calls may block; `pushf` would push the trap flag of the step.
     let is_special = matches!(
         instruction.mnemonic(),
         Mnemonic::Syscall
@@ -186,20 +187,20 @@ pub fn can_be_stepped(instruction: &Instruction) -> bool {
     !is_long && !is_special && instruction.flow_control() != FlowControl::Interrupt
 }
 
-/// An instruction made to run at another address: its bytes, then a jump to where it leads.
+/// An instruction relocated to another address: its bytes, then a jump to where it continues.
 pub struct Relocated {
     /// All bytes.
     pub bytes: Vec<u8>,
-    /// Where in them the jump begins: the instruction is over there.
+    /// Offset of the jump: at that pc the instruction is done.
     pub jump: usize,
-    /// Where the jump goes.
+    /// Target of the jump.
     pub next: LoadAddr,
 }
 
-/// Makes `instruction` run at `slot`; `None` if it cannot be done there (too far away).
+/// Relocates `instruction` to `slot`; `None` if that is impossible (too far away).
 ///
-/// A direct call pushes the original's return address and jumps; an indirect one must be
-/// emulated (see [`call`]): its operand may depend on the stack pointer that a push changes.
+/// A direct call pushes the original's return address and jumps. An indirect one must be emulated
+/// (see [`call`]): its operand may depend on the stack pointer, which a push changes.
 pub fn relocate(instruction: &Instruction, slot: LoadAddr) -> Option<Relocated> {
     if is_call(instruction) && instruction.op0_kind() != OpKind::NearBranch64 {
         return None;
@@ -210,8 +211,8 @@ pub fn relocate(instruction: &Instruction, slot: LoadAddr) -> Option<Relocated> 
     (bytes.len() <= SLOT_SIZE).then_some(Relocated { bytes, jump, next })
 }
 
-/// What does at `place` as `instruction` does where it is, and where it leads: behind the original,
-/// or to what it calls. `None` if that cannot be (it is too far away).
+/// Returns code for `place` with the effect of `instruction` at its address, and where execution
+/// continues: after the original, or at the target of a call. `None` if it is too far away.
 pub fn copy(instruction: &Instruction, place: LoadAddr) -> Option<(Vec<u8>, LoadAddr)> {
     if !is_call(instruction) {
         let next = LoadAddr(instruction.next_ip());
@@ -242,7 +243,7 @@ fn encode(instruction: &Instruction, place: LoadAddr) -> Option<Vec<u8>> {
     Some(encoded.code_buffer)
 }
 
-/// Whether an indirect call leads to the same place after a push.
+/// Returns whether an indirect call has the same target after a push.
 pub fn can_push_and_jump(call: &Instruction) -> bool {
     use iced_x86::Register as R;
     call.code() == Code::Call_rm64
@@ -253,7 +254,7 @@ pub fn can_push_and_jump(call: &Instruction) -> bool {
         }
 }
 
-/// A jump from one place to another.
+/// Returns a jump from one address to another.
 pub fn jump(from: LoadAddr, to: LoadAddr) -> Vec<u8> {
     let distance = to.0.wrapping_sub(from.0 + JUMP as u64) as i64;
     match i32::try_from(distance) {
@@ -266,7 +267,7 @@ pub fn jump(from: LoadAddr, to: LoadAddr) -> Vec<u8> {
     }
 }
 
-/// A jump to anywhere.
+/// Returns a jump to any address.
 pub fn far_jump(to: LoadAddr) -> Vec<u8> {
     // jmp [rip+0]; the address follows.
     let mut bytes = vec![0xff, 0x25, 0, 0, 0, 0];

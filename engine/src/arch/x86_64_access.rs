@@ -1,5 +1,4 @@
-//! What memory an instruction touches, and where a register that it does so by has its value
-//! from.
+//! Memory operands of instructions, and the origin of a register's value.
 
 use super::x86_64::register_value;
 use crate::os::RegisterSet;
@@ -10,19 +9,19 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// A memory operand.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
-    /// Its address, as it was when the instruction began.
+    /// Its address before the instruction.
     pub at: u64,
-    /// Its bytes; 0 where that depends.
+    /// Size in bytes; 0 if it varies.
     pub size: u64,
-    /// Whether it is written to.
+    /// Whether it is written.
     pub write: bool,
-    /// The register with the address of the object, and how far behind it the operand is.
+    /// The base register, and the operand's offset from its value.
     pub base: Option<(Register, i64)>,
-    /// Whether there is no index that the address depends on too.
+    /// Whether the address has no index register.
     pub is_plain: bool,
 }
 
-/// The memory operands of an instruction that has not been carried out.
+/// Returns the memory operands of an instruction that has not been executed.
 pub fn accesses(instruction: &Instruction, registers: &RegisterSet) -> Vec<Access> {
     let mut factory = InstructionInfoFactory::new();
     let info = factory.info(instruction);
@@ -52,7 +51,7 @@ pub fn accesses(instruction: &Instruction, registers: &RegisterSet) -> Vec<Acces
     .collect()
 }
 
-/// The divisor of an integer division.
+/// Returns the divisor of an integer division.
 pub fn divisor(instruction: &Instruction, registers: &RegisterSet) -> Option<Operand> {
     if !matches!(instruction.mnemonic(), Mnemonic::Div | Mnemonic::Idiv) {
         return None;
@@ -69,29 +68,29 @@ pub fn divisor(instruction: &Instruction, registers: &RegisterSet) -> Option<Ope
     }
 }
 
-/// An operand.
+/// The operand of an instruction.
 #[derive(Clone, Copy, Debug)]
 pub enum Operand {
     Value(u64),
-    /// So many bytes of memory.
+    /// The given number of bytes in memory.
     Memory(LoadAddr, u64),
 }
 
-/// How a register got its value: read from `root`, then from so many bytes behind each address
-/// that was read.
+/// A chain of loads that produced a register's value: from `root`, then at an offset from each
+/// loaded address.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Way {
-    /// A place in the frame or in an image.
+    /// An address in the frame or in an image.
     pub root: u64,
-    /// From address to address.
+    /// Offset added to each loaded address.
     pub offsets: Vec<i64>,
 }
 
-/// No expression of a person follows more pointers.
+/// Maximum number of loads; expressions in a source have fewer.
 const LONGEST_WAY: usize = 8;
 
-/// The way to the value of `wanted` behind `code`, which is a function from its beginning up to
-/// where the thread stands. `None`: it cannot be told from the instructions alone.
+/// Returns the chain of loads for the value of `wanted` after `code`, which is a function from its
+/// start up to the pc. `None`: the instructions alone do not determine it.
 pub fn way_to(wanted: Register, code: &[Instruction], registers: &RegisterSet) -> Option<Way> {
     let end = code.last()?.next_ip();
     let targets: FxHashSet<u64> = code
@@ -102,7 +101,7 @@ pub fn way_to(wanted: Register, code: &[Instruction], registers: &RegisterSet) -
     let mut ways: FxHashMap<Register, Way> = FxHashMap::default();
     let mut factory = InstructionInfoFactory::new();
     for instruction in code {
-        // From elsewhere other values may come.
+        // A branch from elsewhere may bring other values.
         if targets.contains(&instruction.ip()) {
             ways.clear();
         }

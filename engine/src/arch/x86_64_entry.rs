@@ -1,5 +1,5 @@
-//! What a function does with its arguments: which registers it takes them from, and where
-//! unoptimized code keeps them.
+//! Arguments of a function: the registers that it takes them from, and where unoptimized code
+//! stores them.
 
 use super::x86_64::{dwarf_register, is_call};
 use dwarf::register::x86_64::{RCX, RDI, RDX, RSI, XMM0};
@@ -10,17 +10,16 @@ use iced_x86::{
 };
 use rustc_hash::FxHashMap;
 
-/// Instructions that are looked at.
+/// Maximum number of instructions to examine.
 const MOST: usize = 4096;
-/// Instructions that a prologue has.
+/// Maximum number of instructions in a prologue.
 const PROLOGUE: usize = 64;
-/// What comes from the caller: arguments, and what nested functions of C find their outer
-/// function's variables by.
+/// Argument registers, and the static chain of C's nested functions (r10).
 const ARGUMENTS: [Register; 7] = [RDI, RSI, RDX, RCX, Register(8), Register(9), Register(10)];
-/// Vector registers among them.
+/// Number of vector registers for arguments.
 const VECTORS: u16 = 8;
 
-/// A bit for a register that may hold an argument.
+/// Returns the bit of a register that may hold an argument.
 fn bit(register: Name) -> u16 {
     let nth = match dwarf_register(register) {
         Some(register) => ARGUMENTS.iter().position(|it| *it == register),
@@ -33,15 +32,15 @@ fn bit(register: Name) -> u16 {
     nth.map_or(0, |nth| 1 << nth)
 }
 
-/// The registers that a function reads before it writes them: arguments, whether debug info
-/// tells of them or not. `code` gives its instructions, `None` outside of it. What is only
-/// handed on by a call is not seen.
+/// Returns the registers that a function reads before it writes them: its arguments, with or
+/// without debug info. `code` returns its instructions, `None` outside it. Arguments that are only
+/// passed on to a call are not found.
 pub fn taken(
     entry: LoadAddr,
     mut code: impl FnMut(LoadAddr) -> Option<Instruction>,
 ) -> Vec<Register> {
     let mut factory = InstructionInfoFactory::new();
-    // With what has been written on every way to an instruction.
+    // The registers written on all paths to each instruction.
     let mut written: FxHashMap<LoadAddr, u16> = FxHashMap::default();
     let (mut todo, mut taken) = (vec![(entry, 0)], 0);
     for _ in 0..MOST {
@@ -98,8 +97,8 @@ pub fn taken(
         .collect()
 }
 
-/// The register that an instruction gives a value which does not depend on the one before, as far
-/// as a program cares: it is combined with itself, or only what nobody looks at is kept of it.
+/// Returns the register that an instruction sets to a value that does not depend on the old one in
+/// practice: it is combined with itself, or only unused bits of it remain.
 fn made_anew(instruction: &Instruction) -> Option<Name> {
     let (to, from) = (instruction.op0_register(), instruction.op1_register());
     let other = to != from;
@@ -115,15 +114,15 @@ fn made_anew(instruction: &Instruction) -> Option<Name> {
     (is_new && is_register).then(|| to.full_register())
 }
 
-/// Where a prologue keeps the first argument: the instruction that stores it, the register that
-/// it is stored by, and how far from what that points at.
+/// Finds the store of the first argument in a prologue. Returns the instruction's address, the base
+/// register, and the offset.
 pub fn first_kept(
     entry: LoadAddr,
     mut code: impl FnMut(LoadAddr) -> Option<Instruction>,
 ) -> Option<(LoadAddr, Register, i64)> {
     let mut factory = InstructionInfoFactory::new();
     let mut at = entry;
-    // The registers that hold it.
+    // The registers that hold the argument.
     let mut holders = vec![Name::RDI];
     for _ in 0..PROLOGUE {
         let instruction = code(at)?;

@@ -1,26 +1,26 @@
-//! The flow between the instructions of a function, and which addresses of a line it enters first.
+//! Control flow within a function, and the addresses of a line that it reaches first.
 
 use dwarf::FileAddr;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// An address where a line begins, of several in one function.
+/// One of several addresses in a function where a line begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Candidate {
     /// The address.
     pub addr: FileAddr,
-    /// Where the line's code that begins there ends.
+    /// End of the line's code that begins there.
     pub end: FileAddr,
 }
 
-/// Of `candidates` (all in one function, whose code `code` is), those that execution can come to
-/// without passing another one first. A line that was split into several ranges is so stopped at
-/// once a pass; copies of it that really are alternatives (two arms of a branch) all stay.
+/// Returns those of `candidates` (all in one function with the code `code`) that execution can
+/// reach without passing another one first. A line that was split into several ranges then stops
+/// once per execution. True alternatives (two arms of a branch) all remain.
 ///
-/// Where a compiler gives the jump out of a scope the line of the scope's last statement, that
-/// jump is no second pass (see [`Graph::scope_exits`]).
+/// Where a compiler assigns the jump out of a scope to the line of the scope's last statement, that
+/// jump is not another execution of the line (see [`Graph::scope_exits`]).
 ///
-/// Execution does not continue behind a call to where `returns` says no.
+/// Execution does not continue after a call for which `returns` is false.
 pub fn first_reached(
     code: &[(FileAddr, Vec<u8>)],
     entry: FileAddr,
@@ -49,7 +49,7 @@ pub fn first_reached(
     kept
 }
 
-/// Whether the candidate is a jump and nothing else.
+/// Returns whether the candidate is a single jump.
 fn is_lone_jump(code: &[(FileAddr, Vec<u8>)], candidate: &Candidate) -> bool {
     let instruction = code.iter().find_map(|(start, bytes)| {
         let at = candidate.addr.0.checked_sub(start.0)?;
@@ -64,12 +64,12 @@ fn is_lone_jump(code: &[(FileAddr, Vec<u8>)], candidate: &Candidate) -> bool {
     })
 }
 
-/// What a call calls, as far as its instruction tells.
+/// The callee of a call, as far as the instruction determines it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Callee {
-    /// The function there.
+    /// The function at this address.
     At(FileAddr),
-    /// The function whose address is there.
+    /// The function whose address is in the word at this address.
     In(FileAddr),
 }
 
@@ -81,7 +81,7 @@ fn callee(call: &Instruction) -> Option<Callee> {
         .then(|| Callee::In(FileAddr(call.ip_rel_memory_address())))
 }
 
-/// Whether a function, of which this is all the code, ever returns or goes elsewhere.
+/// Returns whether a function, whose whole code this is, can return or jump elsewhere.
 pub fn returns(start: FileAddr, code: &[u8]) -> bool {
     let inside = |target: u64| target.wrapping_sub(start.0) < code.len() as u64;
     let mut decoder = Decoder::with_ip(64, code, start.0, DecoderOptions::NONE);
@@ -103,14 +103,15 @@ pub fn returns(start: FileAddr, code: &[u8]) -> bool {
     false
 }
 
-/// The flow between the instructions of a function: straight runs and where they go.
+/// The control flow graph of a function's instructions.
 struct Graph {
-    /// By instruction address: the next ones.
+    /// Successors by instruction address.
     next: FxHashMap<u64, [Option<u64>; 2]>,
     /// Jumps through a table or a register.
     indirect: FxHashSet<u64>,
-    /// Where those may go: code that nothing falls into and no other jump leads to, such as
-    /// the arms of a `switch` and the states of an `async fn`. (Landing pads are among it.)
+    /// Their possible targets: code that is reached neither by falling through nor by a direct
+    /// jump, such as the arms of a `switch` and the states of an `async fn`. (Landing pads are
+    /// among them.)
     orphans: Vec<u64>,
 }
 
@@ -173,7 +174,7 @@ impl Graph {
         from == to || !walls.contains(&from) && self.leads(from, to, walls)
     }
 
-    /// Whether execution comes from behind the instruction at `from` to `to`.
+    /// Returns whether a path leads from the instruction at `from` to `to`, not through `walls`.
     fn leads(&self, from: u64, to: u64, walls: &FxHashSet<u64>) -> bool {
         let mut seen = FxHashSet::default();
         let mut todo: Vec<u64> = self.successors(from).collect();
@@ -188,9 +189,9 @@ impl Graph {
         false
     }
 
-    /// The candidates that only leave a scope: a jump that is all there is, where execution comes
-    /// from another candidate within the same pass through the loops around both. Clang gives the
-    /// jump out of a `for` or an `if` without braces the line of the last statement in it.
+    /// Returns the candidates that only leave a scope: a single jump, reached from another
+    /// candidate within the same iteration of the loops around both. Clang assigns the jump out of
+    /// a `for` or an `if` without braces to the line of its last statement.
     fn scope_exits(
         &self,
         code: &[(FileAddr, Vec<u8>)],
@@ -209,7 +210,7 @@ impl Graph {
         let loops = Loops::around(self, entry.0, &addresses);
         let is_exit = |jump: u64| {
             addresses.iter().any(|statement| {
-                // A copy of a loop's body has its own loops, or the same.
+                // A copy of a loop's body is in a loop of its own, or in the same one.
                 loops.enclose(*statement, jump, jumps.contains(statement))
                     && self.leads(*statement, jump, &loops.around_both(*statement, jump))
             })
@@ -218,7 +219,7 @@ impl Graph {
     }
 }
 
-/// The natural loops that some addresses are in, by their headers.
+/// The natural loops around some addresses, by header.
 struct Loops {
     around: FxHashMap<u64, FxHashSet<u64>>,
 }
@@ -252,7 +253,8 @@ impl Loops {
         }
     }
 
-    /// Whether all loops around `outer` are around `inner`, too; if `strictly`, with one more.
+    /// Returns whether all loops around `outer` are also around `inner`; with `strictly`, at least
+    /// one more is.
     fn enclose(&self, inner: u64, outer: u64, strictly: bool) -> bool {
         let count = |addr| self.around.get(&addr).map_or(0, FxHashSet::len);
         inner != outer
@@ -261,15 +263,15 @@ impl Loops {
     }
 }
 
-/// Which instructions execution must pass to come to another one (Cooper, Harvey and Kennedy,
-/// "A Simple, Fast Dominance Algorithm").
+/// The dominator tree of the instructions (Cooper, Harvey and Kennedy, "A Simple, Fast Dominance
+/// Algorithm").
 struct Dominators {
-    /// The instructions that the entry leads to, in reverse postorder.
+    /// The instructions reachable from the entry, in reverse postorder.
     nodes: Vec<u64>,
     numbers: FxHashMap<u64, u32>,
-    /// By number: the instructions that lead there.
+    /// Predecessors, by number.
     before: Vec<Vec<u32>>,
-    /// By number: the closest dominator.
+    /// Immediate dominator, by number.
     closest: Vec<u32>,
 }
 
@@ -313,7 +315,7 @@ impl Dominators {
         below == above
     }
 
-    /// The headers of loops, each with where its loop jumps back from.
+    /// Returns the headers of loops, each with the sources of its back edges.
     fn back_edges(&self) -> FxHashMap<u32, Vec<u32>> {
         let mut edges: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
         for (header, before) in (0..).zip(&self.before) {
@@ -327,7 +329,7 @@ impl Dominators {
     }
 }
 
-/// By number in reverse postorder; that of the entry, 0, is its own.
+/// Returns the immediate dominators by number in reverse postorder; the entry (0) is its own.
 fn closest_dominators(before: &[Vec<u32>]) -> Vec<u32> {
     const UNKNOWN: u32 = u32::MAX;
     let mut closest = vec![UNKNOWN; before.len()];
@@ -362,7 +364,7 @@ fn closest_dominators(before: &[Vec<u32>]) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    /// Of places (and where the line's code there ends) in code at 0, those that are kept.
+    /// Returns which of these places (address, end of the line's code) in code at 0 are kept.
     fn kept(code: &[u8], places: &[(u64, u64)]) -> Vec<u64> {
         let code = [(FileAddr(0), code.to_vec())];
         let candidates: Vec<_> = places
@@ -392,7 +394,7 @@ mod tests {
 
     #[test]
     fn landing_pads_are_dropped() {
-        // 0: nop; 1: ret; 2: nop (nothing leads here); 3: ret
+        // 0: nop; 1: ret; 2: nop (unreachable); 3: ret
         let code = [0x90, 0xc3, 0x90, 0xc3];
         assert_eq!(kept(&code, &[(0, 2), (2, 4)]), [0]);
     }
@@ -409,11 +411,11 @@ mod tests {
     #[test]
     fn the_jump_out_of_a_loop_is_no_pass_of_its_body() {
         assert_eq!(kept(&nested([0x90, 0x90]), &[(4, 6), (8, 10)]), [4]);
-        // A body that is empty but for a jump.
+        // A body that consists of a jump.
         assert_eq!(kept(&nested([0xeb, 0]), &[(4, 6), (8, 10)]), [4]);
         // More than a jump is a statement.
         assert_eq!(kept(&nested([0x90, 0x90]), &[(4, 6), (8, 12)]), [4, 8]);
-        // All there is of a line.
+        // The only code of the line.
         assert_eq!(kept(&nested([0x90, 0x90]), &[(8, 10)]), [8]);
     }
 
@@ -429,8 +431,8 @@ mod tests {
         // In a loop: 0: jne 6; 2: nop; 3: nop; 4: jmp 8; 6: jmp 8; 8: jmp 0
         let code = [0x75, 4, 0x90, 0x90, 0xeb, 2, 0xeb, 0, 0xeb, 0xf6];
         assert_eq!(kept(&code, &[(2, 6), (6, 8)]), [2, 6]);
-        // Two copies of a jump, of which one comes before the other.
-        // 0: jne 4; 2: jmp 4; 4: jne 8; 6: jmp 8; 8: jmp 0
+        // Two copies of a jump, one before the other. 0: jne 4; 2: jmp 4; 4: jne 8; 6: jmp 8; 8:
+        // jmp 0
         let code = [0x75, 2, 0xeb, 0, 0x75, 2, 0xeb, 0, 0xeb, 0xf6];
         assert_eq!(kept(&code, &[(2, 4), (6, 8)]), [2, 6]);
     }

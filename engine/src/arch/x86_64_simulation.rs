@@ -1,11 +1,12 @@
-//! Foreseeing where calls through registers and memory will go: the moves, loads and sums before
-//! them, carried out on a copy of the registers. What cannot be followed is unknown.
+//! Predicts the targets of calls through registers and memory: simulates the moves, loads and
+//! additions before them on a copy of the registers. Whatever is not simulated makes its result
+//! unknown.
 
 use crate::os::RegisterSet;
 use dwarf::{LoadAddr, Memory, Register as Number};
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 
-/// General registers by iced's order, as far as they are known.
+/// The known general-purpose registers, in iced's order.
 pub struct Simulation<'a> {
     memory: &'a dyn Memory,
     known: [Option<u64>; 16],
@@ -15,7 +16,7 @@ pub struct Simulation<'a> {
 /// DWARF numbers in iced's order: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15.
 const NUMBERS: [u16; 16] = [0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15];
 
-/// What a call leaves as it was (System V ABI, x86-64): rbx, rsp, rbp, r12 to r15.
+/// Callee-saved registers (System V ABI, x86-64): rbx, rsp, rbp, r12 to r15.
 const KEPT: [usize; 7] = [3, 4, 5, 12, 13, 14, 15];
 
 fn index(register: Register) -> Option<usize> {
@@ -24,7 +25,7 @@ fn index(register: Register) -> Option<usize> {
 }
 
 impl<'a> Simulation<'a> {
-    /// From a thread's registers on.
+    /// Starts with a thread's registers.
     pub fn new(registers: &RegisterSet, memory: &'a dyn Memory) -> Self {
         Self {
             memory,
@@ -33,8 +34,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// What was worked out on another way here does not hold; what functions keep over calls
-    /// does, but for what they use as variables.
+    /// Drops the values computed on another path, but keeps the stack and frame pointers: functions
+    /// do not use those as variables.
     pub fn forget(&mut self) {
         for (index, value) in self.known.iter_mut().enumerate() {
             if index != 4 && index != 5 {
@@ -43,7 +44,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Where a call through a register or memory will go.
+    /// Returns the target of a call through a register or memory.
     pub fn target(&self, instruction: &Instruction) -> Option<LoadAddr> {
         self.operand(instruction, 0).map(LoadAddr)
     }
@@ -78,7 +79,7 @@ impl<'a> Simulation<'a> {
             u32::from(instruction.op0_kind() != OpKind::Memory),
             0,
             |register, _, _| match register {
-                // Only the thread's own storage would differ, and vtables are not there.
+                // Only thread-local storage has another segment base, and vtables are not in it.
                 register if register.is_segment_register() => {
                     (register != Register::FS && register != Register::GS).then_some(0)
                 }
@@ -87,7 +88,7 @@ impl<'a> Simulation<'a> {
         )
     }
 
-    /// Does what an instruction does to the registers.
+    /// Simulates an instruction's effect on the registers.
     pub fn execute(&mut self, instruction: &Instruction) {
         if crate::arch::x86_64::is_call(instruction) {
             for (index, value) in self.known.iter_mut().enumerate() {

@@ -1,11 +1,10 @@
-//! Where a frame keeps its return address, read from the instructions that lie ahead of it: for
-//! code that comes without call frame information, and also without symbols.
+//! Heuristic unwind rules from the instructions ahead of the pc, for code without call frame
+//! information and possibly without symbols.
 //!
-//! From where execution is, each way to a `ret` takes off the stack what the function put there,
-//! so the effects of those instructions on `rsp` tell how far away the return address is, and
-//! their pops where the caller's registers are. The start of the function need not be known. Where
-//! it is, the instructions that lead from there say the same, also in functions that align the
-//! stack or never return.
+//! Every path to a `ret` pops what the function has pushed, so the effects of those instructions on
+//! `rsp` give the position of the return address, and their pops the caller's registers. The start
+//! of the function need not be known. If it is known, the instructions from there to the pc give
+//! the same, also in functions that align the stack or never return.
 
 use crate::arch::x86_64::{LONGEST, decode, is_call};
 use dwarf::{
@@ -17,12 +16,12 @@ use iced_x86::{
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 
-/// A function of which more has to be read is none of those that lack information.
+/// Maximum number of instructions to examine: functions without unwind information are small.
 const MOST_INSTRUCTIONS: usize = 2048;
-/// Ways that say different things; more are noise.
+/// Maximum number of different results.
 const MOST_WAYS: usize = 4;
 
-/// What is known of the machine at a place ahead, in terms of the registers as they are now.
+/// The machine's state at an address ahead, in terms of the present registers.
 #[derive(Clone)]
 struct State {
     sp: StackPlace,
@@ -30,8 +29,9 @@ struct State {
     saved: Vec<(dwarf::Register, StackPlace)>,
 }
 
-/// What leads to `addr` from its function's start, where that is known, then the ways from there
-/// to a return, the shortest first. `is_return`: execution comes back to `addr` from a call.
+/// Returns candidate unwind rules: first that of the path from the function's start to `addr`, if
+/// the start is known, then those of the paths to a return, shortest first. `is_return`: `addr` is
+/// a return address.
 pub(crate) fn ways_back(module: &Module, addr: FileAddr, is_return: bool) -> Vec<WayBack> {
     let start = State::new();
     let symbol = if is_return { addr - 1 } else { addr };
@@ -54,14 +54,14 @@ pub(crate) fn ways_back(module: &Module, addr: FileAddr, is_return: bool) -> Vec
                 leave(&mut ways, state);
                 continue;
             }
-            // The stub of an imported function: that one will return.
+            // The stub of an imported function, which will return.
             FlowControl::IndirectBranch if instruction.is_ip_rel_memory_operand() => {
                 leave(&mut ways, state);
                 continue;
             }
             _ => {}
         }
-        // Of another function as well: that one leaves the stack as it found it.
+        // Jumps may lead to another function, which restores the stack.
         let next = successors(&instruction);
         if !state.pass(&instruction, &mut effects) {
             continue;
@@ -73,20 +73,22 @@ pub(crate) fn ways_back(module: &Module, addr: FileAddr, is_return: bool) -> Vec
     ways
 }
 
-/// A way through a function from its start.
+/// A path through a function from its start.
 #[derive(Clone)]
 struct Walk {
     state: State,
-    /// The stack was aligned: `rsp` alone leads nowhere any more.
+    /// Whether the stack was aligned, so that `rsp` no longer has a known offset.
     aligned: bool,
-    /// What a function that aligns its stack keeps in `r10`: so far from `rsp` at the start.
+    /// Value that a function that aligns its stack keeps in `r10`, as an offset from `rsp` at the
+    /// start.
     kept: Option<i64>,
-    /// Where it has saved that, from its frame pointer on; and `rsp`, while that is tracked.
+    /// Offset from the frame pointer at which `r10` is saved; and from `rsp`, while that is
+    /// tracked.
     kept_at: Option<i64>,
     sp_from_bp: Option<i64>,
 }
 
-/// Walks from the start of the function that holds `symbol` to `addr`.
+/// Walks from the start of the function of `symbol` to `addr`.
 fn from_start(module: &Module, symbol: FileAddr, addr: FileAddr) -> Option<WayBack> {
     let function = module.symbol_at(symbol)?;
     let inside = function.addr.0..function.addr.0.saturating_add(function.size.max(1));
@@ -157,7 +159,7 @@ impl Walk {
     }
 
     fn way_back(&self) -> Option<WayBack> {
-        // `rbp` in terms of `rsp` at the start: then it is a frame pointer.
+        // If `rbp` is known relative to `rsp` at the start, it is a frame pointer.
         let bp = self.state.bp.filter(|bp| bp.register == number::RSP);
         let from = match (bp, self.kept, self.kept_at) {
             _ if !self.aligned => self.state.sp,
@@ -169,7 +171,7 @@ impl Walk {
                 register: dwarf::Register(10),
                 offset: kept,
             },
-            // The frame pointer is the caller's, saved behind the frame's own.
+            // The frame pointer is the caller's, saved after the frame's own data.
             (_, Some(8), Some(at)) => {
                 return Some(WayBack {
                     cfa: CfaPlace::SavedAt(StackPlace {
@@ -181,7 +183,7 @@ impl Walk {
             }
             _ => return None,
         };
-        // All is told from `rsp` at the start; it has to be told from what there is now.
+        // Offsets are relative to `rsp` at the start; convert them to the present registers.
         let now = |place: StackPlace| StackPlace {
             register: from.register,
             offset: place.offset.wrapping_sub(from.offset),
@@ -194,7 +196,7 @@ impl Walk {
     }
 }
 
-/// Where execution goes on after an instruction, in the same function or by a jump.
+/// Returns the successors of an instruction.
 fn successors(instruction: &Instruction) -> [Option<u64>; 2] {
     let target =
         (instruction.op0_kind() == OpKind::NearBranch64).then(|| instruction.near_branch64());
@@ -232,7 +234,7 @@ fn moved(place: StackPlace, by: i64) -> StackPlace {
 
 fn instruction_at(module: &Module, addr: FileAddr) -> Option<Instruction> {
     let mut bytes = [0; LONGEST];
-    // Near the end of a segment fewer bytes are there.
+    // Fewer bytes are available near the end of a segment.
     let len = (1..=LONGEST)
         .rev()
         .find(|len| module.read_image(addr, &mut bytes[..*len]).is_some())?;
@@ -240,7 +242,7 @@ fn instruction_at(module: &Module, addr: FileAddr) -> Option<Instruction> {
     (!instruction.is_invalid()).then_some(instruction)
 }
 
-/// The number of a register that calls preserve.
+/// Returns the number of a callee-saved register.
 fn preserved(register: Register) -> Option<dwarf::Register> {
     Some(match register {
         Register::RBX => number::RBX,
@@ -262,9 +264,9 @@ impl State {
         }
     }
 
-    /// Applies an instruction; `false` where the stack pointer is lost.
+    /// Applies an instruction; `false` if the stack pointer becomes unknown.
     fn pass(&mut self, instruction: &Instruction, effects: &mut InstructionInfoFactory) -> bool {
-        // A call gives back what it took.
+        // A call pops what it has pushed.
         if is_call(instruction) {
             return true;
         }
@@ -331,7 +333,7 @@ impl State {
         sp.is_some()
     }
 
-    /// The address that an operand of `lea` says, if it is one of the stack.
+    /// Returns the operand of `lea` if it is a stack address.
     fn address(&self, instruction: &Instruction) -> Option<StackPlace> {
         let base = match instruction.memory_base() {
             Register::RSP => self.sp,
@@ -342,7 +344,7 @@ impl State {
         (instruction.memory_index() == Register::None).then(|| moved(base, offset))
     }
 
-    /// A register gets its caller's value from the stack.
+    /// Records that a register is restored from the stack.
     fn restore(&mut self, register: Register, from: StackPlace) {
         if register == Register::RBP {
             self.bp = None;
@@ -350,7 +352,7 @@ impl State {
         let Some(register) = preserved(register) else {
             return;
         };
-        // What is not pushed yet, the register still has.
+        // A register that is pushed only later still has its value.
         if from.register != number::RSP || from.offset >= 0 {
             self.saved.retain(|(saved, _)| *saved != register);
             self.saved.push((register, from));

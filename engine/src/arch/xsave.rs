@@ -1,5 +1,5 @@
-//! Registers of x86-64 in the area that the kernel keeps them in (XSAVE, Intel SDM volume 1,
-//! chapter 13): x87, vectors of all widths, masks and what controls them.
+//! The XSAVE area of x86-64, in which the kernel keeps registers (Intel SDM volume 1, chapter 13):
+//! x87, vectors of all widths, masks and control registers.
 
 use super::register_parts::lane;
 use crate::value::place::Bytes;
@@ -10,21 +10,21 @@ use dwarf::{Language, Register};
 use smallvec::{SmallVec, smallvec};
 use std::ops::Range;
 
-/// DWARF's number of the top of the x87 stack, of xmm16 and of the first mask (psABI figure 3.36).
+/// DWARF numbers of the top of the x87 stack, of xmm16 and of the first mask (psABI figure 3.36).
 const ST0: u16 = 33;
 const XMM16: u16 = 67;
 const K0: u16 = 118;
-/// What DWARF has no numbers for; none of its numbers is as large.
+/// Numbers for registers without DWARF numbers; all of DWARF's are smaller.
 const YMM0: u16 = 0x1000;
 const ZMM0: u16 = 0x1100;
 const CONTROL: u16 = 0x1200;
 
-/// Where the area's header says which components it has.
+/// Offset of XSTATE_BV in the area: the components in use.
 const XSTATE_BV: usize = 512;
-/// What the processor and the kernel have switched on, which the kernel leaves in bytes that the
+/// Offset of XCR0, the components that are enabled; the kernel stores it in bytes that the
 /// processor does not use.
 const XCR0: usize = 464;
-/// The upper halves of ymm0 to ymm15, at a fixed place.
+/// Offset of the upper halves of ymm0 to ymm15.
 const AVX: usize = 576;
 
 const X87_PART: u8 = 1 << 0;
@@ -34,7 +34,7 @@ const MASK_PART: u8 = 1 << 5;
 const UPPER_PART: u8 = 1 << 6;
 const HIGH_PART: u8 = 1 << 7;
 
-/// Registers of a few bytes in the area's first part (FXSAVE, §10.5.1).
+/// Control registers in the area's first part (FXSAVE, §10.5.1).
 const CONTROLS: [(&str, Range<usize>, u8); 7] = [
     ("mxcsr", 24..28, SSE_PART),
     ("fctrl", 0..2, X87_PART),
@@ -45,14 +45,14 @@ const CONTROLS: [(&str, Range<usize>, u8); 7] = [
     ("fdp", 16..24, X87_PART),
 ];
 
-/// Where AVX-512 state is: masks, upper halves of zmm0 to zmm15, zmm16 to zmm31.
+/// Offsets of the AVX-512 state: masks, upper halves of zmm0 to zmm15, zmm16 to zmm31.
 struct Layout {
     masks: usize,
     uppers: usize,
     high: usize,
 }
 
-/// The places differ between makers; an area of AMD's is shorter than any of Intel's.
+/// Offsets depend on the vendor; an area of AMD is shorter than any of Intel.
 fn layout(area: &[u8]) -> Option<Layout> {
     const LONGEST_OF_AMD: usize = 2600;
     const END_OF_INTEL: usize = 2688;
@@ -72,7 +72,7 @@ fn layout(area: &[u8]) -> Option<Layout> {
     }
 }
 
-/// Where a register is in an area, in pieces from its first byte on, and of which components.
+/// The byte ranges of a register in an area, in order, and the components that they belong to.
 type Pieces = (SmallVec<[Range<usize>; 3]>, u8);
 
 fn pieces(register: Register, area: &[u8]) -> Option<Pieces> {
@@ -109,12 +109,12 @@ fn pieces(register: Register, area: &[u8]) -> Option<Pieces> {
         (smallvec![place.clone()], *component)
     };
     let in_area = places.iter().all(|place| place.end <= area.len());
-    // What FXSAVE has is always there.
+    // The FXSAVE part is always valid.
     let on = area.get(XCR0).copied().unwrap_or(0) | X87_PART | SSE_PART;
     (in_area && components & !on == 0).then_some((places, components))
 }
 
-/// Whether a register is in such an area.
+/// Returns whether a register is in the XSAVE area.
 pub(crate) fn holds(register: Register) -> bool {
     let number = register.0;
     (ST0..ST0 + 8).contains(&number)
@@ -124,7 +124,7 @@ pub(crate) fn holds(register: Register) -> bool {
         || number >= YMM0
 }
 
-/// The number of a register that is in no other place, by its name.
+/// Returns the number, by name, of a register that is only in the XSAVE area.
 pub(crate) fn named(name: &str) -> Option<Register> {
     let index = |prefix: &str, count: u16| {
         let number: u16 = name.strip_prefix(prefix)?.parse().ok()?;
@@ -142,7 +142,7 @@ pub(crate) fn named(name: &str) -> Option<Register> {
         .map(Register)
 }
 
-/// A register of an area, as so many numbers of the kind that is most common for it.
+/// Returns a register of an area as an array of its most common lane type.
 pub(crate) fn value(
     register: Register,
     area: &[u8],
@@ -155,7 +155,7 @@ pub(crate) fn value(
         bytes.extend_from_slice(area.get(piece)?);
     }
     let used = area.get(XSTATE_BV).copied().unwrap_or(u8::MAX) | X87_PART | SSE_PART;
-    // Components that were never used are all zero, whatever is in the area.
+    // Unused components are zero, whatever the area has.
     if components & !used == AVX_PART && bytes.len() >= 16 {
         bytes[16..].fill(0);
     }
@@ -178,7 +178,7 @@ pub(crate) fn value(
     Some(Value::new(ty, place))
 }
 
-/// Writes the first bytes of a register into an area; false if it is not there.
+/// Writes the first bytes of a register into an area; false if the area lacks it.
 pub(crate) fn write(register: Register, area: &mut [u8], bytes: &[u8]) -> bool {
     let Some((places, components)) = pieces(register, area) else {
         return false;
@@ -198,14 +198,14 @@ pub(crate) fn write(register: Register, area: &mut [u8], bytes: &[u8]) -> bool {
     true
 }
 
-/// Whether a name is that of a vector register, not of a mask.
+/// Returns whether a name is that of a vector register, not of a mask.
 pub(crate) fn is_vector(name: &str) -> bool {
     ["xmm", "ymm", "zmm"]
         .iter()
         .any(|kind| name.starts_with(kind))
 }
 
-/// The names of vector registers, masks included, that an area has.
+/// Returns the names of the vector and mask registers in an area.
 pub(crate) fn vectors(area: &[u8]) -> Vec<String> {
     let all = ["xmm", "ymm", "zmm"].into_iter();
     let all = all.flat_map(|kind| (0..32).map(move |number| format!("{kind}{number}")));
@@ -215,7 +215,7 @@ pub(crate) fn vectors(area: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// The names of the x87 registers and of what controls x87 and SSE.
+/// Returns the names of the x87 registers and of the control registers of x87 and SSE.
 pub(crate) fn floats() -> Vec<String> {
     let stack = (0..8).map(|number| format!("st{number}"));
     let controls = CONTROLS.iter().map(|(name, ..)| (*name).to_owned());
