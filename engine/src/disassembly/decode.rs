@@ -1,28 +1,28 @@
-//! Bytes into instructions, in both directions. Backwards there is no telling where an
-//! instruction began but by decoding from a place where one is known to begin.
+//! Decodes memory into instructions, forwards and backwards. The start of a preceding instruction
+//! is found only by decoding from an earlier known start.
 
 use crate::arch::x86_64::LONGEST;
 use crate::debugger::Debugger;
 use dwarf::{AddrRange, LoadAddr};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 
-/// How far before an address a function may begin that is decoded from there.
+/// Maximum distance in bytes from a function's start to an address that is decoded from there.
 const FAR: u64 = 1 << 16;
 const PAGE: u64 = 4096;
 
-/// A line of a disassembly.
+/// An instruction of a disassembly, or bytes that are none.
 pub struct Row {
     pub addr: LoadAddr,
-    /// Empty where there is no memory.
+    /// Empty if the memory is unreadable.
     pub bytes: Vec<u8>,
     pub kind: RowKind,
 }
 
-// Nearly all rows are the large kind.
+// Nearly all rows are the large variant.
 #[allow(clippy::large_enum_variant)]
 pub enum RowKind {
     Instruction(Instruction),
-    /// Bytes that are no instruction.
+    /// Bytes that are not an instruction.
     Bad,
     Unreadable,
 }
@@ -42,7 +42,7 @@ impl Row {
 }
 
 impl Debugger {
-    /// So many rows from an address on.
+    /// Returns `count` rows from an address on.
     pub(super) fn rows_from(&self, addr: LoadAddr, count: usize) -> Vec<Row> {
         if count == 0 {
             return Vec::new();
@@ -59,7 +59,7 @@ impl Debugger {
         rows
     }
 
-    /// The rows of all code in a range.
+    /// Returns the rows of all code in a range.
     pub(super) fn rows_in(&self, range: AddrRange<LoadAddr>) -> Vec<Row> {
         let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let bytes = self.read_memory(range.start, len).unwrap_or_default();
@@ -67,14 +67,14 @@ impl Debugger {
         decoded(&bytes, range.start, &stops, usize::MAX)
     }
 
-    /// So many rows that end at an address.
+    /// Returns `count` rows that end at an address.
     pub(super) fn rows_before(&self, addr: LoadAddr, count: usize) -> Vec<Row> {
         if count == 0 {
             return Vec::new();
         }
         let longest = (count * LONGEST) as u64;
         let low = LoadAddr(addr.0.saturating_sub(longest));
-        // A few more, for a guess to fall into step.
+        // Some more bytes, so that a guessed start can resynchronize.
         let low = self.code_start(low).unwrap_or(low - low.0.min(64));
         let (start, bytes) = self.read_before(low, addr);
         let mut stops = self.starts_in(start, addr);
@@ -96,7 +96,7 @@ impl Debugger {
         padding.chain(rows).collect()
     }
 
-    /// Where the function, or other piece of code, begins that an address is in.
+    /// Returns the start of the function, or other piece of code, that contains an address.
     fn code_start(&self, addr: LoadAddr) -> Option<LoadAddr> {
         let loaded = self.modules.at(addr)?;
         let (range, _) = loaded.module.code_at(loaded.bias.file(addr))?;
@@ -104,7 +104,7 @@ impl Debugger {
         (addr - start <= FAR).then_some(start)
     }
 
-    /// Where instructions are known to begin, by all images.
+    /// Returns the known starts of instructions in all modules.
     fn starts_in(&self, start: LoadAddr, end: LoadAddr) -> Vec<LoadAddr> {
         let mut starts = Vec::new();
         let in_range = |range: &AddrRange<LoadAddr>| range.start < end && start < range.end;
@@ -118,7 +118,7 @@ impl Debugger {
         starts
     }
 
-    /// The memory directly before `end`, down to `low` or as far as there is some.
+    /// Returns the readable memory directly before `end`, at most from `low` on.
     fn read_before(&self, low: LoadAddr, end: LoadAddr) -> (LoadAddr, Vec<u8>) {
         let len = |from: LoadAddr| (end - from) as usize;
         if let Ok(bytes) = self.read_memory(low, len(low))
@@ -141,14 +141,14 @@ impl Debugger {
         };
         match bytes.len() == len(start) {
             true => (start, bytes),
-            // It went away meanwhile.
+            // It was unmapped in between.
             false => (end, Vec::new()),
         }
     }
 }
 
-/// Decodes at most `count` rows. No instruction reaches over one of the `stops` (in order), where
-/// another one is known to begin.
+/// Decodes at most `count` rows. An instruction ends at the latest at the next of the `stops` (in
+/// order), where another one is known to begin.
 fn decoded(bytes: &[u8], start: LoadAddr, stops: &[LoadAddr], count: usize) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut stops = stops.iter().copied().peekable();
@@ -169,7 +169,7 @@ fn decoded(bytes: &[u8], start: LoadAddr, stops: &[LoadAddr], count: usize) -> V
                 at += instruction.len();
                 continue;
             }
-            // What is before the known start is data, or padding.
+            // Bytes before the known start are data or padding.
             Some(_) => room as usize,
             None => 1,
         };
@@ -190,9 +190,9 @@ fn decode_at(decoder: &mut Decoder<'_>, at: usize, addr: LoadAddr) -> Option<Ins
     (!instruction.is_invalid()).then_some(instruction)
 }
 
-/// Where to begin decoding so that an instruction begins at `stop`, in code that nothing is known
-/// of. Decoding falls into step by itself after a few instructions: a beginning that arrives at
-/// `stop`, and of these the one with the fewest bytes that are no instruction.
+/// Guesses where to begin decoding so that an instruction begins at `stop`. Decoding resynchronizes
+/// after a few instructions: of the starts that arrive at `stop`, takes the one with the fewest
+/// invalid bytes.
 fn guessed_start(bytes: &[u8], start: LoadAddr, stop: LoadAddr) -> LoadAddr {
     let len = ((stop - start) as usize).min(bytes.len());
     let bytes = &bytes[..len];
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_known_start_ends_what_would_reach_over_it() {
-        // Padding of zeros (add %al, (%rax)), odd; then push %rbp; mov %rsp, %rbp.
+        // An odd number of padding zeros (add %al, (%rax)); then push %rbp; mov %rsp, %rbp.
         let bytes = [0, 0, 0, 0x55, 0x48, 0x89, 0xe5];
         let rows = decoded(&bytes, LoadAddr(0x10), &[LoadAddr(0x13)], usize::MAX);
         let expected = [
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_instruction_are_rows_of_their_own() {
-        // (bad), nop, and an instruction that is cut off: call.
+        // (bad), nop, and a truncated instruction: call.
         let rows = decoded(&[0x06, 0x90, 0xe8, 0, 0], LoadAddr(0), &[], usize::MAX);
         let expected = [(0, 1, false), (1, 1, true), (2, 1, false), (3, 2, true)];
         assert_eq!(shown(&rows), expected);
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn code_that_nothing_is_known_of_is_decoded_in_step() {
-        // movabs $0x0606060606060606, %rax, four times: only one beginning makes sense.
+        // movabs $0x0606060606060606, %rax, four times: only one start is sensible.
         let one = [0x48, 0xb8, 6, 6, 6, 6, 6, 6, 6, 6];
         let mut bytes = vec![6, 6, 6];
         bytes.extend(one.repeat(4));
@@ -257,7 +257,7 @@ mod tests {
         let start = guessed_start(&bytes, LoadAddr(0x100), stop);
         assert_eq!(start, LoadAddr(0x103));
         assert_eq!(guessed_start(&[], LoadAddr(5), LoadAddr(5)), LoadAddr(5));
-        // Zeros are instructions of two bytes each: odd beginnings do not arrive.
+        // Two zeros are one instruction: odd starts do not arrive.
         let mut bytes = vec![0; 40];
         bytes[1..3].fill(6);
         let start = guessed_start(&bytes, LoadAddr(0x100), LoadAddr(0x128));

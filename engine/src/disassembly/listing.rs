@@ -1,5 +1,5 @@
-//! The whole of a function as a text that stays the same: what frames without a source show, and
-//! where breakpoints are set in it.
+//! Listings: the disassembly of a whole function as a stable text, shown for frames without source,
+//! in which breakpoints can be set.
 
 use super::decode::Row;
 use super::{Disassembled, Flavor};
@@ -9,38 +9,38 @@ use crate::modules::{Loaded, Modules};
 use dwarf::{AddrRange, FileAddr, LoadAddr};
 use std::path::{Path, PathBuf};
 
-/// The longest function that is listed, in bytes; of longer ones the part around an address.
+/// Maximum size in bytes of a listed function; larger ones are cut to the part around an address.
 const LONGEST: u64 = 1 << 20;
-/// Instructions before and behind an address that nothing is known of.
+/// Instructions before and after an address of unknown code.
 const AROUND: usize = 32;
 
-/// A piece of code by what stays the same when the program is started again.
+/// Identifies a piece of code independent of the process.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct CodeName {
-    /// The image's file; none for code that no image has, which is gone with its process.
+    /// The image's file; `None` for code outside all images, which is gone with its process.
     pub image: Option<PathBuf>,
-    /// The symbol as the image has it, where there is one.
+    /// The mangled symbol, if there is one.
     pub symbol: Option<String>,
-    /// Where it begins: in the image, or in the process if there is no image.
+    /// Its start: an address of the image, or of the process without an image.
     pub start: u64,
-    /// Where it ends.
+    /// Its end.
     pub end: u64,
 }
 
-/// A piece of code as text.
+/// A listing of a piece of code.
 #[derive(Clone, Debug)]
 pub struct Listing {
-    /// Its function and image, for people.
+    /// Name of its function and image, for display.
     pub title: String,
-    /// Its instructions. The first one is in line 2: the title is line 1.
+    /// Its instructions. The first one is on line 2: the title is line 1.
     pub rows: Vec<Disassembled>,
 }
 
-/// The line of a listing in which the first instruction is.
+/// The line of the first instruction.
 const FIRST_LINE: u32 = 2;
 
 impl CodeName {
-    /// A name for people: the symbol's, or the address.
+    /// Returns a name for display: the demangled symbol, or the address.
     pub fn label(&self) -> String {
         match &self.symbol {
             Some(symbol) => dwarf::demangle(symbol).into_owned(),
@@ -57,7 +57,7 @@ impl CodeName {
 }
 
 impl Debugger {
-    /// The piece of code that an address is in; `None` if there is no memory.
+    /// Returns the piece of code that contains an address; `None` if the memory is unreadable.
     pub fn code_at(&self, addr: LoadAddr) -> Option<CodeName> {
         let loaded = self.modules.at(addr);
         let image = loaded.map(|loaded| loaded.module.path().to_path_buf());
@@ -90,10 +90,10 @@ impl Debugger {
         })
     }
 
-    /// Its text.
+    /// Returns the listing of a piece of code.
     ///
     /// # Errors
-    /// Its image is not loaded, or has it no more; there is no process.
+    /// Its image is not loaded or no longer has it; there is no process.
     pub fn listing(&self, code: &CodeName, flavor: Flavor) -> Result<Listing, Error> {
         Ok(Listing {
             title: code.title(),
@@ -101,7 +101,7 @@ impl Debugger {
         })
     }
 
-    /// The line of a listing that has the instruction at an address, or that holds it.
+    /// Returns the line of the instruction that contains an address.
     pub fn line_in(&self, code: &CodeName, addr: LoadAddr) -> Option<u32> {
         let rows = self.rows_of(code).ok()?;
         let index = rows
@@ -110,10 +110,10 @@ impl Debugger {
         Some(FIRST_LINE + u32::try_from(index).ok()?)
     }
 
-    /// The address of a listing's line; that of the first instruction for the title.
+    /// Returns the address of a line; for the title that of the first instruction.
     ///
     /// # Errors
-    /// As [`Debugger::listing`]; there are not as many lines.
+    /// Those of [`Debugger::listing`]; the listing has fewer lines.
     pub fn address_of_line(&self, code: &CodeName, line: u32) -> Result<LoadAddr, Error> {
         let rows = self.rows_of(code)?;
         let index = line.saturating_sub(FIRST_LINE) as usize;
@@ -136,7 +136,8 @@ impl Debugger {
     }
 }
 
-/// Where a piece of code is by now: its image may be loaded elsewhere, or be a newer one.
+/// Returns the present address range of a piece of code: its image may be loaded elsewhere, or be a
+/// newer build.
 fn place_of(code: &CodeName, modules: &Modules) -> Option<AddrRange<LoadAddr>> {
     let range = AddrRange::new(code.start, code.end);
     if code.end.saturating_sub(code.start) > LONGEST {

@@ -1,5 +1,4 @@
-//! Machine code as text: any number of instructions from an address on or before it, and the
-//! whole of a function.
+//! Disassembly: any number of instructions around an address, and whole functions.
 
 mod decode;
 mod listing;
@@ -14,10 +13,10 @@ use dwarf::{AddrRange, LineRow, LoadAddr, LoadBias, SourceLocation};
 use std::sync::Arc;
 use text::{Names, Writer};
 
-/// The most instructions that are looked at for one answer.
+/// Maximum number of instructions per request.
 pub const MOST: usize = 1 << 18;
 
-/// How instructions are written.
+/// Assembly syntax.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Flavor {
     /// `mov eax, [rbp-0x4]`
@@ -27,44 +26,44 @@ pub enum Flavor {
     Att,
 }
 
-/// One instruction, or a byte that is none.
+/// One instruction, or a byte that is not one.
 #[derive(Clone, Debug)]
 pub struct Disassembled {
-    /// Where it is.
+    /// Its address.
     pub address: LoadAddr,
-    /// Its bytes as the program has them; none where there is no memory.
+    /// Its bytes without breakpoints; empty if the memory is unreadable.
     pub bytes: Vec<u8>,
-    /// For people.
+    /// Text for display.
     pub text: String,
-    /// The function that it is in, where names are wanted.
+    /// The function that contains it, if names are requested.
     pub symbol: Option<Arc<str>>,
-    /// The source that it comes from.
+    /// Its source position.
     pub location: Option<SourceLocation>,
-    /// Whether it is one.
+    /// Whether it is an instruction.
     pub is_valid: bool,
 }
 
-/// What is wanted of a disassembly.
+/// The instructions to disassemble.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// Where.
+    /// The reference address.
     pub addr: LoadAddr,
-    /// The first instruction, counted from the one there; before it if less than 0.
+    /// Index of the first instruction relative to the one at `addr`; negative: before it.
     pub first: i64,
-    /// How many.
+    /// Number of instructions.
     pub count: usize,
-    /// How they are written.
+    /// Assembly syntax.
     pub flavor: Flavor,
-    /// Whether addresses in them get names.
+    /// Whether to add symbol names to addresses.
     pub names: bool,
 }
 
 impl Debugger {
-    /// Exactly as many instructions as are wanted; what is none has a row as well. Code is as
-    /// the program has it; it may run meanwhile.
+    /// Returns exactly the requested number of rows; invalid bytes have rows, too. Breakpoints are
+    /// not visible in the code. The process may run.
     ///
     /// # Errors
-    /// There is no process; more than [`MOST`] are wanted, or so far away.
+    /// There is no process; more than [`MOST`] instructions are requested, or start farther away.
     pub fn disassemble(&self, wanted: &Wanted) -> Result<Vec<Disassembled>, Error> {
         self.process_with_memory()?;
         let skipped = wanted.first.unsigned_abs();
@@ -110,7 +109,7 @@ impl Debugger {
     }
 }
 
-/// The line tables' rows for some instructions.
+/// The line table rows for some instructions.
 struct Lines(Vec<(LoadBias, Vec<LineRow>)>);
 
 impl Lines {

@@ -1,4 +1,4 @@
-//! Instructions for people: Intel's or AT&T's spelling, and names for the addresses in them.
+//! Instructions as text: Intel or AT&T syntax, and symbol names for addresses.
 
 use super::Flavor;
 use crate::modules::Modules;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct Names<'a> {
     modules: &'a Modules,
     known: FxHashMap<LoadAddr, Arc<str>>,
-    /// The code that the last address was in.
+    /// Start, end and name of the function of the last lookup.
     last: Option<(LoadAddr, LoadAddr, Arc<str>)>,
 }
 
@@ -25,7 +25,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The function that an address is in.
+    /// Returns the function that contains an address.
     pub fn function_at(&mut self, addr: LoadAddr) -> Option<Arc<str>> {
         if let Some((start, end, name)) = &self.last
             && (*start..*end).contains(&addr)
@@ -44,7 +44,7 @@ impl<'a> Names<'a> {
         Some(name)
     }
 
-    /// `<symbol+0x10>`
+    /// Returns `<symbol+0x10>` for an address.
     fn of_address(&mut self, addr: LoadAddr) -> Option<String> {
         let loaded = self.modules.at(addr)?;
         let symbol = loaded.module.symbol_near(loaded.bias.file(addr))?;
@@ -62,7 +62,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Writes instructions.
+/// Formats instructions.
 pub struct Writer(Box<dyn Formatter>);
 
 impl Writer {
@@ -75,7 +75,7 @@ impl Writer {
         Self(formatter)
     }
 
-    /// The instruction, and behind it what the address in it stands for.
+    /// Returns the text of an instruction, followed by the symbol of the address in it.
     pub fn text(&mut self, instruction: &Instruction, names: Option<&mut Names<'_>>) -> String {
         let mut text = String::new();
         self.0.format(instruction, &mut text);
@@ -87,7 +87,7 @@ impl Writer {
             true => instruction.near_branch_target(),
             false if instruction.is_ip_rel_memory_operand() => {
                 let addr = instruction.ip_rel_memory_address();
-                // Writing to memory does not fail.
+                // Writing to a String cannot fail.
                 let _ = write!(text, "  # {addr:#x}");
                 addr
             }
