@@ -4,19 +4,19 @@ use super::{ExceptionFilter, Subject};
 use crate::eval::Expression;
 use dwarf::Language;
 
-/// How the exception is called in expressions.
+/// The name of the exception in expressions.
 pub const NAME: &str = "$exception";
 
-/// A condition, read once.
+/// A parsed condition.
 #[derive(Clone, Debug)]
 pub enum Condition {
-    /// One of these names or patterns fits.
+    /// Holds if one of these names or patterns matches.
     Names(Vec<Pattern>),
-    /// It is true.
+    /// Holds if the expression is true.
     Expression(Expression),
 }
 
-/// A text in which `*` stands for anything and `?` for one character.
+/// A pattern in which `*` matches any text and `?` one character.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pattern(String);
 
@@ -26,7 +26,7 @@ impl Pattern {
     }
 
     fn fits(&self, text: &str) -> bool {
-        // At most one star is open at a time: a later one can do all that an earlier one can.
+        // Only the last star needs backtracking: it can match whatever an earlier one could.
         let (pattern, text) = (self.0.as_bytes(), text.as_bytes());
         let (mut at, mut place) = (0, 0);
         let mut star: Option<(usize, usize)> = None;
@@ -51,7 +51,7 @@ impl Pattern {
         pattern[place..].iter().all(|byte| *byte == b'*')
     }
 
-    /// Whether it is the type of that name, or one of that name in any namespace.
+    /// Returns whether the pattern matches a type's name; a plain name matches in any namespace.
     fn fits_type(&self, name: &str) -> bool {
         let spaceless = name.replace(' ', "");
         self.fits(&spaceless)
@@ -63,10 +63,10 @@ impl Pattern {
 }
 
 impl Condition {
-    /// Reads the condition of a filter.
+    /// Parses the condition of a filter.
     ///
     /// # Errors
-    /// The text says what is wrong with it.
+    /// The text is not a valid condition; the message says why.
     pub fn parse(text: &str, filter: ExceptionFilter) -> Result<Self, String> {
         if text.contains(NAME) {
             let language = match filter {
@@ -90,7 +90,7 @@ impl Condition {
     }
 }
 
-/// Whether one of the patterns means what is thrown, or said.
+/// Returns whether one of the patterns matches the type or the message.
 pub fn fits(patterns: &[Pattern], subject: &Subject) -> bool {
     patterns.iter().any(|pattern| match subject {
         Subject::Cpp(thrown) => {
@@ -123,7 +123,7 @@ fn wrong(text: &str) -> String {
     )
 }
 
-/// The names between commas and bars that are in no brackets; `None`: brackets do not match.
+/// Splits names at commas and bars outside brackets; `None` if brackets do not match.
 fn split(text: &str) -> Option<Vec<String>> {
     let mut names = vec![String::new()];
     let mut depth = 0_usize;
@@ -142,7 +142,7 @@ fn split(text: &str) -> Option<Vec<String>> {
     (depth == 0).then_some(names)
 }
 
-/// Whether it can be a type's or a signal's name, or a pattern for some.
+/// Returns whether the text can be the name of a type or signal, or a pattern for one.
 fn is_type_pattern(name: &str) -> bool {
     let allowed =
         |character: char| character.is_alphanumeric() || "_:*?<>(),&[] +-".contains(character);

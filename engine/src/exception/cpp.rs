@@ -1,52 +1,53 @@
-//! C++ exceptions in memory: Itanium C++ ABI, "Exception Handling" §2.2, as libsupc++ and
-//! libc++abi lay them out on machines of 64 bits. Nothing of the program is run.
+//! C++ exceptions in memory: Itanium C++ ABI, "Exception Handling" §2.2, in the 64-bit layout of
+//! libsupc++ and libc++abi. Nothing is called in the debuggee.
 
 use crate::language::template::readable;
 use crate::modules::Modules;
 use crate::value::text::read_terminated;
 use dwarf::{LoadAddr, Memory, ModuleMap};
 
-/// `exception_class` of the two vendors; the low byte is 1 where the object is somebody else's.
+/// `exception_class` of the two vendors. The low byte is 1 for a dependent exception, whose object
+/// belongs to another one.
 const GNU: u64 = u64::from_be_bytes(*b"GNUCC++\0");
 const LLVM: u64 = u64::from_be_bytes(*b"CLNGC++\0");
-/// Bytes of `_Unwind_Exception`; the object follows.
+/// Size of `_Unwind_Exception` in bytes; the object follows.
 const HEADER: u64 = 32;
-/// Bytes from `exceptionType` to the header, and to the object.
+/// Bytes from `exceptionType` to the header.
 const TYPE_BEFORE_HEADER: u64 = 80;
 const TYPE_BEFORE_OBJECT: u64 = TYPE_BEFORE_HEADER + HEADER;
 /// Bytes from `handlerCount` and from `catchTemp` (the landing pad) to the header.
 const HANDLERS_BEFORE_HEADER: u64 = 40;
 const LANDING_BEFORE_HEADER: u64 = 16;
-/// Bytes from the beginning of libsupc++'s and libc++abi's structures to the header, where a
-/// register may point at those.
+/// Bytes from the start of libsupc++'s and libc++abi's structures to the header; a register may
+/// point to such a start.
 const BEGINNINGS: [u64; 4] = [0, 80, 96, 128];
 
 const LONGEST_NAME: usize = 4096;
 const LONGEST_MESSAGE: usize = 1 << 16;
-/// Bases that are followed: a hierarchy has fewer, a damaged one is cut.
+/// Maximum number of bases to follow, in case the hierarchy is corrupt.
 const MOST_BASES: usize = 64;
 
 /// An exception object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Thrown {
-    /// Its type as symbols name it.
+    /// Its type, as in symbols.
     pub type_name: String,
-    /// All its bases, as symbols name them.
+    /// All its bases, as in symbols.
     pub bases: Vec<String>,
-    /// Where it is.
+    /// Address of the object.
     pub object: LoadAddr,
-    /// What `what()` gives, where it is a text that the object has.
+    /// The text of `what()`, if the object contains it.
     pub message: Option<String>,
 }
 
 impl Thrown {
-    /// The name of its type for people.
+    /// Returns the name of its type for display.
     pub fn readable(&self) -> String {
         readable(&self.type_name).into_owned()
     }
 }
 
-/// The memory and the images that tell of exceptions.
+/// Reads exceptions from memory and modules.
 pub struct Reader<'a> {
     pub memory: &'a dyn Memory,
     pub modules: &'a Modules,
@@ -57,7 +58,7 @@ impl Reader<'_> {
         self.memory.read_uint(LoadAddr(addr), 8).ok()
     }
 
-    /// The exception of a `_Unwind_Exception`; `None` if it is no C++ exception.
+    /// Returns the exception of a `_Unwind_Exception`; `None` if it is not a C++ exception.
     pub fn thrown(&self, header: u64) -> Option<Thrown> {
         let class = self.word(header)?;
         let before = |bytes: u64| self.word(header.wrapping_sub(bytes));
@@ -83,9 +84,9 @@ impl Reader<'_> {
         })
     }
 
-    /// Whether the exception of a `_Unwind_Exception` that is being raised was thrown before.
-    /// `throw;` negates its count of handlers, which a first throw leaves at zero, and
-    /// `std::rethrow_exception` raises a dependent exception.
+    /// Returns whether the exception that is being raised was thrown before. `throw;` negates its
+    /// handler count, which is zero at a first throw, and `std::rethrow_exception` raises a
+    /// dependent exception.
     pub fn is_rethrown(&self, header: u64) -> bool {
         let handlers = LoadAddr(header.wrapping_sub(HANDLERS_BEFORE_HEADER));
         let handlers = self.memory.read_uint(handlers, 4);
@@ -93,15 +94,15 @@ impl Reader<'_> {
             || handlers.is_ok_and(|count| count != 0)
     }
 
-    /// Whether a handler of the program is about to get the exception, rather than the run-time
-    /// library that found none.
+    /// Returns whether a handler of the program is about to get the exception, rather than the
+    /// run-time library that found none.
     pub fn has_handler(&self, header: u64) -> bool {
         self.word(header.wrapping_sub(LANDING_BEFORE_HEADER))
             .is_some_and(|landing| landing != 0)
     }
 
-    /// The exception that is being handled, where one of these words (registers, and what is on
-    /// the stack) points at its header, its structure or its object.
+    /// Returns the exception that is being handled, if one of these words (registers and stack)
+    /// points to its header, its structure or its object.
     pub fn among(&self, words: impl IntoIterator<Item = u64>) -> Option<Thrown> {
         words.into_iter().find_map(|word| {
             let headers = BEGINNINGS.iter().map(|bytes| word.wrapping_add(*bytes));
@@ -109,7 +110,7 @@ impl Reader<'_> {
             headers.find_map(|header| {
                 let class = self.word(header)? & !0xff;
                 let handlers = header.wrapping_sub(HANDLERS_BEFORE_HEADER);
-                // One that was handled and freed is still lying about.
+                // Memory of a freed exception may still look like one.
                 let is_handled = matches!(class, GNU | LLVM)
                     && self.memory.read_uint(LoadAddr(handlers), 4).ok()? != 0;
                 is_handled.then(|| self.thrown(header))?
@@ -117,7 +118,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The name of a `std::type_info`.
+    /// Returns the name in a `std::type_info`.
     fn type_name(&self, info: u64) -> Option<String> {
         let raw = self.raw_name(info)?;
         let symbol = format!("_ZTI{raw}");
@@ -136,8 +137,8 @@ impl Reader<'_> {
         (!cut && !name.is_empty()).then(|| name.to_owned())
     }
 
-    /// The bases of a class with where they are in it (`None`: a virtual one), by the layout of
-    /// its `type_info` (Itanium C++ ABI §2.9.5).
+    /// Collects the bases of a class with their offsets in it (`None` for a virtual one), from the
+    /// layout of its `type_info` (Itanium C++ ABI §2.9.5).
     fn bases(&self, info: u64, at: u64, found: &mut Vec<(u64, Option<u64>)>) {
         let mut open = vec![(info, Some(at))];
         while let Some((info, at)) = open.pop() {
@@ -167,7 +168,7 @@ impl Reader<'_> {
                         else {
                             break;
                         };
-                        // Bit 0: virtual; the offset is above the flags.
+                        // Bit 0: virtual; the offset is in the bits above the flags.
                         let offset = (flags & 1 == 0).then_some((flags as i64 >> 8) as u64);
                         add(base, offset);
                     }
@@ -177,7 +178,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What a `type_info` says of bases: `si` one, `vmi` several.
+    /// Returns the kind of a `type_info`: `si` has one base, `vmi` several.
     fn kind_of(&self, info: u64) -> Option<&'static str> {
         let vtable = LoadAddr(self.word(info)?.wrapping_sub(16));
         let (module, bias) = self.modules.module_at(vtable)?;
@@ -189,8 +190,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The text of a `std::runtime_error` or `std::logic_error`: behind the vtable both
-    /// libraries keep the address of its characters.
+    /// Returns the text of a `std::runtime_error` or `std::logic_error`: in both libraries the
+    /// pointer to its characters follows the vtable pointer.
     fn message(&self, bases: &[(u64, Option<u64>)], info: u64, object: u64) -> Option<String> {
         let whole = (info, Some(0));
         let offset = bases.iter().chain([&whole]).find_map(|(info, at)| {

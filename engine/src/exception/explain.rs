@@ -1,5 +1,5 @@
-//! What a signal means, where the program is to blame for it: which memory was touched and by
-//! which pointer, what an abort says.
+//! Explanations of fatal signals: the memory that was accessed and the pointer used, and the
+//! message of an abort.
 
 use super::Reader;
 use crate::arch::x86_64;
@@ -15,20 +15,22 @@ use iced_x86::{Instruction, Mnemonic};
 
 const BUS_ADRALN: i32 = 1;
 const BUS_ADRERR: i32 = 2;
-/// Nothing is ever mapped below (`vm.mmap_min_addr`); who gets there had a null pointer.
+/// Nothing is mapped below this address (`vm.mmap_min_addr`): an access there goes through a null
+/// pointer.
 const LOWEST: u64 = 0x1_0000;
-/// How far from the stack pointer a function's frame may be touched first.
+/// Maximum distance in bytes between the stack pointer and the first access to a frame.
 const NEAR_STACK: u64 = 0x1_0000;
-/// What lies between the stack pointer and the stack, where a large frame does not fit.
+/// Maximum distance in bytes between the stack pointer and the stack, when a large frame does not
+/// fit.
 const LARGEST_FRAME: u64 = 64 << 20;
-/// Longer functions are not followed from their beginning.
+/// Maximum size in bytes of a function to analyse from its start.
 const LONGEST_FUNCTION: u64 = 1 << 16;
-/// Frames and words of a stack that are looked at to explain an abort.
+/// Number of frames and of stack words to examine for an abort.
 const FRAMES: usize = 24;
 const WORDS: u64 = 512;
 
 impl Debugger {
-    /// What the signal that a stopped thread is about to get means.
+    /// Explains the signal that a stopped thread is about to receive.
     pub(super) fn explain(&mut self, thread: ThreadId, info: &SignalInfo) -> String {
         let why = match (info.signal.0, info.address) {
             (libc::SIGSEGV, Some(addr)) => self.explain_fault(thread, info.code, addr),
@@ -126,7 +128,7 @@ impl Debugger {
         Some(format!("{verb} address {addr}{behind}: {what}{place}"))
     }
 
-    /// General protection: the kernel does not know the address.
+    /// Explains a general protection fault, for which the kernel reports no address.
     fn explain_protection(
         &mut self,
         thread: ThreadId,
@@ -220,7 +222,7 @@ impl Debugger {
         }
     }
 
-    /// What the C library has kept of its last words, or what the stack tells.
+    /// Returns the C library's abort message, or an explanation from the stack.
     fn explain_abort(&mut self, thread: ThreadId) -> Option<String> {
         if let Some(text) = self.abort_message() {
             return Some(text);
@@ -308,7 +310,7 @@ impl Debugger {
         })
     }
 
-    /// The pointer that an access went by, and what it was to get.
+    /// Returns the expression of the pointer that an access used, and of the value accessed.
     fn names_of(&mut self, thread: ThreadId, access: &Access) -> Option<(String, String)> {
         let (base, offset) = access.base.filter(|_| access.is_plain)?;
         let registers = self.registers_of(thread)?;
@@ -326,7 +328,7 @@ impl Debugger {
         .ok()?
     }
 
-    /// The instructions of a function up to where a thread stands in it.
+    /// Returns the instructions of a function from its start up to the pc.
     fn code_before(&self, pc: LoadAddr) -> Option<Vec<Instruction>> {
         let loaded = self.modules.at(pc)?;
         let function = loaded.module.function_at(loaded.bias.file(pc))?;
@@ -355,8 +357,8 @@ impl Debugger {
         (!frame.name.starts_with("0x")).then_some(frame.name)
     }
 
-    /// ` in f`, where the thread is in a function without debug info, which got the pointer from
-    /// somebody else.
+    /// Returns ` in f` if the thread is in a function without debug info, whose caller passed the
+    /// pointer.
     fn in_library(&mut self, thread: ThreadId) -> String {
         let frame = self
             .stack(thread, 0, Some(1))
@@ -374,7 +376,7 @@ impl Debugger {
     }
 }
 
-/// Whether the register that an access went by was null.
+/// Returns whether the base register of an access was null.
 fn is_null(access: Option<Access>) -> bool {
     access.is_some_and(|access| match access.base {
         Some((_, offset)) => access.is_plain && access.at == offset as u64,
@@ -382,8 +384,8 @@ fn is_null(access: Option<Access>) -> bool {
     })
 }
 
-/// Says so where `addr` is what a thread touches whose stack is full: near its stack pointer,
-/// below the memory of its stack.
+/// Returns a message if `addr` is a stack overflow: near the stack pointer, below the memory of the
+/// stack.
 fn stack_overflow(mappings: &[Mapping], addr: u64, sp: u64) -> Option<String> {
     let near = addr.wrapping_sub(sp.wrapping_sub(NEAR_STACK)) < 2 * NEAR_STACK;
     let is_usable = |mapping: &&Mapping| mapping.writable || mapping.readable;
@@ -444,7 +446,7 @@ mod tests {
         let text = stack_overflow(&maps, stack - 8, stack).expect("a push into the guard page");
         assert!(text.contains("8.0 MiB"), "{text}");
         assert!(stack_overflow(&maps, guard - 0x10_0000, guard - 0x10_0000 + 8).is_some());
-        // A wild pointer, a stack with room, memory that is there.
+        // A wild pointer, a stack with room, accessible memory.
         assert_eq!(stack_overflow(&maps, stack - 8, end - 0x100), None);
         assert_eq!(stack_overflow(&maps, 0x9000_0000, 0x9000_0008), None);
         assert_eq!(stack_overflow(&maps, stack + 8, stack), None);

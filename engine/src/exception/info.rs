@@ -1,4 +1,4 @@
-//! What there is to say of the exception that a thread stopped for.
+//! Details of the exception that a thread stopped for.
 
 use super::{Exception, Panic, Point, Subject, Thrown};
 use crate::debugger::Debugger;
@@ -6,29 +6,29 @@ use crate::event::{StopReason, ThreadId};
 use crate::stack::FrameKey;
 use crate::value::{Limits, present};
 
-/// An exception, a panic, a signal or a sanitizer's report, for people.
+/// Details of an exception, panic, signal or sanitizer report, for display.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ExceptionInfo {
-    /// What it is: the type, the signal's name, the sanitizer.
+    /// The type, the signal's name, or the sanitizer.
     pub id: String,
-    /// Why the program is stopped, in a few words.
+    /// The reason of the stop, in a few words.
     pub reason: String,
-    /// What it says or what is wrong, in a sentence.
+    /// The message or explanation, in a sentence.
     pub text: String,
-    /// Nobody in the program is going to deal with it.
+    /// Whether the program will not handle it.
     pub unhandled: bool,
-    /// The type of what was thrown.
+    /// The type of the exception object.
     pub type_name: Option<String>,
-    /// What `what()` or the panic says, or all of a sanitizer's report.
+    /// The text of `what()` or of the panic, or the whole report of a sanitizer.
     pub message: Option<String>,
-    /// The expression that has it as its value.
+    /// The expression that evaluates to it.
     pub expression: Option<&'static str>,
 }
 
 impl Debugger {
-    /// What a stopped thread stopped for; `None` if it was no exception, panic, signal or
-    /// report. With `thorough`, objects without a message are shown as values, for which names
-    /// that are at hand may be looked up.
+    /// Returns the details of a stopped thread's exception, panic, signal or report; `None` if it
+    /// stopped for another reason. With `thorough`, objects without a message are formatted as
+    /// values, which may look up names in the index.
     pub fn exception_info(&mut self, thread: ThreadId, thorough: bool) -> Option<ExceptionInfo> {
         let (reason, _) = self.exceptions.shown.get(&thread)?.clone();
         match reason {
@@ -62,7 +62,7 @@ impl Debugger {
         }
     }
 
-    /// The object that was thrown, as a value.
+    /// Formats the exception object as a value.
     fn exception_as_value(&mut self, thread: ThreadId) -> Option<String> {
         let frame = FrameKey { thread, level: 0 };
         self.in_frame(frame, |scope| {

@@ -1,5 +1,5 @@
-//! Exceptions, panics, signals and what sanitizers report: which of them stop the program, and
-//! what there is to say of one. What is thrown is read from memory; nothing of the program runs.
+//! Exceptions, panics, signals and sanitizer reports: which of them stop the program, and their
+//! details. Exceptions are read from memory; nothing is called in the debuggee.
 
 mod condition;
 mod cpp;
@@ -30,38 +30,38 @@ use rust::Panic;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
-/// What may stop the program besides breakpoints.
+/// An event besides breakpoints that may stop the program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ExceptionFilter {
-    /// A C++ exception is thrown, also again.
+    /// A C++ exception is thrown or rethrown.
     CppThrow,
-    /// A C++ exception is thrown again: `throw;` or `std::rethrow_exception`.
+    /// A C++ exception is rethrown: `throw;` or `std::rethrow_exception`.
     CppRethrow,
-    /// A C++ handler begins.
+    /// A C++ handler is entered.
     CppCatch,
-    /// A C++ program ends because nobody catches an exception (`std::terminate`).
+    /// A C++ program terminates because of an uncaught exception (`std::terminate`).
     CppUncaught,
     /// A Rust panic begins to unwind.
     RustPanic,
-    /// A C++ exception that nobody catches, or a Rust panic.
+    /// An uncaught C++ exception, or a Rust panic.
     Uncaught,
-    /// A sanitizer has reported a mistake.
+    /// A sanitizer has reported an error.
     Sanitizer,
-    /// A signal; without a condition none of everyday life (SIGCHLD, timers).
+    /// Any signal; without a condition, signals of normal operation (SIGCHLD, timers) are excluded.
     Signals,
     /// This signal.
     Signal(Signal),
 }
 
 impl ExceptionFilter {
-    /// Those in force until somebody sets others.
+    /// The filters in force until others are set.
     pub const USUAL: [ExceptionFilter; 3] = [
         ExceptionFilter::CppUncaught,
         ExceptionFilter::RustPanic,
         ExceptionFilter::Sanitizer,
     ];
 
-    /// Whether conditions are about what is said rather than about a name.
+    /// Returns whether conditions match the message rather than a name.
     fn is_by_text(self) -> bool {
         matches!(self, Self::RustPanic | Self::Uncaught | Self::Sanitizer)
     }
@@ -83,38 +83,39 @@ impl ExceptionFilter {
     }
 }
 
-/// A filter that somebody wants.
+/// A filter with its condition, as requested.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ExceptionBreakpoint {
-    /// Which.
+    /// The event.
     pub filter: ExceptionFilter,
-    /// Stop only for these types or signals (names, `*` and `?`), for a message with this text,
-    /// or where an expression with `$exception` is true.
+    /// Stop only for these types or signals (names, `*` and `?`), for a message with this text, or
+    /// if an expression with `$exception` is true.
     pub condition: Option<String>,
 }
 
-/// A function of a run-time library that everything of a kind goes through.
+/// A function of a run-time library that all events of a kind pass through.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Point {
-    /// Where first and later throws of an exception meet: `Throw` or `Rethrow` by its state.
+    /// Entered by both first throws and rethrows: `Throw` or `Rethrow` depending on the exception's
+    /// state.
     Raise,
     Throw,
     Rethrow,
     Catch,
-    /// libc++abi comes by its handlers' beginning before it ends a program, too.
+    /// libc++abi enters a handler also before it terminates a program.
     CatchOrEnd,
     Terminate,
     Panic,
-    /// Before the hook runs. One that cannot unwind (a check for undefined behaviour, a panic
-    /// out of a destructor or of `extern "C"`) gets no further: it aborts.
+    /// Before the panic hook runs. A panic that cannot unwind (a failed check for undefined
+    /// behaviour, or one out of a destructor or of `extern "C"`) then aborts.
     PanicBegins,
     Report,
     /// A report of undefined behaviour, before it is printed.
     Mistake,
 }
 
-/// Its names. `_Unwind_RaiseException` rather than `__cxa_throw`: `throw;` and
-/// `std::rethrow_exception` come by it too, and its argument is the exception itself.
+/// Names of these functions. `_Unwind_RaiseException` rather than `__cxa_throw`: `throw;` and
+/// `std::rethrow_exception` call it, too, and its argument is the exception itself.
 const FUNCTIONS: [(&str, Point); 9] = [
     ("_Unwind_RaiseException", Point::Raise),
     ("__cxa_begin_catch", Point::Catch),
@@ -127,19 +128,19 @@ const FUNCTIONS: [(&str, Point); 9] = [
     ("__sanitizer_report_error_summary", Point::Report),
     (UBSAN, Point::Mistake),
 ];
-/// gcc's library for undefined behaviour ends its reports with no summary.
+/// gcc's library for undefined behaviour prints reports without a summary.
 const UBSAN: &str = "__ubsan_on_report";
 const UBSAN_LIBRARY: &str = "libubsan.so";
-/// What libsupc++ calls where `noexcept` is broken, and nobody has set a handler of his own.
+/// libsupc++ calls it for a violation of `noexcept` unless the program has set another handler.
 const TERMINATE_HANDLER: &str = "_ZN9__gnu_cxx27__verbose_terminate_handlerEv";
-/// Strings that an image has which has such functions without exporting them.
+/// Strings that an image contains if it has such functions without exporting them.
 const MARKS: [&str; 3] = [
     "_Unwind_RaiseException",
     "rust_panic",
     "__sanitizer_report_error_summary",
 ];
 
-/// What was thrown, said or delivered.
+/// The exception, panic, report or signal.
 #[derive(Clone, Debug)]
 pub(crate) enum Subject {
     Cpp(Thrown),
@@ -148,22 +149,22 @@ pub(crate) enum Subject {
     Signal(Signal),
 }
 
-/// What a thread stopped for.
+/// The exception that a thread stopped for.
 #[derive(Clone, Debug)]
 pub struct Exception {
     pub(crate) point: Point,
-    /// Missing where `std::terminate` was called without one, or it cannot be found.
+    /// `None` if `std::terminate` was called without an exception, or it was not found.
     pub(crate) subject: Option<Subject>,
 }
 
 /// A filter in force.
 struct Watched {
     filter: ExceptionFilter,
-    /// Missing of the usual ones: nobody has asked for them.
+    /// `None` for the default filters.
     id: Option<BreakpointId>,
     asked: Option<String>,
     condition: Option<Condition>,
-    /// Why it can never stop.
+    /// The reason why it can never stop.
     failure: Option<String>,
 }
 
@@ -186,38 +187,39 @@ impl Watched {
     }
 }
 
-/// Where a thread was when an end of the program was reported: what follows is no news.
+/// Position of a thread when the end of the program was reported: later events of the same call are
+/// not reported again.
 struct Doomed {
     thread: ThreadId,
-    /// The stack pointer at the function's entry, and the return address there, as long as the
-    /// function runs; `None`: the thread will not come back from where it is.
+    /// The stack pointer at the function's entry, and the return address there, while the function
+    /// runs. `None`: the thread does not return from it.
     sp: u64,
     back: Option<u64>,
 }
 
-/// A panic whose hook runs.
+/// A panic whose hook is running.
 #[derive(Clone, Copy)]
 struct Begun {
     /// The payload, a trait object.
     payload: (u64, u64),
-    /// As of [`Doomed`].
+    /// As in [`Doomed`].
     sp: u64,
     back: u64,
 }
 
-/// All filters, and where they are bound.
+/// All filters, and the addresses that they are bound to.
 pub(crate) struct Exceptions {
     watched: Vec<Watched>,
     found: FxHashMap<ModuleId, Vec<(Point, LoadAddr)>>,
     points: FxHashMap<LoadAddr, Point>,
     doomed: Option<Doomed>,
-    /// The last panic of each thread that has begun, and not to unwind.
+    /// The last panic of each thread that has begun, but not yet unwinds.
     begun: FxHashMap<ThreadId, Begun>,
-    /// What `$exception` is while a condition is asked.
+    /// The value of `$exception` while a condition is evaluated.
     asked: Option<Subject>,
-    /// What the stops of threads are for.
+    /// The reasons of the threads' stops.
     shown: BTreeMap<ThreadId, (StopReason, Option<Subject>)>,
-    /// The end of what was written to stderr, as long as a sanitizer may report there.
+    /// The end of the debuggee's stderr, kept while a sanitizer may write there.
     stderr: Vec<u8>,
 }
 
@@ -238,7 +240,7 @@ impl Default for Exceptions {
 }
 
 impl Exceptions {
-    /// Whether any filter is about functions that exceptions go through.
+    /// Returns whether any filter needs traps at functions of run-time libraries.
     fn wants_functions(&self) -> bool {
         let mut points = FUNCTIONS.iter().map(|(_, point)| *point);
         points.any(|point| self.watched.iter().any(|it| it.filter.wants(point)))
@@ -254,31 +256,31 @@ impl Exceptions {
         watched.any(|it| it.failure.is_none() && it.filter.wants(point))
     }
 
-    /// Another process is to be debugged.
+    /// Resets the state for another process.
     pub(crate) fn start_anew(&mut self) {
         self.doomed = None;
         self.begun.clear();
         self.stderr.clear();
     }
 
-    /// The program runs: what was true of the stop is forgotten.
+    /// Drops the state of the stop when the process resumes.
     pub(crate) fn forget_stop(&mut self) {
         self.shown.clear();
     }
 
-    /// One thread runs.
+    /// Drops the state of the stop of one thread when it resumes.
     pub(crate) fn forget_stop_of(&mut self, thread: ThreadId) {
         self.shown.remove(&thread);
     }
 
-    /// What `$exception` is for a thread.
+    /// Returns the value of `$exception` for a thread.
     pub(crate) fn subject_of(&self, thread: ThreadId) -> Option<&Subject> {
         let shown = self.shown.get(&thread);
         self.asked.as_ref().or_else(|| shown?.1.as_ref())
     }
 
     fn info(&self, watched: &Watched, has_process: bool) -> Option<BreakpointInfo> {
-        // Nothing stops where a panic begins.
+        // No filter stops at the begin of a panic itself.
         let wants = |point: &Point| *point != Point::PanicBegins && watched.filter.wants(*point);
         let of_signals = matches!(
             watched.filter,
@@ -316,7 +318,7 @@ impl Exceptions {
 }
 
 impl Debugger {
-    /// Replaces the filters, in force or not; the answers are in their order.
+    /// Replaces the filters. Returns the state of each, in order.
     pub fn set_exception_breakpoints(
         &mut self,
         wanted: &[ExceptionBreakpoint],
@@ -346,14 +348,14 @@ impl Debugger {
             .collect()
     }
 
-    /// How a filter stands.
+    /// Returns the state of a filter.
     pub(crate) fn exception_breakpoint(&self, id: BreakpointId) -> Option<BreakpointInfo> {
         let mut all = self.exceptions.watched.iter();
         let watched = all.find(|watched| watched.id == Some(id))?;
         self.exceptions.info(watched, self.process.is_some())
     }
 
-    /// Images came or went: filters may be bound elsewhere now. Tells of those that are.
+    /// Rebinds the filters after modules were loaded or unloaded, and reports those that changed.
     pub(crate) fn bind_exceptions(&mut self) {
         let before = self.exception_infos();
         self.place_exceptions();
@@ -364,7 +366,7 @@ impl Debugger {
         }
     }
 
-    /// The same, where images are new: most have nothing that a filter wants.
+    /// Binds the filters in new modules; most have no function that a filter needs.
     pub(crate) fn bind_exceptions_in_new(&mut self, new: &[ModuleId]) {
         if !self.exceptions.wants_functions() {
             return;
@@ -380,7 +382,7 @@ impl Debugger {
         }
     }
 
-    /// Puts traps where the filters want them, and nowhere else.
+    /// Sets traps for the filters and removes those no longer needed.
     fn place_exceptions(&mut self) {
         if self.is_post_mortem() {
             return;
@@ -415,7 +417,7 @@ impl Debugger {
         }
     }
 
-    /// A thread came to a function that exceptions go through: does a filter say stop?
+    /// Returns the stop reason if a filter stops for the function that a thread has entered.
     pub(crate) fn ask_exceptions(
         &mut self,
         thread: ThreadId,
@@ -432,14 +434,14 @@ impl Debugger {
         let exception = self.exception_at(thread, point)?;
         let sp = self.registers_of(thread)?.sp();
         let back = match exception.point {
-            // It may be caught.
+            // The exception may still be caught.
             Point::Panic => Some(self.os_word(sp)?),
             _ => None,
         };
         self.stop_for(thread, exception, (sp, back))
     }
 
-    /// A panic begins on a thread, at the entry of the function that runs the hook.
+    /// Records a panic, at the entry of the function that runs the hook.
     fn note_panic(&mut self, thread: ThreadId) {
         let Some(registers) = self.registers_of(thread) else {
             return;
@@ -453,8 +455,8 @@ impl Debugger {
         }
     }
 
-    /// A thread aborts: in a panic that cannot unwind, which a filter may want to stop for. Its
-    /// hook has run, and so its message has been formatted.
+    /// Returns the stop reason if a thread aborts in a panic that cannot unwind and a filter stops
+    /// for it. The hook has run, so the message has been formatted.
     fn ask_aborting_panic(&mut self, thread: ThreadId, signal: Signal) -> Option<StopReason> {
         if signal.0 != libc::SIGABRT {
             return None;
@@ -470,7 +472,8 @@ impl Debugger {
             modules: &self.modules,
         };
         let panic = reader.panic(begun.payload.0, begun.payload.1);
-        // One in the hook itself is never formatted; the stack tells more then.
+        // The message of a panic in the hook itself is never formatted; the stack explains more
+        // then.
         panic.message.as_ref()?;
         let exception = Exception {
             point: Point::Panic,
@@ -479,8 +482,8 @@ impl Debugger {
         self.stop_for(thread, exception, (begun.sp, Some(begun.back)))
     }
 
-    /// Does a filter stop for an exception? `call`: the stack pointer and the return address of
-    /// the call that ends the program.
+    /// Returns the stop reason if a filter stops for an exception. `call`: the stack pointer and
+    /// the return address of the call that ends the program.
     fn stop_for(
         &mut self,
         thread: ThreadId,
@@ -524,12 +527,13 @@ impl Debugger {
         (self.os.read_memory(LoadAddr(addr), &mut bytes) == 8).then(|| u64::from_le_bytes(bytes))
     }
 
-    /// Whether an abort is but the end of what was reported: deeper in the same call.
+    /// Returns whether an abort follows from the reported event: it is raised deeper in the same
+    /// call.
     fn is_aftermath(&mut self, thread: ThreadId, signal: Signal) -> bool {
         signal.0 == libc::SIGABRT && self.is_within_doomed(thread)
     }
 
-    /// Whether a thread is still in the call whose end of the program was reported.
+    /// Returns whether a thread is still in the call whose end of the program was reported.
     fn is_within_doomed(&mut self, thread: ThreadId) -> bool {
         let doomed = self.exceptions.doomed.as_ref();
         let Some(doomed) = doomed.filter(|doomed| doomed.thread == thread) else {
@@ -541,7 +545,7 @@ impl Debugger {
         here.is_some_and(|here| here <= sp.wrapping_add(8)) && runs()
     }
 
-    /// Whether the condition of a filter holds for what was thrown.
+    /// Evaluates the condition of a filter.
     fn condition_holds(
         &mut self,
         thread: ThreadId,
@@ -565,10 +569,11 @@ impl Debugger {
         }
     }
 
-    /// What a thread at the entry of such a function is there for; `None`: nothing of interest.
+    /// Returns the exception of a thread at the entry of such a function; `None` if there is
+    /// nothing to report.
     fn exception_at(&mut self, thread: ThreadId, point: Point) -> Option<Exception> {
         if point == Point::Report {
-            // What was said of it is on its way.
+            // The report's text may still be in the pipe.
             self.pump_output(crate::process::OUTPUT_BURST);
         }
         let registers = self.registers_of(thread)?;
@@ -623,8 +628,8 @@ impl Debugger {
         Some(Exception { point, subject })
     }
 
-    /// Where the address of what is being handled may be: callee-saved registers of the callers
-    /// of a thread's function, and what is on its stack.
+    /// Returns words that may be the address of the handled exception: callee-saved registers of
+    /// the callers, and words on the stack.
     fn words_near(&mut self, thread: ThreadId) -> Vec<u64> {
         use dwarf::register::x86_64::{RBP, RBX};
         let saved = [RBX, RBP].into_iter().chain((12..16).map(dwarf::Register));
@@ -651,7 +656,7 @@ impl Debugger {
         words
     }
 
-    /// Notes what a stop is for, until the program goes on.
+    /// Records the reason of a stop until the process resumes.
     pub(crate) fn show_exception(&mut self, thread: ThreadId, reason: &StopReason) {
         let subject = match reason {
             StopReason::Exception { exception, .. } => exception.subject.clone(),
@@ -663,7 +668,7 @@ impl Debugger {
         self.exceptions.shown.insert(thread, shown);
     }
 
-    /// Keeps the end of what the program complains of, where a sanitizer may be in it.
+    /// Keeps the end of stderr if a sanitizer may report there.
     pub(crate) fn keep_stderr(&mut self, bytes: &[u8]) {
         const KEPT: usize = 1 << 16;
         let exceptions = &mut self.exceptions;
@@ -678,7 +683,7 @@ impl Debugger {
     }
 }
 
-/// Where an image has the functions that exceptions go through.
+/// Returns the addresses of these functions in a module.
 fn find(image: &Loaded) -> Vec<(Point, LoadAddr)> {
     let names = FUNCTIONS.map(|(name, _)| name);
     let found = image.module.functions_called(&names, &MARKS);

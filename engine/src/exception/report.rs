@@ -1,24 +1,24 @@
-//! What sanitizers report: the summary that their run-time libraries hand to a function for it,
-//! and what they have printed.
+//! Sanitizer reports: the summary that the run-time library passes to a function, and the printed
+//! text.
 
 use super::ExceptionInfo;
 use super::cpp::Reader;
 use crate::value::text::read_terminated;
 use dwarf::LoadAddr;
 
-/// What a sanitizer says.
+/// A sanitizer's report.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report {
-    /// Its last line: which sanitizer, what kind of mistake, where.
+    /// Its last line: sanitizer, kind of error, position.
     pub summary: String,
-    /// Whether all of it has been printed.
+    /// Whether it has been printed completely.
     pub is_printed: bool,
 }
 
 impl Reader<'_> {
-    /// The text of a report of undefined behaviour that is being made, by what is on the stack:
-    /// `struct UndefinedBehaviorReport { const char *kind; Location &at; InternalScopedString
-    /// text; }`, the last one beginning with the address of its characters.
+    /// Finds the text of a report of undefined behaviour on the stack: `struct
+    /// UndefinedBehaviorReport { const char *kind; Location &at; InternalScopedString text; }`, the
+    /// last one beginning with the address of its characters.
     pub fn mistake(&self, stack: &[u64]) -> Option<String> {
         let text = |at: u64| {
             let (bytes, cut) = read_terminated(self.memory, LoadAddr(at), 1, 1024).ok()?;
@@ -37,7 +37,8 @@ impl Reader<'_> {
 }
 
 impl Report {
-    /// `AddressSanitizer: heap-use-after-free /tmp/a.c:5 in main`, and what stderr has of it.
+    /// Returns the details of a report from its summary (`AddressSanitizer: heap-use-after-free
+    /// /tmp/a.c:5 in main`) and the end of stderr.
     pub fn info(&self, stderr: &[u8]) -> ExceptionInfo {
         let (tool, what) = match self.summary.split_once(": ") {
             Some((tool, what)) => (tool, what),
@@ -51,7 +52,7 @@ impl Report {
         let begins = said
             .rfind("==================\n")
             .map(|at| &said[line_before(at)..]);
-        // Of undefined behaviour there is one line for each mistake.
+        // Each report of undefined behaviour is a single line.
         let mistake = said.rfind("runtime error: ").map(|at| {
             let line = said[at..].lines().next().unwrap_or_default();
             (&line["runtime error: ".len()..], &said[line_before(at)..])

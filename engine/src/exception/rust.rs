@@ -1,5 +1,5 @@
-//! Rust panics where `rust_panic` is called: the hook has run, so the message has been
-//! formatted, and the payload has it. Its layout is told by the names of its methods.
+//! Rust panics at the entry of `rust_panic`: the hook has run, so the payload has the formatted
+//! message. Its layout is recognized by the names of its methods.
 
 use super::cpp::Reader;
 use crate::value::Ty;
@@ -11,14 +11,14 @@ const LONGEST_MESSAGE: u64 = 1 << 16;
 /// A panic.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Panic {
-    /// What it says, where that could be read.
+    /// Its message, if it could be read.
     pub message: Option<String>,
-    /// Where that is, and of which type.
+    /// Address and type of the message.
     pub value: Option<(LoadAddr, &'static str)>,
 }
 
 impl Reader<'_> {
-    /// The panic whose payload is the trait object of these two words.
+    /// Returns the panic whose payload is the trait object of these two words.
     pub fn panic(&self, data: u64, vtable: u64) -> Panic {
         let kind = self.kind_of_payload(vtable);
         let read = match &kind {
@@ -36,7 +36,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The type of a payload's text or value.
+    /// Returns the type of a payload's text or value.
     fn kind_of_payload(&self, vtable: u64) -> Option<String> {
         let symbol = |index: u64| {
             let entry = LoadAddr(vtable.wrapping_add(index * 8));
@@ -46,7 +46,8 @@ impl Reader<'_> {
             let symbol = module.symbol_at(addr)?;
             (symbol.addr == addr).then_some(symbol.name)
         };
-        // Behind drop, size, align and Display::fmt: take_box and get; others share code.
+        // After drop, size, align and Display::fmt: take_box and get. The code of other methods may
+        // be shared.
         let methods: Vec<&str> = [4, 5].into_iter().filter_map(symbol).collect();
         let is_of = |name: &str| methods.iter().any(|method| method.contains(name));
         if is_of("StaticStrPayload") || is_of("7PayloadReE") {
@@ -55,7 +56,7 @@ impl Reader<'_> {
         if is_of("FormatStringPayload") || is_of("5alloc6string6String") {
             return Some(STRING.to_owned());
         }
-        // `panic_any`: of a generic type, whose vtable the program's debug info knows.
+        // `panic_any` has a generic payload, whose vtable is in the debug info.
         let loaded = self.modules.at(LoadAddr(vtable))?;
         let known = loaded.module.has_names().then_some(&loaded.module)?;
         let ty = known.type_of_vtable(loaded.bias.file(LoadAddr(vtable)))?;
@@ -77,7 +78,7 @@ impl Reader<'_> {
         Some(words)
     }
 
-    /// A String, and perhaps an address, in the order that rustc likes.
+    /// Finds a String, possibly after an address, in any field order of rustc.
     fn string_at(&self, at: u64) -> Option<(u64, &'static str, String)> {
         let words = self.words(at)?;
         words.windows(3).zip(0..).find_map(|(three, index)| {

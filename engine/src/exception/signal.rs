@@ -1,4 +1,4 @@
-//! Signals: their names, what is done with each, and which of them stop the program.
+//! Signals: names, rules, and which of them stop the program.
 
 use super::{ExceptionFilter, Subject};
 use crate::debugger::Debugger;
@@ -11,12 +11,12 @@ const NAMES: [&str; 31] = [
     "PIPE", "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG",
     "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
 ];
-/// What programs see as `SIGRTMIN`; the two below are the C library's own.
+/// The number of `SIGRTMIN`; the C library uses the two below.
 const REAL_TIME: i32 = 34;
 const LAST: i32 = 64;
 
 impl Signal {
-    /// Its name, for people.
+    /// Returns its name for display.
     pub fn name(self) -> String {
         let index = usize::try_from(self.0).ok().and_then(|n| n.checked_sub(1));
         match index.and_then(|index| NAMES.get(index)) {
@@ -27,8 +27,8 @@ impl Signal {
         }
     }
 
-    /// The signal of a name as [`Signal::name`] gives it, with or without `SIG`, of
-    /// `SIGRTMAX-3`, or of a number.
+    /// Parses a name as [`Signal::name`] returns it, with or without `SIG`, also `SIGRTMAX-3`, or a
+    /// number.
     pub fn named(name: &str) -> Option<Signal> {
         let name = name.trim().to_ascii_uppercase();
         let short = name.strip_prefix("SIG").unwrap_or(&name);
@@ -49,20 +49,19 @@ impl Signal {
     }
 }
 
-/// What is done when the program gets a signal.
+/// The handling of a signal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SignalRule {
     /// Stop before it is delivered.
     pub stop: bool,
-    /// Deliver it; else the program never hears of it.
+    /// Deliver it; otherwise it is discarded.
     pub pass: bool,
-    /// Say so where it does not stop.
+    /// Report it if it does not stop.
     pub print: bool,
 }
 
 impl SignalRule {
-    /// What is done where nobody says otherwise: signals that end programs as broken ones stop,
-    /// and all are delivered.
+    /// Returns the default rule: signals of program errors stop, and all are delivered.
     pub fn usual(signal: Signal) -> Self {
         Self {
             stop: crate::process::stops(signal),
@@ -72,7 +71,8 @@ impl SignalRule {
     }
 }
 
-/// Signals that are everyday life: a filter for all signals does not mean them.
+/// Returns whether a signal belongs to normal operation, so that a filter for all signals excludes
+/// it.
 fn is_quiet(signal: Signal) -> bool {
     matches!(
         signal.0,
@@ -88,24 +88,24 @@ fn is_quiet(signal: Signal) -> bool {
     )
 }
 
-/// The rules that differ from the usual ones.
+/// The rules that differ from the defaults.
 #[derive(Default)]
 pub(crate) struct SignalRules(BTreeMap<Signal, SignalRule>);
 
 impl Debugger {
-    /// What is done when the program gets a signal.
+    /// Returns the rule for a signal.
     pub fn signal_rule(&self, signal: Signal) -> SignalRule {
         let rule = self.signal_rules.0.get(&signal).copied();
         rule.unwrap_or_else(|| SignalRule::usual(signal))
     }
 
-    /// Sets what is done when the program gets one of these signals; for all others the usual is.
-    /// SIGKILL and SIGSTOP are beyond anybody's rules.
+    /// Sets the rules for these signals; all others get the default. Rules for SIGKILL and SIGSTOP
+    /// have no effect.
     pub fn set_signal_rules(&mut self, rules: &[(Signal, SignalRule)]) {
         self.signal_rules.0 = rules.iter().copied().collect();
     }
 
-    /// What is known of the signal that a thread is about to get.
+    /// Returns the details of the signal that a thread is about to receive.
     fn info_of(&self, thread: ThreadId, signal: Signal) -> SignalInfo {
         self.os.signal_info(thread).unwrap_or(SignalInfo {
             signal,
@@ -115,7 +115,8 @@ impl Debugger {
         })
     }
 
-    /// A thread is about to get a signal: it stops, goes on with it, or without.
+    /// Handles a signal-delivery-stop: reports a stop, or resumes the thread with or without the
+    /// signal.
     pub(crate) fn on_signal(&mut self, thread: ThreadId, signal: Signal) {
         let rule = self.signal_rule(signal);
         let sent_by_us = self.terminating && signal.0 == libc::SIGTERM;
@@ -148,7 +149,7 @@ impl Debugger {
         }
     }
 
-    /// Whether a signal stops the program, by its rule or by a filter.
+    /// Returns whether a signal stops the program, by its rule or by a filter.
     fn ask_signal(
         &mut self,
         thread: ThreadId,
@@ -168,7 +169,7 @@ impl Debugger {
             };
             let fits = match filter {
                 ExceptionFilter::Signal(only) => only == signal,
-                // Without a condition it means what somebody may want to know of.
+                // Without a condition, signals of normal operation are excluded.
                 ExceptionFilter::Signals => {
                     self.exceptions.is_conditional(index) || !is_quiet(signal)
                 }
@@ -196,7 +197,7 @@ impl Debugger {
         Some(StopReason::Signal { info, ids })
     }
 
-    /// Where a signal is from, as a part of a sentence; nothing for those of the kernel.
+    /// Returns the sender of a signal as part of a sentence; empty for signals of the kernel.
     pub(crate) fn sender(&self, info: &SignalInfo) -> String {
         match info.sender {
             Some(pid) if Some(pid) == self.pid() => " from the program itself".to_owned(),
