@@ -4,10 +4,12 @@ pub(crate) mod compressed;
 pub(crate) mod debug_file;
 pub(crate) mod demangle;
 pub(crate) mod disk_cache;
+pub(crate) mod function_slots;
 pub(crate) mod mapping;
 pub(crate) mod object;
 pub(crate) mod sections;
 pub(crate) mod symbol_table;
+pub(crate) mod versions;
 
 /// The reader type everywhere: mapped bytes live as long as the process.
 pub(crate) type R = gimli::EndianSlice<'static, gimli::LittleEndian>;

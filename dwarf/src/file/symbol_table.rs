@@ -189,6 +189,14 @@ pub(crate) fn exported(image: &Image, name: &str) -> Option<FileAddr> {
     })
 }
 
+/// What an image offers to others, each with its number in the table.
+pub(crate) fn exported_symbols(image: &Image) -> impl Iterator<Item = (usize, Symbol)> + '_ {
+    records(image, SHT_DYNSYM).flat_map(move |(data, strings)| {
+        let raw = data.chunks_exact(SYMBOL_SIZE).enumerate();
+        raw.filter_map(move |(index, raw)| Some((index, entry(raw, strings, image)?.symbol)))
+    })
+}
+
 /// Returns the addresses of the functions with these raw names, each with the index of its name.
 /// For Rust's v0 mangling the last path component is compared. Sorts nothing: searches `.dynsym`,
 /// and `.symtab` if its strings contain one of `marks`.

@@ -4,9 +4,11 @@ mod loaded;
 
 use crate::cfi::{Cfi, Rule};
 use crate::file::debug_file;
+use crate::file::function_slots;
 use crate::file::mapping::{self, FileIdentity};
 use crate::file::object::Image;
 use crate::file::symbol_table::{self, SymbolTable};
+use crate::file::versions::{self, Versioned};
 use crate::functions::Function;
 use crate::ids::addr::{AddrRange, FileAddr};
 use crate::ids::error::Error;
@@ -602,6 +604,20 @@ impl Module {
     /// Returns all symbols with exactly this raw name.
     pub fn symbols_named(&self, name: &str) -> Vec<Symbol> {
         self.symbol_table().named(name).collect()
+    }
+
+    /// The functions that are exported under a name with a version.
+    pub(crate) fn versioned_functions(&self, wanted: Versioned<'_>) -> Vec<Symbol> {
+        versions::functions(&self.image, wanted)
+    }
+
+    /// The words of the image that the loader relocates to the function of a (raw) name, or to what
+    /// the function at `chooser` returns (`STT_GNU_IFUNC`).
+    pub fn function_slots(&self, name: &str, chooser: Option<FileAddr>) -> Vec<FileAddr> {
+        match self.machine() {
+            Machine::X86_64 => function_slots::of(&self.image, name, chooser),
+            _ => Vec::new(),
+        }
     }
 
     pub(crate) fn functions_spelled_with(&self, text: &str) -> Vec<Symbol> {

@@ -2,11 +2,12 @@
 
 use crate::entries::units::{Unit, Value, flag};
 use crate::file::demangle::{cpp_function_name, demangle};
+use crate::file::versions::Versioned;
 use crate::functions::variable::{Variable, VariableKind};
 use crate::functions::{Function, Scope, ScopeKind};
 use crate::ids::addr::{AddrRange, FileAddr};
 use crate::ids::source::{LineLocation, SourceFile, SourceLocation};
-use crate::ids::symbol::Symbol;
+use crate::ids::symbol::{Symbol, SymbolKind};
 use crate::ids::{DieRef, Language};
 use crate::lines::DebugInfo;
 use crate::module::Module;
@@ -44,6 +45,9 @@ pub(crate) fn declaration_of(module: &Module, id: TypeId) -> Option<SourceLocati
 
 /// Returns function symbols by demangled name.
 pub(crate) fn function_symbols(module: &Module, name: &str) -> Vec<Symbol> {
+    if let Some(versioned) = Versioned::typed(name) {
+        return module.versioned_functions(versioned);
+    }
     let query = NameQuery::new(name);
     let base = query.base();
     // Mangled names contain identifiers literally, so symbols without the last component are
@@ -220,7 +224,7 @@ pub(crate) fn functions_named(module: &Module, name: &str) -> Vec<Arc<Function>>
         found = module
             .symbol_table()
             .named(name)
-            .filter(|symbol| symbol.kind != crate::ids::symbol::SymbolKind::Object)
+            .filter(|symbol| symbol.kind == SymbolKind::Function)
             .filter_map(|symbol| module.function_at(symbol.addr))
             .collect();
     }

@@ -1,0 +1,50 @@
+//! Where the loader writes which function was chosen for a name whose symbol is that of a function
+//! that chooses (`STT_GNU_IFUNC`).
+
+use crate::file::object::{Image, string_at, u32_at, u64_at};
+use crate::ids::addr::FileAddr;
+
+const SHT_RELA: u32 = 4;
+const SHF_ALLOC: u64 = 2;
+const RELA_SIZE: usize = 24;
+const SYMBOL_SIZE: usize = 24;
+const R_X86_64_64: u64 = 1;
+const R_X86_64_GLOB_DAT: u64 = 6;
+const R_X86_64_JUMP_SLOT: u64 = 7;
+const R_X86_64_IRELATIVE: u64 = 37;
+
+/// The words of an image that are relocated to the function of a name, or to what the function at
+/// `chooser` returns.
+pub(crate) fn of(image: &Image, name: &str, chooser: Option<FileAddr>) -> Vec<FileAddr> {
+    let mut found = Vec::new();
+    let sections = image.sections.iter();
+    for section in sections.filter(|it| it.kind == SHT_RELA && it.flags & SHF_ALLOC != 0) {
+        let symbols = image.sections.get(section.link as usize);
+        let strings = symbols.and_then(|it| image.sections.get(it.link as usize));
+        let symbols = symbols.map_or(&[][..], |it| image.contents(it));
+        let strings = strings.map_or(&[][..], |it| image.contents(it));
+        let is_named = |number: u64| {
+            let at = usize::try_from(number).ok()?.checked_mul(SYMBOL_SIZE)?;
+            let symbol = string_at(strings, u32_at(symbols, at)? as usize)?;
+            Some(symbol == name)
+        };
+        for entry in image.contents(section).chunks_exact(RELA_SIZE) {
+            let (Some(place), Some(info)) = (u64_at(entry, 0), u64_at(entry, 8)) else {
+                continue;
+            };
+            let is_slot = match info & 0xffff_ffff {
+                R_X86_64_IRELATIVE => {
+                    chooser.is_some_and(|chooser| u64_at(entry, 16) == Some(chooser.0))
+                }
+                R_X86_64_64 | R_X86_64_GLOB_DAT | R_X86_64_JUMP_SLOT => {
+                    is_named(info >> 32) == Some(true)
+                }
+                _ => false,
+            };
+            if is_slot {
+                found.push(FileAddr(place));
+            }
+        }
+    }
+    found
+}

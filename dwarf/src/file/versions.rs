@@ -1,0 +1,103 @@
+//! Versions of dynamic symbols (`.gnu.version`, `.gnu.version_d`), as people type them: `name@@V2`
+//! is the one that programs are linked with, `name@V1` may be an older one.
+
+use crate::file::object::{Image, Section, string_at, u16_at, u32_at};
+use crate::file::symbol_table;
+use crate::ids::symbol::Symbol;
+
+const SHT_GNU_VERDEF: u32 = 0x6fff_fffd;
+const SHT_GNU_VERSYM: u32 = 0x6fff_ffff;
+/// Of an entry of `.gnu.version`: programs are not linked with the symbol any more.
+const HIDDEN: u16 = 0x8000;
+/// There are no more versions than an entry can number.
+const MAX_VERSIONS: usize = 1 << 15;
+
+/// A name with the version that was typed behind it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Versioned<'a> {
+    name: &'a str,
+    version: &'a str,
+    /// Typed with `@@`.
+    is_default: bool,
+}
+
+impl<'a> Versioned<'a> {
+    /// `None`: no version was typed.
+    pub(crate) fn typed(name: &'a str) -> Option<Self> {
+        let (name, behind) = name.trim().split_once('@')?;
+        let version = behind.strip_prefix('@');
+        let is_default = version.is_some();
+        let version = version.unwrap_or(behind);
+        let fits = !name.is_empty() && !version.is_empty() && !version.contains('@');
+        // `name@plt` is a stub.
+        (fits && version != "plt").then_some(Self {
+            name,
+            version,
+            is_default,
+        })
+    }
+}
+
+/// The functions that an image offers to others under a name and a version.
+pub(crate) fn functions(image: &Image, wanted: Versioned<'_>) -> Vec<Symbol> {
+    let of_kind = |kind| image.sections.iter().find(|it: &&Section| it.kind == kind);
+    let Some(numbers) = of_kind(SHT_GNU_VERSYM).map(|section| image.contents(section)) else {
+        return Vec::new();
+    };
+    let Some(wanted_number) = number_of(image, wanted.version) else {
+        return Vec::new();
+    };
+    let symbols = symbol_table::exported_symbols(image);
+    let found = symbols.filter_map(|(index, symbol)| {
+        let number = u16_at(numbers, index.checked_mul(2)?)?;
+        let is_hidden = number & HIDDEN != 0;
+        let fits = number & !HIDDEN == wanted_number && !(wanted.is_default && is_hidden);
+        (fits && symbol.name == wanted.name && symbol.is_code()).then_some(symbol)
+    });
+    found.collect()
+}
+
+/// The number that an image's definition of a version has.
+fn number_of(image: &Image, version: &str) -> Option<u16> {
+    let mut sections = image.sections.iter();
+    let section = sections.find(|section| section.kind == SHT_GNU_VERDEF)?;
+    let strings = image.contents(image.sections.get(section.link as usize)?);
+    let data = image.contents(section);
+    // struct Elf64_Verdef { u16 version, flags, ndx, cnt; u32 hash, aux, next; }
+    let mut at = 0usize;
+    for _ in 0..MAX_VERSIONS {
+        let number = u16_at(data, at.checked_add(4)?)?;
+        let (names, next) = (u32_at(data, at + 12)?, u32_at(data, at + 16)?);
+        // The first of its names is its own, the others are those of its parents.
+        let name = u32_at(data, at.checked_add(names as usize)?)?;
+        if string_at(strings, name as usize) == Some(version) {
+            return Some(number & !HIDDEN);
+        }
+        if next == 0 {
+            break;
+        }
+        at = at.checked_add(next as usize)?;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Versioned;
+
+    #[test]
+    fn a_version_is_typed_behind_one_or_two_signs() {
+        let typed = Versioned::typed(" foo@@V2").unwrap();
+        assert_eq!(
+            (typed.name, typed.version, typed.is_default),
+            ("foo", "V2", true)
+        );
+        let typed = Versioned::typed("foo@GLIBC_2.2.5").unwrap();
+        assert_eq!((typed.version, typed.is_default), ("GLIBC_2.2.5", false));
+        for other in [
+            "foo", "foo@plt", "foo@", "foo@@", "@V1", "foo@@@V1", "a@b@c",
+        ] {
+            assert_eq!(Versioned::typed(other), None, "{other}");
+        }
+    }
+}
