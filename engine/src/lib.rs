@@ -5,6 +5,7 @@
 //! `os` talks to the operating system.
 
 mod arch;
+mod body;
 pub mod breakpoint;
 mod call;
 pub mod debugger;

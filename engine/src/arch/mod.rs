@@ -6,6 +6,7 @@ pub(crate) mod rustc_abi;
 pub(crate) mod sysv;
 pub(crate) mod x86_64;
 pub(crate) mod x86_64_access;
+pub(crate) mod x86_64_body;
 pub(crate) mod x86_64_entry;
 pub(crate) mod x86_64_flow;
 mod x86_64_simulation;

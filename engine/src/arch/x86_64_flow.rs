@@ -49,6 +49,55 @@ pub fn first_reached(
     kept
 }
 
+/// Where to stop, for every pass through a line's code to be stopped once, if that code begins at
+/// `first` and execution also jumps into the midst of it, to `inner`, without passing any of
+/// `entered` (all places where the line is entered, `first` among them).
+///
+/// Besides `first` those are jumps to there, as far as they lead nowhere else and are `own`: of the
+/// same function or inlined copy. Else the last of `inner` alone, if what begins at `first` leads
+/// nowhere else either.
+pub fn entered_inside(
+    code: &[(FileAddr, Vec<u8>)],
+    entry: FileAddr,
+    (first, inner): (FileAddr, &[FileAddr]),
+    entered: &[FileAddr],
+    own: impl Fn(FileAddr) -> bool,
+    returns: impl FnMut(Callee) -> bool,
+) -> Vec<FileAddr> {
+    let graph = Graph::new(code, returns);
+    let walls: FxHashSet<u64> = entered.iter().map(|it| it.0).collect();
+    let missed = |addr: &&FileAddr| graph.reaches(entry.0, addr.0, &walls);
+    let missed: FxHashSet<u64> = inner.iter().filter(missed).map(|it| it.0).collect();
+    if missed.is_empty() {
+        return vec![first];
+    }
+    let passed = graph.reached(entry.0, &walls);
+    let leads_in = |addr: &&u64| {
+        let within = **addr >= first.0 && inner.iter().any(|it| it.0 > **addr);
+        !within && graph.successors(**addr).any(|next| missed.contains(&next))
+    };
+    let sources: Vec<u64> = passed.iter().filter(leads_in).copied().collect();
+    let leads_only_in = |addr: &u64| {
+        let mut next = graph.successors(*addr);
+        next.next().is_some() && next.next().is_none() && own(FileAddr(*addr))
+    };
+    if sources.iter().all(leads_only_in) {
+        let sources = sources.into_iter().map(FileAddr);
+        let mut places: Vec<FileAddr> = std::iter::once(first).chain(sources).collect();
+        places.sort_unstable();
+        return places;
+    }
+    let last = inner
+        .iter()
+        .copied()
+        .filter(|it| missed.contains(&it.0))
+        .max();
+    match last.filter(|last| graph.is_straight(first.0, last.0)) {
+        Some(last) => vec![last],
+        None => vec![first],
+    }
+}
+
 /// Returns whether the candidate is a single jump.
 fn is_lone_jump(code: &[(FileAddr, Vec<u8>)], candidate: &Candidate) -> bool {
     let instruction = code.iter().find_map(|(start, bytes)| {
@@ -104,7 +153,7 @@ pub fn returns(start: FileAddr, code: &[u8]) -> bool {
 }
 
 /// The control flow graph of a function's instructions.
-struct Graph {
+pub(super) struct Graph {
     /// Successors by instruction address.
     next: FxHashMap<u64, [Option<u64>; 2]>,
     /// Jumps through a table or a register.
@@ -116,7 +165,10 @@ struct Graph {
 }
 
 impl Graph {
-    fn new(code: &[(FileAddr, Vec<u8>)], mut returns: impl FnMut(Callee) -> bool) -> Self {
+    pub(super) fn new(
+        code: &[(FileAddr, Vec<u8>)],
+        mut returns: impl FnMut(Callee) -> bool,
+    ) -> Self {
         let mut next = FxHashMap::default();
         let (mut indirect, mut orphans) = (FxHashSet::default(), FxHashSet::default());
         let mut targets = FxHashSet::default();
@@ -174,8 +226,33 @@ impl Graph {
         from == to || !walls.contains(&from) && self.leads(from, to, walls)
     }
 
+    /// Where execution comes to without passing one of `walls`.
+    fn reached(&self, from: u64, walls: &FxHashSet<u64>) -> FxHashSet<u64> {
+        let mut seen = FxHashSet::default();
+        let mut todo = vec![from];
+        while let Some(addr) = todo.pop() {
+            if !walls.contains(&addr) && seen.insert(addr) {
+                todo.extend(self.successors(addr));
+            }
+        }
+        seen
+    }
+
+    /// Whether execution goes from `from` to `to` and nowhere else.
+    fn is_straight(&self, from: u64, to: u64) -> bool {
+        let mut at = from;
+        while at < to {
+            let mut next = self.successors(at);
+            match (next.next(), next.next()) {
+                (Some(next), None) if next > at => at = next,
+                _ => return false,
+            }
+        }
+        at == to
+    }
+
     /// Returns whether a path leads from the instruction at `from` to `to`, not through `walls`.
-    fn leads(&self, from: u64, to: u64, walls: &FxHashSet<u64>) -> bool {
+    pub(super) fn leads(&self, from: u64, to: u64, walls: &FxHashSet<u64>) -> bool {
         let mut seen = FxHashSet::default();
         let mut todo: Vec<u64> = self.successors(from).collect();
         while let Some(addr) = todo.pop() {
@@ -376,6 +453,34 @@ mod tests {
             .collect();
         let kept = first_reached(&code, FileAddr(0), &candidates, |_| true);
         kept.iter().map(|addr| addr.0).collect()
+    }
+
+    #[test]
+    fn a_line_that_is_jumped_into_is_stopped_at_once_a_pass() {
+        let places = |code: &[u8], first: u64, inner: u64, own: bool| {
+            let code = [(FileAddr(0), code.to_vec())];
+            let first = FileAddr(first);
+            let inside = (first, &[FileAddr(inner)][..]);
+            let places = entered_inside(&code, FileAddr(0), inside, &[first], |_| own, |_| true);
+            places.iter().map(|addr| addr.0).collect::<Vec<_>>()
+        };
+        // 0: jne 4; 2: jmp 6; 4: inc eax; 6: nop; 7: ret
+        let code = [0x75, 2, 0xeb, 2, 0xff, 0xc0, 0x90, 0xc3];
+        assert_eq!(places(&code, 4, 6, true), [2, 4]);
+        // The jump is of another function: a part of the line is run then.
+        assert_eq!(places(&code, 4, 6, false), [6]);
+        // 0: jne 4; 2: inc eax; 4: nop; 5: ret
+        assert_eq!(places(&[0x75, 2, 0xff, 0xc0, 0x90, 0xc3], 2, 4, true), [4]);
+        // 0: nop; 1: inc eax; 3: jne 3 (within the line); 5: ret
+        assert_eq!(
+            places(&[0x90, 0xff, 0xc0, 0x75, 0xfe, 0xc3], 1, 3, true),
+            [1]
+        );
+        // 0: jne 6; 2: jne 7 (within); 4: nop; 5: nop; 6: nop; 7: ret
+        assert_eq!(
+            places(&[0x75, 4, 0x75, 3, 0x90, 0x90, 0x90, 0xc3], 2, 6, true),
+            [2]
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use super::View;
 use super::filter::StepFilters;
 use crate::arch::x86_64;
+use crate::body;
 use crate::modules::{Loaded, Modules};
 use dwarf::{Function, LoadAddr, Memory};
 use iced_x86::{FlowControl, Instruction};
@@ -24,7 +25,7 @@ const MOST_PLACES: usize = 256;
 /// behind procedure linkage tables and thunks. Not if it is `filtered` and steps go through it.
 pub fn body_of(view: &View<'_>, target: LoadAddr, filtered: bool) -> Option<LoadAddr> {
     let (loaded, function) = function_at(view, target)?;
-    let body = loaded.module.body_start(&function);
+    let body = body::passed_by_each_call(&loaded.module, &function);
     let shown = match filtered {
         true => view.filters.shows(loaded, body),
         false => StepFilters::has_source(loaded, body),
@@ -194,7 +195,7 @@ fn search(view: &View<'_>, from: LoadAddr) -> Reach {
         let Some((loaded, function)) = function_at(view, target) else {
             return !is_own(view, target);
         };
-        let body = loaded.module.body_start(&function);
+        let body = body::passed_by_each_call(&loaded.module, &function);
         if view.filters.shows(loaded, body) {
             found.bodies.push(loaded.bias.load(body));
         } else if !loaded.is_of_the_system() {

@@ -1,0 +1,217 @@
+//! Where a function's body begins, as flow sees it: a compiler's mark behind the prologue may be
+//! jumped over, or stand in a loop.
+
+use super::x86_64_flow::Graph;
+use dwarf::FileAddr;
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The longest instruction.
+pub const MAX_INSTRUCTION: usize = 15;
+/// A prologue has fewer instructions. Loops in it (stack probes) are decoded once.
+const MAX_PROLOGUE: usize = 512;
+
+/// A function's code.
+pub struct Code<'a> {
+    /// The bytes from an address of it on: no more than an instruction has.
+    pub read: &'a dyn Fn(FileAddr, &mut [u8; MAX_INSTRUCTION]) -> usize,
+    /// All of it, in parts.
+    pub parts: &'a dyn Fn() -> Vec<(FileAddr, Vec<u8>)>,
+    /// Whether its parameters are in the frame only, where the prologue stores them.
+    pub spills_parameters: bool,
+}
+
+/// Where a function is stopped in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Body {
+    /// Every call passes it.
+    pub addr: FileAddr,
+    /// An instruction before it that every call passes exactly once. `None`: none is known.
+    before: Option<FileAddr>,
+}
+
+/// Whether each call comes by `marked` before it leaves the function that begins at `entry`; the
+/// entry where it does not.
+pub fn passed_by_each_call(code: &Code<'_>, entry: FileAddr, marked: FileAddr) -> Body {
+    let at_entry = Body {
+        addr: entry,
+        before: None,
+    };
+    if marked == entry {
+        return at_entry;
+    }
+    // Instructions between the two, with those that lead to each.
+    let mut led_from: FxHashMap<u64, Vec<u64>> = FxHashMap::from_iter([(entry.0, Vec::new())]);
+    let mut ends = vec![marked.0];
+    let mut todo = vec![entry.0];
+    while let Some(addr) = todo.pop() {
+        let Some(instruction) = code.decode(addr) else {
+            return at_entry;
+        };
+        let next = match next(&instruction) {
+            Next::Leaves => return at_entry,
+            Next::Fails => {
+                ends.push(addr);
+                continue;
+            }
+            Next::To(next) => next,
+        };
+        for next in next.into_iter().flatten() {
+            let is_new = !led_from.contains_key(&next);
+            led_from.entry(next).or_default().push(addr);
+            if is_new && next != marked.0 {
+                todo.push(next);
+            }
+        }
+        if led_from.len() > MAX_PROLOGUE {
+            return at_entry;
+        }
+    }
+    let Some(last) = led_from.get(&marked.0) else {
+        return at_entry;
+    };
+    let before = match &last[..] {
+        [only] => Some(FileAddr(*only)),
+        _ => None,
+    };
+    // An endless loop on the way never comes by.
+    while let Some(addr) = ends.pop() {
+        ends.extend(led_from.remove(&addr).into_iter().flatten());
+    }
+    match led_from.is_empty() {
+        true => Body {
+            addr: marked,
+            before,
+        },
+        false => at_entry,
+    }
+}
+
+/// A place that each call passes, and only once if there is any such place; where arguments can
+/// be read. `body` is where the function's body begins.
+pub fn passed_once(code: &Code<'_>, body: Body) -> FileAddr {
+    let Some(before) = body.before else {
+        return body.addr;
+    };
+    // Unoptimized, an argument that is not stored yet has another value.
+    let stores = |addr: FileAddr| {
+        let instruction = code.decode(addr.0);
+        instruction
+            .is_none_or(|it| it.op0_kind() == OpKind::Memory && it.mnemonic() != Mnemonic::Cmp)
+    };
+    if code.spills_parameters && stores(before) {
+        return body.addr;
+    }
+    let graph = Graph::new(&(code.parts)(), |_| true);
+    let is_repeated = |addr: FileAddr| graph.leads(addr.0, addr.0, &FxHashSet::default());
+    match is_repeated(body.addr) && !is_repeated(before) {
+        true => before,
+        false => body.addr,
+    }
+}
+
+/// Where execution continues behind an instruction.
+enum Next {
+    To([Option<u64>; 2]),
+    /// Out of the function, or nobody knows where.
+    Leaves,
+    /// Nowhere.
+    Fails,
+}
+
+fn next(instruction: &Instruction) -> Next {
+    let target =
+        (instruction.op0_kind() == OpKind::NearBranch64).then(|| instruction.near_branch64());
+    let behind = Some(instruction.next_ip());
+    match instruction.flow_control() {
+        FlowControl::UnconditionalBranch if target.is_some() => Next::To([target, None]),
+        FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend => {
+            Next::To([behind, target])
+        }
+        FlowControl::UnconditionalBranch | FlowControl::Return | FlowControl::IndirectBranch => {
+            Next::Leaves
+        }
+        FlowControl::Exception => Next::Fails,
+        _ => Next::To([behind, None]),
+    }
+}
+
+impl Code<'_> {
+    /// The instruction at an address of the function.
+    fn decode(&self, addr: u64) -> Option<Instruction> {
+        let mut bytes = [0; MAX_INSTRUCTION];
+        let len = (self.read)(FileAddr(addr), &mut bytes);
+        let bytes = bytes.get(..len).filter(|it| !it.is_empty())?;
+        let instruction = Decoder::with_ip(64, bytes, addr, DecoderOptions::NONE).decode();
+        (!instruction.is_invalid()).then_some(instruction)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where functions with this code at 0 are stopped in, marked at `marked`.
+    fn stop(code: &[u8], marked: u64, spills_parameters: bool) -> u64 {
+        let read = |addr: FileAddr, bytes: &mut [u8; MAX_INSTRUCTION]| {
+            let rest = code.get(addr.0 as usize..).unwrap_or_default();
+            let len = rest.len().min(bytes.len());
+            bytes[..len].copy_from_slice(&rest[..len]);
+            len
+        };
+        let code = Code {
+            read: &read,
+            parts: &|| vec![(FileAddr(0), code.to_vec())],
+            spills_parameters,
+        };
+        let body = passed_by_each_call(&code, FileAddr(0), FileAddr(marked));
+        passed_once(&code, body).0
+    }
+
+    #[test]
+    fn a_straight_prologue_is_left_behind() {
+        // push rbp; mov rbp,rsp; nop; pop rbp; ret
+        let code = [0x55, 0x48, 0x89, 0xe5, 0x90, 0x5d, 0xc3];
+        assert_eq!(stop(&code, 4, true), 4);
+        // 0: sub rsp,4; 4: jne 0 (probes the stack); 6: nop; 7: ret
+        let code = [0x48, 0x83, 0xec, 4, 0x75, 0xfa, 0x90, 0xc3];
+        assert_eq!(stop(&code, 6, true), 6);
+        // 0: jne 4; 2: ud2; 4: nop; 5: ret
+        let code = [0x75, 2, 0x0f, 0x0b, 0x90, 0xc3];
+        assert_eq!(stop(&code, 4, true), 4);
+    }
+
+    #[test]
+    fn a_mark_that_calls_jump_over_is_not_used() {
+        // 0: test edi,edi; 2: je 6; 4: dec edi; 6: ret
+        let code = [0x85, 0xff, 0x74, 2, 0xff, 0xcf, 0xc3];
+        assert_eq!(stop(&code, 4, false), 0);
+        // 0: test edi,edi; 2: je 5; 4: ret; 5: nop; 6: ret
+        let code = [0x85, 0xff, 0x74, 1, 0xc3, 0x90, 0xc3];
+        assert_eq!(stop(&code, 5, false), 0);
+        // 0: jmp rax; 2: nop; 3: ret
+        assert_eq!(stop(&[0xff, 0xe0, 0x90, 0xc3], 2, false), 0);
+        // 0: jne 4; 2: jmp 2; 4: nop; 5: ret
+        let code = [0x75, 2, 0xeb, 0xfe, 0x90, 0xc3];
+        assert_eq!(stop(&code, 4, false), 0);
+        // Garbage.
+        assert_eq!(stop(&[0x06, 0x90, 0xc3], 1, false), 0);
+        assert_eq!(stop(&[0x90], 7, false), 0);
+    }
+
+    #[test]
+    fn a_mark_in_a_loop_gives_way_to_what_leads_there() {
+        // 0: xor eax,eax; 2: test edi,edi; 4: je 10; 6: dec edi; 8: jmp 2; 10: ret
+        let code = [
+            0x31, 0xc0, 0x85, 0xff, 0x74, 4, 0xff, 0xcf, 0xeb, 0xf8, 0xc3,
+        ];
+        assert_eq!(stop(&code, 2, false), 0);
+        assert_eq!(stop(&code, 2, true), 0);
+        // 0: mov [rsp-8],rdi; 5: dec edi; 7: jne 5; 9: ret
+        let code = [0x48, 0x89, 0x7c, 0x24, 0xf8, 0xff, 0xcf, 0x75, 0xfc, 0xc3];
+        assert_eq!(stop(&code, 5, false), 0);
+        assert_eq!(stop(&code, 5, true), 5, "the argument is to be seen");
+        // A loop that is all there is: 0: dec edi; 2: jne 0; 4: ret
+        assert_eq!(stop(&[0xff, 0xcf, 0x75, 0xfc, 0xc3], 0, false), 0);
+    }
+}

@@ -1,0 +1,57 @@
+//! Where functions are stopped in: behind the prologue as the line table marks it, unless calls
+//! would miss that place or come by more than once.
+
+use crate::arch::x86_64_body::{self, Body, Code, MAX_INSTRUCTION};
+use dwarf::{FileAddr, Function, Machine, Module, PlainPlace, VariableKind};
+
+/// A place in the body that every call of the function passes.
+pub fn passed_by_each_call(module: &Module, function: &Function) -> FileAddr {
+    in_body(module, function, |_, body| body.addr)
+}
+
+/// The same, passed once a call where there is such a place.
+pub fn passed_once(module: &Module, function: &Function) -> FileAddr {
+    in_body(module, function, x86_64_body::passed_once)
+}
+
+fn in_body(
+    module: &Module,
+    function: &Function,
+    choose: impl Fn(&Code<'_>, Body) -> FileAddr,
+) -> FileAddr {
+    let marked = module.body_start(function);
+    if marked == function.entry || module.machine() != Machine::X86_64 {
+        return marked;
+    }
+    let mut variables = function.scope.variables.iter();
+    let read = |addr: FileAddr, bytes: &mut [u8; MAX_INSTRUCTION]| {
+        let mut ranges = function.ranges.iter();
+        let rest = ranges
+            .find(|range| range.contains(addr))
+            .map(|range| range.end - addr);
+        let len = bytes.len().min(rest.unwrap_or(0) as usize);
+        let bytes = bytes.get_mut(..len).unwrap_or_default();
+        module.read_image(addr, bytes).map_or(0, |()| len)
+    };
+    let code = Code {
+        read: &read,
+        parts: &|| code_of(module, function),
+        spills_parameters: variables.any(|it| {
+            it.kind == VariableKind::Parameter
+                && matches!(it.place, Some(PlainPlace::FrameOffset(_)))
+        }),
+    };
+    let body = x86_64_body::passed_by_each_call(&code, function.entry, marked);
+    choose(&code, body)
+}
+
+/// A function's code, with where each part of it begins.
+pub fn code_of(module: &Module, function: &Function) -> Vec<(FileAddr, Vec<u8>)> {
+    let parts = function.ranges.iter().filter_map(|range| {
+        let len = usize::try_from(range.end.0.checked_sub(range.start.0)?).ok()?;
+        let mut bytes = vec![0; len.min(1 << 24)];
+        module.read_image(range.start, &mut bytes)?;
+        Some((range.start, bytes))
+    });
+    parts.collect()
+}
