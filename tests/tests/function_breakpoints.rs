@@ -2,6 +2,7 @@
 //! that was asked for before it was started.
 
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::process::Command;
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
 
@@ -96,10 +97,6 @@ fn an_async_function_stops_where_its_body_begins() {
             ("<Service as Load>::load", "load"),
         ] {
             println!("{name} -O{optimization} {extra:?}");
-            if (optimization, name) == ("2", "leaf") {
-                // Its first line has become a constant.
-                continue;
-            }
             let mut client = start(&fixture, &[name]);
             let mut begun = 0;
             loop {
@@ -116,6 +113,64 @@ fn an_async_function_stops_where_its_body_begins() {
                 "{name}: the body begins once, though it is polled again"
             );
             client.disconnect();
+        }
+    }
+}
+
+/// How often a program was stopped in functions, and how often it says that it called them.
+fn counted(fixture: &Fixture, names: &[&str]) -> (BTreeMap<String, u32>, BTreeMap<String, u32>) {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let all: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut client = start(fixture, &all);
+    let mut stops: BTreeMap<String, u32> = BTreeMap::new();
+    loop {
+        let event = client.wait_event_of(&["stopped", "terminated"]);
+        let Some(thread) = event["body"]["threadId"].as_i64() else {
+            break;
+        };
+        client.select_thread(thread);
+        let frame = client.top_frame();
+        let name = frame["name"].as_str().expect("a name");
+        let name = name.split('(').next().unwrap_or(name);
+        let name = name.rsplit("::").next().unwrap_or(name);
+        *stops.entry(name.to_owned()).or_default() += 1;
+        client.continue_();
+    }
+    let output = client.output("stdout");
+    client.disconnect();
+    let calls = output.lines().filter_map(|line| {
+        let (name, count) = line.split_once(' ')?;
+        Some((name.to_owned(), count.parse().ok()?))
+    });
+    (stops, calls.collect())
+}
+
+#[test]
+fn each_call_stops_once() {
+    let c: &[&str] = &[
+        "early", "walk", "shrink", "select", "hash", "bits", "find", "halve", "poly", "divide",
+    ];
+    let rust: &[&str] = &["early", "walk", "select", "bits", "joined"];
+    let levels = ["0", "1", "2", "s"];
+    for compiler in [Compiler::Gcc, Compiler::Clang, Compiler::Rustc] {
+        for level in levels {
+            let (source, names) = match compiler {
+                Compiler::Rustc => ("rust/calls.rs", rust),
+                _ => ("c/calls.c", c),
+            };
+            let flags = Flags::new(compiler).optimized(level);
+            let Some(fixture) = Fixture::build(source, flags) else {
+                println!("skipped: {compiler:?} is not installed");
+                continue;
+            };
+            println!("{compiler:?} -O{level}");
+            let (mut stops, mut calls) = counted(&fixture, names);
+            assert_eq!(calls.len(), names.len(), "{calls:?}");
+            if (compiler, level) == (Compiler::Clang, "0") {
+                // No instruction is behind the one that stores its last argument but the loop.
+                assert!(stops.remove("divide") >= calls.remove("divide"));
+            }
+            assert_eq!(stops, calls, "{compiler:?} -O{level}");
         }
     }
 }

@@ -2,13 +2,17 @@
 //! searched.
 
 use super::Bound;
-use super::resolve::{Resolved, at_symbol, bind, bind_body, first_of_each_instance};
+use super::indirect::{Chooser, choosers};
+use super::resolve::{
+    Resolved, at_symbol, bind, bind_body, first_of_each_instance, with_entries_inside,
+};
 use crate::debugger::ModuleId;
 use crate::indexer::Indexer;
 use crate::modules::{Loaded, Modules};
 use crate::stack::calls_beginning_at;
 use dwarf::{
-    AddrRange, FileAddr, Function, FunctionPlaces, LineLocation, Module, SourceLocation, SymbolKind,
+    AddrRange, FileAddr, Function, FunctionPlaces, LineLocation, LoadAddr, Module, SourceLocation,
+    SymbolKind,
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -27,6 +31,29 @@ struct Found {
     /// Whether the debug info has been searched.
     complete: bool,
     places: Vec<Bound>,
+    /// Functions that choose which ones the name means besides.
+    choosers: Vec<Chooser>,
+}
+
+impl Found {
+    fn in_image(name: &str, loaded: &Loaded) -> Self {
+        let known = loaded.module.function_places(name);
+        let choosers = choosers(name, loaded);
+        let is_chooser = |addr: FileAddr| {
+            let addr = loaded.bias.load(addr);
+            choosers.iter().any(|chooser| chooser.addr == addr)
+        };
+        Self {
+            complete: known.is_some(),
+            places: find(name, loaded, known.as_deref(), is_chooser),
+            choosers,
+        }
+    }
+
+    /// Whether the name means nothing there.
+    fn is_nothing(&self) -> bool {
+        self.complete && self.places.is_empty() && self.choosers.is_empty()
+    }
 }
 
 impl Named {
@@ -59,14 +86,28 @@ impl Named {
         self.passed_by = true;
     }
 
+    /// Whether a function that the name means is chosen by the one at an address.
+    pub fn is_chosen_by(&self, chooser: LoadAddr) -> bool {
+        let mut found = self.found.values();
+        found.any(|found| found.choosers.iter().any(|it| it.addr == chooser))
+    }
+
+    /// Whether the name may mean anything in an image that is new.
+    pub fn concerns(&mut self, loaded: &Loaded) -> bool {
+        let found = Found::in_image(&self.name, loaded);
+        let concerns = !found.is_nothing();
+        self.found.insert(loaded.id, found);
+        concerns
+    }
+
     /// Adds the places in an image that is new, where others have some; the image, if it is to be
     /// searched for more.
     pub fn add_places(&mut self, loaded: &Loaded, resolved: &mut Resolved) {
-        let places = loaded.module.function_places(&self.name);
-        let complete = places.is_some();
-        let places = find(&self.name, loaded, places.as_deref());
-        resolved.bound.extend(places.iter().cloned());
-        self.found.insert(loaded.id, Found { complete, places });
+        let found = Found::in_image(&self.name, loaded);
+        let complete = found.complete;
+        resolved.bound.extend(found.places.iter().cloned());
+        resolved.choosers.extend(found.choosers.iter().cloned());
+        self.found.insert(loaded.id, found);
         if !complete && !loaded.is_of_the_system() {
             self.searched.push(loaded.module.identity());
             resolved.unread.push(Arc::clone(&loaded.module));
@@ -80,26 +121,26 @@ impl Named {
         for loaded in &modules.loaded {
             let known = self.found.get(&loaded.id);
             if known.is_none_or(|found| !found.complete) {
-                let places = loaded.module.function_places(&self.name);
-                let complete = places.is_some();
+                let complete = loaded.module.function_places(&self.name).is_some();
                 if !complete {
                     unread.push(loaded);
                 }
                 if complete || known.is_none() {
-                    let places = find(&self.name, loaded, places.as_deref());
-                    self.found.insert(loaded.id, Found { complete, places });
+                    let found = Found::in_image(&self.name, loaded);
+                    self.found.insert(loaded.id, found);
                 }
             }
-            let found = self.found.get(&loaded.id);
-            let places = found.into_iter().flat_map(|found| &found.places);
-            resolved.bound.extend(places.cloned());
+            if let Some(found) = self.found.get(&loaded.id) {
+                resolved.bound.extend(found.places.iter().cloned());
+                resolved.choosers.extend(found.choosers.iter().cloned());
+            }
         }
         let bound = &mut resolved.bound;
         bound.sort_by_key(|bound| bound.addr);
         bound.dedup_by_key(|bound| bound.addr);
         // Debug info knows of more than symbols do: inlined copies, and functions whose symbols
         // were stripped. A library of the system's is searched only if nothing else has any.
-        let found = !bound.is_empty();
+        let found = !bound.is_empty() || !resolved.choosers.is_empty();
         unread.retain(|loaded| !found || !loaded.is_of_the_system());
         self.searched = unread.iter().map(|it| it.module.identity()).collect();
         if self.searched.is_empty() {
@@ -112,7 +153,9 @@ impl Named {
             )
         });
         resolved.why = match (found, unread.is_empty()) {
-            (true, _) => None,
+            (true, _) => resolved.choosers.first().map(|_| {
+                format!("`{name}` is a function that is chosen when it is first needed; the breakpoint binds then")
+            }),
             (false, true) => Some(format!(
                 "no loaded image has a function `{name}`; the breakpoint binds when one is loaded that does"
             )),
@@ -127,17 +170,29 @@ impl Named {
     }
 }
 
-fn find(name: &str, loaded: &Loaded, places: Option<&FunctionPlaces>) -> Vec<Bound> {
-    let places = places.map_or(Vec::new(), |places| in_debug_info(places, loaded));
+fn find(
+    name: &str,
+    loaded: &Loaded,
+    places: Option<&FunctionPlaces>,
+    is_chooser: impl Fn(FileAddr) -> bool,
+) -> Vec<Bound> {
+    let places = places.map_or(Vec::new(), |places| {
+        in_debug_info(places, loaded, is_chooser)
+    });
     match places.is_empty() {
         true => by_symbols(name, loaded),
         false => places,
     }
 }
 
-fn in_debug_info(places: &FunctionPlaces, loaded: &Loaded) -> Vec<Bound> {
+fn in_debug_info(
+    places: &FunctionPlaces,
+    loaded: &Loaded,
+    is_chooser: impl Fn(FileAddr) -> bool,
+) -> Vec<Bound> {
     let module = &loaded.module;
     let functions = places.functions.iter();
+    let functions = functions.filter(|function| !is_chooser(function.entry));
     let mut bound: Vec<Bound> = functions
         .map(|function| bind_body(loaded, function))
         .collect();
@@ -147,19 +202,32 @@ fn in_debug_info(places: &FunctionPlaces, loaded: &Loaded) -> Vec<Bound> {
         bound.push(place);
     }
     let bodies = places.async_bodies.iter();
-    let mut begun: Vec<FileAddr> = bodies
-        .filter_map(|body| first_of_async_body(module, body))
+    let mut begun: Vec<Begun> = bodies
+        .flat_map(|body| first_of_async_body(module, body))
         .collect();
     let copies = places.inlined_async_bodies.iter();
-    begun.extend(copies.filter_map(|entry| first_of_inlined_body(module, *entry)));
-    bound.extend(begun.into_iter().map(|addr| bind(loaded, addr)));
+    begun.extend(copies.flat_map(|entry| first_of_inlined_body(module, *entry)));
+    bound.extend(begun.into_iter().map(|(addr, shown)| {
+        let mut place = bind(loaded, addr);
+        if let Some(shown) = shown {
+            place.source = Some((shown.file.path.clone(), shown.line, shown.column));
+            place.shown = Some(shown);
+        }
+        place
+    }));
     bound
 }
 
+/// A place, and the line that a stop there shows, where its code counts as another one's.
+type Begun = (FileAddr, Option<SourceLocation>);
+
 /// Where the source of an async function begins in what its future runs: behind the code that
 /// every poll comes by, which finds where to resume.
-fn first_of_async_body(module: &Module, body: &Function) -> Option<FileAddr> {
-    let head = module.row_at(module.body_start(body))?.location?;
+fn first_of_async_body(module: &Module, body: &Function) -> Vec<Begun> {
+    let row = module.row_at(module.body_start(body));
+    let Some(head) = row.and_then(|row| row.location) else {
+        return Vec::new();
+    };
     let is_own = |addr| {
         let frames = body.frames_at(addr);
         frames.first().is_some_and(|frame| frame.inlined.is_none())
@@ -168,18 +236,26 @@ fn first_of_async_body(module: &Module, body: &Function) -> Option<FileAddr> {
 }
 
 /// The same in the copy of such a body that is entered at an address.
-fn first_of_inlined_body(module: &Module, entry: FileAddr) -> Option<FileAddr> {
-    let function = module.function_at(entry)?;
+fn first_of_inlined_body(module: &Module, entry: FileAddr) -> Vec<Begun> {
+    let Some(function) = module.function_at(entry) else {
+        return Vec::new();
+    };
     let frames = function.frames_at(entry);
-    let (call, scope) = frames.iter().find_map(|frame| {
+    let body = frames.iter().find_map(|frame| {
         let call = frame.inlined.filter(|call| call.entry == entry)?;
         let is_body = call.name.ends_with('}');
         Some((call, *frame.scopes.first()?)).filter(|_| is_body)
-    })?;
+    });
+    let Some((call, scope)) = body else {
+        return Vec::new();
+    };
+    let Some(declaration) = call.declaration.clone() else {
+        return Vec::new();
+    };
     let head = SourceLocation {
         // The column of the name: the body is behind all of them that are on the line.
         column: u32::MAX,
-        ..call.declaration.clone()?
+        ..declaration
     };
     let is_own = |addr| {
         let frames = function.frames_at(addr);
@@ -195,7 +271,7 @@ fn first_behind(
     ranges: &[AddrRange<FileAddr>],
     head: &SourceLocation,
     is_own: impl Fn(FileAddr) -> bool,
-) -> Option<FileAddr> {
+) -> Vec<Begun> {
     let rows = ranges.iter().flat_map(|range| module.rows_in(*range));
     let own = rows.filter(|row| row.is_stmt).filter_map(|row| {
         let location = row.location?;
@@ -212,18 +288,38 @@ fn first_behind(
         let first = own
             .iter()
             .min_by_key(|(it, addr)| (it.line, it.column, *addr));
-        return first.map(|(_, addr)| *addr);
+        return first.map(|(_, addr)| (*addr, None)).into_iter().collect();
     };
     let mut on_line = own.into_iter().filter(|(it, _)| it.line == line);
-    let (location, first) = on_line.next()?;
+    let Some((location, first)) = on_line.next() else {
+        return Vec::new();
+    };
     let lowest = on_line.map(|(_, addr)| addr).fold(first, FileAddr::min);
     let places = module.line_locations(&location.file, line);
-    let within = |place: &LineLocation| ranges.iter().any(|it| it.contains(place.addr));
+    let within = |place: &LineLocation| within_any(ranges, place.addr);
     let places = places
         .into_iter()
         .filter(|it| within(it) && is_own(it.addr));
     let entered = first_of_each_instance(module, places.collect()).into_iter();
-    Some(entered.map(|place| place.addr).min().unwrap_or(lowest))
+    let Some(first) = entered.min_by_key(|place| place.addr) else {
+        return vec![(lowest, None)];
+    };
+    let begun = with_entries_inside(module, vec![first], |addr| {
+        (within_any(ranges, addr) && is_own(addr)).then_some(0)
+    });
+    let shown = |place: &LineLocation| {
+        let row = module.row_at(place.addr).and_then(|row| row.location);
+        let is_there = row.is_some_and(|it| it.line == line && it.file.path == head.file.path);
+        (!is_there).then(|| place.location.clone())
+    };
+    begun
+        .iter()
+        .map(|place| (place.addr, shown(place)))
+        .collect()
+}
+
+fn within_any(ranges: &[AddrRange<FileAddr>], addr: FileAddr) -> bool {
+    ranges.iter().any(|range| range.contains(addr))
 }
 
 /// Functions by their symbols; those with debug info, if there are any.

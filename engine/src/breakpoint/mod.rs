@@ -6,6 +6,7 @@ mod depth;
 mod freshness;
 mod function;
 mod hit;
+mod indirect;
 mod inlined;
 mod instruction;
 mod locations;
@@ -18,6 +19,7 @@ pub(crate) mod sources;
 pub(crate) mod watch;
 
 pub use freshness::recorded_checksum;
+pub(crate) use indirect::Choices;
 
 use crate::debugger::{Debugger, ModuleId, State};
 use crate::disassembly::CodeName;
@@ -623,8 +625,12 @@ impl Debugger {
     }
 
     /// Binds a breakpoint to places. True if that changed anything.
-    fn bind_to(&mut self, id: BreakpointId, resolved: Resolved) -> bool {
+    fn bind_to(&mut self, id: BreakpointId, mut resolved: Resolved) -> bool {
         let state = self.state();
+        if !resolved.choosers.is_empty() {
+            resolved.bound.extend(self.chosen(&resolved.choosers));
+            resolved.why = resolved.why.filter(|_| resolved.bound.is_empty());
+        }
         let os = &*self.os;
         let Some(breakpoint) = self.breakpoints.all.get_mut(&id) else {
             return false;

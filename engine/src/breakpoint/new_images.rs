@@ -39,13 +39,21 @@ impl Breakpoint {
                 for loaded in new {
                     named.add_places(loaded, &mut also);
                 }
-                let is_nothing = also.bound.is_empty() && also.unread.is_empty();
+                let is_nothing =
+                    also.bound.is_empty() && also.unread.is_empty() && also.choosers.is_empty();
                 match is_nothing {
                     true => Outlook::Nothing,
                     false => Outlook::Also(also),
                 }
             }
-            (Search::Function(_), _) => Outlook::Anew,
+            (Search::Function(named), _) => {
+                // Each is to be asked: what it has is remembered.
+                let concerned = new.iter().filter(|loaded| named.concerns(loaded)).count();
+                match concerned {
+                    0 => Outlook::Nothing,
+                    _ => Outlook::Anew,
+                }
+            }
             (Search::Functions(pattern), _) => {
                 match asked().any(|loaded| pattern.matches_in(loaded)) {
                     true => Outlook::Anew,
@@ -88,7 +96,13 @@ impl Breakpoint {
                     false => Outlook::Anew,
                 }
             }
-            (Search::Line, Spec::Instruction(_) | Spec::Code(..)) if !is_bound => Outlook::Anew,
+            (Search::Line, Spec::Instruction(addr)) if !is_bound => {
+                match new.iter().any(|loaded| loaded.range.contains(*addr)) {
+                    true => Outlook::Anew,
+                    false => Outlook::Nothing,
+                }
+            }
+            (Search::Line, Spec::Code(..)) if !is_bound => Outlook::Anew,
             (Search::Line, _) => Outlook::Nothing,
         }
     }

@@ -92,7 +92,7 @@ impl Pattern {
             bound,
             why,
             note,
-            unread: Vec::new(),
+            ..Resolved::default()
         }
     }
 

@@ -3,10 +3,12 @@
 
 use super::Bound;
 use super::depth::{Line, declaration, depth_of};
+use super::indirect::Chooser;
 use super::inlined::calls_on_line;
 use super::locations::{instance, places_on};
 use super::sources::{Files, files_of, no_such_source};
 use crate::arch::x86_64_flow::{self, Callee, Candidate};
+use crate::body;
 use crate::modules::{Loaded, Modules};
 use crate::stack::calls_at_body;
 use dwarf::{FileAddr, Function, LineLocation, Machine, Module, SourceFile, SourceLocation};
@@ -29,6 +31,8 @@ pub struct Resolved {
     pub note: Option<String>,
     /// Images that may have more once they have been searched.
     pub unread: Vec<Arc<Module>>,
+    /// Functions that choose further places.
+    pub choosers: Vec<Chooser>,
 }
 
 /// The places of a line.
@@ -143,6 +147,7 @@ fn bind_all(
     let entered = first_of_each_instance(module, locations);
     let mut bound = Vec::new();
     let mut begun_below = Vec::new();
+    let entered = with_entries_inside(module, entered, |addr| depth_at(module, addr, line).1);
     for location in entered {
         let addr = behind_prologue(module, location.addr);
         let mut place = bind(loaded, addr);
@@ -290,16 +295,7 @@ pub(super) fn first_of_each_instance(
                 .first()
                 .and_then(|location| module.function_at(location.addr))
         {
-            let code: Vec<(FileAddr, Vec<u8>)> = function
-                .ranges
-                .iter()
-                .filter_map(|range| {
-                    let len = usize::try_from(range.end - range.start).ok()?;
-                    let mut bytes = vec![0; len.min(1 << 24)];
-                    module.read_image(range.start, &mut bytes)?;
-                    Some((range.start, bytes))
-                })
-                .collect();
+            let code = body::code_of(module, &function);
             let candidates: Vec<Candidate> = group
                 .iter()
                 .map(|location| Candidate {
@@ -307,17 +303,79 @@ pub(super) fn first_of_each_instance(
                     end: end_of_line(module, location),
                 })
                 .collect();
-            let mut known = FxHashMap::default();
-            let first = x86_64_flow::first_reached(&code, function.entry, &candidates, |callee| {
-                *known
-                    .entry(callee)
-                    .or_insert_with(|| returns(module, callee).unwrap_or(true))
-            });
+            let returns = returns_in(module);
+            let first = x86_64_flow::first_reached(&code, function.entry, &candidates, returns);
             group.retain(|location| first.contains(&location.addr));
         }
         kept.append(&mut group);
     }
     kept
+}
+
+/// The same places, and where else one comes into the line's code: compilers let jumps from other
+/// lines lead into the midst of it. `instance` tells what function or copy an address is of.
+pub(super) fn with_entries_inside(
+    module: &Module,
+    entered: Vec<LineLocation>,
+    instance: impl Fn(FileAddr) -> Option<u64>,
+) -> Vec<LineLocation> {
+    let addresses: Vec<FileAddr> = entered.iter().map(|it| it.addr).collect();
+    let mut found = Vec::with_capacity(entered.len());
+    for location in entered {
+        let function = module.function_at(location.addr);
+        let inner = function
+            .as_ref()
+            .map(|it| statements_inside(module, it, &location));
+        let (Some(function), Some(inner)) = (function, inner.filter(|it| !it.is_empty())) else {
+            found.push(location);
+            continue;
+        };
+        let code = body::code_of(module, &function);
+        let here = (location.addr, &inner[..]);
+        let own = instance(location.addr);
+        let places = x86_64_flow::entered_inside(
+            &code,
+            function.entry,
+            here,
+            &addresses,
+            |addr| instance(addr) == own,
+            returns_in(module),
+        );
+        found.extend(places.into_iter().map(|addr| LineLocation {
+            addr,
+            ..location.clone()
+        }));
+    }
+    found
+}
+
+/// Where else statements of the line begin in its code that begins at a place.
+fn statements_inside(
+    module: &Module,
+    function: &Function,
+    location: &LineLocation,
+) -> Vec<FileAddr> {
+    let mut ranges = function.ranges.iter();
+    let range = ranges.find(|range| range.contains(location.addr));
+    let mut at = module.row_at(location.addr).map(|row| row.range.end);
+    let mut found = Vec::new();
+    if module.machine() != Machine::X86_64 {
+        return found;
+    }
+    while let Some(addr) = at
+        && range.is_some_and(|range| range.contains(addr))
+        && let Some(row) = module.row_at(addr)
+        && row.range.end > addr
+        && row.location.is_some_and(|it| {
+            it.line == location.location.line && it.file.path == location.location.file.path
+        })
+    {
+        if row.is_stmt {
+            found.push(addr);
+        }
+        at = Some(row.range.end);
+    }
+    found
 }
 
 /// Where the line's code that begins at a place ends: the next row is another line's. The place
@@ -333,6 +391,15 @@ fn end_of_line(module: &Module, location: &LineLocation) -> FileAddr {
     match goes_on {
         true => location.addr,
         false => end,
+    }
+}
+
+/// Whether what is called ever returns, as far as is known; each is looked at once.
+fn returns_in(module: &Module) -> impl FnMut(Callee) -> bool + '_ {
+    let mut known = FxHashMap::default();
+    move |callee| {
+        let known = known.entry(callee);
+        *known.or_insert_with(|| returns(module, callee).unwrap_or(true))
     }
 }
 
@@ -356,7 +423,7 @@ fn returns(module: &Module, callee: Callee) -> Option<bool> {
 /// A place at a function's very entry moves behind its prologue, where arguments can be read.
 fn behind_prologue(module: &Module, addr: FileAddr) -> FileAddr {
     match module.function_at(addr) {
-        Some(function) if function.entry == addr => module.body_start(&function),
+        Some(function) if function.entry == addr => body::passed_once(module, &function),
         _ => addr,
     }
 }
@@ -401,7 +468,7 @@ fn no_code(files: &[(&Loaded, Arc<SourceFile>)], line: u32) -> String {
 /// The body of a function, seen as the function itself although its first line may be that of
 /// an inlined call.
 pub fn bind_body(loaded: &Loaded, function: &Function) -> Bound {
-    let addr = loaded.module.body_start(function);
+    let addr = body::passed_once(&loaded.module, function);
     let mut place = bind(loaded, addr);
     place.hidden = calls_at_body(function, addr);
     if place.hidden > 0

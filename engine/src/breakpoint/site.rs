@@ -32,6 +32,10 @@ pub enum Owner {
     Scope(BreakpointId),
     /// Exceptions, panics or reports go through here.
     Exception,
+    /// A function begins here that chooses which one a name means.
+    Chooser,
+    /// Such a function returns to here.
+    Chosen,
 }
 
 impl Owner {

@@ -60,6 +60,8 @@ pub struct Debugger {
     /// Some threads wait for the places of function breakpoints.
     pub(crate) holding: bool,
     pub(crate) sites: Sites,
+    /// Which functions were chosen for names that mean one of several.
+    pub(crate) choices: crate::breakpoint::Choices,
     pub(crate) watches: Watches,
     pub(crate) slots: Slots,
     pub(crate) detours: Detours,
@@ -147,6 +149,7 @@ impl Debugger {
             indexer: Indexer::default(),
             holding: false,
             sites: Sites::default(),
+            choices: crate::breakpoint::Choices::default(),
             watches: Watches::default(),
             slots: Slots::default(),
             detours: Detours::default(),

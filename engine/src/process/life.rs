@@ -132,6 +132,7 @@ impl Debugger {
             self.process = None;
             self.os.close_memory();
             self.sites.forget_all();
+            self.choices = Default::default();
             self.release_children(children);
             self.forget_stop();
             self.over = true;
@@ -191,6 +192,7 @@ impl Debugger {
         }
         self.hear_all_messages();
         self.sites.forget_all();
+        self.choices = Default::default();
         self.slots = Default::default();
         self.detours = Default::default();
         self.forget_watches();

@@ -86,6 +86,10 @@ impl Debugger {
             self.on_loader(addr);
             self.hold_for_places(thread);
         }
+        let of_chooser = |owner: &Owner| matches!(owner, Owner::Chooser | Owner::Chosen);
+        if owners.iter().any(of_chooser) {
+            self.on_chooser(thread, addr, owners);
+        }
     }
 
     /// A thread ran into one of our traps.

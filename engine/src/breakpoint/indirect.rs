@@ -1,0 +1,203 @@
+//! Functions that are chosen when the program is loaded (`STT_GNU_IFUNC`): the symbol of their name
+//! is that of a function that returns the chosen one's address. What the loader has written where
+//! it relocates tells which one that is; until then the choosing function is watched.
+
+use super::resolve::at_symbol;
+use super::site::Owner;
+use super::{Bound, BreakpointId, Search};
+use crate::debugger::{Debugger, ModuleId};
+use crate::event::{Event, ThreadId};
+use crate::modules::{Loaded, Modules};
+use crate::os::Backend;
+use dwarf::{FileAddr, LoadAddr, Module, SymbolKind};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A function that chooses which one a name means.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Chooser {
+    pub addr: LoadAddr,
+    module: ModuleId,
+    /// The symbol's name.
+    name: &'static str,
+}
+
+/// What choosers have returned, and the calls of them that are under way.
+#[derive(Default)]
+pub(crate) struct Choices {
+    known: FxHashMap<LoadAddr, FxHashSet<LoadAddr>>,
+    calls: Vec<Call>,
+}
+
+/// A call of a chooser.
+struct Call {
+    thread: ThreadId,
+    chooser: LoadAddr,
+    /// Where it returns to, with what stack pointer.
+    back: (LoadAddr, u64),
+}
+
+impl Choices {
+    /// An image is gone.
+    pub(crate) fn forget_in(&mut self, start: LoadAddr, end: LoadAddr) {
+        self.known.retain(|chooser, chosen| {
+            chosen.retain(|addr| *addr < start || *addr >= end);
+            *chooser < start || *chooser >= end
+        });
+    }
+}
+
+/// The choosers of a name in an image.
+pub(super) fn choosers(name: &str, loaded: &Loaded) -> Vec<Chooser> {
+    let symbols = loaded.module.function_symbols(name).into_iter();
+    let choosers = symbols.filter(|it| it.kind == SymbolKind::IndirectFunction);
+    let mut choosers: Vec<Chooser> = choosers
+        .map(|symbol| Chooser {
+            addr: loaded.bias.load(symbol.addr),
+            module: loaded.id,
+            name: symbol.name,
+        })
+        .collect();
+    choosers.sort_by_key(|it| (it.addr, it.name));
+    choosers.dedup_by_key(|it| it.addr);
+    choosers
+}
+
+/// What the loader has written as the choice of a chooser: functions of the chooser's own image.
+fn relocated(chooser: &Chooser, modules: &Modules, os: &dyn Backend) -> FxHashSet<LoadAddr> {
+    let mut found = FxHashSet::default();
+    let Some(home) = modules.get(chooser.module) else {
+        return found;
+    };
+    let own = home.bias.file(chooser.addr);
+    for loaded in &modules.loaded {
+        let is_home = loaded.id == chooser.module;
+        for slot in loaded
+            .module
+            .function_slots(chooser.name, is_home.then_some(own))
+        {
+            let mut word = [0; 8];
+            if os.read_memory(loaded.bias.load(slot), &mut word) != word.len() {
+                continue;
+            }
+            let addr = LoadAddr(u64::from_le_bytes(word));
+            // What the file has there leads to a stub that binds late.
+            let mut first = [0; 8];
+            let first = loaded.module.read_image(slot, &mut first).map(|()| first);
+            let first = first.map(|word| FileAddr(u64::from_le_bytes(word)));
+            let is_relocated =
+                first.is_none_or(|it| it.0 != addr.0 && loaded.bias.load(it) != addr);
+            if is_relocated && addr != chooser.addr && is_choice(home, addr) {
+                found.insert(addr);
+            }
+        }
+    }
+    found
+}
+
+/// Whether an address may be what a chooser of an image has chosen: code of the image, and no stub
+/// that binds late.
+fn is_choice(home: &Loaded, addr: LoadAddr) -> bool {
+    let file = home.bias.file(addr);
+    let is_stub = |module: &Module, addr: FileAddr| {
+        let symbol = module.symbol_at(addr);
+        symbol.is_some_and(|symbol| symbol.name.ends_with("@plt"))
+    };
+    let mut segments = home.module.segments().iter();
+    let is_code = segments.any(|segment| segment.executable && segment.range.contains(file));
+    is_code && !is_stub(&home.module, file)
+}
+
+impl Debugger {
+    /// The places of what choosers have chosen. Those that have not yet are watched.
+    pub(super) fn chosen(&mut self, choosers: &[Chooser]) -> Vec<Bound> {
+        let mut bound = Vec::new();
+        for chooser in choosers {
+            let known = self.choices.known.get(&chooser.addr).cloned();
+            let chosen = match known {
+                Some(known) => known,
+                None => relocated(chooser, &self.modules, &*self.os),
+            };
+            for addr in &chosen {
+                if let Some(loaded) = self.modules.at(*addr) {
+                    bound.push(at_symbol(loaded, loaded.bias.file(*addr)).0);
+                }
+            }
+            match chosen.is_empty() {
+                true if !self.is_post_mortem() => {
+                    self.sites.add(chooser.addr, Owner::Chooser, &*self.os);
+                }
+                true => {}
+                false => {
+                    self.choices.known.insert(chooser.addr, chosen);
+                    self.sites.remove(chooser.addr, Owner::Chooser, &*self.os);
+                }
+            }
+        }
+        bound.sort_by_key(|bound: &Bound| bound.addr);
+        bound
+    }
+
+    /// A thread is at the entry of a chooser, or where one returns to.
+    pub(crate) fn on_chooser(&mut self, thread: ThreadId, addr: LoadAddr, owners: &[Owner]) {
+        let Some(registers) = self.registers_of(thread) else {
+            return;
+        };
+        let sp = registers.sp();
+        if owners.contains(&Owner::Chosen) {
+            let returned = registers.get(dwarf::register::x86_64::RAX);
+            self.on_chosen(thread, (addr, sp), returned.map(LoadAddr));
+        }
+        let mut word = [0; 8];
+        if owners.contains(&Owner::Chooser)
+            && self.os.read_memory(LoadAddr(sp), &mut word) == word.len()
+        {
+            let back = LoadAddr(u64::from_le_bytes(word));
+            if self.sites.add(back, Owner::Chosen, &*self.os) {
+                self.choices.calls.push(Call {
+                    thread,
+                    chooser: addr,
+                    back: (back, sp.wrapping_add(8)),
+                });
+            }
+        }
+    }
+
+    fn on_chosen(&mut self, thread: ThreadId, at: (LoadAddr, u64), chosen: Option<LoadAddr>) {
+        let calls = &mut self.choices.calls;
+        let ended = |call: &Call| call.thread == thread && call.back == at;
+        let Some(index) = calls.iter().position(ended) else {
+            return;
+        };
+        let call = calls.swap_remove(index);
+        if !calls.iter().any(|other| other.back.0 == at.0) {
+            self.sites.remove(at.0, Owner::Chosen, &*self.os);
+        }
+        let Some(chosen) = chosen else { return };
+        self.sites.remove(call.chooser, Owner::Chooser, &*self.os);
+        let known = self.choices.known.entry(call.chooser).or_default();
+        if !known.insert(chosen) {
+            return;
+        }
+        let wants = |id: &BreakpointId| {
+            let breakpoint = self.breakpoints.all.get(id);
+            breakpoint.is_some_and(|it| match &it.search {
+                Search::Function(named) => named.is_chosen_by(call.chooser),
+                Search::Line | Search::Functions(_) => false,
+            })
+        };
+        let ids: Vec<BreakpointId> = self
+            .breakpoints
+            .functions
+            .iter()
+            .copied()
+            .filter(wants)
+            .collect();
+        for id in ids {
+            let bound = self.bind(id);
+            if self.check_names(id) || bound {
+                self.events.push_back(Event::BreakpointChanged(id));
+            }
+        }
+        self.place_hardware(&[]);
+    }
+}
