@@ -11,7 +11,7 @@ use dwarf::{AddrRange, FileAddr, LoadAddr, LoadBias, Machine, Memory, Module, Mo
 use list::{Entry, LoaderList};
 use rustc_hash::FxHashSet;
 use std::cell::OnceCell;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -73,6 +73,10 @@ impl Loaded {
 #[derive(Default)]
 pub struct Modules {
     pub loaded: Vec<Loaded>,
+    /// By where they begin.
+    starts: BTreeMap<LoadAddr, ModuleId>,
+    /// What images other than the program are loaded with.
+    biases: FxHashSet<LoadBias>,
     next_id: u32,
     /// Where the loader's `r_debug` is, once it has said so.
     debug: Option<LoadAddr>,
@@ -102,14 +106,18 @@ pub struct Change {
 impl Modules {
     /// The image that holds an address.
     pub fn at(&self, addr: LoadAddr) -> Option<&Loaded> {
-        self.loaded
-            .iter()
-            .find(|loaded| loaded.range.contains(addr))
+        let (_, nearest) = self.starts.range(..=addr).next_back()?;
+        let holds = |loaded: &&Loaded| loaded.range.contains(addr);
+        // An image may lie in a gap of another one.
+        let nearest = self.get(*nearest).filter(holds);
+        nearest.or_else(|| self.loaded.iter().find(holds))
     }
 
     /// An image by id.
     pub fn get(&self, id: ModuleId) -> Option<&Loaded> {
-        self.loaded.iter().find(|loaded| loaded.id == id)
+        // They are in the order in which they were numbered.
+        let index = self.loaded.binary_search_by_key(&id, |loaded| loaded.id);
+        self.loaded.get(index.ok()?)
     }
 
     /// The program itself.
@@ -122,6 +130,8 @@ impl Modules {
         self.forget_entries();
         self.debug = None;
         self.list = LoaderList::default();
+        self.starts.clear();
+        self.biases.clear();
         std::mem::take(&mut self.loaded)
     }
 
@@ -147,9 +157,14 @@ impl Modules {
         let id = ModuleId(self.next_id);
         self.next_id += 1;
         let range = module.load_range();
+        let range = AddrRange::new(bias.load(range.start), bias.load(range.end));
+        self.starts.insert(range.start, id);
+        if !is_program {
+            self.biases.insert(bias);
+        }
         self.loaded.push(Loaded {
             id,
-            range: AddrRange::new(bias.load(range.start), bias.load(range.end)),
+            range,
             module,
             bias,
             is_program,
@@ -255,9 +270,10 @@ impl Modules {
     ) -> Option<Arc<Module>> {
         let is_it = |module: &Module| module.is_loaded_at(bias(module), memory);
         let named = Module::open(path);
+        let is_named = named.as_deref().is_ok_and(&is_it);
         // Without a build-id two builds may begin alike.
         if let Ok(module) = &named
-            && is_it(module)
+            && is_named
             && module.build_id().is_some()
         {
             return named.ok();
@@ -274,7 +290,7 @@ impl Modules {
             return Some(module);
         }
         match named {
-            Ok(module) if replaced.is_none() && is_it(&module) => Some(module),
+            Ok(module) if replaced.is_none() && is_named => Some(module),
             Ok(_) => {
                 self.note(path, replaced_note(path, "its symbols are not used"));
                 Module::from_memory(path, start, memory).ok()
@@ -427,6 +443,12 @@ impl Modules {
                     .partition(is_there);
                 self.loaded = stay;
                 change.removed = gone;
+                for gone in &change.removed {
+                    if self.starts.get(&gone.range.start) == Some(&gone.id) {
+                        self.starts.remove(&gone.range.start);
+                    }
+                    self.biases.remove(&gone.bias);
+                }
                 let new = all.into_iter().filter(|(_, is_new)| *is_new);
                 new.map(|(entry, _)| entry).collect()
             }
@@ -435,8 +457,7 @@ impl Modules {
             self.forget_entries();
         }
         for entry in new {
-            let mut same = self.loaded.iter().filter(|it| it.bias == entry.bias);
-            if same.any(|it| !it.is_program) {
+            if self.biases.contains(&entry.bias) {
                 continue;
             }
             let Some(path) = image_path(pid, &entry, memory) else {

@@ -382,6 +382,18 @@ impl Debugger {
         }
     }
 
+    /// Like `bind_exceptions`, after modules were unloaded: most had no traps for a filter.
+    pub(crate) fn unbind_exceptions_in(&mut self, gone: &[ModuleId]) {
+        let mut was_bound = false;
+        for id in gone {
+            let found = self.exceptions.found.remove(id);
+            was_bound |= found.is_some_and(|found| !found.is_empty());
+        }
+        if was_bound {
+            self.bind_exceptions();
+        }
+    }
+
     /// Sets traps for the filters and removes those no longer needed.
     fn place_exceptions(&mut self) {
         if self.is_post_mortem() {

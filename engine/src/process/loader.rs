@@ -1,7 +1,7 @@
 //! Following the dynamic loader.
 
 use crate::breakpoint::site::Owner;
-use crate::debugger::Debugger;
+use crate::debugger::{Debugger, ModuleId};
 use crate::event::Event;
 use dwarf::LoadAddr;
 
@@ -20,11 +20,12 @@ impl Debugger {
             };
             self.modules.refresh(pid, &memory)
         };
-        let has_lost = !change.removed.is_empty();
+        let gone: Vec<ModuleId> = change.removed.iter().map(|loaded| loaded.id).collect();
         for loaded in change.removed {
             self.sites.forget_in(loaded.range.start, loaded.range.end);
             self.slots.forget_in(loaded.range.start, loaded.range.end);
             self.detours.forget_in(loaded.range.start, loaded.range.end);
+            self.choices.forget_in(loaded.range.start, loaded.range.end);
             self.events.push_back(Event::ModuleUnloaded(loaded.id));
             self.unwinder.borrow_mut().clear();
             self.tail_calls.borrow_mut().clear();
@@ -32,9 +33,7 @@ impl Debugger {
             self.unbind_module(&loaded);
             self.end_watches_in(loaded.range.start, loaded.range.end);
         }
-        if has_lost {
-            self.bind_exceptions();
-        }
+        self.unbind_exceptions_in(&gone);
         self.announce_modules(&change.added);
         self.flush_module_notes();
         // At the program's entry the loader itself can say where it wants to be watched.
