@@ -61,6 +61,10 @@ fn a_chosen_function_is_stopped_in_and_its_chooser_is_not() {
         println!("{}", fixture.program.display());
         assert_eq!(functions(fixture, "pick"), ["pick_twice", "pick_twice"]);
 
+        if fixture.source.ends_with("chosen_late.c") {
+            // What `dlsym` gave is in a variable of the program's.
+            continue;
+        }
         // Set once it has been chosen.
         let mut client = DapClient::stopped_at(fixture, "first");
         client.ask(

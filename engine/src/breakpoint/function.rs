@@ -154,7 +154,9 @@ impl Named {
         });
         resolved.why = match (found, unread.is_empty()) {
             (true, _) => resolved.choosers.first().map(|_| {
-                format!("`{name}` is a function that is chosen when it is first needed; the breakpoint binds then")
+format!(
+                    "`{name}` is chosen when it is looked up, and no choice is known; the breakpoint binds at the next look-up"
+                )
             }),
             (false, true) => Some(format!(
                 "no loaded image has a function `{name}`; the breakpoint binds when one is loaded that does"
