@@ -108,12 +108,8 @@ fn remember(path: &Path, mapping: &'static memmap2::Mmap) {
     let _ = place.set(file);
 }
 
-/// Returns the identity of the file at `path`.
-pub(crate) fn identity(path: &Path) -> std::io::Result<FileIdentity> {
-    std::fs::metadata(path).map(|metadata| identity_of(&metadata))
-}
-
-fn identity_of(metadata: &Metadata) -> FileIdentity {
+/// Returns the identity of the file with this metadata.
+pub(crate) fn identity_of(metadata: &Metadata) -> FileIdentity {
     use std::os::unix::fs::MetadataExt;
     (
         metadata.dev(),
@@ -130,16 +126,22 @@ fn identity_of(metadata: &Metadata) -> FileIdentity {
 /// # Errors
 /// The file cannot be opened, or is not a regular file.
 pub fn open_regular(path: &Path) -> io::Result<File> {
+    open_known(path, &std::fs::metadata(path)?).map(|(file, _)| file)
+}
+
+/// Like [`open_regular`], with the metadata of the path. Also returns that of the opened file.
+fn open_known(path: &Path, known: &Metadata) -> io::Result<(File, Metadata)> {
     // Checked before the open, as opening a device may have side effects.
-    only_regular(&std::fs::metadata(path)?)?;
+    only_regular(known)?;
     let file = File::options()
         .read(true)
         // Has no effect on regular files, except those of the kernel that would block.
         .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
         .open(path)?;
     // Checked again: the path may refer to another file by now.
-    only_regular(&file.metadata()?)?;
-    Ok(file)
+    let opened = file.metadata()?;
+    only_regular(&opened)?;
+    Ok((file, opened))
 }
 
 fn only_regular(metadata: &Metadata) -> io::Result<()> {
@@ -166,8 +168,18 @@ pub fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 
 /// Maps a file for the lifetime of the process.
 pub(crate) fn map(path: &Path) -> Result<(&'static [u8], FileIdentity), Error> {
-    let file = open_regular(path).map_err(|error| io_error(path, &error))?;
-    map_open(path, &file)
+    let known = std::fs::metadata(path).map_err(|error| io_error(path, &error))?;
+    map_known(path, &known)
+}
+
+/// Like [`map`], with the metadata of the path.
+pub(crate) fn map_known(
+    path: &Path,
+    known: &Metadata,
+) -> Result<(&'static [u8], FileIdentity), Error> {
+    let opened = open_known(path, known);
+    let (file, opened) = opened.map_err(|error| io_error(path, &error))?;
+    map_open(path, &file, &opened)
 }
 
 /// Maps an open file for the lifetime of the process. `path` is its name in messages.
@@ -175,7 +187,8 @@ pub(crate) fn map(path: &Path) -> Result<(&'static [u8], FileIdentity), Error> {
 /// # Errors
 /// The file is not regular, or the system cannot map it.
 pub fn map_file(path: &Path, file: &File) -> Result<&'static [u8], Error> {
-    map_open(path, file).map(|(bytes, _)| bytes)
+    let opened = file.metadata().map_err(|error| io_error(path, &error))?;
+    map_open(path, file, &opened).map(|(bytes, _)| bytes)
 }
 
 fn io_error(path: &Path, error: &std::io::Error) -> Error {
@@ -185,16 +198,19 @@ fn io_error(path: &Path, error: &std::io::Error) -> Error {
     }
 }
 
-fn map_open(path: &Path, file: &File) -> Result<(&'static [u8], FileIdentity), Error> {
+fn map_open(
+    path: &Path,
+    file: &File,
+    metadata: &Metadata,
+) -> Result<(&'static [u8], FileIdentity), Error> {
     let io = |error| io_error(path, &error);
-    let metadata = file.metadata().map_err(io)?;
     if !metadata.is_file() {
         return Err(Error::NotAnImage {
             path: path.to_owned(),
             message: "it is not a regular file".into(),
         });
     }
-    let identity = identity_of(&metadata);
+    let identity = identity_of(metadata);
     if metadata.len() == 0 {
         return Ok((&[], identity));
     }
@@ -203,7 +219,11 @@ fn map_open(path: &Path, file: &File) -> Result<(&'static [u8], FileIdentity), E
     // live with that (compilers and linkers write a new file), and a truncated file costs a
     // SIGBUS, not memory safety of other data.
     #[allow(unsafe_code)]
-    let mapping = unsafe { memmap2::Mmap::map(file) }.map_err(io)?;
+    let mapping = unsafe {
+        let len = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
+        memmap2::MmapOptions::new().len(len).map(file)
+    }
+    .map_err(io)?;
     let mapping: &'static memmap2::Mmap = Box::leak(Box::new(mapping));
     remember(path, mapping);
     Ok((mapping, identity))

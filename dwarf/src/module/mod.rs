@@ -109,7 +109,13 @@ impl Module {
     /// # Errors
     /// The file cannot be opened, or is not an ELF image.
     pub fn open_as(path: &Path, file: &Path) -> Result<Arc<Module>, Error> {
-        if let Ok(identity) = mapping::identity(file) {
+        let io = |error: std::io::Error| Error::Io {
+            path: file.to_owned(),
+            message: error.to_string(),
+        };
+        let metadata = std::fs::metadata(file).map_err(io)?;
+        {
+            let identity = mapping::identity_of(&metadata);
             let opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(module) = opened.get(&identity)
                 && module.path() == path
@@ -117,7 +123,7 @@ impl Module {
                 return Ok(module.clone());
             }
         }
-        let (data, identity) = mapping::map(file)?;
+        let (data, identity) = mapping::map_known(file, &metadata)?;
         let module = Arc::new(Module {
             file: Some(identity),
             ..Module::new(Image::parse(path, data)?)

@@ -67,7 +67,15 @@ pub fn executable(pid: i32) -> Option<MappedFile> {
 /// Returns the file mapped at an address. `/proc/PID/map_files` can be opened only with
 /// CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN.
 pub fn mapped_file(pid: i32, addr: LoadAddr) -> Option<MappedFile> {
-    let (range, path) = mapping_at(pid, addr)?;
+    let (range, path) = match mapping_at(pid, addr)? {
+        At::Named(path) => {
+            return Some(MappedFile {
+                path,
+                replaced: None,
+            });
+        }
+        At::Other(range, path) => (range, path),
+    };
     let link = PathBuf::from(format!(
         "/proc/{pid}/map_files/{:x}-{:x}",
         range.start, range.end
@@ -83,17 +91,33 @@ pub fn mapped_file(pid: i32, addr: LoadAddr) -> Option<MappedFile> {
     Some(MappedFile { replaced, ..file })
 }
 
-/// Returns the range and the name of the mapping that contains an address.
-fn mapping_at(pid: i32, addr: LoadAddr) -> Option<(Range<u64>, PathBuf)> {
+/// A mapping at an address.
+enum At {
+    /// The file that has this name now.
+    Named(PathBuf),
+    /// The range of the mapping, and its name, which may be that of another file now.
+    Other(Range<u64>, PathBuf),
+}
+
+fn mapping_at(pid: i32, addr: LoadAddr) -> Option<At> {
     // Reading all mappings is slow if there are thousands.
     if let Ok(maps) = fs::File::open(format!("/proc/{pid}/maps"))
         && let Some(found) = procmap::query(&maps, addr.0)
     {
-        return Some(found);
+        // Some filesystems number files otherwise for `stat`: then the longer way tells.
+        let is_it = |named: fs::Metadata| {
+            let device = [libc::major(named.dev()), libc::minor(named.dev())];
+            (device, named.ino()) == found.file
+        };
+        let is_named = found.path.is_absolute() && fs::metadata(&found.path).is_ok_and(is_it);
+        return Some(match is_named {
+            true => At::Named(found.path),
+            false => At::Other(found.range, found.path),
+        });
     }
     let mut mappings = mappings(pid).into_iter();
     let mapping = mappings.find(|it| it.start <= addr && addr < it.end)?;
-    Some((mapping.start.0..mapping.end.0, mapping.path))
+    Some(At::Other(mapping.start.0..mapping.end.0, mapping.path))
 }
 
 /// Returns the file behind a link in `/proc`, which works even if the file was deleted or renamed.

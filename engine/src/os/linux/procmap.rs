@@ -31,9 +31,19 @@ struct Query {
 const PROCMAP_QUERY: u64 = 3 << 30 | (size_of::<Query>() as u64) << 16 | (b'f' as u64) << 8 | 17;
 const MAX_PATH: usize = 4096;
 
-/// Returns the range and name of the mapping that contains `addr`, as listed in the open
-/// `/proc/PID/maps`. `None`: nothing is mapped there, or the kernel does not support the query.
-pub fn query(maps: &File, addr: u64) -> Option<(Range<u64>, PathBuf)> {
+/// A mapping.
+pub struct Found {
+    /// Its addresses.
+    pub range: Range<u64>,
+    /// Its name.
+    pub path: PathBuf,
+    /// Device (major, minor) and inode of the mapped file.
+    pub file: ([u32; 2], u64),
+}
+
+/// Returns the mapping that contains `addr`, as listed in the open `/proc/PID/maps`. `None`: nothing
+/// is mapped there, or the kernel does not support the query.
+pub fn query(maps: &File, addr: u64) -> Option<Found> {
     let mut name = vec![0_u8; MAX_PATH];
     let mut query = Query {
         size: size_of::<Query>() as u64,
@@ -51,7 +61,11 @@ pub fn query(maps: &File, addr: u64) -> Option<(Range<u64>, PathBuf)> {
     // The size includes the NUL; 0 means no name.
     name.truncate((query.name_size as usize).saturating_sub(1));
     let path = PathBuf::from(OsString::from_vec(name));
-    Some((query.start..query.end, path))
+    Some(Found {
+        range: query.start..query.end,
+        path,
+        file: (query.device, query.inode),
+    })
 }
 
 #[cfg(test)]
@@ -62,12 +76,12 @@ mod tests {
     fn the_kernel_says_of_one_mapping_what_it_says_of_all() {
         let maps = File::open("/proc/self/maps").unwrap();
         let here = the_kernel_says_of_one_mapping_what_it_says_of_all as fn() as usize as u64;
-        let Some((range, path)) = query(&maps, here) else {
+        let Some(found) = query(&maps, here) else {
             // The kernel is older than 6.11.
             return;
         };
-        assert!(range.contains(&here));
-        assert_eq!(path, std::env::current_exe().unwrap());
-        assert_eq!(query(&maps, 0), None);
+        assert!(found.range.contains(&here));
+        assert_eq!(found.path, std::env::current_exe().unwrap());
+        assert!(query(&maps, 0).is_none());
     }
 }
