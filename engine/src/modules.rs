@@ -1,5 +1,6 @@
 //! The images of the process, and what its dynamic loader says of them.
 
+pub mod announce;
 mod list;
 
 use crate::debugger::{Debugger, ModuleId, ModuleInfo};
@@ -43,6 +44,11 @@ impl Loaded {
             && ["/lib", "/lib64", "/usr/lib", "/usr/lib64"]
                 .iter()
                 .any(|folder| path.starts_with(folder))
+    }
+
+    /// Whether it is the dynamic loader.
+    pub fn is_loader(&self) -> bool {
+        self.is_loader
     }
 
     /// For people.
@@ -101,6 +107,8 @@ pub struct Modules {
 pub struct Change {
     pub added: Vec<ModuleId>,
     pub removed: Vec<Loaded>,
+    /// The loader is about to add images.
+    pub is_addition: bool,
 }
 
 impl Modules {
@@ -391,7 +399,7 @@ impl Modules {
             .map(LoadAddr);
         said.or_else(|| {
             let loader = self.loaded.iter().find(|loaded| loaded.is_loader)?;
-            let symbol = loader.module.exported("_dl_debug_state")?;
+            let symbol = loader.module.exported(announce::FUNCTION)?;
             Some(loader.bias.load(symbol))
         })
     }
@@ -433,7 +441,10 @@ impl Modules {
             return change;
         };
         let new = match self.list.read(debug, memory) {
-            list::Change::InFlux => return change,
+            list::Change::InFlux { is_addition } => {
+                change.is_addition = is_addition;
+                return change;
+            }
             list::Change::Added(new) => new,
             list::Change::All(all) => {
                 let listed: FxHashSet<LoadBias> = all.iter().map(|(entry, _)| entry.bias).collect();

@@ -40,7 +40,10 @@ struct Namespace {
 #[derive(PartialEq, Eq, Debug)]
 pub enum Change {
     /// Somebody is changing one: the next call of the loader's breakpoint tells more.
-    InFlux,
+    InFlux {
+        /// Nothing is being taken away.
+        is_addition: bool,
+    },
     /// These are new; none has gone.
     Added(Vec<Entry>),
     /// These are there, and true of those that are new; all others have gone.
@@ -63,8 +66,9 @@ impl LoaderList {
         let namespaces = namespaces(debug, memory);
         if namespaces.iter().any(|it| it.state != 0) {
             // What is being taken away is found by its absence.
-            self.is_current &= !namespaces.iter().any(|it| it.state == DELETE);
-            return Change::InFlux;
+            let is_addition = !namespaces.iter().any(|it| it.state == DELETE);
+            self.is_current &= is_addition;
+            return Change::InFlux { is_addition };
         }
         if let Some(added) = self.is_current.then(|| self.added(&namespaces, memory))
             && let Some(added) = added
@@ -245,7 +249,8 @@ mod tests {
         let read = list.read(LoadAddr(DEBUG), &words);
         assert_eq!(read, Change::All(all.collect()));
         words.namespace(DEBUG, 1, 0, &many);
-        assert_eq!(list.read(LoadAddr(DEBUG), &words), Change::InFlux);
+        let read = list.read(LoadAddr(DEBUG), &words);
+        assert_eq!(read, Change::InFlux { is_addition: true });
         words.namespace(DEBUG, 0, 0, &many);
         words.1.set(0);
         let added = many[998..].iter().map(|link| entry(*link));
@@ -254,7 +259,8 @@ mod tests {
         assert!(words.1.get() < 8);
         // One goes, and what is added later has its place.
         words.namespace(DEBUG, 2, 0, &many);
-        assert_eq!(list.read(LoadAddr(DEBUG), &words), Change::InFlux);
+        let read = list.read(LoadAddr(DEBUG), &words);
+        assert_eq!(read, Change::InFlux { is_addition: false });
         words.namespace(DEBUG, 0, 0, &many[..999]);
         let Change::All(left) = list.read(LoadAddr(DEBUG), &words) else {
             panic!("the list is not read anew");
@@ -279,7 +285,8 @@ mod tests {
         let read = list.read(LoadAddr(DEBUG), &words);
         assert_eq!(read, Change::Added(vec![entry(0x4000)]));
         words.namespace(OTHER, 2, 0, &[0x2000, 0x3000]);
-        assert_eq!(list.read(LoadAddr(DEBUG), &words), Change::InFlux);
+        let read = list.read(LoadAddr(DEBUG), &words);
+        assert_eq!(read, Change::InFlux { is_addition: false });
         words.namespace(OTHER, 0, 0, &[0x2000]);
         let read = list.read(LoadAddr(DEBUG), &words);
         let left = [0x1000, 0x4000, 0x2000].map(|link| (entry(link), false));

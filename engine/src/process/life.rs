@@ -167,6 +167,7 @@ impl Debugger {
         let was_launcher = std::mem::take(&mut process.launcher);
         process.loader_sites.clear();
         process.has_called = false;
+        process.announcements = Default::default();
         let gone: Vec<ThreadId> = process
             .threads
             .keys()

@@ -2,17 +2,21 @@
 
 use crate::breakpoint::site::Owner;
 use crate::debugger::{Debugger, ModuleId};
-use crate::event::Event;
+use crate::event::{Event, ThreadId};
+use crate::memory::ProcessMemory;
+use crate::modules::Modules;
+use crate::modules::announce::{self, FUNCTION};
+use crate::process::Process;
 use dwarf::LoadAddr;
 
 impl Debugger {
     /// Reads the loader's list anew and follows it.
-    pub(crate) fn on_loader(&mut self, addr: LoadAddr) {
+    pub(crate) fn on_loader(&mut self, thread: ThreadId, addr: LoadAddr) {
         let Some(pid) = self.pid() else {
             return;
         };
         let change = {
-            let memory = crate::memory::ProcessMemory {
+            let memory = ProcessMemory {
                 os: &*self.os,
                 sites: &self.sites,
                 cache: None,
@@ -36,6 +40,7 @@ impl Debugger {
         self.unbind_exceptions_in(&gone);
         self.announce_modules(&change.added);
         self.flush_module_notes();
+        self.note_announcement(thread, addr, change.is_addition);
         // At the program's entry the loader itself can say where it wants to be watched.
         if self.modules.entry() == Some(addr) {
             self.watch_loader();
@@ -43,9 +48,47 @@ impl Debugger {
         }
     }
 
+    /// The function that the loader calls at changes was called. Those calls that tell nothing yet
+    /// are stopped at no more once they are known.
+    fn note_announcement(&mut self, thread: ThreadId, addr: LoadAddr, is_addition: bool) {
+        let is_function = |modules: &Modules, addr: LoadAddr| {
+            let loader = modules.at(addr).filter(|it| it.is_loader());
+            loader.is_some_and(|it| it.module.exported(FUNCTION) == Some(it.bias.file(addr)))
+        };
+        let watched = |it: &Process| it.loader_sites == [addr];
+        if !self.process.as_ref().is_some_and(watched) {
+            return;
+        }
+        let Some(sp) = self.registers_of(thread).map(|it| LoadAddr(it.sp())) else {
+            return;
+        };
+        let memory = ProcessMemory {
+            os: &*self.os,
+            sites: &self.sites,
+            cache: None,
+            known: None,
+        };
+        let (Some(back), Some(process)) =
+            (announce::return_address(&memory, sp), self.process.as_mut())
+        else {
+            return;
+        };
+        if !process.announcements.note(back, is_addition) || !is_function(&self.modules, addr) {
+            return;
+        }
+        let loader = self.modules.at(addr);
+        let calls = loader.and_then(|it| process.announcements.calls_to_watch(it, addr));
+        let Some(calls) = calls else { return };
+        let mut planted = calls.iter();
+        if planted.all(|call| self.sites.add(*call, Owner::Loader, &*self.os)) {
+            process.loader_sites = calls;
+            self.sites.remove(addr, Owner::Loader, &*self.os);
+        }
+    }
+
     /// Plants the traps by which we follow the loader.
     pub(crate) fn watch_loader(&mut self) {
-        let memory = crate::memory::ProcessMemory {
+        let memory = ProcessMemory {
             os: &*self.os,
             sites: &self.sites,
             cache: None,

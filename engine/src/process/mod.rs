@@ -18,6 +18,7 @@ mod trap;
 
 use crate::debugger::{Debugger, State};
 use crate::event::{ExitStatus, Signal, StopReason, ThreadId};
+use crate::modules::announce::Announcements;
 use crate::os::{Resume, WaitStatus};
 use crate::thread::Thread;
 pub(crate) use children::{Child, Given, Lost};
@@ -75,6 +76,8 @@ pub struct Process {
     pub loader_sites: Vec<LoadAddr>,
     /// Functions of its program have been called for expressions.
     pub has_called: bool,
+    /// How it has called the function that is watched there.
+    pub announcements: Announcements,
     /// The user was told that a signal keeps it stopped.
     pub told_of_group_stop: bool,
 }
@@ -94,6 +97,7 @@ impl Process {
             ended: None,
             loader_sites: Vec::new(),
             has_called: false,
+            announcements: Announcements::default(),
             told_of_group_stop: false,
         }
     }

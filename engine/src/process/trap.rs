@@ -83,7 +83,7 @@ impl Debugger {
             state.is_hit_shown = false;
         }
         if owners.contains(&Owner::Loader) {
-            self.on_loader(addr);
+            self.on_loader(thread, addr);
             self.hold_for_places(thread);
         }
         let of_chooser = |owner: &Owner| matches!(owner, Owner::Chooser | Owner::Chosen);
