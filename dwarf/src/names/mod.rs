@@ -61,7 +61,7 @@ impl Module {
     }
 
     /// Returns the function symbols whose demangled name is `name` or ends in `::name`, or whose
-    /// raw name is `name`.
+    /// raw name is `name`; for `name@version` and `name@@version`, those exported with the version.
     pub fn function_symbols(&self, name: &str) -> Vec<Symbol> {
         search::function_symbols(self, name)
     }
