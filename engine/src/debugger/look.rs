@@ -262,7 +262,8 @@ impl Debugger {
         };
         let module = frame.module.and_then(|id| self.modules.get(id));
         let of_the_system = module.is_some_and(|module| module.is_of_the_system());
-        self.step_filters.skips(&place.file) || (of_the_system && !place.file.path.exists())
+        self.step_filters.skips(&place.file)
+            || of_the_system && !self.step_filters.is_at_hand(&place.file)
     }
 
     /// Whether an image belongs to the system rather than to the person who debugs.

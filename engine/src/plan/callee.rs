@@ -2,7 +2,6 @@
 //! the functions that code without a stop in it may call.
 
 use super::View;
-use super::filter::StepFilters;
 use crate::arch::x86_64;
 use crate::body;
 use crate::modules::{Loaded, Modules};
@@ -28,7 +27,7 @@ pub fn body_of(view: &View<'_>, target: LoadAddr, filtered: bool) -> Option<Load
     let body = body::passed_by_each_call(&loaded.module, &function);
     let shown = match filtered {
         true => view.filters.shows(loaded, body),
-        false => StepFilters::has_source(loaded, body),
+        false => view.filters.has_source(loaded, body),
     };
     shown.then(|| loaded.bias.load(body))
 }

@@ -31,6 +31,8 @@ pub struct StepFilters {
     /// By number of the pattern: whether it takes sources out again.
     excepts: Vec<bool>,
     known: RefCell<FxHashMap<Arc<SourceFile>, bool>>,
+    /// Which sources are on this machine, of those that were asked for.
+    at_hand: RefCell<FxHashMap<Arc<SourceFile>, bool>>,
 }
 
 impl Default for StepFilters {
@@ -46,6 +48,7 @@ impl StepFilters {
             patterns: RegexSet::empty(),
             excepts: Vec::new(),
             known: RefCell::default(),
+            at_hand: RefCell::default(),
         }
     }
 
@@ -79,6 +82,7 @@ impl StepFilters {
             patterns: built.map_err(|error| error.to_string())?,
             excepts,
             known: RefCell::default(),
+            at_hand: RefCell::default(),
         })
     }
 
@@ -101,13 +105,23 @@ impl StepFilters {
     /// is not left out, and not the system's own code unless its sources are at hand.
     pub fn shows(&self, loaded: &Loaded, addr: FileAddr) -> bool {
         let location = loaded.module.row_at(addr).and_then(|row| row.location);
-        location.is_some_and(|it| !self.skips(&it.file)) && Self::has_source(loaded, addr)
+        location.is_some_and(|it| !self.skips(&it.file)) && self.has_source(loaded, addr)
     }
 
     /// The same where nothing is left out.
-    pub fn has_source(loaded: &Loaded, addr: FileAddr) -> bool {
+    pub fn has_source(&self, loaded: &Loaded, addr: FileAddr) -> bool {
         let location = loaded.module.row_at(addr).and_then(|row| row.location);
-        location.is_some_and(|it| !loaded.is_of_the_system() || it.file.path.exists())
+        location.is_some_and(|it| !loaded.is_of_the_system() || self.is_at_hand(&it.file))
+    }
+
+    /// Whether a source is on this machine. The file is looked for once.
+    pub fn is_at_hand(&self, file: &Arc<SourceFile>) -> bool {
+        if let Some(known) = self.at_hand.borrow().get(file) {
+            return *known;
+        }
+        let is_there = file.path.exists();
+        self.at_hand.borrow_mut().insert(Arc::clone(file), is_there);
+        is_there
     }
 
     /// The same for an address of the process.
@@ -139,6 +153,22 @@ mod tests {
         assert!(skips(&filters, "/usr/include/c++/12/bits/stl_algo.h"));
         assert!(!skips(&filters, "/home/a/rustc/src/main.rs"));
         assert!(!skips(&StepFilters::none(), "/usr/include/c++/12/vector"));
+    }
+
+    #[test]
+    fn a_source_is_looked_for_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.c");
+        std::fs::write(&path, "").unwrap();
+        let filters = StepFilters::default();
+        let file = Arc::new(SourceFile {
+            path: path.clone(),
+            md5: None,
+        });
+        assert!(filters.is_at_hand(&file));
+        std::fs::remove_file(&path).unwrap();
+        assert!(filters.is_at_hand(&file));
+        assert!(!StepFilters::default().is_at_hand(&file));
     }
 
     #[test]

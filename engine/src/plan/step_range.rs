@@ -307,7 +307,7 @@ impl StepRange {
         let shown = match &row {
             // Who was in such code sees where it came back to.
             Some(_) if self.start_is_of_the_system(view) => true,
-            Some(_) if !self.filtered => StepFilters::has_source(loaded, addr),
+            Some(_) if !self.filtered => view.filters.has_source(loaded, addr),
             _ => view.filters.shows(loaded, addr),
         };
         if shown {
