@@ -1,4 +1,4 @@
-//! What can be opened in a value.
+//! The children of values.
 
 use super::members::{self, Part};
 use super::numbers::Numbers;
@@ -10,23 +10,22 @@ use dwarf::{Language, LoadAddr};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// References to references that are followed.
+/// Maximum number of references to references to follow.
 const REFERENCES: usize = 16;
 
-/// Bytes read at once for a range of elements.
+/// Maximum number of bytes to read at once for a range of elements.
 pub(super) const BLOCK: u64 = 1 << 20;
 
-/// A struct no larger is read in one go for all its members.
+/// Maximum size in bytes of an object that is read at once for all its members.
 const WHOLE: u64 = 4096;
 
-/// Elements of one answer; a length that nobody can check may be anything.
+/// Maximum number of children per request; a length in the debuggee may be garbage.
 const MOST: u64 = 1 << 20;
 
-/// Elements that are made at once: few enough to stay in the processor's cache until they are
-/// text.
+/// Elements to make at once: few enough to stay in the processor's cache until they are formatted.
 const PORTION: u64 = 1024;
 
-/// How much of a key is shown as its entry's name.
+/// Limits on a key that is shown as its entry's name.
 const KEY: Limits = Limits {
     text: 80,
     elements: 4,
@@ -37,44 +36,44 @@ const KEY: Limits = Limits {
     pointees: false,
 };
 
-/// Elements between two looks at the cancel flag.
+/// Elements between checks of the cancel flag.
 const CHECK_EVERY: u64 = 4096;
 
-/// Which children are meant.
+/// A selection of children.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Which {
-    /// All, in the order in which people should see them.
+    /// All children, in display order.
     All,
-    /// Those that have names.
+    /// Children with names.
     Named,
-    /// Those that have indices or keys.
+    /// Children with indices or keys.
     Indexed,
 }
 
-/// What is in a value.
+/// The contents of a value.
 pub(super) enum Inside {
-    /// Nothing to open.
+    /// No children.
     Nothing,
-    /// Bases and members of an object, reached by `.` or `->`.
+    /// Bases and members of an object, accessed by `.` or `->`.
     Members(Value, Arc<DwarfTy>, &'static str),
-    /// What a view says are its members.
+    /// The members according to a view.
     Fields(Vec<(String, Value)>),
-    /// Elements in a row.
+    /// Contiguous elements.
     Elements(Row),
-    /// Elements that lie apart.
+    /// Elements of a container that are not contiguous.
     Items(Collection),
-    /// What the value points to.
+    /// The target of the pointer or reference.
     Pointee(Value),
 }
 
-/// What is in a value, and the value as it is without a view of it.
+/// The contents of a value, and the raw value if a view replaces it.
 pub(super) struct Opened {
     pub inside: Inside,
     raw: Option<Value>,
 }
 
 impl Opened {
-    /// How many named and indexed children there are.
+    /// Returns the number of named and of indexed children.
     fn count(&self, target: &dyn Target) -> (u64, u64) {
         let (named, indexed) = match &self.inside {
             Inside::Members(object, ty, _) => (count_members(target, object, ty), 0),
@@ -97,15 +96,15 @@ fn count_members(target: &dyn Target, object: &Value, ty: &Arc<DwarfTy>) -> u64 
     named
 }
 
-/// Elements in a row.
+/// Contiguous elements.
 pub(super) struct Row {
     /// The first one.
     pub place: Place,
     /// Their type.
     pub element: Ty,
-    /// Bytes from one to the next.
+    /// Distance between elements in bytes.
     pub stride: u64,
-    /// How many.
+    /// Number of elements.
     pub count: u64,
 }
 
@@ -119,7 +118,7 @@ impl Row {
         }
     }
 
-    /// Elements from an address on.
+    /// Returns a row of elements at an address.
     pub(super) fn in_memory(at: LoadAddr, element: Ty, count: u64) -> Row {
         Row {
             place: Place::Memory(at, None),
@@ -130,10 +129,10 @@ impl Row {
     }
 }
 
-/// What is in a value; references, boxes and views are looked through.
+/// Returns the contents of a value, through references, boxes and views.
 ///
 /// # Errors
-/// The value cannot be read far enough to tell.
+/// The value cannot be read.
 pub(super) fn open(target: &dyn Target, value: &Value) -> Result<Opened, Error> {
     let mut raw = None;
     let inside = inside(target, value, &mut raw)?;
@@ -145,7 +144,7 @@ fn inside(target: &dyn Target, value: &Value, raw: &mut Option<Value>) -> Result
     let mut access = ".";
     for _ in 0..REFERENCES {
         let view = visualize::view(target, &value);
-        // What contradicts itself is opened as it is.
+        // A value that its view finds invalid is shown member by member.
         let viewed = !matches!(view, None | Some(View::Invalid(_)));
         if viewed && !is_fat_pointer(&value) {
             raw.get_or_insert_with(|| Value {
@@ -212,27 +211,28 @@ fn inside(target: &dyn Target, value: &Value, raw: &mut Option<Value>) -> Result
     Ok(Inside::Nothing)
 }
 
-/// Address and length: nothing more is in it than its view says.
+/// Returns whether a value is an address and a length: the raw value shows nothing more than the
+/// view.
 fn is_fat_pointer(value: &Value) -> bool {
     value.ty.name().starts_with('&')
 }
 
-/// How many named and indexed children a value has.
+/// Returns the number of named and of indexed children of a value; none on errors.
 pub(super) fn count(target: &dyn Target, value: &Value) -> (u64, u64) {
     open(target, value).map_or((0, 0), |opened| opened.count(target))
 }
 
-/// What comes next of the children of a value.
+/// The next children of a value.
 #[derive(Debug)]
 pub enum Next {
-    /// Numbers in a row.
+    /// Contiguous numbers.
     Numbers(Numbers),
-    /// Any.
+    /// Any other children.
     Children(Vec<Child>),
 }
 
 impl Next {
-    /// They one by one.
+    /// Returns the children as a vector.
     pub fn children(self) -> Vec<Child> {
         match self {
             Next::Numbers(numbers) => numbers.children().collect(),
@@ -241,8 +241,8 @@ impl Next {
     }
 }
 
-/// The children of a value in `range` of those that are meant, which is then what is left of it:
-/// of elements in a row there are at most [`PORTION`], of others 2^20.
+/// Returns the next of the selected children in `range`, and advances `range`: at most [`PORTION`]
+/// contiguous elements, or 2^20 others.
 ///
 /// # Errors
 /// Cancelled.
@@ -284,8 +284,7 @@ fn children(
     range: Range<u64>,
 ) -> Result<Vec<Child>, Error> {
     let (named, indexed) = opened.count(target);
-    // Members are all named, elements are all indexed; the raw value is a named one behind
-    // either.
+    // Members are all named, elements all indexed; the raw value is a named child after either.
     let own = match opened.inside {
         Inside::Elements(_) | Inside::Items(_) => indexed,
         _ => named - u64::from(opened.raw.is_some()),
@@ -353,7 +352,7 @@ fn item_children(
             let reachable = match (collection.kind, &key) {
                 (CollectionKind::List, _) => true,
                 (CollectionKind::Set, _) => false,
-                // What is written can be read again.
+                // A literal can be parsed again.
                 (CollectionKind::Map, Some((text, key))) => {
                     key.ty.is_simple() || text.starts_with('"') && !text.contains("...")
                 }
@@ -452,7 +451,7 @@ fn is_member_name(name: &str) -> bool {
             .all(|char| char.is_alphanumeric() || char == '_')
 }
 
-/// An object read in one go, so that its simple members need no reads of their own.
+/// An object that was read at once, so that its simple members need no reads of their own.
 pub(super) struct Whole {
     start: LoadAddr,
     bytes: Vec<u8>,
@@ -480,7 +479,7 @@ impl Whole {
         whole
     }
 
-    /// The value, with its bytes if they are few and were read.
+    /// Returns the value with its bytes if they are few and were read.
     pub(super) fn fill(&self, mut value: Value) -> Value {
         let (Place::Memory(addr, None), None, Some(size @ 1..=16)) =
             (&value.place, value.bits, value.ty.size())
@@ -521,7 +520,7 @@ fn element_children(
         .collect())
 }
 
-/// Elements of a row that starts at `place`.
+/// Returns elements of a row that starts at `place`.
 ///
 /// # Errors
 /// Cancelled.
@@ -541,7 +540,7 @@ pub fn elements(
 }
 
 impl Row {
-    /// The elements of a range; simple ones are read a block at a time.
+    /// Returns the elements of a range; simple ones are read a block at a time.
     pub(super) fn values(
         &self,
         target: &dyn Target,

@@ -1,5 +1,5 @@
-//! The shortest decimals of floating point formats that Rust has no type for, after Burger and
-//! Dybvig, "Printing Floating-Point Numbers Quickly and Accurately" (1996).
+//! Shortest decimals for floating-point formats without a Rust type, after Burger and Dybvig,
+//! "Printing Floating-Point Numbers Quickly and Accurately" (1996).
 
 use super::scalar::Float;
 use std::cmp::Ordering;
@@ -9,17 +9,17 @@ use std::cmp::Ordering;
 pub struct Parts {
     /// Its sign.
     pub negative: bool,
-    /// Without sign.
+    /// Absolute value of the mantissa.
     pub mantissa: u128,
-    /// Of two.
+    /// Exponent of two.
     pub exponent: i32,
-    /// Whether the number below is only half as far away as the one above.
+    /// Whether the distance to the next lower number is half of that to the next higher one.
     narrow: bool,
 }
 
-/// The parts of a number; `None`: it is infinite or none at all.
+/// Decomposes a number; `None` for infinities and NaN.
 pub fn parts(format: Float, bits: u128) -> Option<Parts> {
-    // Bits of the exponent and of the fraction, and whether the leading bit is written.
+    // Number of exponent and fraction bits, and whether the leading bit is stored.
     let (exponent_bits, fraction_bits, explicit) = match format {
         Float::Half => (5, 10, false),
         Float::Brain => (8, 7, false),
@@ -48,8 +48,8 @@ pub fn parts(format: Float, bits: u128) -> Option<Parts> {
 }
 
 impl Parts {
-    /// The fewest digits that no other number of the format is nearer to, and the power of ten
-    /// that the first one counts. None for zero.
+    /// Returns the fewest digits that identify the number within its format, and the power of ten
+    /// of the first one. Empty for zero.
     pub fn digits(self) -> (String, i32) {
         if self.mantissa == 0 {
             return (String::new(), 0);
@@ -58,7 +58,8 @@ impl Parts {
         let up = self.exponent.max(0) as u32;
         let down = self.exponent.min(0).unsigned_abs();
         let extra = u32::from(self.narrow);
-        // The number is `rest / scale`; half the way to its neighbours, `above` and `below`.
+        // The number is `rest / scale`; `above` and `below` are half the distances to its
+        // neighbours.
         let mut rest = Natural::new(self.mantissa).shifted(up + 1 + extra);
         let mut scale = Natural::new(1).shifted(down + 1 + extra);
         let mut above = Natural::new(1).shifted(up + extra);
@@ -115,7 +116,7 @@ impl Parts {
         }
     }
 
-    /// The shortest text that reads back as the number.
+    /// Returns the shortest text that parses as the number.
     pub fn text(self) -> String {
         let (digits, power) = self.digits();
         let sign = if self.negative { "-" } else { "" };
@@ -191,7 +192,7 @@ impl Natural {
         Natural(words).trimmed()
     }
 
-    /// Takes off a number that is no larger.
+    /// Subtracts a number that is not larger.
     fn subtract(&mut self, other: &Natural) {
         let mut borrow = false;
         for (at, word) in self.0.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! A value in one line, bounded in every direction.
+//! Formats a value as one line, bounded in length, depth and reads.
 
 mod composed;
 
@@ -14,13 +14,13 @@ use dwarf::{Language, LoadAddr, Symbol, TypeKind};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Values within values that are written, references counted.
+/// Maximum nesting of formatted values, including references.
 const NESTING: usize = 24;
 
-/// What stands for an address where addresses are not to be written.
+/// Placeholder for hidden addresses.
 const HIDDEN: &str = "0x…";
 
-/// A value in one line. True: it is why there is none.
+/// Appends a value as one line to `out`. Returns true if the text is an error.
 pub fn write(target: &dyn Target, value: &Value, limits: &Limits, out: &mut String) -> bool {
     let (text, is_error) = written(target, value, limits, None);
     out.push_str(&text);
@@ -38,7 +38,7 @@ fn written(
         limits,
         objects: objects.filter(|_| limits.pointees),
         behind_pointer: false,
-        // Most are numbers.
+        // Most values are numbers.
         out: String::with_capacity(24),
         level: 0,
     };
@@ -59,12 +59,13 @@ fn written(
     (text, is_error)
 }
 
-/// A value for people.
+/// Formats a value for display.
 pub fn present(target: &dyn Target, value: &Value, limits: &Limits) -> Presentation {
     presented(target, value, limits, None)
 }
 
-/// A value for people; what its pointers lead to has numbers of `objects` if `limits` wants it.
+/// Formats a value for display. The targets of its pointers are numbered in `objects` if `limits`
+/// requests it.
 pub fn present_with(
     target: &dyn Target,
     value: &Value,
@@ -132,7 +133,7 @@ fn is_writable(target: &dyn Target, value: &Value, shape: &Shape) -> bool {
         )
 }
 
-/// An error as a value's text.
+/// Formats an error as a value's text.
 fn bracketed(error: &Error) -> String {
     let text = error.to_string();
     if text.starts_with('<') {
@@ -145,9 +146,9 @@ fn bracketed(error: &Error) -> String {
 struct Writer<'a> {
     target: &'a dyn Target,
     limits: &'a Limits,
-    /// Numbers of what pointers lead to, where that is to be shown.
+    /// Numbers of the targets of pointers, if they are to be shown.
     objects: Option<&'a mut Objects>,
-    /// What is being written was led to by a pointer: those in it show numbers only.
+    /// Whether the value is the target of a pointer: pointers in it show numbers only.
     behind_pointer: bool,
     out: String,
     level: usize,
@@ -158,8 +159,7 @@ impl Writer<'_> {
         self.out.len() > self.limits.text
     }
 
-    /// Writes a value; `depth` counts what it is nested in. After an error nothing of the
-    /// value is written.
+    /// Writes a value; `depth` is its nesting level. On an error nothing of the value is written.
     fn value(&mut self, value: &Value, depth: usize) -> Result<(), Error> {
         if self.level >= NESTING {
             self.out.push_str("...");
@@ -270,8 +270,8 @@ impl Writer<'_> {
         }
     }
 
-    /// `→ #3`, and what that is unless it has been written. False: nothing is written, as the
-    /// pointer says more by itself.
+    /// Writes `→ #3`, and the object unless it has been written. Returns false if nothing is
+    /// written, because the pointer is more informative by itself.
     fn object(&mut self, addr: LoadAddr, of: &Ty, depth: usize) -> bool {
         let is_text = |scalar: scalar::Scalar| {
             matches!(
@@ -319,7 +319,7 @@ impl Writer<'_> {
             let outcome = self.value(&pointee, depth + 1);
             self.behind_pointer = false;
             if let Err(error) = outcome {
-                // A wild pointer is known by its address.
+                // Show the address of a wild pointer.
                 self.out.truncate(start);
                 let _ = write!(self.out, "{:#x} {}", addr.0, bracketed(&error));
             }
@@ -327,7 +327,7 @@ impl Writer<'_> {
         true
     }
 
-    /// The class of the object that a pointer to its base points to.
+    /// Writes the dynamic class of the object that a base pointer points to.
     fn pointed_class(&mut self, addr: LoadAddr, of: Ty) {
         let part = Value::new(of, Place::Memory(addr, None));
         if let Some(whole) = visualize::standard::callable::whole_object(self.target, &part) {
@@ -335,7 +335,7 @@ impl Writer<'_> {
         }
     }
 
-    /// `&Class::member` (Itanium C++ ABI §2.3).
+    /// Writes `&Class::member` (Itanium C++ ABI §2.3).
     fn member_pointer(&mut self, value: &Value, is_function: bool) -> Result<(), Error> {
         let raw = value.raw(self.target)? as u64;
         let ty = value.ty.strip();
@@ -361,7 +361,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The string that a pointer to characters points to.
+    /// Writes the string that a pointer to characters points to.
     fn pointed_text(&mut self, addr: LoadAddr, of: &Ty) {
         let Shape::Scalar(scalar) = of.shape() else {
             return;
@@ -378,7 +378,7 @@ impl Writer<'_> {
         let Ok((bytes, cut)) = text::read_terminated(memory, addr, unit.size(), most) else {
             return;
         };
-        // Bytes are text only if they look like it.
+        // Bytes count as text only if all are printable.
         if plain && (cut || bytes.is_empty() || !bytes.iter().all(|it| (32..127).contains(it))) {
             return;
         }
@@ -433,7 +433,8 @@ impl Writer<'_> {
     }
 }
 
-/// The type of a function, or of a pointer to one, that only its place tells: by its debug info.
+/// Returns the type of a function, or of a pointer to one, from the debug info of its address if
+/// the value's type does not have it.
 fn function_type(target: &dyn Target, value: &Value) -> Option<Arc<str>> {
     let (addr, pointer) = match &value.ty {
         Ty::Function(_) => (value.address()?, ""),
@@ -465,14 +466,14 @@ fn function_type(target: &dyn Target, value: &Value) -> Option<Arc<str>> {
     Some(text.into())
 }
 
-/// Where the function that begins at an address is declared.
+/// Returns the declaration of the function that begins at an address.
 fn function_at(target: &dyn Target, addr: LoadAddr) -> Option<dwarf::SourceLocation> {
     let (module, bias) = target.module_at(addr)?;
     let function = module.function_at(bias.file(addr))?;
     (function.entry == bias.file(addr)).then(|| function.declaration.clone())?
 }
 
-/// The function at an address and the bytes into it.
+/// Returns the symbol at an address and the offset in it, in bytes.
 pub(super) fn symbol(target: &dyn Target, addr: LoadAddr) -> Option<(String, u64)> {
     let (module, bias) = target.module_at(addr)?;
     let file = bias.file(addr);

@@ -1,4 +1,4 @@
-//! What structs, classes, unions and Rust's enums are made of.
+//! Members of structs, classes, unions and Rust's enums.
 
 use super::place::Bits;
 use super::types::DwarfTy;
@@ -10,10 +10,10 @@ use dwarf::{
 };
 use std::sync::Arc;
 
-/// Bases within bases and anonymous structs within such that are looked through.
+/// Maximum nesting of bases and anonymous structs.
 const NESTING: usize = 24;
 
-/// Something in a composite that has a name or holds names.
+/// A named part of a composite, or one that contains named parts.
 pub enum Part<'a> {
     /// A base class.
     Base(&'a Inheritance),
@@ -23,13 +23,13 @@ pub enum Part<'a> {
     Static(&'a Member),
 }
 
-/// What is done with each part: the object it is in, that object's type, the part.
+/// Visitor of parts. Arguments: the object that has the part, that object's type, the part.
 pub type Visit<'a> = dyn FnMut(&Value, &Arc<DwarfTy>, Part<'_>) -> Result<(), Error> + 'a;
 
-/// A data member of `object`, whose type is `ty`.
+/// Returns a data member of `object`, whose type is `ty`.
 ///
 /// # Errors
-/// It depends on memory that cannot be read.
+/// Its position depends on memory that cannot be read.
 pub fn member(
     target: &dyn Target,
     object: &Value,
@@ -54,10 +54,10 @@ pub fn member(
     ))
 }
 
-/// The part of `object` that a base class is.
+/// Returns the part of `object` that belongs to a base class.
 ///
 /// # Errors
-/// The object is needed to find a virtual base, and cannot be read.
+/// The base is virtual, and the object cannot be read.
 pub fn base(
     target: &dyn Target,
     object: &Value,
@@ -91,10 +91,10 @@ fn place_at(
     }
 }
 
-/// A static data member.
+/// Returns a static data member.
 ///
 /// # Errors
-/// It has no definition here, or that has no place.
+/// It has no definition in this module, or no location.
 pub fn static_member(target: &dyn Target, ty: &DwarfTy, member: &Member) -> Result<Value, Error> {
     let Some(variable) = ty.module().static_member(member) else {
         return Err(Error::OptimizedOut);
@@ -137,8 +137,8 @@ fn with_static_context<T>(
     })?)
 }
 
-/// The parts of a composite in order, anonymous members replaced by what is in them.
-/// `visit` gets the object the part is in and that object's type.
+/// Visits the parts of a composite in order, with the contents of anonymous members in place of
+/// those. `visit` gets the object that has the part and that object's type.
 ///
 /// # Errors
 /// Those of `visit`.
@@ -151,7 +151,7 @@ pub fn parts(
     parts_within(target, object, ty, 0, visit)
 }
 
-/// Whether there is nothing to see in a base: no members, and bases of that kind.
+/// Returns whether a base has no members, and only bases without members.
 fn is_empty(ty: &Ty, depth: usize) -> bool {
     let Shape::Composite(ty) = ty.shape() else {
         return false;
@@ -184,8 +184,7 @@ fn parts_within(
             visit(object, ty, Part::Base(base))?;
         }
     }
-    // What a coroutine was called with has its place there, and one where it was moved to, which
-    // comes first.
+    // A coroutine's argument has a slot of its own, and an earlier one that it was moved to.
     let is_coroutine = ty.ty.name.contains("_env#");
     for (index, part) in composite.members.iter().enumerate() {
         let before = &composite.members[..index];
@@ -206,23 +205,23 @@ fn parts_within(
     for part in &composite.statics {
         visit(object, ty, Part::Static(part))?;
     }
-    // The least of what people look for.
+    // Vtable pointers come last: users rarely need them.
     for part in composite.members.iter().filter(|it| is_vtable_pointer(it)) {
         visit(object, ty, Part::Member(part))?;
     }
     Ok(())
 }
 
-/// The pointer that compilers put into objects of classes with virtual functions.
+/// Returns whether a member is a vtable pointer.
 fn is_vtable_pointer(member: &dwarf::Member) -> bool {
     member.artificial && member.name.starts_with("_vptr")
 }
 
-/// A member of a composite value by name, also in anonymous members and bases, and in the
+/// Returns a member of a composite value by name, also in anonymous members and bases, and in the
 /// active variant of a Rust enum. `None`: it has no such member.
 ///
 /// # Errors
-/// The member is there but cannot be reached.
+/// The member exists but cannot be accessed.
 pub fn find(target: &dyn Target, object: &Value, name: &str) -> Result<Option<Value>, Error> {
     find_within(target, object, name, 0)
 }
@@ -275,7 +274,7 @@ fn find_within(
     Ok(None)
 }
 
-/// Names of the members that [`find`] would find directly.
+/// Returns the names of the members that [`find`] finds directly.
 pub fn names(target: &dyn Target, object: &Value) -> Vec<String> {
     let mut names = Vec::new();
     let Shape::Composite(ty) = object.ty.shape() else {
@@ -293,8 +292,8 @@ pub fn names(target: &dyn Target, object: &Value) -> Vec<String> {
     names
 }
 
-/// A member's name as the source has it: a tuple's index, a closure's captured variable, which
-/// rustc (`_ref__a`) and gcc (`__a`) mark.
+/// Returns a member's name as in the source: a tuple's index, or a closure's captured variable, to
+/// which rustc (`_ref__a`) and gcc (`__a`) add a prefix.
 pub fn shown_name<'a>(ty: &DwarfTy, name: &'a str) -> &'a str {
     let closure = ty.composite().is_some_and(|it| it.closure);
     let prefix = if closure { "__" } else { "_ref__" };
@@ -302,7 +301,7 @@ pub fn shown_name<'a>(ty: &DwarfTy, name: &'a str) -> &'a str {
     tuple_index(name).or_else(captured).unwrap_or(name)
 }
 
-/// The data member of a class that begins at an offset, also one of its bases.
+/// Returns the data member that begins at an offset of a class, including its bases.
 pub fn name_at(class: &Ty, offset: u64) -> Option<String> {
     name_within(class, offset, 0)
 }
@@ -335,13 +334,13 @@ fn name_within(class: &Ty, offset: u64, depth: usize) -> Option<String> {
         .or_else(|| bases.find_map(|base| inside(base.ty, &base.offset)))
 }
 
-/// `0` of rustc's member name `__0`.
+/// Returns `0` for rustc's member name `__0`.
 pub fn tuple_index(name: &str) -> Option<&str> {
     name.strip_prefix("__")
         .filter(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Whether the members are those of a tuple.
+/// Returns whether the members are those of a tuple.
 pub fn is_tuple(composite: &Composite) -> bool {
     !composite.members.is_empty()
         && composite
@@ -350,7 +349,8 @@ pub fn is_tuple(composite: &Composite) -> bool {
             .all(|member| tuple_index(&member.name).is_some())
 }
 
-/// The last component of a path, generic arguments taken off: `Vec` of `alloc::vec::Vec<i32>`.
+/// Returns the last component of a path without generic arguments: `Vec` for
+/// `alloc::vec::Vec<i32>`.
 pub fn last_component(name: &str) -> &str {
     let end = match name.find('<') {
         Some(0) | None => name.len(),
@@ -360,11 +360,11 @@ pub fn last_component(name: &str) -> &str {
     head.rfind("::").map_or(head, |at| &head[at + 2..])
 }
 
-/// The active variant of a Rust enum: its name and the struct it holds. `None`: the type has
-/// no variants.
+/// Returns the active variant of a Rust enum: its name and its struct. `None`: the type has no
+/// variants.
 ///
 /// # Errors
-/// The discriminant cannot be read, or is that of no variant.
+/// The discriminant cannot be read, or matches no variant.
 pub fn active_variant(
     target: &dyn Target,
     object: &Value,
@@ -413,7 +413,7 @@ pub fn active_variant(
         return Err(Error::Unsupported("<no variant>".into()));
     };
     let payload = member(target, object, ty, holder)?;
-    // The states of coroutines (`async`) are numbered, and their structs have the names.
+    // The variants of coroutines (`async`) are numbered; the names are those of their structs.
     if holder.name.bytes().all(|byte| byte.is_ascii_digit()) {
         let mut name = last_component(&payload.ty.name()).to_owned();
         let line = chosen.and_then(|variant| variant.line);
@@ -425,7 +425,7 @@ pub fn active_variant(
     Ok(Some((holder.name.clone(), payload)))
 }
 
-/// The enumerator of a value of an enumeration.
+/// Returns the value of an enumerator by name.
 pub fn enumerator_named(ty: &Ty, name: &str) -> Option<i128> {
     let Shape::Enumeration(ty) = ty.shape() else {
         return None;

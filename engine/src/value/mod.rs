@@ -1,4 +1,4 @@
-//! Values: typed bytes with a place, how they present themselves, and what is in them.
+//! Values: typed bytes at a place, their presentation, and their children.
 
 mod children;
 mod decimal;
@@ -27,30 +27,30 @@ use place::{Bits, Bytes};
 use scalar::{Scalar, ScalarKind};
 use std::sync::Arc;
 
-/// The most that is read for one value in one go, in bytes.
+/// Maximum number of bytes to read at once for one value.
 pub const LARGEST: u64 = 1 << 20;
 
-/// What values and expressions may ask of the debuggee; a stopped process, or a test's bytes.
+/// The debuggee, as values and expressions see it: a stopped process, or a test's bytes.
 pub trait Target {
-    /// Its memory.
+    /// Returns its memory.
     fn memory(&self) -> &dyn Memory;
-    /// Its images.
+    /// Returns its modules.
     fn modules(&self) -> &dyn ModuleMap;
-    /// The image at an address as something to keep.
+    /// Returns the module at an address, and its load bias.
     fn module_at(&self, addr: LoadAddr) -> Option<(Arc<Module>, dwarf::LoadBias)>;
-    /// All images with their biases, the program first.
+    /// Returns all modules with their load biases, the program first.
     fn images(&self) -> Vec<(Arc<Module>, dwarf::LoadBias)>;
-    /// Writes memory, past page protections.
+    /// Writes memory despite page protection.
     ///
     /// # Errors
-    /// The memory is not there, or this target cannot be written.
+    /// The memory is not mapped, or this target cannot be written.
     fn write_memory(&mut self, addr: LoadAddr, bytes: &[u8]) -> Result<(), Error>;
     /// Writes a register of the stopped thread's innermost frame.
     ///
     /// # Errors
     /// The register cannot be written.
     fn write_register(&mut self, place: RegisterPlace, bytes: &[u8]) -> Result<(), Error>;
-    /// Whether the client has lost interest.
+    /// Returns whether the client has cancelled the request.
     fn cancelled(&self) -> bool {
         false
     }
@@ -61,28 +61,28 @@ pub trait Target {
 pub struct RegisterPlace {
     /// The thread.
     pub thread: crate::ThreadId,
-    /// The physical frame's level: 0 can be written, callers' cannot.
+    /// The physical frame's level: registers of frame 0 can be written, those of callers cannot.
     pub level: usize,
     /// The register.
     pub register: dwarf::Register,
 }
 
-/// How much of a value is shown in one line.
+/// Limits on a value's text.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Bytes of text in all.
     pub text: usize,
-    /// Elements and members in a summary.
+    /// Number of elements and members in a summary.
     pub elements: usize,
-    /// Bytes read of a string.
+    /// Bytes to read of a string.
     pub string: usize,
     /// Depth of nested summaries.
     pub depth: usize,
-    /// How integers are written.
+    /// Format of integers.
     pub numbers: scalar::NumberFormat,
-    /// Addresses are written; else `0x…`, which is the same in every run.
+    /// Whether addresses are shown; otherwise `0x…`, which is the same in every run.
     pub addresses: bool,
-    /// Pointers show the number of the object that they point to, and the object.
+    /// Whether pointers show the number of their target, and the target.
     pub pointees: bool,
 }
 
@@ -100,84 +100,84 @@ impl Default for Limits {
     }
 }
 
-/// A value for people.
+/// A value formatted for display.
 #[derive(Clone, Debug, Default)]
 pub struct Presentation {
-    /// One line.
+    /// The value on one line.
     pub text: String,
-    /// The type in the language's spelling.
+    /// The type in the language's syntax.
     pub type_name: Arc<str>,
-    /// Children that have names.
+    /// Number of children with names.
     pub named: u64,
-    /// Children that have indices.
+    /// Number of children with indices.
     pub indexed: u64,
-    /// Where it lies (for pointers: where they point).
+    /// Its address (for pointers: that of the target).
     pub memory: Option<LoadAddr>,
     /// Whether it can be assigned to.
     pub writable: bool,
-    /// The text is an error, not a value.
+    /// Whether the text is an error instead of a value.
     pub is_error: bool,
-    /// Where the function is that it points to, or is.
+    /// Position of the function that it is or points to.
     pub function: Option<dwarf::SourceLocation>,
 }
 
-/// A part of a value.
+/// A child of a value.
 #[derive(Clone, Debug)]
 pub struct Child {
     /// Member name, `[3]`, a base class's name.
     pub name: String,
-    /// The value, or why there is none.
+    /// The value, or an error.
     pub value: Result<Value, Error>,
-    /// An expression for it, given one for the parent: `None` where the language has none.
+    /// How to derive its expression from that of the parent; `None` if the language has none.
     pub path: Option<ChildPath>,
 }
 
-/// How a child is reached from its parent in an expression.
+/// The way from a parent's expression to that of a child.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChildPath {
-    /// Text to append to the parent's (parenthesised) expression: `.x`, `->next`.
+    /// Append this text to the parent's (parenthesized) expression: `.x`, `->next`.
     Suffix(String),
-    /// The same, and the text is the child's name: `[3]`.
+    /// Append the child's name: `[3]`.
     Name,
-    /// Text to put before it: `*`.
+    /// Prepend this text: `*`.
     Prefix(String),
-    /// The child is reached by the parent's own expression (anonymous union).
+    /// Use the parent's expression (anonymous union).
     Same,
 }
 
-/// A value with a name.
+/// A named value.
 #[derive(Clone, Debug)]
 pub struct Named {
-    /// Its name, with a remark where it is shadowed.
+    /// Its name, with a remark if it is shadowed.
     pub name: String,
-    /// An expression for it, where there is one.
+    /// An expression for it, if there is one.
     pub expression: Option<String>,
-    /// The value, or why there is none.
+    /// The value, or an error.
     pub value: Result<Value, Error>,
-    /// A parameter of the function.
+    /// Whether it is a parameter of the function.
     pub is_parameter: bool,
-    /// Where it is declared.
+    /// Position of its declaration.
     pub declaration: Option<dwarf::SourceLocation>,
 }
 
-/// Typed bytes with a place; cheap to clone.
+/// Typed bytes at a place; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Value {
-    /// What the bytes mean.
+    /// Its type.
     pub ty: Ty,
-    /// Where they are.
+    /// The place of its bytes.
     pub place: Place,
-    /// The part of them that is the value, for bit fields.
+    /// The part of the bytes that a bit-field occupies.
     pub bits: Option<Bits>,
-    /// To be seen member by member, whatever the type wants to be seen as.
+    /// Whether it is shown member by member, without a view.
     pub raw: bool,
-    /// The part of an object that is of a base class: the object's own class is another one.
+    /// Whether it is the base part of an object whose own class differs.
     pub is_base: bool,
 }
 
 impl Value {
-    /// The value of a variable whose location is known. Register contents are taken from
-    /// `registers` now; memory is read when it is needed. `frame` names the frame.
+    /// Returns the value of a variable at a known location. Registers are read from `registers`
+    /// now, memory when it is needed. `frame` is the frame that the registers belong to.
     pub fn from_location(
         ty: Ty,
         location: Location,
@@ -187,7 +187,7 @@ impl Value {
         Value::new(ty, Place::of(location, registers, frame))
     }
 
-    /// A register's contents as an integer (or address).
+    /// Returns a register's contents as an integer (or address).
     pub fn from_register(place: RegisterPlace, name: &str, value: u64) -> Value {
         let ty = match name {
             "rip" | "pc" | "x30" | "lr" => Ty::Function("code".into()).pointer(),
@@ -205,7 +205,7 @@ impl Value {
         )
     }
 
-    /// A function, by its entry.
+    /// Returns a function as a value, by its entry.
     pub fn from_function(
         _module: &Arc<Module>,
         _bias: dwarf::LoadBias,
@@ -215,7 +215,7 @@ impl Value {
         Value::new(Ty::Function(name.into()), Place::Memory(entry, None))
     }
 
-    /// A value of a type at a place.
+    /// Returns a value of a type at a place.
     pub fn new(ty: Ty, place: Place) -> Value {
         Value {
             ty,
@@ -226,7 +226,7 @@ impl Value {
         }
     }
 
-    /// A number of a type every program has.
+    /// Returns a number of a built-in type.
     pub fn builtin(scalar: Scalar, name: &'static str, bits: u128) -> Value {
         let bytes = bits.to_le_bytes();
         let size = usize::from(scalar.size).min(16);
@@ -236,13 +236,13 @@ impl Value {
         )
     }
 
-    /// An address of something of a type.
+    /// Returns a pointer with a target type.
     pub fn pointer_to(target: Ty, addr: LoadAddr) -> Value {
         let bytes = Bytes::new(&addr.0.to_le_bytes());
         Value::new(target.pointer(), Place::Bytes(bytes))
     }
 
-    /// The address of its first byte, where it is in memory.
+    /// Returns the address of the first byte, if the value is in memory.
     pub fn address(&self) -> Option<LoadAddr> {
         match self.place {
             Place::Memory(addr, _) if self.bits.is_none() => Some(addr),
@@ -250,10 +250,10 @@ impl Value {
         }
     }
 
-    /// The value's bytes (of a bit field: its own bits, extended to its type's size).
+    /// Returns the value's bytes; for a bit-field its bits, extended to the type's size.
     ///
     /// # Errors
-    /// They cannot be read, are optimized out, or are more than [`LARGEST`].
+    /// They cannot be read, are optimized out, or exceed [`LARGEST`].
     pub fn bytes(&self, target: &dyn Target) -> Result<Bytes, Error> {
         let Some(size) = self.ty.size() else {
             return Err(Error::Unsupported(format!(
@@ -289,15 +289,15 @@ impl Value {
         Ok(Bytes::new(&value.to_le_bytes()[..size.min(16)]))
     }
 
-    /// The value as raw bits, where it is no longer than 16 bytes.
+    /// Returns the value as raw bits, at most 16 bytes.
     ///
     /// # Errors
-    /// As [`Value::bytes`].
+    /// Those of [`Value::bytes`].
     pub fn raw(&self, target: &dyn Target) -> Result<u128, Error> {
         Ok(scalar::bits_of(&self.bytes(target)?))
     }
 
-    /// What the value (an address) points to; the address is read now.
+    /// Returns the target of a pointer value; the address is read now.
     ///
     /// # Errors
     /// The value cannot be read.
@@ -306,7 +306,7 @@ impl Value {
         Ok(Value::new(of, Place::Memory(addr, None)))
     }
 
-    /// The value itself, or what it refers to if it is a C++ reference.
+    /// Returns the value itself, or the target if it is a C++ reference.
     ///
     /// # Errors
     /// The reference cannot be read.

@@ -1,5 +1,4 @@
-//! Elements in a row that are plain numbers: as many as there may be, with nothing of their own
-//! but their bytes.
+//! Contiguous plain numbers, kept as bytes: cheap in any quantity.
 
 use super::children::{BLOCK, Row};
 use super::scalar::{self, NumberFormat, Scalar};
@@ -8,21 +7,22 @@ use dwarf::{Language, LoadAddr};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Some of a row, read at once.
+/// Some numbers of a row, read at once.
 #[derive(Debug)]
 pub struct Numbers {
     element: Ty,
     scalar: Scalar,
     language: Language,
     indices: Range<u64>,
-    /// Where the first one is.
+    /// Address of the first one.
     at: LoadAddr,
     stride: u64,
     bytes: Vec<u8>,
 }
 
 impl Numbers {
-    /// Those of a row; `None`: they are none, lie too far apart, or not all of them can be read.
+    /// Reads numbers of a row; `None` if the elements are not numbers, are too far apart, or cannot
+    /// all be read.
     pub(super) fn read(target: &dyn Target, row: &Row, indices: Range<u64>) -> Option<Numbers> {
         let Shape::Scalar(scalar) = row.element.shape() else {
             return None;
@@ -53,17 +53,17 @@ impl Numbers {
         })
     }
 
-    /// Their places in the row.
+    /// Returns their indices in the row.
     pub fn indices(&self) -> Range<u64> {
         self.indices.clone()
     }
 
-    /// Their type's name.
+    /// Returns the name of their type.
     pub fn type_name(&self) -> Arc<str> {
         self.element.name()
     }
 
-    /// Where one of them is.
+    /// Returns the address of one of them.
     pub fn address(&self, index: u64) -> LoadAddr {
         self.at + (index - self.indices.start).wrapping_mul(self.stride)
     }
@@ -79,7 +79,7 @@ impl Numbers {
         &self.bytes[skip as usize..][..usize::from(self.scalar.size)]
     }
 
-    /// They as values.
+    /// Returns them as values.
     pub fn children(&self) -> impl Iterator<Item = Child> {
         self.indices().map(|index| {
             let place = Place::read_at(self.address(index), self.bytes_of(index));

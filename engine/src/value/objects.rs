@@ -1,57 +1,57 @@
-//! Objects that pointers lead to, each with a number: a text names an object by it where an address
-//! would differ from run to run, and shows a cycle by it.
+//! Numbers for the targets of pointers. A text identifies an object by its number, as addresses
+//! differ from run to run, and shows cycles by it.
 
 use super::Ty;
 use dwarf::LoadAddr;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
-/// Numbers that are given.
+/// Maximum number of objects.
 const MAX_NUMBERS: usize = 1 << 16;
 
-/// Where an object begins, and its type's name: a struct and its first member share an address.
+/// Address and type name: a struct and its first member share an address.
 type Key = (LoadAddr, Arc<str>);
 
-/// The objects that texts have named so far. A number belongs to a place and a type, and stays.
+/// The objects that texts have named so far. A number belongs to an address and a type, and does
+/// not change.
 #[derive(Clone, Debug, Default)]
 pub struct Objects {
     numbers: FxHashMap<Key, u32>,
-    /// The first object of an address, for pointers without a type.
+    /// The first object at an address, for pointers without a target type.
     first: FxHashMap<LoadAddr, u32>,
     reply: Reply,
 }
 
-/// What the reply under way has shown.
+/// The state of the reply under construction.
 #[derive(Clone, Debug, Default)]
 pub struct Reply {
-    /// Variables, under their own names.
+    /// Variables, which are called by their names.
     variables: FxHashMap<Key, String>,
-    /// Objects that are written already.
+    /// Objects that have been written.
     written: FxHashSet<u32>,
 }
 
-/// What a text calls an object.
+/// The name of an object in a text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Called {
-    /// The variable that it is.
+    /// The variable that is the object.
     Variable(String),
-    /// Its number.
+    /// The object's number.
     Number(u32),
 }
 
 impl Objects {
-    /// A reply begins: nothing of it is written yet, and it has no variables. Gives the one
-    /// before.
+    /// Begins a reply without variables and written objects. Returns the previous one.
     pub fn begin(&mut self) -> Reply {
         std::mem::take(&mut self.reply)
     }
 
-    /// Returns to a reply that another one has interrupted.
+    /// Restores a reply that another one has interrupted.
     pub fn resume(&mut self, reply: Reply) {
         self.reply = reply;
     }
 
-    /// A variable that the reply shows: pointers to it name it.
+    /// Adds a variable of the reply: pointers to it show its name.
     pub fn name(&mut self, value: &super::Value, name: &str) {
         if let Some(addr) = value.address() {
             let key = (addr, value.ty.strip().name());
@@ -59,7 +59,7 @@ impl Objects {
         }
     }
 
-    /// What to call the object of a type at an address. None: there are too many.
+    /// Returns the name of the object of a type at an address; `None` if there are too many.
     pub(super) fn called(&mut self, addr: LoadAddr, of: &Ty) -> Option<Called> {
         let ty = of.strip();
         if matches!(ty, Ty::Void)
@@ -83,7 +83,7 @@ impl Objects {
         Some(Called::Number(number))
     }
 
-    /// Notes that an object is being written. False: it has been.
+    /// Marks an object as written. Returns false if it was already.
     pub(super) fn write(&mut self, number: u32) -> bool {
         self.reply.written.insert(number)
     }

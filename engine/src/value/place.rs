@@ -1,4 +1,4 @@
-//! Where values are: memory, registers, nowhere but in the debug info, or in parts of these.
+//! Places of values: memory, registers, debug info, or pieces of these.
 
 use super::{RegisterPlace, Target};
 use crate::FrameKey;
@@ -7,17 +7,17 @@ use dwarf::{LoadAddr, Location, Piece, Registers};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// A few bytes, without an allocation where they are few.
+/// Bytes, stored without an allocation if they are few.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bytes {
-    /// At most 16.
+    /// At most 16 bytes.
     Few([u8; 16], u8),
-    /// More.
+    /// More than 16 bytes.
     Many(Arc<[u8]>),
 }
 
 impl Bytes {
-    /// A copy of `bytes`.
+    /// Copies `bytes`.
     pub fn new(bytes: &[u8]) -> Bytes {
         if bytes.len() <= 16 {
             let mut few = [0; 16];
@@ -39,49 +39,49 @@ impl std::ops::Deref for Bytes {
     }
 }
 
-/// A bit field's part of its bytes.
+/// The bits of a bit-field in its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bits {
     /// Bits to skip, least significant first; less than 8.
     pub offset: u8,
-    /// Bits that count.
+    /// Width in bits.
     pub size: u8,
 }
 
 impl Bits {
-    /// Bytes the bits are spread over.
+    /// Returns the number of bytes that the bits span.
     pub fn bytes(self) -> usize {
         (usize::from(self.offset) + usize::from(self.size)).div_ceil(8)
     }
 }
 
-/// Where a value is.
+/// The place of a value.
 #[derive(Clone, Debug)]
 pub enum Place {
-    /// In memory; with the bytes where they have been read with their neighbours already.
+    /// In memory; with its bytes if they were read along with their neighbours.
     Memory(LoadAddr, Option<Few>),
-    /// In a register, from a byte of it on.
+    /// In a register, at an offset.
     Register {
-        /// Which.
+        /// The register.
         register: RegisterPlace,
         /// The whole register's contents.
         bytes: Bytes,
-        /// Bytes to skip.
+        /// Offset in bytes.
         offset: u64,
     },
-    /// Nowhere; these are the bytes.
+    /// Without storage: the bytes.
     Bytes(Bytes),
-    /// In pieces, from a byte of them on.
+    /// In pieces, at an offset in bytes.
     Pieces(Arc<[Part]>, u64),
-    /// Not available.
+    /// Optimized out.
     OptimizedOut,
-    /// The address of something that has none any more.
+    /// A pointer whose target has been optimized out of memory.
     ImplicitPointer,
-    /// It could not be found; why.
+    /// The location could not be evaluated: the error.
     Failed(Arc<Error>),
 }
 
-/// At most 16 bytes.
+/// At most 16 bytes, and their number.
 pub type Few = ([u8; 16], u8);
 
 /// A piece of a value.
@@ -138,14 +138,14 @@ impl Place {
             Location::OptimizedOut => Place::OptimizedOut,
         }
     }
-    /// A place in memory whose bytes, at most 16, have been read.
+    /// Returns a place in memory whose bytes, at most 16, have been read.
     pub fn read_at(addr: LoadAddr, bytes: &[u8]) -> Place {
         let mut few = [0; 16];
         few[..bytes.len()].copy_from_slice(bytes);
         Place::Memory(addr, Some((few, bytes.len() as u8)))
     }
 
-    /// The place `bytes` further on.
+    /// Returns the place `bytes` after this one.
     pub fn offset(&self, bytes: u64) -> Place {
         match self {
             Place::Memory(addr, _) => Place::Memory(*addr + bytes, None),
@@ -172,10 +172,10 @@ impl Place {
         }
     }
 
-    /// All bytes of a value that is nowhere but in the debug info or an expression.
+    /// Returns all bytes of a value that only the debug info or an expression has.
     ///
     /// # Errors
-    /// It is elsewhere, and its length is not known here.
+    /// It has another kind of place, whose length is not known here.
     pub fn literal(&self) -> Result<Bytes, Error> {
         match self {
             Place::Bytes(bytes) => Ok(bytes.clone()),
@@ -183,10 +183,10 @@ impl Place {
         }
     }
 
-    /// Reads `len` bytes (the caller bounds it).
+    /// Reads `len` bytes; the caller limits `len`.
     ///
     /// # Errors
-    /// They are not there.
+    /// They cannot be read.
     pub fn read(&self, target: &dyn Target, len: usize) -> Result<Bytes, Error> {
         match self {
             Place::Memory(_, Some((bytes, have))) if usize::from(*have) == len => {
@@ -215,7 +215,7 @@ impl Place {
     }
 }
 
-/// What is beyond the end of a register or of the debug info's bytes was never there.
+/// Bytes beyond the end of a register or of a constant do not exist.
 fn slice(bytes: &[u8], offset: u64, len: usize) -> Result<Bytes, Error> {
     let start = usize::try_from(offset).unwrap_or(usize::MAX);
     match bytes.get(start..).and_then(|rest| rest.get(..len)) {

@@ -1,24 +1,24 @@
-//! Numbers, characters and truth values: bytes to numbers to text.
+//! Numbers, characters and booleans: decoding and formatting.
 
 use super::decimal;
 use dwarf::Language;
 use std::fmt::Write;
 
-/// How a scalar's bytes read.
+/// The encoding of a scalar.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scalar {
-    /// What they mean.
+    /// The kind of number.
     pub kind: ScalarKind,
-    /// How many there are.
+    /// Size in bytes.
     pub size: u8,
 }
 
-/// What a scalar's bytes mean.
+/// The kind of a scalar.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ScalarKind {
-    /// Truth.
+    /// Boolean.
     Bool,
-    /// Two's complement.
+    /// Signed integer (two's complement).
     Signed,
     /// Unsigned integer.
     Unsigned,
@@ -26,73 +26,73 @@ pub enum ScalarKind {
     SignedChar,
     /// C's `unsigned char`.
     UnsignedChar,
-    /// A unit of UTF-8, -16, -32; Rust's `char`.
+    /// A code unit of UTF-8, -16, -32; Rust's `char`.
     Utf,
     /// Floating point.
     Float(Float),
-    /// Real and imaginary part.
+    /// Complex number: real and imaginary part.
     Complex(Float),
     /// An address.
     Address,
 }
 
-/// How integers are written.
+/// The format of integers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum NumberFormat {
-    /// In decimal; characters with their sign.
+    /// Decimal; characters with their code.
     #[default]
     Natural,
     /// `0x1f`
     Hex,
-    /// In decimal, characters too.
+    /// Decimal, also for characters.
     Decimal,
     /// `0o17`
     Octal,
     /// `0b1010`
     Binary,
-    /// As the character of that number.
+    /// As the character with that code.
     Character,
 }
 
-/// Formats of floating point.
+/// Floating-point formats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Float {
     /// IEEE 754 binary16.
     Half,
-    /// The upper half of a binary32.
+    /// bfloat16: the upper half of a binary32.
     Brain,
     /// IEEE 754 binary32.
     Single,
     /// IEEE 754 binary64.
     Double,
-    /// x87, 80 bits.
+    /// x87 extended precision, 80 bits.
     Extended,
     /// IEEE 754 binary128.
     Quad,
 }
 
-/// A scalar read: an integer of a width, or a float.
+/// A decoded scalar.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Number {
-    /// Integer, truth value, character, address.
+    /// Integer, boolean, character or address.
     Int(Int),
     /// Any float.
     Float(f64),
 }
 
-/// An integer of a width; the bits above it are zero.
+/// An integer of a given width; the bits above it are zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Int {
-    /// The bits.
+    /// The bits of its representation.
     pub bits: u128,
-    /// Bytes, 1 to 16.
+    /// Size in bytes, 1 to 16.
     pub size: u8,
-    /// Two's complement.
+    /// Whether it is signed (two's complement).
     pub signed: bool,
 }
 
 impl Int {
-    /// The low `size` bytes of `bits`.
+    /// Takes the low `size` bytes of `bits`.
     pub fn new(bits: u128, size: u8, signed: bool) -> Int {
         Int {
             bits: bits & mask(size),
@@ -101,7 +101,7 @@ impl Int {
         }
     }
 
-    /// The value; those above `i128::MAX` wrap around.
+    /// Returns the value; unsigned values above `i128::MAX` wrap around.
     pub fn value(self) -> i128 {
         if self.signed {
             sign_extend(self.bits, u32::from(self.size) * 8)
@@ -110,12 +110,12 @@ impl Int {
         }
     }
 
-    /// Whether the value is below zero.
+    /// Returns whether the value is negative.
     pub fn is_negative(self) -> bool {
         self.signed && self.value() < 0
     }
 
-    /// The value as a float.
+    /// Returns the value as a float.
     pub fn to_f64(self) -> f64 {
         if self.signed {
             self.value() as f64
@@ -125,7 +125,7 @@ impl Int {
     }
 }
 
-/// All bits of `size` bytes.
+/// Returns a mask of `size` bytes.
 pub fn mask(size: u8) -> u128 {
     match size {
         0 => 0,
@@ -134,7 +134,7 @@ pub fn mask(size: u8) -> u128 {
     }
 }
 
-/// The number whose two's complement the low `width` bits are.
+/// Sign-extends the low `width` bits.
 pub fn sign_extend(bits: u128, width: u32) -> i128 {
     if width == 0 || width >= 128 {
         return bits as i128;
@@ -144,7 +144,7 @@ pub fn sign_extend(bits: u128, width: u32) -> i128 {
 }
 
 impl Float {
-    /// The format of a float type by its name and size in bytes.
+    /// Returns the format of a float type by its name and size in bytes.
     pub fn of(name: &str, size: u64) -> Float {
         match size {
             0..=2 if name.contains("bf16") => Float::Brain,
@@ -156,7 +156,7 @@ impl Float {
         }
     }
 
-    /// The nearest `f64`.
+    /// Returns the nearest `f64`.
     pub fn decode(self, bits: u128) -> f64 {
         match self {
             Float::Half => half(bits as u16),
@@ -196,7 +196,8 @@ impl Float {
         }
     }
 
-    /// The bits of the nearest number of this format; `None`: cannot be written.
+    /// Returns the bits of the nearest number of this format; `None` if encoding it is not
+    /// supported.
     pub fn encode(self, value: f64) -> Option<u128> {
         match self {
             Float::Single => Some(u128::from((value as f32).to_bits())),
@@ -245,7 +246,7 @@ fn compose(negative: bool, exponent: i32, top: i32, bias: i32, mantissa: u64, na
     } else if mantissa == 0 {
         0.0
     } else {
-        // In two steps: 2^-1074 and below are reached through a normal number.
+        // In two steps, as 2^-1074 and below are reached only through a normal number.
         let power = exponent - bias;
         let half = power / 2;
         mantissa as f64
@@ -256,22 +257,22 @@ fn compose(negative: bool, exponent: i32, top: i32, bias: i32, mantissa: u64, na
 }
 
 impl Scalar {
-    /// A scalar of a size in bytes.
+    /// Returns a scalar of a size in bytes.
     pub const fn new(kind: ScalarKind, size: u8) -> Scalar {
         Scalar { kind, size }
     }
 
-    /// Whether integers of this kind have a sign.
+    /// Returns whether integers of this kind are signed.
     pub fn is_signed(self) -> bool {
         matches!(self.kind, ScalarKind::Signed | ScalarKind::SignedChar)
     }
 
-    /// Whether it is an integer in the widest sense (no float).
+    /// Returns whether it is not a float.
     pub fn is_integral(self) -> bool {
         !matches!(self.kind, ScalarKind::Float(_) | ScalarKind::Complex(_))
     }
 
-    /// The number that the bits are.
+    /// Decodes the bits.
     pub fn number(self, bits: u128) -> Number {
         match self.kind {
             ScalarKind::Float(format) | ScalarKind::Complex(format) => {
@@ -282,7 +283,7 @@ impl Scalar {
     }
 }
 
-/// The little-endian number of at most 16 bytes.
+/// Returns the little-endian number of at most 16 bytes.
 pub fn bits_of(bytes: &[u8]) -> u128 {
     let mut all = [0; 16];
     let len = bytes.len().min(16);
@@ -404,7 +405,7 @@ pub fn write_int(out: &mut String, int: Int, format: NumberFormat) {
     };
 }
 
-/// Writes the shortest text that reads back as the same number.
+/// Writes the shortest text that parses as the same number.
 fn write_float(out: &mut String, format: Float, bits: u128, language: Language) {
     let value = format.decode(bits);
     let known = matches!(format, Float::Single | Float::Double);

@@ -1,4 +1,4 @@
-//! Text out of a debuggee: bounded, and escaped where it is no text.
+//! Strings of the debuggee: bounded and escaped.
 
 use crate::error::Error;
 use crate::value::Ty;
@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 const PAGE: u64 = 4096;
 
-/// Writes a byte as C would.
+/// Writes a byte with C's escapes.
 pub fn escape_byte(out: &mut String, byte: u8, quote: char) {
     if byte.is_ascii() && byte != 0 {
         escape_char(out, char::from(byte), quote);
@@ -17,7 +17,7 @@ pub fn escape_byte(out: &mut String, byte: u8, quote: char) {
     }
 }
 
-/// Writes a character as C and Rust would.
+/// Writes a character with the escapes of C and Rust.
 pub fn escape_char(out: &mut String, char: char, quote: char) {
     match char {
         '\n' => out.push_str("\\n"),
@@ -32,7 +32,7 @@ pub fn escape_char(out: &mut String, char: char, quote: char) {
         _ if char.is_ascii_control() => {
             let _ = write!(out, "\\x{:02x}", u32::from(char));
         }
-        // Controls and marks that would change how the rest of the line looks.
+        // Control characters, and marks that would change the display of the rest of the line.
         _ if char.is_control()
             || matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}') =>
         {
@@ -42,7 +42,7 @@ pub fn escape_char(out: &mut String, char: char, quote: char) {
     }
 }
 
-/// Writes bytes as a quoted string; UTF-8 as characters, the rest as `\xNN`.
+/// Writes bytes as a quoted string: UTF-8 as characters, the rest as `\xNN`.
 pub fn write_quoted(out: &mut String, bytes: &[u8], cut: bool) {
     out.push('"');
     let chunks = bytes.utf8_chunks();
@@ -52,7 +52,7 @@ pub fn write_quoted(out: &mut String, bytes: &[u8], cut: bool) {
             escape_char(out, char, '"');
         }
         rest -= chunk.valid().len() + chunk.invalid().len();
-        // A character that the bound cut through is not wrong.
+        // A character truncated by the limit is not invalid.
         if !(cut && rest == 0 && is_torn(chunk.invalid())) {
             for byte in chunk.invalid() {
                 let _ = write!(out, "\\x{byte:02x}");
@@ -69,24 +69,25 @@ fn is_torn(bytes: &[u8]) -> bool {
     matches!(std::str::from_utf8(bytes), Err(error) if error.error_len().is_none())
 }
 
-/// What a text is made of.
+/// The encoding of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
-    /// UTF-8, or bytes that are taken for it.
+    /// UTF-8, or bytes treated as such.
     Byte,
     /// UTF-16: `char16_t`.
     Utf16,
     /// UTF-32: `char32_t`.
     Utf32,
-    /// `wchar_t`, of UTF-16 (`-fshort-wchar`) or UTF-32.
+    /// `wchar_t`: UTF-16 (`-fshort-wchar`) or UTF-32.
     Wide {
-        /// Of UTF-16.
+        /// Whether it is UTF-16.
         short: bool,
     },
 }
 
 impl Unit {
-    /// The unit of a text of such elements; none if they are no characters by their size.
+    /// Returns the encoding of a text with such elements; `None` if their size is not that of
+    /// characters.
     pub fn of(element: &Ty) -> Option<Self> {
         match (element.size()?, element.is_wide_character()) {
             (1, _) => Some(Self::Byte),
@@ -97,7 +98,7 @@ impl Unit {
         }
     }
 
-    /// Bytes of it.
+    /// Returns the size of a unit in bytes.
     pub fn size(self) -> usize {
         match self {
             Self::Byte => 1,
@@ -106,7 +107,7 @@ impl Unit {
         }
     }
 
-    /// Its type in a language.
+    /// Returns the type of a unit in a language.
     pub fn element(self, language: Language) -> Ty {
         let (kind, name) = match self {
             Self::Byte if language == Language::Rust => (ScalarKind::Unsigned, "u8"),
@@ -119,7 +120,7 @@ impl Unit {
     }
 }
 
-/// Writes a text as a string literal of its kind.
+/// Writes a text as a string literal of its encoding.
 pub fn write(out: &mut String, bytes: &[u8], unit: Unit, cut: bool) {
     match unit {
         Unit::Byte => return write_quoted(out, bytes, cut),
@@ -157,11 +158,11 @@ pub fn write(out: &mut String, bytes: &[u8], unit: Unit, cut: bool) {
     }
 }
 
-/// Reads a string of units of `unit` bytes up to its terminator, or `limit` bytes of it
-/// (then the second part is true: there is more).
+/// Reads a string of units of `unit` bytes up to its terminator, or at most `limit` bytes. The
+/// second part of the result is true if there is more.
 ///
 /// # Errors
-/// Not even its first page can be read.
+/// Not even the first page can be read.
 pub fn read_terminated(
     memory: &dyn Memory,
     addr: LoadAddr,
@@ -192,7 +193,7 @@ pub fn read_terminated(
             checked += unit;
         }
     }
-    // Exactly at the bound there may just be the terminator.
+    // At exactly the limit the terminator may follow.
     let mut next = [0; 4];
     let ended = memory
         .read(addr + bytes.len() as u64, &mut next[..unit])

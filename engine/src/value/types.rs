@@ -1,10 +1,11 @@
-//! Types of values: those of the debug info, and those that expressions make.
+//! Types of values: those of the debug info, and those that expressions construct.
 
 use super::scalar::{Float, Scalar, ScalarKind};
 use dwarf::{Composite, Encoding, Enumeration, Language, LoadBias, Module, Type, TypeId, TypeKind};
 use std::sync::{Arc, OnceLock};
 
-/// Layers of typedefs, qualifiers and pointers that are followed at most; debug info may lie.
+/// Maximum number of typedefs, qualifiers and pointers to follow, in case the debug info is
+/// corrupt.
 const LAYERS: usize = 64;
 
 /// A type; cheap to clone.
@@ -12,45 +13,45 @@ const LAYERS: usize = 64;
 pub enum Ty {
     /// A type of the debug info.
     Dwarf(Arc<DwarfTy>),
-    /// A type every program has, by its name in the expression's language.
+    /// A built-in type, by its name in the expression's language.
     Builtin(Scalar, &'static str),
-    /// A pointer that an expression made (`&x`).
+    /// A pointer constructed by an expression (`&x`).
     Pointer(Arc<Ty>),
-    /// An array that an expression or a view made.
+    /// An array constructed by an expression or a view.
     Array(Arc<ArrayTy>),
-    /// The text of a string literal.
+    /// The type of a string literal.
     Text,
-    /// Code.
+    /// A function, by its type's name.
     Function(Arc<str>),
-    /// Nothing.
+    /// `void`.
     Void,
-    /// The debug info could not be read; why.
+    /// A type whose debug info could not be read: the error.
     Broken(Arc<str>),
 }
 
-/// An array that is not written down as such in the debug info.
+/// An array type that is not in the debug info.
 #[derive(Debug)]
 pub struct ArrayTy {
     /// Type of the elements.
     pub element: Ty,
-    /// How many; `None` where nobody knows.
+    /// Number of elements; `None` if unknown.
     pub count: Option<u64>,
-    /// Bytes from one to the next.
+    /// Distance between elements in bytes.
     pub stride: u64,
 }
 
-/// A type of the debug info, and what was found out about it so far.
+/// A type of the debug info, with memoized facts.
 #[derive(Debug)]
 pub struct DwarfTy {
     module: ModuleRef,
-    /// Where the module is loaded.
+    /// Load bias of the module.
     pub bias: LoadBias,
     /// The type.
     pub ty: Arc<Type>,
     stripped: OnceLock<Ty>,
 }
 
-/// What was found out about a type of the debug info, wherever it is loaded.
+/// Memoized facts about a type, independent of its load bias.
 #[derive(Default)]
 struct Facts {
     name: OnceLock<Arc<str>>,
@@ -58,11 +59,11 @@ struct Facts {
     visualizer: OnceLock<Option<&'static dyn crate::visualize::Visualizer>>,
 }
 
-/// What is under a type's names and qualifiers.
+/// A type without typedefs and qualifiers.
 enum Stripped {
     /// A type of the same module.
     Dwarf(TypeId),
-    /// None of the debug info.
+    /// Not a type of the debug info.
     Other(Ty),
 }
 
@@ -74,61 +75,61 @@ impl std::fmt::Debug for ModuleRef {
     }
 }
 
-/// How a pointer wants to be seen.
+/// The presentation of a pointer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PointerKind {
     /// As an address.
     Raw,
-    /// C++ `&` and `&&`: as what it refers to, in every way.
+    /// C++ `&` and `&&`: as its target, in every way.
     Reference,
-    /// Rust's `&`, `&mut`, `Box`: as what it points to; dereferenced by `*` and `.`.
+    /// Rust's `&`, `&mut`, `Box`: as its target, but dereferenced explicitly by `*` and `.`.
     Owned,
 }
 
-/// What a type is once names and qualifiers are taken off.
+/// The kind of a type without typedefs and qualifiers.
 #[derive(Clone, Debug)]
 pub enum Shape {
-    /// No value.
+    /// `void`.
     Void,
     /// Rust's `()`.
     Unit,
-    /// A number, character or truth value.
+    /// A number, character or boolean.
     Scalar(Scalar),
-    /// An address of something.
+    /// A pointer or reference.
     Pointer(Ty, PointerKind),
-    /// Elements in a row.
+    /// An array.
     Array(Arc<ArrayTy>),
     /// Struct, class, union; Rust's enums with data.
     Composite(Arc<DwarfTy>),
-    /// Names for numbers.
+    /// An enumeration without data.
     Enumeration(Arc<DwarfTy>),
-    /// Code.
+    /// A function.
     Function,
-    /// C++ pointer to member; `true`: to a member function.
+    /// C++ pointer to member; `true` for a member function.
     MemberPointer(bool),
     /// A string literal.
     Text,
-    /// Not readable; why.
+    /// Not readable: the error.
     Broken(Arc<str>),
 }
 
 impl DwarfTy {
-    /// The module the type is described in.
+    /// Returns the module of the type's debug info.
     pub fn module(&self) -> &Arc<Module> {
         &self.module.0
     }
 
-    /// Another type of the same module.
+    /// Returns another type of the same module.
     pub fn related(&self, id: TypeId) -> Ty {
         Ty::dwarf(self.module(), self.bias, id)
     }
 
-    /// Another type of the same module; none is void.
+    /// Returns another type of the same module; `None` is void.
     pub fn related_or_void(&self, id: Option<TypeId>) -> Ty {
         id.map_or(Ty::Void, |id| self.related(id))
     }
 
-    /// The struct, class or union.
+    /// Returns the composite, if it is one.
     pub fn composite(&self) -> Option<&Composite> {
         match &self.ty.kind {
             TypeKind::Composite(composite) => Some(composite),
@@ -136,7 +137,7 @@ impl DwarfTy {
         }
     }
 
-    /// The enumeration.
+    /// Returns the enumeration, if it is one.
     pub fn enumeration(&self) -> Option<&Enumeration> {
         match &self.ty.kind {
             TypeKind::Enumeration(enumeration) => Some(enumeration),
@@ -144,12 +145,12 @@ impl DwarfTy {
         }
     }
 
-    /// The language that the type is from.
+    /// Returns the language of the type's unit.
     pub fn language(&self) -> Language {
         self.module().language_of(self.ty.id).unwrap_or_default()
     }
 
-    /// How the type wants to be seen, where it has a wish.
+    /// Returns the visualizer of the type, if it has one.
     pub fn visualizer(&self) -> Option<&'static dyn crate::visualize::Visualizer> {
         match self.ty.kept::<Facts>() {
             Some(facts) => *facts
@@ -190,7 +191,7 @@ impl DwarfTy {
 }
 
 impl Ty {
-    /// A type of the debug info.
+    /// Returns a type of the debug info.
     pub fn dwarf(module: &Arc<Module>, bias: LoadBias, id: TypeId) -> Ty {
         match module.ty(id) {
             Ok(ty) => Ty::Dwarf(Arc::new(DwarfTy {
@@ -203,17 +204,17 @@ impl Ty {
         }
     }
 
-    /// What a variable or function of the debug info is said to be of: without a type, of `void`.
+    /// Returns the type of a variable or function in the debug info; `void` without an id.
     pub fn of(module: &Arc<Module>, bias: LoadBias, id: Option<TypeId>) -> Ty {
         id.map_or(Ty::Void, |id| Ty::dwarf(module, bias, id))
     }
 
-    /// A pointer to this type.
+    /// Returns the pointer to this type.
     pub fn pointer(self) -> Ty {
         Ty::Pointer(Arc::new(self))
     }
 
-    /// `count` of this type in a row.
+    /// Returns the array of `count` elements of this type.
     pub fn array(self, count: u64) -> Ty {
         let stride = self.size().unwrap_or(0);
         Ty::Array(Arc::new(ArrayTy {
@@ -223,7 +224,7 @@ impl Ty {
         }))
     }
 
-    /// Bytes of a value, where known.
+    /// Returns the size of a value in bytes, if known.
     pub fn size(&self) -> Option<u64> {
         match self {
             Ty::Builtin(scalar, _) => Some(u64::from(scalar.size)),
@@ -263,7 +264,7 @@ impl Ty {
         }
     }
 
-    /// The type under typedefs and qualifiers; a declaration's definition.
+    /// Returns the type without typedefs and qualifiers, and the definition of a declared one.
     pub fn strip(&self) -> Ty {
         let Ty::Dwarf(ty) = self else {
             return self.clone();
@@ -279,7 +280,7 @@ impl Ty {
         }
     }
 
-    /// What the type is.
+    /// Returns the kind of the type.
     pub fn shape(&self) -> Shape {
         match self.strip() {
             Ty::Builtin(scalar, _) => Shape::Scalar(scalar),
@@ -293,7 +294,7 @@ impl Ty {
         }
     }
 
-    /// Whether it is `wchar_t`.
+    /// Returns whether it is `wchar_t`.
     pub fn is_wide_character(&self) -> bool {
         match self.strip() {
             Ty::Builtin(_, name) => name == "wchar_t",
@@ -302,8 +303,8 @@ impl Ty {
         }
     }
 
-    /// Whether values are one number (also an address or an enumerator): nothing to open but
-    /// what an address leads to.
+    /// Returns whether values are single numbers (also addresses and enumerators): they have no
+    /// children besides a pointer's target.
     pub fn is_simple(&self) -> bool {
         matches!(
             self.shape(),
@@ -311,7 +312,7 @@ impl Ty {
         )
     }
 
-    /// The language that the type is from.
+    /// Returns the language of the type's unit.
     pub fn language(&self) -> Language {
         match self {
             Ty::Dwarf(ty) => ty.language(),
@@ -324,7 +325,7 @@ impl Ty {
         }
     }
 
-    /// The name in the language's spelling.
+    /// Returns the name in the language's syntax.
     pub fn name(&self) -> Arc<str> {
         match self {
             Ty::Dwarf(ty) => match ty.ty.kept::<Facts>() {
@@ -341,7 +342,7 @@ impl Ty {
         }
     }
 
-    /// Whether both are the same type once names and qualifiers are taken off.
+    /// Returns whether both are the same type without typedefs and qualifiers.
     pub fn same_as(&self, other: &Ty) -> bool {
         match (self.strip(), other.strip()) {
             (Ty::Dwarf(a), Ty::Dwarf(b)) => {
@@ -367,7 +368,7 @@ fn stripped(ty: &Arc<DwarfTy>) -> Ty {
         None => {
             let found = strip_slow(ty);
             let fact = match &found {
-                // Its definition may be found later.
+                // Not memoized: its definition may be found later.
                 Ty::Dwarf(same) if same.ty.id == ty.ty.id => return found,
                 Ty::Dwarf(under) => Stripped::Dwarf(under.ty.id),
                 other => Stripped::Other(other.clone()),
@@ -387,7 +388,7 @@ fn strip_slow(ty: &Arc<DwarfTy>) -> Ty {
     for _ in 0..LAYERS {
         let next = match &current.ty.kind {
             TypeKind::Typedef(next) => {
-                // C has no character types of its own for these (ISO C §7.19, §7.28).
+                // C has no built-in character types for these (ISO C §7.19, §7.28).
                 let name = match &*current.ty.name {
                     "wchar_t" => Some("wchar_t"),
                     "char16_t" => Some("char16_t"),
@@ -498,7 +499,7 @@ fn dwarf_shape(ty: Arc<DwarfTy>) -> Shape {
     }
 }
 
-/// rustc describes a `Box` with the global allocator as a pointer of that name.
+/// rustc describes a `Box` with the global allocator as a pointer type with that name.
 fn is_box(name: &str) -> bool {
     name.starts_with("alloc::boxed::Box<") || name.starts_with("Box<")
 }

@@ -1,4 +1,4 @@
-//! What is made of several values: rows, containers, structs.
+//! Formats composed values: rows, containers, structs.
 
 use super::{Writer, bracketed};
 use crate::error::Error;
@@ -25,7 +25,7 @@ impl Writer<'_> {
             self.out.push_str("<array of unknown length>");
             return Ok(());
         };
-        // A vector register of small numbers is no text.
+        // A vector register of small numbers is not text.
         let vector = matches!(value.ty.strip(), Ty::Dwarf(ty)
             if matches!(&ty.ty.kind, TypeKind::Array(array) if array.vector));
         if let (Shape::Scalar(scalar), false) = (array.element.shape(), vector) {
@@ -61,7 +61,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Elements between the language's brackets. False: not all of them.
+    /// Writes elements in the language's brackets. Returns false if some were omitted.
     fn row(&mut self, row: &Row, language: Language, depth: usize) -> Result<bool, Error> {
         let (open, close) = match language {
             Language::Rust => ('[', ']'),
@@ -94,7 +94,7 @@ impl Writer<'_> {
                 _ => {
                     let outcome = self.value(value, depth + 1);
                     if let Err(error) = outcome {
-                        // The others would say the same.
+                        // The other elements would fail with the same error.
                         if index == 0 {
                             return Err(error);
                         }
@@ -181,7 +181,7 @@ impl Writer<'_> {
         }
         let whole = self.whole(value)?;
         if !value.is_base && ty.composite().is_some_and(|it| it.polymorphic) {
-            // Which of its classes an object has is the first thing to know of it.
+            // The dynamic class of an object comes first.
             let _ = write!(self.out, "{} ", value.ty.strip().name());
         }
         self.out.push('{');
@@ -194,14 +194,15 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// How many elements there are, all of which are shown.
+    /// Appends the number of elements if all are shown.
     fn count(&mut self, len: u64, depth: usize) {
         if depth == 0 && len > 0 {
             let _ = write!(self.out, " ({len})");
         }
     }
 
-    /// How many elements there are, before those that are shown: their end may not be seen.
+    /// Inserts the number of elements before those that are shown, as the end of the text may be
+    /// cut off.
     fn count_before(&mut self, start: usize, count: &str) {
         self.out.insert_str(start, &format!("({count}) "));
     }
@@ -250,7 +251,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Fields between the language's brackets.
+    /// Writes fields in the language's brackets.
     fn fields(&mut self, head: &str, fields: &[(String, Value)], language: Language, depth: usize) {
         self.out.push_str(head);
         if fields.is_empty() && !head.is_empty() {
@@ -336,7 +337,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Bases and members with commas between them.
+    /// Writes bases and members, separated by commas.
     fn members(
         &mut self,
         object: &Value,
