@@ -7,7 +7,7 @@ use crate::value::types::DwarfTy;
 use dwarf::{CompositeKind, Language, TypeKind};
 use std::borrow::Cow;
 
-/// What a class without a name is called: where it is written tells which one it is.
+/// Returns the name of an unnamed class, which includes the position of its declaration.
 fn unnamed(ty: &DwarfTy, keyword: &str) -> String {
     let what = match ty.composite() {
         Some(composite) if composite.closure => "lambda",
@@ -21,7 +21,7 @@ fn unnamed(ty: &DwarfTy, keyword: &str) -> String {
     format!("<{what}{}>", place.unwrap_or_default())
 }
 
-/// A type's name: a declaration without the declared (ISO C §6.7.7, type names).
+/// Returns a type's name: a declaration without the declared identifier (ISO C §6.7.7, type names).
 pub fn spell(ty: &Ty, language: Language) -> String {
     declare(ty, String::new(), language, 0)
 }
@@ -131,7 +131,7 @@ fn join(name: &str, inner: &str) -> String {
     }
 }
 
-/// `*inner`, in parentheses where the target is an array or a function.
+/// Prepends `*`, in parentheses if the target is an array or a function.
 fn wrap(star: &str, inner: &str, target: &Ty) -> String {
     let composed = match target {
         Ty::Array(_) => true,
@@ -151,7 +151,7 @@ fn qualify(
     inner: String,
     deeper: &dyn Fn(&Ty, String) -> String,
 ) -> String {
-    // The elements of an array are qualified, and say so themselves (ISO C §6.7.3).
+    // The elements of an array carry the qualifier (ISO C §6.7.3).
     let says_itself = match target {
         Ty::Dwarf(dwarf) => match dwarf.ty.kind {
             TypeKind::Array(_) => true,
@@ -183,7 +183,7 @@ fn qualify(
     }
 }
 
-/// A type that every C or C++ program has, by its name in any order of words.
+/// Returns a built-in type of C or C++ by its name, with the words in any order.
 pub fn builtin(name: &str) -> Option<Ty> {
     use ScalarKind::{Bool, Signed, SignedChar, Unsigned, UnsignedChar, Utf};
     let mut words: Vec<&str> = name.split_ascii_whitespace().collect();
@@ -242,7 +242,7 @@ pub fn builtin(name: &str) -> Option<Ty> {
     })
 }
 
-/// Words that begin a type and nothing else.
+/// Returns whether a word can only begin a type.
 pub fn is_type_word(word: &str) -> bool {
     matches!(
         word,

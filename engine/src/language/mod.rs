@@ -1,4 +1,4 @@
-//! How each language spells types and what its literals are.
+//! Type names and literals of each language.
 
 pub mod c;
 pub mod rust;
@@ -7,10 +7,10 @@ pub mod template;
 use crate::value::Ty;
 use dwarf::Language;
 
-/// Types within types that are followed to spell one.
+/// Maximum nesting of a type's name.
 pub(crate) const DEPTH: usize = 16;
 
-/// A type's name in the spelling of the language it is from.
+/// Returns a type's name in the syntax of its language.
 pub fn spell(ty: &Ty) -> String {
     match ty.language() {
         Language::Rust => rust::spell(ty, 0),

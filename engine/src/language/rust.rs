@@ -5,7 +5,7 @@ use crate::value::Ty;
 use crate::value::scalar::{Float, Scalar, ScalarKind};
 use dwarf::TypeKind;
 
-/// A type's name.
+/// Returns a type's name.
 pub fn spell(ty: &Ty, depth: usize) -> String {
     if depth > DEPTH {
         return "…".into();
@@ -43,7 +43,7 @@ pub fn spell(ty: &Ty, depth: usize) -> String {
     }
 }
 
-/// Whether `name` is a primitive type's.
+/// Returns whether `name` is that of a primitive type.
 pub fn is_primitive(name: &str) -> bool {
     matches!(
         name,
@@ -69,7 +69,7 @@ pub fn is_primitive(name: &str) -> bool {
     )
 }
 
-/// A primitive type by its name.
+/// Returns a primitive type by its name.
 pub fn builtin(name: &str) -> Option<Ty> {
     use ScalarKind::{Bool, Signed, Unsigned, Utf};
     let (kind, size, name) = match name {

@@ -1,12 +1,12 @@
-//! C++: names of templates as people write them, without what is said by default.
+//! C++: names of templates as in a source, without default arguments.
 
 use super::DEPTH;
 use std::borrow::Cow;
 
-/// Names that are gone through, in bytes; longer ones stay as they are.
+/// Maximum length in bytes of a name to shorten.
 const LONGEST: usize = 1 << 14;
 
-/// Namespaces that only versions of libraries have.
+/// Inline namespaces of library versions.
 const INLINE: &[(&str, &str)] = &[
     ("std::__1::", "std::"),
     ("std::__ndk1::", "std::"),
@@ -17,7 +17,7 @@ const INLINE: &[(&str, &str)] = &[
     ("chrono::_V2::", "chrono::"),
 ];
 
-/// Characters of strings, and what such strings are called.
+/// Character types of strings, and the names of those strings.
 const STRINGS: &[(&str, &str)] = &[
     ("char", "string"),
     ("wchar_t", "wstring"),
@@ -26,7 +26,7 @@ const STRINGS: &[(&str, &str)] = &[
     ("char32_t", "u32string"),
 ];
 
-/// Where the bracket that is open at the start is closed.
+/// Returns the position of the bracket that closes the one before the start of `text`.
 pub fn closing(text: &str) -> Option<usize> {
     let (mut angles, mut others) = (0_u32, 0_u32);
     for (at, byte) in text.bytes().enumerate() {
@@ -43,7 +43,7 @@ pub fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// The arguments of a list, as far as its commas are its own.
+/// Splits a list of arguments at its top-level commas.
 pub fn split_arguments(list: &str) -> Vec<&str> {
     let (mut depth, mut start) = (0_i32, 0);
     let mut parts = Vec::new();
@@ -62,7 +62,7 @@ pub fn split_arguments(list: &str) -> Vec<&str> {
     parts
 }
 
-/// A type's name as people write it: `std::vector<std::string>`.
+/// Returns a type's name in readable form: `std::vector<std::string>`.
 pub fn readable(name: &str) -> Cow<'_, str> {
     if name.len() > LONGEST || !(name.contains('<') || name.contains("std::")) {
         return Cow::Borrowed(name);
@@ -83,7 +83,7 @@ fn shorten(name: &str, depth: usize) -> String {
         let list = &rest[open + 1..open + 1 + end];
         out += &rest[..open];
         rest = &rest[open + 2 + end..];
-        // `<lambda(int)>`, `<unnamed struct>`: no arguments.
+        // `<lambda(int)>` and `<unnamed struct>` are not arguments.
         if !out.ends_with(|last: char| last.is_alphanumeric() || last == '_') {
             out = out + "<" + list + ">";
             continue;
@@ -125,7 +125,7 @@ fn argument_text(argument: &str, depth: usize) -> String {
     shorten(argument, depth)
 }
 
-/// Takes off the arguments that nobody writes, last first.
+/// Removes default arguments, last first.
 fn drop_defaults(class: &str, arguments: &mut Vec<String>) {
     while arguments.len() > 1
         && let (Some(first), Some(last)) = (arguments.first(), arguments.last())
@@ -155,7 +155,7 @@ fn drop_defaults(class: &str, arguments: &mut Vec<String>) {
     }
 }
 
-/// `std::string` for `std::basic_string<char>`.
+/// Returns `std::string` for `std::basic_string<char>`.
 fn string_name(class: &str, arguments: &[String]) -> Option<String> {
     let view = match class {
         "std::basic_string" => "",
