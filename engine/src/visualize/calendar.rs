@@ -1,6 +1,6 @@
-//! Dates, for the clocks that count from 1970.
+//! Dates for clocks that count from 1970.
 
-/// `2023-11-14 22:13:20` (UTC) of seconds since 1970-01-01, in the Gregorian calendar.
+/// Formats seconds since 1970-01-01 as `2023-11-14 22:13:20` (UTC, Gregorian calendar).
 pub fn date_and_time(seconds: i64) -> String {
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let (year, month, day) = date(days);
@@ -8,12 +8,12 @@ pub fn date_and_time(seconds: i64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
 }
 
-/// Year, month and day some days after 1970-01-01.
+/// Returns year, month and day for days since 1970-01-01.
 fn date(days: i64) -> (i64, i64, i64) {
     const IN_400_YEARS: i64 = 146_097;
-    /// Days of a year that begins in March before each of its months.
+    /// Days before each month, in a year that begins in March.
     const BEFORE: [i64; 12] = [0, 31, 61, 92, 122, 153, 184, 214, 245, 275, 306, 337];
-    // From 0000-03-01 on, so that leap days come last.
+    // Count from 0000-03-01, so that leap days come last.
     let days = days + 719_468;
     let (era, day) = (days.div_euclid(IN_400_YEARS), days.rem_euclid(IN_400_YEARS));
     let centuries = (day / 36_524).min(3);

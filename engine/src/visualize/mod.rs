@@ -1,8 +1,8 @@
-//! Types that want to be seen otherwise than member by member.
+//! Visualizers: types that are not shown member by member.
 //!
-//! A new one is an `impl Visualizer` and one line in [`REGISTRY`]. A view finds what it needs
-//! by member names, by fixed offsets only where compilers leave out the class, and believes
-//! nothing it reads.
+//! To add one, write an `impl Visualizer` and add a line to [`REGISTRY`]. A view finds its data by
+//! member names, by fixed offsets only if compilers omit the class, and validates everything that
+//! it reads.
 
 pub mod calendar;
 pub mod libcxx;
@@ -18,78 +18,79 @@ use dwarf::LoadAddr;
 use std::ops::{ControlFlow, Range};
 use std::rc::Rc;
 
-/// How a type wants to be seen, and indexed and dereferenced in expressions.
+/// The presentation of a type, which also defines indexing and dereferencing in expressions.
 pub trait Visualizer: Sync + std::fmt::Debug {
-    /// Whether a composite type is of this kind; `name` is its path without generic arguments.
+    /// Returns whether a composite type is of this kind; `name` is its path without generic
+    /// arguments.
     fn matches(&self, name: &str, ty: &DwarfTy) -> bool;
 
-    /// What a value of the type is in truth; reads no more than its head.
+    /// Returns the view of a value of the type; reads no more than its head.
     ///
     /// # Errors
-    /// The head cannot be read, or its members are not where they are known to be: the value
-    /// is then shown member by member.
+    /// The head cannot be read, or has not the expected members: the value is then shown member by
+    /// member.
     fn view(&self, target: &dyn Target, value: &Value) -> Result<View, Error>;
 }
 
-/// What a value is in truth. One answer serves its text, its children, `[i]` and `*`.
+/// The logical contents of a value, used for its text, its children, `[i]` and `*`.
 #[derive(Clone, Debug)]
 pub enum View {
-    /// Text.
+    /// A string.
     Text {
-        /// Its first byte.
+        /// Address of its first byte.
         at: LoadAddr,
-        /// Bytes.
+        /// Length in bytes.
         len: u64,
-        /// What it is made of.
+        /// Encoding.
         unit: Unit,
     },
-    /// Elements in a row.
+    /// Contiguous elements.
     Sequence {
-        /// The first one.
+        /// Address of the first one.
         at: LoadAddr,
         /// Their type.
         element: Ty,
-        /// How many.
+        /// Number of elements.
         len: u64,
     },
-    /// Elements that lie apart.
+    /// Elements that are not contiguous.
     Collection(Collection),
-    /// As if these were its members: `Head {a: 1}`, or `Head(1)` where their names are numbers.
+    /// Named parts: `Head {a: 1}`, or `Head(1)` if their names are numbers.
     Fields {
-        /// What is before the brackets.
+        /// Text before the brackets.
         head: String,
         /// Names and values.
         fields: Vec<(String, Value)>,
     },
-    /// Something elsewhere that this value stands for.
+    /// The value that a pointer or wrapper stands for.
     Pointee(Value),
-    /// The same, with a remark for people: a count of references, the state of a lock.
+    /// The same, with a remark: a reference count, the state of a lock.
     Noted(Value, String),
-    /// Nothing to open: `None`, `1.5s`.
+    /// A text without children: `None`, `1.5s`.
     Plain(String),
-    /// It contradicts itself; how.
+    /// An inconsistent value: the reason.
     Invalid(String),
 }
 
-/// Elements that lie apart: of lists, trees, tables.
+/// Elements that are not contiguous: of lists, trees, tables.
 #[derive(Clone, Debug)]
 pub struct Collection {
-    /// How many; what the debuggee says, so anything.
+    /// Number of elements according to the debuggee; may be garbage.
     pub len: u64,
-    /// There are more than `len`: the debuggee keeps no number, and they were counted so far.
+    /// Whether there are more than `len`: the debuggee stores no number, and the count was cut off.
     pub more: bool,
-    /// Whether there are keys, and whether an index means anything.
+    /// Whether there are keys, and whether an index is meaningful.
     pub kind: CollectionKind,
-    /// The way to them.
+    /// The iteration over the elements.
     pub walk: Rc<dyn Walk>,
 }
 
-/// What a [`Collection`] is to people.
+/// The kind of a [`Collection`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CollectionKind {
-    /// Elements have places.
+    /// Elements have positions.
     List,
-    /// Elements have none; they are numbered to be told apart.
+    /// Elements have no positions; they are numbered to distinguish them.
     Set,
     /// Elements have keys.
     Map,
@@ -98,20 +99,19 @@ pub enum CollectionKind {
 /// An element of a [`Collection`].
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// Of a map.
+    /// The key, in a map.
     pub key: Option<Value>,
-    /// The element, or what the key leads to.
+    /// The element, or the value of the key.
     pub value: Value,
 }
 
-/// The way through the elements of a [`Collection`].
+/// Iteration over the elements of a [`Collection`].
 pub trait Walk: std::fmt::Debug {
-    /// Visits the elements in order, all before `start` unseen, until `visit` says so or there
-    /// are no more. Whoever visits counts; the walk itself must only not be caught in the
-    /// search for one next element.
+    /// Visits the elements in order from `start` on, until `visit` breaks or there are no more. The
+    /// visitor limits the number of elements; the walk only limits the search for the next one.
     ///
     /// # Errors
-    /// Memory on the way cannot be read, or makes no sense.
+    /// Memory on the way cannot be read, or is inconsistent.
     fn walk(
         &self,
         target: &dyn Target,
@@ -121,21 +121,21 @@ pub trait Walk: std::fmt::Debug {
 }
 
 impl Collection {
-    /// Elements before the ones asked for that are walked over at most.
+    /// Maximum number of elements to walk.
     const FARTHEST: u64 = 1 << 24;
-    /// Elements between two looks at whether the client still waits.
+    /// Elements between checks of the cancel flag.
     const CHECK_EVERY: u64 = 1024;
 
-    /// How many elements can be asked for; where nobody knows the number, as many as are ever
-    /// walked over.
+    /// Returns the number of elements that can be requested; the maximum of a walk if the length is
+    /// unknown.
     pub fn reach(&self) -> u64 {
         if self.more { Self::FARTHEST } else { self.len }
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     ///
     /// # Errors
-    /// More than were counted.
+    /// There are more than were counted.
     pub fn known_len(&self) -> Result<u64, Error> {
         match self.more {
             true => Err(Error::Unsupported(format!(
@@ -146,10 +146,10 @@ impl Collection {
         }
     }
 
-    /// What the first key that fits leads to.
+    /// Returns the value of the first key that matches.
     ///
     /// # Errors
-    /// Cancelled, the way to it cannot be read, or it is not among as many as are walked over.
+    /// Cancelled; the elements cannot be read; the key is not among those that can be walked.
     pub fn find(
         &self,
         target: &dyn Target,
@@ -178,7 +178,7 @@ impl Collection {
         }
     }
 
-    /// The elements of a range, as far as there are any; then, where the way was lost, why.
+    /// Returns the elements of a range; if the walk failed, those before, and the error.
     ///
     /// # Errors
     /// Cancelled.
@@ -224,8 +224,7 @@ impl Collection {
     }
 }
 
-/// The visualizers of Rust's types; those of C++'s are tables of their own. The first that
-/// matches wins.
+/// The visualizers of Rust's types; those of C++ are in tables of their own. The first match wins.
 static REGISTRY: &[&dyn Visualizer] = &[
     &rust_std::Fat,
     &rust_std::Dynamic,
@@ -256,7 +255,7 @@ static REGISTRY: &[&dyn Visualizer] = &[
     &rust_std::ADDRESS_KINDS,
 ];
 
-/// The visualizer of a type.
+/// Returns the visualizer of a type.
 pub fn find(ty: &DwarfTy) -> Option<&'static dyn Visualizer> {
     ty.composite()?;
     let name = match ty.ty.name.find('<') {
@@ -272,7 +271,7 @@ pub fn find(ty: &DwarfTy) -> Option<&'static dyn Visualizer> {
         .find(|visualizer| visualizer.matches(name, ty))
 }
 
-/// What a value is in truth, where its type has a visualizer that understands it.
+/// Returns the view of a value; `None` if its type has no visualizer, or the visualizer failed.
 pub fn view(target: &dyn Target, value: &Value) -> Option<View> {
     match value.ty.shape() {
         Shape::Composite(ty) if !value.raw => ty.visualizer()?.view(target, value).ok(),
@@ -280,12 +279,12 @@ pub fn view(target: &dyn Target, value: &Value) -> Option<View> {
     }
 }
 
-/// The whole object where a value is the base of one, as its class with virtual functions tells.
+/// Returns the whole object of a base, as determined by its vtable; else the value.
 pub fn in_truth(target: &dyn Target, value: Value) -> Value {
     standard::callable::whole_object(target, &value).unwrap_or(value)
 }
 
-/// A member that must be there.
+/// Returns a member that must exist.
 pub(crate) fn need(target: &dyn Target, value: &Value, path: &[&str]) -> Result<Value, Error> {
     let mut value = value.clone();
     for name in path {
@@ -295,7 +294,7 @@ pub(crate) fn need(target: &dyn Target, value: &Value, path: &[&str]) -> Result<
     Ok(value)
 }
 
-/// An address or length behind any number of single-member structs.
+/// Returns an address or length.
 pub(crate) fn word(target: &dyn Target, value: &Value) -> Result<u64, Error> {
     Ok(value.raw(target)? as u64)
 }

@@ -1,4 +1,4 @@
-//! Iterators, as the elements they are at.
+//! Iterators, shown as their current elements.
 
 use super::nodes::payload;
 use crate::error::Error;
@@ -26,7 +26,7 @@ fn pointed(pointer: &Ty) -> Option<Ty> {
     }
 }
 
-/// The element of the node that a member points to.
+/// Returns the element of the node that a member points to.
 fn node(
     ask: &Ask<'_>,
     member: &str,
@@ -70,7 +70,7 @@ pub fn table(ask: &Ask<'_>) -> Result<View, Error> {
 
 pub fn of_map(ask: &Ask<'_>) -> Result<View, Error> {
     let inner = ask.need(&["__i_"])?;
-    // An iterator that is nowhere has no node either.
+    // An unattached iterator has no node.
     let _ = word(
         ask.target,
         &need(ask.target, &inner, &["__ptr_"])

@@ -1,5 +1,5 @@
-//! The classes of LLVM's libc++. Its members have changed their names over time: each is
-//! looked for by all that it has had.
+//! The classes of LLVM's libc++. Names of members differ between versions: each is looked up under
+//! all its names.
 
 mod iterators;
 mod nodes;
@@ -13,7 +13,7 @@ use crate::value::{Target, Value, members};
 
 macro_rules! classes {
     ($($names:expr => $view:expr,)*) => {
-        /// All that have views.
+        /// All classes with views.
         pub static CLASSES: &[Classes] =
             &[$(Classes::new(Library::Libcxx, &$names, $view)),*];
     };
@@ -61,8 +61,8 @@ classes! {
     exceptions::WITHOUT_TEXT => exceptions::object,
 }
 
-/// The first of a pair of which the second takes no room (`__compressed_pair`), or the value
-/// itself where there is no such pair.
+/// Returns the first element of a `__compressed_pair`, whose second one is empty, or the value
+/// itself if it is not a pair.
 fn first(target: &dyn Target, value: Value) -> Result<Value, Error> {
     Ok(members::find(target, &value, "__value_")?.unwrap_or(value))
 }

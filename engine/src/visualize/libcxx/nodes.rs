@@ -1,4 +1,4 @@
-//! Elements in nodes of their own.
+//! Containers of nodes.
 
 use super::first;
 use crate::error::Error;
@@ -12,8 +12,8 @@ fn unknown(what: &str) -> Error {
     Error::Unsupported(format!("nodes without `{what}`"))
 }
 
-/// The elements of nodes. Where the type of the whole node is known it says where they are,
-/// else they lie behind the `header` bytes that all nodes have.
+/// Returns the position of elements in nodes: from the type of the node if it is known, else after
+/// the `header` bytes that all nodes have.
 pub fn payload(
     target: &dyn Target,
     node: Option<Ty>,
@@ -36,7 +36,7 @@ pub fn payload(
     Ok(Payload::behind(header, element()?, keyed))
 }
 
-/// The node type that a container allocates.
+/// Returns the node type that a container allocates.
 fn node(ask: &Ask<'_>, path: &[&str], holders: &[&str], class: &str) -> Option<Ty> {
     let around = need(ask.target, ask.value, path).ok()?;
     let holders = holders.iter().copied();
@@ -45,7 +45,7 @@ fn node(ask: &Ask<'_>, path: &[&str], holders: &[&str], class: &str) -> Option<T
         .find_map(|holder| standard::type_within(&holder.ty, class))
 }
 
-/// Pointers of a list's node.
+/// Size in bytes of the pointers in a list's node.
 const LINKS: u64 = 16;
 
 pub fn list(ask: &Ask<'_>) -> Result<View, Error> {
@@ -114,7 +114,7 @@ pub fn tree(ask: &Ask<'_>) -> Result<View, Error> {
         &["__pair1_", "__node_alloc_"],
         "__tree_node",
     );
-    // Elements begin where the colour ends: it leaves its padding to them.
+    // The element may begin in the padding after the colour.
     let element = || standard::argument(&tree.ty, 0);
     let keyed = kind == CollectionKind::Map;
     let payload = payload(ask.target, node, colour + 1, element, keyed)?;
@@ -153,7 +153,7 @@ pub fn table(ask: &Ask<'_>) -> Result<View, Error> {
         &["__p1_", "__node_alloc_"],
         "__hash_node",
     );
-    // Behind the link is the hash.
+    // The hash follows the link.
     let size = header.size().unwrap_or(8).saturating_add(8);
     let element = || standard::argument(&table.ty, 0);
     let payload = payload(ask.target, node, size, element, kind == CollectionKind::Map)?;

@@ -1,4 +1,4 @@
-//! Owners and handles.
+//! Smart pointers.
 
 use super::first;
 use crate::error::Error;
@@ -10,7 +10,7 @@ pub fn unique(ask: &Ask<'_>) -> Result<View, Error> {
     owners::owned(ask, &first(ask.target, ask.need(&["__ptr_"])?)?)
 }
 
-/// Both counts are from -1.
+/// Both counts start at −1.
 const COUNTS: Shared = Shared {
     pointer: "__ptr_",
     block: &["__cntrl_"],

@@ -1,4 +1,4 @@
-//! Elements in a row, or in rows.
+//! Containers of contiguous elements or blocks of them.
 
 use super::first;
 use crate::error::Error;
@@ -7,8 +7,8 @@ use crate::visualize::standard::{self, Ask, either, walks};
 use crate::visualize::{CollectionKind, View, need, word};
 use dwarf::LoadAddr;
 
-/// Short strings lie in the object. Whether one is long is the lowest or the highest bit of
-/// the byte that a short one's length is in; newer versions say so by bit fields.
+/// `std::string`. Short strings are stored in the object. The lowest or highest bit of the byte
+/// with a short string's length marks a long one; newer versions use bit-fields.
 pub fn string(ask: &Ask<'_>) -> Result<View, Error> {
     let target = ask.target;
     let mut all = either(target, ask.value, &["__rep_", "__r_"])?;
@@ -54,7 +54,7 @@ pub fn string_view(ask: &Ask<'_>) -> Result<View, Error> {
 pub fn vector(ask: &Ask<'_>) -> Result<View, Error> {
     let start = ask.need(&["__begin_"])?;
     let Some(finish) = members::find(ask.target, ask.value, "__end_")? else {
-        // Of truth values, one bit each.
+        // `std::vector<bool>`: one bit each.
         let len = either(ask.target, ask.value, &["__size_"])?;
         let len = word(ask.target, &len)?;
         return Ok(standard::bits(LoadAddr(word(ask.target, &start)?), 0, len));
@@ -95,7 +95,7 @@ pub fn bitset(ask: &Ask<'_>) -> Result<View, Error> {
     standard::bit_text(ask.target, &ask.need(&["__first_"])?, count)
 }
 
-/// Bytes of a block of elements that are not large.
+/// Size in bytes of a block of small elements.
 const BLOCK: u64 = 4096;
 
 pub fn deque(ask: &Ask<'_>) -> Result<View, Error> {

@@ -1,4 +1,4 @@
-//! One or none, one of several, several, any.
+//! `optional`, `variant`, `tuple`, `any` and `function`.
 
 use super::first;
 use crate::error::Error;
@@ -39,7 +39,7 @@ pub fn variant(ask: &Ask<'_>) -> Result<View, Error> {
 pub fn tuple(ask: &Ask<'_>) -> Result<View, Error> {
     let leaves = match either(ask.target, ask.value, &["__base_"]) {
         Ok(leaves) => leaves,
-        // Of none there is no base.
+        // An empty tuple has no base.
         Err(_) => return Ok(standard::tuple(Vec::new())),
     };
     let Shape::Composite(ty) = leaves.ty.shape() else {
@@ -87,10 +87,11 @@ pub fn any(ask: &Ask<'_>) -> Result<View, Error> {
     Ok(outside.at(ask.pointee(&pointer)?.place))
 }
 
-/// The functions of `__func` up to `operator()`, as its vtable has them.
+/// Number of entries in the vtable of `__func` up to `operator()`.
 const FUNCTIONS: u64 = 7;
 
-/// The target is behind a base with virtual functions, whose class names its type.
+/// `std::function`: the target follows a base with virtual functions, whose class has its type as
+/// an argument.
 pub fn function(ask: &Ask<'_>) -> Result<View, Error> {
     let target = ask.target;
     let erased = ask.need(&["__f_"])?;
@@ -101,7 +102,7 @@ pub fn function(ask: &Ask<'_>) -> Result<View, Error> {
     let base = ask.pointee(&pointer)?;
     let held = Held::by_vtable(target, &base, "__func", FUNCTIONS);
     let held = held.ok_or_else(callable::unknown)?;
-    // It follows what all of them have: the pointer to the vtable.
+    // It follows the vtable pointer.
     let vptr = base.ty.size().ok_or_else(callable::unknown)?;
     let place = base.place.offset(vptr.next_multiple_of(held.alignment()));
     if held.is_code() {

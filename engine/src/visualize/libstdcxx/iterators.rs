@@ -1,4 +1,4 @@
-//! Iterators, as the elements they are at.
+//! Iterators, shown as their current elements.
 
 use super::nodes::payload;
 use crate::error::Error;
@@ -17,7 +17,7 @@ pub fn deque(ask: &Ask<'_>) -> Result<View, Error> {
     owners::held(ask.target, &ask.need(&["_M_cur"])?)
 }
 
-/// What the iterator is over. gcc does not always tell but by the name.
+/// Returns the iterator's element type. gcc sometimes has it only in the name.
 fn element(ask: &Ask<'_>) -> Result<Ty, Error> {
     ask.argument(0).or_else(|error| {
         let Ty::Dwarf(ty) = ask.value.ty.strip() else {
@@ -31,14 +31,14 @@ fn element(ask: &Ask<'_>) -> Result<Ty, Error> {
     })
 }
 
-/// The element of the node that a member points to.
+/// Returns the element of the node that a member points to.
 fn node(ask: &Ask<'_>, member: &str, class: &str) -> Result<View, Error> {
     let node = ask.need(&[member])?;
     let at = LoadAddr(word(ask.target, &node)?);
     if at.0 == 0 {
         return Ok(View::Plain("nullptr".into()));
     }
-    // Tables' iterators point to whole nodes.
+    // Iterators of hash tables point to whole nodes.
     let header = target_type(&node)?;
     let payload = payload(
         ask.target,

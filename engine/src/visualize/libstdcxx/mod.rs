@@ -12,7 +12,7 @@ use super::standard::{self, Classes, Library, exceptions, time};
 
 macro_rules! classes {
     ($($names:expr => $view:expr,)*) => {
-        /// All that have views.
+        /// All classes with views.
         pub static CLASSES: &[Classes] =
             &[$(Classes::new(Library::Libstdcxx, &$names, $view)),*];
     };
@@ -24,7 +24,7 @@ classes! {
     ["vector"] => rows::vector,
     ["array"] => rows::array,
     ["span"] => rows::span,
-    // Compilers know this one by its name, so libc++ has it in no namespace of its own.
+    // Compilers know this class by name, so libc++ has no inline namespace for it.
     ["initializer_list"] => standard::initializer_list,
     ["bitset"] => rows::bitset,
     ["deque"] => rows::deque,
@@ -50,7 +50,7 @@ classes! {
     ["shared_ptr", "__shared_ptr"] => pointers::shared,
     ["weak_ptr", "__weak_ptr"] => pointers::weak,
     ["reference_wrapper"] => pointers::reference_wrapper,
-    // libc++ has this one in no namespace of its own either.
+    // Neither has this one an inline namespace in libc++.
     ["__exception_ptr::exception_ptr", "exception_ptr"] => exceptions::pointer,
     exceptions::WITH_TEXT => exceptions::object,
     exceptions::WITHOUT_TEXT => exceptions::object,

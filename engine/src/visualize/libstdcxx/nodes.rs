@@ -1,4 +1,4 @@
-//! Elements in nodes of their own.
+//! Containers of nodes.
 
 use crate::error::Error;
 use crate::value::{Target, Ty, Value, members};
@@ -11,8 +11,8 @@ fn unknown(what: &str) -> Error {
     Error::Unsupported(format!("nodes without `{what}`"))
 }
 
-/// The elements of nodes. Where the type of the whole node is known it says where they are,
-/// else they lie behind the header that all nodes have.
+/// Returns the position of elements in nodes: from the type of the node if it is known, else after
+/// the header that all nodes have.
 pub fn payload(
     target: &dyn Target,
     around: Option<(&Ty, &str)>,
@@ -34,7 +34,8 @@ pub fn payload(
     Ok(payload)
 }
 
-/// The header that a link points to, and the bytes into it at which the link is.
+/// Returns the type of the header that a link points to, the link's offset in it in bytes, and the
+/// link.
 pub fn link(target: &dyn Target, head: &Value, name: &str) -> Result<(Ty, u64, LoadAddr), Error> {
     let link = super::super::need(target, head, &[name])?;
     let header = target_type(&link)?;
@@ -55,7 +56,7 @@ pub fn list(ask: &Ask<'_>) -> Result<View, Error> {
         next,
         payload,
     };
-    // Lists of the ABI before C++11 do not know how long they are.
+    // Lists of the ABI before C++11 do not store their length.
     match members::find(ask.target, &head, "_M_size")? {
         Some(size) => {
             let len = word(ask.target, &size)?;

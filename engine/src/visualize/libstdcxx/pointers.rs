@@ -1,4 +1,4 @@
-//! Owners and handles.
+//! Smart pointers.
 
 use super::vocabulary::tuple_elements;
 use crate::error::Error;

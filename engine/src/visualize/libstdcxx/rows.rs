@@ -1,4 +1,4 @@
-//! Elements in a row, or in rows.
+//! Containers of contiguous elements or blocks of them.
 
 use crate::error::Error;
 use crate::value::{Shape, Target, Value, members};
@@ -6,12 +6,12 @@ use crate::visualize::standard::{self, Ask, walks};
 use crate::visualize::{CollectionKind, View, need, word};
 use dwarf::LoadAddr;
 
-/// The pointer of a string to its text. Where the library has the string's functions, clang leaves
-/// it to the library's debug info to tell of the pointer's class, `_Alloc_hider`: it is an allocator
-/// without anything in it, and the pointer.
+/// Returns the pointer of a string to its text. If the library has the string's functions, clang
+/// omits the class of the pointer, `_Alloc_hider`, and leaves it to the library's debug info: it
+/// consists of an empty allocator and the pointer.
 ///
 /// # Errors
-/// It is no string.
+/// The value is not a string.
 pub fn text_of_string(target: &dyn Target, string: &Value) -> Result<Value, Error> {
     let hider = need(target, string, &["_M_dataplus"])?;
     if let Some(pointer) = members::find(target, &hider, "_M_p")? {
@@ -30,7 +30,8 @@ pub fn string(ask: &Ask<'_>) -> Result<View, Error> {
         return shared_string(ask.target, &pointer);
     }
     let len = ask.word(&["_M_string_length"])?;
-    // Short strings lie in the object, as long as its buffer but for the terminator.
+    // Short strings are stored in the object; the capacity is the size of the buffer without the
+    // terminator.
     let local = ask.need(&["_M_local_buf"])?;
     let capacity = if local.address() == Some(LoadAddr(word(ask.target, &pointer)?)) {
         match local.ty.shape() {
@@ -46,8 +47,8 @@ pub fn string(ask: &Ask<'_>) -> Result<View, Error> {
     standard::text(ask.target, &pointer, len)
 }
 
-/// A string as it was before C++11 (`_GLIBCXX_USE_CXX11_ABI=0`): length, capacity and the count of
-/// its owners are before the text.
+/// Strings before C++11 (`_GLIBCXX_USE_CXX11_ABI=0`): length, capacity and reference count precede
+/// the text.
 fn shared_string(target: &dyn Target, pointer: &Value) -> Result<View, Error> {
     let at = word(target, pointer)?;
     let before = |bytes: u64| {
@@ -106,7 +107,7 @@ pub fn array(ask: &Ask<'_>) -> Result<View, Error> {
     let elements = ask.need(&["_M_elems"])?;
     match elements.ty.shape() {
         Shape::Array(_) => Ok(View::Pointee(elements)),
-        // Of none the storage is an empty struct.
+        // The storage of a zero-size array is an empty struct.
         _ => Ok(View::Pointee(standard::row(
             ask.argument(0)?,
             0,

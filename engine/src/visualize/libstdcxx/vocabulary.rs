@@ -1,4 +1,4 @@
-//! One or none, one of several, several, any.
+//! `optional`, `variant`, `tuple`, `any` and `function`.
 
 use crate::error::Error;
 use crate::value::{Shape, Target, Value, members};
@@ -29,7 +29,7 @@ pub fn expected(ask: &Ask<'_>) -> Result<View, Error> {
     }
 }
 
-/// `main.cpp:8:58 (int main())`.
+/// `std::source_location`, as `main.cpp:8:58 (int main())`.
 pub fn source_location(ask: &Ask<'_>) -> Result<View, Error> {
     let place = ask.need(&["_M_impl"])?;
     if place.raw(ask.target)? == 0 {
@@ -65,7 +65,7 @@ pub fn variant(ask: &Ask<'_>) -> Result<View, Error> {
     standard::alternative(ask, index, standard::stored(stored))
 }
 
-/// The elements of a tuple, which are bases of bases: each class has its own element and
+/// Returns the elements of a tuple, which are nested bases: each class has its own element and
 /// derives from that of the rest.
 pub fn tuple_elements(target: &dyn Target, tuple: &Value) -> Result<Vec<Value>, Error> {
     const LONGEST: usize = 256;
@@ -83,7 +83,7 @@ pub fn tuple_elements(target: &dyn Target, tuple: &Value) -> Result<Vec<Value>, 
             match members::last_component(&base_ty.ty.name) {
                 "_Head_base" => {
                     let element = members::find(target, &base, "_M_head_impl")?;
-                    // What takes no room is the base itself.
+                    // An empty element is the base itself.
                     elements.push(element.unwrap_or(base));
                 }
                 "_Tuple_impl" => rest = Some(base),
@@ -151,8 +151,7 @@ pub fn function(ask: &Ask<'_>) -> Result<View, Error> {
         let pointer = ask.need(&["_M_functor", "_M_unused", "_M_function_pointer"])?;
         return Ok(View::Pointee(pointer));
     }
-    // What is small and may be copied byte by byte lies in the object, the rest where it points
-    // to.
+    // Small, trivially copyable targets are stored in the object, others are pointed to.
     let data = ask.need(&["_M_functor"])?;
     let says = callable::class_of(ask.target, code, class).and_then(|class| {
         let handler = Value::new(class, data.place.clone());

@@ -12,10 +12,10 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A tree with five elements in each node would not fit into memory if it was higher.
+/// Maximum height: a higher tree, with at least five elements per node, would not fit into memory.
 const HIGHEST: u64 = 32;
 
-/// A map: `length`, and in `root` a `height` and a `node`.
+/// Returns the view of a map: `length`, and `root` with `height` and `node`.
 pub(super) fn tree(target: &dyn Target, value: &Value) -> Result<View, Error> {
     let map = struct_in(target, value, "::BTreeMap")?;
     let len = number_in(target, &map, "length")?;
@@ -70,7 +70,7 @@ impl Walk for Nothing {
     }
 }
 
-/// Where things are in a node, in bytes; as the debug info says.
+/// Offsets in a node in bytes, from the debug info.
 #[derive(Debug)]
 struct Layout {
     parent: u64,
@@ -80,7 +80,7 @@ struct Layout {
     edges: u64,
     key: Ty,
     value: Ty,
-    /// Elements that a node has room for.
+    /// Capacity of a node.
     most: u64,
 }
 
@@ -115,7 +115,7 @@ fn member(ty: &DwarfTy, name: &str) -> Result<(u64, dwarf::TypeId), Error> {
     }
 }
 
-/// The type of inner nodes: what a leaf's `parent` may point to.
+/// Returns the type of inner nodes: the target of a leaf's `parent`.
 fn internal_of(leaf: &DwarfTy) -> Option<Arc<DwarfTy>> {
     let (_, mut id) = member(leaf, "parent").ok()?;
     for _ in 0..super::NESTING {
@@ -146,7 +146,7 @@ struct Tree {
     keyed: bool,
 }
 
-/// A node on the way down, and which of its elements is next.
+/// A node on the path from the root, and the index of its next element.
 struct Step {
     node: LoadAddr,
     len: u64,
@@ -159,7 +159,7 @@ impl Tree {
         target.memory().read(node + self.layout.len, &mut len)?;
         let len = u64::from(u16::from_le_bytes(len));
         let above = address_at(target, node + self.layout.parent)?;
-        // Only the root of an empty tree has no elements.
+        // Only the root of an empty tree may have no elements.
         if len > self.layout.most || len == 0 && parent.0 != 0 || above != parent {
             return Err(Error::Unsupported(format!(
                 "<invalid node {:#x}: {len} elements, below {:#x}>",

@@ -1,4 +1,4 @@
-//! Cells, locks, and wrappers that are nothing but what they hold.
+//! Cells, locks, and transparent wrappers.
 
 use super::{
     composite, deref, dynamic, innermost, is_fat, missing, named_in, number_in, only, pointer_in,
@@ -7,18 +7,18 @@ use crate::error::Error;
 use crate::value::{Shape, Target, Value, members};
 use crate::visualize::{View, need};
 
-/// One member, and that is all there is to say.
+/// A wrapper of a single member.
 pub(super) fn transparent(target: &dyn Target, value: &Value) -> Result<View, Error> {
     Ok(View::Pointee(only(target, value)?))
 }
 
-/// `MaybeUninit<T>`: nobody knows.
+/// `MaybeUninit<T>`: whether it is initialized is unknown.
 pub(super) fn maybe_uninit(target: &dyn Target, value: &Value) -> Result<View, Error> {
     let held = need(target, value, &["value"])?;
     Ok(View::Noted(held, "if initialized".into()))
 }
 
-/// `Cow<T>`: what it is, and whose.
+/// `Cow<T>`: the value, and whether it is owned or borrowed.
 pub(super) fn cow(target: &dyn Target, value: &Value) -> Result<View, Error> {
     match members::active_variant(target, value, &composite(value)?)? {
         Some((name, payload)) => Ok(View::Noted(only(target, &payload)?, name.to_lowercase())),
@@ -26,7 +26,7 @@ pub(super) fn cow(target: &dyn Target, value: &Value) -> Result<View, Error> {
     }
 }
 
-/// `RefCell<T>`: `borrow` counts readers, or writers below zero.
+/// `RefCell<T>`: `borrow` counts readers, or writers if negative.
 pub(super) fn ref_cell(target: &dyn Target, value: &Value) -> Result<View, Error> {
     let borrow = number_in(target, &need(target, value, &["borrow"])?, "value")? as i64;
     let held = need(target, value, &["value"])?;
@@ -38,8 +38,8 @@ pub(super) fn ref_cell(target: &dyn Target, value: &Value) -> Result<View, Error
     })
 }
 
-/// Cells that are set once. Those with an enum in them say by it whether they are; those with a
-/// `Once` by its number.
+/// Cells that are set once. Those with an enum show their state by its variant, those with a `Once`
+/// by its number.
 pub(super) fn once(target: &dyn Target, value: &Value) -> Result<View, Error> {
     const EMPTY: &str = "<uninit>";
     const POISONED: &str = "<poisoned>";
@@ -61,7 +61,7 @@ pub(super) fn once(target: &dyn Target, value: &Value) -> Result<View, Error> {
         .find_map(|name| members::find(target, value, name).transpose())
         .ok_or_else(|| missing("value"))??;
     let (state, meaning) = match number_in(target, &once, "state_and_queued") {
-        // A flag for those who wait is above the two bits.
+        // The bits above the lowest two are flags of waiting threads.
         Ok(state) if counts_down(value) => (state & 3, &[DONE, RUNNING, POISONED, EMPTY][..]),
         Ok(state) => (state & 3, &[EMPTY, POISONED, RUNNING, DONE][..]),
         Err(_) => (
@@ -77,7 +77,7 @@ pub(super) fn once(target: &dyn Target, value: &Value) -> Result<View, Error> {
     })
 }
 
-/// Whether this release's `Once` counts from 3 down to 0, done. Nothing but the release tells:
+/// Returns whether this release's `Once` counts down from 3 to 0 (done). Only the release shows it:
 /// names and types are the same in those that count up.
 fn counts_down(value: &Value) -> bool {
     const FIRST: u32 = 90;
@@ -90,7 +90,7 @@ fn counts_down(value: &Value) -> bool {
     minor().is_none_or(|minor| minor >= FIRST)
 }
 
-/// What is under `UnsafeCell`s, `MaybeUninit`s and unions of a value with what makes it.
+/// Returns the value inside `UnsafeCell`s, `MaybeUninit`s and unions.
 pub(super) fn initialized(target: &dyn Target, value: &Value) -> Result<Value, Error> {
     let mut value = value.clone();
     for _ in 0..super::NESTING {
@@ -113,7 +113,7 @@ pub(super) fn initialized(target: &dyn Target, value: &Value) -> Result<Value, E
     Ok(value)
 }
 
-/// The enum that is left when all structs around it are taken off.
+/// Returns the enum inside all structs around it.
 pub(super) fn innermost_enum(target: &dyn Target, value: &Value) -> Result<Value, Error> {
     let mut value = value.clone();
     for _ in 0..super::NESTING {
@@ -128,10 +128,10 @@ pub(super) fn innermost_enum(target: &dyn Target, value: &Value) -> Result<Value
     Err(missing("enum"))
 }
 
-/// `Mutex<T>` and `RwLock<T>`: `data`, with the state of the lock and whether it is poisoned
-/// where that is worth a word.
+/// `Mutex<T>` and `RwLock<T>`: `data`, with a remark if it is locked or poisoned.
 pub(super) fn lock(target: &dyn Target, value: &Value) -> Result<View, Error> {
-    /// Of an `RwLock`'s state: how many read, all bits set while somebody writes.
+    /// Mask of the reader count in an `RwLock`'s state; all bits are set while it is locked for
+    /// writing.
     const READERS: u64 = (1 << 30) - 1;
     let held = need(target, value, &["data"])?;
     let inner = need(target, value, &["inner"])?;
@@ -161,7 +161,7 @@ pub(super) fn lock(target: &dyn Target, value: &Value) -> Result<View, Error> {
     })
 }
 
-/// What a guard guards: its `lock`'s data, or what it points to.
+/// A guard: its `lock`'s data, or the target of its pointer.
 pub(super) fn guard(target: &dyn Target, value: &Value) -> Result<View, Error> {
     if let Some(lock) = members::find(target, value, "lock")? {
         if let Some(vtable) = members::find(target, &lock, "vtable")? {

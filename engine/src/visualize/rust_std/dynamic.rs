@@ -1,4 +1,4 @@
-//! `dyn Trait` as what it is: the vtable tells.
+//! `dyn Trait`, shown as its concrete type, which the vtable determines.
 
 use super::{NESTING, composite, first_argument, missing};
 use crate::error::Error;
@@ -38,9 +38,9 @@ impl Visualizer for Dynamic {
     }
 }
 
-/// The trait object that a value is or, as `RefCell<dyn Trait>`, wraps, as what it is; and what
-/// is to be said of the wrappers. The debug info knows no alignment of `dyn`: in each struct
-/// it lies as far behind the rest as its own wants.
+/// Returns the concrete value of a trait object, or of one in wrappers such as `RefCell<dyn
+/// Trait>`, and the remarks on the wrappers. The debug info has no alignment of `dyn`: in each
+/// struct the tail's offset is rounded up to the concrete alignment.
 pub(super) fn last_of(
     target: &dyn Target,
     mut value: Value,
@@ -56,7 +56,7 @@ pub(super) fn last_of(
         if ty.ty.name.trim_start_matches('(').starts_with("dyn ") {
             return Ok((Value::new(concrete, Place::Memory(at, None)), notes));
         }
-        // Of others' structs all members are worth seeing.
+        // In structs of other crates all members are of interest.
         let root = ty.ty.name.split("::").next();
         if !matches!(root, Some("core" | "alloc" | "std")) {
             return Err(missing("trait object"));
@@ -77,7 +77,7 @@ pub(super) fn last_of(
     Err(missing("trait object"))
 }
 
-/// A table of functions; first come how to drop a value, its size and its alignment.
+/// A vtable; it begins with the drop function, size and alignment of a value.
 struct Vtable {
     at: LoadAddr,
     drop: LoadAddr,
@@ -107,7 +107,7 @@ impl Vtable {
         })
     }
 
-    /// The type it is the vtable of: as the debug info says, else that whose drop glue it has.
+    /// Returns the type that the vtable belongs to: from the debug info, else from its drop glue.
     fn concrete(&self, target: &dyn Target) -> Option<Ty> {
         let fits = |ty: &Ty| ty.size() == Some(self.size);
         let described = || {

@@ -8,14 +8,14 @@ use dwarf::LoadAddr;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-/// Control bytes that are read at once.
+/// Control bytes to read at once.
 const BLOCK: u64 = 4096;
 
-/// Free buckets between two elements that are passed at most.
+/// Maximum number of free buckets between two elements.
 const LONGEST_GAP: u64 = 1 << 24;
 
-/// A table: `ctrl`, a byte for each of `bucket_mask + 1` buckets; the buckets lie before it,
-/// the first one next to it.
+/// Returns the view of a table: `ctrl` points to a byte for each of `bucket_mask + 1` buckets; the
+/// buckets precede it in reverse order.
 pub(super) fn table(target: &dyn Target, value: &Value) -> Result<View, Error> {
     let table = struct_in(target, value, "::RawTable")?;
     let mask = number_in(target, &table, "bucket_mask")?;
@@ -54,7 +54,7 @@ pub(super) fn table(target: &dyn Target, value: &Value) -> Result<View, Error> {
     }))
 }
 
-/// What of an entry is an element to people.
+/// The part of an entry that is shown.
 #[derive(Debug)]
 enum Part {
     Pair,
@@ -112,7 +112,7 @@ impl Walk for Table {
             let bytes = &mut bytes[..count as usize];
             target.memory().read(self.control + first, bytes)?;
             for (bucket, byte) in (first..).zip(&*bytes) {
-                // The highest bit is set where a bucket is empty or its element was removed.
+                // The highest bit marks a bucket that is empty or deleted.
                 if byte & 0x80 != 0 {
                     gap += 1;
                     continue;

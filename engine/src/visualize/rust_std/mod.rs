@@ -1,4 +1,4 @@
-//! Rust's standard types, by the member names they have had since rustc 1.70.
+//! Rust's standard types, by the member names in use since rustc 1.70.
 
 mod btree;
 mod cells;
@@ -20,14 +20,14 @@ use crate::value::types::DwarfTy;
 use crate::value::{PointerKind, Shape, Target, Ty, Value, members};
 use std::sync::Arc;
 
-/// More bytes than any allocation has.
+/// Maximum size of an allocation in bytes.
 const ISIZE_MAX: u64 = i64::MAX as u64;
 
-/// Structs within structs that are searched for a pointer or a number.
+/// Maximum nesting of structs to search for a pointer or a number.
 const NESTING: usize = 12;
 
-/// Types of the standard library (and of hashbrown, which its maps are made of) by the last
-/// part of their path: paths change between releases, names do not.
+/// Types of the standard library (and of hashbrown, the base of its maps) by the last component of
+/// their path: paths change between releases, names do not.
 #[derive(Debug)]
 pub struct Named {
     names: &'static [&'static str],
@@ -96,7 +96,7 @@ fn missing(what: &str) -> Error {
     Error::Unsupported(format!("no {what}"))
 }
 
-/// The struct, enum or union that a value is.
+/// Returns the struct, enum or union type of a value.
 fn composite(value: &Value) -> Result<Arc<DwarfTy>, Error> {
     match value.ty.shape() {
         Shape::Composite(ty) => Ok(ty),
@@ -104,7 +104,7 @@ fn composite(value: &Value) -> Result<Arc<DwarfTy>, Error> {
     }
 }
 
-/// A generic argument of a type, by the parameter's name.
+/// Returns a generic argument of a type, by the parameter's name.
 pub(crate) fn argument(value: &Value, name: &str) -> Option<Ty> {
     let ty = composite(value).ok()?;
     let parameters = &ty.composite()?.template_types;
@@ -112,7 +112,7 @@ pub(crate) fn argument(value: &Value, name: &str) -> Option<Ty> {
     found.map(|found| ty.related(found))
 }
 
-/// The first generic argument in a type's name: `str` of `Rc<str, Global>`.
+/// Returns the first generic argument in a type's name: `str` of `Rc<str, Global>`.
 fn first_argument(name: &str) -> &str {
     let Some((_, rest)) = name.split_once('<') else {
         return "";
@@ -129,7 +129,7 @@ fn first_argument(name: &str) -> &str {
     &rest[..end.unwrap_or(rest.len())]
 }
 
-/// What a thin pointer points to.
+/// Returns the target of a thin pointer.
 fn deref(target: &dyn Target, pointer: &Value) -> Result<Value, Error> {
     match pointer.ty.shape() {
         Shape::Pointer(of, _) => {
@@ -143,12 +143,12 @@ fn deref(target: &dyn Target, pointer: &Value) -> Result<Value, Error> {
     }
 }
 
-/// Whether a struct is a pointer with a length.
+/// Returns whether a struct is a pointer with a length.
 pub(crate) fn is_slice(ty: &DwarfTy) -> bool {
     Fat.matches("", ty)
 }
 
-/// Whether a struct is a pointer with a length or a vtable.
+/// Returns whether a struct is a pointer with a length or a vtable.
 fn is_fat(ty: &DwarfTy) -> bool {
     let has = |name: &str| {
         ty.composite()
@@ -157,8 +157,8 @@ fn is_fat(ty: &DwarfTy) -> bool {
     has("data_ptr") && has("length") || has("pointer") && has("vtable")
 }
 
-/// The first pointer in a struct, depth first, in order of the members; one with a length or
-/// vtable as the struct that it is.
+/// Returns the first pointer in a struct, depth first, in order of the members. A fat pointer is
+/// returned as its struct.
 pub(crate) fn pointer_in(target: &dyn Target, value: &Value) -> Result<Value, Error> {
     pointer_within(target, value, 0)?.ok_or_else(|| missing("pointer"))
 }
@@ -184,13 +184,13 @@ fn pointer_within(
     }
 }
 
-/// The first member of a name in a struct or the structs in it.
+/// Returns the first member with a name in a struct or its nested structs.
 pub(crate) fn named_in(target: &dyn Target, value: &Value, name: &str) -> Result<Value, Error> {
     let found = within(target, value, 0, &|member, _| member == name)?;
     found.ok_or_else(|| missing(&format!("member `{name}`")))
 }
 
-/// The first struct in a struct whose type's path ends so (or the value itself).
+/// Returns the first struct in a struct whose type's path ends in `path` (or the value itself).
 pub(crate) fn struct_in(target: &dyn Target, value: &Value, path: &str) -> Result<Value, Error> {
     let is_it = |value: &Value| {
         composite(value).is_ok_and(|ty| {
@@ -215,7 +215,7 @@ fn within(
         return Ok(None);
     };
     let parts = ty.composite().map_or(&[][..], |it| &it.members);
-    // What lies near is meant before what lies deep.
+    // Direct members take precedence over nested ones.
     for member in parts {
         let part = members::member(target, value, &ty, member)?;
         if is_it(&member.name, &part) {
@@ -233,12 +233,12 @@ fn within(
     Ok(None)
 }
 
-/// A number by its member's name, somewhere in a struct.
+/// Returns a number by its member's name, at any depth of a struct.
 fn number_in(target: &dyn Target, value: &Value, name: &str) -> Result<u64, Error> {
     word(target, &innermost(target, named_in(target, value, name)?)?)
 }
 
-/// The member that is all there is in a struct, markers and `()` aside.
+/// Returns the only member of a struct that is not zero-sized.
 fn only(target: &dyn Target, value: &Value) -> Result<Value, Error> {
     let ty = composite(value)?;
     let parts = ty.composite().map_or(&[][..], |it| &it.members);
@@ -258,7 +258,7 @@ fn only(target: &dyn Target, value: &Value) -> Result<Value, Error> {
     }
 }
 
-/// What is left when all structs around the one member are taken off.
+/// Returns the value inside nested structs of one member.
 pub(crate) fn innermost(target: &dyn Target, mut value: Value) -> Result<Value, Error> {
     for _ in 0..NESTING {
         match value.ty.shape() {
@@ -269,7 +269,7 @@ pub(crate) fn innermost(target: &dyn Target, mut value: Value) -> Result<Value, 
     Err(missing("innermost member"))
 }
 
-/// An `Option`'s value.
+/// Returns the value of an `Option`.
 fn some(target: &dyn Target, option: &Value) -> Result<Option<Value>, Error> {
     match members::active_variant(target, option, &composite(option)?)? {
         Some((name, payload)) if name == "Some" => only(target, &payload).map(Some),

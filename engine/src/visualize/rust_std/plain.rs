@@ -1,4 +1,4 @@
-//! Numbers, times, addresses: one word says it all.
+//! Numbers, times, addresses: types shown as one word.
 
 use super::{composite, innermost, missing, number_in, only};
 use crate::error::Error;
@@ -7,9 +7,9 @@ use crate::value::{Limits, Target, Ty, Value, members, present};
 use crate::visualize::{View, calendar, word};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 
-/// `NonZero<T>`, `AtomicU32` and their kin: the number.
+/// `NonZero<T>`, `AtomicU32` and similar types: the number.
 pub(super) fn number(target: &dyn Target, value: &Value) -> Result<View, Error> {
-    // `AtomicBool`, where it is an alias.
+    // `AtomicBool`, if it is an alias.
     if value.ty.name().ends_with("Atomic<bool>") {
         return atomic_bool(target, value);
     }
@@ -23,7 +23,7 @@ pub(super) fn atomic_bool(target: &dyn Target, value: &Value) -> Result<View, Er
     Ok(View::Pointee(Value::new(ty, byte.place)))
 }
 
-/// Ranges as they are written.
+/// Ranges in source syntax.
 pub(super) fn range(target: &dyn Target, value: &Value) -> Result<View, Error> {
     const BOUND: Limits = Limits {
         text: 80,
@@ -59,7 +59,7 @@ pub(super) fn range(target: &dyn Target, value: &Value) -> Result<View, Error> {
 
 const NANOS: u64 = 1_000_000_000;
 
-/// `Duration`, in the unit that suits it.
+/// `Duration`, in a suitable unit.
 pub(super) fn duration(target: &dyn Target, value: &Value) -> Result<View, Error> {
     let secs = number_in(target, value, "secs")?;
     let nanos = number_in(target, value, "nanos")?;
@@ -87,7 +87,7 @@ pub(super) fn time(target: &dyn Target, value: &Value) -> Result<View, Error> {
     Ok(View::Plain(format!("{date}.{nanos:09} UTC")))
 }
 
-/// `IpAddr` and `SocketAddr`: what they hold.
+/// `IpAddr` and `SocketAddr`: the address of the variant.
 pub(super) fn address_kind(target: &dyn Target, value: &Value) -> Result<View, Error> {
     match members::active_variant(target, value, &composite(value)?)? {
         Some((_, payload)) => Ok(View::Pointee(only(target, &payload)?)),
@@ -95,7 +95,7 @@ pub(super) fn address_kind(target: &dyn Target, value: &Value) -> Result<View, E
     }
 }
 
-/// Addresses in their dotted spelling.
+/// IP addresses in text form.
 pub(super) fn address(target: &dyn Target, value: &Value) -> Result<View, Error> {
     let name = value.ty.name();
     let v4 = members::last_component(&name).contains("V4")

@@ -1,4 +1,4 @@
-//! `Vec` and what else keeps elements in order.
+//! `Vec` and other ordered containers.
 
 use super::{ISIZE_MAX, argument, deref, missing, named_in, number_in, pointer_in, some};
 use crate::error::Error;
@@ -8,7 +8,7 @@ use dwarf::LoadAddr;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-/// Elements in a row, if so many can be there.
+/// Returns contiguous elements, or `Invalid` if that many cannot exist.
 pub(super) fn row(at: LoadAddr, element: Ty, len: u64, capacity: Option<u64>) -> View {
     let size = element.size().unwrap_or(0);
     let beyond = size > 0 && capacity.is_some_and(|capacity| len > capacity);
@@ -22,7 +22,7 @@ pub(super) fn row(at: LoadAddr, element: Ty, len: u64, capacity: Option<u64>) ->
     View::Sequence { at, element, len }
 }
 
-/// What a `RawVec` holds: where, of what type, and room for how many.
+/// The contents of a `RawVec`.
 struct Buffer {
     at: LoadAddr,
     element: Ty,
@@ -83,7 +83,7 @@ pub(super) fn deque(target: &dyn Target, value: &Value) -> Result<View, Error> {
     }
     let before_end = capacity - head;
     if len <= before_end {
-        // In one piece; the whole buffer fits into memory, so nothing overflows.
+        // Contiguous; the buffer fits into memory, so nothing overflows.
         return Ok(row(at + head.wrapping_mul(size), element, len, None));
     }
     Ok(View::Collection(Collection {
@@ -119,7 +119,7 @@ impl Walk for Ring {
         visit: &mut dyn FnMut(Item) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         for index in start..self.len {
-            // Both are less than the capacity, and that is less than 2^63.
+            // Both are less than the capacity, which is less than 2^63.
             let place = (self.head + index) % self.capacity;
             let at = self.at + place.wrapping_mul(self.size);
             let value = Value::new(self.element.clone(), Place::Memory(at, None));

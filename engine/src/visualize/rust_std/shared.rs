@@ -5,11 +5,11 @@ use crate::error::Error;
 use crate::value::{Place, Shape, Target, Value, members};
 use crate::visualize::{View, need, word};
 
-/// What is counted, its counts, and where it is if it has no size of its own.
+/// A reference-counted value.
 struct Counted {
-    /// The counts and the value.
+    /// The struct with the counts and the value.
     inner: Value,
-    /// The pointer with a length or vtable.
+    /// The fat pointer, if the value is unsized.
     fat: Option<Value>,
 }
 
@@ -39,7 +39,7 @@ impl Counted {
     }
 }
 
-/// Whether a type is that of what is counted, with its counts.
+/// Returns whether a type is that of a value with its counts.
 pub(super) fn is_counted(name: &str) -> bool {
     let path = &name[..name.find('<').unwrap_or(name.len())];
     matches!(
@@ -48,7 +48,7 @@ pub(super) fn is_counted(name: &str) -> bool {
     )
 }
 
-/// What is counted, of that with its counts.
+/// Returns the value in the struct with its counts.
 pub(super) fn held(target: &dyn Target, inner: &Value) -> Result<Value, Error> {
     match members::find(target, inner, "value")? {
         Some(value) => Ok(value),
@@ -66,10 +66,10 @@ pub(super) fn counted(target: &dyn Target, value: &Value) -> Result<View, Error>
     seen(target, value, &counted, strong, weak)
 }
 
-/// `Weak<T>`: the same, but the value may be gone.
+/// `Weak<T>`: the same, but the value may have been dropped.
 pub(super) fn weak(target: &dyn Target, value: &Value) -> Result<View, Error> {
     let counted = Counted::of(target, value)?;
-    // `Weak::new()` points to no allocation: to the highest address, rounded or not.
+    // `Weak::new()` points to no allocation: its address is the highest one, rounded down or not.
     if counted
         .inner
         .address()
@@ -94,7 +94,7 @@ fn seen(
     strong: u64,
     weak: u64,
 ) -> Result<View, Error> {
-    // All strong references together hold a weak one.
+    // All strong references together hold one weak reference.
     let note = match weak.saturating_sub(1) {
         0 => format!("strong {strong}"),
         weak => format!("strong {strong}, weak {weak}"),

@@ -1,4 +1,4 @@
-//! Text, and pointers to text and slices.
+//! Strings, and pointers to strings and slices.
 
 use super::{ISIZE_MAX, composite, deref, first_argument, missing, sequences, shared, struct_in};
 use crate::error::Error;
@@ -39,14 +39,14 @@ impl Visualizer for Fat {
             name = counted;
         }
         if is_c_text(name) {
-            // The length includes the NUL at the end.
+            // The length includes the terminating NUL.
             return Ok(text(at, len.saturating_sub(1)));
         }
         if is_text(name) {
             return Ok(text(at, len));
         }
         if !name.starts_with('[') && !name.is_empty() {
-            // A struct whose last member has no size of its own.
+            // A struct with an unsized last member.
             let object = deref(target, &pointer)?;
             let tailed = with_tail(target, &object, len);
             return Ok(tailed.unwrap_or(View::Pointee(object)));
@@ -59,11 +59,12 @@ impl Visualizer for Fat {
     }
 }
 
-/// The most bytes of a tail of text.
+/// Maximum number of bytes of an unsized text to show.
 const TAIL: u64 = 4096;
 
-/// A struct whose last member is a slice or text of `len` elements: the debug info describes
-/// one of them. `None`: the length belongs to a struct in it, or to what is counted.
+/// Returns the view of a struct whose last member is a slice or text of `len` elements; the debug
+/// info describes only one element. `None`: the length belongs to a nested struct, or to a counted
+/// value.
 fn with_tail(target: &dyn Target, object: &Value, len: u64) -> Option<View> {
     let ty = composite(object).ok()?;
     let (last, others) = ty.composite()?.members.split_last()?;
@@ -104,7 +105,7 @@ fn with_tail(target: &dyn Target, object: &Value, len: u64) -> Option<View> {
     })
 }
 
-/// The type a pointer's name says it points to.
+/// Returns the target type in a pointer's name.
 pub(crate) fn pointee_name(name: &str) -> &str {
     for prefix in ["&mut ", "&", "*const ", "*mut "] {
         if let Some(rest) = name.strip_prefix(prefix) {
@@ -114,7 +115,7 @@ pub(crate) fn pointee_name(name: &str) -> &str {
     first_argument(name)
 }
 
-/// Whether a type's name is that of text without a size.
+/// Returns whether a type name is that of unsized text.
 pub(super) fn is_text(name: &str) -> bool {
     matches!(
         name,
@@ -122,12 +123,12 @@ pub(super) fn is_text(name: &str) -> bool {
     )
 }
 
-/// Whether a type's name is that of text that ends with a NUL.
+/// Returns whether a type name is that of NUL-terminated text.
 pub(super) fn is_c_text(name: &str) -> bool {
     name == "CStr" || name.ends_with("::CStr")
 }
 
-/// Text at an address, if there can be so much.
+/// Returns text at an address, or `Invalid` if it cannot be that long.
 pub(super) fn text(at: LoadAddr, len: u64) -> View {
     if len > ISIZE_MAX {
         return View::Invalid(format!("<invalid length {len}>"));
@@ -139,7 +140,7 @@ pub(super) fn text(at: LoadAddr, len: u64) -> View {
     }
 }
 
-/// `String` and `OsString`: a `Vec<u8>`, in wrappers.
+/// `String` and `OsString`: a wrapped `Vec<u8>`.
 pub(super) fn owned(target: &dyn Target, value: &Value) -> Result<View, Error> {
     match sequences::vec(target, &struct_in(target, value, "::Vec")?)? {
         View::Sequence { at, len, .. } => Ok(text(at, len)),
@@ -147,7 +148,7 @@ pub(super) fn owned(target: &dyn Target, value: &Value) -> Result<View, Error> {
     }
 }
 
-/// `CString`: a `Box<[u8]>` with the NUL.
+/// `CString`: a `Box<[u8]>` including the NUL.
 pub(super) fn c_string(target: &dyn Target, value: &Value) -> Result<View, Error> {
     match Fat.view(target, &super::pointer_in(target, value)?)? {
         View::Sequence { at, len, .. } => Ok(text(at, len.saturating_sub(1))),

@@ -1,4 +1,4 @@
-//! What `thread_local!` keeps a thread's value in.
+//! The storage of `thread_local!`.
 
 use super::cells::{initialized, innermost_enum};
 use super::{composite, innermost, missing, only, some};
@@ -6,15 +6,15 @@ use crate::error::Error;
 use crate::value::{Target, Value, members};
 use crate::visualize::{View, need, word};
 
-/// The value, where the thread has one.
+/// Returns the view of the value, if the thread has one.
 pub(super) fn storage(target: &dyn Target, value: &Value) -> Result<View, Error> {
-    /// The last state of three by number: the destructor runs or has run.
+    /// The last of three states: the destructor runs or has run.
     const OVER: u64 = 2;
     let absent = |text: &str| Ok(View::Plain(text.into()));
     let destroyed = || absent("<destroyed>");
     let number = |state: Value| word(target, &innermost(target, state)?);
 
-    // As of rustc 1.70.
+    // rustc 1.70.
     if let Some(state) = members::find(target, value, "dtor_state")? {
         let option = innermost_enum(target, &need(target, value, &["inner"])?)?;
         return match some(target, &option)? {
@@ -24,7 +24,7 @@ pub(super) fn storage(target: &dyn Target, value: &Value) -> Result<View, Error>
         };
     }
     let state = need(target, value, &["state"])?;
-    // A constant is there from the start; the state is that of its destructor.
+    // A constant initializer: the value always exists, and the state is that of its destructor.
     if let Some(held) = members::find(target, value, "val")? {
         return match number(state)? {
             OVER => destroyed(),

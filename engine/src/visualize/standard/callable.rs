@@ -1,4 +1,4 @@
-//! What only the names of functions and tables tell: erased types.
+//! Type-erased values, whose types are only in names of functions and vtables.
 
 use crate::error::Error;
 use crate::language::c;
@@ -9,22 +9,22 @@ use crate::visualize::standard::{alignment, argument};
 use dwarf::{LoadAddr, LoadBias, Module};
 use std::sync::Arc;
 
-/// Names that are looked up at most, in bytes.
+/// Maximum length in bytes of a type name to look up.
 const LONGEST: usize = 4096;
 
-/// Bases within bases that are searched for the one an object is known by.
+/// Maximum nesting of bases to search.
 const NESTING: usize = 16;
 
-/// Bytes from where an exception's type is noted to the object (Itanium C++ ABI: Exception
-/// Handling §2.2.1; the same in libsupc++ and libc++abi on machines of 64 bits).
+/// Distance in bytes from the type of an exception to its object (Itanium C++ ABI: Exception
+/// Handling §2.2.1; the same in libsupc++ and libc++abi on 64-bit machines).
 const EXCEPTION_TYPE: u64 = 112;
 
-/// That a name says nothing.
+/// The error for an unknown type.
 pub fn unknown() -> Error {
     Error::Unsupported("its type is not known".into())
 }
 
-/// The readable name of the symbol that begins at an address.
+/// Returns the demangled name of the symbol that begins at an address.
 fn exact_symbol(target: &dyn Target, addr: LoadAddr) -> Option<String> {
     let (module, bias) = target.module_at(addr)?;
     let file = bias.file(addr);
@@ -32,7 +32,7 @@ fn exact_symbol(target: &dyn Target, addr: LoadAddr) -> Option<String> {
     (symbol.addr == file).then(|| dwarf::demangle(symbol.name).into_owned())
 }
 
-/// `int` of `std::any::_Manager_internal<int>::_S_manage(…)` and `_Manager_internal`.
+/// Returns `int` for `std::any::_Manager_internal<int>::_S_manage(…)` and `_Manager_internal`.
 fn arguments_of(name: &str, class: &str) -> Option<String> {
     let class = format!("{class}<");
     let at = name.find(&class)?;
@@ -41,15 +41,15 @@ fn arguments_of(name: &str, class: &str) -> Option<String> {
     Some(rest[..end].trim().to_owned())
 }
 
-/// A type that a class template was made with, of which code is a member.
+/// A template argument, found through the code of a member function.
 pub struct Held {
     ty: Option<Ty>,
     name: String,
 }
 
 impl Held {
-    /// The argument of the class of the function at an address, as its debug info tells, else by
-    /// the function's symbol.
+    /// Returns an argument of the class of the function at an address, from its debug info, else
+    /// from the function's symbol.
     pub fn by_code(target: &dyn Target, code: LoadAddr, class: &str, index: usize) -> Option<Held> {
         if let Some(ty) = class_of(target, code, class).and_then(|it| argument(&it, index).ok()) {
             return Some(Held::of(ty));
@@ -57,8 +57,8 @@ impl Held {
         Held::by_name(target, &exact_symbol(target, code)?, class, index)
     }
 
-    /// The same by the functions in a vtable, else by the vtable's symbol. No more than
-    /// `functions` of them are looked at: what follows is another class's.
+    /// The same from the functions in a vtable, else from the vtable's symbol. Examines at most
+    /// `functions` entries: those after them belong to another class.
     pub fn by_vtable(
         target: &dyn Target,
         object: &Value,
@@ -98,7 +98,7 @@ impl Held {
         }
     }
 
-    /// Whether it is a pointer to a function.
+    /// Returns whether it is a pointer to a function.
     pub fn is_code(&self) -> bool {
         match self.ty.as_ref().map(Ty::shape) {
             Some(Shape::Pointer(of, _)) => matches!(of.shape(), Shape::Function),
@@ -106,21 +106,21 @@ impl Held {
         }
     }
 
-    /// Its size in bytes, if known.
+    /// Returns its size in bytes, if known.
     pub fn size(&self) -> Option<u64> {
         self.ty.as_ref().and_then(Ty::size)
     }
 
-    /// The address that values of it begin at multiples of.
+    /// Returns its alignment in bytes.
     pub fn alignment(&self) -> u64 {
         self.ty.as_ref().map_or(1, alignment)
     }
 
-    /// What lies at a place; only the type's name where no more is known of it.
+    /// Returns the value at a place; only the type's name if the type is unknown.
     pub fn at(self, place: Place) -> View {
         match self.ty {
             Some(ty) => {
-                // The note has brackets of its own.
+                // The remark adds brackets itself.
                 let name = self.name.strip_prefix('<');
                 let note = name
                     .and_then(|it| it.strip_suffix('>'))
@@ -132,7 +132,7 @@ impl Held {
     }
 }
 
-/// The class of this name that the function at an address is a member of.
+/// Returns the class of this name that the function at an address is a member of.
 pub fn class_of(target: &dyn Target, code: LoadAddr, class: &str) -> Option<Ty> {
     let (module, bias) = target.module_at(code)?;
     let id = module.class_of_function(bias.file(code))?;
@@ -142,7 +142,7 @@ pub fn class_of(target: &dyn Target, code: LoadAddr, class: &str) -> Option<Ty> 
     (members::last_component(&ty.ty.name) == class).then_some(Ty::Dwarf(ty))
 }
 
-/// A class or built-in type by the name that a symbol has for it.
+/// Returns a class or built-in type by its name in a symbol.
 pub fn type_named(target: &dyn Target, name: &str) -> Option<Ty> {
     if name.len() > LONGEST {
         return None;
@@ -159,7 +159,7 @@ pub fn type_named(target: &dyn Target, name: &str) -> Option<Ty> {
     images.iter().find_map(find)
 }
 
-/// What a symbol is a table or description of: `ns::A` of `vtable for ns::A`.
+/// Returns `ns::A` for `vtable for ns::A`, where `what` is `vtable`.
 fn described<'a>(symbol: &'a str, what: &str) -> Option<&'a str> {
     let in_braces = |symbol: &'a str| {
         let rest = symbol.strip_prefix('{')?.strip_prefix(what)?;
@@ -175,13 +175,13 @@ fn word_at(target: &dyn Target, addr: LoadAddr) -> Option<u64> {
     Some(u64::from_le_bytes(bytes))
 }
 
-/// The whole object that an object of a class with virtual functions is a part of, by its
-/// vtable (Itanium C++ ABI §2.5.2); `None`: it is whole, or nobody can tell.
+/// Returns the whole object that contains a part with virtual functions, by its vtable (Itanium C++
+/// ABI §2.5.2); `None` if it is whole, or that cannot be determined.
 pub fn whole_object(target: &dyn Target, part: &Value) -> Option<Value> {
     let Shape::Composite(ty) = part.ty.shape() else {
         return None;
     };
-    // Of a class that is only declared, the object tells.
+    // For a class that is only declared, the object decides.
     if !ty
         .composite()
         .is_some_and(|it| it.polymorphic || it.declaration)
@@ -191,7 +191,7 @@ pub fn whole_object(target: &dyn Target, part: &Value) -> Option<Value> {
     let at = part.address().filter(|addr| addr.0 != 0)?;
     let vptr = LoadAddr(word_at(target, at)?);
     let class = vtable_of(target, part)?;
-    // Offset to the top and type come before what the pointer points to.
+    // The offset to the top and the type precede the address in the vtable pointer.
     let to_top = word_at(target, LoadAddr(vptr.0.wrapping_sub(16)))? as i64;
     if to_top > 0 || class == ty.ty.name && to_top == 0 {
         return None;
@@ -205,11 +205,11 @@ pub fn whole_object(target: &dyn Target, part: &Value) -> Option<Value> {
     truly.then_some(whole)
 }
 
-/// Entries of a vtable that are looked at for a function of its class.
+/// Maximum number of vtable entries to examine for a function of its class.
 const ENTRIES: u64 = 16;
 
-/// The class of a vtable: one of its functions belongs to the class and says so by its `this`,
-/// which takes no names of other units. Else by its name, where these have been read already.
+/// Returns the class of a vtable: from the type of `this` of one of its functions, which needs no
+/// lookup in other units; else by name if the index is loaded.
 fn class_of_vtable(target: &dyn Target, vtable: LoadAddr, class: &str) -> Option<Ty> {
     let spaceless = |name: &str| name.replace(' ', "");
     let class_name = spaceless(class);
@@ -238,7 +238,7 @@ fn class_of_vtable(target: &dyn Target, vtable: LoadAddr, class: &str) -> Option
     module.has_names().then(|| type_named(target, class))?
 }
 
-/// The class whose vtable an object has.
+/// Returns the class whose vtable an object has.
 pub fn vtable_of(target: &dyn Target, object: &Value) -> Option<String> {
     let at = object.address().filter(|addr| addr.0 != 0)?;
     let vptr = LoadAddr(word_at(target, at)?);
@@ -248,7 +248,7 @@ pub fn vtable_of(target: &dyn Target, object: &Value) -> Option<String> {
     described(&name, "vtable").map(str::to_owned)
 }
 
-/// Whether a base of an object is this part.
+/// Returns whether a base of an object is this part.
 fn has_part(target: &dyn Target, whole: &Value, part: &Value, at: LoadAddr, depth: usize) -> bool {
     let Shape::Composite(ty) = whole.ty.shape() else {
         return false;
@@ -258,7 +258,7 @@ fn has_part(target: &dyn Target, whole: &Value, part: &Value, at: LoadAddr, dept
         Shape::Composite(ty) => ty.composite().is_some_and(|it| it.declaration),
         _ => false,
     };
-    // What is only declared does not tell its size, nor its own bases.
+    // A class that is only declared has no size and no bases.
     let is_part = |base: &Value| {
         base.address() == Some(at)
             && (base.ty.same_as(&part.ty)
@@ -272,7 +272,7 @@ fn has_part(target: &dyn Target, whole: &Value, part: &Value, at: LoadAddr, dept
         })
 }
 
-/// An exception, by the type that is noted before it.
+/// Returns an exception, by the type stored before it.
 pub fn thrown(target: &dyn Target, pointer: &Value) -> Result<View, Error> {
     let at = LoadAddr(pointer.raw(target)? as u64);
     if at.0 == 0 {

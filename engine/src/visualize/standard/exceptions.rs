@@ -1,4 +1,4 @@
-//! Exceptions of the standard library: objects, and pointers that keep them alive.
+//! Exceptions of the standard library: objects, and pointers that own them.
 
 use super::callable::{self, unknown};
 use super::{Ask, either, std_class, terminated};
@@ -7,7 +7,7 @@ use crate::value::scalar::{Scalar, ScalarKind};
 use crate::value::{Place, Ty, Value};
 use crate::visualize::View;
 
-/// Those that are made with a text, and those derived of them.
+/// Classes with a text, and their subclasses.
 pub const WITH_TEXT: [&str; 14] = [
     "logic_error",
     "domain_error",
@@ -25,7 +25,7 @@ pub const WITH_TEXT: [&str; 14] = [
     "filesystem::filesystem_error",
 ];
 
-/// Those that are not, or say what they are by their class.
+/// Classes without a text, or with a fixed one per class.
 pub const WITHOUT_TEXT: [&str; 11] = [
     "exception",
     "bad_exception",
@@ -40,11 +40,12 @@ pub const WITHOUT_TEXT: [&str; 11] = [
     "bad_weak_ptr",
 ];
 
-/// An exception, by its vtable: most compilers leave it to the library's debug info to tell what is
-/// in its class. Behind the vtable's address, both libraries have that of the text.
+/// An exception object, by its vtable: most compilers omit the members of its class and leave them
+/// to the library's debug info. In both libraries the pointer to the text follows the vtable
+/// pointer.
 pub(in crate::visualize) fn object(ask: &Ask<'_>) -> Result<View, Error> {
     let made = callable::vtable_of(ask.target, ask.value).ok_or_else(unknown)?;
-    // Of a base of somebody's own exception, that of the base.
+    // For the base of a user-defined exception, the class of the base.
     let class = match std_class(&made) {
         Some((_, class)) => class,
         None => ask.class,
@@ -59,7 +60,7 @@ pub(in crate::visualize) fn object(ask: &Ask<'_>) -> Result<View, Error> {
     Ok(View::Plain(format!("std::{class}(\"{text}\")")))
 }
 
-/// What keeps an exception alive.
+/// `std::exception_ptr`.
 pub(in crate::visualize) fn pointer(ask: &Ask<'_>) -> Result<View, Error> {
     let object = either(ask.target, ask.value, &["_M_exception_object", "__ptr_"])?;
     callable::thrown(ask.target, &object)

@@ -1,4 +1,4 @@
-//! Iterators that are no pointers to elements.
+//! Iterators that are not pointers to elements.
 
 use super::walks::BitRow;
 use super::{Ask, either};
@@ -7,14 +7,14 @@ use crate::value::{Place, Shape, Value};
 use crate::visualize::{View, word};
 use dwarf::LoadAddr;
 
-/// One of `std::vector<bool>`: the bit it is at.
+/// An iterator of `std::vector<bool>`: its current bit.
 pub(in crate::visualize) fn bit(ask: &Ask<'_>) -> Result<View, Error> {
     let nth = either(ask.target, ask.value, &["_M_offset", "__ctz_"])?;
     let nth = word(ask.target, &nth)?;
     bit_of(ask, nth & 0xffff_ffff)
 }
 
-/// What that refers to, a bit by its mask.
+/// The reference type of `std::vector<bool>`: a bit selected by a mask.
 pub(in crate::visualize) fn bit_reference(ask: &Ask<'_>) -> Result<View, Error> {
     let mask = either(ask.target, ask.value, &["_M_mask", "__mask_"])?;
     let mask = word(ask.target, &mask)?;
@@ -36,7 +36,7 @@ fn bit_of(ask: &Ask<'_>, nth: u64) -> Result<View, Error> {
     Ok(View::Pointee(row.bit(nth)))
 }
 
-/// A reverse iterator over elements in a row: it is at the one before what it keeps.
+/// A reverse iterator over contiguous elements: its current element precedes the stored position.
 pub(in crate::visualize) fn reverse(ask: &Ask<'_>) -> Result<View, Error> {
     let current = ask.need(&["current"])?;
     let pointer = match current.ty.shape() {

@@ -1,5 +1,5 @@
-//! What the implementations of C++'s standard library share: how their classes are found,
-//! and the views that differ in nothing but member names.
+//! Common code for the C++ standard libraries: finding their classes, and the views that differ
+//! only in member names.
 
 pub mod callable;
 pub mod exceptions;
@@ -18,33 +18,33 @@ use dwarf::LoadAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// More bytes than any allocation has.
+/// Maximum size of an allocation in bytes.
 pub(super) const PTRDIFF_MAX: u64 = i64::MAX as u64;
 
-/// Types within types that are looked through for one of a name.
+/// Maximum nesting of types to search for one by name.
 const NESTING: usize = 6;
 
-/// Types that are looked at for one of a name.
+/// Maximum number of types to search for one by name.
 const TYPES: usize = 256;
 
-/// Who wrote a class of `std`.
+/// The implementation of the standard library.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Library {
-    /// GNU.
+    /// GNU libstdc++.
     Libstdcxx,
-    /// LLVM.
+    /// LLVM libc++.
     Libcxx,
 }
 
-/// What a view is asked with.
+/// The arguments of a view.
 pub(super) struct Ask<'a> {
     pub target: &'a dyn Target,
     pub value: &'a Value,
-    /// The class in `std`, inline namespaces left out.
+    /// The class in `std`, without inline namespaces.
     pub class: &'a str,
 }
 
-/// Classes of one library that are seen in one way.
+/// Classes of one library with the same view.
 pub struct Classes {
     library: Library,
     names: &'static [&'static str],
@@ -58,7 +58,7 @@ impl std::fmt::Debug for Classes {
 }
 
 impl Classes {
-    /// Whether a class is one of these.
+    /// Returns whether a class is one of these.
     pub fn has(&self, library: Library, class: &str) -> bool {
         library == self.library && self.names.contains(&class)
     }
@@ -95,7 +95,7 @@ impl Visualizer for Classes {
     }
 }
 
-/// The view of a class of `std`; `name` is without arguments.
+/// Returns the view of a class of `std`; `name` is without arguments.
 pub(super) fn find(name: &str) -> Option<&'static Classes> {
     let (library, class) = std_class(name)?;
     let classes = match library {
@@ -105,7 +105,7 @@ pub(super) fn find(name: &str) -> Option<&'static Classes> {
     classes.iter().find(|classes| classes.has(library, class))
 }
 
-/// A class's name without its arguments.
+/// Returns a class's name without its arguments.
 pub(super) fn before_arguments(name: &str) -> &str {
     match name.find('<') {
         Some(0) | None => name,
@@ -113,7 +113,7 @@ pub(super) fn before_arguments(name: &str) -> &str {
     }
 }
 
-/// Whose a class of `std` is, and its name there. libc++ puts everything into an inline
+/// Returns the library of a class of `std`, and its name there. libc++ has everything in an inline
 /// namespace (`__1`, `__ndk1`, …), libstdc++ only what has changed (`__cxx11`, `_V2`).
 pub(crate) fn std_class(name: &str) -> Option<(Library, &str)> {
     if let Some(class) = name.strip_prefix("__gnu_cxx::") {
@@ -148,28 +148,28 @@ pub(crate) fn std_class(name: &str) -> Option<(Library, &str)> {
 }
 
 impl Ask<'_> {
-    /// A member, by names from outside to inside.
+    /// Returns a member by its path.
     pub fn need(&self, path: &[&str]) -> Result<Value, Error> {
         need(self.target, self.value, path)
     }
 
-    /// The number or address a member is.
+    /// Returns a member that is a number or address.
     pub fn word(&self, path: &[&str]) -> Result<u64, Error> {
         word(self.target, &self.need(path)?)
     }
 
-    /// A type the class was made with.
+    /// Returns a template argument of the class.
     pub fn argument(&self, index: usize) -> Result<Ty, Error> {
         argument(&self.value.ty, index)
     }
 
-    /// What a pointer points to.
+    /// Returns the target of a pointer.
     pub fn pointee(&self, pointer: &Value) -> Result<Value, Error> {
         pointee(self.target, pointer)
     }
 }
 
-/// A member that different versions gave different names.
+/// Returns a member whose name differs between versions.
 pub(super) fn either(target: &dyn Target, value: &Value, names: &[&str]) -> Result<Value, Error> {
     for name in names {
         if let Some(found) = members::find(target, value, name)? {
@@ -182,7 +182,7 @@ pub(super) fn either(target: &dyn Target, value: &Value, names: &[&str]) -> Resu
     )))
 }
 
-/// A type that a class was made with.
+/// Returns a template argument of a class.
 pub(super) fn argument(ty: &Ty, index: usize) -> Result<Ty, Error> {
     let missing = || Error::Unsupported(format!("no template argument {index}"));
     let Shape::Composite(ty) = ty.shape() else {
@@ -193,7 +193,7 @@ pub(super) fn argument(ty: &Ty, index: usize) -> Result<Ty, Error> {
     Ok(ty.related_or_void(*id))
 }
 
-/// The last argument of a class's name, where it is a number.
+/// Returns the last argument in a class's name if it is a number.
 pub(super) fn last_number(ty: &Ty) -> Option<u64> {
     let Ty::Dwarf(ty) = ty.strip() else {
         return None;
@@ -205,7 +205,7 @@ pub(super) fn last_number(ty: &Ty) -> Option<u64> {
     digits.parse().ok()
 }
 
-/// What a pointer points to.
+/// Returns the target of a pointer.
 pub(super) fn pointee(target: &dyn Target, pointer: &Value) -> Result<Value, Error> {
     match pointer.ty.shape() {
         Shape::Pointer(of, _) => pointer.pointee(target, of),
@@ -213,7 +213,7 @@ pub(super) fn pointee(target: &dyn Target, pointer: &Value) -> Result<Value, Err
     }
 }
 
-/// The first type of a class of this name among those that a type is made with or of.
+/// Returns the first class with this name among a type, its bases and its template arguments.
 pub(super) fn type_within(ty: &Ty, class: &str) -> Option<Ty> {
     let mut level = vec![ty.clone()];
     let mut seen = 0;
@@ -241,7 +241,7 @@ pub(super) fn type_within(ty: &Ty, class: &str) -> Option<Ty> {
     None
 }
 
-/// The address that values of a type begin at multiples of, as compilers choose it.
+/// Returns the alignment of a type in bytes.
 pub(super) fn alignment(ty: &Ty) -> u64 {
     fn of(ty: &Ty, budget: &mut usize) -> u64 {
         *budget = budget.saturating_sub(1);
@@ -281,7 +281,8 @@ pub(super) fn alignment(ty: &Ty) -> u64 {
     of(ty, &mut 256).max(1)
 }
 
-/// What lies in raw storage that names its type (`__aligned_membuf<T>`), or the value itself.
+/// Returns the value in raw storage whose type names it (`__aligned_membuf<T>`), or the value
+/// itself.
 pub(super) fn stored(value: Value) -> Value {
     let Shape::Composite(ty) = value.ty.shape() else {
         return value;
@@ -295,7 +296,7 @@ pub(super) fn stored(value: Value) -> Value {
     }
 }
 
-/// Text of `len` units where a pointer points to.
+/// Returns text of `len` units at the target of a pointer.
 pub(super) fn text(target: &dyn Target, pointer: &Value, len: u64) -> Result<View, Error> {
     let Shape::Pointer(element, _) = pointer.ty.shape() else {
         return Err(Error::Unsupported("no pointer".into()));
@@ -303,7 +304,7 @@ pub(super) fn text(target: &dyn Target, pointer: &Value, len: u64) -> Result<Vie
     text_at(LoadAddr(word(target, pointer)?), &element, len)
 }
 
-/// Text of `len` units at an address.
+/// Returns text of `len` units at an address.
 pub(super) fn text_at(at: LoadAddr, element: &Ty, len: u64) -> Result<View, Error> {
     let unit = Unit::of(element).unwrap_or(Unit::Byte);
     match len.checked_mul(unit.size() as u64) {
@@ -316,7 +317,7 @@ pub(super) fn text_at(at: LoadAddr, element: &Ty, len: u64) -> Result<View, Erro
     }
 }
 
-/// `len` elements where a pointer points to.
+/// Returns `len` elements at the target of a pointer.
 pub(super) fn sequence(target: &dyn Target, pointer: &Value, len: u64) -> Result<View, Error> {
     let Shape::Pointer(element, _) = pointer.ty.shape() else {
         return Err(Error::Unsupported("no pointer".into()));
@@ -333,14 +334,14 @@ pub(super) fn sequence(target: &dyn Target, pointer: &Value, len: u64) -> Result
     })
 }
 
-/// The elements of a list in braces.
+/// `std::initializer_list`.
 pub(super) fn initializer_list(ask: &Ask<'_>) -> Result<View, Error> {
     let first = either(ask.target, ask.value, &["_M_array", "__begin_"])?;
     let len = either(ask.target, ask.value, &["_M_len", "__size_"])?;
     sequence(ask.target, &first, word(ask.target, &len)?)
 }
 
-/// A lock, by what glibc keeps of it: who has it, as the number the system gave the thread.
+/// A mutex: glibc stores its state and the owner's tid.
 pub(super) fn mutex(ask: &Ask<'_>) -> Result<View, Error> {
     let lock = either(ask.target, ask.value, &["_M_mutex", "__m_"])?;
     let number = |name| word(ask.target, &need(ask.target, &lock, &["__data", name])?);
@@ -353,7 +354,7 @@ pub(super) fn mutex(ask: &Ask<'_>) -> Result<View, Error> {
     Ok(View::Plain(text))
 }
 
-/// The text that a pointer to characters points to, as far as anybody wants to see.
+/// Returns the text that a pointer to characters points to, cut at `SHOWN` bytes.
 pub(super) fn terminated(target: &dyn Target, pointer: &Value) -> Result<String, Error> {
     const SHOWN: usize = 256;
     let at = LoadAddr(word(target, pointer)?);
@@ -368,7 +369,7 @@ pub(super) fn terminated(target: &dyn Target, pointer: &Value) -> Result<String,
     Ok(shown)
 }
 
-/// Elements between three addresses, as `std::vector` keeps them.
+/// Returns the view of elements between three addresses, as in `std::vector`.
 pub(super) fn between(
     target: &dyn Target,
     start: &Value,
@@ -393,10 +394,10 @@ pub(super) fn between(
     })
 }
 
-/// Elements that nobody counts but by walking; so far.
+/// Maximum number of nodes to count when the container does not store its length.
 const COUNTED: u64 = 1 << 16;
 
-/// A view of elements in nodes, of which the program keeps no number.
+/// Returns the view of a container of nodes that does not store its length.
 pub(super) fn uncounted(target: &dyn Target, chain: walks::Chain) -> Result<View, Error> {
     let count = chain.count(target, COUNTED + 1)?;
     Ok(View::Collection(Collection {
@@ -407,7 +408,7 @@ pub(super) fn uncounted(target: &dyn Target, chain: walks::Chain) -> Result<View
     }))
 }
 
-/// A view of elements that lie apart.
+/// Returns the view of elements that are not contiguous.
 pub(super) fn collection(kind: CollectionKind, len: u64, walk: impl Walk + 'static) -> View {
     if len > PTRDIFF_MAX {
         return View::Invalid(format!("<invalid length {len}>"));
@@ -420,7 +421,7 @@ pub(super) fn collection(kind: CollectionKind, len: u64, walk: impl Walk + 'stat
     })
 }
 
-/// Whether elements of a class of `std` have keys.
+/// Returns whether elements of a class of `std` have keys.
 pub(super) fn kind_of(class: &str) -> CollectionKind {
     if class.ends_with("map") {
         CollectionKind::Map
@@ -429,12 +430,12 @@ pub(super) fn kind_of(class: &str) -> CollectionKind {
     }
 }
 
-/// Truth values one bit each, from a bit on.
+/// Returns the view of booleans of one bit each, from bit `skip` on.
 pub(super) fn bits(at: LoadAddr, skip: u64, len: u64) -> View {
     collection(CollectionKind::List, len, walks::BitRow { at, skip })
 }
 
-/// Bits as a number in base two, the highest first.
+/// Returns the view of bits as a binary number, highest bit first.
 pub(super) fn bit_text(target: &dyn Target, words: &Value, count: u64) -> Result<View, Error> {
     const SHOWN: u64 = 256;
     if count == 0 {
@@ -461,7 +462,7 @@ pub(super) fn bit_text(target: &dyn Target, words: &Value, count: u64) -> Result
     Ok(View::Plain(text))
 }
 
-/// Real and imaginary part, one behind the other.
+/// Returns the view of a complex number: the real part, followed by the imaginary part.
 pub(super) fn complex(value: &Value, real: &Value) -> Result<View, Error> {
     match real.ty.shape() {
         Shape::Scalar(Scalar {
@@ -476,7 +477,7 @@ pub(super) fn complex(value: &Value, real: &Value) -> Result<View, Error> {
     }
 }
 
-/// Numbered fields.
+/// Returns the view of numbered fields.
 pub(super) fn tuple(values: Vec<Value>) -> View {
     let fields = (0..)
         .zip(values)
@@ -487,7 +488,7 @@ pub(super) fn tuple(values: Vec<Value>) -> View {
     }
 }
 
-/// The alternative that a variant holds, with its type.
+/// Returns the view of the alternative that a variant holds, with its type as a remark.
 pub(super) fn alternative(ask: &Ask<'_>, index: u64, value: Value) -> Result<View, Error> {
     Ok(View::Noted(
         value,
@@ -495,7 +496,7 @@ pub(super) fn alternative(ask: &Ask<'_>, index: u64, value: Value) -> Result<Vie
     ))
 }
 
-/// A row of `count` elements of a type, as a value.
+/// Returns an array of `count` elements of a type as a value.
 pub(super) fn row(element: Ty, count: u64, place: Place) -> Value {
     let stride = element.size().unwrap_or(0);
     let array = ArrayTy {
@@ -506,7 +507,8 @@ pub(super) fn row(element: Ty, count: u64, place: Place) -> Value {
     Value::new(Ty::Array(Arc::new(array)), place)
 }
 
-/// A pointer to code in an object's place, if it is no null.
+/// Returns the target of a pointer to code that is stored in an object; `None` if it is null or not
+/// such a pointer.
 pub(super) fn code_at(target: &dyn Target, pointer: &Value) -> Result<Option<LoadAddr>, Error> {
     match pointer.ty.shape() {
         Shape::Pointer(_, PointerKind::Raw) => {

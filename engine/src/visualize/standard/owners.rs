@@ -1,4 +1,4 @@
-//! Owners and handles: pointers that are classes.
+//! Smart pointers and other handle classes.
 
 use super::{Ask, pointee};
 use crate::error::Error;
@@ -6,10 +6,10 @@ use crate::value::scalar::{Scalar, ScalarKind};
 use crate::value::{Shape, Target, Ty, Value};
 use crate::visualize::{View, in_truth, need, word};
 
-/// What an owner or a handle stands for: what it points to, in the type that it has in truth.
+/// Returns the view of a pointer-like class: its target, with the dynamic type.
 pub(in crate::visualize) fn held(target: &dyn Target, pointer: &Value) -> Result<View, Error> {
     let Shape::Pointer(of, _) = pointer.ty.shape() else {
-        // A deleter may have a pointer of its own kind.
+        // A deleter may define a pointer class.
         return Ok(View::Pointee(pointer.clone()));
     };
     if pointer.raw(target)? == 0 {
@@ -22,7 +22,7 @@ pub(in crate::visualize) fn held(target: &dyn Target, pointer: &Value) -> Result
     }))
 }
 
-/// Whether nothing is known of what a type has in it.
+/// Returns whether nothing is known of a type's contents.
 fn is_opaque(ty: &Ty) -> bool {
     match ty.shape() {
         Shape::Void | Shape::Function => true,
@@ -31,7 +31,8 @@ fn is_opaque(ty: &Ty) -> bool {
     }
 }
 
-/// What a smart pointer owns; of an array only where it begins is known.
+/// Returns the view of a smart pointer's target; for an array, whose length is unknown, that of the
+/// pointer.
 pub(in crate::visualize) fn owned(ask: &Ask<'_>, pointer: &Value) -> Result<View, Error> {
     let is_array = matches!(ask.argument(0)?.shape(), Shape::Array(_));
     if is_array && pointer.raw(ask.target)? != 0 {
@@ -40,18 +41,18 @@ pub(in crate::visualize) fn owned(ask: &Ask<'_>, pointer: &Value) -> Result<View
     held(ask.target, pointer)
 }
 
-/// How a library's `shared_ptr` and `weak_ptr` are made.
+/// The layout of a library's `shared_ptr` and `weak_ptr`.
 pub(in crate::visualize) struct Shared {
     /// The member that points to the object.
     pub pointer: &'static str,
-    /// The way to the pointer to what counts.
+    /// Path to the pointer to the control block.
     pub block: &'static [&'static str],
-    /// The members of that for uses and for weak references.
+    /// The control block's members for the use count and the weak count.
     pub counts: [&'static str; 2],
-    /// Where these lie behind the pointer to the vtable, which is part of the library's ABI,
-    /// and their bytes: clang leaves the class out where only optimized code needs it.
+    /// Their offsets after the vtable pointer, and their size in bytes. They are part of the
+    /// library's ABI; clang omits the class if only optimized code needs it.
     pub layout: ([u64; 2], u8),
-    /// What a count of none is.
+    /// The stored value of a count of zero.
     pub none: i64,
 }
 
@@ -65,7 +66,7 @@ impl Shared {
         })
     }
 
-    /// `std::weak_ptr`: the same as long as there is an object.
+    /// `std::weak_ptr`: the same while the object exists.
     pub fn weak(&self, ask: &Ask<'_>) -> Result<View, Error> {
         match self.counts(ask)? {
             Some((0, _)) => Ok(View::Plain("expired".into())),
@@ -74,7 +75,7 @@ impl Shared {
         }
     }
 
-    /// Uses, and weak references; `None`: nothing is shared.
+    /// Returns the use count and the weak count; `None` without a control block.
     fn counts(&self, ask: &Ask<'_>) -> Result<Option<(u64, u64)>, Error> {
         let block = ask.need(self.block)?;
         if word(ask.target, &block)? == 0 {
@@ -95,7 +96,7 @@ impl Shared {
             Ok(above << unused >> unused)
         };
         let (uses, weaks) = (count(0)?, count(1)?);
-        // All uses together hold one of the weak references.
+        // All uses together hold one weak reference.
         Ok(Some((uses, weaks.saturating_sub(u64::from(uses > 0)))))
     }
 }

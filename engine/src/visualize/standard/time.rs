@@ -1,4 +1,4 @@
-//! `std::chrono`: how long, and when.
+//! `std::chrono`: durations and time points.
 
 use super::{Ask, argument, either, std_class};
 use crate::error::Error;
@@ -7,14 +7,15 @@ use crate::value::{Shape, Target, Ty, Value};
 use crate::visualize::{View, calendar};
 use std::ops::Range;
 
-/// `1500ms`.
+/// A duration, as `1500ms`.
 pub(in crate::visualize) fn duration(ask: &Ask<'_>) -> Result<View, Error> {
     let ticks = either(ask.target, ask.value, &["__r", "__rep_"])?;
     let (_, text) = ticks_of(ask.target, &ticks)?;
     Ok(View::Plain(text + &unit(period(&ask.value.ty)?)))
 }
 
-/// `2023-11-14 22:13:20` of the system's clock (UTC), else the time since the clock's start.
+/// A time point: `2023-11-14 22:13:20` (UTC) for the system clock, else the time since the clock's
+/// epoch.
 pub(in crate::visualize) fn time_point(ask: &Ask<'_>) -> Result<View, Error> {
     let since = either(ask.target, ask.value, &["__d", "__d_"])?;
     let clock = ask.argument(0)?.strip();
@@ -49,7 +50,7 @@ fn ticks_of(target: &dyn Target, ticks: &Value) -> Result<(Number, String), Erro
     Ok((number, text))
 }
 
-/// Seconds of a tick, as a fraction: of `std::ratio<1, 1000>`.
+/// Returns the seconds per tick as a fraction, from `std::ratio<1, 1000>`.
 fn period(duration: &Ty) -> Result<(u64, u64), Error> {
     let unknown = || Error::Unsupported("a period that is no `std::ratio`".into());
     let Ty::Dwarf(ratio) = argument(duration, 1)?.strip() else {
@@ -78,10 +79,10 @@ fn unit(period: (u64, u64)) -> String {
     }
 }
 
-/// Seconds from 1970 to years that people write: 1 to 9999 and some.
+/// Range of seconds since 1970 that are formatted as dates: somewhat more than the years 1 to 9999.
 const YEARS: Range<i128> = -700_000 * 86_400..4_000_000 * 86_400;
 
-/// The date and time of day of ticks since 1970; `None`: nobody writes such a year.
+/// Formats ticks since 1970 as date and time of day; `None` if the year is out of range.
 fn date(ticks: i128, numerator: u64, denominator: u64) -> Option<String> {
     let denominator = i128::from(denominator);
     let scaled = ticks.checked_mul(i128::from(numerator))?;

@@ -1,4 +1,4 @@
-//! Ways through lists, trees, tables and blocks.
+//! Iteration over lists, trees, hash tables and blocks.
 
 use super::alignment;
 use crate::error::Error;
@@ -9,16 +9,16 @@ use crate::visualize::{Item, Walk};
 use dwarf::LoadAddr;
 use std::ops::ControlFlow;
 
-/// Nodes between two looks at whether the client still waits.
+/// Nodes between checks of the cancel flag.
 const CHECK_EVERY: u64 = 1024;
 
-/// A red-black tree of 2^64 nodes is no higher.
+/// Maximum height of a red-black tree of 2^64 nodes.
 const HIGHEST: usize = 128;
 
-/// Where in a node the element is, and how it is taken apart.
+/// The position of the element in a node, and its parts.
 #[derive(Clone, Debug)]
 pub struct Payload {
-    /// Bytes into the node.
+    /// Offset in the node, in bytes.
     pub offset: u64,
     /// Its type.
     pub ty: Ty,
@@ -27,13 +27,13 @@ pub struct Payload {
 }
 
 impl Payload {
-    /// An element that lies behind a header of `header` bytes.
+    /// Returns the payload of a node whose element follows a header of `header` bytes.
     pub fn behind(header: u64, ty: Ty, keyed: bool) -> Payload {
         let offset = header.next_multiple_of(alignment(&ty));
         Payload { offset, ty, keyed }
     }
 
-    /// The element of a node.
+    /// Returns the element of a node.
     pub fn of(&self, node: LoadAddr) -> Value {
         Value::new(self.ty.clone(), Place::Memory(node + self.offset, None))
     }
@@ -52,7 +52,7 @@ impl Payload {
     }
 }
 
-/// libc++ has its pairs in a union or struct of their own.
+/// libc++ wraps its pairs in a union or struct.
 pub fn unwrap_pair(target: &dyn Target, value: Value) -> Result<Value, Error> {
     for name in ["__cc_", "__cc"] {
         if let Some(pair) = members::find(target, &value, name)? {
@@ -62,7 +62,7 @@ pub fn unwrap_pair(target: &dyn Target, value: Value) -> Result<Value, Error> {
     Ok(value)
 }
 
-/// Bytes into a type at which a member is.
+/// Returns the offset of a member in a type, in bytes.
 pub fn offset_of(target: &dyn Target, ty: &Ty, name: &str) -> Option<u64> {
     let object = Value::new(ty.clone(), Place::Memory(LoadAddr(0), None));
     let member = members::find(target, &object, name).ok()??;
@@ -82,21 +82,21 @@ fn check(target: &dyn Target, steps: u64) -> Result<(), Error> {
     }
 }
 
-/// Nodes that know the next one.
+/// A singly linked chain of nodes.
 #[derive(Debug)]
 pub struct Chain {
     /// The first one.
     pub first: LoadAddr,
-    /// What follows the last one: null, or the head of a ring.
+    /// The address after the last one: null, or the head of a ring.
     pub end: LoadAddr,
-    /// Bytes into a node at which the next one's address is.
+    /// Offset of the link in a node, in bytes.
     pub next: u64,
-    /// The elements.
+    /// The position of the elements.
     pub payload: Payload,
 }
 
 impl Chain {
-    /// How many nodes there are, as far as `most`.
+    /// Returns the number of nodes, at most `most`.
     pub fn count(&self, target: &dyn Target, most: u64) -> Result<u64, Error> {
         let mut count = 0;
         self.walk(target, 0, &mut |_| {
@@ -131,18 +131,18 @@ impl Walk for Chain {
     }
 }
 
-/// A binary tree whose nodes know their parents.
+/// A binary tree whose nodes point to their parents.
 #[derive(Debug)]
 pub struct Tree {
     /// The leftmost node.
     pub first: LoadAddr,
-    /// What is above the root.
+    /// The node above the root.
     pub head: LoadAddr,
-    /// Bytes into a node at which its left, right and parent nodes' addresses are.
+    /// Offsets of the left, right and parent links in a node, in bytes.
     pub links: [u64; 3],
-    /// Bytes into a node at which its colour is: 0 or 1.
+    /// Offset of the colour (0 or 1) in a node, in bytes.
     pub colour: u64,
-    /// The elements.
+    /// The position of the elements.
     pub payload: Payload,
 }
 
@@ -171,14 +171,14 @@ impl Tree {
         })
     }
 
-    /// The node that follows `at` in order, or the head.
+    /// Returns the node that follows `at` in order, or the head.
     fn next(&self, target: &dyn Target, at: LoadAddr, node: &Node) -> Result<LoadAddr, Error> {
         let (mut at, mut parent) = (at, node.parent);
         if node.right.0 != 0 {
             parent = at;
             at = node.right;
             for _ in 0..HIGHEST {
-                // Who does not know its parent would not be found the way back from.
+                // Without a correct parent link the walk could not return from this node.
                 if read_word(target, at + self.links[2])? != parent {
                     return Err(torn(at));
                 }
@@ -192,7 +192,7 @@ impl Tree {
         }
         for _ in 0..HIGHEST {
             if parent == self.head {
-                // Only the root is below the head; nothing follows what is right in it.
+                // Only the root is below the head; nothing follows the root's right subtree.
                 return Ok(self.head);
             }
             if parent.0 == 0 {
@@ -229,17 +229,17 @@ impl Walk for Tree {
     }
 }
 
-/// Truth values one bit each.
+/// Booleans of one bit each.
 #[derive(Debug)]
 pub struct BitRow {
     /// The first byte.
     pub at: LoadAddr,
-    /// Bits of it that are no elements.
+    /// Bits of it before the first element.
     pub skip: u64,
 }
 
 impl BitRow {
-    /// A bit, from the first byte's lowest on.
+    /// Returns a bit, counted from the first byte's lowest.
     pub fn bit(&self, nth: u64) -> Value {
         let ty = Ty::Builtin(Scalar::new(ScalarKind::Bool, 1), "bool");
         let at = LoadAddr(self.at.0.wrapping_add(nth / 8));
@@ -270,14 +270,14 @@ impl Walk for BitRow {
     }
 }
 
-/// Elements in blocks of one size, whose addresses lie in a row.
+/// Elements in blocks of one size, whose addresses are contiguous.
 #[derive(Debug)]
 pub struct Blocks {
-    /// Where the first block's address is.
+    /// Address of the array of block addresses.
     pub map: LoadAddr,
-    /// Elements of a block.
+    /// Elements per block.
     pub per_block: u64,
-    /// Elements of the first block that are not there.
+    /// Unused elements at the start of the first block.
     pub skip: u64,
     /// Their type.
     pub element: Ty,
@@ -310,7 +310,7 @@ impl Walk for Blocks {
     }
 }
 
-/// The type that a pointer member points to.
+/// Returns the target type of a pointer member.
 pub fn target_type(pointer: &Value) -> Result<Ty, Error> {
     match pointer.ty.shape() {
         Shape::Pointer(of, _) => Ok(of),
