@@ -1,5 +1,5 @@
-//! What a called function is given: values as its conventions have them, and copies of C++ objects
-//! that their own constructors make.
+//! Arguments of called functions: values as their calling conventions require, and copies of C++
+//! objects made by copy constructors.
 
 use super::invoke::{Call, Known, parameters};
 use super::ownership::is_destroyed;
@@ -18,31 +18,31 @@ use dwarf::{Language, LoadAddr};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// An argument: its bytes, and how they are handed over.
+/// An argument: its bytes and how to pass them.
 #[derive(Clone, Debug)]
 pub struct Argument {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// How.
+    /// How to pass them.
     pub how: How,
 }
 
-/// How an argument is handed over.
+/// The way to pass an argument.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum How {
-    /// In a register each of these; the whole on the stack if there are too few.
+    /// Each part in a register; all on the stack if there are too few registers.
     Registers(Vec<Part>),
-    /// On the stack, aligned to so many bytes.
+    /// On the stack, aligned to this number of bytes.
     Stack(usize),
-    /// A pointer to a copy.
+    /// By the address of a copy.
     Pointer,
 }
 
-/// The most bytes an argument may have.
+/// Maximum size of an argument in bytes.
 const LARGEST: u64 = 4096;
 
 impl Argument {
-    /// A number in a general register.
+    /// Returns a number to pass in a general-purpose register.
     pub(crate) fn word(number: u64) -> Argument {
         Argument {
             bytes: number.to_le_bytes().to_vec(),
@@ -54,7 +54,7 @@ impl Argument {
         }
     }
 
-    /// A pointer to a copy of these bytes.
+    /// Returns bytes to pass by the address of a copy.
     fn copy(bytes: Vec<u8>) -> Argument {
         Argument {
             bytes,
@@ -64,7 +64,7 @@ impl Argument {
 }
 
 impl Run<'_> {
-    /// The class of an argument that goes as a copy which its copy constructor makes.
+    /// Returns the class of an argument that must be copied by its copy constructor.
     pub(super) fn copied_class(
         &self,
         value: &Value,
@@ -82,8 +82,9 @@ impl Run<'_> {
         }
     }
 
-    /// A copy of an object, made by the copy constructor of its class in memory on the stack:
-    /// it takes that memory's address first, as functions do that return an object there.
+    /// Copies an object by the copy constructor of its class into memory on the stack. The
+    /// constructor takes that memory's address as its first argument, like a function that returns
+    /// an object in memory.
     pub(super) fn copied(
         &mut self,
         value: &Value,
@@ -135,7 +136,7 @@ impl Run<'_> {
         }))
     }
 
-    /// Ends a copy that was made for a call, by the destructor of its class if there is one.
+    /// Destroys a copy that was made for a call, by the destructor of its class if there is one.
     pub(super) fn destroyed(
         &mut self,
         copy: &Value,
@@ -161,19 +162,20 @@ impl Run<'_> {
         }))
     }
 
-    /// The destructor of exactly this class.
+    /// Returns the destructor of exactly this class.
     fn destructor(&self, class: &Arc<DwarfTy>) -> Option<Known> {
-        // Of the destructors of a class `D0` would free the memory as well (Itanium C++ ABI §5.1.4.3).
+        // The `D0` destructor would also free the memory (Itanium C++ ABI §5.1.4.3).
         self.of_class(class, "~", |known| {
             let symbol = known.function.linkage_name.as_deref().unwrap_or_default();
-            // gcc says of an `__in_chrg` that it does not pass; a table of virtual bases is passed.
+            // gcc describes an `__in_chrg` parameter that is not passed; a table of virtual bases
+            // is passed.
             let mut given = known.function.scope.variables.iter();
             (symbol.contains("D1Ev") || symbol.contains("D2Ev"))
                 && given.all(|it| !it.name.contains("vtt"))
         })
     }
 
-    /// A function of exactly this class that has the class's name behind a prefix.
+    /// Returns a function of exactly this class, named by a prefix and the class's name.
     fn of_class(
         &self,
         class: &Arc<DwarfTy>,
@@ -186,7 +188,8 @@ impl Run<'_> {
         own.into_iter().find(fits)
     }
 
-    /// The elements that a value has for a parameter that is a `&str` or a slice.
+    /// Returns address and length of a value's elements for a parameter that is a `&str` or a
+    /// slice.
     pub(super) fn row(&self, to: &Ty, value: &Value) -> Option<(LoadAddr, u64)> {
         let name = to.name();
         let of = name.strip_prefix('&')?;
@@ -223,7 +226,7 @@ impl Run<'_> {
         None
     }
 
-    /// What an argument becomes: more than one where rustc passes its halves by themselves.
+    /// Converts a value to arguments: several if rustc passes its parts separately.
     pub(super) fn argument(
         &self,
         value: &Value,
@@ -279,7 +282,7 @@ impl Run<'_> {
             return Ok(vec![Argument::word(addr.0)]);
         }
         let value = match (ty, value.ty.shape()) {
-            // `&x` for a reference of Rust's; `Derived *` for `Base *`, which may be elsewhere in it.
+            // `&x` for a Rust reference; `Derived *` for `Base *`, which may be at an offset in it.
             (Some(to), Shape::Pointer(from, _)) if matches!(to.shape(), Shape::Pointer(..)) => {
                 match to.shape() {
                     Shape::Pointer(to, _)
@@ -299,7 +302,7 @@ impl Run<'_> {
                 Some(ty),
                 Shape::Scalar(_) | Shape::Enumeration(_) | Shape::Pointer(..) | Shape::Function,
             ) if !ty.same_as(&value.ty) => convert::cast(self.context, ty, &value)?,
-            // Variadic: a float goes as a double (ISO C §6.5.2.2).
+            // Variadic: a float is passed as a double (ISO C §6.5.2.2).
             (None, Shape::Scalar(scalar))
                 if matches!(
                     scalar.kind,
@@ -317,7 +320,7 @@ impl Run<'_> {
             return Err(Error::eval(format!("a `{name}` is too large to pass")));
         }
         if language != Language::Rust && sysv::is_by_address(&value.ty) {
-            // A copy that is the call's own.
+            // A copy that belongs to the call.
             let addr = value.address().ok_or(Error::OptimizedOut)?;
             return Ok(vec![Argument::word(addr.0)]);
         }
@@ -342,14 +345,14 @@ impl Run<'_> {
     }
 }
 
-/// Bytes of a type that registers take the parts of, as one argument or several.
+/// Returns the arguments for a value whose parts are passed in registers.
 pub(crate) fn in_registers(
     ty: &Ty,
     parts: &[Part],
     mut bytes: Vec<u8>,
     language: Language,
 ) -> Vec<Argument> {
-    // Small integers are extended to 32 bits by the caller, as clang expects it.
+    // The caller extends small integers to 32 bits, as clang expects it.
     if let (Shape::Scalar(scalar), [part]) = (ty.shape(), parts)
         && scalar.is_integral()
         && bytes.len() < 8
@@ -359,7 +362,7 @@ pub(crate) fn in_registers(
         let how = How::Registers(vec![Part { size: 8, ..*part }]);
         return vec![Argument { bytes, how }];
     }
-    // Two scalars of Rust's are two arguments: one may be on the stack, the other not.
+    // A pair of scalars is two arguments in Rust: one may be on the stack, the other in a register.
     let together = match language {
         Language::Rust if !matches!(ty.shape(), Shape::Scalar(_)) => 1,
         _ => parts.len().max(1),

@@ -1,5 +1,5 @@
-//! Arithmetic: C's promotions and usual conversions; in Rust the operands' own width, the
-//! wider one where they differ.
+//! Arithmetic: C's promotions and usual conversions; in Rust the operands' own width, the larger
+//! one if they differ.
 
 use super::tree::{Binary, Unary};
 use crate::value::Value;
@@ -7,16 +7,16 @@ use crate::value::scalar::{Float, Int, Number, Scalar, ScalarKind};
 use dwarf::Language;
 use std::cmp::Ordering;
 
-/// A number with its type.
+/// A typed number.
 #[derive(Clone, Copy, Debug)]
 pub struct Operand {
-    /// How it was read.
+    /// Its type.
     pub scalar: Scalar,
-    /// What it is.
+    /// Its value.
     pub number: Number,
-    /// A Rust literal without a suffix: it takes the type of what it meets.
+    /// Whether it is a Rust literal without a suffix, which takes the type of the other operand.
     pub flexible: bool,
-    /// Written with a suffix (`128i8`).
+    /// Whether it is a literal with a suffix (`128i8`).
     pub literal: bool,
 }
 
@@ -35,7 +35,7 @@ impl Operand {
         }
     }
 
-    /// Whether it counts as true.
+    /// Returns whether it counts as true.
     pub fn is_true(self) -> bool {
         match self.number {
             Number::Int(int) => int.bits != 0,
@@ -44,9 +44,9 @@ impl Operand {
     }
 }
 
-/// The type of an integer literal without a suffix.
+/// Returns an integer literal without a suffix, in its type.
 pub fn literal(value: u128, decimal: bool, language: Language) -> Value {
-    // ISO C §6.4.4.1: what is not in decimal may be unsigned.
+    // ISO C §6.4.4.1: literals that are not decimal may be unsigned.
     let hex = !decimal && language != Language::Rust;
     let (size, signed) = match value {
         _ if value <= i32::MAX as u128 => (4, true),
@@ -59,7 +59,7 @@ pub fn literal(value: u128, decimal: bool, language: Language) -> Value {
     integer(Int::new(value, size, signed), language)
 }
 
-/// A value of the integer type of a width.
+/// Returns an integer as a value of the language's type of its width.
 pub fn integer(int: Int, language: Language) -> Value {
     let name = match (language, int.size, int.signed) {
         (Language::Rust, 1, true) => "i8",
@@ -87,7 +87,7 @@ pub fn integer(int: Int, language: Language) -> Value {
     Value::builtin(Scalar::new(kind, int.size), name, int.bits)
 }
 
-/// A truth value: an `int` in C.
+/// Returns a boolean as a value: an `int` in C.
 pub fn boolean(value: bool, language: Language) -> Value {
     let bits = u128::from(value);
     match language {
@@ -96,7 +96,7 @@ pub fn boolean(value: bool, language: Language) -> Value {
     }
 }
 
-/// A length or size.
+/// Returns a length or size as a value.
 pub fn size(bytes: u64, language: Language) -> Value {
     let name = match language {
         Language::Rust => "usize",
@@ -109,7 +109,7 @@ pub fn size(bytes: u64, language: Language) -> Value {
     )
 }
 
-/// A value of a float type: of 32 bits if it is to be `single`.
+/// Returns a float as a value; `single`: 32 bits.
 pub fn float_value(value: f64, single: bool, language: Language) -> Value {
     let (format, size, name) = match (single, language) {
         (true, Language::Rust) => (Float::Single, 4, "f32"),
@@ -130,7 +130,7 @@ fn is_single(operand: Operand) -> bool {
     }
 }
 
-/// C's integer promotion (ISO C §6.3.1.1).
+/// Applies C's integer promotion (ISO C §6.3.1.1).
 fn promoted(int: Int, language: Language) -> Int {
     if language == Language::Rust || int.size >= 4 {
         return int;
@@ -138,7 +138,7 @@ fn promoted(int: Int, language: Language) -> Int {
     Int::new(int.value() as u128, 4, true)
 }
 
-/// Width and sign of what two integers are computed in.
+/// Converts two integers to their common type.
 fn common(a: Int, b: Int, left: Operand, right: Operand, language: Language) -> (Int, Int) {
     let (size, signed) = if language != Language::Rust {
         match a.size.cmp(&b.size) {
@@ -164,7 +164,8 @@ fn common(a: Int, b: Int, left: Operand, right: Operand, language: Language) -> 
     (convert(a), convert(b))
 }
 
-/// Rust computes with integers of one type only; a literal takes the other side's.
+/// Checks that two operands have the same type, as Rust requires; a literal takes the other
+/// operand's.
 fn check_types(a: Int, b: Int, left: Operand, right: Operand) -> Result<(), String> {
     let name = |int| integer(int, Language::Rust).ty.name();
     let unfit = |literal: Int, other: Int| match fits(literal, other.size, other.signed) {
@@ -181,7 +182,7 @@ fn check_types(a: Int, b: Int, left: Operand, right: Operand) -> Result<(), Stri
         (false, true) => unfit(b, a),
         (false, false) if (a.size, a.signed) == (b.size, b.signed) => Ok(()),
         (false, false) => {
-            // Which cast loses nothing: the smaller one's.
+            // Suggest to cast the smaller operand, which loses nothing.
             let (side, to) = match a.size < b.size {
                 true => ("left", b),
                 false => ("right", a),
@@ -196,7 +197,7 @@ fn check_types(a: Int, b: Int, left: Operand, right: Operand) -> Result<(), Stri
     }
 }
 
-/// What Rust says of a result that is none of its type.
+/// Checks that a result is in the range of its type, as Rust does.
 fn check_overflow(operator: Binary, a: Int, b: Int) -> Result<(), String> {
     let (low, high) = match (a.signed, u32::from(a.size) * 8) {
         (true, 128) => (i128::MIN, i128::MAX as u128),
@@ -234,18 +235,18 @@ fn check_overflow(operator: Binary, a: Int, b: Int) -> Result<(), String> {
     ))
 }
 
-/// Whether an integer's value is one of a width and sign.
+/// Returns whether an integer's value fits a width and sign.
 pub fn fits(int: Int, size: u8, signed: bool) -> bool {
     let same = Int::new(int.value() as u128, size, signed);
     same.value() == int.value() && same.is_negative() == int.is_negative()
-        // Above i128::MAX values wrap: only the same kind holds them.
+        // Above i128::MAX values wrap: only unsigned 128-bit integers hold them.
         && (int.signed || int.bits <= i128::MAX as u128 || (size == 16 && !signed))
 }
 
-/// `left operator right`
+/// Evaluates `left operator right`.
 ///
 /// # Errors
-/// In words: a division by zero, a shift by nonsense, bits of a float.
+/// As text: division by zero, an invalid shift, bit operations on a float.
 pub fn binary(
     operator: Binary,
     left: Operand,
@@ -314,7 +315,7 @@ fn compare(a: Int, b: Int) -> Ordering {
     }
 }
 
-/// Whether a comparison holds for an ordering; none: not a number is involved.
+/// Returns whether a comparison holds for an ordering; `None`: an operand is NaN.
 pub fn holds(operator: Binary, ordering: Option<Ordering>) -> bool {
     match operator {
         Binary::Eq => ordering == Some(Ordering::Equal),
@@ -341,7 +342,7 @@ fn shift(
         return Err("a shift by less than zero".into());
     }
     let width = u128::from(value.size) * 8;
-    // C leaves shifts by the width or more undefined; all bits are shifted out here.
+    // C leaves shifts by the width or more undefined; here all bits are shifted out.
     if language == Language::Rust && by.bits >= width {
         return Err(format!("a shift of {width} bits by {}", by.bits));
     }
@@ -384,10 +385,10 @@ fn float_binary(
     ))
 }
 
-/// `operator operand`
+/// Evaluates `operator operand`.
 ///
 /// # Errors
-/// In words: `~` of a float.
+/// As text: `~` of a float.
 pub fn unary(operator: Unary, operand: Operand, language: Language) -> Result<Value, String> {
     let is_bool = operand.scalar.kind == ScalarKind::Bool;
     match (operator, operand.number) {
@@ -399,7 +400,7 @@ pub fn unary(operator: Unary, operand: Operand, language: Language) -> Result<Va
         (Unary::Minus, Number::Int(int)) => {
             let int = promoted(int, language);
             let is_least = int.signed && int.bits == 1 << (u32::from(int.size) * 8 - 1);
-            // `-128i8` is read as minus and 128, which wraps around twice.
+            // `-128i8` is parsed as minus and 128, which wraps around twice.
             if language == Language::Rust
                 && (!int.signed && int.bits != 0 || is_least)
                 && !operand.flexible

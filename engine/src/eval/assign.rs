@@ -1,4 +1,4 @@
-//! Assignments: `a = b`, `a += b`, `++a`, and what requests assign.
+//! Assignments: `a = b`, `a += b`, `++a`, and assignments by requests.
 
 use super::convert;
 use super::run::{At, DEREFERENCES, Run, enumerator, error, inner};
@@ -43,7 +43,7 @@ impl Run<'_> {
         }
     }
 
-    /// `++a` and `a--`; `before`: the value is the one there was.
+    /// Evaluates `++a` and `a--`; `before`: the result is the old value.
     pub(super) fn step(
         &mut self,
         operator: Binary,
@@ -70,7 +70,7 @@ impl Run<'_> {
         Ok(value)
     }
 
-    /// C's `+=` and `++` convert what they have computed to the type of the place.
+    /// Converts the result of C's `+=` and `++` to the type of the place.
     fn wrapped(&self, to: &Value, value: Value) -> Value {
         if self.language == dwarf::Language::Rust || to.bits.is_some() {
             return value;
@@ -85,10 +85,10 @@ impl Run<'_> {
         }
     }
 
-    /// Assigns the value of a node to a place.
+    /// Assigns the value of a node to a place. Returns the new value.
     ///
     /// # Errors
-    /// The value does not fit, or there is no place to write to.
+    /// The value does not fit, or the place cannot be written.
     pub fn assign(&mut self, to: &Value, node: &Node) -> Result<Value, Error> {
         if let Some(now) = self.assign_variant(to, node)? {
             return Ok(now);
@@ -100,7 +100,7 @@ impl Run<'_> {
         self.store(to, &value).at(node)
     }
 
-    /// An object of a C++ class that says how it is assigned: by its own `operator=`.
+    /// Assigns to an object of a C++ class with a user-defined `operator=`, by calling it.
     fn assign_by_operator(
         &mut self,
         to: &Value,
@@ -119,7 +119,8 @@ impl Run<'_> {
             let why = format!("{refused}; on the console it can be called");
             return Err(error(why, &node.span));
         }
-        // Backwards: the value's own call may be answered under the same place.
+        // A reversed span as the key: the result of the value's own call may be stored under the
+        // same span.
         let key = Node {
             kind: Kind::Text(Vec::new()),
             span: node.span.end..node.span.start,
@@ -132,8 +133,8 @@ impl Run<'_> {
         }
     }
 
-    /// `None`, `Shape::Empty`, `Some(3)` for a Rust enum with data: its tag, and what the
-    /// variant has in its one field. What was there is not dropped.
+    /// Assigns `None`, `Shape::Empty`, `Some(3)` to a Rust enum with data: its tag, and the
+    /// variant's one field. The old value is not dropped.
     fn assign_variant(&mut self, to: &Value, node: &Node) -> Result<Option<Value>, Error> {
         let Shape::Composite(ty) = to.ty.shape() else {
             return Ok(None);
@@ -184,7 +185,7 @@ impl Run<'_> {
                 let size = tag.ty.size().unwrap_or(0).min(16) as usize;
                 convert::store(self.context, &tag, &low.to_le_bytes()[..size])?;
             }
-            // What its field holds tells it from the others.
+            // The field's value identifies the variant.
             (_, []) if field.is_some() => {}
             (None, _) => {}
             _ => {
@@ -220,7 +221,7 @@ impl Run<'_> {
             Shape::Composite(_) | Shape::Array(_) if !matches!(value.ty, Ty::Text) => {
                 ownership::may_copy(&to.ty).map_err(Error::eval)?;
             }
-            // A box that is given another's memory.
+            // A box would share another's memory.
             Shape::Pointer(_, PointerKind::Owned) if !to.ty.name().starts_with('&') => {
                 ownership::may_copy(&to.ty).map_err(Error::eval)?;
             }
@@ -230,7 +231,7 @@ impl Run<'_> {
         convert::store(self.context, &to, &bytes)
     }
 
-    /// Evaluates a node that is to become a `ty`: there a bare name may be an enumerator.
+    /// Evaluates a node that is converted to `ty`: a bare name may be an enumerator of it.
     pub(super) fn evaluate_as(&mut self, node: &Node, ty: &Ty) -> Result<Value, Error> {
         if let Kind::Name(name) = &inner(node).kind
             && let Some(value) = enumerator(ty, name)

@@ -1,4 +1,4 @@
-//! `f(a)` and `a.f(b)`: conversions that look like calls, and methods known without running.
+//! `f(a)` and `a.f(b)`: functional casts, calls, and methods evaluated without a call.
 
 use super::run::{At, Run, inner};
 use super::tree::{Kind, Node};
@@ -9,7 +9,7 @@ use crate::visualize::{self, View};
 use dwarf::Language;
 
 impl Run<'_> {
-    /// The value of a call; `returns` is what a cast says of it.
+    /// Evaluates a call; `returns` is the type of a cast around it.
     pub(super) fn call(
         &mut self,
         function: &Node,
@@ -36,7 +36,7 @@ impl Run<'_> {
                 if let Some(found) = self.invoke_method(&value, name, &given, node)? {
                     return Ok(found);
                 }
-                // A member that points to a function.
+                // A member that is a pointer to a function.
                 match self.find_member(&value, name).at(node)? {
                     Some(function) => self.invoke_value(&function, &given, returns, node),
                     None => Err(self.no_method(&value, name, object, node)),
@@ -72,16 +72,17 @@ impl Run<'_> {
         }
     }
 
-    /// Whether `->` stands behind an object. The tree has one node for that and for `.`, which
-    /// lead to the same members: only functions of a smart pointer are not those of its object.
+    /// Returns whether the source has `->` after an object. The tree has one node for `->` and `.`,
+    /// which access the same members; only member functions of a smart pointer differ from those of
+    /// its object.
     fn is_arrow(&self, object: &Node) -> bool {
         let behind = self.text().get(object.span.end..).unwrap_or_default();
         let behind = behind.trim_start_matches(|it: char| it == ')' || it.is_whitespace());
         behind.starts_with("->")
     }
 
-    /// What `->` leads to from an object of a C++ class: what its view points to, or what its own
-    /// `operator->` says.
+    /// Returns the target of `->` on an object of a C++ class: that of its view, or the result of
+    /// its `operator->`.
     fn behind_arrow(&mut self, value: Value, node: &Node) -> Result<Value, Error> {
         let value = value.referent(self.context.as_target())?;
         if self.language != Language::Cpp || !matches!(value.ty.shape(), Shape::Composite(_)) {
@@ -95,12 +96,12 @@ impl Run<'_> {
         }
     }
 
-    /// What a call is given.
+    /// Evaluates the arguments of a call.
     fn given(&mut self, arguments: &[Node]) -> Result<Vec<Value>, Error> {
         arguments.iter().map(|it| self.handed_on(it)).collect()
     }
 
-    /// Whether a variable of the frame or its unit has the name of a function.
+    /// Returns whether a variable of the frame or its unit has the name of a function.
     fn hides_functions(&self, name: &str) -> Result<bool, Error> {
         if !self.context.names().iter().any(|it| it == name) {
             return Ok(false);
@@ -109,8 +110,8 @@ impl Run<'_> {
         Ok(variable.is_some_and(|it| !matches!(it.ty.shape(), Shape::Function)))
     }
 
-    /// Whether nothing that could be called has this name: it is a type's, also where a variable
-    /// of another image has it, or nobody's.
+    /// Returns whether the name is that of a type or unknown, so that nothing can be called by it.
+    /// A number or an array with the name of a type does not count.
     fn is_type_or_nothing(&self, name: &str) -> Result<bool, Error> {
         let Some(variable) = self.context.variable(name)? else {
             return Ok(true);
@@ -122,7 +123,7 @@ impl Run<'_> {
         Ok(is_number_or_row && types::named(self.context, name).is_some())
     }
 
-    /// `$caller_is("f")`, `$caller_is("f", 2)`, `$any_caller_is("f")`
+    /// Evaluates `$caller_is("f")`, `$caller_is("f", 2)`, `$any_caller_is("f")`.
     fn is_called_from(
         &mut self,
         any: bool,
@@ -157,8 +158,8 @@ impl Run<'_> {
     }
 }
 
-/// Whether a name behind `$` is that of a question about callers, as gdb spells it or without
-/// the underscore: about any of them, or about one.
+/// Parses the name of a function about callers, with gdb's leading underscore or without:
+/// `Some(true)` for any caller, `Some(false)` for one.
 fn asks_for_caller(name: &str) -> Option<bool> {
     match name.strip_prefix('_').unwrap_or(name) {
         "caller_is" => Some(false),

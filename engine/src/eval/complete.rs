@@ -1,4 +1,4 @@
-//! What may stand at a place of an expression that is being typed.
+//! Completion of expressions.
 
 use super::run::{DEREFERENCES, Run};
 use super::tree::{Kind, Node};
@@ -8,7 +8,7 @@ use crate::visualize::{self, View};
 use dwarf::Language;
 use std::ops::Range;
 
-/// What a completion is.
+/// The kind of a completion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CompletionKind {
     /// A variable.
@@ -23,20 +23,20 @@ pub enum CompletionKind {
     Enumerator,
 }
 
-/// Something that may stand there.
+/// A completion.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Completion {
-    /// What to write.
+    /// The text to insert.
     pub text: String,
-    /// What it is.
+    /// Its kind.
     pub kind: CompletionKind,
 }
 
-/// The longest text that is completed, in bytes, and the most completions given.
+/// Maximum length of a text to complete, in bytes, and maximum number of completions.
 const LONGEST: usize = 1024;
 const MOST: usize = 500;
 
-/// What may stand at byte `at` of `text`: which bytes it replaces, and what there is.
+/// Returns the completions at byte `at` of `text`, and the bytes that they replace.
 pub fn complete(
     context: &mut dyn EvalContext,
     text: &str,
@@ -86,10 +86,10 @@ fn add(
     }));
 }
 
-/// Members and methods of the object whose expression ends where `text` does.
+/// Collects members and methods of the object whose expression ends at the end of `text`.
 fn of_object(context: &mut dyn EvalContext, text: &str, found: &mut Vec<Completion>) {
     let language = context.language();
-    // The longest end of the text that is one object: `b.c` of `a + b.c`.
+    // The longest suffix of the text that is one object: `b.c` in `a + b.c`.
     let starts = text
         .char_indices()
         .map(|(start, _)| start)
@@ -146,7 +146,7 @@ fn of_value(context: &dyn EvalContext, value: &Value, found: &mut Vec<Completion
 fn of_own_object(context: &dyn EvalContext, found: &mut Vec<Completion>) {
     let own = match context.language() {
         Language::Cpp => "this",
-        // Rust's members need their `self.`.
+        // Rust's members need `self.`.
         Language::Rust | Language::C => return,
     };
     if let Ok(Some(object)) = context.variable(own) {
@@ -157,7 +157,7 @@ fn of_own_object(context: &dyn EvalContext, found: &mut Vec<Completion>) {
     }
 }
 
-/// Enumerators of a type; its static members.
+/// Collects enumerators and static members of a type.
 fn of_path(context: &dyn EvalContext, text: &str, found: &mut Vec<Completion>) {
     let start = text
         .char_indices()

@@ -1,4 +1,4 @@
-//! Values from one type to another: casts, and what may be stored where.
+//! Conversions between types: casts, and the encoding of stored values.
 
 use super::arith::Operand;
 use super::{EvalContext, lex};
@@ -10,16 +10,16 @@ use crate::value::{Place, PointerKind, Shape, Target, Ty, Value, text};
 use crate::visualize::{self, View};
 use dwarf::{Language, LoadAddr};
 
-/// Bytes of a string that are compared.
+/// Maximum number of bytes of a string to compare.
 pub const STRING: usize = lex::LONGEST;
 
-/// References and boxes that are followed to a number.
+/// Maximum number of references and boxes to follow to a number.
 const REFERENCES: usize = 16;
 
-/// The number a value is; references, boxes and enumerations are looked through.
+/// Returns a value as a number, through references, boxes and enumerations.
 ///
 /// # Errors
-/// It is none, or cannot be read.
+/// The value is not a number, or cannot be read.
 pub fn operand(target: &dyn Target, value: &Value) -> Result<Operand, Error> {
     let mut value = std::borrow::Cow::Borrowed(value);
     for _ in 0..REFERENCES {
@@ -68,7 +68,7 @@ pub fn operand(target: &dyn Target, value: &Value) -> Result<Operand, Error> {
     Err(Error::eval(format!("a `{}` is no number", value.ty.name())))
 }
 
-/// `value` as a `ty`, whatever is lost.
+/// Casts `value` to `ty`, possibly with loss.
 ///
 /// # Errors
 /// There is no such cast, or the value cannot be read.
@@ -104,7 +104,7 @@ pub fn cast(context: &dyn EvalContext, ty: &Ty, value: &Value) -> Result<Value, 
         }
         Shape::Enumeration(_) | Shape::Pointer(_, PointerKind::Raw) => {
             let value = match value.ty.shape() {
-                // `&T` as `*const T`: the address, not what is there.
+                // `&T` as `*const T`: the address, not the target.
                 Shape::Pointer(..) => return Ok(pointer_bytes(ty, value.raw(target)?)),
                 _ => operand(target, value)?,
             };
@@ -116,7 +116,7 @@ pub fn cast(context: &dyn EvalContext, ty: &Ty, value: &Value) -> Result<Value, 
         Shape::Pointer(of, PointerKind::Reference) => {
             return cast(context, &of, &value.referent(target)?);
         }
-        // A view of the same bytes as another type, where they suffice.
+        // Reinterprets the bytes as another type of the same size.
         Shape::Composite(_) | Shape::Array(_)
             if ty.size().is_some() && ty.size() == value.ty.size() =>
         {
@@ -147,11 +147,11 @@ fn no_cast(value: &Value, ty: &Ty) -> Error {
     ))
 }
 
-/// The bytes of a string value: literals, `&str`, `String`, `std::string`, `char *`,
-/// `char[]`. `None`: it is no string. Text beyond [`STRING`] is left off.
+/// Returns the bytes of a string value: literals, `&str`, `String`, `std::string`, `char *`,
+/// `char[]`. `None`: it is not a string. Text beyond [`STRING`] is cut off.
 ///
 /// # Errors
-/// It cannot be read.
+/// The string cannot be read.
 pub fn string(target: &dyn Target, value: &Value) -> Result<Option<Vec<u8>>, Error> {
     let is_char = |ty: &Ty| {
         matches!(
@@ -198,10 +198,10 @@ pub fn string(target: &dyn Target, value: &Value) -> Result<Option<Vec<u8>>, Err
     }
 }
 
-/// The bytes that make `value` a `to`.
+/// Returns the bytes that represent `value` as a `to`.
 ///
 /// # Errors
-/// It does not fit; the message says what would.
+/// It does not fit; the message has the remedy.
 pub fn encode(target: &dyn Target, to: &Value, value: &Value) -> Result<Bytes, Error> {
     let ty = &to.ty;
     let name = || ty.name().to_string();
@@ -302,7 +302,7 @@ pub fn encode(target: &dyn Target, to: &Value, value: &Value) -> Result<Bytes, E
                 )));
             }
             let mut bytes = text.to_vec();
-            // What is behind the text's end stays as it is, but for the end itself.
+            // Bytes after the terminator are left unchanged.
             bytes.extend((bytes.len() < size).then_some(0));
             let rest = to.place.read(target, size)?;
             bytes.extend_from_slice(&rest[bytes.len()..]);
@@ -333,7 +333,7 @@ fn in_range(
         None => u32::from(scalar.size) * 8,
     };
     let signed = scalar.is_signed();
-    // C's characters are as often written as bytes.
+    // Characters of C accept the values of bytes, too.
     let low = match (signed, scalar.kind) {
         (true, _) if width < 128 => -(1i128 << (width - 1)),
         (true, _) => i128::MIN,
@@ -369,7 +369,7 @@ fn in_range(
     }))
 }
 
-/// Writes `bytes` to the place of `to`; gives the value as it is now.
+/// Writes `bytes` to the place of `to`. Returns the new value.
 ///
 /// # Errors
 /// The place cannot be written.
@@ -417,10 +417,10 @@ pub fn store(context: &mut dyn EvalContext, to: &Value, bytes: &[u8]) -> Result<
     Ok(now)
 }
 
-/// An integer operand as an index or offset.
+/// Returns an integer operand as an index or offset.
 ///
 /// # Errors
-/// It is a float, or beyond 64 bits.
+/// The operand is a float, or exceeds 64 bits.
 pub fn index(operand: Operand) -> Result<i64, Error> {
     match operand.number {
         Number::Int(int) => {

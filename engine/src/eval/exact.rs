@@ -1,7 +1,7 @@
-//! Whether a function of the program may be called for what was written: it must be of exactly
-//! the object's class and take exactly what it is given. A function of another instantiation of a
-//! template runs as well, and writes over what lies beside the object; a value with a destructor
-//! that is copied byte by byte is freed twice.
+//! Decides whether a function may be called for an expression: it must belong to exactly the
+//! object's class and take exactly these arguments. A function of another instantiation of a
+//! template would run as well, and overwrite what follows the object; a bytewise copy of a value
+//! with a destructor would be freed twice.
 
 use super::invoke::{Known, parameters};
 use super::ownership;
@@ -12,24 +12,24 @@ use crate::value::{Shape, Ty, Value};
 use dwarf::{Language, TypeKind};
 use std::sync::Arc;
 
-/// Types behind pointers that are compared.
+/// Maximum nesting of pointer targets to compare.
 const DEPTH: usize = 16;
-/// How well an argument fits that needs no conversion.
+/// Rank of an argument that needs no conversion.
 const EXACT: u32 = 4;
 
-/// Why a function is not called.
+/// The reason why a function is not called.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Refusal {
-    /// It is a function of this other type.
+    /// It belongs to this other type.
     OfAnotherType(String),
-    /// It does not take what it is given.
+    /// It does not take these arguments.
     Arguments,
-    /// One of its arguments must not be passed; cause and remedy.
+    /// An argument must not be passed; cause and remedy.
     Argument(String),
 }
 
 impl Refusal {
-    /// How much it says: what is most to the point is reported.
+    /// Returns the significance: the most significant reason is reported.
     pub(super) fn weight(&self) -> u8 {
         match self {
             Refusal::OfAnotherType(_) => 0,
@@ -38,7 +38,7 @@ impl Refusal {
         }
     }
 
-    /// The message where a pointer to a function does not take an argument.
+    /// Returns the message for an argument that a pointer to a function does not take.
     pub(super) fn of_pointer(self, ty: &Ty, value: &Value) -> String {
         match self {
             Refusal::Argument(why) => why,
@@ -52,8 +52,8 @@ impl Refusal {
 }
 
 impl Run<'_> {
-    /// How well a function fits what was written: `typed` is its name there, `class` that of the
-    /// object whose function it is to be. The one place that decides what is called.
+    /// Ranks a function for a call: `typed` is its name in the expression, `class` that of the
+    /// object. All decisions on what is called are made here.
     pub(super) fn fitness(
         &self,
         known: &Known,
@@ -75,7 +75,7 @@ impl Run<'_> {
         if types.len() != given.len() {
             return Err(Refusal::Arguments);
         }
-        // What a template was made with must be what it would be made with here.
+        // A template instance must be the one that these arguments would instantiate.
         let is_instance = is_instance(&known.function.name) && !is_instance(typed);
         for (ty, value) in types.iter().zip(given) {
             let rank = self.accepts(ty, value, known.function.language)?;
@@ -93,7 +93,7 @@ impl Run<'_> {
         Ok(sum)
     }
 
-    /// How well an argument fits a parameter, from 1 to 5.
+    /// Ranks an argument for a parameter, from 1 to 5.
     pub(super) fn accepts(
         &self,
         parameter: &Ty,
@@ -118,7 +118,7 @@ impl Run<'_> {
                     _ if is_borrowed(to) && same(&of, from) => 5,
                     Shape::Pointer(from, _) if same(&of, &from) => 5,
                     Shape::Function if matches!(of.shape(), Shape::Function) => EXACT,
-                    // An address, as a number.
+                    // A number as an address.
                     Shape::Scalar(_) if is_raw(to) => 1,
                     _ => return Err(Refusal::Arguments),
                 }
@@ -162,7 +162,7 @@ fn accepts_cpp(parameter: &Ty, argument: &Value) -> Result<u32, Refusal> {
         let is_bound = is_const(&of) || is_rvalue;
         return match from.shape() {
             _ if same(&of, from) => Ok(5),
-            // The function is given a converted copy.
+            // The function gets a converted copy.
             Shape::Scalar(_) | Shape::Enumeration(_) if is_number && is_bound => {
                 Ok(numbers(&of, from).min(3))
             }
@@ -185,7 +185,7 @@ fn accepts_cpp(parameter: &Ty, argument: &Value) -> Result<u32, Refusal> {
         {
             EXACT
         }
-        // An address, as a number.
+        // A number as an address.
         (Shape::Pointer(..), Shape::Scalar(_)) => 1,
         (Shape::Scalar(_) | Shape::Enumeration(_), Shape::Scalar(_) | Shape::Enumeration(_)) => {
             numbers(parameter, from)
@@ -196,7 +196,7 @@ fn accepts_cpp(parameter: &Ty, argument: &Value) -> Result<u32, Refusal> {
     Ok(rank)
 }
 
-/// How well one number becomes another.
+/// Ranks the conversion between two number types.
 fn numbers(to: &Ty, from: &Ty) -> u32 {
     let float = |ty: &Ty| match ty.shape() {
         Shape::Scalar(it) => matches!(it.kind, ScalarKind::Float(_)),
@@ -210,7 +210,7 @@ fn numbers(to: &Ty, from: &Ty) -> u32 {
     }
 }
 
-/// How well a pointer to one type becomes a pointer to another.
+/// Ranks the conversion between two pointer types.
 fn pointees(to: &Ty, from: &Ty) -> Result<u32, Refusal> {
     let is_integral = |ty: &Ty| match ty.shape() {
         Shape::Scalar(it) => it.is_integral(),
@@ -232,7 +232,7 @@ fn pointees(to: &Ty, from: &Ty) -> Result<u32, Refusal> {
     )))
 }
 
-/// Whether a class has another as a base.
+/// Returns whether a class has another as a base.
 pub(super) fn derives(class: &Ty, base: &Ty) -> bool {
     derives_within(class, base, 0)
 }
@@ -252,7 +252,7 @@ fn derives_within(class: &Ty, base: &Ty, depth: usize) -> bool {
         })
 }
 
-/// Whether a function is one of exactly that class.
+/// Checks that a function is a member of exactly that class.
 pub(super) fn is_member(known: &Known, class: &Arc<DwarfTy>) -> Result<(), Refusal> {
     let owner = known.module.class_of(&known.function);
     match owner.map(|id| Ty::dwarf(&known.module, known.bias, id)) {
@@ -260,7 +260,8 @@ pub(super) fn is_member(known: &Known, class: &Arc<DwarfTy>) -> Result<(), Refus
             Shape::Composite(owner) if is_same_class(&owner, class) => Ok(()),
             _ => Err(Refusal::OfAnotherType(owner.name().to_string())),
         },
-        // The implementation of a trait is in none: the type of `self` tells.
+        // A function of a trait's implementation belongs to no class; its `self` parameter has the
+        // type.
         None if known.function.language == Language::Rust => {
             let object = Ty::Dwarf(Arc::clone(class));
             let own = match parameters(known).first() {
@@ -276,15 +277,15 @@ pub(super) fn is_member(known: &Known, class: &Arc<DwarfTy>) -> Result<(), Refus
     }
 }
 
-/// Whether a function is one of a class or of a base of it.
+/// Returns whether a function is a member of a class or of a base of it.
 pub(super) fn is_inherited(known: &Known, class: &Ty) -> bool {
     let owner = known.module.class_of(&known.function);
     let owner = owner.map(|id| Ty::dwarf(&known.module, known.bias, id));
     owner.is_some_and(|owner| same(class, &owner) || derives(class, &owner))
 }
 
-/// Whether two classes are one: the same entry, or copies that several units have of a class
-/// with one name. Classes that have no name outside of their unit are only themselves.
+/// Returns whether two classes are the same: one entry, or copies in several units of a class with
+/// one name. Classes without a name outside their unit are distinct.
 pub(super) fn is_same_class(a: &Arc<DwarfTy>, b: &Arc<DwarfTy>) -> bool {
     let is_one_entry = Arc::ptr_eq(a, b)
         || Arc::ptr_eq(a.module(), b.module()) && a.bias == b.bias && a.ty.id == b.ty.id;
@@ -297,8 +298,8 @@ pub(super) fn is_same_class(a: &Arc<DwarfTy>, b: &Arc<DwarfTy>) -> bool {
             && !contradict(a, b)
 }
 
-/// Whether two structs without a name are copies that two units have of one, whose name is that of
-/// a `typedef`.
+/// Returns whether two unnamed structs in two units are copies of one, which is named by a
+/// `typedef`.
 fn are_copies(a: &DwarfTy, b: &DwarfTy) -> bool {
     let (Some(x), Some(y)) = (a.composite(), b.composite()) else {
         return false;
@@ -326,8 +327,8 @@ fn is_known_elsewhere(class: &DwarfTy) -> bool {
         && !class.module().is_local_type(class.ty.id)
 }
 
-/// Whether the symbols of a function that both classes declare differ: clang names the classes
-/// that are local to two functions alike where they are arguments of a template.
+/// Returns whether the symbols of a function that both classes declare differ: clang gives the same
+/// name to classes local to two functions if they are template arguments.
 fn contradict(a: &DwarfTy, b: &DwarfTy) -> bool {
     if a.language() != Language::Cpp {
         return false;
@@ -347,7 +348,7 @@ fn contradict(a: &DwarfTy, b: &DwarfTy) -> bool {
     known.peek().is_some() && !known.any(|(symbols, symbol)| symbols.contains(&symbol))
 }
 
-/// Whether two types are exactly the same, names and qualifiers taken off.
+/// Returns whether two types are exactly the same without typedefs and qualifiers.
 pub(super) fn same(a: &Ty, b: &Ty) -> bool {
     same_within(a, b, 0)
 }
@@ -374,7 +375,7 @@ fn same_within(a: &Ty, b: &Ty, depth: usize) -> bool {
     }
 }
 
-/// What a C++ reference refers to, and whether it is `&&`.
+/// Returns the target of a C++ reference, and whether it is `&&`.
 pub(super) fn reference(ty: &Ty) -> Option<(Ty, bool)> {
     let Ty::Dwarf(ty) = ty.strip() else {
         return None;
@@ -400,7 +401,7 @@ fn is_const(ty: &Ty) -> bool {
     false
 }
 
-/// Whether a function takes an object of a const class.
+/// Returns whether a function takes a const object.
 pub(super) fn is_const_method(known: &Known) -> bool {
     match parameters(known).first().map(|it| it.strip()) {
         Some(Ty::Dwarf(this)) => match this.ty.kind {
@@ -411,7 +412,7 @@ pub(super) fn is_const_method(known: &Known) -> bool {
     }
 }
 
-/// Whether a member function is called with its object before its other arguments.
+/// Returns whether a member function takes its object as the first argument.
 pub(super) fn takes_object(known: &Known) -> bool {
     known.function.language == Language::Rust || has_this(known)
 }
@@ -430,7 +431,7 @@ fn is_raw(ty: &Ty) -> bool {
     ty.name().starts_with('*')
 }
 
-/// Whether values are functions, or point to one.
+/// Returns whether values are functions, or pointers to functions.
 fn is_function(ty: &Ty) -> bool {
     match ty.shape() {
         Shape::Function => true,
@@ -446,7 +447,7 @@ fn behind_borrows(ty: &Ty) -> Ty {
     }
 }
 
-/// Whether a function's name ends in the arguments of a template.
+/// Returns whether a function's name ends in template arguments.
 fn is_instance(name: &str) -> bool {
     if !name.ends_with('>') {
         return false;

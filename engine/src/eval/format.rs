@@ -1,4 +1,4 @@
-//! Behind a comma at an expression's end: how its value is to be shown (`,x`, `,10`, `,[n]`).
+//! Format specifiers after a comma at the end of an expression (`,x`, `,10`, `,[n]`).
 
 use super::lex::TokenKind;
 use super::parse::Parser;
@@ -12,10 +12,10 @@ use crate::value::{Place, PointerKind, Shape, Ty, Value};
 use crate::visualize::{self, View};
 use dwarf::Language;
 
-/// How a value is to be shown.
+/// The format of a value.
 #[derive(Clone, Debug, Default)]
 pub struct Format {
-    /// Numbers in it.
+    /// The format of numbers.
     pub number: NumberFormat,
     text: bool,
     raw: bool,
@@ -23,7 +23,7 @@ pub struct Format {
 }
 
 impl Parser<'_> {
-    /// The formats up to the end; `None`: this is no format.
+    /// Parses the format specifiers up to the end; `None` if they are not valid.
     pub(super) fn format(&mut self) -> Result<Option<Format>, crate::error::Error> {
         let mut format = Format::default();
         loop {
@@ -63,10 +63,10 @@ impl Parser<'_> {
 }
 
 impl Run<'_> {
-    /// `value` as `format` wants it seen, but for its numbers, which are the presentation's.
+    /// Applies `format` to a value, except the number format, which the presentation applies.
     ///
     /// # Errors
-    /// The value cannot be seen like that.
+    /// The format does not suit the value.
     pub(super) fn formatted(
         &mut self,
         value: Value,
@@ -87,8 +87,8 @@ impl Run<'_> {
         self.as_number(value, format.number).at(node)
     }
 
-    /// `count` of what a pointer or a sequence has. `through`: of what a pointer leads to, not
-    /// of pointers.
+    /// Returns `count` elements of a pointer or a sequence. `through`: of the pointer's target,
+    /// rather than of an array of pointers.
     pub(super) fn repeated(
         &self,
         value: &Value,
@@ -138,7 +138,7 @@ impl Run<'_> {
     fn as_text(&self, value: &Value) -> Result<Value, Error> {
         let target = self.context.as_target();
         let mut seen = value.referent(target)?;
-        // Bytes of any name are characters here.
+        // Bytes of any type are characters here.
         let is_byte = |ty: &Ty| matches!(ty.shape(), Shape::Void) || ty.size() == Some(1);
         let character = || Ty::Builtin(Scalar::new(ScalarKind::SignedChar, 1), "char");
         seen = match (visualize::view(target, &seen), seen.ty.shape()) {
@@ -161,7 +161,7 @@ impl Run<'_> {
         }
     }
 
-    /// Enumerators, addresses and characters as the numbers they are, where that was asked for.
+    /// Converts enumerators, addresses and characters to numbers if a number format is given.
     fn as_number(&self, value: Value, format: NumberFormat) -> Result<Value, Error> {
         if format == NumberFormat::Natural {
             return Ok(value);
@@ -179,7 +179,7 @@ impl Run<'_> {
     }
 }
 
-/// What a `void *` is seen as pointing to.
+/// Returns the type that a `void *` is treated as pointing to.
 fn byte(language: Language) -> Ty {
     let name = if language == Language::Rust {
         "u8"

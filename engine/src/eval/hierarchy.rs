@@ -1,4 +1,4 @@
-//! Casts among the classes of a hierarchy of C++: they lead to another address.
+//! Casts within a C++ class hierarchy, which change the address.
 
 use crate::error::Error;
 use crate::value::types::DwarfTy;
@@ -6,14 +6,15 @@ use crate::value::{Place, Shape, Target, Ty, Value, members};
 use crate::visualize;
 use dwarf::{LoadAddr, MemberOffset};
 
-/// Classes within a class that are looked at.
+/// Maximum number of bases to examine.
 const BASES: u32 = 256;
 
-/// The part of an object that is a `to`: a base, or the object that it is a base of. `None`:
-/// the classes have nothing to do with each other, or only the object could tell and does not.
+/// Returns the part of an object that is a `to`: a base, or the object that it is a base of.
+/// `None`: the classes are unrelated, or only the dynamic type could show the relation and it is
+/// unknown.
 ///
 /// # Errors
-/// The object is needed to find a virtual base, and cannot be read.
+/// A base is virtual, and the object cannot be read.
 pub fn related(target: &dyn Target, object: &Value, to: &Ty) -> Result<Option<Value>, Error> {
     if let Some(found) = base(target, object, to, &mut (0..BASES))? {
         return Ok(Some(found));
@@ -27,10 +28,10 @@ pub fn related(target: &dyn Target, object: &Value, to: &Ty) -> Result<Option<Va
     Ok(None)
 }
 
-/// As `dynamic_cast` has it: the part that is a `to` of the whole that the object belongs to.
+/// Like `dynamic_cast`: returns the part that is a `to` of the whole object.
 ///
 /// # Errors
-/// As [`related`].
+/// Those of [`related`].
 pub fn in_whole(target: &dyn Target, object: &Value, to: &Ty) -> Result<Option<Value>, Error> {
     let whole = visualize::in_truth(target, object.clone());
     base(target, &whole, to, &mut (0..BASES))
@@ -61,7 +62,7 @@ fn base(
     Ok(None)
 }
 
-/// Where a base lies in a class, virtual ones left out.
+/// Returns the offset of a non-virtual base in a class.
 fn offset_in(class: &DwarfTy, of: &Ty, budget: &mut std::ops::Range<u32>) -> Option<u64> {
     class.composite()?.bases.iter().find_map(|part| {
         budget.next()?;

@@ -1,6 +1,6 @@
-//! Calls that run in the program: which function is meant, and what it is given. The running
-//! itself is `crate::call`'s; here an unanswered call ends the evaluation, which begins again
-//! once there is an answer ([`EvalContext::answered`](super::EvalContext::answered)).
+//! Calls of functions in the debuggee: overload resolution and arguments. `crate::call` makes the
+//! call. Here a call without a result ends the evaluation, which is restarted when there is one
+//! ([`EvalContext::answered`](super::EvalContext::answered)).
 
 use super::argument::Argument;
 use super::exact::{self, Refusal};
@@ -19,60 +19,61 @@ use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A function of an image.
+/// A function of a module.
 #[derive(Clone)]
 pub struct Known {
-    /// The image.
+    /// The module.
     pub module: Arc<Module>,
-    /// Where it is loaded.
+    /// Its load bias.
     pub bias: LoadBias,
     /// The function.
     pub function: Arc<Function>,
-    /// How near to the frame it is declared: the nearest hides the others of its name.
+    /// Proximity of its declaration to the frame: the nearest hides others of the same name.
     pub nearness: usize,
 }
 
-/// A call, ready to be made.
+/// A call to make.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// The function's name, for people.
+    /// The function's name for display.
     pub name: String,
-    /// Where the call stands in the expression.
+    /// Position of the call in the expression.
     pub span: Range<usize>,
-    /// Its first instruction.
+    /// Address of its first instruction.
     pub entry: LoadAddr,
-    /// What it is given.
+    /// Its arguments.
     pub arguments: Vec<Argument>,
-    /// What it returns.
+    /// Its return type.
     pub returns: Ty,
-    /// Whether that goes through memory that the caller provides.
+    /// Whether the result is returned in memory that the caller provides.
     pub through_memory: bool,
-    /// The language whose conventions it keeps.
+    /// The language whose calling convention it uses.
     pub language: Language,
 }
 
-/// What is called.
+/// The function to call.
 struct Callee<'a> {
     name: &'a str,
     entry: LoadAddr,
     language: Language,
-    /// Of its parameters, as far as they are known.
+    /// Types of its parameters, as far as they are known.
     types: &'a [Ty],
     returns: Ty,
 }
 
-/// Where the answer to a call is kept that goes with the call of `key`: no expression is so long.
+/// Returns the key of the result of an auxiliary call that belongs to the call of `key`. It lies
+/// beyond the length of any expression.
 fn special(key: &Range<usize>, nth: usize) -> Range<usize> {
     key.start + ((nth + 1) << 32)..key.end
 }
 
-/// Slots of a vtable that are looked at.
+/// Maximum number of vtable slots to examine.
 const VIRTUAL: u64 = 256;
-/// Bases within bases whose functions are looked at.
+/// Maximum nesting of bases whose functions are examined.
 const BASES: usize = 16;
 
 impl Run<'_> {
-    /// Calls the best of the functions of one of these names; `None`: there is none.
+    /// Calls the best function with one of these names; `None` if there is none.
     pub(super) fn invoke_named(
         &mut self,
         names: &[String],
@@ -88,7 +89,7 @@ impl Run<'_> {
         Ok(None)
     }
 
-    /// Calls the one of these functions that fits best; of a class, those that are its own.
+    /// Calls the best of these functions; with a class, only its own members are candidates.
     fn invoke_best(
         &mut self,
         known: &[Known],
@@ -107,7 +108,7 @@ impl Run<'_> {
         }
     }
 
-    /// The function among these that fits best; an error says why none does.
+    /// Returns the best of these functions; an error says why none matches.
     fn best<'k>(
         &self,
         known: &'k [Known],
@@ -120,7 +121,7 @@ impl Run<'_> {
         for it in known {
             match self.fitness(it, class, typed, given) {
                 Ok(rank) => fitting.push((rank, it)),
-                // What is to blame an argument for says more than what has other parameters.
+                // A refused argument is a better explanation than other parameters.
                 Err(why) => match &refused {
                     Some((_, before)) if before.weight() >= why.weight() => {}
                     _ => refused = Some((it, why)),
@@ -138,7 +139,8 @@ impl Run<'_> {
             .filter(|it| it.0 == rank)
             .map(|it| it.1)
             .collect();
-        // Its own functions hide those of traits; what may change the object, its twin.
+        // A class's own functions hide those of traits; a non-const overload is preferred to its
+        // const twin.
         best.sort_by_key(|it| {
             let of_trait = class.is_some() && it.module.class_of(&it.function).is_none();
             (of_trait, exact::is_const_method(it), Reverse(it.nearness))
@@ -167,8 +169,8 @@ impl Run<'_> {
         }
     }
 
-    /// The implementation that stands behind a name whose symbol leads to a function that
-    /// chooses one (`STT_GNU_IFUNC`): that function is called first.
+    /// Returns the implementation of an indirect function (`STT_GNU_IFUNC`), whose resolver is
+    /// called first.
     pub(super) fn implementation(
         &mut self,
         name: &str,
@@ -187,7 +189,7 @@ impl Run<'_> {
                     found = Some((module, bias, symbol.addr));
                     break;
                 }
-                // The program's own function; the dynamic loader has copies that it uses itself.
+                // Use the program's own function: the dynamic loader has private copies.
                 None if nth == 0 && !symbols.is_empty() => break,
                 None => {}
             }
@@ -202,15 +204,16 @@ impl Run<'_> {
             types: &[],
             returns: Ty::Void.pointer(),
         };
-        // Backwards: the function's own node may have been answered.
+        // A reversed span as the key: the function's own node may have a result.
         let key = node.span.end..node.span.start;
         let chosen = self.run_call(chooser, &[], &key, node)?;
         let entry = LoadAddr(chosen.raw(self.context.as_target())? as u64);
         Ok(Some(Value::from_function(&module, bias, name, entry)))
     }
 
-    /// The value of a node that goes elsewhere: of a function that is chosen as
-    /// [`Self::implementation`] has it, the chosen one.
+    /// Evaluates a node whose value is passed on or returned. An indirect function is replaced by
+    /// the one that
+    /// [`Self::implementation`] returns.
     pub(super) fn handed_on(&mut self, node: &Node) -> Result<Value, Error> {
         let value = self.evaluate(node)?;
         let (named, shape) = match (&inner(node).kind, value.ty.shape()) {
@@ -241,8 +244,8 @@ impl Run<'_> {
         self.run_call(callee, given, &node.span, node)
     }
 
-    /// Calls what a pointer to a function points to, or a function without debug info, whose
-    /// result then is what a cast says.
+    /// Calls the target of a function pointer, or a function without debug info, whose return type
+    /// then is that of a cast.
     pub(super) fn invoke_value(
         &mut self,
         function: &Value,
@@ -311,7 +314,7 @@ impl Run<'_> {
         self.run_call(callee, given, &node.span, node)
     }
 
-    /// Calls, or takes what has come of it, kept under `key`.
+    /// Makes a call, or returns its result if there is one under `key`.
     fn run_call(
         &mut self,
         callee: Callee<'_>,
@@ -341,7 +344,7 @@ impl Run<'_> {
         }
         if let Some(answer) = self.context.answered(key) {
             let answer = answer.at(node)?;
-            // Those of the caller's copies end last to first, after the call.
+            // The caller destroys its copies after the call, last to first.
             for (nth, (class, copy)) in copies.iter().enumerate().rev() {
                 self.destroyed(copy, class, special(key, copies.len() + nth), node)?;
             }
@@ -376,7 +379,7 @@ impl Run<'_> {
         }))
     }
 
-    /// `object.name(…)` as a function of the object's class or one of its bases.
+    /// Calls `object.name(…)`, a function of the object's class or one of its bases.
     pub(super) fn invoke_method(
         &mut self,
         object: &Value,
@@ -415,7 +418,7 @@ impl Run<'_> {
         if let Some((known, this)) = self.virtual_functions(holder, name) {
             let mut all = vec![this];
             all.extend_from_slice(given);
-            // The table is the object's own: what is in it is exact.
+            // The vtable belongs to the dynamic class, so its functions match exactly.
             if let Some(best) = self.best_virtual(&known, name, &all).at(node)? {
                 return self.invoke(best, &all, node).map(Some);
             }
@@ -423,7 +426,7 @@ impl Run<'_> {
         let (own, other) = self.methods_of(&class, name);
         if !own.is_empty() {
             let this = match holder.address() {
-                // By reference as well as by value.
+                // By reference or by value.
                 _ if self.language == Language::Rust => holder.clone(),
                 Some(addr) => Value::pointer_to(holder.ty.clone(), addr),
                 None => return Err(error("the object is not in memory", &node.span)),
@@ -452,8 +455,8 @@ impl Run<'_> {
         Ok(None)
     }
 
-    /// The functions of a name that are of exactly this class, or else the type that one of the
-    /// same name is of: another instantiation of the same template.
+    /// Returns the functions of a name that are members of exactly this class; otherwise the other
+    /// type that has a function of this name: another instantiation of the same template.
     pub(super) fn methods_of(
         &self,
         class: &Arc<DwarfTy>,
@@ -510,8 +513,8 @@ impl Run<'_> {
         }
     }
 
-    /// The functions of a name in the vtable of an object, and the whole object (Itanium C++
-    /// ABI, §2.5.2). Thunks have no name, and are not among them.
+    /// Returns the functions of a name in the vtable of an object, and the whole object (Itanium
+    /// C++ ABI, §2.5.2). Thunks have no name and are not included.
     fn virtual_functions(&self, object: &Value, name: &str) -> Option<(Vec<Known>, Value)> {
         let Shape::Composite(ty) = object.ty.shape() else {
             return None;
@@ -543,7 +546,7 @@ impl Run<'_> {
                 function,
                 nearness: 0,
             };
-            // Behind its end there may be another class's table.
+            // Another class's vtable may follow.
             if bias.load(found.function.entry) == entry
                 && dwarf::answers_to(&found.function.name, name)
                 && exact::is_inherited(&found, &class)
@@ -555,7 +558,7 @@ impl Run<'_> {
         (!known.is_empty()).then_some((known, this))
     }
 
-    /// `a + b` of a class type: its `operator+`, or one outside of it.
+    /// Evaluates `a + b` of a class type: its `operator+`, or a free function.
     pub(super) fn invoke_operator(
         &mut self,
         operator: Binary,
@@ -591,7 +594,7 @@ impl Run<'_> {
     }
 }
 
-/// Why a function is not called.
+/// Returns the message for a function that is not called.
 fn said_refusal(known: &Known, why: Refusal) -> String {
     match why {
         Refusal::Argument(why) => why,
@@ -599,7 +602,7 @@ fn said_refusal(known: &Known, why: Refusal) -> String {
     }
 }
 
-/// A class has a function that nobody used where the program was compiled.
+/// Returns the message for a member function that was never instantiated in the program.
 fn not_in_program(class: &Arc<DwarfTy>, name: &str, other: &str) -> String {
     let own = Ty::Dwarf(Arc::clone(class)).name();
     let remedy = match class.ty.name.contains('<') && class.language() == Language::Cpp {
@@ -626,7 +629,7 @@ fn said_types(known: &Known) -> String {
     }
 }
 
-/// The types of a function's parameters, `this` first.
+/// Returns the types of a function's parameters, `this` first.
 pub(super) fn parameters(known: &Known) -> Vec<Ty> {
     let all = known.function.scope.variables.iter();
     all.filter(|it| it.kind == VariableKind::Parameter)

@@ -1,26 +1,26 @@
-//! Text → tokens.
+//! Lexer: text → tokens.
 
 use crate::error::Error;
 use dwarf::Language;
 use std::ops::Range;
 
-/// A piece of an expression, and where it stands in the text (bytes).
+/// A token and its position in the text (bytes).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
-    /// Where it stands.
+    /// Its position.
     pub span: Range<usize>,
 }
 
-/// Kinds of tokens.
+/// The kind of a token.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TokenKind {
     /// A name or keyword.
     Name(String),
     /// `$rax`
     Register(String),
-    /// An integer, its suffix (`u64`, `ul`, empty), and whether it is written in decimal.
+    /// An integer, its suffix (`u64`, `ul`, empty), and whether it is decimal.
     Int(u128, String, bool),
     /// A float and its suffix.
     Float(f64, String),
@@ -30,18 +30,18 @@ pub enum TokenKind {
     Text(Vec<u8>),
     /// An operator or bracket.
     Symbol(&'static str),
-    /// Behind the last one.
+    /// The end of the text.
     End,
 }
 
-/// Operators and brackets, longer ones before those they begin with.
+/// Operators and brackets, each before its own prefixes.
 const SYMBOLS: &[&str] = &[
     "<<=", ">>=", "...", "..=", "->", "::", "==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "++",
     "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "..", "+", "-", "*", "/", "%", "&", "|",
     "^", "~", "!", "<", ">", "=", "?", ":", ".", ",", "(", ")", "[", "]", "{", "}", "@", ";", "#",
 ];
 
-/// The longest expression, in bytes.
+/// Maximum length of an expression in bytes.
 pub const LONGEST: usize = 1 << 16;
 
 pub(super) fn error(message: impl Into<String>, span: Range<usize>) -> Error {
@@ -51,10 +51,10 @@ pub(super) fn error(message: impl Into<String>, span: Range<usize>) -> Error {
     }
 }
 
-/// The tokens of an expression, [`TokenKind::End`] last.
+/// Returns the tokens of an expression, [`TokenKind::End`] last.
 ///
 /// # Errors
-/// A character, number or string that no language has; too long a text.
+/// An invalid character, number or string; the text is too long.
 pub fn tokens(text: &str, language: Language) -> Result<Vec<Token>, Error> {
     if text.len() > LONGEST {
         return Err(error("the expression is too long", 0..0));
@@ -181,24 +181,24 @@ impl Lexer<'_> {
         })
     }
 
-    /// Whether what stands before `at` makes a following `.5` a member access.
+    /// Returns whether the text before `at` makes a following `.5` a member access.
     fn continues_operand(&self, at: usize) -> bool {
         self.text[..at].ends_with(|char: char| is_name_part(char) || matches!(char, ')' | ']'))
     }
 
-    /// Whether `#`s and a quote follow: a raw string, no raw name (`r#type`).
+    /// Returns whether `#`s and a quote follow: a raw string instead of a raw name (`r#type`).
     fn begins_raw(&self) -> bool {
         self.rest().trim_start_matches('#').starts_with('"')
     }
 
-    /// `r#"…"#` from its first `#` or quote on.
+    /// Reads `r#"…"#` from its first `#` or quote on.
     fn raw_rust(&mut self) -> Result<Vec<u8>, Error> {
         let start = self.at;
         let marks = self.take_while(|char| char == '#').to_owned();
         self.raw(start, 1, &format!("\"{marks}"))
     }
 
-    /// `R"mark(…)mark"` from its quote on.
+    /// Reads `R"mark(…)mark"` from its quote on.
     fn raw_c(&mut self) -> Result<Vec<u8>, Error> {
         let start = self.at;
         self.at += 1;
@@ -263,7 +263,7 @@ impl Lexer<'_> {
             text += &self.take_digits(is_digit);
         }
         if !float {
-            // C's octal numbers; to Rust they are decimal.
+            // Octal in C, decimal in Rust.
             let octal = !self.rust && whole.len() > 1 && whole.starts_with('0');
             let is_octal = octal && whole.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
             return self.integer(&whole, if is_octal { 8 } else { 10 }, start);
@@ -275,14 +275,14 @@ impl Lexer<'_> {
         }
     }
 
-    /// Digits without separators. C++'s `'` only counts between digits.
+    /// Reads digits without separators. C++'s `'` counts only between digits.
     fn take_digits(&mut self, accept: impl Fn(char) -> bool) -> String {
         let start = self.at;
         let bytes = self.text.as_bytes();
         while let Some(byte) = bytes.get(self.at) {
             let separates =
                 *byte != b'\'' || bytes.get(self.at + 1).is_some_and(u8::is_ascii_digit);
-            // `1_u8` keeps its suffix: `u` is no digit.
+            // `1_u8` keeps its suffix: `u` is not a digit.
             if !accept(char::from(*byte)) || !separates {
                 break;
             }
@@ -372,7 +372,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// What a backslash stands for (ISO C §6.4.4.4, and Rust's `\u{…}`).
+    /// Decodes an escape sequence (ISO C §6.4.4.4, and Rust's `\u{…}`).
     fn escape(&mut self) -> Result<u32, Error> {
         let start = self.at;
         self.at += 1;

@@ -1,4 +1,4 @@
-//! Literals: the types their suffixes and prefixes give them.
+//! Types of literals, by suffix and prefix.
 
 use super::lex::error;
 use super::parse::Parser;
@@ -41,7 +41,7 @@ impl Parser<'_> {
         }
         let unsigned = suffix.contains('u');
         let long = suffix.contains('l') || suffix.contains('z') || value > u128::from(u32::MAX);
-        // Numbers that are not in decimal may also be of the unsigned types (ISO C §6.4.4.1).
+        // Literals that are not decimal may have an unsigned type (ISO C §6.4.4.1).
         let unsigned = unsigned || !decimal && value > i64::MAX as u128;
         let name = match (unsigned, suffix.contains("ll"), long) {
             (true, true, _) => "unsigned long long",

@@ -1,4 +1,4 @@
-//! What an expression mentions: the names that have to mean something where it is evaluated.
+//! The names in an expression that must be defined where it is evaluated.
 
 use super::Expression;
 use super::run::inner;
@@ -13,13 +13,13 @@ use std::ops::Range;
 pub(crate) struct Mentioned<'a> {
     /// The name as written.
     pub(crate) name: &'a str,
-    /// What it can be.
+    /// The possible kinds of definitions.
     pub(crate) what: Meaning,
-    /// Where it stands, in bytes.
+    /// Its position in bytes.
     pub(crate) span: Range<usize>,
 }
 
-/// What a name can be.
+/// The possible kinds of a name's definition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Meaning {
     /// A variable, a function, an enumerator.
@@ -30,27 +30,27 @@ pub(crate) enum Meaning {
     ValueOrType,
     /// A function, or a type as in `int(x)`.
     Callee,
-    /// What stands behind `$`.
+    /// A name after `$`.
     Register,
 }
 
 impl Expression {
-    /// The names in it that stand for themselves: no members, and no enumerators that only what
-    /// they are converted to knows.
+    /// Returns the free names: without members, and without enumerators that only the target type
+    /// of a conversion defines.
     pub(crate) fn mentioned(&self) -> Vec<Mentioned<'_>> {
         let mut all = Vec::new();
         collect(self.root(), &mut all);
         all
     }
 
-    /// The first `$name` in it that nothing has, ever.
+    /// Returns the first `$name` that is never defined.
     pub(crate) fn unknown_register(&self) -> Option<Mentioned<'_>> {
         let mut all = self.mentioned().into_iter();
         all.find(|it| it.what == Meaning::Register && !is_register(it.name))
     }
 }
 
-// Trees are no deeper than the parser lets them be.
+// The parser limits the depth of trees.
 fn collect<'a>(node: &'a Node, all: &mut Vec<Mentioned<'a>>) {
     match &node.kind {
         Kind::Literal(..) | Kind::Number(..) | Kind::Text(_) => {}
@@ -96,7 +96,7 @@ fn collect<'a>(node: &'a Node, all: &mut Vec<Mentioned<'a>>) {
         Kind::SizeOfType(ty) => all.push(type_in(ty)),
         Kind::SizeOf(of) => value_or_type(of, Meaning::ValueOrType, all),
         Kind::Call(callee, arguments) => {
-            // A question about callers, as `$caller_is("f")`.
+            // A function about callers, such as `$caller_is("f")`.
             if !matches!(&inner(callee).kind, Kind::Register(_)) {
                 value_or_type(callee, Meaning::Callee, all);
             }
@@ -107,7 +107,7 @@ fn collect<'a>(node: &'a Node, all: &mut Vec<Mentioned<'a>>) {
     }
 }
 
-/// What is converted may be an enumerator of the type.
+/// The operand of a conversion may be an enumerator of the type.
 fn converted<'a>(node: &'a Node, all: &mut Vec<Mentioned<'a>>) {
     if !matches!(inner(node).kind, Kind::Name(_)) {
         collect(node, all);
@@ -137,8 +137,8 @@ fn type_in(ty: &TypeName) -> Mentioned<'_> {
     }
 }
 
-/// Whether something may stand behind `$`: a register, an earlier result, what is known of the
-/// thread.
+/// Returns whether a name after `$` may be defined: a register, an earlier result, a property of
+/// the thread.
 fn is_register(name: &str) -> bool {
     const OTHERS: [&str; 8] = [
         "_",

@@ -1,5 +1,5 @@
-//! Methods of containers, strings, options and numbers that are known without running anything:
-//! what they answer is read through the type's view.
+//! Methods of containers, strings, options and numbers that are evaluated without a call, by
+//! reading through the type's view.
 
 use super::arith;
 use super::convert;
@@ -12,10 +12,10 @@ use crate::value::{Place, PointerKind, Shape, Target, Ty, Value, members};
 use crate::visualize::{self, Collection, CollectionKind, View};
 use dwarf::{Language, LoadAddr};
 
-/// Elements that `contains` looks at most.
+/// Maximum number of elements that `contains` examines.
 const SEARCHED: u64 = 1 << 16;
 
-/// What a method of elements asks.
+/// A method of elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ask {
     Len,
@@ -33,12 +33,13 @@ enum Ask {
     Capacity,
 }
 
-/// What methods are offered for.
+/// Bits for the kinds of values that methods are offered for.
 const TEXT: u8 = 1;
 const ROW: u8 = 2;
 const KEYS: u8 = 4;
 
-/// Methods of elements by name; how many arguments they take, and what they are offered for.
+/// Methods of elements: name, meaning, number of arguments, and the values that they are offered
+/// for.
 const METHODS: &[(&str, Ask, usize, u8)] = &[
     ("len", Ask::Len, 0, TEXT | ROW | KEYS),
     ("size", Ask::Len, 0, TEXT | ROW | KEYS),
@@ -67,7 +68,8 @@ const METHODS: &[(&str, Ask, usize, u8)] = &[
     ("capacity", Ask::Capacity, 0, TEXT | ROW),
 ];
 
-/// Of Rust's `Option` and `Result`: the variant for which they are true, and the other one.
+/// Methods of Rust's `Option` and `Result`: name, the variant for which it is true, the other
+/// variant.
 const IS: [(&str, &str, &str); 4] = [
     ("is_some", "Some", "None"),
     ("is_none", "None", "Some"),
@@ -77,11 +79,11 @@ const IS: [(&str, &str, &str); 4] = [
 const UNWRAP: [&str; 4] = ["unwrap", "expect", "unwrap_err", "unwrap_or"];
 const OF_OPTIONAL: [&str; 3] = ["has_value", "value", "value_or"];
 
-/// Elements, as far as methods ask for them.
+/// Elements of a value.
 enum Elements<'a> {
-    /// In a row in memory.
+    /// Contiguous in memory.
     Row(LoadAddr, Ty, u64),
-    /// Found one by one.
+    /// Found by a walk.
     All(&'a Collection),
 }
 
@@ -90,7 +92,7 @@ impl Elements<'_> {
         self.reach() == 0
     }
 
-    /// Elements that have an index.
+    /// Returns the number of elements that can be indexed.
     fn reach(&self) -> u64 {
         match self {
             Elements::Row(.., len) => *len,
@@ -126,7 +128,7 @@ impl Elements<'_> {
         matches!(self, Elements::All(all) if all.kind == CollectionKind::Map)
     }
 
-    /// What a key leads to, or the first element that is the one wanted.
+    /// Returns the value of a key, or the first element equal to `wanted`.
     fn find(&self, target: &dyn Target, wanted: &Value) -> Result<Option<Value>, Error> {
         let wanted = Key::of(target, wanted);
         let elements = match self {
@@ -159,10 +161,10 @@ impl Elements<'_> {
 }
 
 impl Run<'_> {
-    /// `object.name(arguments)`, if that is a method known here.
+    /// Evaluates `object.name(arguments)` if the method is known here.
     ///
     /// # Errors
-    /// It is one, and there is no answer: an index out of range, `unwrap` of nothing.
+    /// The method is known, but has no result: an index out of range, `unwrap` of an empty option.
     pub(super) fn known_method(
         &self,
         object: &Value,
@@ -228,7 +230,7 @@ impl Run<'_> {
         Some(arith::boolean(truth, self.language))
     }
 
-    /// Rust's `Option` and `Result`, C++'s `std::optional`.
+    /// Evaluates methods of Rust's `Option` and `Result`, and of C++'s `std::optional`.
     fn of_option(
         &self,
         value: &Value,
@@ -240,7 +242,7 @@ impl Run<'_> {
             return Ok(None);
         };
         if OF_OPTIONAL.contains(&name) && ty.ty.name.contains("optional<") {
-            // libstdc++ and libc++.
+            // The names in libstdc++ and libc++.
             let part = |ours: &[&str], theirs: &str| {
                 visualize::need(target, value, ours)
                     .or_else(|_| visualize::need(target, value, &[theirs]))
@@ -316,7 +318,7 @@ impl Run<'_> {
         }
     }
 
-    /// A character as its bytes in UTF-8.
+    /// Encodes a character as UTF-8.
     fn encoded_character(&self, value: &Value) -> Result<Vec<u8>, Error> {
         let number = convert::operand(self.context.as_target(), value)?.number;
         let char = match number {
@@ -378,7 +380,7 @@ impl Run<'_> {
         })
     }
 
-    /// Of `Vec`, `String`, `std::vector`, `std::string`.
+    /// Returns the capacity of `Vec`, `String`, `std::vector`, `std::string`.
     fn capacity(&self, value: &Value, stride: u64) -> Result<Option<Value>, Error> {
         let target = self.context.as_target();
         let word = |path: &[&str]| {
@@ -407,7 +409,7 @@ impl Run<'_> {
                 .ok(),
             visualize::need(target, value, &["_M_local_buf"]),
         ) {
-            // A short one is in the object itself: 16 bytes with the terminator.
+            // A short string is stored in the object: 16 bytes with the terminator.
             let is_local = own.address().is_some_and(|own| own.0 == data);
             let capacity = match is_local {
                 true => Some(16 / stride.max(1) - 1),
@@ -418,7 +420,7 @@ impl Run<'_> {
         Ok(None)
     }
 
-    /// Rust's numbers.
+    /// Evaluates methods of Rust's numbers.
     fn of_number(
         &self,
         value: &Value,
@@ -495,19 +497,19 @@ impl Run<'_> {
     }
 }
 
-/// What a method of that name and so many arguments asks.
+/// Returns the method with that name and number of arguments.
 fn asked(name: &str, arguments: usize) -> Option<Ask> {
     let known = METHODS.iter().find(|it| it.0 == name && it.2 == arguments);
     known.map(|it| it.1)
 }
 
-/// The names of the methods that are offered for one of [`TEXT`], [`ROW`] and [`KEYS`].
+/// Returns the names of the methods for one of [`TEXT`], [`ROW`] and [`KEYS`].
 fn offered(of: u8) -> Vec<&'static str> {
     let all = METHODS.iter().filter(|it| it.3 & of != 0);
     all.map(|it| it.0).collect()
 }
 
-/// Methods that a value answers to, by name.
+/// Returns the names of the methods that a value has.
 pub fn names(target: &dyn crate::value::Target, value: &Value) -> Vec<&'static str> {
     let mut value = value.clone();
     for _ in 0..DEREFERENCES {

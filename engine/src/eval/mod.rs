@@ -1,4 +1,4 @@
-//! Expressions: text → tokens → tree → value. No process is known here, only [`EvalContext`].
+//! Expressions: text → tokens → tree → value. This module knows no process, only [`EvalContext`].
 
 mod argument;
 pub(crate) mod arith;
@@ -42,32 +42,32 @@ use crate::value::{Target, Ty, Value};
 use dwarf::Language;
 use std::sync::Arc;
 
-/// What an evaluation is for, and so what it may do.
+/// The purpose of an evaluation, which determines its permissions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
     /// No side effects (hover).
     Look,
-    /// Calls, but no assignments (conditions of breakpoints in code).
+    /// Calls, but no assignments (breakpoint conditions).
     Decide,
-    /// Assignments are allowed; calls pass over breakpoints (watch).
+    /// Assignments and calls; breakpoints in calls are ignored (watch).
     Change,
-    /// As typed by a user who waits: breakpoints are hit in calls (repl).
+    /// A command of the user: breakpoints in calls stop (repl).
     Command,
 }
 
 /// A frame to evaluate in.
 pub trait EvalContext: Target {
-    /// The frame's language.
+    /// Returns the frame's language.
     fn language(&self) -> Language;
-    /// A variable by name: locals of the frame innermost scope first, then statics (of the
-    /// frame's unit, then of any image), then functions. Qualified names (`a::b`) too.
+    /// Returns a variable by name: locals of the frame innermost scope first, then statics (of the
+    /// frame's unit, then of any module), then functions. Accepts qualified names (`a::b`).
     ///
     /// # Errors
-    /// It is there but cannot be located.
+    /// The variable exists but cannot be located.
     fn variable(&self, name: &str) -> Result<Option<Value>, Error>;
-    /// A register by name (`rax`), for `$rax`.
+    /// Returns a register by name (`rax`), for `$rax`.
     fn register(&self, name: &str) -> Option<Value>;
-    /// A type by name, for casts and `sizeof`.
+    /// Returns a type by name, for casts and `sizeof`.
     fn type_named(
         &self,
         name: &str,
@@ -76,60 +76,60 @@ pub trait EvalContext: Target {
         dwarf::LoadBias,
         dwarf::TypeId,
     )>;
-    /// The names that [`Self::variable`] finds nearby: of locals, and of statics of the unit.
+    /// Returns the names that [`Self::variable`] finds nearby: locals, and statics of the unit.
     fn names(&self) -> Vec<String> {
         Vec::new()
     }
-    /// The registers that [`Self::register`] finds, without parts of them.
+    /// Returns the registers that [`Self::register`] finds, without parts of them.
     fn registers(&self) -> Vec<String> {
         Vec::new()
     }
-    /// Whether the caller of that number (0: the frame itself) is a function of that name;
-    /// without a number: whether any is.
+    /// Returns whether the caller with that number (0: the frame itself) is a function of that
+    /// name; without a number, whether any caller is.
     fn is_called_from(&self, _name: &str, _number: Option<usize>) -> bool {
         false
     }
-    /// An earlier result by its number from 1, for `$1`; `None`: the last one, for `$_`.
+    /// Returns an earlier result by its number from 1, for `$1`; `None`: the last one, for `$_`.
     fn previous(&self, _number: Option<usize>) -> Option<Value> {
         None
     }
-    /// What the program stopped for, for `$exception`.
+    /// Returns the exception that the program stopped for, for `$exception`.
     ///
     /// # Errors
-    /// It did not stop for an exception, or that one's type is not known.
+    /// The program did not stop for an exception, or its type is unknown.
     fn exception(&self) -> Result<Value, Error> {
         Err(Error::eval(
             "no exception: the program did not stop for one",
         ))
     }
-    /// The functions of a name that has been seen from here: more than one if it is overloaded.
+    /// Returns the functions with a name that are visible from here; several if it is overloaded.
     fn functions(&self, _name: &str) -> Vec<Known> {
         Vec::new()
     }
-    /// What came of a call, an assignment or a condition at this place of the expression when
-    /// it was evaluated before, up to a call.
+    /// Returns the result of a call, an assignment or a condition at this position of the
+    /// expression from an earlier evaluation that was interrupted by a call.
     fn answered(&self, _span: &std::ops::Range<usize>) -> Option<Result<Value, Error>> {
         None
     }
-    /// Keeps for [`Self::answered`] what must not be done twice.
+    /// Records the result of an operation that must not be repeated, for [`Self::answered`].
     fn keep_done(&mut self, _span: &std::ops::Range<usize>, _value: &Value) {}
-    /// Whether there is a thread that could call.
+    /// Returns whether a thread is available for calls.
     fn answers_calls(&self) -> bool {
         false
     }
-    /// Asks for a call; the error ends the evaluation.
+    /// Requests a call; the returned error ends the evaluation.
     fn call(&mut self, call: Call) -> Error {
         Error::Unsupported(format!("`{}` cannot be called here", call.name))
     }
-    /// The enumeration that a bare name is an enumerator of, as the frame's unit has it.
+    /// Returns the enumeration of a bare enumerator, as in the frame's unit.
     fn enumeration_with(&self, _enumerator: &str) -> Option<Ty> {
         None
     }
-    /// As a [`Target`].
+    /// Returns the context as a [`Target`].
     fn as_target(&self) -> &dyn Target;
 }
 
-/// A parsed expression; parse once, evaluate often (conditions). Cheap to clone.
+/// A parsed expression: parsed once, evaluated often (conditions). Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Expression {
     root: Arc<tree::Node>,
@@ -139,10 +139,10 @@ pub struct Expression {
 }
 
 impl Expression {
-    /// Parses `text` in the notation of `language`.
+    /// Parses `text` in the syntax of `language`.
     ///
     /// # Errors
-    /// [`Error::Eval`] with the place of the mistake.
+    /// [`Error::Eval`] with the position of the error.
     pub fn parse(text: &str, language: Language) -> Result<Expression, Error> {
         let (root, format) = parse::parse(text, language)?;
         Ok(Expression {
@@ -153,10 +153,10 @@ impl Expression {
         })
     }
 
-    /// Evaluates it.
+    /// Evaluates the expression.
     ///
     /// # Errors
-    /// An unknown name, a type that does not fit, memory that cannot be read.
+    /// An unknown name, a type mismatch, unreadable memory.
     pub fn evaluate(
         &self,
         context: &mut dyn EvalContext,
@@ -167,52 +167,52 @@ impl Expression {
         run.formatted(value, &self.format, &self.root)
     }
 
-    /// How the integers in the value are to be written; `None`: as anywhere.
+    /// Returns the format of integers in the value; `None`: the default.
     pub fn numbers(&self) -> Option<NumberFormat> {
         Some(self.format.number).filter(|format| *format != NumberFormat::Natural)
     }
 
-    /// The text without what says how to show the value.
+    /// Returns the text without format specifiers.
     pub fn value_text(&self) -> &str {
         self.text.get(..self.root.span.end).unwrap_or(&self.text)
     }
 
-    /// The tree.
+    /// Returns the root of the tree.
     pub(crate) fn root(&self) -> &tree::Node {
         &self.root
     }
 
-    /// The notation it is written in.
+    /// Returns the language whose syntax it uses.
     pub(crate) fn language(&self) -> Language {
         self.language
     }
 
-    /// As it was typed.
+    /// Returns the text as it was typed.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Evaluates it as a condition.
+    /// Evaluates the expression as a condition.
     ///
     /// # Errors
-    /// As [`Expression::evaluate`], or the value is neither true nor false.
+    /// Those of [`Expression::evaluate`]; the value is not a boolean.
     pub fn is_true(&self, context: &mut dyn EvalContext) -> Result<bool, Error> {
         run::Run::new(context, Purpose::Look, self.language, &self.text).truth(&self.root)
     }
 
-    /// The same where it may call functions of the program.
+    /// Evaluates the expression as a condition that may call functions of the program.
     ///
     /// # Errors
-    /// As [`Expression::is_true`]; [`Error::Calling`]: a call must be made first.
+    /// Those of [`Expression::is_true`]; [`Error::Calling`]: a call must be made first.
     pub fn decide(&self, context: &mut dyn EvalContext) -> Result<bool, Error> {
         run::Run::new(context, Purpose::Decide, self.language, &self.text).truth(&self.root)
     }
 }
 
-/// Assigns the value of `text` (converted to the target's type) to `target`'s place.
+/// Assigns the value of `text`, converted to the target's type, to `target`. Returns the new value.
 ///
 /// # Errors
-/// `target` has no place that can be written, or the value does not fit.
+/// `target` cannot be written, or the value does not fit.
 pub fn assign(context: &mut dyn EvalContext, target: &Value, text: &str) -> Result<Value, Error> {
     let language = context.language();
     let (root, _) = parse::parse(text, language)?;

@@ -1,5 +1,4 @@
-//! Operators of two operands: numbers, addresses, strings, and names that only the other
-//! side gives a meaning.
+//! Binary operators: numbers, addresses, strings, and names that the other operand's type defines.
 
 use super::convert;
 use super::run::{At, Run, enumerator, inner};
@@ -67,7 +66,8 @@ impl Run<'_> {
         arith::binary(operator, a, b, self.language).at(node)
     }
 
-    /// A bare name that means nothing by itself may still be an enumerator of the other side.
+    /// Evaluates a node; `None` for an undefined bare name, which may be an enumerator of the other
+    /// operand's type.
     fn evaluate_or_unknown(&mut self, node: &Node) -> Result<Option<Value>, Error> {
         match &inner(node).kind {
             Kind::Name(name) => self.name(name).at(node),
@@ -75,7 +75,7 @@ impl Run<'_> {
         }
     }
 
-    /// `option == None`: whether a Rust enum is at a variant.
+    /// Evaluates `option == None`: whether a Rust enum has a variant.
     fn variant_test(
         &self,
         operator: Binary,
@@ -110,7 +110,7 @@ impl Run<'_> {
         )))
     }
 
-    /// `(T) - x`, once it has turned out that `T` is a type and no variable.
+    /// Evaluates `(T) - x` once `T` has turned out to be a type.
     fn cast_after_all(
         &mut self,
         operator: Binary,
@@ -154,7 +154,7 @@ impl Run<'_> {
         b: &Value,
     ) -> Result<Option<Value>, Error> {
         let is_literal = |value: &Value| matches!(value.ty, Ty::Text);
-        // Two `char *` are compared as addresses, as C does.
+        // Two `char *` are compared as addresses, as in C.
         let may_be_text = |value: &Value| {
             matches!(
                 value.ty.shape(),
@@ -183,7 +183,7 @@ impl Run<'_> {
         }
     }
 
-    /// Arithmetic and comparison of addresses; `None`: none is involved.
+    /// Evaluates arithmetic and comparison of addresses; `None` if no operand is an address.
     fn pointers(&self, operator: Binary, a: &Value, b: &Value) -> Result<Option<Value>, Error> {
         let target = self.context.as_target();
         let pointer = |value: &Value| -> Result<Option<(u64, Ty)>, Error> {
@@ -208,7 +208,7 @@ impl Run<'_> {
         let address = |side: &Option<(u64, Ty)>, value: &Value| -> Result<u64, Error> {
             match (side, value.ty.shape()) {
                 (Some((addr, _)), _) => Ok(*addr),
-                // A Rust reference next to a raw pointer is meant as an address.
+                // A Rust reference beside a raw pointer is taken as an address.
                 (None, Shape::Pointer(..)) => Ok(value.raw(target)? as u64),
                 (None, _) => match convert::operand(target, value)?.number {
                     Number::Int(int) => Ok(int.value() as u64),
@@ -249,7 +249,7 @@ impl Run<'_> {
                     LoadAddr(*addr) + offset,
                 )))
             }
-            // Bits of an address: as of an integer of its width.
+            // Bit operations treat an address as an integer.
             (Binary::BitAnd | Binary::BitOr | Binary::BitXor | Binary::Shl | Binary::Shr, ..)
             | (Binary::Rem, Some(_), None) => Ok(None),
             _ => Err(Error::eval(format!(

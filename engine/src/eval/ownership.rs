@@ -1,5 +1,5 @@
-//! Values that must not be copied byte by byte: those with a destructor, which would run twice,
-//! and those whose class says how they are copied.
+//! Values that must not be copied bytewise: those with a destructor, which would run twice, and
+//! those of classes with copy operations of their own.
 
 use crate::arch::sysv;
 use crate::value::types::DwarfTy;
@@ -7,16 +7,16 @@ use crate::value::{Shape, Ty, Value};
 use dwarf::Language;
 use std::sync::Arc;
 
-/// Parts of a type that are looked at.
+/// Maximum number of parts of a type to examine.
 const PARTS: u32 = 4096;
-/// Rust's types that own what they point to, whatever their parts say.
+/// Rust's types that own their pointer's target, whatever their parts are.
 const OWNERS: [&str; 3] = [
     "alloc::boxed::Box<",
     "core::ptr::unique::Unique<",
     "core::ptr::non_null::NonNull<",
 ];
 
-/// Whether a value may be given away: one of Rust's has nothing to drop.
+/// Checks that a value may be passed by value: a Rust value must have nothing to drop.
 ///
 /// # Errors
 /// Cause and remedy.
@@ -35,7 +35,7 @@ pub(super) fn may_move(value: &Value) -> Result<(), String> {
     }
 }
 
-/// Whether a value may be overwritten by a copy of another's bytes.
+/// Checks that a value may be overwritten by a copy of another's bytes.
 ///
 /// # Errors
 /// Cause and remedy.
@@ -69,7 +69,7 @@ fn because(whole: &Ty, part: &str) -> String {
     }
 }
 
-/// The part of a Rust type that has something to drop.
+/// Returns the part of a Rust type that needs to be dropped.
 fn dropped(ty: &Ty, budget: &mut u32) -> Option<Arc<str>> {
     let name = ty.name();
     *budget = budget.saturating_sub(1);
@@ -77,7 +77,7 @@ fn dropped(ty: &Ty, budget: &mut u32) -> Option<Arc<str>> {
         _ if *budget == 0 => Some(name),
         Shape::Void | Shape::Unit | Shape::Scalar(_) | Shape::Enumeration(_) => None,
         Shape::Function | Shape::Text | Shape::MemberPointer(_) => None,
-        // Made by an expression: `&x`.
+        // Constructed by an expression: `&x`.
         Shape::Pointer(..) if matches!(ty.strip(), Ty::Pointer(_)) => None,
         _ if name.starts_with(['&', '*']) => None,
         Shape::Pointer(of, _) if matches!(of.shape(), Shape::Function) => None,
@@ -100,14 +100,14 @@ fn dropped(ty: &Ty, budget: &mut u32) -> Option<Arc<str>> {
     }
 }
 
-/// Whether the program has code that drops values of a type.
+/// Returns whether the program has code that drops values of a type.
 fn has_drop_glue(class: &DwarfTy) -> bool {
     let name = format!("core::ptr::drop_in_place<{}>", class.ty.name);
     let module = class.module();
     !module.functions_named(&name).is_empty() || !module.inlined_named(&name).is_empty()
 }
 
-/// The part of a C++ type that is not assigned byte by byte.
+/// Returns the part of a C++ type that is not assigned bytewise.
 fn assigned_by_function(ty: &Ty, budget: &mut u32) -> Option<Arc<str>> {
     *budget = budget.saturating_sub(1);
     match ty.shape() {
@@ -128,7 +128,7 @@ fn assigned_by_function(ty: &Ty, budget: &mut u32) -> Option<Arc<str>> {
     }
 }
 
-/// Whether a class says how its objects are assigned.
+/// Returns whether a class defines or deletes its assignment.
 fn assigns(class: &DwarfTy) -> bool {
     let methods = class.module().methods(class.ty.id);
     methods
@@ -136,7 +136,7 @@ fn assigns(class: &DwarfTy) -> bool {
         .any(|it| it.name == "operator=" && (it.written || it.deleted))
 }
 
-/// Whether a class or a part of it has a destructor that the program wrote.
+/// Returns whether a class or a part of it has a user-defined destructor.
 pub(super) fn is_destroyed(ty: &Ty) -> bool {
     is_part_destroyed(ty, &mut PARTS.clone())
 }

@@ -1,4 +1,4 @@
-//! Tokens → tree: operator precedence parsing.
+//! Parser: tokens → tree, by operator precedence.
 
 use super::format::Format;
 use super::lex::{self, Token, TokenKind, error};
@@ -9,13 +9,13 @@ use crate::value::scalar::{Scalar, ScalarKind};
 use dwarf::Language;
 use std::ops::Range;
 
-/// The deepest nesting of an expression.
+/// Maximum nesting of an expression.
 pub(super) const DEEPEST: u16 = 256;
 
-/// Parses an expression, and how its value is to be shown.
+/// Parses an expression and its format specifiers.
 ///
 /// # Errors
-/// [`Error::Eval`] with the place of the mistake.
+/// [`Error::Eval`] with the position of the error.
 pub fn parse(text: &str, language: Language) -> Result<(Node, Format), Error> {
     let tokens = lex::tokens(text, language)?;
     let mut parser = Parser {
@@ -54,8 +54,7 @@ pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
 }
 
-/// Binding powers, ISO C §6.5; those of Rust differ only where C has its well-known trap:
-/// `a & b == c`.
+/// Binding powers, ISO C §6.5. Rust differs only for C's well-known pitfall: `a & b == c`.
 pub(super) mod power {
     pub const SEQUENCE: u8 = 0;
     pub const REPEAT: u8 = 22;
@@ -157,7 +156,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a token can begin an operand and nothing else.
+    /// Returns whether a token can only begin an operand.
     fn begins_operand(&self, ahead: usize) -> bool {
         match &self.token(ahead).kind {
             TokenKind::Name(name) => name != "as",
@@ -204,7 +203,7 @@ impl Parser<'_> {
         self.node(make(left, right), span, &below)
     }
 
-    /// An expression that a comma ends: an argument, an element count.
+    /// Parses an expression that ends at a comma: an argument, an element count.
     pub(super) fn item(&mut self) -> Result<Box<Node>, Error> {
         self.expression(power::ASSIGN)
     }
@@ -229,8 +228,8 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// One operator and its right side, if it binds at least as strongly as `least`. Apart
-    /// from [`Self::expression`], whose frame stays small so.
+    /// Parses one operator and its right operand if it binds at least as strongly as `least`.
+    /// Separate from [`Self::expression`] to keep the recursive function's stack frame small.
     fn infix(&mut self, left: Box<Node>, least: u8) -> Result<Box<Node>, Error> {
         let symbol = self.symbol();
         if let Some((operator, power)) = binary(symbol, self.language) {
@@ -313,7 +312,7 @@ impl Parser<'_> {
             "++" | "--" => {
                 self.at += 1;
                 let operand = self.operand()?;
-                // Rust knows them only as signs in a row, and so does `1 - --1`.
+                // In Rust, and in `1 - --1`, they are a sequence of signs.
                 if self.language == Language::Rust || !may_be_stepped(&operand) {
                     return self.signs(symbol, start, operand);
                 }
@@ -344,7 +343,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `(T)x`, where it cannot be anything else.
+    /// Parses `(T)x` if it cannot be anything else.
     fn cast(&mut self, start: usize) -> Result<Option<Box<Node>>, Error> {
         if self.symbol() != "(" {
             return Ok(None);
@@ -366,7 +365,8 @@ impl Parser<'_> {
             let rust = self.language == Language::Rust;
             let starts_operand = starts_operand && !rust;
             let starred = !ty.layers.is_empty() && !rust;
-            // `(a)(b)` of a plain name would be a call; there are none, so it is a cast.
+            // `(a)(b)` of a plain name is a cast: calls through a parenthesized name are not
+            // supported.
             if starts_operand || may_start && (sure || starred) {
                 let operand = self.operand()?;
                 let node = self.unary_node(start, operand, |it| Kind::Cast(Cast::Usual, ty, it))?;
@@ -486,7 +486,7 @@ impl Parser<'_> {
                     node.span.end = end;
                 }
                 "(" => node = self.call(node)?,
-                // `i++ + 1`; in `a ++b` it belongs to what follows.
+                // `i++ + 1`; in `a ++b` it belongs to the next operand.
                 symbol @ ("++" | "--")
                     if self.language != Language::Rust
                         && may_be_stepped(&node)
@@ -503,7 +503,7 @@ impl Parser<'_> {
     }
 }
 
-/// Whether it may stand for a place that `++` changes.
+/// Returns whether a node may be an lvalue for `++`.
 fn may_be_stepped(node: &Node) -> bool {
     match &node.kind {
         Kind::Paren(inner) => may_be_stepped(inner),

@@ -1,4 +1,4 @@
-//! Forms of expressions that begin with a word or end in brackets.
+//! Expressions that begin with a keyword or end in brackets.
 
 use super::lex::{TokenKind, error};
 use super::parse::{Parser, power};
@@ -20,7 +20,7 @@ impl Parser<'_> {
         self.unary_node(start, inner, |it| Kind::Unary(sign, it))
     }
 
-    /// Rust's `if c {a} else {b}`, from behind the `if`.
+    /// Parses Rust's `if c {a} else {b}` after the `if`.
     pub(super) fn rust_if(&mut self, start: usize) -> Result<Box<Node>, Error> {
         let condition = self.item()?;
         self.expect("{")?;
@@ -46,7 +46,7 @@ impl Parser<'_> {
         self.node(Kind::Choice(condition, yes, no), span, &below)
     }
 
-    /// `static_cast<T>(x)` and its like, from the `<` on.
+    /// Parses `static_cast<T>(x)` and the other named casts, from the `<` on.
     pub(super) fn named_cast(&mut self, cast: Cast, start: usize) -> Result<Box<Node>, Error> {
         self.expect("<")?;
         let ty = self.type_name()?;
@@ -58,7 +58,7 @@ impl Parser<'_> {
         self.node(Kind::Cast(cast, ty, operand), span, &[depth])
     }
 
-    /// What is in the brackets of an index: a value, or a range of Rust.
+    /// Parses the contents of index brackets: a value, or a Rust range.
     pub(super) fn index_or_range(&mut self) -> Result<Box<Node>, Error> {
         let start = self.token(0).span.start;
         let is_range = |parser: &Self| matches!(parser.symbol(), ".." | "..=");

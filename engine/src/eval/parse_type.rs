@@ -1,4 +1,4 @@
-//! Names, qualified and with arguments, and types as expressions spell them.
+//! Names, qualified and with arguments, and types.
 
 use super::lex::{TokenKind, error};
 use super::parse::{DEEPEST, Parser, symbol_of};
@@ -21,7 +21,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A type's name. On failure the caller goes back to where it was.
+    /// Parses a type's name. On failure the caller restores the position.
     pub(super) fn type_name(&mut self) -> Result<TypeName, Error> {
         let start = self.token(0).span.start;
         if self.language == Language::Rust && matches!(self.symbol(), "*" | "&" | "[") {
@@ -90,7 +90,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `*const T`, `&mut T`, `[T; 3]`
+    /// Parses `*const T`, `&mut T`, `[T; 3]`.
     fn rust_type(&mut self) -> Result<TypeName, Error> {
         let start = self.token(0).span.start;
         self.depth += 1;
@@ -132,7 +132,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `a`, `a::b`, `::a`, with template or generic arguments where they are no comparison.
+    /// Parses `a`, `a::b`, `::a`, with template or generic arguments unless `<` is a comparison.
     pub(super) fn path(&mut self, is_type: bool) -> Result<String, Error> {
         let mut path = String::new();
         if self.accept("::") {
@@ -165,7 +165,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `<…>` from here on, if that is what it is: how many tokens, and the text.
+    /// Returns the number of tokens and the text of a list `<…>` that begins here, if it is one.
     fn arguments(&self) -> Option<(usize, String)> {
         let mut open = 0i32;
         let mut text = String::new();

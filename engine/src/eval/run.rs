@@ -1,4 +1,4 @@
-//! Tree → value, in a frame.
+//! Evaluates a tree in a frame.
 
 use super::arith::{self, Operand};
 use super::tree::{Binary, Cast, Kind, Node, Unary};
@@ -15,10 +15,10 @@ use crate::visualize::{self, CollectionKind, View};
 use dwarf::{Language, LoadAddr};
 use std::ops::Range;
 
-/// Pointers and boxes that `.` looks through.
+/// Maximum number of pointers and boxes that `.` dereferences.
 pub(crate) const DEREFERENCES: usize = 16;
 
-/// One evaluation.
+/// The state of one evaluation.
 pub struct Run<'a> {
     pub(super) context: &'a mut dyn EvalContext,
     pub(super) purpose: Purpose,
@@ -26,7 +26,7 @@ pub struct Run<'a> {
     text: &'a str,
 }
 
-/// Gives an error the place that is to blame, unless it has one.
+/// Adds the position of a node to an error without one.
 pub(super) trait At<T> {
     fn at(self, node: &Node) -> Result<T, Error>;
 }
@@ -57,7 +57,7 @@ pub(super) fn error(message: impl Into<String>, span: &Range<usize>) -> Error {
 }
 
 impl<'a> Run<'a> {
-    /// An evaluation in a frame of the expression that `text` was.
+    /// Creates an evaluation in a frame; `text` is the expression's source.
     pub fn new(
         context: &'a mut dyn EvalContext,
         purpose: Purpose,
@@ -72,7 +72,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The expression as it was typed.
+    /// Returns the expression as it was typed.
     pub(super) fn text(&self) -> &str {
         self.text
     }
@@ -81,11 +81,11 @@ impl<'a> Run<'a> {
         self.text.get(node.span.clone()).unwrap_or("it")
     }
 
-    /// The value of a node.
+    /// Evaluates a node.
     ///
     /// # Errors
-    /// As [`super::Expression::evaluate`].
-    // Recursion goes through here: its frame is kept small, a debug build's too.
+    /// Those of [`super::Expression::evaluate`].
+    // The recursion passes through here, so the stack frame is kept small, also in a debug build.
     pub fn evaluate(&mut self, node: &Node) -> Result<Value, Error> {
         match &node.kind {
             Kind::Literal(..)
@@ -137,7 +137,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// `$rax`, earlier results (`$1`, `$_`), and `$exception`.
+    /// Evaluates `$rax`, earlier results (`$1`, `$_`), and `$exception`.
     fn register(&self, name: &str, node: &Node) -> Result<Value, Error> {
         let number = name.parse::<usize>();
         if number.is_ok() || name == "_" {
@@ -157,7 +157,7 @@ impl<'a> Run<'a> {
         arith::unary(operator, operand, self.language).at(node)
     }
 
-    /// `&&` and `||`: the right side counts unless the left one is `decided`.
+    /// Evaluates `&&` and `||`: the right operand only if the left one is not `decided`.
     fn both(&mut self, left: &Node, right: &Node, decided: bool) -> Result<Value, Error> {
         let value = if self.truth(left)? == decided {
             decided
@@ -217,14 +217,14 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether a node's value counts as true.
+    /// Evaluates a node as a condition.
     ///
     /// # Errors
-    /// It is neither true nor false, or cannot be evaluated.
+    /// The value is not a boolean, or cannot be evaluated.
     pub fn truth(&mut self, node: &Node) -> Result<bool, Error> {
-        // What only looks runs nothing that could begin again.
+        // Without calls there are no restarts.
         let may_begin_again = self.purpose != Purpose::Look;
-        // Backwards: the node's value may be kept under the same place.
+        // A reversed span as the key: the node's value may be stored under the same span.
         let place = node.span.end..node.span.start;
         if may_begin_again && let Some(Ok(before)) = self.context.answered(&place) {
             return Ok(before.raw(self.context.as_target())? != 0);
@@ -290,7 +290,7 @@ impl<'a> Run<'a> {
                     }
                     match visualize::view(target, &object) {
                         Some(View::Pointee(next) | View::Noted(next, _)) => object = next,
-                        // A member of the class that the object is of in truth.
+                        // A member of the dynamic class.
                         _ => match visualize::in_truth(target, object.clone()) {
                             whole if whole.ty.same_as(&object.ty) => return Ok(None),
                             whole => object = whole,
@@ -347,7 +347,7 @@ impl<'a> Run<'a> {
             Shape::Function => Ok(value),
             Shape::Composite(_) => match visualize::view(target, &value) {
                 Some(View::Pointee(next) | View::Noted(next, _)) => Ok(next),
-                // `*slice`, `*text`, `*vec`: what has no size has no value apart from its pointer.
+                // `*slice`, `*text`, `*vec`: an unsized value exists only behind its pointer.
                 Some(View::Text { .. } | View::Sequence { .. })
                     if value.ty.language() == Language::Rust =>
                 {
@@ -369,7 +369,7 @@ impl<'a> Run<'a> {
 
     fn address_of(&mut self, inner: &Node, node: &Node) -> Result<Value, Error> {
         let value = self.evaluate(inner)?;
-        // `&v[1..4]` is what `v[1..4]` shows.
+        // `&v[1..4]` is the same as `v[1..4]`.
         if matches!(&self::inner(inner).kind, Kind::Index(_, index) if matches!(index.kind, Kind::Range(..)))
         {
             return Ok(value);
@@ -409,7 +409,7 @@ impl<'a> Run<'a> {
         self.element_of(value, by, object).at(node)
     }
 
-    /// What a key leads to, if the value is a map.
+    /// Returns the value of a key if `value` is a map.
     fn entry_of(&self, value: &Value, key: &Value) -> Result<Option<Value>, Error> {
         let target = self.context.as_target();
         let mut value = value.referent(target)?;
@@ -480,7 +480,7 @@ impl<'a> Run<'a> {
             }
             match value.ty.shape() {
                 Shape::Array(array) => {
-                    // C arrays are indexed past their end (`char data[1]`).
+                    // C allows indexing past the end (`char data[1]`).
                     let checked = self.language == Language::Rust
                         || !matches!(value.place, Place::Memory(..));
                     if checked {
@@ -553,7 +553,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What is in parentheses.
+/// Returns the node inside parentheses.
 pub(crate) fn inner(mut node: &Node) -> &Node {
     while let Kind::Paren(inner) = &node.kind {
         node = inner;
@@ -561,7 +561,7 @@ pub(crate) fn inner(mut node: &Node) -> &Node {
     node
 }
 
-/// What elements and keys are compared with, read once.
+/// The value to compare elements and keys with, read once.
 pub(super) struct Key {
     text: Option<Vec<u8>>,
     number: Option<Operand>,
@@ -575,7 +575,7 @@ impl Key {
         }
     }
 
-    /// Whether a value is the one that was written: the same text, or the same number.
+    /// Returns whether a value equals it: the same text, or the same number.
     pub(super) fn is(&self, target: &dyn Target, have: &Value) -> bool {
         if let Some(wanted) = &self.text
             && let Ok(Some(have)) = convert::string(target, have)
@@ -588,14 +588,14 @@ impl Key {
         let Ok(have) = convert::operand(target, have) else {
             return false;
         };
-        // By their numbers: a literal's type need not be the key's.
+        // Compare as numbers: a literal's type may differ from the key's.
         arith::binary(Binary::Eq, have, wanted, Language::C)
             .and_then(|same| same.raw(target).map_err(|error| error.to_string()))
             .is_ok_and(|same| same == 1)
     }
 }
 
-/// Whether a number's type is still open, as of Rust's literals without a suffix.
+/// Returns whether a number's type is still open, like that of a Rust literal without a suffix.
 pub(crate) fn is_flexible(node: &Node) -> bool {
     match &node.kind {
         Kind::Number(..) => true,
@@ -607,7 +607,7 @@ pub(crate) fn is_flexible(node: &Node) -> bool {
     }
 }
 
-/// `i32::MAX` and its like.
+/// Returns `i32::MAX` and similar constants.
 pub(crate) fn extreme(ty: &Ty, name: &str) -> Option<Value> {
     let Shape::Scalar(scalar) = ty.shape() else {
         return None;
@@ -627,7 +627,7 @@ pub(crate) fn extreme(ty: &Ty, name: &str) -> Option<Value> {
     Some(Value::new(ty.clone(), Place::Bytes(bytes)))
 }
 
-/// A value of an enumeration by its enumerator's name.
+/// Returns a value of an enumeration by its enumerator's name.
 pub(crate) fn enumerator(ty: &Ty, name: &str) -> Option<Value> {
     let number = members::enumerator_named(ty, name)?;
     let size = ty.size()?.min(16) as usize;

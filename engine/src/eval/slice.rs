@@ -11,11 +11,12 @@ use crate::visualize::{self, View};
 use dwarf::LoadAddr;
 use std::ops::Range;
 
-/// The ends of a range as written; `true`: the last one is in it.
+/// The bounds of a range in the source; `true`: inclusive.
 type Ends<'a> = (&'a Option<Box<Node>>, &'a Option<Box<Node>>, bool);
 
 impl Run<'_> {
-    /// `p@10`; of a name the elements it points to, of `*p` and `a[0]` those from there on.
+    /// Evaluates `p@10`: for a name, the elements that it points to; for `*p` and `a[0]`, those
+    /// from there on.
     pub(super) fn repeat(
         &mut self,
         from: &Node,
@@ -32,7 +33,7 @@ impl Run<'_> {
         self.repeated(&value, by, !is_place).at(node)
     }
 
-    /// `value[from..to]`
+    /// Evaluates `value[from..to]`.
     pub(super) fn slice(
         &mut self,
         value: Value,

@@ -1,4 +1,4 @@
-//! Errors about names: they suggest what may have been meant.
+//! Suggestions in errors about names.
 
 use super::run::{DEREFERENCES, Run, error};
 use super::tree::{Kind, Node};
@@ -7,13 +7,13 @@ use crate::error::Error;
 use crate::value::{Shape, Value, members};
 use std::ops::Range;
 
-/// Names listed in one message.
+/// Maximum number of names listed in a message.
 const LISTED: usize = 12;
 
-/// The name that is nearest to `name`, unless none is near.
+/// Returns the name most similar to `name`; `None` if none is similar.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = name.to_lowercase();
-    // About a third of the letters may be wrong; of very short names, one.
+    // About a third of the letters may differ; one of very short names.
     let most = (name.chars().count() / 3).max(1);
     known
         .into_iter()
@@ -42,7 +42,7 @@ impl Run<'_> {
         error(message, &node.span)
     }
 
-    /// Names of the members of `this` or `self`.
+    /// Returns the names of the members of `this` or `self`.
     fn own_members(&self) -> Vec<String> {
         let own = match self.language {
             dwarf::Language::Cpp => "this",
@@ -55,7 +55,7 @@ impl Run<'_> {
         }
     }
 
-    /// What a pointer or reference leads to in the end.
+    /// Follows pointers and references to the last target.
     pub(super) fn holder(&self, value: &Value) -> Value {
         let mut holder = value.clone();
         for _ in 0..DEREFERENCES {
@@ -99,7 +99,7 @@ impl Run<'_> {
         )
     }
 
-    /// Where `name` stands in a node: behind its last dot.
+    /// Returns the position of `name` in a node: after its last dot.
     fn last_name(&self, node: &Node, name: &str) -> Range<usize> {
         match self.said(node).rfind(name) {
             Some(at) => {
@@ -111,7 +111,7 @@ impl Run<'_> {
     }
 }
 
-/// A message, and which of the names may have been meant, or which there are.
+/// Appends a suggestion to a message: the most similar name, or a list of all.
 pub(crate) fn said_with(mut message: String, name: &str, names: &[String]) -> String {
     match nearest(name, names.iter().map(String::as_str)) {
         Some(nearest) => message += &format!("; did you mean `{nearest}`?"),
@@ -127,13 +127,13 @@ pub(crate) fn said_with(mut message: String, name: &str, names: &[String]) -> St
     message
 }
 
-/// An error's message with the text below it, and marks under the place that is to blame.
+/// Returns an error's message with the source below it, and marks below the position of the error.
 pub fn with_marks(error: &Error, text: &str) -> String {
     let message = error.to_string();
     let Error::Eval { span, .. } = error else {
         return message;
     };
-    // Long and many-lined texts would not line up.
+    // Long texts and those with several lines would not line up.
     let fits = text.len() <= 200 && !text.contains(['\n', '\t']);
     let (Some(before), true) = (text.get(..span.start), fits && text.len() < lex::LONGEST) else {
         return message;

@@ -1,34 +1,34 @@
-//! The tree an expression is parsed into.
+//! The syntax tree of an expression.
 
 use super::types::TypeName;
 use crate::value::Ty;
 use std::ops::Range;
 
-/// A part of an expression.
+/// A node of the tree.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// What it does.
+    /// Its kind and operands.
     pub kind: Kind,
-    /// Where it stands in the text, in bytes.
+    /// Its position in the text, in bytes.
     pub span: Range<usize>,
-    /// Levels of nodes below, this one counted.
+    /// Height of the subtree, including this node.
     pub depth: u16,
 }
 
-/// What a node does.
+/// The kind of a node.
 #[derive(Clone, Debug)]
 pub enum Kind {
-    /// A number, character or truth value of a type every program has.
+    /// A number, character or boolean of a built-in type.
     Literal(Ty, u128),
-    /// A number without a suffix: takes the type of what it meets. `true`: in decimal.
+    /// A number without a suffix, which takes the type of the other operand. `true`: decimal.
     Number(u128, bool),
     /// A string.
     Text(Vec<u8>),
-    /// A name, maybe qualified.
+    /// A name, possibly qualified.
     Name(String),
     /// A register.
     Register(String),
-    /// `(x)`: kept, because it may turn out to be a type.
+    /// `(x)`: kept, as it may turn out to be a type.
     Paren(Box<Node>),
     /// `-x`, `!x`, `~x`, `+x`
     Unary(Unary, Box<Node>),
@@ -36,7 +36,7 @@ pub enum Kind {
     Deref(Box<Node>),
     /// `&x`
     AddressOf(Box<Node>),
-    /// `a + b` and so on.
+    /// `a + b` and other binary operators.
     Binary(Binary, Box<Node>, Box<Node>),
     /// `a && b`
     And(Box<Node>, Box<Node>),
@@ -50,13 +50,13 @@ pub enum Kind {
     Index(Box<Node>, Box<Node>),
     /// `1..4`, `..=3`, `2..`; only as an index.
     Range(Option<Box<Node>>, Option<Box<Node>>, bool),
-    /// `p@10`: so many from there on.
+    /// `p@10`: this many elements from there on.
     Repeat(Box<Node>, Box<Node>),
     /// `a, b`
     Sequence(Box<Node>, Box<Node>),
     /// `f(a, b)`, `a.f(b)`
     Call(Box<Node>, Vec<Node>),
-    /// `++a`, `a--`; `true`: the value is the one before.
+    /// `++a`, `a--`; `true`: the result is the old value.
     Step(Binary, Box<Node>, bool),
     /// `(T)x`, `x as T`, `static_cast<T>(x)`
     Cast(Cast, TypeName, Box<Node>),
@@ -68,31 +68,31 @@ pub enum Kind {
     Assign(Option<Binary>, Box<Node>, Box<Node>),
 }
 
-/// What a cast does to pointers among the classes of a hierarchy.
+/// The effect of a cast on pointers within a class hierarchy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cast {
-    /// They lead to the part of the object that is of the other class.
+    /// Converts to the part of the object that has the target class.
     Usual,
-    /// They stay (`reinterpret_cast`).
+    /// Keeps the address (`reinterpret_cast`).
     Bits,
-    /// They lead to that part of what the object is in truth, or nowhere (`dynamic_cast`).
+    /// Converts to that part of the dynamic object, or null (`dynamic_cast`).
     Dynamic,
 }
 
-/// Operators of one operand.
+/// Unary operators.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unary {
     /// `-`
     Minus,
     /// `+`
     Plus,
-    /// `!`: of truth, and in Rust of all bits.
+    /// `!`: logical, and in Rust also bitwise.
     Not,
     /// `~`
     Complement,
 }
 
-/// Operators of two operands.
+/// Binary operators.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Binary {
     /// `+`
@@ -130,13 +130,13 @@ pub enum Binary {
 }
 
 impl Binary {
-    /// Whether the result is a truth value.
+    /// Returns whether the result is a boolean.
     pub fn is_comparison(self) -> bool {
         use Binary::{Eq, Ge, Gt, Le, Lt, Ne};
         matches!(self, Eq | Ne | Lt | Le | Gt | Ge)
     }
 
-    /// How it is written.
+    /// Returns the operator's symbol.
     pub fn symbol(self) -> &'static str {
         match self {
             Binary::Add => "+",

@@ -8,35 +8,35 @@ use dwarf::{Language, LoadBias, Module, TypeId};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A type as written.
+/// A parsed type name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TypeName {
-    /// The named type, words separated by one space (`struct node`, `unsigned long`).
+    /// The base type, words separated by one space (`struct node`, `unsigned long`).
     pub base: String,
-    /// What is made of it, innermost first.
+    /// Pointers, references and arrays of it, innermost first.
     pub layers: Vec<Layer>,
-    /// Where it stands.
+    /// Its position in the text.
     pub span: Range<usize>,
 }
 
-/// What is made of a type.
+/// A type constructor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Layer {
-    /// A pointer to it; what Rust calls a reference too.
+    /// A pointer; also a Rust reference.
     Pointer,
-    /// A reference of C++.
+    /// A C++ reference.
     Reference,
-    /// So many in a row.
+    /// An array with this number of elements.
     Array(u64),
 }
 
 impl TypeName {
-    /// The type meant in a frame; `None`: there is none of that name.
+    /// Returns the type of that name in a frame; `None` if there is none.
     pub fn find(&self, context: &dyn EvalContext) -> Option<Ty> {
         Some(self.of(named(context, &self.base)?))
     }
 
-    /// What is made of the named type.
+    /// Applies the layers to the base type.
     pub fn of(&self, base: Ty) -> Ty {
         let mut ty = base;
         for layer in &self.layers {
@@ -48,10 +48,10 @@ impl TypeName {
         ty
     }
 
-    /// The type meant in a frame.
+    /// Returns the type of that name in a frame.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// There is no type of that name.
     pub fn resolve(&self, context: &dyn EvalContext) -> Result<Ty, Error> {
         self.find(context).ok_or_else(|| Error::Eval {
             message: format!("no type `{}` here", self.base),
@@ -60,16 +60,16 @@ impl TypeName {
     }
 }
 
-/// Finds a type of the debug info by its name.
+/// A function that finds a type of the debug info by name.
 pub type FindType<'a> = dyn Fn(&str) -> Option<(Arc<Module>, LoadBias, TypeId)> + 'a;
 
-/// A type by its name: first those that every program has.
+/// Returns a type by name: built-in types come first.
 pub fn named(context: &dyn EvalContext, name: &str) -> Option<Ty> {
     let find = |name: &str| context.type_named(name);
     named_by(context.language(), &find, name)
 }
 
-/// [`named`], given how types of the debug info are found.
+/// Like [`named`], with a function that finds types of the debug info.
 pub fn named_by(language: Language, find: &FindType<'_>, name: &str) -> Option<Ty> {
     let known = match language {
         Language::Rust => rust::builtin(name).or_else(|| c::builtin(name)),
