@@ -1,6 +1,6 @@
-//! Values of a hit, kept until they are told: all bytes that the formatter ([`crate::value::write`])
-//! will read of them, and where those were. What it shows of them later is what it would have
-//! shown of the value itself.
+//! Values captured at a hit, to be formatted later: all bytes that the formatter
+//! ([`crate::value::write`]) will read, and their addresses. The text is the same as if the value
+//! had been formatted at the hit.
 
 use super::code::{Address, Float, Int, Order, Truth, Width};
 use super::compile::Compiler;
@@ -20,24 +20,24 @@ use std::sync::Arc;
 
 mod told;
 
-/// Bytes of an object that are kept at most.
+/// Maximum number of bytes of an object to capture.
 const MOST_BYTES: u64 = 256;
-/// Blocks of memory that are kept of one value.
+/// Maximum number of memory blocks per value.
 const MOST_BLOCKS: usize = 8;
-/// Objects in objects that are looked into.
+/// Maximum nesting of objects.
 const DEEPEST: usize = 8;
-/// Bytes in front of those of a block: where they were, and how many they are.
+/// Size of a block's header in bytes: its address and length.
 const HEAD: usize = 16;
-/// Fewer bytes of a text are not worth it.
+/// Minimum number of bytes of a text for a capture to be worth it.
 const LEAST_TEXT: usize = 32;
 
-/// A value, as it is at a hit.
+/// A value to capture at a hit.
 #[derive(Clone, Debug)]
 pub(crate) struct Captured {
     ty: Ty,
     kept: Kept,
     blocks: Vec<Block>,
-    /// Bytes that there are for each text; longer ones ask.
+    /// Bytes available for each text; a longer one is a deopt.
     room: usize,
     clobbers: u32,
     vectors: bool,
@@ -46,38 +46,38 @@ pub(crate) struct Captured {
 /// The value itself.
 #[derive(Clone, Debug)]
 enum Kept {
-    /// Its bytes, so many, in words.
+    /// Its bytes in words, and their number.
     Words(Vec<(Int, Width, i32)>, usize),
-    /// A float that was computed; `true`: of 32 bits.
+    /// A computed float; `true`: 32 bits.
     Float(Float, bool),
-    /// It is in memory: the first block.
+    /// In memory: the first block.
     Block,
 }
 
-/// A piece of memory, kept with its address.
+/// A piece of memory, captured with its address.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
-    /// Whether it is kept at all.
+    /// Whether it is captured at all.
     pub(super) when: Truth,
-    /// Where it is.
+    /// Its address.
     pub(super) at: Address,
-    /// How much of it.
+    /// Its length.
     pub(super) extent: Extent,
 }
 
-/// How much of a block is kept.
+/// The length of a block.
 #[derive(Clone, Debug)]
 pub(super) enum Extent {
-    /// So many bytes.
+    /// This number of bytes.
     Bytes(usize),
-    /// Up to a unit of so many bytes that is zero, or as many bytes as are ever shown.
+    /// Up to a zero unit of this size, at most as many bytes as are shown.
     Terminated(usize),
-    /// So many units, but no more than are ever shown, of so many bytes.
+    /// A number of units, the maximum that is shown, and their size in bytes.
     Counted(Int, usize, usize),
 }
 
 impl Block {
-    /// Bytes that are always taken for it.
+    /// Returns the minimum size of its capture in bytes.
     fn least(&self) -> usize {
         HEAD + match self.extent {
             Extent::Bytes(size) => size.next_multiple_of(8),
@@ -85,11 +85,11 @@ impl Block {
         }
     }
 
-    /// Bytes of it that are ever shown; none: it is no text.
+    /// Returns the maximum number of bytes that are shown; `None` if it is not text.
     pub(super) fn most(&self) -> Option<usize> {
         match self.extent {
             Extent::Bytes(_) => None,
-            // Whether there is more is shown, too.
+            // One more unit shows whether the text is cut off.
             Extent::Terminated(unit) => Some(Limits::default().string / unit * unit + unit),
             Extent::Counted(_, most, size) => Some(most * size),
         }
@@ -97,10 +97,10 @@ impl Block {
 }
 
 impl Captured {
-    /// The value of `expression` where `scope` is.
+    /// Compiles the capture of the value of `expression` in `scope`.
     ///
     /// # Errors
-    /// Why only the interpreter can tell it.
+    /// Why the value needs the interpreter.
     pub(crate) fn compile(expression: &Expression, scope: &dyn Scope) -> Result<Captured, Reason> {
         let compiler = Compiler::new(expression, scope);
         let mut value = compiler.value(expression.root())?;
@@ -152,7 +152,7 @@ impl Captured {
         Ok(())
     }
 
-    /// Bytes that a record must have room for, but for texts; in whole words.
+    /// Returns the bytes that a record needs without texts; in whole words.
     pub(crate) fn least(&self) -> usize {
         let own = match &self.kept {
             Kept::Words(_, size) => size.next_multiple_of(8),
@@ -162,23 +162,23 @@ impl Captured {
         own + self.blocks.iter().map(Block::least).sum::<usize>()
     }
 
-    /// Bytes that are ever stored; in whole words.
+    /// Returns the maximum number of bytes stored; in whole words.
     pub(crate) fn most(&self) -> usize {
         let texts = self.blocks.iter().filter_map(Block::most);
         let texts = texts.map(|most| most.min(self.room).next_multiple_of(8));
         self.least() + texts.sum::<usize>()
     }
 
-    /// How many texts there are, whose lengths are not known.
+    /// Returns the number of texts, whose lengths vary.
     pub(crate) fn texts(&self) -> usize {
         let texts = self.blocks.iter().filter(|block| block.most().is_some());
         texts.count()
     }
 
-    /// Says how many bytes there are for each text.
+    /// Sets the number of bytes available for each text.
     ///
     /// # Errors
-    /// They are too few.
+    /// That is too small.
     pub(crate) fn set_room(&mut self, room: usize) -> Result<(), Reason> {
         let too_few = |block: &Block| block.most().is_some_and(|most| room < most.min(LEAST_TEXT));
         if self.blocks.iter().any(too_few) {
@@ -188,21 +188,21 @@ impl Captured {
         Ok(())
     }
 
-    /// As [`super::Condition::clobbers`].
+    /// Like [`super::Condition::clobbers`].
     pub(crate) fn clobbers(&self) -> impl Iterator<Item = dwarf::Register> + use<> {
         registers(self.clobbers)
     }
 
-    /// As [`super::Condition::uses_vectors`].
+    /// Like [`super::Condition::uses_vectors`].
     pub(crate) fn uses_vectors(&self) -> bool {
         self.vectors
     }
 
-    /// Emits code that stores the bytes where `record` points to, and goes on behind it with
-    /// `record` behind what was stored, or to `ask`. `record` is a register that the trampoline
-    /// has saved, and the program's value of it is taken from there.
+    /// Emits code that stores the bytes at `record` and advances it, then falls through; on a deopt
+    /// it jumps to `ask`. The trampoline has saved the register `record`; the program's value is
+    /// read from there.
     ///
-    /// # Errors
+    /// Those of the assembler; none is expected.
     /// The assembler's; none is expected.
     pub(crate) fn emit(
         &self,
@@ -253,7 +253,7 @@ impl Captured {
     }
 }
 
-/// What is shown instead of a reference.
+/// Returns the target of a reference, which is shown in its place.
 fn followed(value: &Found) -> Result<Option<Found>, Reason> {
     match value.ty.shape() {
         Shape::Pointer(of, PointerKind::Reference | PointerKind::Owned)
@@ -282,7 +282,7 @@ fn depends_on_class(ty: &Ty) -> Reason {
     ))
 }
 
-/// Bytes of a value that are ever read to show it.
+/// Returns the number of bytes of a value that the formatter reads at most.
 fn shown_size(ty: &Ty) -> Result<u64, Reason> {
     let size = match ty.shape() {
         Shape::Array(array) => shown_of_array(&array),
@@ -311,7 +311,8 @@ fn shown_of_array(array: &ArrayTy) -> u64 {
     }
 }
 
-/// The unit of the text that a pointer to this leads to, if the formatter takes it for text.
+/// Returns the unit of the text that a pointer to this type points to, if the formatter treats it
+/// as text.
 fn text_unit(of: &Ty) -> Option<usize> {
     match of.shape() {
         Shape::Scalar(Scalar {
@@ -328,7 +329,7 @@ struct Gathered<'a> {
 }
 
 impl Gathered<'_> {
-    /// How the value's own bytes are kept.
+    /// Returns how to capture the value's own bytes.
     fn keep(&mut self, value: &Found) -> Result<Kept, Reason> {
         if let (Place::Float(float), Shape::Scalar(scalar)) = (&value.place, value.ty.shape()) {
             let single = scalar.kind == ScalarKind::Float(scalar::Float::Single);
@@ -380,7 +381,7 @@ impl Gathered<'_> {
         Ok(())
     }
 
-    /// Keeps what is shown of a value besides its own bytes, which are kept already.
+    /// Captures what the formatter shows besides the value's own bytes, which are captured already.
     fn look_into(&mut self, value: &Found, when: &Truth, depth: usize) -> Result<(), Reason> {
         if depth == DEEPEST {
             return Err("it has too much in it".into());
@@ -445,7 +446,7 @@ impl Gathered<'_> {
             let element = Found::new(array.element.clone(), place);
             self.look_into(&element, when, depth + 1)?;
             if self.blocks.len() == before {
-                // Nor of the others.
+                // If the first element needs no block, the others do not either.
                 break;
             }
         }
@@ -496,7 +497,7 @@ impl Gathered<'_> {
         Ok(())
     }
 
-    /// The text or the first elements of a container that keeps them in a row.
+    /// Captures the text or the first elements of a contiguous container.
     fn row(&mut self, value: &Found, when: &Truth, depth: usize) -> Result<(), Reason> {
         let says_more = || Reason(format!("`{}` says more than its bytes", value.ty.name()));
         let row = self.compiler.row(value)?.ok_or_else(says_more)?;
@@ -534,7 +535,7 @@ impl Gathered<'_> {
     }
 }
 
-/// The longest word that begins at a byte of what is left, and lies in one place.
+/// Returns the longest word that begins at a byte and lies in one place.
 fn widest(place: &Place, at: u64, left: u64) -> Result<(Int, Width), Reason> {
     let mut outcome = Err("it has no bytes".into());
     for size in [8u8, 4, 2, 1] {

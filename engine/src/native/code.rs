@@ -1,28 +1,28 @@
-//! What a condition computes, between its tree and its instructions: numbers of 64 bits, floats
-//! and truths, without any type but widths.
+//! The intermediate code of conditions, between tree and instructions: 64-bit numbers, floats and
+//! truth values, without types other than widths.
 //!
-//! A number is kept *canonical*: an integer of a width lies in 64 bits, extended by its sign or
-//! by zeros. So a conversion to a width that holds all values of the old one costs nothing.
+//! A number is *canonical*: an integer of a width, sign- or zero-extended to 64 bits. So a
+//! conversion to a width that includes all values of the old one costs nothing.
 
 use dwarf::Register;
 
-/// Bytes of an integer, and how it is extended.
+/// Size and signedness of an integer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Width {
-    /// 1, 2, 4 or 8.
+    /// Size in bytes: 1, 2, 4 or 8.
     pub size: u8,
-    /// Two's complement.
+    /// Whether it is signed (two's complement).
     pub signed: bool,
 }
 
 impl Width {
-    /// Addresses, and whatever is 64 bits without a sign.
+    /// Addresses, and other unsigned 64-bit numbers.
     pub const WORD: Width = Width {
         size: 8,
         signed: false,
     };
 
-    /// The number that the low bits are, canonical.
+    /// Returns the canonical number of the low bits.
     pub fn canonical(self, bits: u64) -> u64 {
         let unused = 64 - u32::from(self.size) * 8;
         match self.signed {
@@ -31,13 +31,13 @@ impl Width {
         }
     }
 
-    /// Whether a canonical number of the other width is one of this width, too.
+    /// Returns whether a canonical number of the other width is canonical for this width, too.
     pub fn holds(self, other: Width) -> bool {
         self.size == 8 || self == other || self.size > other.size && (self.signed || !other.signed)
     }
 }
 
-/// What is done with two numbers.
+/// An operation on two integers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
     /// `+`
@@ -46,9 +46,9 @@ pub enum Operation {
     Sub,
     /// `*`
     Mul,
-    /// `/`; by zero, or by minus one: asks
+    /// `/`; deopt on a division by zero or by minus one
     Div,
-    /// `%`; the same
+    /// `%`; likewise
     Rem,
     /// `&`
     And,
@@ -56,13 +56,13 @@ pub enum Operation {
     Or,
     /// `^`
     Xor,
-    /// `<<`; by less than zero, or by the width or more: asks
+    /// `<<`; deopt on a negative count, or one of the width or more
     Shl,
-    /// `>>`; the same
+    /// `>>`; likewise
     Shr,
 }
 
-/// How two numbers are compared.
+/// A comparison of two numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
     /// `==`
@@ -80,7 +80,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// The same of the sides swapped.
+    /// Returns the same comparison with the operands swapped.
     pub fn mirrored(self) -> Order {
         match self {
             Order::Lt => Order::Gt,
@@ -91,7 +91,7 @@ impl Order {
         }
     }
 
-    /// What holds where this does not.
+    /// Returns the opposite comparison.
     pub fn negated(self) -> Order {
         match self {
             Order::Eq => Order::Ne,
@@ -103,7 +103,7 @@ impl Order {
         }
     }
 
-    /// Whether it holds of an ordering.
+    /// Returns whether it holds for an ordering.
     pub fn of(self, ordering: std::cmp::Ordering) -> bool {
         match self {
             Order::Eq => ordering.is_eq(),
@@ -116,72 +116,71 @@ impl Order {
     }
 }
 
-/// An integer, canonical.
+/// A canonical integer.
 #[derive(Clone, Debug)]
 pub enum Int {
-    /// Known.
+    /// A constant.
     Constant(u64),
-    /// In memory.
+    /// A load from memory.
     Load(Box<Address>, Width),
-    /// So many bytes into a register of the interrupted program.
+    /// A register of the interrupted program, from a byte offset on.
     Register(Register, u8, Width),
-    /// So many bytes into a vector register of the interrupted program, by its number.
+    /// A vector register of the interrupted program by its number, from a byte offset on.
     Vector(u8, u8, Width),
-    /// Cut and extended.
+    /// Truncated and extended to a width.
     Convert(Box<Int>, Width),
-    /// Some bits: how many are below them, how many they are.
+    /// A bit-field: number of bits below it, and its size in bits.
     Field(Box<Int>, u8, Width, u8),
-    /// Of two of one width; `true`: a result that is none of the width asks.
+    /// An operation on two integers of one width; `true`: deopt on overflow.
     Binary(Operation, Box<Int>, Box<Int>, Width, bool),
     /// 1 or 0.
     Truth(Box<Truth>),
-    /// One of two.
+    /// One of two integers.
     Choice(Box<Truth>, Box<Int>, Box<Int>),
-    /// A float, cut; beyond 64 bits it asks.
+    /// A float, truncated; deopt beyond 64 bits.
     Float(Box<Float>, Width),
     /// An address.
     Address(Box<Address>),
-    /// Where the first holds, it asks.
+    /// The integer; deopt if the condition holds.
     Unless(Box<Truth>, Box<Int>),
 }
 
-/// A place in memory.
+/// An address in memory.
 #[derive(Clone, Debug)]
 pub struct Address {
-    /// From where.
+    /// The base.
     pub base: Base,
-    /// So many times so many bytes from there.
+    /// An index and its stride in bytes.
     pub index: Option<(Int, u64)>,
-    /// And so many bytes.
+    /// An offset in bytes.
     pub offset: i64,
-    /// Whether the program could have any address here: what cannot be memory asks, before it
-    /// is touched.
+    /// Whether it may be any number: if it cannot be an address, deopt before the access.
     pub guarded: bool,
 }
 
-/// From where an address counts.
+/// The base of an address.
 #[derive(Clone, Debug)]
 pub enum Base {
-    /// From 0.
+    /// Zero.
     Zero,
-    /// From what a register of the interrupted program holds.
+    /// The value of a register of the interrupted program.
     Register(Register),
-    /// From the thread pointer (`fs`).
+    /// The thread pointer (`fs`).
     Thread,
-    /// From a number.
+    /// A number.
     Int(Int),
 }
 
-/// A float, as 64 bits.
+/// A float, computed in 64 bits.
 #[derive(Clone, Debug)]
 pub enum Float {
-    /// Known.
+    /// A constant.
     Constant(f64),
-    /// In memory; `true`: of 32 bits.
+    /// A load from memory; `true`: 32 bits.
     Load(Box<Address>, bool),
-    /// In a vector register of the interrupted program, by its number; `true`: of 32 bits.
+    /// A vector register of the interrupted program, by its number; `true`: 32 bits.
     Register(u8, bool),
-    /// An integer of a sign.
+    /// A converted integer.
     Int(Box<Int>, Width),
     /// `+`, `-`, `*`, `/`.
     Binary(Operation, Box<Float>, Box<Float>),
@@ -189,35 +188,35 @@ pub enum Float {
     Negated(Box<Float>),
     /// Rounded to 32 bits.
     Single(Box<Float>),
-    /// One of two.
+    /// One of two floats.
     Choice(Box<Truth>, Box<Float>, Box<Float>),
 }
 
-/// What is true or not.
+/// A truth value.
 #[derive(Clone, Debug)]
 pub enum Truth {
-    /// Known.
+    /// A constant.
     Constant(bool),
-    /// Nobody knows here.
+    /// Deopt: cannot be decided in compiled code.
     Ask,
-    /// Not.
+    /// Negation.
     Not(Box<Truth>),
-    /// Both; the second is only computed if the first holds.
+    /// Conjunction; the second is computed only if the first holds.
     And(Box<Truth>, Box<Truth>),
-    /// One of both; the second is only computed if the first does not hold.
+    /// Disjunction; the second is computed only if the first does not hold.
     Or(Box<Truth>, Box<Truth>),
-    /// One of two.
+    /// One of two truth values.
     Choice(Box<Truth>, Box<Truth>, Box<Truth>),
-    /// Of canonical numbers; `true`: with their sign.
+    /// A comparison of canonical integers; `true`: signed.
     Compare(Order, bool, Int, Int),
-    /// Of floats; what is no number is not equal, and nothing else.
+    /// A comparison of floats; for NaN only `!=` holds.
     CompareFloats(Order, Float, Float),
-    /// The bytes there are these.
+    /// Whether memory has these bytes.
     Bytes(Box<Address>, Box<[u8]>),
 }
 
 impl Int {
-    /// Cut and extended to a width; `have` is what it is canonical of.
+    /// Truncates and extends to a width; `have` is the width that it is canonical for.
     pub fn converted(self, have: Width, to: Width) -> Int {
         match self {
             int if to.holds(have) => int,
@@ -226,10 +225,10 @@ impl Int {
         }
     }
 
-    /// Of two of a width.
+    /// Returns an operation on two integers of one width.
     pub fn binary(operation: Operation, a: Int, b: Int, width: Width, checked: bool) -> Int {
         match (operation, a, b) {
-            // What a term of debug info is, put together.
+            // Fold constants in the terms of debug info.
             (Operation::Add, Int::Constant(a), Int::Constant(b)) if !checked => {
                 Int::Constant(width.canonical(a.wrapping_add(b)))
             }
@@ -239,7 +238,7 @@ impl Int {
 }
 
 impl Address {
-    /// So many bytes from a base; no pointer that could be anything.
+    /// Returns an unguarded address at an offset from a base.
     pub fn of(base: Base, offset: i64) -> Address {
         Address {
             base,
@@ -249,10 +248,10 @@ impl Address {
         }
     }
 
-    /// Where a pointer points to.
+    /// Returns the address in a pointer, guarded unless it is known to be valid.
     pub fn pointed(pointer: Int) -> Address {
         match pointer {
-            // `&x` and the like.
+            // `&x` and similar expressions.
             Int::Address(address) => *address,
             pointer => Address {
                 guarded: true,
@@ -261,13 +260,13 @@ impl Address {
         }
     }
 
-    /// So many bytes further.
+    /// Adds an offset in bytes.
     pub fn plus(mut self, bytes: u64) -> Address {
         self.offset = self.offset.wrapping_add(bytes as i64);
         self
     }
 
-    /// So many times so many bytes further.
+    /// Adds an index times a stride in bytes.
     pub fn indexed(self, index: Int, stride: u64) -> Address {
         match (index, self.index.is_some()) {
             (Int::Constant(index), _) => self.plus(index.wrapping_mul(stride)),
@@ -285,7 +284,7 @@ impl Address {
         }
     }
 
-    /// The address as a number.
+    /// Returns the address as a number.
     pub fn number(self) -> Int {
         match self {
             Address {
@@ -306,7 +305,7 @@ impl Address {
 }
 
 impl Truth {
-    /// Whether a number is not zero.
+    /// Returns whether a number is not zero.
     pub fn of(int: Int) -> Truth {
         match int {
             Int::Constant(bits) => Truth::Constant(bits != 0),
@@ -315,7 +314,7 @@ impl Truth {
         }
     }
 
-    /// The other way round.
+    /// Returns the negation.
     pub fn not(self) -> Truth {
         match self {
             Truth::Constant(known) => Truth::Constant(!known),
@@ -325,7 +324,7 @@ impl Truth {
         }
     }
 
-    /// Both.
+    /// Returns the conjunction.
     pub fn and(self, other: Truth) -> Truth {
         match (self, other) {
             (Truth::Constant(false), _) => Truth::Constant(false),
@@ -334,7 +333,7 @@ impl Truth {
         }
     }
 
-    /// One of both.
+    /// Returns the disjunction.
     pub fn or(self, other: Truth) -> Truth {
         match (self, other) {
             (Truth::Constant(true), _) => Truth::Constant(true),
@@ -343,7 +342,7 @@ impl Truth {
         }
     }
 
-    /// One of two.
+    /// Returns one of two truth values.
     pub fn choice(self, yes: Truth, no: Truth) -> Truth {
         match self {
             Truth::Constant(true) => yes,
@@ -352,7 +351,7 @@ impl Truth {
         }
     }
 
-    /// Of canonical numbers.
+    /// Compares canonical integers.
     pub fn compare(order: Order, signed: bool, a: Int, b: Int) -> Truth {
         match (a, b) {
             (Int::Constant(a), Int::Constant(b)) => Truth::Constant(order.of(match signed {

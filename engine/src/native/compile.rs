@@ -1,4 +1,4 @@
-//! Tree → code; node by node what [`crate::eval`] evaluates it to.
+//! Compiler: tree → intermediate code, with the meaning that [`crate::eval`] gives each node.
 
 use super::code::{Float, Int, Order, Truth, Width};
 use super::numbers::{Number, address_in, pointee, referent};
@@ -14,10 +14,10 @@ use crate::value::{self, PointerKind, RegisterPlace, Shape, Ty, Value};
 use dwarf::register::x86_64;
 use dwarf::{Language, LoadAddr};
 
-/// One expression's way to code.
+/// The compilation of one expression.
 pub(super) struct Compiler<'a> {
     pub(super) scope: &'a dyn Scope,
-    /// The expression's notation.
+    /// The language of the expression's syntax.
     pub(super) language: Language,
     text: &'a str,
 }
@@ -35,7 +35,7 @@ impl<'a> Compiler<'a> {
         self.text.get(node.span.clone()).unwrap_or("it")
     }
 
-    /// Whether a node's value counts as true.
+    /// Compiles a node as a condition.
     pub(super) fn truth(&self, node: &Node) -> Result<Truth, Reason> {
         match &node.kind {
             Kind::Paren(inner) => self.truth(inner),
@@ -59,18 +59,17 @@ impl<'a> Compiler<'a> {
     fn both(&self, a: &Node, b: &Node, decided: bool) -> Result<Truth, Reason> {
         let a = self.truth(a)?;
         match a {
-            // The interpreter does not look at what is behind it either.
+            // The interpreter does not evaluate the right operand either.
             Truth::Constant(known) if known == decided => Ok(a),
             a if decided => Ok(a.or(self.truth(b)?)),
             a => Ok(a.and(self.truth(b)?)),
         }
     }
 
-    /// The value of a node.
+    /// Compiles a node to a value.
     pub(super) fn value(&self, node: &Node) -> Result<Found, Reason> {
         let value = self.any_value(node)?;
-        // Each step may need what it is given more than once: bounded here, it cannot get out
-        // of hand.
+        // A step may use an operand more than once; the limit prevents exponential growth.
         if value.place.parts() > super::MOST_PARTS {
             return Err("it is too long".into());
         }
@@ -147,7 +146,7 @@ impl<'a> Compiler<'a> {
         if let Some(value) = self.scope.local(name).map_err(where_it_is)? {
             return Ok(Some(value));
         }
-        // A member hides what namespaces have by its name.
+        // A member hides a name in a namespace.
         if self.scope.language() == Language::Cpp
             && let Some(this) = self.scope.local("this").map_err(where_it_is)?
             && let Shape::Pointer(of, _) = this.ty.shape()
@@ -390,7 +389,7 @@ impl<'a> Compiler<'a> {
         )))
     }
 
-    /// An index; one beyond what is signed asks.
+    /// Returns an index; deopt if it exceeds the signed range.
     pub(super) fn index_number(&self, value: &Found, node: &Node) -> Result<Int, Reason> {
         let operand = self.operand_of(value, node)?;
         if operand.scalar.size > 8 {
@@ -454,7 +453,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// A float of the language's type.
+    /// Returns a float in the language's type.
     pub(super) fn float(&self, float: Float, single: bool) -> Found {
         let like = arith::float_value(0.0, single, self.language);
         let float = match single {
@@ -486,7 +485,7 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// An index that is less than a length; else it asks.
+/// Returns an index that must be less than a length; deopt otherwise.
 pub(super) fn within(index: Int, len: Int) -> Result<Int, Reason> {
     match Truth::compare(Order::Ge, false, index.clone(), len) {
         Truth::Constant(false) => Ok(index),
@@ -500,13 +499,13 @@ fn complement(int: Int, width: Width) -> Int {
     Int::binary(super::code::Operation::Xor, int, all, width, false)
 }
 
-/// The address of code, as the interpreter has it for a function's name.
+/// Returns the address of code, as the interpreter does for a function's name.
 pub(super) fn function_at(name: &str, entry: LoadAddr) -> Found {
     let address = super::code::Address::of(super::code::Base::Zero, entry.0 as i64);
     Found::new(Ty::Function(name.into()), Place::Memory(address))
 }
 
-/// How the tree's comparison is said in code; `None`: it is none.
+/// Converts a comparison operator of the tree; `None` for other operators.
 pub(super) fn order(operator: tree::Binary) -> Option<Order> {
     use tree::Binary::{Eq, Ge, Gt, Le, Lt, Ne};
     Some(match operator {

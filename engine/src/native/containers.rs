@@ -1,5 +1,5 @@
-//! Elements in a row and the text of standard containers, and the methods that ask for no more
-//! than these; by the member names that [`crate::visualize`] knows.
+//! Contiguous elements and text of standard containers, and the methods that need only these, by
+//! the member names of [`crate::visualize`].
 
 use super::code::{Address, Int, Operation, Order, Truth, Width};
 use super::compile::{Compiler, within};
@@ -16,18 +16,18 @@ use crate::visualize::{need, rust_std};
 use dwarf::Language;
 use std::sync::Arc;
 
-/// Where elements are, and how many.
+/// The elements of a contiguous container.
 #[derive(Debug)]
 pub(super) struct Row {
-    /// The first one.
+    /// Address of the first one.
     pub(super) at: Int,
     /// Their type.
     pub(super) element: Ty,
-    /// How many.
+    /// Their number.
     pub(super) len: Int,
-    /// They are text, of units of so many bytes.
+    /// Size of a unit in bytes if they are text.
     pub(super) text: Option<u64>,
-    /// Where this holds, the object contradicts itself.
+    /// Whether the container is inconsistent.
     pub(super) invalid: Truth,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn compare(order: Order, a: &Int, b: &Int) -> Truth {
     Truth::compare(order, false, a.clone(), b.clone())
 }
 
-/// A number or address somewhere in a value.
+/// Returns a number or address within a value.
 fn word(
     value: &Found,
     ask: impl FnOnce(&dyn Target, &Value) -> Result<Value, crate::Error>,
@@ -57,7 +57,7 @@ fn target_of(pointer: &Ty) -> Result<Ty, Reason> {
 }
 
 impl Compiler<'_> {
-    /// The elements of a standard container that keeps them in a row; `None`: it is none.
+    /// Returns the elements of a contiguous standard container; `None` for other types.
     pub(super) fn row(&self, value: &Found) -> Result<Option<Row>, Reason> {
         let Shape::Composite(ty) = value.ty.shape() else {
             return Ok(None);
@@ -131,7 +131,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// More elements than any allocation has.
+    /// Returns whether there are more elements than fit into an allocation.
     fn too_many(&self, len: &Int, size: u64) -> Truth {
         match size {
             0 => Truth::Constant(false),
@@ -139,7 +139,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// `&[T]`, `&str` and boxes of them.
+    /// Returns the row of `&[T]`, `&str` and boxes of them.
     fn slice(&self, value: &Found, ty: &Arc<DwarfTy>) -> Result<Row, Reason> {
         let (at, pointer) = named(value, &["data_ptr"])?;
         let (len, _) = named(value, &["length"])?;
@@ -169,7 +169,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// `std::vector` of libstdc++.
+    /// Returns the row of libstdc++'s `std::vector`.
     fn vector(&self, value: &Found) -> Result<Row, Reason> {
         let (start, pointer) = named(value, &["_M_impl", "_M_start"])?;
         let (finish, _) = named(value, &["_M_impl", "_M_finish"])?;
@@ -223,7 +223,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// `std::string` of libstdc++.
+    /// Returns the row of libstdc++'s `std::string`.
     fn string(&self, value: &Found) -> Result<Row, Reason> {
         let (at, pointer) = word(value, text_of_string)?;
         let (len, _) = named(value, &["_M_string_length"])?;
@@ -239,14 +239,14 @@ impl Compiler<'_> {
         let Place::Memory(address) = local.place else {
             return Err("a string that is not in memory".into());
         };
-        // Short strings lie in the object.
+        // Short strings are stored in the object.
         let is_local = compare(Order::Eq, &at, &address.number());
         let invalid = compare(Order::Gt, &len, &Int::Constant(room))
             .and(is_local.choice(Truth::Constant(true), compare(Order::Gt, &len, &capacity)));
         Ok(text(at, target_of(&pointer)?, len, invalid))
     }
 
-    /// An element of a row; an index beyond its end asks.
+    /// Returns an element of a row; deopt if the index is out of range.
     pub(super) fn element(&self, row: &Row, index: Int) -> Result<Found, Reason> {
         let (element, size) = match row.text {
             Some(unit) => {
@@ -280,7 +280,7 @@ impl Compiler<'_> {
         Ok(Found::new(element, Place::Memory(address)))
     }
 
-    /// `object.name(arguments)`, of methods that need no call.
+    /// Compiles `object.name(arguments)` for methods that need no call.
     pub(super) fn method(
         &self,
         object: &Found,
@@ -371,7 +371,7 @@ fn text(at: Int, element: Ty, len: Int, invalid: Truth) -> Row {
     }
 }
 
-/// Elements at address 0.
+/// Returns whether elements would be at address 0.
 fn nowhere(at: &Int, len: &Int) -> Truth {
     let zero = Int::Constant(0);
     compare(Order::Eq, at, &zero).and(compare(Order::Ne, len, &zero))

@@ -1,5 +1,5 @@
-//! Code for conditions: numbers in general registers, one of the pool for each that is under
-//! way; `rax`, `rcx` and `rdx` hold nothing for longer than one operation.
+//! Code generation for conditions. Each pending number has a general-purpose register of the pool;
+//! `rax`, `rcx` and `rdx` are temporary within one operation.
 
 use super::code::{Address, Base, Int, Operation, Width};
 use super::{Outcomes, SavedRegisters};
@@ -7,7 +7,7 @@ use dwarf::Register;
 use iced_x86::IcedError;
 use iced_x86::code_asm::*;
 
-/// A general register under all its names.
+/// A general-purpose register under all its names.
 #[derive(Clone, Copy)]
 pub(super) struct General {
     pub(super) r64: AsmRegister64,
@@ -30,7 +30,7 @@ const fn general(
     }
 }
 
-/// By their DWARF numbers (System V psABI for x86-64, figure 3.36).
+/// General-purpose registers by DWARF number (System V psABI for x86-64, figure 3.36).
 const GENERAL: [General; 16] = [
     general(rax, eax, ax, al),
     general(rdx, edx, dx, dl),
@@ -60,22 +60,22 @@ const RDX: usize = 1;
 pub(super) const RCX: usize = 2;
 pub(super) const RSP: usize = 7;
 
-/// Where numbers under way are, by DWARF numbers.
+/// Registers for pending numbers, by DWARF number.
 pub(super) const POOL: [usize; 6] = [4, 5, 8, 9, 10, 11];
 
-/// All general registers that are ever written, a bit each.
+/// Mask of all general-purpose registers that may be written.
 pub(super) const SCRATCH: u32 = 0b1111_0011_0111;
 
-/// The bit of a register among those that may be written.
+/// Returns the mask bit of a register.
 pub(super) fn bit_of(register: AsmRegister64) -> u32 {
     let number = GENERAL.iter().position(|it| it.r64 == register);
     number.map_or(0, |number| 1 << number)
 }
 
-/// Vector registers that floats under way are in: the first ones.
+/// Number of vector registers for pending floats, from `xmm0` on.
 pub(super) const VECTOR_POOL: usize = 4;
 
-/// How many registers of each kind are in use.
+/// The number of registers of each kind in use.
 #[derive(Clone, Copy)]
 pub(super) struct At {
     pub(super) general: usize,
@@ -83,7 +83,7 @@ pub(super) struct At {
 }
 
 impl At {
-    /// None in use.
+    /// No registers in use.
     pub(super) const START: At = At {
         general: 0,
         vector: 0,
@@ -104,15 +104,15 @@ impl At {
     }
 }
 
-/// Emits one condition.
+/// The code generator for one condition.
 pub(super) struct Emitter<'a> {
     pub(super) asm: &'a mut CodeAssembler,
     pub(super) saved: &'a SavedRegisters,
     pub(super) to: Outcomes,
-    /// The registers that may be written, a bit each by DWARF number: the program's values of
-    /// the others are still in them.
+    /// Mask of the registers that may be written, by DWARF number: the others still have the
+    /// program's values.
     pub(super) clobbers: u32,
-    /// Those that have been written.
+    /// Mask of the registers that have been written.
     pub(super) written: u32,
     pub(super) vectors: bool,
 }
@@ -152,11 +152,12 @@ impl Emitter<'_> {
 
     pub(super) fn place_label(&mut self, mut label: CodeLabel) -> Done {
         self.asm.set_label(&mut label)?;
-        // Two labels may be at one place, and one behind everything.
+        // An empty instruction for the label: the assembler allows only one label per instruction,
+        // and none at the end.
         self.asm.zero_bytes()
     }
 
-    /// A register of the program's that nothing here writes.
+    /// Returns a register that still has the program's value; `None` if it may be overwritten.
     pub(super) fn live(&self, register: Register) -> Option<General> {
         let number = usize::from(register.0);
         let gone = self.clobbers | self.saved.written;
@@ -164,7 +165,7 @@ impl Emitter<'_> {
         is_free.then(|| GENERAL[number])
     }
 
-    /// What a register of the program's holds, from a byte on, canonical.
+    /// Loads a register of the program from a byte offset on, canonical.
     pub(super) fn program_register(
         &mut self,
         register: Register,
@@ -194,7 +195,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// What a vector register of the program's holds, from a byte on, canonical.
+    /// Loads a vector register of the program from a byte offset on, canonical.
     fn vector_word(&mut self, number: u8, skip: u8, width: Width, at: At) -> Done {
         let number = usize::from(number).min(VECTORS.len() - 1);
         let to = self.at(at);
@@ -313,7 +314,7 @@ impl Emitter<'_> {
                 self.float(float, at)?;
                 let (from, to) = (self.vector(at), self.at(at));
                 self.asm.cvttsd2si(to.r64, from)?;
-                // What does not fit becomes the least number there is.
+                // A conversion out of range gives the least integer.
                 self.asm.cmp(to.r64, 1)?;
                 self.asm.jo(self.to.ask)?;
                 self.canonical(to, *width)
@@ -351,8 +352,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Computes two integers; gives their registers, the first one's being that of `at` or the
-    /// next.
+    /// Computes two integers. Returns their registers: the first one's is that of `at` or the next.
     pub(super) fn pair(
         &mut self,
         a: &Int,
@@ -418,7 +418,7 @@ impl Emitter<'_> {
                     Mul => self.asm.imul_2(left.r64, right.r64)?,
                     Shl | Shr => {
                         let by = self.write(RCX);
-                        // As unsigned: less than zero is more than any width.
+                        // Unsigned comparison: a negative count exceeds any width.
                         self.asm.cmp(right.r64, i32::from(width.size) * 8)?;
                         self.asm.jae(self.to.ask)?;
                         self.asm.mov(by.r64, right.r64)?;
@@ -430,7 +430,7 @@ impl Emitter<'_> {
                     }
                     Div | Rem => self.divide(operation, left, (right, b), width)?,
                 }
-                // The flags of the operation stay as they are.
+                // `mov` preserves the flags of the operation.
                 if left.r64 != to.r64 {
                     self.asm.mov(to.r64, left.r64)?;
                 }
@@ -439,19 +439,19 @@ impl Emitter<'_> {
         self.fit(operation, to, width, checked)
     }
 
-    /// Makes a result one of its width, or asks.
+    /// Makes a result canonical; deopt on overflow if `checked`.
     fn fit(&mut self, operation: Operation, to: General, width: Width, checked: bool) -> Done {
         use Operation::{Add, Mul, Shl, Sub};
         let may_leave = matches!(operation, Add | Sub | Mul);
         if checked && may_leave && width.size == 8 {
-            // Of a product, both flags say so.
+            // For a product both flags indicate overflow.
             return match (width.signed, operation) {
                 (true, _) | (_, Mul) => self.asm.jo(self.to.ask),
                 (false, _) => self.asm.jb(self.to.ask),
             };
         }
         if checked && may_leave {
-            // 64 bits hold the result of any narrower operands.
+            // 64 bits are enough for the result of narrower operands.
             let temporary = self.write(RAX);
             self.extend(temporary, to, width)?;
             self.asm.cmp(temporary.r64, to.r64)?;
@@ -475,7 +475,7 @@ impl Emitter<'_> {
             self.asm.test(right.r64, right.r64)?;
             self.asm.je(self.to.ask)?;
             if width.signed {
-                // The least number by minus one is none.
+                // The least integer divided by minus one overflows.
                 self.asm.cmp(right.r64, -1)?;
                 self.asm.je(self.to.ask)?;
             }

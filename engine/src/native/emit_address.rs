@@ -1,4 +1,4 @@
-//! Code for places in memory.
+//! Code generation for memory operands.
 
 use super::code::{Address, Base, Width};
 use super::emit::{At, Done, Emitter, RAX, RSP};
@@ -7,8 +7,8 @@ use iced_x86::IcedError;
 use iced_x86::code_asm::*;
 
 impl Emitter<'_> {
-    /// An operand of the memory at an address. It takes one register, with an index two; what
-    /// cannot be memory asks.
+    /// Returns the memory operand of an address. It takes one register, with an index two; deopt if
+    /// it cannot be an address.
     pub(super) fn address(
         &mut self,
         address: &Address,
@@ -79,7 +79,7 @@ impl Emitter<'_> {
         self.guarded(address, place)
     }
 
-    /// The sum of an address's base and offset, where no operand of memory can express it.
+    /// Computes the sum of base and offset if a memory operand cannot express it.
     pub(super) fn whole(&mut self, address: &Address, at: At) -> Done {
         match &address.base {
             Base::Zero => {
@@ -90,7 +90,7 @@ impl Emitter<'_> {
             Base::Int(int) => self.int(int, at)?,
             Base::Thread => {
                 let to = self.at(at);
-                // The thread pointer's first word is its own address (ELF Handling For
+                // The first word at the thread pointer is its own address (ELF Handling For
                 // Thread-Local Storage, §3.4.6).
                 self.asm.mov(to.r64, qword_ptr(0).fs())?;
             }
@@ -107,7 +107,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// What a register of the program's points at, without a copy where it still has its value.
+    /// Returns the operand at a register of the program, without a copy if it still has its value.
     fn base_register(&mut self, register: Register, at: At) -> Result<AsmMemoryOperand, IcedError> {
         if usize::from(register.0) == RSP {
             return Ok(rsp + self.saved.stack_pointer);
@@ -127,7 +127,7 @@ impl Emitter<'_> {
         place: AsmMemoryOperand,
     ) -> Result<AsmMemoryOperand, IcedError> {
         if address.guarded {
-            // Below 64 KiB nothing is ever mapped, and user space ends at 2^47.
+            // Nothing is mapped below 64 KiB, and user space ends at 2^47.
             let temporary = self.write(RAX);
             self.asm.lea(temporary.r64, place)?;
             self.asm.sub(temporary.r64, 0x1_0000)?;

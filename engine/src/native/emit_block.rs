@@ -1,15 +1,15 @@
-//! Code that copies pieces of the program's memory to where a record is made.
+//! Code generation for copies of the program's memory into a record.
 
 use super::captured::{Block, Extent};
 use super::code::{Float, Truth};
 use super::emit::{At, Done, Emitter, General, RAX, RCX};
 use iced_x86::code_asm::*;
 
-/// Where the bytes of a block begin, behind its address and their number.
+/// Offset of a block's bytes, after its address and length.
 const BYTES: i32 = 16;
 
 impl Emitter<'_> {
-    /// Stores a float where `record` points to, and moves that on.
+    /// Stores a float at `record`, and advances it.
     pub(super) fn store_float(
         &mut self,
         float: &Float,
@@ -27,8 +27,7 @@ impl Emitter<'_> {
         self.asm.lea(record, ptr(record + 8))
     }
 
-    /// Stores a block where `record` points to, and moves that on; a text that `room` is too
-    /// small for asks.
+    /// Stores a block at `record`, and advances it; deopt if a text does not fit into `room`.
     pub(super) fn block(&mut self, block: &Block, record: AsmRegister64, room: usize) -> Done {
         let (without, end) = (self.asm.create_label(), self.asm.create_label());
         let always = matches!(block.when, Truth::Constant(true));
@@ -133,7 +132,7 @@ impl Emitter<'_> {
         self.behind(record, len)
     }
 
-    /// The count is in the next register.
+    /// Copies a block whose number of units is in the next register.
     fn copy_counted(
         &mut self,
         from: General,
@@ -171,7 +170,7 @@ impl Emitter<'_> {
         self.behind(record, len)
     }
 
-    /// Moves `record` behind a block with so many bytes.
+    /// Advances `record` past a block of this length.
     fn behind(&mut self, record: AsmRegister64, len: General) -> Done {
         self.asm.add(len.r64, 7)?;
         self.asm.and(len.r64, -8)?;

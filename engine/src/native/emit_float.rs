@@ -1,4 +1,4 @@
-//! Code for floats: all of them are 64 bits wide while they are computed.
+//! Code generation for floats, which are computed in 64 bits.
 
 use super::code::{Float, Operation, Order, Width};
 use super::emit::{At, Done, Emitter, RAX, VECTOR_POOL, VECTORS};
@@ -48,7 +48,7 @@ impl Emitter<'_> {
                 self.asm.cvtsi2sd(to, from.r64)?;
                 self.asm.jmp(end)?;
                 self.place_label(large)?;
-                // Half of it, and the bit that is lost is kept for the rounding.
+                // Convert half of it, with the lost bit kept for the rounding.
                 let half = self.write(RAX);
                 self.asm.mov(half.r64, from.r64)?;
                 self.asm.shr(half.r64, 1)?;
@@ -93,7 +93,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Goes to `target` if a comparison of floats is `when`; else on.
+    /// Jumps to `target` if a comparison of floats is `when`; otherwise falls through.
     pub(super) fn branch_floats(
         &mut self,
         order: Order,
@@ -105,7 +105,7 @@ impl Emitter<'_> {
         self.float(a, at)?;
         self.float(b, at.next_vector())?;
         let (left, right) = (self.vector(at), self.vector(at.next_vector()));
-        // Without an order all three flags are set: "above" is never true of no number.
+        // For NaN all three flags are set, so that "above" is false.
         match order {
             Order::Lt | Order::Le => self.asm.ucomisd(right, left)?,
             _ => self.asm.ucomisd(left, right)?,

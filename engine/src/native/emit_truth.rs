@@ -1,4 +1,4 @@
-//! Code for truths: comparisons and where they lead.
+//! Code generation for truth values: comparisons and branches.
 
 use super::code::{Address, Int, Order, Truth, Width};
 use super::emit::{At, Done, Emitter, General, RAX, RSP, simple, sized};
@@ -6,7 +6,7 @@ use iced_x86::IcedError;
 use iced_x86::code_asm::*;
 
 impl Emitter<'_> {
-    /// Goes to `target` if the truth is `when`; else on.
+    /// Jumps to `target` if the truth value is `when`; otherwise falls through.
     pub(super) fn branch(&mut self, truth: &Truth, when: bool, target: CodeLabel, at: At) -> Done {
         match truth {
             Truth::Constant(known) if *known == when => self.asm.jmp(target),
@@ -14,7 +14,7 @@ impl Emitter<'_> {
             Truth::Ask => self.asm.jmp(self.to.ask),
             Truth::Not(inner) => self.branch(inner, !when, target, at),
             Truth::And(a, b) | Truth::Or(a, b) => {
-                // The value of the first that makes the second unneeded.
+                // The value of the first operand that makes the second unnecessary.
                 let decided = matches!(truth, Truth::Or(..));
                 if when == decided {
                     self.branch(a, when, target, at)?;
@@ -69,14 +69,14 @@ impl Emitter<'_> {
         }
     }
 
-    /// Compares; gives whether the flags are to be read with a sign.
+    /// Compares. Returns whether the flags are to be interpreted as signed.
     fn compare(&mut self, a: &Int, b: &Int, signed: bool, at: At) -> Result<bool, IcedError> {
         if let Int::Constant(bits) = b
             && let Some(number) = simple(b)
         {
-            // In the width that the number has where it is.
+            // Compare in the number's own width.
             let fits = |width: &Width| width.canonical(*bits) == *bits;
-            // Of 64 bits, the comparison alone says what the first one means.
+            // For 64 bits the comparison alone determines the signedness.
             let is_seen_signed = match a {
                 Int::Load(_, width) | Int::Register(_, _, width) => width.signed || width.size == 8,
                 _ => true,
@@ -124,7 +124,7 @@ impl Emitter<'_> {
     fn compare_there(&mut self, place: AsmMemoryOperand, width: Width, number: i32) -> Done {
         let place = sized(place, width);
         match (width.size, width.signed) {
-            // As the assembler wants what the low bits are.
+            // The assembler expects the low bits as an unsigned number.
             (1, false) => self.asm.cmp(place, number as u8 as u32),
             (2, false) => self.asm.cmp(place, number as u16 as u32),
             _ => self.asm.cmp(place, number),
@@ -145,7 +145,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Goes to `other` unless these bytes are there.
+    /// Jumps to `other` unless memory has these bytes.
     fn compare_bytes(&mut self, address: &Address, bytes: &[u8], other: CodeLabel, at: At) -> Done {
         if bytes.is_empty() {
             return Ok(());

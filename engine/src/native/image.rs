@@ -1,4 +1,4 @@
-//! Names at an address of a loaded image, by its debug info.
+//! Names at an address of a module, from its debug info.
 
 use super::compile::function_at;
 use super::numbers::pointee;
@@ -10,17 +10,17 @@ use dwarf::{
 };
 use std::sync::Arc;
 
-/// The innermost frame of whatever thread gets to an address.
+/// The innermost frame of a thread at a given address.
 pub(crate) struct CodeScope<'a> {
     modules: &'a Modules,
     pc: LoadAddr,
     function: Option<Arc<Function>>,
-    /// So many inlined calls there are further in.
+    /// Number of inlined calls inside the frame.
     depth: usize,
 }
 
 impl<'a> CodeScope<'a> {
-    /// What is known at an address in the frame that `depth` inlined calls are left out of.
+    /// Returns the scope at an address, for the frame outside `depth` inlined calls.
     pub(crate) fn at(modules: &'a Modules, pc: LoadAddr, depth: usize) -> CodeScope<'a> {
         let loaded = modules.at(pc);
         let function = loaded.and_then(|loaded| loaded.module.function_at(loaded.bias.file(pc)));
@@ -32,14 +32,14 @@ impl<'a> CodeScope<'a> {
         }
     }
 
-    /// The function, or the inlined one, whose names these are.
+    /// Returns the name of the function, or inlined function, whose scope this is.
     pub(crate) fn function_name(&self) -> Option<String> {
         let function = self.function.as_ref()?;
         let frames = function.frames_at(self.here()?.bias.file(self.pc));
         frames.get(self.depth).map(|frame| frame.name.to_owned())
     }
 
-    /// The names that [`Scope::local`] finds.
+    /// Returns the names that [`Scope::local`] finds.
     pub(crate) fn locals(&self) -> Vec<String> {
         let (Some(loaded), Some(function)) = (self.here(), &self.function) else {
             return Vec::new();
@@ -52,7 +52,7 @@ impl<'a> CodeScope<'a> {
         variables.map(|variable| variable.name.clone()).collect()
     }
 
-    /// The names of the variables with static storage in the unit of the address.
+    /// Returns the names of the variables with static storage in the unit of the address.
     pub(crate) fn unit_statics(&self) -> Vec<String> {
         let statics = self
             .here()
@@ -61,18 +61,18 @@ impl<'a> CodeScope<'a> {
         statics.map(|variable| variable.name).collect()
     }
 
-    /// The type of a variable with static storage in the unit of the address.
+    /// Returns the type of a variable with static storage in the unit of the address.
     pub(crate) fn unit_static(&self, name: &str) -> Option<Ty> {
         let loaded = self.here()?;
         let statics = loaded.module.unit_statics(loaded.bias.file(self.pc));
         let mut named = statics.into_iter().filter(|variable| variable.name == name);
         let variable = named.next()?;
         let ty = Ty::dwarf(&loaded.module, loaded.bias, variable.ty?);
-        // Of several, the frame knows which is meant.
+        // If there are several, only a frame determines the visible one.
         named.next().is_none().then_some(ty)
     }
 
-    /// Names of functions of the image of the address: some, where there are many.
+    /// Returns names of functions in the module of the address, at most `MOST`.
     pub(crate) fn functions(&self) -> Vec<String> {
         const MOST: usize = 1 << 14;
         let symbols = self
@@ -91,7 +91,7 @@ impl<'a> CodeScope<'a> {
         self.modules.at(self.pc)
     }
 
-    /// The image of the address first, then all others.
+    /// Returns the module of the address, then all others.
     fn images(&self) -> impl Iterator<Item = &'a Loaded> {
         let here = self.here();
         let id = here.map(|loaded| loaded.id);
@@ -100,7 +100,7 @@ impl<'a> CodeScope<'a> {
             .chain(others.filter(move |loaded| Some(loaded.id) != id))
     }
 
-    /// Whether a variable points to the object of the lambda whose body this is: gcc's
+    /// Returns whether a variable points to the object of the lambda whose body this is: gcc's
     /// `__closure`, clang's `this`.
     fn is_closure(&self, loaded: &Loaded, variable: &Variable) -> bool {
         if !variable.artificial || !matches!(&*variable.name, "__closure" | "this") {
@@ -138,8 +138,8 @@ impl<'a> CodeScope<'a> {
     }
 }
 
-/// Where the program's own thread-local variables begin, from the thread pointer (ELF Handling
-/// For Thread-Local Storage, variant II). Those of libraries are where the loader put them.
+/// Returns the offset of the program's own thread-local variables from the thread pointer (ELF
+/// Handling For Thread-Local Storage, variant II). The loader decides on those of libraries.
 fn thread_local(loaded: &Loaded) -> Option<i64> {
     let storage = loaded
         .module
@@ -193,7 +193,7 @@ impl Scope for CodeScope<'_> {
         let Some(closure) = all.find(|variable| self.is_closure(loaded, variable)) else {
             return Ok(None);
         };
-        // What a lambda has captured.
+        // A captured variable of a lambda.
         let closure = self.found(loaded, closure)?;
         let Shape::Pointer(of, _) = closure.ty.shape() else {
             return Ok(None);
@@ -212,7 +212,7 @@ impl Scope for CodeScope<'_> {
         for loaded in self.images() {
             let module = &loaded.module;
             let functions = module.functions_named(name);
-            // Of others of the name only the frame knows which is seen from it.
+            // If several have the name, only a frame determines the visible one.
             let entry = match functions.as_slice() {
                 [] => module.function_symbols(name).first().map(|it| it.addr),
                 [function] if name.contains("::") || function.name == name => Some(function.entry),

@@ -1,6 +1,6 @@
-//! Members that objects surely have not, as far as types tell: so that a mistake in a condition is
-//! told when it is set. What depends on contents, or on anything that is not known without the
-//! program, is taken to be there.
+//! Finds members that objects cannot have according to their types, so that a mistake in a
+//! condition is reported when it is set. A member is assumed to exist if that depends on contents,
+//! or on anything unknown without a process.
 
 use super::probe::{member_type, surely_lacks_member};
 use crate::eval::run::inner;
@@ -9,21 +9,21 @@ use crate::eval::{Expression, said_with};
 use crate::value::{PointerKind, Shape, Ty};
 use dwarf::Language;
 
-/// What is known where an expression is to be evaluated.
+/// The declarations visible where an expression is to be evaluated.
 pub(crate) trait Declared {
-    /// The type of a variable.
+    /// Returns the type of a variable.
     fn variable(&self, name: &str) -> Option<Ty>;
-    /// Whether there may be a function of that name, of whatever class.
+    /// Returns whether there may be a function of that name, in any class.
     fn may_be_function(&self, name: &str) -> bool;
 }
 
 impl Expression {
-    /// What is wrong with the first member in it that its object surely has not.
+    /// Returns an error message for the first member that its object cannot have.
     pub(crate) fn lacking(&self, declared: &dyn Declared) -> Option<String> {
         self.lacking_in(self.root(), declared)
     }
 
-    // Trees are no deeper than the parser lets them be.
+    // The parser limits the depth of trees.
     fn lacking_in(&self, node: &Node, declared: &dyn Declared) -> Option<String> {
         let mut below = Vec::new();
         let mut called = None;
@@ -63,7 +63,7 @@ impl Expression {
         said_with(message, name, names)
     }
 
-    /// The type of a part, where names, members and pointers lead to it.
+    /// Returns the type of a node that consists of names, members and pointers.
     fn type_of(&self, node: &Node, declared: &dyn Declared) -> Option<Ty> {
         match &node.kind {
             Kind::Name(name) => declared.variable(name),
@@ -73,7 +73,7 @@ impl Expression {
                 Shape::Pointer(of, _) => Some(of),
                 _ => None,
             },
-            // Rust's may have a range between the brackets, and goes through references.
+            // In Rust the index may be a range, and references are followed.
             Kind::Index(of, _) if self.language() != Language::Rust => {
                 match self.type_of(of, declared)?.shape() {
                     Shape::Pointer(of, PointerKind::Raw) => Some(of),
@@ -86,7 +86,7 @@ impl Expression {
     }
 }
 
-/// The type, and the names that it has, if it surely has no member of that one.
+/// Returns the type, and the names of its members, if it cannot have this member.
 fn lacks(ty: &Ty, name: &str) -> Option<(Ty, Vec<String>)> {
     let names = surely_lacks_member(ty, name)?;
     Some((ty.clone(), names))

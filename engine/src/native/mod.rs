@@ -1,11 +1,10 @@
-//! Conditions as code of the debuggee's own: a checked expression is compiled to x86-64
-//! instructions that run where the breakpoint is, and say yes, no, or that the interpreter
-//! ([`crate::eval`]) has to be asked. What is compiled means exactly what the interpreter means;
-//! whatever might differ, or would be an error there, asks.
+//! Conditions compiled to machine code of the debuggee. A checked expression becomes x86-64
+//! instructions that run at the breakpoint. The outcome is yes, no, or a deopt to the interpreter
+//! ([`crate::eval`]). Compiled code means exactly what the interpreter means; whatever might
+//! differ, or would be an error there, is a deopt.
 //!
-//! No process is known here: [`Scope`] says what names mean at an address. The code writes
-//! nothing but its scratch registers, so a fault in it (an address that is not mapped) leaves
-//! nothing behind, and is to be taken as the wish to ask.
+//! This module knows no process: [`Scope`] resolves names at an address. The code writes only its
+//! scratch registers, so a fault in it (an unmapped address) has no effect, and counts as a deopt.
 
 mod captured;
 mod code;
@@ -45,10 +44,10 @@ use iced_x86::IcedError;
 use iced_x86::code_asm::{CodeAssembler, CodeLabel};
 use needs::Needs;
 
-/// Parts of a condition; more code than these make would not pay.
+/// Maximum size of a condition in nodes; larger ones are not worth it.
 const MOST_PARTS: usize = 2000;
 
-/// Why an expression stays with the interpreter, in a few words for people.
+/// Why an expression needs the interpreter, in a few words for the user.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Reason(pub(crate) String);
 
@@ -64,20 +63,20 @@ impl From<&str> for Reason {
     }
 }
 
-/// Where the code finds the registers of the interrupted program, in bytes from `rsp`, which
-/// stays where it is while the code runs.
+/// Offsets in bytes from `rsp`, which is constant while the code runs, to the saved registers of
+/// the interrupted program.
 #[derive(Clone, Debug)]
 pub(crate) struct SavedRegisters {
-    /// The general registers by their DWARF numbers; `rsp`'s is not used. Only those that the
-    /// code clobbers ([`Condition::clobbers`]) need to have been saved: it takes the others
-    /// from where they are.
+    /// The general-purpose registers by DWARF number; that of `rsp` is not used. Only those that
+    /// the code clobbers ([`Condition::clobbers`]) need to be saved: the others still have the
+    /// program's values.
     pub(crate) general: [i32; 16],
-    /// More registers, a bit each by DWARF number, that what came before has written: they are
-    /// taken from there, too.
+    /// Mask by DWARF number of further registers that earlier code has written: their saved values
+    /// are used, too.
     pub(crate) written: u32,
-    /// How far above the present `rsp` the program's own pointed.
+    /// Distance from `rsp` up to the program's own stack pointer.
     pub(crate) stack_pointer: i32,
-    /// `xmm0` to `xmm3`, 16 bytes each; used where [`Condition::uses_vectors`].
+    /// `xmm0` to `xmm3`, 16 bytes each; used if [`Condition::uses_vectors`].
     pub(crate) vectors: i32,
 }
 
@@ -88,18 +87,18 @@ impl SavedRegisters {
     }
 }
 
-/// Where the code goes to.
+/// Jump targets of the code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcomes {
     /// The condition holds.
     pub(crate) yes: CodeLabel,
     /// It does not.
     pub(crate) no: CodeLabel,
-    /// The interpreter has to be asked.
+    /// Deopt: the interpreter has to decide.
     pub(crate) ask: CodeLabel,
 }
 
-/// A condition, ready to be emitted.
+/// A compiled condition.
 #[derive(Clone, Debug)]
 pub(crate) struct Condition {
     truth: Truth,
@@ -108,10 +107,10 @@ pub(crate) struct Condition {
 }
 
 impl Condition {
-    /// What `expression` means where `scope` is.
+    /// Compiles `expression` in `scope`.
     ///
     /// # Errors
-    /// Why it stays with the interpreter.
+    /// Why the expression needs the interpreter.
     pub(crate) fn compile(expression: &Expression, scope: &dyn Scope) -> Result<Condition, Reason> {
         let truth = compile::Compiler::new(expression, scope).truth(expression.root())?;
         check(truth.needs())?;
@@ -120,7 +119,7 @@ impl Condition {
             clobbers: emit::SCRATCH,
             vectors: false,
         };
-        // What a first pass writes is all that any pass writes.
+        // A first pass writes all registers that any pass writes.
         let (written, vectors) = dry_run(|asm, saved, to| {
             let mut emitter = condition.emitter(asm, saved, to);
             emitter.branch(&condition.truth, true, to.yes, At::START)?;
@@ -131,18 +130,19 @@ impl Condition {
         Ok(condition)
     }
 
-    /// The general registers that the code writes, by their DWARF numbers; flags besides.
+    /// Returns the general-purpose registers that the code writes, by DWARF number. It also changes
+    /// the flags.
     pub(crate) fn clobbers(&self) -> impl Iterator<Item = dwarf::Register> + use<> {
         registers(self.clobbers)
     }
 
-    /// Whether it may clobber `xmm0` to `xmm3`, and has to run with the floating-point control
-    /// word (`mxcsr`) that programs start with, `0x1f80`; both are the trampoline's to restore.
+    /// Returns whether the code may clobber `xmm0` to `xmm3`, and needs the initial floating-point
+    /// control word (`mxcsr`), `0x1f80`. The trampoline has to restore both.
     pub(crate) fn uses_vectors(&self) -> bool {
         self.vectors
     }
 
-    /// Whether the expression was a constant, and which.
+    /// Returns the value if the expression is constant.
     #[cfg(test)]
     pub(crate) fn known(&self) -> Option<bool> {
         match self.truth {
@@ -151,10 +151,10 @@ impl Condition {
         }
     }
 
-    /// Emits the code. It goes to one of `to`, and never on to what is emitted next.
+    /// Emits the code. It always jumps to one of `to`.
     ///
     /// # Errors
-    /// The assembler's; none is expected.
+    /// Those of the assembler; none is expected.
     pub(crate) fn emit(
         &self,
         asm: &mut CodeAssembler,
@@ -199,7 +199,7 @@ fn check(needs: Needs) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Emits to nowhere.
+/// Generates code that is discarded.
 fn dry_run<T>(
     emit: impl FnOnce(&mut CodeAssembler, &SavedRegisters, Outcomes) -> Result<T, IcedError>,
 ) -> Result<T, Reason> {
@@ -219,7 +219,7 @@ fn dry_run<T>(
     emit(&mut asm, &saved, to).map_err(failed)
 }
 
-/// What is read through a pointer.
+/// Returns the place that a pointer points to.
 fn pointed(pointer: Int) -> Place {
     Place::Memory(Address::pointed(pointer))
 }

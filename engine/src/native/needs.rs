@@ -1,16 +1,16 @@
-//! How many registers a computation needs: each number under way has one of its own, and those
-//! that need most are computed first.
+//! Register needs of a computation: each pending number has a register of its own, so operands that
+//! need most are computed first.
 
 use super::code::{Address, Base, Float, Int, Truth};
 
-/// Registers that are needed at once, and how much there is to emit.
+/// Number of registers needed at once, and amount of code.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Needs {
-    /// General registers.
+    /// General-purpose registers.
     pub general: usize,
     /// Vector registers.
     pub vectors: usize,
-    /// Parts in all.
+    /// Number of nodes.
     pub parts: usize,
 }
 
@@ -23,7 +23,7 @@ impl Needs {
         }
     }
 
-    /// The second while the first is kept in a general register.
+    /// Returns the needs of `other` computed while `self` is kept in a general-purpose register.
     pub fn then(self, other: Needs) -> Needs {
         self.and(Needs {
             general: other.general + 1,
@@ -31,7 +31,7 @@ impl Needs {
         })
     }
 
-    /// Of two numbers that are needed together, in the better order; `true`: the second first.
+    /// Returns the needs of two numbers in the better order; `true`: the second first.
     pub fn both(a: Needs, b: Needs) -> (Needs, bool) {
         let second_first = b.general > a.general;
         let needs = if second_first { b.then(a) } else { a.then(b) };
@@ -48,7 +48,7 @@ impl Needs {
 }
 
 impl Int {
-    /// What computing it needs.
+    /// Returns the needs of computing it.
     pub fn needs(&self) -> Needs {
         let inner = match self {
             Int::Constant(_) | Int::Register(..) => Needs::default(),
@@ -66,7 +66,7 @@ impl Int {
 }
 
 impl Address {
-    /// What computing it needs.
+    /// Returns the needs of computing it.
     pub fn needs(&self) -> Needs {
         let base = match &self.base {
             Base::Int(int) => int.needs(),
@@ -80,7 +80,7 @@ impl Address {
 }
 
 impl Float {
-    /// What computing it needs.
+    /// Returns the needs of computing it.
     pub fn needs(&self) -> Needs {
         let inner = match self {
             Float::Constant(_) | Float::Register(..) => Needs::default(),
@@ -103,7 +103,7 @@ fn float_pair(a: &Float, b: &Float) -> Needs {
 }
 
 impl Truth {
-    /// What computing it needs.
+    /// Returns the needs of computing it.
     pub fn needs(&self) -> Needs {
         let inner = match self {
             Truth::Constant(_) | Truth::Ask => Needs::default(),

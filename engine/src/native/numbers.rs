@@ -1,4 +1,4 @@
-//! Values as numbers, and from one type to another; as [`crate::eval`] does it.
+//! Conversion of values to numbers and between types, by the rules of [`crate::eval`].
 
 use super::code::{Float, Int, Order, Truth, Width};
 use super::compile::Compiler;
@@ -11,31 +11,31 @@ use crate::value::scalar::{self, Scalar, ScalarKind};
 use crate::value::{PointerKind, Shape, Ty};
 use dwarf::Language;
 
-/// References that are followed to a number.
+/// Maximum number of references to follow to a number.
 const REFERENCES: usize = 16;
 
-/// A number with its type.
+/// A typed number.
 #[derive(Clone, Debug)]
 pub(super) struct Operand {
-    /// How it was read.
+    /// Its type.
     pub(super) scalar: Scalar,
-    /// What it is.
+    /// Its value.
     pub(super) number: Number,
-    /// As the interpreter has it, where it is known.
+    /// The interpreter's operand if the value is constant.
     pub(super) known: Option<arith::Operand>,
 }
 
-/// What a number is.
+/// The value of a number.
 #[derive(Clone, Debug)]
 pub(super) enum Number {
-    /// Canonical of the width.
+    /// An integer, canonical for the width.
     Int(Int, Width),
-    /// Any float.
+    /// A float of any type.
     Float(Float),
 }
 
 impl Operand {
-    /// Whether it counts as true.
+    /// Returns whether it counts as true.
     pub(super) fn truth(self) -> Truth {
         if let Some(known) = self.known {
             return Truth::Constant(known.is_true());
@@ -47,7 +47,7 @@ impl Operand {
         }
     }
 
-    /// The number as a float.
+    /// Returns the number as a float.
     pub(super) fn float(self) -> Float {
         if let Some(known) = self.known {
             return Float::Constant(match known.number {
@@ -66,10 +66,10 @@ impl Operand {
     }
 }
 
-/// The width of a scalar that is an integer.
+/// Returns the width of an integral scalar.
 ///
 /// # Errors
-/// It has more than 64 bits.
+/// The scalar has more than 64 bits.
 pub(super) fn width(scalar: Scalar) -> Result<Width, Reason> {
     match scalar.size {
         size @ (1 | 2 | 4 | 8) => Ok(Width {
@@ -81,7 +81,7 @@ pub(super) fn width(scalar: Scalar) -> Result<Width, Reason> {
     }
 }
 
-/// The integer that an enumeration's values are.
+/// Returns the integer type of an enumeration.
 pub(super) fn of_enumeration(ty: &Ty) -> Option<Scalar> {
     let Shape::Enumeration(of) = ty.shape() else {
         return None;
@@ -93,7 +93,7 @@ pub(super) fn of_enumeration(ty: &Ty) -> Option<Scalar> {
     Some(Scalar::new(kind, ty.size().unwrap_or(4).clamp(1, 16) as u8))
 }
 
-/// The number of a value of an integral type, bit fields included.
+/// Returns the number in a value of an integral type, including bit-fields.
 pub(super) fn int_of(value: &Found, width: Width) -> Result<Int, Reason> {
     let Some(Bits { offset, size }) = value.bits else {
         return value.place.raw(0, width);
@@ -125,7 +125,7 @@ pub(super) fn int_of(value: &Found, width: Width) -> Result<Int, Reason> {
     })
 }
 
-/// The bytes of a value of at most eight as they are kept.
+/// Returns the bytes of a value of at most eight bytes as a word.
 pub(super) fn word_of(value: &Found) -> Result<Int, Reason> {
     let scalar = match value.ty.shape() {
         Shape::Scalar(scalar) => Some(scalar),
@@ -135,17 +135,17 @@ pub(super) fn word_of(value: &Found) -> Result<Int, Reason> {
     int_of(value, width(scalar)?)
 }
 
-/// The address that a pointer or reference holds.
+/// Returns the address in a pointer or reference.
 pub(super) fn address_in(pointer: &Found) -> Result<Int, Reason> {
     int_of(pointer, Width::WORD)
 }
 
-/// What a pointer or reference leads to.
+/// Returns the target of a pointer or reference.
 pub(super) fn pointee(pointer: &Found, of: Ty) -> Result<Found, Reason> {
     Ok(Found::new(of, pointed(address_in(pointer)?)))
 }
 
-/// The value, or what it refers to if it is a C++ reference.
+/// Returns the value itself, or the target if it is a C++ reference.
 pub(super) fn referent(value: Found) -> Result<Found, Reason> {
     match value.ty.shape() {
         Shape::Pointer(of, PointerKind::Reference) => pointee(&value, of),
@@ -154,7 +154,7 @@ pub(super) fn referent(value: Found) -> Result<Found, Reason> {
 }
 
 impl Compiler<'_> {
-    /// The number a value is.
+    /// Returns a value as a number.
     pub(super) fn operand(&self, value: &Found) -> Result<Operand, Reason> {
         let mut value = value.clone();
         for _ in 0..REFERENCES {
@@ -243,7 +243,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// `value` as a `ty`, whatever is lost.
+    /// Casts `value` to `ty`, possibly with loss.
     pub(super) fn cast(&self, ty: &Ty, value: &Found) -> Result<Found, Reason> {
         if ty.same_as(&value.ty) {
             return Ok(Found {
@@ -309,7 +309,7 @@ impl Compiler<'_> {
         Ok(constant(Found::new(ty.clone(), place)))
     }
 
-    /// A truth value: an `int` in C.
+    /// Returns a boolean as a value: an `int` in C.
     pub(super) fn boolean(&self, truth: Truth) -> Found {
         let value = arith::boolean(matches!(truth, Truth::Constant(true)), self.language);
         match truth {
@@ -328,13 +328,13 @@ impl Compiler<'_> {
         Found::new(Ty::Void, Place::Bytes(Bytes::new(&[])))
     }
 
-    /// An integer of the type of its width.
+    /// Returns an integer as a value of the language's type of its width.
     pub(super) fn integer(&self, int: Int, width: Width) -> Found {
         let like = arith::integer(scalar::Int::new(0, width.size, width.signed), self.language);
         constant(Found::new(like.ty, Place::Int(int, width)))
     }
 
-    /// The number that a part of the expression is.
+    /// Returns the number of a node's value.
     pub(super) fn operand_of(&self, value: &Found, node: &Node) -> Result<Operand, Reason> {
         let mut operand = self.operand(value)?;
         if let Some(known) = &mut operand.known {
@@ -345,7 +345,7 @@ impl Compiler<'_> {
     }
 }
 
-/// What is known after all, as the interpreter has it.
+/// Converts a constant integer to the interpreter's form.
 fn constant(found: Found) -> Found {
     match (&found.place, found.ty.size()) {
         (Place::Int(Int::Constant(bits), _), Some(size @ 1..=8)) => {

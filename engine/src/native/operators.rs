@@ -1,4 +1,4 @@
-//! Operators of two operands, by the rules of [`crate::eval`].
+//! Binary operators, by the rules of [`crate::eval`].
 
 use super::code::{Address, Float, Int, Operation, Order, Truth, Width};
 use super::compile::{Compiler, order};
@@ -11,10 +11,10 @@ use crate::value::scalar::{self, ScalarKind};
 use crate::value::{PointerKind, Shape, Ty};
 use dwarf::Language;
 
-/// The longest text that is compared in the program, in bytes.
+/// Maximum length in bytes of a text to compare in compiled code.
 const LONGEST: usize = 64;
 
-/// C's integer promotion.
+/// Applies C's integer promotion.
 pub(super) fn promoted(width: Width, language: Language) -> Width {
     match language {
         Language::Rust => width,
@@ -26,7 +26,7 @@ pub(super) fn promoted(width: Width, language: Language) -> Width {
     }
 }
 
-/// Whether arithmetic with it stays in 32 bits, where the other side does.
+/// Returns whether arithmetic with it is in 32 bits if the other operand allows it.
 pub(super) fn is_single(operand: &Operand) -> bool {
     !matches!(
         operand.scalar.kind,
@@ -96,7 +96,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// `option == None`
+    /// Compiles `option == None`.
     fn variant_test(
         &self,
         operator: Binary,
@@ -168,7 +168,7 @@ impl Compiler<'_> {
         Ok(self.integer(Int::binary(operation, x, y, width, rust), width))
     }
 
-    /// The width that both sides are computed in; none: it takes more than 64 bits.
+    /// Returns the common width of both operands; `None` if it exceeds 64 bits.
     fn common(
         &self,
         (a, left): (Width, &Operand),
@@ -200,8 +200,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// A comparison with a number that the other side's type does not hold: known, once the
-    /// other side is there.
+    /// Compiles a comparison with a number that the other operand's type cannot hold: the result is
+    /// constant once the other operand is readable.
     fn with_wide(&self, operator: Binary, a: Operand, b: Operand) -> Result<Found, Reason> {
         let too_wide = || Reason::from("it has 128 bits");
         let mut order = order(operator).ok_or_else(too_wide)?;
@@ -217,19 +217,19 @@ impl Compiler<'_> {
         else {
             return Err(too_wide());
         };
-        // Without a sign, 128 bits hold numbers that become others in a comparison.
+        // Unsigned 128-bit numbers may wrap in a comparison.
         let wraps = number.size == 16 && !number.signed;
         let is_wide = other.scalar.size == 16 || wraps;
         if is_wide || arith::fits(number, width.size, width.signed) {
             return Err(too_wide());
         }
-        // The other side is always on one side of it.
+        // The number is beyond one end of the other operand's range.
         let ordering = match number.is_negative() {
             true => std::cmp::Ordering::Greater,
             false => std::cmp::Ordering::Less,
         };
         let holds = order.of(ordering);
-        // Read all the same, as the interpreter would.
+        // Read the operand anyway, as the interpreter does.
         let any = Truth::compare(Order::Eq, false, int.clone(), int);
         Ok(self.boolean(match holds {
             true => any,
@@ -284,7 +284,7 @@ impl Compiler<'_> {
         Ok(self.float(float, single))
     }
 
-    /// Arithmetic and comparison of addresses; `None`: none is involved.
+    /// Compiles arithmetic and comparison of addresses; `None` if no operand is an address.
     fn pointers(&self, operator: Binary, a: &Found, b: &Found) -> Result<Option<Found>, Reason> {
         let (left, right) = (pointer(a)?, pointer(b)?);
         if left.is_none() && right.is_none() {
@@ -364,7 +364,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// As [`Compiler::index_number`], of what was read already.
+    /// Like [`Compiler::index_number`], for an operand that is already read.
     fn index_of(&self, operand: Operand) -> Result<Int, Reason> {
         match operand.number {
             Number::Int(int, Width::WORD) => {
@@ -376,7 +376,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Text next to a literal; `None`: they are not compared as text.
+    /// Compares text with a literal; `None` if they are not compared as text.
     fn compare_texts(&self, order: Order, a: &Found, b: &Found) -> Result<Option<Truth>, Reason> {
         let literal = |it: &Found| match (&it.ty, &it.place) {
             (Ty::Text, Place::Bytes(bytes)) => Some(bytes.to_vec()),
@@ -413,7 +413,7 @@ impl Compiler<'_> {
         }))
     }
 
-    /// Whether a value is this text.
+    /// Returns whether a value is this text.
     pub(super) fn is_text(&self, value: &Found, text: &[u8]) -> Result<Truth, Reason> {
         let with_end = || {
             let mut bytes = text.to_vec();
@@ -488,7 +488,7 @@ fn may_be_text(ty: &Ty) -> bool {
     }
 }
 
-/// The address that a value is in pointer arithmetic, and what is there.
+/// Returns the address of an operand in pointer arithmetic, and the type of its target.
 fn pointer(value: &Found) -> Result<Option<(Int, Ty)>, Reason> {
     let value = referent(value.clone())?;
     let address = |value: &Found| match &value.place {
@@ -503,7 +503,7 @@ fn pointer(value: &Found) -> Result<Option<(Int, Ty)>, Reason> {
     })
 }
 
-/// An enumerator of the other side's type.
+/// Returns an enumerator of the other operand's type.
 fn named_by(known: &Found, node: &Node) -> Result<Option<Found>, Reason> {
     let Kind::Name(name) = &inner(node).kind else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Where values are, as far as it is known before they are there.
+//! Places of values, as far as they are known at compile time.
 
 use super::Reason;
 use super::code::{Address, Base, Float, Int, Operation, Width};
@@ -8,46 +8,46 @@ use dwarf::register::x86_64;
 use dwarf::{LoadBias, Register, StaticLocation, Term, TermOperator};
 use std::sync::Arc;
 
-/// A value that will be found when the code runs.
+/// A value that is found when the code runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
-    /// What its bytes mean.
+    /// Its type.
     pub(crate) ty: Ty,
-    /// Where they are.
+    /// The place of its bytes.
     pub(crate) place: Place,
-    /// The part of them that is the value, for bit fields.
+    /// The part of the bytes that a bit-field occupies.
     pub(crate) bits: Option<Bits>,
 }
 
-/// Where a value will be.
+/// The place of a value when the code runs.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
     /// In memory.
     Memory(Address),
-    /// In a general register, from a byte of it on.
+    /// In a general-purpose register, at an offset in bytes.
     Register(Register, u64),
-    /// In a vector register by its number, from a byte of it on.
+    /// In a vector register by its number, at an offset in bytes.
     Vector(u8, u64),
-    /// Nowhere; these are its bytes.
+    /// A constant: its bytes.
     Bytes(Bytes),
-    /// Computed; canonical of the width.
+    /// A computed integer, canonical for the width.
     Int(Int, Width),
-    /// Computed.
+    /// A computed float.
     Float(Float),
-    /// In pieces, from a byte of them on.
+    /// In pieces, at an offset in bytes.
     Pieces(Arc<[Piece]>, u64),
 }
 
-/// A part of a value.
+/// A piece of a value.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     bytes: u64,
-    /// None: not available.
+    /// `None`: optimized out.
     place: Option<Place>,
 }
 
 impl Found {
-    /// A value of a type at a place.
+    /// Returns a value of a type at a place.
     pub(crate) fn new(ty: Ty, place: Place) -> Found {
         Found {
             ty,
@@ -56,7 +56,7 @@ impl Found {
         }
     }
 
-    /// A value of the interpreter's that is a constant.
+    /// Converts a constant value of the interpreter.
     pub(super) fn constant(value: value::Value) -> Result<Found, Reason> {
         match value.place {
             value::Place::Bytes(bytes) => Ok(Found::new(value.ty, Place::Bytes(bytes))),
@@ -71,7 +71,7 @@ impl Found {
         }
     }
 
-    /// The value as the interpreter has it, if it is a constant.
+    /// Returns the interpreter's value if it is constant.
     pub(super) fn known(&self) -> Option<value::Value> {
         match &self.place {
             Place::Bytes(bytes) => Some(value::Value {
@@ -84,11 +84,11 @@ impl Found {
 }
 
 impl Place {
-    /// A variable's place; `thread_local` is where the image's thread-local variables begin,
-    /// from the thread pointer on, where that is fixed.
+    /// Converts a variable's location. `thread_local` is the offset of the module's thread-local
+    /// variables from the thread pointer, if it is fixed.
     ///
     /// # Errors
-    /// It is nowhere here, or where only the interpreter finds it.
+    /// The variable is optimized out here, or only the interpreter can locate it.
     pub(crate) fn of(
         location: StaticLocation,
         bias: LoadBias,
@@ -118,7 +118,7 @@ impl Place {
         })
     }
 
-    /// How much there is to compute until it is found.
+    /// Returns the number of nodes needed to compute the place.
     pub(super) fn parts(&self) -> usize {
         match self {
             Place::Memory(address) => address.needs().parts,
@@ -128,7 +128,7 @@ impl Place {
         }
     }
 
-    /// The place so many bytes further on.
+    /// Returns the place this number of bytes further on.
     pub(super) fn offset(self, bytes: u64) -> Result<Place, Reason> {
         if bytes == 0 {
             return Ok(self);
@@ -143,7 +143,7 @@ impl Place {
                 Place::Bytes(Bytes::new(rest.ok_or_else(beyond)?))
             }
             Place::Int(int, width) if bytes < 8 => {
-                // As bytes it has the sign's, too.
+                // As bytes, including those of the sign extension.
                 let by = Int::Constant(bytes * 8);
                 let word = int.converted(width, Width::WORD);
                 let rest = Int::binary(Operation::Shr, word, by, Width::WORD, false);
@@ -154,7 +154,7 @@ impl Place {
         })
     }
 
-    /// The bytes from one on as a canonical number.
+    /// Returns the bytes from an offset on as a canonical number.
     pub(super) fn raw(&self, at: u64, width: Width) -> Result<Int, Reason> {
         let size = u64::from(width.size);
         let beyond = || Reason::from("it is beyond what there is of the value");
@@ -191,7 +191,7 @@ impl Place {
         })
     }
 
-    /// The place of some bytes of pieces, which must be in one of them.
+    /// Returns the place of some bytes of pieces, which must be in one piece.
     pub(super) fn piece(&self, at: u64, size: u64) -> Result<Place, Reason> {
         let Place::Pieces(pieces, skip) = self else {
             return self.clone().offset(at);

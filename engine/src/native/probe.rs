@@ -1,5 +1,5 @@
-//! What types alone say of values: members are looked up in an object that is nowhere, by the
-//! same rules as in real ones, and whatever would have to be read does not succeed.
+//! Type information without a process: members are looked up in a fake object by the rules for real
+//! ones, and every read fails.
 
 use super::code::{Address, Base};
 use super::{Found, Place, Reason};
@@ -10,15 +10,15 @@ use crate::value::{self, RegisterPlace, Shape, Target, Ty, Value, members};
 use dwarf::{LoadAddr, LoadBias, Memory, Module, ModuleMap, Unreadable};
 use std::sync::Arc;
 
-/// Where the object is: no program has anything there.
+/// Address of the fake object: no user-space program has memory there.
 const NOWHERE: u64 = 0xffff_0000_0000_0000;
 
-/// An object that is not there.
+/// Returns the place of a fake object.
 pub(super) fn nowhere() -> Place {
     Place::Memory(Address::of(Base::Zero, NOWHERE as i64))
 }
 
-/// A process that has nothing.
+/// A process without memory.
 pub(crate) struct NoProcess;
 
 impl Memory for NoProcess {
@@ -60,10 +60,10 @@ impl Target for NoProcess {
     }
 }
 
-/// What `ask` finds in an object like `value`, as a part of `value`.
+/// Returns the part of `value` that `ask` finds in a fake object of its type.
 ///
 /// # Errors
-/// It depends on what is in memory.
+/// The result depends on memory contents.
 pub(super) fn part(
     value: &Found,
     ask: impl FnOnce(&dyn Target, &Value) -> Result<Option<Value>, Error>,
@@ -97,8 +97,8 @@ pub(super) fn part(
     }))
 }
 
-/// Whether objects of a type, or those that pointers of that type lead to, have a member of a
-/// name, as far as types tell: `true` where contents decide.
+/// Returns whether objects of a type, or the targets of such pointers, may have a member; `true` if
+/// contents decide.
 pub(crate) fn may_have_member(ty: &Ty, name: &str) -> bool {
     let mut ty = ty.clone();
     for _ in 0..DEREFERENCES {
@@ -117,15 +117,15 @@ pub(crate) fn may_have_member(ty: &Ty, name: &str) -> bool {
     }
 }
 
-/// The type of a member by name, where types alone tell it.
+/// Returns the type of a member by name, if the types alone determine it.
 pub(crate) fn member_type(ty: &Ty, name: &str) -> Option<Ty> {
     let object = plain_object(ty)?;
     let member = members::find(&NoProcess, &object, name).ok()??;
     Some(member.ty)
 }
 
-/// The members that objects of a type have, or those that pointers of that type lead to, if one
-/// of that name is surely not among them.
+/// Returns the members of objects of a type, or of the targets of such pointers, if it cannot have
+/// one named `name`.
 pub(crate) fn surely_lacks_member(ty: &Ty, name: &str) -> Option<Vec<String>> {
     let object = plain_object(ty)?;
     let found = members::find(&NoProcess, &object, name);
@@ -133,8 +133,8 @@ pub(crate) fn surely_lacks_member(ty: &Ty, name: &str) -> Option<Vec<String>> {
     lacks.then(|| members::names(&NoProcess, &object))
 }
 
-/// An object of a type, or of what pointers of that type lead to, that has the members its type
-/// says and no others, whatever it contains.
+/// Returns an object of a type, or of the target of such pointers, if its members depend only on
+/// the type.
 fn plain_object(ty: &Ty) -> Option<Value> {
     let mut ty = ty.clone();
     for _ in 0..DEREFERENCES {
@@ -151,14 +151,14 @@ fn plain_object(ty: &Ty) -> Option<Value> {
 }
 
 fn is_plain(class: &DwarfTy, depth: usize) -> bool {
-    /// Bases of bases that are looked at.
+    /// Maximum nesting of bases.
     const NESTING: usize = 16;
     let Some(composite) = class.composite() else {
         return false;
     };
     let shown_as_it_is = class.visualizer().is_none() && !composite.closure;
-    // What is behind a trait object's `vtable`, or of a class with virtual functions, may be of a
-    // type that has more.
+    // The target of a trait object, or an object with virtual functions, may have a dynamic type
+    // with more members.
     let is_known = !composite.declaration
         && !composite.polymorphic
         && composite.variants.is_none()
@@ -172,10 +172,10 @@ fn is_plain(class: &DwarfTy, depth: usize) -> bool {
         )
 }
 
-/// A member by name.
+/// Returns a member by name.
 ///
 /// # Errors
-/// It depends on what is in memory.
+/// The result depends on memory contents.
 pub(super) fn member(value: &Found, name: &str) -> Result<Option<Found>, Reason> {
     part(value, |target, object| members::find(target, object, name))
 }

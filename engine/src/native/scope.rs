@@ -1,30 +1,30 @@
-//! What names mean where a condition is asked.
+//! Name lookup for compiled conditions.
 
 use super::{Found, Reason};
 use crate::value::Ty;
 use dwarf::{Language, LoadAddr, LoadBias, Module, TypeId};
 use std::sync::Arc;
 
-/// What is known before the program is there, at one address of it. Names are found by the same
-/// rules as in a frame ([`crate::eval::EvalContext`]).
+/// The names at an address, resolved without a process by the rules of a frame
+/// ([`crate::eval::EvalContext`]).
 pub(crate) trait Scope {
-    /// The function's language.
+    /// Returns the function's language.
     fn language(&self) -> Language;
-    /// The address.
+    /// Returns the address.
     fn pc(&self) -> LoadAddr;
-    /// A parameter or local by name, innermost scope first.
+    /// Returns a parameter or local by name, innermost scope first.
     ///
     /// # Errors
-    /// It is there, but where cannot be told yet.
+    /// It exists, but its location is unknown at compile time.
     fn local(&self, name: &str) -> Result<Option<Found>, Reason>;
-    /// A variable of static storage by name, or a function.
+    /// Returns a variable of static storage, or a function, by name.
     ///
     /// # Errors
-    /// It is there, but where cannot be told yet.
+    /// It exists, but its location is unknown at compile time.
     fn global(&self, name: &str) -> Result<Option<Found>, Reason>;
-    /// A type by name.
+    /// Returns a type by name.
     fn type_named(&self, name: &str) -> Option<(Arc<Module>, LoadBias, TypeId)>;
-    /// The enumeration that a bare name is an enumerator of.
+    /// Returns the enumeration of a bare enumerator.
     fn enumeration_with(&self, _enumerator: &str) -> Option<Ty> {
         None
     }

@@ -1,4 +1,4 @@
-//! Rust's enums: which variant one is at, and what is in it.
+//! Rust's enums: the active variant, and its contents.
 
 use super::code::{Address, Base, Int, Order, Truth, Width};
 use super::compile::Compiler;
@@ -11,11 +11,11 @@ use crate::value::types::DwarfTy;
 use crate::value::{Shape, members};
 use std::sync::Arc;
 
-/// Variants of an enum that are told apart by comparing; each is one.
+/// Maximum number of variants of an enum: each takes a comparison.
 const MOST_VARIANTS: usize = 64;
 
 impl Compiler<'_> {
-    /// Whether a Rust enum is at a variant; `None`: it has none of the name.
+    /// Returns whether a Rust enum has a variant; `None` if it defines none of that name.
     pub(super) fn is_variant(
         &self,
         value: &Found,
@@ -70,7 +70,7 @@ impl Compiler<'_> {
         Ok(Some(match default {
             Some(true) => others.not(),
             Some(false) => this,
-            // Neither is garbage.
+            // Neither matches: the tag is invalid.
             None => this.choice(
                 Truth::Constant(true),
                 others.choice(Truth::Constant(false), Truth::Ask),
@@ -78,8 +78,8 @@ impl Compiler<'_> {
         }))
     }
 
-    /// A member of what a Rust enum holds at the only variant that has one of the name; at
-    /// another variant it asks.
+    /// Returns a member of the only variant of a Rust enum that has one of that name; deopt if
+    /// another variant is active.
     pub(super) fn member_of_variant(
         &self,
         value: &Found,
@@ -110,7 +110,7 @@ impl Compiler<'_> {
         self.only_at(value, ty, &variant, member).map(Some)
     }
 
-    /// A part of a variant's; at another variant it asks.
+    /// Returns a part of a variant; deopt if another variant is active.
     fn only_at(
         &self,
         value: &Found,
@@ -126,7 +126,7 @@ impl Compiler<'_> {
                 _ => Err("an enum that is not in memory".into()),
             };
         };
-        // The address is what depends on it: whatever is read there is read after the question.
+        // The address depends on the check, so whatever is read there is read after it.
         let place = match is {
             Truth::Constant(true) => Place::Memory(address.clone()),
             is => {
@@ -187,7 +187,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Whether a discriminant is in a range, whatever sign the debug info gives it.
+/// Returns whether a discriminant is in a range, whatever its signedness in the debug info.
 fn in_range(tag: &Int, width: Width, low: i128, high: i128) -> Result<Truth, Reason> {
     let fits = |number: i128| {
         let bits = u32::from(width.size) * 8;

@@ -1,4 +1,4 @@
-//! What was kept of a hit, as a value for people.
+//! Formats captured values.
 
 use super::{Captured, Extent, HEAD, Kept};
 use crate::error::Error;
@@ -8,8 +8,8 @@ use dwarf::{LoadAddr, LoadBias, Memory, Module, ModuleMap, Unreadable};
 use std::sync::Arc;
 
 impl Captured {
-    /// Writes what was stored at the start of `record`, and gives what is behind it; `None`: it
-    /// is not what this code stores. `target` is for images only.
+    /// Formats the value stored at the start of `record`, and returns the rest; `None` if the
+    /// record is not valid for this code. `target` is used for its modules only.
     pub(crate) fn tell<'a>(
         &self,
         record: &'a [u8],
@@ -57,22 +57,22 @@ impl Captured {
     }
 }
 
-/// The first bytes; they are kept in whole words.
+/// Takes the first bytes; records consist of whole words.
 fn take<'a>(rest: &mut &'a [u8], len: usize) -> Option<&'a [u8]> {
     let bytes = rest.get(..len)?;
     *rest = rest.get(len.checked_next_multiple_of(8)?..)?;
     Some(bytes)
 }
 
-/// Memory that was kept.
+/// Captured memory.
 struct KeptBlock<'a> {
     at: LoadAddr,
     bytes: &'a [u8],
-    /// It ends with zeros, or where nobody reads on.
+    /// Whether reads after it see zeros: the formatter reads no further.
     ends: bool,
 }
 
-/// A program of which no more is there than was kept.
+/// A debuggee that consists of the captured memory only.
 struct KeptMemory<'a> {
     target: &'a dyn Target,
     blocks: Vec<KeptBlock<'a>>,
