@@ -552,3 +552,49 @@ fn a_detach_after_a_crash_in_the_call_spares_the_program() {
     input.write_all(b"\n").expect("it reads");
     assert_eq!(debuggee.read_line(), "6 4.5625 1");
 }
+
+/// Continued from its stop, the function has all threads with it.
+#[test]
+fn other_threads_run_with_a_call_that_has_stopped() {
+    let fixture = Fixture::of("c/called_threads.c");
+    let mut client = stopped_at(&fixture, "stop", &["await"]);
+    let (thread, before) = (client.thread(), machine(&mut client));
+    for _ in 0..5 {
+        call_stops(&mut client, &fixture, "await_beats(1000)", "await");
+        client.continue_();
+        assert_eq!(expect_back(&mut client), "`await_beats` has returned 1000");
+        assert_eq!(client.thread(), thread);
+        assert_eq!(machine(&mut client), before);
+    }
+    // Another thread stops, and the program while the function waits.
+    call_stops(
+        &mut client,
+        &fixture,
+        "await_beats(4000000000000000000)",
+        "await",
+    );
+    client.set_breakpoints(&fixture, &["beat"]);
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    assert_ne!(client.thread(), thread);
+    client.set_breakpoints(&fixture, &[]);
+    client.continue_();
+    client.pause();
+    client.select_thread(thread);
+    assert_eq!(
+        client.function_names()[..3],
+        ["await_beats", CALLED, "main"]
+    );
+    // It may not have come as far as to use the first.
+    client.evaluate("more = 0");
+    client.evaluate("until = 0");
+    client.continue_();
+    let text = expect_back(&mut client);
+    assert!(text.starts_with("`await_beats` has returned "), "{text}");
+    assert_eq!(client.thread(), thread);
+    assert_eq!(machine(&mut client), before);
+    client.continue_();
+    assert_eq!(client.expect_exit(), 0);
+    assert!(client.output("stdout").ends_with("5\n"));
+    client.disconnect();
+}
