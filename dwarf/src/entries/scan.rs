@@ -2,9 +2,10 @@
 
 use crate::entries::budget::Allowance;
 use crate::entries::units::{Entries, Unit, Value};
+use crate::entries::walk::{Shapes, Visited, Visitor};
 use crate::ids::DieRef;
 use crate::ids::error::Error;
-use gimli::UnitOffset;
+use gimli::{Abbreviation, UnitOffset};
 
 /// The result of a scan over a unit.
 #[derive(Default)]
@@ -90,15 +91,115 @@ pub(crate) fn qualifies(tag: gimli::DwTag) -> bool {
     )
 }
 
+const LOW_PC: u8 = 0;
+const HIGH_PC: u8 = 1;
+const RANGES: u8 = 2;
+
+/// A scan that is being made.
+struct Scanning<'a> {
+    entries: &'a Entries,
+    scan: UnitScan,
+    allowance: Allowance,
+    /// Depth of the children, and index into `scan.scopes`, of the open scopes.
+    open: Vec<(isize, u32)>,
+    in_function: Option<isize>,
+}
+
+impl Visitor for Scanning<'_> {
+    fn wants(abbreviation: &Abbreviation) -> bool {
+        match abbreviation.tag() {
+            gimli::DW_TAG_subprogram | gimli::DW_TAG_variable => true,
+            tag => abbreviation.has_children() && qualifies(tag),
+        }
+    }
+
+    fn slot(at: gimli::DwAt) -> Option<u8> {
+        Some(match at {
+            gimli::DW_AT_low_pc => LOW_PC,
+            gimli::DW_AT_high_pc => HIGH_PC,
+            gimli::DW_AT_ranges => RANGES,
+            _ => return None,
+        })
+    }
+
+    fn entry(&mut self, entry: &Visited<'_>, _shapes: &mut Shapes) -> Result<(), Error> {
+        let offset = entry.offset as u32;
+        if entry.has_children && qualifies(entry.tag) {
+            let parent = self.open.last().map_or(0, |(_, index)| index + 1);
+            let index = self.scan.scopes.len() as u32;
+            self.open.push((entry.depth + 1, index));
+            self.scan.scopes.push(ScopeSpan {
+                start: offset,
+                end: u32::MAX,
+                parent,
+            });
+        }
+        match entry.tag {
+            gimli::DW_TAG_subprogram => {
+                self.add_function(entry)?;
+                if entry.has_children && self.in_function.is_none() {
+                    self.in_function = Some(entry.depth);
+                }
+            }
+            gimli::DW_TAG_variable if self.in_function.is_none() => self.scan.statics.push(offset),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn end_of_list(&mut self, depth: isize, offset: usize) {
+        while let Some((children, index)) = self.open.last().copied()
+            && depth <= children
+        {
+            self.open.pop();
+            if let Some(scope) = self.scan.scopes.get_mut(index as usize) {
+                scope.end = offset as u32;
+            }
+        }
+        if self
+            .in_function
+            .is_some_and(|function| depth <= function + 1)
+        {
+            self.in_function = None;
+        }
+    }
+}
+
+impl Scanning<'_> {
+    fn add_function(&mut self, entry: &Visited<'_>) -> Result<(), Error> {
+        if !entry.has(LOW_PC) && !entry.has(RANGES) {
+            return Ok(());
+        }
+        let [low, high, ranges] = [LOW_PC, HIGH_PC, RANGES].map(|slot| entry.value(slot));
+        for range in self.entries.ranges_of(entry.unit, low, high, ranges) {
+            let here = UnitOffset(entry.offset);
+            self.allowance.take(here, size_of::<FunctionRange>())?;
+            self.scan.functions.push(FunctionRange {
+                start: range.start.0,
+                end: range.end.0,
+                offset: entry.offset as u32,
+            });
+        }
+        Ok(())
+    }
+}
+
 impl Entries {
     /// Returns the scan of a unit, done when first needed.
     pub(crate) fn scan<'a>(&self, unit: &'a Unit) -> &'a UnitScan {
         let unit = self.whole_of(unit);
         unit.scan.get_or_init(|| {
-            let mut scan = UnitScan::default();
-            if let Err(error) = self.scan_entries(unit, &mut scan) {
+            let mut scanning = Scanning {
+                entries: self,
+                scan: UnitScan::default(),
+                allowance: Allowance::default(),
+                open: Vec::new(),
+                in_function: None,
+            };
+            if let Err(error) = self.walk(unit, &mut Shapes::default(), &mut scanning) {
                 tracing::debug!(unit = unit.index, %error, "corrupt entries; the rest of the unit is lost");
             }
+            let mut scan = scanning.scan;
             scan.functions
                 .sort_unstable_by_key(|function| (function.start, function.end, function.offset));
             let mut max = 0;
@@ -112,80 +213,6 @@ impl Entries {
                 .collect();
             scan
         })
-    }
-
-    fn scan_entries(&self, unit: &Unit, scan: &mut UnitScan) -> Result<(), Error> {
-        let mut allowance = Allowance::default();
-        let mut entries = unit.raw.entries_raw(None)?;
-        // Depth of the children, and index into `scan.scopes`, of the open scopes.
-        let mut open: Vec<(isize, u32)> = Vec::new();
-        let mut in_function: Option<isize> = None;
-        while !entries.is_empty() {
-            let offset = entries.next_offset().0 as u32;
-            let depth = entries.next_depth();
-            while let Some((children, index)) = open.last().copied()
-                && depth < children
-            {
-                open.pop();
-                if let Some(scope) = scan.scopes.get_mut(index as usize) {
-                    scope.end = offset;
-                }
-            }
-            if in_function.is_some_and(|function| depth <= function) {
-                in_function = None;
-            }
-            let Some(abbreviation) = entries.read_abbreviation()? else {
-                continue;
-            };
-            let tag = abbreviation.tag();
-            if abbreviation.has_children() && qualifies(tag) {
-                open.push((depth + 1, scan.scopes.len() as u32));
-                scan.scopes.push(ScopeSpan {
-                    start: offset,
-                    end: u32::MAX,
-                    parent: match open.len().checked_sub(2).and_then(|at| open.get(at)) {
-                        Some((_, index)) => index + 1,
-                        None => 0,
-                    },
-                });
-            }
-            match tag {
-                gimli::DW_TAG_subprogram => {
-                    let (mut low, mut high, mut ranges) = (None, None, None);
-                    for spec in abbreviation.attributes() {
-                        let attr = entries.read_attribute(*spec)?;
-                        match attr.name() {
-                            gimli::DW_AT_low_pc => low = Some(attr.value()),
-                            gimli::DW_AT_high_pc => high = Some(attr.value()),
-                            gimli::DW_AT_ranges => ranges = Some(attr.value()),
-                            _ => {}
-                        }
-                    }
-                    if low.is_some() || ranges.is_some() {
-                        for range in self.ranges_of(unit, low, high, ranges) {
-                            allowance
-                                .take(UnitOffset(offset as usize), size_of::<FunctionRange>())?;
-                            scan.functions.push(FunctionRange {
-                                start: range.start.0,
-                                end: range.end.0,
-                                offset,
-                            });
-                        }
-                    }
-                    if abbreviation.has_children() && in_function.is_none() {
-                        in_function = Some(depth);
-                    }
-                }
-                gimli::DW_TAG_variable => {
-                    if in_function.is_none() {
-                        scan.statics.push(offset);
-                    }
-                    entries.skip_attributes(abbreviation.attributes())?;
-                }
-                _ => entries.skip_attributes(abbreviation.attributes())?,
-            }
-        }
-        Ok(())
     }
 
     /// Returns the scope that qualifies the name of `die`, which must be the declaration itself and

@@ -1,5 +1,6 @@
 //! Lookup by name: functions, variables, types, and the lines that have code.
 
+mod inlined;
 mod methods;
 mod search;
 mod thread_local;

@@ -1,6 +1,6 @@
 //! Lookups that combine several tables: names to functions, lines to locations.
 
-use crate::entries::units::{Unit, Value, flag};
+use crate::entries::units::flag;
 use crate::file::demangle::{cpp_function_name, demangle};
 use crate::file::versions::Versioned;
 use crate::functions::variable::{Variable, VariableKind};
@@ -11,13 +11,13 @@ use crate::ids::symbol::{Symbol, SymbolKind};
 use crate::ids::{DieRef, Language};
 use crate::lines::DebugInfo;
 use crate::module::Module;
+use crate::names::inlined::inlined_entries;
 use crate::names::thread_local;
 use crate::naming::parameters::Parameters;
 use crate::naming::{Key, NameQuery, components};
 use crate::types::{Member, TypeId};
 use rayon::prelude::*;
-use rustc_hash::{FxHashMap, FxHashSet};
-use smallvec::SmallVec;
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// Returns the class that the function at an address is a member of.
@@ -233,11 +233,26 @@ pub(crate) fn functions_named(module: &Module, name: &str) -> Vec<Arc<Function>>
     found
 }
 
+/// Returns whether a function is the one that a query means. The scopes around an entry are known only
+/// by a scan of its unit, so they are read only if the query has a path.
+fn is_meant(info: &DebugInfo, query: &NameQuery, die: DieRef) -> bool {
+    if query.is_bare()
+        && let Ok((unit, entry)) = info.entry(die)
+        // Names of Rust may be those of their symbols.
+        && unit.language != Language::Rust
+        && let Some(name) = info.inherited_string(unit, &entry, gimli::DW_AT_name)
+        && !name.is_empty()
+    {
+        return query.matches(&String::from_utf8_lossy(name));
+    }
+    query.matches(&info.qualified_name(die))
+}
+
 /// Returns the entries that match a name, and its parameter list if it has one.
 fn selected(info: &DebugInfo, query: &NameQuery, dies: Vec<DieRef>) -> Vec<DieRef> {
     let named = dies
         .into_par_iter()
-        .filter(|die| query.matches(&info.qualified_name(*die)));
+        .filter(|die| is_meant(info, query, *die));
     let Some(typed) = query.parameters() else {
         return named.collect();
     };
@@ -334,119 +349,6 @@ pub(crate) fn inlined_named(module: &Module, name: &str) -> Vec<FileAddr> {
     let look = |info: &DebugInfo, dies| selected(info, &query, dies);
     let key = query.key();
     key.map_or(Vec::new(), |key| inlined_entries(module, key, look))
-}
-
-/// Returns the entries of the inlined copies of those functions with a key that `look` selects.
-fn inlined_entries(
-    module: &Module,
-    key: Key<'_>,
-    look: impl Fn(&DebugInfo, Vec<DieRef>) -> Vec<DieRef>,
-) -> Vec<FileAddr> {
-    let Some(info) = module.info() else {
-        return Vec::new();
-    };
-    let (dies, units) = module.inlined_by_key(info, key);
-    let mut entries: Vec<FileAddr> = Vec::new();
-    let mut by_unit: FxHashMap<u32, FxHashSet<u64>> = FxHashMap::default();
-    for die in look(info, dies) {
-        let Ok((unit, entry)) = info.entry(die) else {
-            continue;
-        };
-        if entry.tag() == gimli::DW_TAG_inlined_subroutine {
-            entries.extend(entry_of_copy(info, unit, |at| entry.attr_value(at)));
-        } else {
-            by_unit.entry(die.unit).or_default().insert(die.offset);
-        }
-    }
-    if !by_unit.is_empty() {
-        let is_known = |index: &u32| {
-            let known = units.as_ref();
-            known.is_none_or(|units| units.binary_search(index).is_ok())
-        };
-        let copies = (0..info.info_units())
-            .into_par_iter()
-            .filter(is_known)
-            .filter_map(|index| info.whole(index))
-            .filter(|unit| by_unit.contains_key(&unit.index) || refers_to_other_units(unit))
-            .flat_map_iter(|unit| {
-                let mut found = Vec::new();
-                if let Err(error) = inlined_copies(info, unit, &by_unit, &mut found) {
-                    tracing::debug!(unit = unit.index, %error, "corrupt entries");
-                }
-                found
-            });
-        entries.par_extend(copies);
-    }
-    entries.sort_unstable();
-    entries.dedup();
-    entries
-}
-
-/// Returns whether a unit has entries whose origin may be in another unit (link-time optimization).
-fn refers_to_other_units(unit: &Unit) -> bool {
-    (1..)
-        .map_while(|code| unit.raw.abbreviations.get(code))
-        .filter(|abbreviation| abbreviation.tag() == gimli::DW_TAG_inlined_subroutine)
-        .flat_map(|abbreviation| abbreviation.attributes())
-        .any(|spec| {
-            spec.name() == gimli::DW_AT_abstract_origin
-                && matches!(
-                    spec.form(),
-                    gimli::DW_FORM_ref_addr | gimli::DW_FORM_GNU_ref_alt
-                )
-        })
-}
-
-fn inlined_copies(
-    info: &DebugInfo,
-    unit: &Unit,
-    wanted: &FxHashMap<u32, FxHashSet<u64>>,
-    found: &mut Vec<FileAddr>,
-) -> Result<(), gimli::Error> {
-    let mut entries = unit.raw.entries_raw(None)?;
-    while !entries.is_empty() {
-        let Some(abbreviation) = entries.read_abbreviation()? else {
-            continue;
-        };
-        if abbreviation.tag() != gimli::DW_TAG_inlined_subroutine {
-            entries.skip_attributes(abbreviation.attributes())?;
-            continue;
-        }
-        let mut attributes: SmallVec<[(gimli::DwAt, Value); 12]> = SmallVec::new();
-        for spec in abbreviation.attributes() {
-            let attr = entries.read_attribute(*spec)?;
-            attributes.push((attr.name(), attr.value()));
-        }
-        let value = |at| {
-            attributes
-                .iter()
-                .find(|(name, _)| *name == at)
-                .map(|(_, value)| *value)
-        };
-        let is_wanted = value(gimli::DW_AT_abstract_origin)
-            .and_then(|origin| info.reference(unit, origin))
-            .and_then(|origin| Some(wanted.get(&origin.unit)?.contains(&origin.offset)));
-        if is_wanted != Some(true) {
-            continue;
-        }
-        found.extend(entry_of_copy(info, unit, value));
-    }
-    Ok(())
-}
-
-/// Returns the entry point of an inlined copy with these attributes.
-fn entry_of_copy(
-    info: &DebugInfo,
-    unit: &Unit,
-    value: impl Fn(gimli::DwAt) -> Option<Value>,
-) -> Option<FileAddr> {
-    let (low, high) = (value(gimli::DW_AT_low_pc), value(gimli::DW_AT_high_pc));
-    let ranges = info.ranges_of(unit, low, high, value(gimli::DW_AT_ranges));
-    value(gimli::DW_AT_entry_pc)
-        .and_then(|value| info.dwarf_of(unit).attr_address(&unit.raw, value).ok()?)
-        .map(FileAddr)
-        .filter(|entry| ranges.iter().any(|range| range.contains(*entry)))
-        .or_else(|| ranges.iter().map(|range| range.start).min())
 }
 
 /// Returns the start of a function's body.

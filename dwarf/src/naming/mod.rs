@@ -295,6 +295,12 @@ impl NameQuery {
             .map_or("", |last| without_arguments(last))
     }
 
+    /// Returns whether the query is one component without arguments. The scopes around a name and the
+    /// arguments of a template make no difference to it.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.components.len() == 1 && self.components.first().is_some_and(|it| it == self.base())
+    }
+
     /// Returns whether a qualified name equals the query, or ends in it by whole components.
     /// Arguments are compared only if the query has some.
     pub(crate) fn matches(&self, qualified: &str) -> bool {
