@@ -10,15 +10,16 @@ mod frontends;
 mod protocol;
 mod requests;
 mod server;
+mod service;
 mod session;
 mod sources;
 
 use clap::{Args, Parser, Subcommand};
 use engine::os::{Launcher, ProcessGroup};
 use files::log;
+use frontends::dap::{self, Dap};
 use frontends::{demo, mcp, run};
-use server::{At, Listening, TOKEN_VARIABLE, Token};
-use session::{SessionError, terminal};
+use session::terminal;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -74,34 +75,6 @@ impl Command {
 }
 
 #[derive(Args)]
-struct Dap {
-    /// Serve on a Unix socket or on TCP (port 0 takes a free port); without a value on a Unix
-    /// socket in `$XDG_RUNTIME_DIR`. The address is printed
-    #[arg(
-        long,
-        value_name = "PATH|ADDRESS:PORT",
-        num_args = 0..=1,
-        default_missing_value = "",
-        value_parser = At::parse
-    )]
-    listen: Option<At>,
-    /// With `--listen`: the token that clients must send. Other users can see it here; they cannot
-    /// see STILLPOINT_TOKEN
-    #[arg(long, value_name = "TOKEN", value_parser = Token::new)]
-    token: Option<Token>,
-    /// With `--listen`: maximum number of simultaneous sessions
-    #[arg(long, value_name = "N", default_value_t = 64)]
-    max_sessions: usize,
-    /// Write a log to this file; STILLPOINT_LOG sets its level (`info` if unset)
-    #[arg(long, value_name = "FILE")]
-    log: Option<PathBuf>,
-    #[arg(long, hide = true)]
-    socket_on_stdin: bool,
-    #[arg(long, hide = true)]
-    same_user: bool,
-}
-
-#[derive(Args)]
 struct Mcp {
     /// Write a log to this file; STILLPOINT_LOG sets its level (`info` if unset)
     #[arg(long, value_name = "FILE")]
@@ -138,7 +111,7 @@ fn main() -> ExitCode {
         engine::os::prepare();
     }
     let code = match command {
-        Command::Dap(options) => dap(options),
+        Command::Dap(options) => dap::dap(options),
         Command::Run(options) => {
             log::start(None);
             run::run(options)
@@ -175,47 +148,4 @@ fn main() -> ExitCode {
     };
     engine::finish_keeping(LAST_WRITES);
     code
-}
-
-/// The token that the user has set: by the command line, else by the environment.
-fn set_token(option: Option<Token>) -> Result<Option<Token>, SessionError> {
-    let variable = std::env::var(TOKEN_VARIABLE).ok();
-    let variable = variable.filter(|token| !token.is_empty());
-    let token = option
-        .map(Ok)
-        .or_else(|| variable.map(|text| Token::new(&text)));
-    let wrong = |error| io::Error::other(format!("{TOKEN_VARIABLE}: {error}"));
-    Ok(token.transpose().map_err(wrong)?)
-}
-
-fn dap(options: Dap) -> ExitCode {
-    log::start(options.log.as_deref());
-    let end = match options.listen {
-        Some(at) => {
-            let log = options
-                .log
-                .iter()
-                .map(|log| format!("--log={}", log.display()));
-            let hand_on = log.collect();
-            set_token(options.token).and_then(|token| {
-                let how = Listening {
-                    at,
-                    token,
-                    max_sessions: options.max_sessions,
-                    hand_on,
-                };
-                server::listen(how).map_err(SessionError::from)
-            })
-        }
-        None if options.socket_on_stdin => server::serve_socket(options.same_user),
-        None => server::serve_stdio(),
-    };
-    match end {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tracing::error!(%error, "session ended");
-            eprintln!("stillpoint: {error}");
-            ExitCode::FAILURE
-        }
-    }
 }

@@ -152,6 +152,11 @@ fn dwarf_has_no_upward_arrow() {
 }
 
 #[test]
+fn adapter_has_no_upward_arrow() {
+    assert_eq!(upward_arrows("adapter"), Vec::<String>::new());
+}
+
+#[test]
 fn names_are_found_in_groups_and_paths() {
     let code = "use crate::{a, b::{c, d}, e::f};\nfn x() { crate::g::h(); }";
     let names: Vec<String> = named_by(code).into_iter().collect();

@@ -1,7 +1,7 @@
 //! Settings of an `attach` request.
 
+use super::core_file::CorePlan;
 use super::{Common, Own};
-use crate::session::core_file::CorePlan;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 

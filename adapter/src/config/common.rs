@@ -1,8 +1,8 @@
 //! Settings that `launch` and `attach` have in common, and that hold from then on.
 
+use super::core_file::CorePlan;
+use super::follow_fork::{FollowForkPlan, OneOrMany, follow_fork_plan};
 use super::symbol_cache::SymbolCache;
-use crate::session::children::{Following, Words, following};
-use crate::session::core_file::CorePlan;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ pub struct Common {
     stop_on_entry: bool,
     terminate_debuggee: Option<bool>,
     follow_fork: Option<String>,
-    follow_fork_programs: Words,
+    follow_fork_programs: OneOrMany,
     /// In seconds.
     follow_fork_timeout: Option<f64>,
     symbol_cache: SymbolCache,
@@ -30,7 +30,7 @@ pub struct CommonPlan {
     /// What becomes of the program where `disconnect` does not say.
     pub terminate_debuggee: Option<bool>,
     /// What becomes of processes that it makes.
-    pub following: Following,
+    pub following: FollowForkPlan,
     /// Where names are kept between sessions.
     pub symbol_cache: SymbolCache,
     /// Each thread stops by itself.
@@ -70,7 +70,11 @@ impl Common {
         Ok(CommonPlan {
             stop_on_entry: self.stop_on_entry,
             terminate_debuggee: self.terminate_debuggee,
-            following: following(follow, &self.follow_fork_programs, self.follow_fork_timeout)?,
+            following: follow_fork_plan(
+                follow,
+                &self.follow_fork_programs,
+                self.follow_fork_timeout,
+            )?,
             symbol_cache: self.symbol_cache.clone(),
             non_stop: self.non_stop,
             debuginfod: self.debuginfod,

@@ -1,8 +1,8 @@
 //! Settings of a `launch` request.
 
+use super::core_file::CorePlan;
 use super::values::{Args, Env, Scalar, Stdio, read_env_file};
 use super::{Common, Own};
-use crate::session::core_file::CorePlan;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;

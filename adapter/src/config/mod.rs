@@ -2,6 +2,8 @@
 
 mod attach;
 mod common;
+mod core_file;
+mod follow_fork;
 mod launch;
 mod live;
 mod signals;
@@ -10,6 +12,7 @@ mod values;
 
 pub use attach::{AttachSettings, Target};
 pub use common::{Common, CommonPlan};
+pub use core_file::CorePlan;
 pub use launch::{Console, LaunchPlan, LaunchSettings};
 pub use live::{Live, LivePlan, USUAL_PREFIX, changed, not_live};
 

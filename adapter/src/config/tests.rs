@@ -1,5 +1,5 @@
+use super::core_file::CorePlan;
 use super::*;
-use crate::session::core_file::CorePlan;
 use engine::StdioTarget;
 use serde_json::json;
 use std::path::{Path, PathBuf};

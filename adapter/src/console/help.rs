@@ -3,7 +3,7 @@
 use super::text::columns;
 use super::{COMMANDS, Call, Command, Complete, find};
 use crate::protocol::RequestError;
-use crate::requests::When;
+use crate::session::RequiredState;
 use crate::session::Session;
 
 pub const HELP: Command = Command {
@@ -11,7 +11,7 @@ pub const HELP: Command = Command {
     arguments: "[NAME]",
     help: "what commands there are, or what one of them does",
     more: "",
-    when: When::Always,
+    when: RequiredState::Always,
     run: help,
     complete: Complete::Words(names),
 };

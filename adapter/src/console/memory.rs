@@ -3,7 +3,7 @@
 use super::text::Lines;
 use super::{Call, Command, Complete, count, split_last};
 use crate::protocol::RequestError;
-use crate::requests::When;
+use crate::session::RequiredState;
 use engine::{LoadAddr, Wanted};
 
 /// Bytes in a line, shown at first, and shown at most.
@@ -21,7 +21,7 @@ pub const MEMORY: Command = Command {
     more: "Numbers and pointers are addresses: `:mem p 32` shows what `p` points to; of all else \
            the place counts: `:mem point`, `:mem &p`. An expression that ends in a number behind \
            a blank goes into parentheses: `:mem (p + 4)`. N is 64 where nobody says.",
-    when: When::Process,
+    when: RequiredState::Process,
     run: memory,
     complete: Complete::Expression,
 };
@@ -80,7 +80,7 @@ pub const DISASSEMBLY: Command = Command {
     help: "N instructions from an address on, or from where the frame is",
     more: "`:disas main 30`, `:disas $rip`, `:disas 5`. `*` marks the frame's instruction. How \
            they are written is the setting `disassemblyFlavor`. N is 20 where nobody says.",
-    when: When::Process,
+    when: RequiredState::Process,
     run: disassembly,
     complete: Complete::Expression,
 };

@@ -12,7 +12,7 @@ mod text;
 
 use crate::config::nearest;
 use crate::protocol::RequestError;
-use crate::requests::When;
+use crate::session::RequiredState;
 use crate::session::Session;
 use engine::{FrameKey, LoadAddr, Purpose, ThreadId};
 use std::ops::Range;
@@ -28,7 +28,7 @@ pub struct Command {
     /// What else there is to know; may be empty.
     more: &'static str,
     /// When it makes sense.
-    when: When,
+    when: RequiredState,
     /// Does it, and gives what there is to show.
     run: fn(&mut Call<'_>) -> Result<String, RequestError>,
     /// What its arguments may be.

@@ -3,7 +3,7 @@
 use super::text::{Lines, columns};
 use super::{Call, Command, Complete};
 use crate::protocol::RequestError;
-use crate::requests::When;
+use crate::session::RequiredState;
 use crate::session::Session;
 use engine::{ModuleInfo, NamesStatus, SymbolStatus};
 
@@ -15,7 +15,7 @@ pub const MODULES: Command = Command {
     arguments: "[TEXT]",
     help: "the program and its libraries: where they are, and their build-ids",
     more: "With a text those that have it in their path.",
-    when: When::Process,
+    when: RequiredState::Process,
     run: |call| list(call, "modules", module_row),
     complete: Complete::Words(names),
 };
@@ -26,7 +26,7 @@ pub const SYMBOLS: Command = Command {
     help: "how much is known of the program and its libraries",
     more: "Names of functions, variables and types are read in the background when somebody \
            needs them, and kept for the next session (setting `symbolCache`).",
-    when: When::Process,
+    when: RequiredState::Process,
     run: |call| list(call, "symbols", symbols_row),
     complete: Complete::Words(names),
 };

@@ -3,7 +3,7 @@
 use super::text::{Lines, columns};
 use super::{Call, Command, Complete};
 use crate::protocol::RequestError;
-use crate::requests::When;
+use crate::session::RequiredState;
 use engine::{LineCode, LoadAddr, Mapping, SymbolInfo, SymbolKind};
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub const MAPS: Command = Command {
     arguments: "[EXPRESSION|TEXT]",
     help: "the program's memory, or the part that holds an address or has a text in its name",
     more: "`:maps p` shows where the memory is that `p` points to, `:maps libc` what libc takes.",
-    when: When::Process,
+    when: RequiredState::Process,
     run: maps,
     complete: Complete::Expression,
 };
@@ -69,7 +69,7 @@ pub const SYMBOL: Command = Command {
     help: "the symbols of a name, or the one at an address",
     more: "A name may be the raw one, the readable one, or its end: `:sym push_back`. Of an \
            expression the address counts that it is, or that it points to: `:sym $rip`.",
-    when: When::Process,
+    when: RequiredState::Process,
     run: symbol,
     complete: Complete::Expression,
 };
@@ -162,7 +162,7 @@ pub const INFO: Command = Command {
     help: "the code of a source line, or the line of an address",
     more: "`:info line main.c:12` shows where the code of that line begins, `:info line $rip` \
            which line the instruction is of.",
-    when: When::Process,
+    when: RequiredState::Process,
     run: info,
     complete: Complete::Words(|_, before| match before {
         [] => vec!["line".to_owned()],

@@ -4,8 +4,8 @@ use super::text::columns;
 use super::{Call, Command, Complete};
 use crate::config::{Live, not_live};
 use crate::protocol::RequestError;
-use crate::requests::When;
-use crate::requests::settings::{change, value_of};
+use crate::session::RequiredState;
+use crate::session::settings::{change, value_of};
 use serde_json::{Map, Value};
 
 pub const SET: Command = Command {
@@ -16,7 +16,7 @@ pub const SET: Command = Command {
            be left out: `:set maxDepth 5`, `:set stepFilters [\"*/third_party/*\"]`, \
            `:set sourceMap {\"/build\": \"/home/me/src\"}`. It holds until the session ends, \
            also over a restart.",
-    when: When::Always,
+    when: RequiredState::Always,
     run: set,
     complete: Complete::Words(|_, before| match before {
         [] => Live::keys().map(str::to_owned).collect(),

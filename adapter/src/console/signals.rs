@@ -3,8 +3,8 @@
 use super::text::columns;
 use super::{Call, Command, Complete};
 use crate::protocol::RequestError;
-use crate::requests::When;
-use crate::requests::settings;
+use crate::session::RequiredState;
+use crate::session::settings;
 use engine::{Signal, SignalRule};
 use serde_json::{Map, Value};
 
@@ -18,7 +18,7 @@ pub const SIGNALS: Command = Command {
     more: "`:signals SIGUSR1 nostop nopass print` tells of each SIGUSR1 and keeps it from the \
            program; `:signals SIGUSR1 usual` goes back to what is done where nobody says \
            anything. It is the setting `signals`.",
-    when: When::Always,
+    when: RequiredState::Always,
     run: signals,
     complete: Complete::Words(|_, before| match before {
         [] => (1..=NAMED).map(|number| Signal(number).name()).collect(),

@@ -3,7 +3,7 @@
 use super::text::{Lines, columns};
 use super::{Call, Command, Complete, count};
 use crate::protocol::RequestError;
-use crate::requests::When;
+use crate::session::RequiredState;
 use crate::session::Session;
 use engine::value::scalar::NumberFormat;
 use engine::{Frame, Named, RegisterGroup, ThreadId};
@@ -22,7 +22,7 @@ pub const ABANDON: Command = Command {
     help: "gives up a function called from the console that has stopped",
     more: "The thread is back where it was before the call. What the function did until then stays \
            done, and it keeps the locks that it has taken.",
-    when: When::Stopped,
+    when: RequiredState::Stopped,
     run: abandon,
     complete: Complete::Words(|_, _| Vec::new()),
 };
@@ -42,7 +42,7 @@ pub const THREADS: Command = Command {
     arguments: "[all]",
     help: "threads, and where each of them is",
     more: "`*` marks the thread that is looked at. `all` leaves none out.",
-    when: When::Process,
+    when: RequiredState::Process,
     run: threads,
     complete: Complete::Words(all),
 };
@@ -121,7 +121,7 @@ pub const BACKTRACE: Command = Command {
     help: "the stack of the thread that is looked at, or of all",
     more: "N is how many frames to show at most: 50, or 10 of each thread with `all`. `*` marks \
            the frame that is looked at.",
-    when: When::Stopped,
+    when: RequiredState::Stopped,
     run: backtrace,
     complete: Complete::Words(all),
 };
@@ -208,7 +208,7 @@ pub const REGISTERS: Command = Command {
     help: "the registers of the frame that is looked at",
     more: "Callers have only those registers that are known to be kept for them; vector \
            registers are the innermost frame's.",
-    when: When::Stopped,
+    when: RequiredState::Stopped,
     run: registers,
     complete: Complete::Words(|_, before| match before {
         [] => GROUPS

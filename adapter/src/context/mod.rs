@@ -14,11 +14,12 @@ use crate::protocol::{
     Changes, Context, ContextArguments, ContextThread, ContextVariable, ContextWait, VariableKind,
 };
 use crate::protocol::{RUNNING, RequestError};
-use crate::requests::{limits_of, thread_id};
 use crate::session::Session;
+use crate::session::describe::{limits_of, present};
+use crate::session::handles::thread_id;
 use crate::session::history::{self, Value};
 use budget::Budget;
-use engine::{FrameKey, Limits, Named, Presentation, ThreadId};
+use engine::{FrameKey, Limits, Named, ThreadId};
 use stack::Style;
 use std::sync::Arc;
 
@@ -256,14 +257,6 @@ fn variable(
 const HIDDEN: &str = "0x…";
 /// What the engine writes between a pointer and what it leads to.
 const LEADS_TO: char = '→';
-
-/// A value for people; if `limits` wants it, with what its pointers lead to.
-pub fn present(session: &mut Session, value: &engine::Value, limits: &Limits) -> Presentation {
-    let mut objects = std::mem::take(&mut session.history.objects);
-    let presentation = session.debugger.present_with(value, limits, &mut objects);
-    session.history.objects = objects;
-    presentation
-}
 
 /// The mutex that a thread waits for.
 fn wait_of(session: &mut Session, thread: ThreadId, addresses: bool) -> Option<ContextWait> {

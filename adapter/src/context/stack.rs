@@ -3,8 +3,8 @@
 use super::NAME;
 use super::budget::cut;
 use crate::protocol::ContextFrame;
-use crate::requests::describe_frame;
 use crate::session::Session;
+use crate::session::describe::{describe_frame, present};
 use engine::{Frame, FrameKind, Limits};
 
 /// The longest text of all arguments of a frame.
@@ -104,7 +104,7 @@ fn arguments(session: &mut Session, frame: &Frame, addresses: bool) -> Option<St
             text.push_str(", ");
         }
         let value = match &parameter.value {
-            Ok(value) => super::present(session, value, &limits).text,
+            Ok(value) => present(session, value, &limits).text,
             Err(error) => format!("<{}>", error.to_string().trim_matches(['<', '>'])),
         };
         // Of a shadowed one the name says where it is declared.

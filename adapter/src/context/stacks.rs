@@ -4,8 +4,8 @@ use super::stack::{self, Style};
 use super::{FRAMES, wait_of};
 use crate::protocol::RequestError;
 use crate::protocol::{ContextThread, Stacks, StacksArguments};
-use crate::requests::thread_id;
 use crate::session::Session;
+use crate::session::handles::thread_id;
 
 /// Frames of a thread where the client does not say, and at most.
 const LEVELS: (usize, usize) = (20, 1000);

@@ -1,6 +1,9 @@
 //! Why a request fails, and the one place where that becomes an answer.
 
-use crate::protocol::{ErrorBody, ErrorMessage};
+use super::{Body, ErrorBody, ErrorMessage};
+
+/// The result of a request: the body of its response.
+pub type Handled = Result<Option<Body>, RequestError>;
 
 /// A request that could not be carried out.
 #[derive(Debug, thiserror::Error)]

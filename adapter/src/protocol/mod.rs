@@ -19,7 +19,7 @@ pub use breakpoints::*;
 pub use capabilities::{BreakpointMode, Capabilities, CapabilitiesEventBody, ChangedCapabilities};
 pub use context::*;
 pub use envelope::{Body, Incoming, Malformed, Outgoing, Request, Response, body_of, read_message};
-pub use error::{RUNNING, RequestError};
+pub use error::{Handled, RUNNING, RequestError};
 pub use events::*;
 pub use exceptions::*;
 pub use memory::*;

@@ -2,21 +2,20 @@
 
 use crate::protocol::RequestError;
 use crate::protocol::{
-    Breakpoint, BreakpointEventBody, BreakpointMode, BreakpointReason, BreakpointsResponse,
-    Capabilities, InstructionBreakpoint, SetBreakpointsArguments, SetFunctionBreakpointsArguments,
+    Breakpoint, BreakpointMode, BreakpointReason, BreakpointsResponse, Capabilities,
+    InstructionBreakpoint, SetBreakpointsArguments, SetFunctionBreakpointsArguments,
     SetInstructionBreakpointsArguments, Source, SourceBreakpoint,
 };
+use crate::requests::Request;
 use crate::requests::memory::{moved, referred};
 use crate::requests::sources::{TOO_MUCH_CODE, unknown_source};
-use crate::requests::{Request, When};
+use crate::session::RequiredState;
 use crate::session::Session;
+use crate::session::breakpoints::set_source;
+use crate::session::describe::described;
 use crate::session::main_stop;
-use crate::sources::checksums_of;
-use engine::{
-    BreakpointId, BreakpointInfo, BreakpointOptions, BreakpointPlace, CodeName, LoadAddr,
-};
-use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use engine::{BreakpointOptions, CodeName, LoadAddr};
+use std::path::Path;
 
 /// The mode in which breakpoints take the processor's debug registers.
 const HARDWARE: &str = "hardware";
@@ -40,47 +39,12 @@ const MODES: [BreakpointMode; 2] = [
     },
 ];
 
-/// What the client set. Sets are kept by path exactly as it was spelled: debugger-cli has two
-/// spellings of one file, and each `setBreakpoints` replaces its own set only.
-#[derive(Debug, Default)]
-pub struct Breakpoints {
-    sources: HashMap<String, Vec<engine::SourceBreakpoint>>,
-    /// Those in machine code, by the keys of their sets.
-    codes: HashMap<String, (CodeName, Vec<engine::SourceBreakpoint>)>,
-    asked: HashMap<BreakpointId, Asked>,
-    instructions: HashSet<BreakpointId>,
-}
-
-/// Where the client wanted a breakpoint.
-#[derive(Clone, Debug)]
-struct Asked {
-    path: String,
-    line: u32,
-    /// It named a column; if not, editors would take one in the answer for a second place.
-    by_column: bool,
-    /// In machine code; `path` is the key of the set then.
-    code: Option<CodeName>,
-}
-
-impl Breakpoints {
-    /// The reason of a stop at breakpoints of one place: the most familiar one.
-    pub fn reason(&self, ids: &[BreakpointId]) -> &'static str {
-        if ids.iter().any(|id| self.asked.contains_key(id)) {
-            "breakpoint"
-        } else if ids.iter().all(|id| self.instructions.contains(id)) {
-            "instruction breakpoint"
-        } else {
-            "function breakpoint"
-        }
-    }
-}
-
 /// Replaces the breakpoints of one source.
 pub enum SetBreakpoints {}
 
 impl Request for SetBreakpoints {
     const COMMAND: &'static str = "setBreakpoints";
-    const WHEN: When = When::Always;
+    const WHEN: RequiredState = RequiredState::Always;
     type Arguments = SetBreakpointsArguments;
     type Body = BreakpointsResponse;
 
@@ -131,20 +95,7 @@ impl Request for SetBreakpoints {
             Some(code) => session.debugger.set_code_breakpoints(&key, code, &wanted),
             None => set_source(session, &key, &wanted),
         };
-        let breakpoints = &mut session.breakpoints;
-        for (info, wanted) in infos.iter().zip(&wanted) {
-            let asked = Asked {
-                path: key.clone(),
-                line: wanted.line,
-                by_column: wanted.column.is_some(),
-                code: code.clone(),
-            };
-            breakpoints.asked.insert(info.id, asked);
-        }
-        match code {
-            Some(code) => drop(breakpoints.codes.insert(key, (code, wanted))),
-            None => drop(breakpoints.sources.insert(key, wanted)),
-        }
+        session.breakpoints.keep(&infos, key, code, wanted);
         Ok(described(session, &infos))
     }
 }
@@ -195,62 +146,6 @@ pub(super) fn key_of(source: Source, command: &str) -> Result<String, RequestErr
         .ok_or_else(|| RequestError::Arguments(format!("{command}: `source.path` is missing")))
 }
 
-/// The path in the debug info of a client's spelling.
-pub(super) fn debug_info_path(session: &Session, key: &str) -> PathBuf {
-    let local = session.client.path_in(key);
-    session.sources.to_debug_info(&local)
-}
-
-fn set_source(
-    session: &mut Session,
-    key: &str,
-    wanted: &[engine::SourceBreakpoint],
-) -> Vec<BreakpointInfo> {
-    let source = debug_info_path(session, key);
-    session
-        .debugger
-        .set_source_breakpoints(key, &source, wanted)
-}
-
-/// Sets everything once more: the launch settings have come, and may move or forbid it.
-pub fn set_again(session: &mut Session) {
-    let off = session.startup.no_debug;
-    if off {
-        session.debugger.set_function_breakpoints(&[]);
-        session.debugger.set_instruction_breakpoints(&[]);
-        session.debugger.set_data_breakpoints(&[]);
-        session.debugger.set_exception_breakpoints(&[]);
-        for (key, (code, _)) in &session.breakpoints.codes {
-            session.debugger.set_code_breakpoints(key, code, &[]);
-        }
-    }
-    if off || !session.sources.map().is_empty() {
-        let sets = std::mem::take(&mut session.breakpoints.sources);
-        for (key, wanted) in &sets {
-            set_source(session, key, if off { &[] } else { wanted });
-        }
-        session.breakpoints.sources = sets;
-    }
-}
-
-/// Sets those on lines once more, because the source map is another one; the client is told of
-/// each.
-pub fn move_sources(session: &mut Session) {
-    if session.startup.no_debug {
-        return;
-    }
-    let sets = std::mem::take(&mut session.breakpoints.sources);
-    let mut infos = Vec::new();
-    for (key, wanted) in &sets {
-        infos.extend(set_source(session, key, wanted));
-    }
-    session.breakpoints.sources = sets;
-    for breakpoint in described(session, &infos).breakpoints {
-        let reason = "changed";
-        session.event("breakpoint", &BreakpointEventBody { reason, breakpoint });
-    }
-}
-
 /// A breakpoint that will never be hit.
 pub(super) fn failed(message: String) -> Breakpoint {
     Breakpoint {
@@ -280,7 +175,7 @@ pub enum SetFunctionBreakpoints {}
 
 impl Request for SetFunctionBreakpoints {
     const COMMAND: &'static str = "setFunctionBreakpoints";
-    const WHEN: When = When::Always;
+    const WHEN: RequiredState = RequiredState::Always;
     type Arguments = SetFunctionBreakpointsArguments;
     type Body = BreakpointsResponse;
 
@@ -317,7 +212,7 @@ pub enum SetInstructionBreakpoints {}
 
 impl Request for SetInstructionBreakpoints {
     const COMMAND: &'static str = "setInstructionBreakpoints";
-    const WHEN: When = When::Always;
+    const WHEN: RequiredState = RequiredState::Always;
     type Arguments = SetInstructionBreakpointsArguments;
     type Body = BreakpointsResponse;
 
@@ -338,7 +233,7 @@ impl Request for SetInstructionBreakpoints {
             return Ok(switched_off(wanted.len()));
         }
         let infos = session.debugger.set_instruction_breakpoints(&wanted);
-        session.breakpoints.instructions = infos.iter().map(|info| info.id).collect();
+        session.breakpoints.keep_instructions(&infos);
         Ok(described(session, &infos))
     }
 }
@@ -373,115 +268,4 @@ pub(super) fn address(text: &str) -> Option<LoadAddr> {
         None => text.parse(),
     };
     number.ok().map(LoadAddr)
-}
-
-pub(super) fn described(session: &mut Session, infos: &[BreakpointInfo]) -> BreakpointsResponse {
-    let breakpoints = infos
-        .iter()
-        .map(|info| describe_breakpoint(session, info))
-        .collect();
-    BreakpointsResponse { breakpoints }
-}
-
-/// A breakpoint as the client sees it.
-pub fn describe_breakpoint(session: &mut Session, info: &BreakpointInfo) -> Breakpoint {
-    let asked = session.breakpoints.asked.get(&info.id).cloned();
-    let mut breakpoint = Breakpoint {
-        id: Some(info.id.0),
-        verified: info.verified,
-        message: info.message.clone(),
-        ..Breakpoint::default()
-    };
-    if !info.verified {
-        breakpoint.reason = Some(match info.failed {
-            true => BreakpointReason::Failed,
-            false => BreakpointReason::Pending,
-        });
-    }
-    let code = asked.as_ref().and_then(|asked| asked.code.as_ref());
-    if let (Some(code), Some(asked)) = (code, &asked) {
-        let address = info.place.as_ref().map(|place| place.address.to_string());
-        breakpoint.instruction_reference = address;
-        breakpoint.source = session.codes.source(code);
-        breakpoint.line = Some(session.client.line_out(asked.line));
-        return breakpoint;
-    }
-    match &info.place {
-        Some(place) => {
-            at_place(session, &mut breakpoint, place, asked.as_ref());
-            let file = session.debugger.breakpoint_source(info.id);
-            if let (Some(source), Some(file)) = (&mut breakpoint.source, file) {
-                source.checksums = checksums_of(&file);
-            }
-            if info.verified && asked.is_some() {
-                tell_of_changes(session, &mut breakpoint, info.id);
-            }
-        }
-        None => {
-            if let Some(asked) = asked {
-                breakpoint.source = Some(as_spelled(session, &asked.path));
-                breakpoint.line = Some(session.client.line_out(asked.line));
-            }
-        }
-    }
-    breakpoint
-}
-
-/// Says so where the source on this machine is not what was compiled.
-fn tell_of_changes(session: &mut Session, breakpoint: &mut Breakpoint, id: BreakpointId) {
-    let path = breakpoint.source.as_ref().and_then(|it| it.path.as_ref());
-    let Some(local) = path.map(|path| session.client.path_in(path)) else {
-        return;
-    };
-    if let Some(change) = session.debugger.source_changed(id, &local) {
-        breakpoint.message = Some(match breakpoint.message.take() {
-            Some(message) => format!("{message}; {change}"),
-            None => change,
-        });
-    }
-}
-
-fn at_place(
-    session: &mut Session,
-    breakpoint: &mut Breakpoint,
-    place: &BreakpointPlace,
-    asked: Option<&Asked>,
-) {
-    breakpoint.instruction_reference = Some(place.address.to_string());
-    let Some((path, line, column)) = &place.source else {
-        return;
-    };
-    // Where the client's own spelling leads to the same file, it knows the file by that.
-    let own = asked.filter(|asked| {
-        let wanted = session.client.path_in(&asked.path);
-        wanted.is_absolute() && wanted.file_name() == path.file_name()
-    });
-    breakpoint.source = Some(match own {
-        Some(asked) => {
-            let spelling = session.client.path_in(&asked.path);
-            session.sources.learn(path, &spelling);
-            as_spelled(session, &asked.path)
-        }
-        None => session.sources.of(path, &session.client),
-    });
-    breakpoint.line = Some(session.client.line_out(*line));
-    let by_column = asked.is_none_or(|asked| asked.by_column);
-    breakpoint.column = (by_column && *column > 0).then(|| {
-        let Session {
-            sources, client, ..
-        } = session;
-        sources.column_out(path, *line, *column, client)
-    });
-}
-
-fn as_spelled(session: &Session, path: &str) -> Source {
-    Source {
-        name: session
-            .client
-            .path_in(path)
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned()),
-        path: Some(path.to_owned()),
-        ..Source::default()
-    }
 }

@@ -5,7 +5,8 @@ use crate::protocol::RequestError;
 use crate::protocol::{
     Capabilities, CompletionItem, CompletionItemType, CompletionsArguments, CompletionsResponse,
 };
-use crate::requests::{Request, When};
+use crate::requests::Request;
+use crate::session::RequiredState;
 use crate::session::Session;
 use engine::eval::CompletionKind;
 use std::ops::Range;
@@ -16,8 +17,8 @@ pub enum Completions {}
 impl Request for Completions {
     const COMMAND: &'static str = "completions";
     // Commands can be typed at any time.
-    const WHEN: When = When::Always;
-    const WAITS_FOR_CALLS: bool = true;
+    const WHEN: RequiredState = RequiredState::Always;
+    const DEFERRED_DURING_CALL: bool = true;
     type Arguments = CompletionsArguments;
     type Body = CompletionsResponse;
 
@@ -83,7 +84,7 @@ fn found_at(
             Err(expression) => begin = offset + expression,
         }
     }
-    session.check(When::Stopped)?;
+    session.check(RequiredState::Stopped)?;
     let frame = frame.filter(|id| *id != 0);
     let frame = frame.map(|id| session.handles.frame(id)).transpose()?;
     let (range, found) = session

@@ -1,46 +1,24 @@
 //! Data breakpoints: what can be watched, and watching it.
 
-use super::breakpoints::{SOFTWARE, address, described, given, switched_off};
+use super::breakpoints::{SOFTWARE, address, given, switched_off};
 use super::variables::child_named;
 use crate::protocol::RequestError;
 use crate::protocol::{
     BreakpointsResponse, Capabilities, DataAccessType, DataBreakpointInfoArguments,
     DataBreakpointInfoResponse, SetDataBreakpointsArguments,
 };
-use crate::requests::{Request, When};
+use crate::requests::Request;
+use crate::session::RequiredState;
 use crate::session::Session;
+use crate::session::describe::described;
 use engine::{BreakpointOptions, DataAccess, FrameKey, Purpose, Watchable};
-use std::collections::{HashMap, VecDeque};
-
-/// Data ids that are remembered; the oldest ones go.
-const MOST: usize = 10_000;
-
-/// What the client asked about, by the ids it was given.
-#[derive(Debug, Default)]
-pub struct WatchableData {
-    known: HashMap<String, (Watchable, bool)>,
-    order: VecDeque<String>,
-}
-
-impl WatchableData {
-    fn insert(&mut self, id: String, data: Watchable, by_steps: bool) {
-        if self.known.insert(id.clone(), (data, by_steps)).is_none() {
-            self.order.push_back(id);
-        }
-        if self.order.len() > MOST
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.known.remove(&oldest);
-        }
-    }
-}
 
 /// Says whether something can be watched, and how.
 pub enum DataBreakpointInfo {}
 
 impl Request for DataBreakpointInfo {
     const COMMAND: &'static str = "dataBreakpointInfo";
-    const WHEN: When = When::Process;
+    const WHEN: RequiredState = RequiredState::Process;
     type Arguments = DataBreakpointInfoArguments;
     type Body = DataBreakpointInfoResponse;
 
@@ -128,7 +106,7 @@ pub enum SetDataBreakpoints {}
 
 impl Request for SetDataBreakpoints {
     const COMMAND: &'static str = "setDataBreakpoints";
-    const WHEN: When = When::Always;
+    const WHEN: RequiredState = RequiredState::Always;
     type Arguments = SetDataBreakpointsArguments;
     type Body = BreakpointsResponse;
 
@@ -180,7 +158,7 @@ impl Request for SetDataBreakpoints {
 }
 
 fn data_of(session: &mut Session, id: &str) -> Option<(Watchable, bool)> {
-    if let Some(known) = session.watchable.known.get(id) {
+    if let Some(known) = session.watchable.get(id) {
         return Some(known.clone());
     }
     // What is known by its address alone is good for ever.

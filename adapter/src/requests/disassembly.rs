@@ -1,14 +1,15 @@
 //! Machine code: instructions around an address.
 
 use super::memory::{moved, referred};
-use super::stack::{LastSource, source_of};
 use crate::protocol::RequestError;
 use crate::protocol::{
     Capabilities, DisassembleArguments, DisassembleResponse, DisassembledInstruction,
     InstructionHint,
 };
-use crate::requests::{Request, When};
+use crate::requests::{Effect, Request};
+use crate::session::RequiredState;
 use crate::session::Session;
+use crate::session::describe::{LastSource, source_of};
 use engine::{Disassembled, Wanted};
 use std::fmt::Write as _;
 
@@ -17,7 +18,8 @@ pub enum Disassemble {}
 
 impl Request for Disassemble {
     const COMMAND: &'static str = "disassemble";
-    const WHEN: When = When::Process;
+    const EFFECT: Effect = Effect::Reads;
+    const WHEN: RequiredState = RequiredState::Process;
     type Arguments = DisassembleArguments;
     type Body = DisassembleResponse;
 

@@ -6,9 +6,11 @@ use crate::protocol::{
     Capabilities, EvaluateArguments, EvaluateResponse, SetExpressionArguments,
     SetExpressionResponse,
 };
-use crate::requests::variables::{Shown, changed, limits};
-use crate::requests::{Request, When};
+use crate::requests::Request;
+use crate::requests::variables::changed;
+use crate::session::RequiredState;
 use crate::session::Session;
+use crate::session::describe::{Shown, limits};
 use engine::{Evaluated, FrameKey, Language, Limits, Purpose};
 
 /// Evaluates an expression, or carries out a command of the console.
@@ -16,9 +18,10 @@ pub enum Evaluate {}
 
 impl Request for Evaluate {
     const COMMAND: &'static str = "evaluate";
+    const RETRY_AFTER_CALL: bool = true;
     // Some commands make sense at any time.
-    const WHEN: When = When::Always;
-    const WAITS_FOR_CALLS: bool = true;
+    const WHEN: RequiredState = RequiredState::Always;
+    const DEFERRED_DURING_CALL: bool = true;
     type Arguments = EvaluateArguments;
     type Body = EvaluateResponse;
 
@@ -49,7 +52,7 @@ impl Request for Evaluate {
             None | Some("repl") => console::command_in(session, expression),
             Some(_) => None,
         };
-        let stopped = session.check(When::Stopped);
+        let stopped = session.check(RequiredState::Stopped);
         // Some clients number frames from 1, and say 0 for none.
         let frame = arguments.frame_id.filter(|id| *id != 0 && stopped.is_ok());
         let frame = frame.map(|id| session.handles.frame(id)).transpose()?;

@@ -1,15 +1,17 @@
 //! Exceptions, panics and signals: which of them stop the program, and what one is.
 
-use super::breakpoints::{described, given, switched_off};
-use super::execution::thread_id;
+use super::breakpoints::{given, switched_off};
 use crate::protocol::RequestError;
 use crate::protocol::{
     Breakpoint, BreakpointReason, BreakpointsResponse, Capabilities, ExceptionBreakMode,
     ExceptionBreakpointsFilter, ExceptionDetails, ExceptionInfoArguments, ExceptionInfoResponse,
     ExceptionOptions, SetExceptionBreakpointsArguments,
 };
-use crate::requests::{Request, When};
+use crate::requests::{Effect, Request};
+use crate::session::RequiredState;
 use crate::session::Session;
+use crate::session::describe::described;
+use crate::session::handles::thread_id;
 use engine::{ExceptionBreakpoint, ExceptionFilter, Signal, ThreadId};
 use std::fmt::Write;
 
@@ -83,7 +85,7 @@ pub enum SetExceptionBreakpoints {}
 
 impl Request for SetExceptionBreakpoints {
     const COMMAND: &'static str = "setExceptionBreakpoints";
-    const WHEN: When = When::Always;
+    const WHEN: RequiredState = RequiredState::Always;
     type Arguments = SetExceptionBreakpointsArguments;
     type Body = BreakpointsResponse;
 
@@ -172,6 +174,7 @@ pub enum ExceptionInfo {}
 
 impl Request for ExceptionInfo {
     const COMMAND: &'static str = "exceptionInfo";
+    const EFFECT: Effect = Effect::Reads;
     type Arguments = ExceptionInfoArguments;
     type Body = ExceptionInfoResponse;
 

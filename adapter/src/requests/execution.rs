@@ -6,16 +6,19 @@ use crate::protocol::{
     SteppingGranularity, ThreadArguments,
 };
 use crate::requests::stepping::step_into_target;
-use crate::requests::{Request, When};
+use crate::requests::{Effect, Request};
+use crate::session::RequiredState;
 use crate::session::Session;
 use crate::session::debuginfod;
-use engine::{Granularity, State, StepKind, ThreadId};
+use crate::session::handles::thread_id;
+use engine::{Granularity, State, StepKind};
 
 /// Lets everything run, whichever thread was named; in non-stop mode that one.
 pub enum Continue {}
 
 impl Request for Continue {
     const COMMAND: &'static str = "continue";
+    const EFFECT: Effect = Effect::Runs;
     type Arguments = ThreadArguments;
     type Body = ContinueResponse;
 
@@ -44,7 +47,7 @@ pub enum Pause {}
 
 impl Request for Pause {
     const COMMAND: &'static str = "pause";
-    const WHEN: When = When::Process;
+    const WHEN: RequiredState = RequiredState::Process;
     type Arguments = ThreadArguments;
     type Body = ();
 
@@ -86,21 +89,12 @@ fn step(
     Ok(())
 }
 
-/// The engine's id of a thread.
-///
-/// # Errors
-/// No thread can have it.
-pub fn thread_id(id: i64) -> Result<ThreadId, RequestError> {
-    i32::try_from(id)
-        .map(ThreadId)
-        .map_err(|_| RequestError::StaleId(format!("there is no thread {id}")))
-}
-
 /// Steps over calls.
 pub enum Next {}
 
 impl Request for Next {
     const COMMAND: &'static str = "next";
+    const EFFECT: Effect = Effect::Runs;
     type Arguments = NextArguments;
     type Body = ();
 
@@ -130,6 +124,7 @@ pub enum StepIn {}
 
 impl Request for StepIn {
     const COMMAND: &'static str = "stepIn";
+    const EFFECT: Effect = Effect::Runs;
     type Arguments = StepInArguments;
     type Body = ();
 
@@ -158,6 +153,7 @@ pub enum StepOut {}
 
 impl Request for StepOut {
     const COMMAND: &'static str = "stepOut";
+    const EFFECT: Effect = Effect::Runs;
     type Arguments = StepOutArguments;
     type Body = ();
 

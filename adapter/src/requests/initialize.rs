@@ -2,7 +2,8 @@
 
 use crate::protocol::RequestError;
 use crate::protocol::{CancelArguments, Capabilities, InitializeArguments};
-use crate::requests::{self, Request, When};
+use crate::requests::{self, Request};
+use crate::session::RequiredState;
 use crate::session::Session;
 use crate::session::progress;
 use crate::session::startup;
@@ -13,7 +14,8 @@ pub enum Initialize {}
 
 impl Request for Initialize {
     const COMMAND: &'static str = "initialize";
-    const WHEN: When = When::Always;
+    const BEFORE_INITIALIZE: bool = true;
+    const WHEN: RequiredState = RequiredState::Always;
     type Arguments = InitializeArguments;
     type Body = Capabilities;
 
@@ -56,7 +58,7 @@ pub enum Cancel {}
 
 impl Request for Cancel {
     const COMMAND: &'static str = "cancel";
-    const WHEN: When = When::Always;
+    const WHEN: RequiredState = RequiredState::Always;
     type Arguments = CancelArguments;
     type Body = ();
 

@@ -1,25 +1,26 @@
 //! The beginning and the end of the debuggee.
 
 use crate::config::{
-    self, AttachSettings, CommonPlan, Console, LaunchPlan, LaunchSettings, LivePlan, Settings,
-    Target,
+    self, AttachSettings, CommonPlan, Console, CorePlan, LaunchPlan, LaunchSettings, LivePlan,
+    Settings, Target,
 };
 use crate::protocol::RequestError;
 use crate::protocol::{
     Capabilities, DisconnectArguments, NoArguments, RawSettings, RunInTerminalRequestArguments,
     TerminateArguments,
 };
-use crate::requests::{Answer, Request, When};
-use crate::requests::{breakpoints, settings};
+use crate::requests::{Effect, Request, ResponseTiming};
 use crate::server::TOKEN_VARIABLE;
+use crate::session::RequiredState;
 use crate::session::Session;
-use crate::session::core_file::{self, CorePlan};
+use crate::session::core_file;
 use crate::session::debuginfod::Debuginfod;
 use crate::session::events;
 use crate::session::handover;
 use crate::session::opening;
 use crate::session::startup;
 use crate::session::terminal::{Rendezvous, command_line};
+use crate::session::{breakpoints, settings};
 use engine::{ExitStatus, State};
 use std::path::PathBuf;
 
@@ -28,8 +29,8 @@ pub enum Launch {}
 
 impl Request for Launch {
     const COMMAND: &'static str = "launch";
-    const WHEN: When = When::Always;
-    const ANSWER: Answer = Answer::AfterConfiguration;
+    const WHEN: RequiredState = RequiredState::Always;
+    const RESPONSE: ResponseTiming = ResponseTiming::AfterConfiguration;
     type Arguments = RawSettings;
     type Body = ();
 
@@ -44,8 +45,8 @@ pub enum Attach {}
 
 impl Request for Attach {
     const COMMAND: &'static str = "attach";
-    const WHEN: When = When::Always;
-    const ANSWER: Answer = Answer::AfterConfiguration;
+    const WHEN: RequiredState = RequiredState::Always;
+    const RESPONSE: ResponseTiming = ResponseTiming::AfterConfiguration;
     type Arguments = RawSettings;
     type Body = ();
 
@@ -302,7 +303,8 @@ pub enum ConfigurationDone {}
 
 impl Request for ConfigurationDone {
     const COMMAND: &'static str = "configurationDone";
-    const WHEN: When = When::Always;
+    const EFFECT: Effect = Effect::Runs;
+    const WHEN: RequiredState = RequiredState::Always;
     type Arguments = NoArguments;
     type Body = ();
 
@@ -322,7 +324,8 @@ pub enum Disconnect {}
 
 impl Request for Disconnect {
     const COMMAND: &'static str = "disconnect";
-    const WHEN: When = When::Always;
+    const BEFORE_INITIALIZE: bool = true;
+    const WHEN: RequiredState = RequiredState::Always;
     type Arguments = DisconnectArguments;
     type Body = ();
 
@@ -342,7 +345,7 @@ pub enum Terminate {}
 
 impl Request for Terminate {
     const COMMAND: &'static str = "terminate";
-    const WHEN: When = When::Always;
+    const WHEN: RequiredState = RequiredState::Always;
     type Arguments = TerminateArguments;
     type Body = ();
 

@@ -5,16 +5,18 @@ use crate::protocol::{
     BreakpointLocation, BreakpointLocationsArguments, BreakpointLocationsResponse, Capabilities,
     LocationsArguments, LocationsResponse,
 };
-use crate::requests::breakpoints::{debug_info_path, key_of};
-use crate::requests::{Request, When};
+use crate::requests::breakpoints::key_of;
+use crate::requests::{Effect, Request};
+use crate::session::RequiredState;
 use crate::session::Session;
+use crate::session::breakpoints::debug_info_path;
 
 /// Lists the places of some lines where statements begin.
 pub enum BreakpointLocations {}
 
 impl Request for BreakpointLocations {
     const COMMAND: &'static str = "breakpointLocations";
-    const WHEN: When = When::Always;
+    const WHEN: RequiredState = RequiredState::Always;
     type Arguments = BreakpointLocationsArguments;
     type Body = BreakpointLocationsResponse;
 
@@ -93,6 +95,7 @@ pub enum Locations {}
 
 impl Request for Locations {
     const COMMAND: &'static str = "locations";
+    const EFFECT: Effect = Effect::Reads;
     type Arguments = LocationsArguments;
     type Body = LocationsResponse;
 

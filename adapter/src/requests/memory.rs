@@ -3,34 +3,18 @@
 use super::breakpoints::address;
 use crate::protocol::RequestError;
 use crate::protocol::{
-    Body, Capabilities, MemoryEventBody, ReadMemoryArguments, ReadMemoryResponse,
-    WriteMemoryArguments, WriteMemoryResponse, base64,
+    Body, Capabilities, ReadMemoryArguments, ReadMemoryResponse, WriteMemoryArguments,
+    WriteMemoryResponse, base64,
 };
-use crate::requests::{Request, When};
+use crate::requests::{Effect, Request};
+use crate::session::RequiredState;
 use crate::session::Session;
+use crate::session::memory_views::memory_changed;
 use base64::Engine as _;
 use engine::{Extent, LoadAddr, Purpose};
-use std::collections::VecDeque;
 
 /// The most bytes one answer has.
 const MOST: u64 = 32 << 20;
-/// How many references the client is told of when memory changes.
-const MOST_VIEWS: usize = 16;
-
-/// Memory that the client has asked for, by the references it used: it knows its views by them.
-#[derive(Debug, Default)]
-pub struct MemoryViews(VecDeque<(String, LoadAddr)>);
-
-impl MemoryViews {
-    fn add(&mut self, reference: &str, addr: LoadAddr) {
-        if self.0.iter().any(|(known, _)| known == reference) {
-            self.0.retain(|(known, _)| known != reference);
-        }
-        self.0.truncate(MOST_VIEWS - 1);
-        self.0.push_front((reference.to_owned(), addr));
-    }
-}
-
 /// The address that a reference stands for: a number, or an expression of the stopped program.
 /// `field`: the argument that has it.
 pub(super) fn referred(
@@ -73,7 +57,8 @@ pub enum ReadMemory {}
 
 impl Request for ReadMemory {
     const COMMAND: &'static str = "readMemory";
-    const WHEN: When = When::Process;
+    const EFFECT: Effect = Effect::Reads;
+    const WHEN: RequiredState = RequiredState::Process;
     type Arguments = ReadMemoryArguments;
     type Body = (ReadMemoryResponse, Vec<u8>);
 
@@ -122,7 +107,7 @@ pub enum WriteMemory {}
 
 impl Request for WriteMemory {
     const COMMAND: &'static str = "writeMemory";
-    const WHEN: When = When::Process;
+    const WHEN: RequiredState = RequiredState::Process;
     type Arguments = WriteMemoryArguments;
     type Body = WriteMemoryResponse;
 
@@ -152,31 +137,6 @@ impl Request for WriteMemory {
     }
 }
 
-/// Tells the client that it has itself made other bytes of memory: by each reference under which
-/// it looks at them, for clients know their views by nothing else.
-pub(super) fn memory_changed(session: &mut Session, addr: LoadAddr, len: u64) {
-    if len == 0 {
-        return;
-    }
-    session.variables_changed = true;
-    session.codes.forget_lines();
-    if !session.client.memory_events {
-        return;
-    }
-    let own = addr.to_string();
-    let views = session.memory_views.0.iter().cloned();
-    let mut told: Vec<_> = views.filter(|(reference, _)| *reference != own).collect();
-    told.push((own, addr));
-    for (memory_reference, base) in told {
-        let body = MemoryEventBody {
-            memory_reference,
-            offset: addr.0.wrapping_sub(base.0) as i64,
-            count: i64::try_from(len).unwrap_or(i64::MAX),
-        };
-        session.event("memory", &body);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,19 +149,5 @@ mod tests {
         assert_eq!(at(u64::MAX, 1), None);
         assert_eq!(at(0, i64::MIN), None);
         assert_eq!(at(1 << 63, i64::MAX), Some(u64::MAX));
-    }
-
-    #[test]
-    fn the_latest_views_are_kept_each_once() {
-        let mut views = MemoryViews::default();
-        for number in [1, 2, 1] {
-            views.add(&format!("0x{number}"), LoadAddr(number));
-        }
-        let references: Vec<_> = views.0.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(references, ["0x1", "0x2"]);
-        for number in 0..100 {
-            views.add(&number.to_string(), LoadAddr(number));
-        }
-        assert_eq!(views.0.len(), MOST_VIEWS);
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::protocol::RequestError;
 use crate::protocol::{Capabilities, ModulesArguments, ModulesResponse};
-use crate::requests::{Request, When};
+use crate::requests::{Effect, Request};
+use crate::session::RequiredState;
 use crate::session::Session;
 use crate::session::events::describe_module;
 
@@ -11,7 +12,8 @@ pub enum Modules {}
 
 impl Request for Modules {
     const COMMAND: &'static str = "modules";
-    const WHEN: When = When::Always;
+    const EFFECT: Effect = Effect::Reads;
+    const WHEN: RequiredState = RequiredState::Always;
     type Arguments = ModulesArguments;
     type Body = ModulesResponse;
 

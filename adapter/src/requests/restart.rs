@@ -3,7 +3,8 @@
 use crate::protocol::RequestError;
 use crate::protocol::{Capabilities, RestartArguments};
 use crate::requests::launch::Beginning;
-use crate::requests::{Answer, Request, When};
+use crate::requests::{Request, ResponseTiming};
+use crate::session::RequiredState;
 use crate::session::Session;
 use crate::session::events;
 use crate::session::startup;
@@ -14,8 +15,8 @@ pub enum Restart {}
 
 impl Request for Restart {
     const COMMAND: &'static str = "restart";
-    const WHEN: When = When::Always;
-    const ANSWER: Answer = Answer::AfterConfiguration;
+    const WHEN: RequiredState = RequiredState::Always;
+    const RESPONSE: ResponseTiming = ResponseTiming::AfterConfiguration;
     type Arguments = RestartArguments;
     type Body = ();
 

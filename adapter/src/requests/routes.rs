@@ -2,43 +2,50 @@
 //! line in [`ROUTES`]; what the adapter says it can do is the sum over them.
 
 use super::*;
-use crate::protocol::RequestError;
-use crate::protocol::{Body, Capabilities, read_arguments};
-use crate::session::Session;
+use crate::protocol::{Body, Capabilities, Handled, RequestError, read_arguments};
+use crate::session::{RequiredState, Session};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-
-/// In which state of the program a request makes sense.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum When {
-    /// In any.
-    Always,
-    /// While there is a process.
-    Process,
-    /// While it is stopped.
-    Stopped,
-}
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// When a request that succeeded is answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Answer {
+pub enum ResponseTiming {
     /// At once.
     AtOnce,
     /// When the client has configured its breakpoints (see `requests::launch`).
     AfterConfiguration,
 }
 
+/// What a request does to the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effect {
+    /// Nothing: values that were read before it are still right.
+    Reads,
+    /// It may change values, or what the client sees of them.
+    Writes,
+    /// The program runs when it has succeeded.
+    Runs,
+}
+
 /// A request of the protocol: one uninhabited type each.
 pub trait Request {
     /// Its name.
     const COMMAND: &'static str;
-    /// When it makes sense.
-    const WHEN: When = When::Stopped;
+    /// The state of the program in which it makes sense.
+    const WHEN: RequiredState = RequiredState::Stopped;
     /// When it is answered.
-    const ANSWER: Answer = Answer::AtOnce;
+    const RESPONSE: ResponseTiming = ResponseTiming::AtOnce;
+    /// What it does to the program.
+    const EFFECT: Effect = Effect::Writes;
     /// Whether it waits for the end of a call into the program that an expression makes.
-    const WAITS_FOR_CALLS: bool = matches!(Self::WHEN, When::Stopped);
+    const DEFERRED_DURING_CALL: bool = matches!(Self::WHEN, RequiredState::Stopped);
+    /// Whether it is carried out again when a call into the program that it made has ended.
+    const RETRY_AFTER_CALL: bool = false;
+    /// Whether it may come before `initialize`.
+    const BEFORE_INITIALIZE: bool = false;
     /// What it is given.
     type Arguments: DeserializeOwned;
     /// What it gives; `()` is no body.
@@ -65,37 +72,36 @@ pub trait Request {
     ) -> Result<Self::Body, RequestError>;
 }
 
-/// What a request's handler gives: the answer's body.
-pub type Handled = Result<Option<Body>, RequestError>;
-
 /// A request without its types.
 pub struct Route {
-    /// Its name.
+    /// As in [`Request`].
     pub command: &'static str,
-    /// When it makes sense.
-    pub when: When,
-    /// When it is answered.
-    pub answer: Answer,
-    /// Whether it waits for the end of a call into the program.
-    pub waits_for_calls: bool,
+    /// As in [`Request`].
+    pub when: RequiredState,
+    /// As in [`Request`].
+    pub response: ResponseTiming,
+    /// As in [`Request`].
+    pub effect: Effect,
+    /// As in [`Request`].
+    pub deferred_during_call: bool,
+    /// As in [`Request`].
+    pub retry_after_call: bool,
+    /// As in [`Request`].
+    pub before_initialize: bool,
     advertise: fn(&mut Capabilities),
     /// Reads the arguments and does it.
     pub handle: fn(&mut Session, Value) -> Handled,
-}
-
-impl Route {
-    /// Whether it may come before the client has introduced itself.
-    pub fn before_initialize(&self) -> bool {
-        ["initialize", "disconnect"].contains(&self.command)
-    }
 }
 
 const fn route<R: Request>() -> Route {
     Route {
         command: R::COMMAND,
         when: R::WHEN,
-        answer: R::ANSWER,
-        waits_for_calls: R::WAITS_FOR_CALLS,
+        response: R::RESPONSE,
+        effect: R::EFFECT,
+        deferred_during_call: R::DEFERRED_DURING_CALL,
+        retry_after_call: R::RETRY_AFTER_CALL,
+        before_initialize: R::BEFORE_INITIALIZE,
         advertise: R::advertise,
         handle: |session, arguments| {
             let arguments = read_arguments(arguments)
@@ -153,9 +159,12 @@ pub static ROUTES: &[Route] = &[
     route::<SetSettings>(),
 ];
 
+static BY_COMMAND: LazyLock<HashMap<&str, &Route>> =
+    LazyLock::new(|| ROUTES.iter().map(|route| (route.command, route)).collect());
+
 /// The route of a command.
 pub fn find(command: &str) -> Option<&'static Route> {
-    ROUTES.iter().find(|route| route.command == command)
+    BY_COMMAND.get(command).copied()
 }
 
 /// What the adapter can do.

@@ -4,7 +4,8 @@ use crate::protocol::RequestError;
 use crate::protocol::{
     Capabilities, LoadedSourcesResponse, NoArguments, SourceArguments, SourceResponse,
 };
-use crate::requests::{Request, When};
+use crate::requests::{Effect, Request};
+use crate::session::RequiredState;
 use crate::session::Session;
 use engine::{CodeName, Listing, open_regular};
 use std::fmt::Write as _;
@@ -18,7 +19,8 @@ pub enum Source {}
 
 impl Request for Source {
     const COMMAND: &'static str = "source";
-    const WHEN: When = When::Always;
+    const EFFECT: Effect = Effect::Reads;
+    const WHEN: RequiredState = RequiredState::Always;
     type Arguments = SourceArguments;
     type Body = SourceResponse;
 
@@ -81,7 +83,8 @@ pub enum LoadedSources {}
 
 impl Request for LoadedSources {
     const COMMAND: &'static str = "loadedSources";
-    const WHEN: When = When::Always;
+    const EFFECT: Effect = Effect::Reads;
+    const WHEN: RequiredState = RequiredState::Always;
     type Arguments = NoArguments;
     type Body = LoadedSourcesResponse;
 

@@ -6,10 +6,11 @@ use crate::protocol::{
     RestartFrameArguments, StepInTarget, StepInTargetsArguments, StepInTargetsResponse,
 };
 use crate::requests::Request;
-use crate::requests::breakpoints::{debug_info_path, key_of};
-use crate::requests::execution::thread_id;
+use crate::requests::breakpoints::key_of;
 use crate::session::Session;
+use crate::session::breakpoints::debug_info_path;
 use crate::session::debuginfod;
+use crate::session::handles::thread_id;
 use std::path::PathBuf;
 
 /// The calls of a frame's line.

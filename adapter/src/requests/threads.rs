@@ -2,7 +2,8 @@
 
 use crate::protocol::RequestError;
 use crate::protocol::{NoArguments, Thread, ThreadsResponse};
-use crate::requests::{Request, When};
+use crate::requests::{Effect, Request};
+use crate::session::RequiredState;
 use crate::session::Session;
 
 /// Lists the threads, also while they run.
@@ -10,7 +11,8 @@ pub enum Threads {}
 
 impl Request for Threads {
     const COMMAND: &'static str = "threads";
-    const WHEN: When = When::Always;
+    const EFFECT: Effect = Effect::Reads;
+    const WHEN: RequiredState = RequiredState::Always;
     type Arguments = NoArguments;
     type Body = ThreadsResponse;
 

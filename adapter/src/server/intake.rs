@@ -29,11 +29,11 @@ const PATIENCE: Duration = Duration::from_millis(200);
 const PORTION: usize = 64 << 10;
 
 /// The client's messages, for whoever reads them next.
-pub struct Intake {
+pub struct Intake<News> {
     stream: Stream,
     reader: Mutex<Reader>,
     queued: Arc<Queued>,
-    inbox: Inbox,
+    inbox: Inbox<News>,
     runtime: Handle,
     /// Whether the session carries out a request.
     busy: AtomicBool,
@@ -69,7 +69,7 @@ enum Read {
     Ended,
 }
 
-impl Intake {
+impl<News> Intake<News> {
     /// The client behind `stream`; `runtime` is of the thread that runs [`Intake::stand_in`].
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl Intake {
     pub(super) fn new(
         stream: Stream,
         queued: Arc<Queued>,
-        inbox: Inbox,
+        inbox: Inbox<News>,
         runtime: Handle,
     ) -> io::Result<Self> {
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
@@ -225,7 +225,7 @@ impl Intake {
                 Inbound::Request(request, flag, weight)
             }
         };
-        self.inbox.put_quietly(inbound);
+        self.inbox.put_without_wake(inbound);
     }
 }
 
@@ -233,7 +233,7 @@ impl Reader {
     /// Reads what is there, one portion of it.
     fn read(
         &mut self,
-        intake: &Intake,
+        intake: &Intake<impl Sized>,
         portion: impl FnOnce(&mut [u8]) -> io::Result<usize>,
     ) -> Read {
         if self.ended {
@@ -255,7 +255,7 @@ impl Reader {
     }
 
     /// Passes on what is complete.
-    fn decode(&mut self, intake: &Intake) -> Read {
+    fn decode(&mut self, intake: &Intake<impl Sized>) -> Read {
         loop {
             match self.codec.decode(&mut self.buffer) {
                 Ok(Some(message)) => intake.pass_on(self, &message),
@@ -265,9 +265,9 @@ impl Reader {
         }
     }
 
-    fn end(&mut self, intake: &Intake, end: Result<(), FrameError>) -> Read {
+    fn end(&mut self, intake: &Intake<impl Sized>, end: Result<(), FrameError>) -> Read {
         self.ended = true;
-        intake.inbox.put_quietly(Inbound::Ended(end));
+        intake.inbox.put_without_wake(Inbound::Ended(end));
         Read::Ended
     }
 

@@ -1,13 +1,11 @@
 //! Processes that the debuggee makes: held until a session of their own takes them over.
 
+use super::settings;
 use crate::config::{Common, Live};
 use crate::protocol::{RawSettings, Response, StartDebuggingRequestArguments};
-use crate::requests::settings;
 use crate::session::Session;
 use crate::session::handover::{self, Given, Offer, Report};
 use crate::session::startup;
-use engine::Follow;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::net::Shutdown;
@@ -176,62 +174,5 @@ pub fn change(session: &mut Session, changes: &Map<String, Value>) {
 pub fn on_settings(session: &mut Session, changes: Map<String, Value>) {
     if let Err(mistake) = settings::change(session, changes) {
         tracing::warn!(mistake, "settings of the parent's session");
-    }
-}
-
-/// One or several, as people write them.
-#[derive(Deserialize, Debug)]
-#[serde(untagged, expecting = "expected a list of strings, or one string")]
-pub enum Words {
-    /// As a list.
-    List(Vec<String>),
-    /// Only one.
-    One(String),
-}
-
-impl Default for Words {
-    fn default() -> Self {
-        Words::List(Vec::new())
-    }
-}
-
-/// What becomes of processes that the program makes.
-pub struct Following {
-    /// For the engine.
-    pub follow: engine::FollowFork,
-    /// How long one is held for its session.
-    pub patience: Duration,
-}
-
-/// What the settings `followFork…` come to.
-///
-/// # Errors
-/// A word that nobody knows, or a pattern that is none; the text names the key.
-pub fn following(
-    follow: Option<&str>,
-    programs: &Words,
-    timeout: Option<f64>,
-) -> Result<Following, String> {
-    const USUAL: f64 = 10.0;
-    let programs = match programs {
-        Words::List(list) => list.as_slice(),
-        Words::One(one) => std::slice::from_ref(one),
-    };
-    let seconds = timeout.filter(|it| it.is_finite()).unwrap_or(USUAL);
-    Ok(Following {
-        follow: engine::FollowFork::new(mode(follow)?, programs)
-            .map_err(|mistake| format!("`followForkPrograms`: {mistake}"))?,
-        patience: Duration::from_secs_f64(seconds.clamp(0.1, 3600.0)),
-    })
-}
-
-fn mode(word: Option<&str>) -> Result<Follow, String> {
-    match word {
-        None | Some("parent") => Ok(Follow::Parent),
-        Some("child") => Ok(Follow::Child),
-        Some("both") => Ok(Follow::Both),
-        Some(other) => Err(format!(
-            "`followFork`: `{other}` is neither `parent`, `child` nor `both`"
-        )),
     }
 }

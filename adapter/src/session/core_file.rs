@@ -1,7 +1,8 @@
 //! Core files: opened at once, or where they are compressed unpacked first, on a thread of its own.
 
+use super::{Inbox, News};
+use crate::config::CorePlan;
 use crate::protocol::RequestError;
-use crate::server::{Inbound, Inbox};
 use crate::session::Session;
 use crate::session::progress::Work;
 use crate::session::startup;
@@ -11,29 +12,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Instant;
-
-/// What the settings say of a core file.
-#[derive(Debug, PartialEq, Eq)]
-pub struct CorePlan {
-    /// The core file.
-    pub core: PathBuf,
-    /// The program's file, where it is not to be looked for.
-    pub program: Option<PathBuf>,
-}
-
-impl CorePlan {
-    /// What the settings come to; an empty path is none.
-    pub fn of(core: Option<&Path>, program: Option<&Path>, directory: &Path) -> Option<Self> {
-        let named = |path: Option<&Path>| {
-            path.filter(|path| !path.as_os_str().is_empty())
-                .map(|path| directory.join(path))
-        };
-        Some(Self {
-            core: named(core)?,
-            program: named(program),
-        })
-    }
-}
 
 /// A core file that is being unpacked; dropped, it no longer is.
 #[derive(Debug)]
@@ -78,7 +56,7 @@ impl Unpacking {
                     percentage.store(part.min(100) as u32, Ordering::Relaxed);
                     !of.load(Ordering::Relaxed)
                 });
-                inbox.put(Inbound::Core(Report { of, file }));
+                inbox.put(News::Core(Report { of, file }));
             })?;
         Ok(unpacking)
     }

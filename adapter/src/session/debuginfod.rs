@@ -2,8 +2,8 @@
 //! `debuginfod-find` is run for one image after another, each time on a thread of its own. The
 //! session never waits for it.
 
+use super::News;
 use crate::protocol::InvalidatedEventBody;
-use crate::server::Inbound;
 use crate::session::Session;
 use crate::session::progress::Work;
 use engine::{ModuleInfo, State, SymbolStatus};
@@ -168,7 +168,7 @@ pub fn advance(session: &mut Session) {
     // Frames that were shown may be others with the file: who cannot be told so keeps them
     // until the program goes on.
     let keeps_frames = session.state() == State::Stopped && !session.client.invalidated;
-    if !keeps_frames && !session.is_calling() {
+    if !keeps_frames && !session.deferred.is_calling() {
         use_arrived(session);
     }
     if session.debuginfod.fetch.is_some() {
@@ -210,7 +210,7 @@ fn start(session: &mut Session, wanted: Wanted) {
     let runs = Arc::clone(&process);
     let work = move || {
         let outcome = fetch(&build_id, &runs);
-        inbox.put(Inbound::DebugFile(Report { number, outcome }));
+        inbox.put(News::DebugFile(Report { number, outcome }));
     };
     match thread::Builder::new().name("debuginfod".into()).spawn(work) {
         Ok(_) => {

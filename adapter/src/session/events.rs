@@ -1,11 +1,11 @@
 //! What the debuggee did, told to the client: the one place where engine events become DAP's.
 
+use super::describe::describe_breakpoint;
 use crate::protocol::{
     Breakpoint, BreakpointEventBody, CapabilitiesEventBody, ChangedCapabilities,
-    ContinuedEventBody, ExitedEventBody, Module, ModuleEventBody, OutputCategory, OutputEventBody,
-    ProcessEventBody, StoppedEventBody, ThreadEventBody, ThreadEventReason,
+    ContinuedEventBody, ExitedEventBody, Module, ModuleEventBody, OutputCategory, ProcessEventBody,
+    StoppedEventBody, ThreadEventBody, ThreadEventReason,
 };
-use crate::requests::describe_breakpoint;
 use crate::session::Session;
 use crate::session::children;
 use crate::session::debuginfod::Debuginfod;
@@ -34,8 +34,8 @@ pub fn on_event(session: &mut Session, event: Event) {
         return;
     };
     match event {
-        Event::Launched | Event::Attached => {}
-        Event::CallEnded => session.call_ended(),
+        // The loop retries what made the call.
+        Event::Launched | Event::Attached | Event::CallEnded => {}
         Event::LaunchFailed(text) => session.important(&format!("{text}\n")),
         Event::AttachFailed(error) => session.important(&format!("{error}\n")),
         Event::ThreadStarted(id) => thread_started(session, id),
@@ -65,29 +65,6 @@ pub fn on_event(session: &mut Session, event: Event) {
             process(session);
         }
         Event::Exited(status) => exited(session, status),
-    }
-}
-
-impl Session {
-    /// Says something on the client's console.
-    pub fn console(&mut self, text: &str) {
-        self.output(OutputCategory::Console, text.to_owned());
-    }
-
-    /// Says something that the user should see.
-    pub fn important(&mut self, text: &str) {
-        self.output(OutputCategory::Important, text.to_owned());
-    }
-
-    fn output(&mut self, category: OutputCategory, output: String) {
-        self.history.wrote(&output);
-        self.event("output", &OutputEventBody { category, output });
-    }
-
-    /// Passes on what the program has written.
-    fn program_output(&mut self, category: OutputCategory, output: String) {
-        self.history.wrote(&output);
-        self.join_output(category, output);
     }
 }
 
@@ -245,7 +222,6 @@ fn output(session: &mut Session, stream: OutputStream, bytes: &[u8]) {
 }
 
 fn stopped(session: &mut Session, stop: Stop) {
-    let is_call = stop.abandoned.is_some();
     if let Some(why) = &stop.abandoned {
         session.call_abandoned(why.clone());
         // It has run since the client saw it, and its stack is another one.
@@ -256,7 +232,7 @@ fn stopped(session: &mut Session, stop: Stop) {
         };
         session.event("continued", &body);
     }
-    session.foresight.stopped(&stop);
+    session.prefetch.stopped(&stop);
     let (reason, ids, description, text) = match stop.reason {
         StopReason::Entry => ("entry", Vec::new(), None, None),
         StopReason::Step => ("step", Vec::new(), None, None),
@@ -306,9 +282,6 @@ fn stopped(session: &mut Session, stop: Stop) {
     };
     session.history.stopped(stop.thread, &body);
     session.event("stopped", &body);
-    if is_call {
-        session.call_ended();
-    }
 }
 
 /// What a function that was called from the console has returned.

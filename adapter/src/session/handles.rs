@@ -141,6 +141,16 @@ impl<T> Table<T> {
     }
 }
 
+/// The engine's id of a thread.
+///
+/// # Errors
+/// No thread can have it.
+pub fn thread_id(id: i64) -> Result<ThreadId, RequestError> {
+    i32::try_from(id)
+        .map(ThreadId)
+        .map_err(|_| RequestError::StaleId(format!("there is no thread {id}")))
+}
+
 /// Everything that was given a number since the last stop.
 #[derive(Debug, Default)]
 pub struct Handles {

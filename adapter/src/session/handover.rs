@@ -5,7 +5,7 @@
 //! not taken over, runs on without us. From then on the parent's session passes on at the socket
 //! what settings change.
 
-use crate::server::{Inbound, Inbox};
+use super::{Inbox, News};
 use engine::{Handover, LoadAddr};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, send};
@@ -83,7 +83,7 @@ impl Offer {
                         Report::Lost { pid }
                     }
                 };
-                inbox.put(Inbound::Child(report));
+                inbox.put(News::Child(report));
             })?;
         Ok(offer)
     }
@@ -144,7 +144,7 @@ fn await_session(
         .trim()
         .parse()
         .map_err(|_| io::Error::other("the session did not say who it is"))?;
-    inbox.put(Inbound::Child(Report::Wanted { pid, by, socket }));
+    inbox.put(News::Child(Report::Wanted { pid, by, socket }));
     // It says so when it has the child.
     lines.read_exact(&mut [0])?;
     Ok(true)
@@ -184,11 +184,11 @@ pub fn ask(socket: PathBuf, inbox: Inbox) -> io::Result<()> {
                     (Err(why), None)
                 }
             };
-            inbox.put(Inbound::Given(given));
+            inbox.put(News::Given(given));
             for line in later.into_iter().flat_map(BufRead::lines) {
                 let Ok(line) = line else { break };
                 match serde_json::from_str(&line) {
-                    Ok(changes) => inbox.put(Inbound::Settings(changes)),
+                    Ok(changes) => inbox.put(News::Settings(changes)),
                     Err(error) => tracing::warn!(%error, "settings that cannot be read"),
                 }
             }

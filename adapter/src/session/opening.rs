@@ -1,8 +1,8 @@
 //! Files of `stdio` whose opening may wait, as that of a FIFO does for its other end: opened on a
 //! thread of its own, before the program is started.
 
+use super::News;
 use crate::protocol::RequestError;
-use crate::server::Inbound;
 use crate::session::Session;
 use crate::session::progress::Work;
 use crate::session::startup;
@@ -59,7 +59,7 @@ pub fn launch(session: &mut Session, launch: &Launch) -> Result<(), RequestError
     let (inbox, settings) = (session.inbox.clone(), launch.clone());
     let open = move || {
         let files = OpenStdio::open(&settings);
-        inbox.put(Inbound::Stdio(Report { of: report, files }));
+        inbox.put(News::Stdio(Report { of: report, files }));
     };
     let failed = |error| RequestError::Start(format!("no thread to open `stdio`: {error}"));
     let opening = thread::Builder::new().name("stdio".into()).spawn(open);

@@ -3,32 +3,21 @@
 //! otherwise, a few variables at a time between two looks at the client, and thrown away with the
 //! first request that could change a value.
 
+use super::describe::Locals;
 use crate::protocol::StackFrame;
-use crate::requests::Locals;
-use crate::server::Inbound;
 use crate::session::Session;
 use engine::{FrameKey, State, Stop, ThreadId};
 use std::time::{Duration, Instant};
 
 /// Variables between two looks at the client.
-const STEP: usize = 8;
-/// So long at a stop is worked for somebody who may not ask.
-const BUDGET: Duration = Duration::from_millis(20);
-/// Memory that the program shares with others may be another one later.
-const FRESH: Duration = Duration::from_millis(100);
-/// The requests that change no value.
-const LOOKING: [&str; 6] = [
-    "exceptionInfo",
-    "scopes",
-    "source",
-    "stackTrace",
-    "threads",
-    "variables",
-];
-
+const VARIABLES_PER_STEP: usize = 8;
+/// Time for prefetching per stop: the client may never ask.
+const PREFETCH_BUDGET: Duration = Duration::from_millis(20);
+/// Maximum age of prefetched values: other processes may write to shared memory.
+const MAX_AGE: Duration = Duration::from_millis(100);
 /// How far it has come.
 #[derive(Debug, Default)]
-pub enum Foresight {
+pub enum Prefetch {
     /// Nobody knows what will be asked for, or it was.
     #[default]
     Nothing,
@@ -37,19 +26,19 @@ pub enum Foresight {
     /// Then the variables of a frame in it.
     Frame(FrameKey),
     /// Some of them are read, or all.
-    Ready(Ready),
+    Ready(PrefetchedLocals),
 }
 
 /// Variables of a frame.
 #[derive(Debug)]
-pub struct Ready {
+pub struct PrefetchedLocals {
     frame: FrameKey,
     locals: Locals,
     /// When they were begun with.
     at: Instant,
 }
 
-impl Foresight {
+impl Prefetch {
     /// The program has stopped.
     pub fn stopped(&mut self, stop: &Stop) {
         *self = match stop.all {
@@ -67,46 +56,44 @@ impl Foresight {
         }
     }
 
-    /// Something came: most make what was read before it doubtful.
-    pub fn heard(&mut self, inbound: &Inbound) {
-        let changes = match inbound {
-            Inbound::Request(request, ..) => !LOOKING.contains(&request.command.as_str()),
-            _ => true,
-        };
-        if changes {
-            *self = Self::Nothing;
-        }
+    /// What was read before may be wrong now.
+    pub fn invalidate(&mut self) {
+        *self = Self::Nothing;
     }
 }
 
 /// Does some of what will be asked for. Whether there was something to do.
-pub fn prepare(session: &mut Session) -> bool {
-    let mut ready = match std::mem::take(&mut session.foresight) {
-        Foresight::Frame(frame) if session.state() == State::Stopped => {
+pub fn advance(session: &mut Session) -> bool {
+    let mut ready = match std::mem::take(&mut session.prefetch) {
+        Prefetch::Frame(frame) if session.state() == State::Stopped => {
             let at = Instant::now();
             match Locals::of(session, frame) {
-                Ok(locals) => Ready { frame, locals, at },
+                Ok(locals) => PrefetchedLocals { frame, locals, at },
                 // What is wrong is said to who asks.
                 Err(_) => return true,
             }
         }
-        Foresight::Ready(ready) if ready.locals.is_more() && ready.at.elapsed() < BUDGET => ready,
+        Prefetch::Ready(ready)
+            if ready.locals.is_more() && ready.at.elapsed() < PREFETCH_BUDGET =>
+        {
+            ready
+        }
         other => {
-            session.foresight = other;
+            session.prefetch = other;
             return false;
         }
     };
-    session.foresight = match ready.locals.go_on(session, STEP) {
-        Ok(()) => Foresight::Ready(ready),
-        Err(_) => Foresight::Nothing,
+    session.prefetch = match ready.locals.go_on(session, VARIABLES_PER_STEP) {
+        Ok(()) => Prefetch::Ready(ready),
+        Err(_) => Prefetch::Nothing,
     };
     true
 }
 
 /// What is ready of a frame's variables, for who asks for them.
 pub fn locals(session: &mut Session, frame: FrameKey) -> Option<Locals> {
-    match std::mem::take(&mut session.foresight) {
-        Foresight::Ready(ready) if ready.frame == frame && ready.at.elapsed() < FRESH => {
+    match std::mem::take(&mut session.prefetch) {
+        Prefetch::Ready(ready) if ready.frame == frame && ready.at.elapsed() < MAX_AGE => {
             Some(ready.locals)
         }
         _ => None,
@@ -128,11 +115,11 @@ mod tests {
             reason: StopReason::Step,
             abandoned: None,
         };
-        let mut foresight = Foresight::default();
-        foresight.stopped(&stop(true));
-        assert!(matches!(foresight, Foresight::Stack(ThreadId(1))));
-        foresight.stopped(&stop(false));
-        assert!(matches!(foresight, Foresight::Nothing));
+        let mut prefetch = Prefetch::default();
+        prefetch.stopped(&stop(true));
+        assert!(matches!(prefetch, Prefetch::Stack(ThreadId(1))));
+        prefetch.stopped(&stop(false));
+        assert!(matches!(prefetch, Prefetch::Nothing));
     }
 
     #[test]
@@ -156,8 +143,8 @@ mod tests {
             reason: StopReason::Step,
             abandoned: None,
         };
-        let mut foresight = Foresight::default();
-        foresight.stopped(&stop);
+        let mut prefetch = Prefetch::default();
+        prefetch.stopped(&stop);
         let frames = [
             frame(0, None, None),
             frame(1, source(), Some(FrameHint::Subtle)),
@@ -165,8 +152,8 @@ mod tests {
             frame(3, source(), None),
         ];
         for (key, frame) in &frames {
-            foresight.shown(*key, frame);
+            prefetch.shown(*key, frame);
         }
-        assert!(matches!(foresight, Foresight::Frame(key) if key.level == 2));
+        assert!(matches!(prefetch, Prefetch::Frame(key) if key.level == 2));
     }
 }

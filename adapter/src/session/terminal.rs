@@ -1,7 +1,7 @@
 //! A debuggee in a terminal. The client's terminal runs our own program, which says over a
 //! socket who it is, waits until it is held, and then becomes the debuggee: nothing is lost.
 
-use crate::server::{Inbound, Inbox};
+use super::{Inbox, News};
 use engine::StdioTarget;
 use engine::os::Launcher;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -47,7 +47,7 @@ impl Rendezvous {
             .spawn(move || {
                 let failure = await_launcher(&listener, &inbox)
                     .unwrap_or_else(|error| Some(format!("the terminal's launcher: {error}")));
-                inbox.put(Inbound::Terminal(Report::Gone { failure }));
+                inbox.put(News::Terminal(Report::Gone { failure }));
             })?;
         Ok(rendezvous)
     }
@@ -75,7 +75,7 @@ fn await_launcher(listener: &UnixListener, inbox: &Inbox) -> io::Result<Option<S
         .trim()
         .parse()
         .map_err(|_| io::Error::other("it did not say who it is"))?;
-    inbox.put(Inbound::Terminal(Report::Waiting { pid, socket }));
+    inbox.put(News::Terminal(Report::Waiting { pid, socket }));
     let mut failure = String::new();
     lines.read_to_string(&mut failure)?;
     Ok(Some(failure).filter(|failure| !failure.is_empty()))

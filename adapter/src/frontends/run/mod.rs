@@ -5,9 +5,8 @@ mod client;
 pub mod core;
 mod report;
 
-use crate::server;
 use crate::server::stream::Stream;
-use crate::session::SessionError;
+use crate::service::{self, ServiceError};
 use clap::Args;
 use client::{Client, Failure};
 use report::Report;
@@ -55,8 +54,8 @@ fn serve_client(
     // The session must be on this thread, which prepared the process for it.
     let driver = thread::spawn(move || drive(session, ours));
     let end = Stream::both_of(theirs)
-        .map_err(SessionError::from)
-        .and_then(server::serve);
+        .map_err(ServiceError::from)
+        .and_then(service::serve);
     let driven = driver
         .join()
         .unwrap_or_else(|_| Err(Failure::new("the client failed")));

@@ -1,23 +1,19 @@
 //! The children of a value: in pages, or in buckets for clients that cannot page.
 
-use super::shown::{read_only, variable};
-use super::{MOST, push};
+use super::MOST;
 use crate::protocol::RequestError;
 use crate::protocol::{
     MemoryReference, Variable, VariablePresentationHint, VariablePresentationHintKind,
     VariablesResponse,
 };
 use crate::session::Session;
+use crate::session::describe::{BUCKET, push, read_only, variable};
 use crate::session::handles::{Container, Opened};
 use engine::value::ChildPath;
 use engine::value::scalar::NumberFormat;
 use engine::{Child, Limits, Next, Numbers, Which};
 use std::fmt::Write as _;
 use std::ops::Range;
-
-/// Indexed children that a client which cannot page gets at once, and the parts into which
-/// more of them are divided.
-pub(super) const BUCKET: u64 = 100;
 
 /// More elements than anybody looks at one by one.
 const MANY: u64 = 1000;

@@ -3,11 +3,8 @@
 mod children;
 mod scopes;
 mod set;
-mod shown;
 
-pub use scopes::Locals;
 pub use set::{SetVariable, changed};
-pub use shown::{Shown, limits, limits_of};
 
 pub(super) use set::child_named;
 
@@ -16,15 +13,15 @@ use crate::protocol::{
     Body, Capabilities, ValueFormat, Variable, VariablePresentationHint,
     VariablePresentationHintKind, VariablesArguments, VariablesArgumentsFilter, VariablesResponse,
 };
-use crate::requests::Request;
+use crate::requests::{Effect, Request};
 use crate::session::Session;
+use crate::session::describe::{BUCKET, Locals, limits, push, read_only};
 use crate::session::handles::Container;
 use crate::session::prefetch;
-use children::{BUCKET, all_of, buckets, children};
+use children::{all_of, buckets, children};
 use engine::{RegisterGroup, Which};
 use scopes::{in_hex, open_register, register_groups, scope};
 use serde::Serialize;
-use shown::read_only;
 use std::ops::Range;
 
 /// The most children one answer has.
@@ -35,6 +32,7 @@ pub enum Variables {}
 
 impl Request for Variables {
     const COMMAND: &'static str = "variables";
+    const EFFECT: Effect = Effect::Reads;
     type Arguments = VariablesArguments;
     type Body = Json;
 
@@ -200,14 +198,6 @@ fn written(variables: &[Variable]) -> Result<VariablesResponse, RequestError> {
         push(&mut body, variable)?;
     }
     Ok(body)
-}
-
-fn push<S: AsRef<str>>(
-    body: &mut VariablesResponse,
-    variable: &Variable<S>,
-) -> Result<(), RequestError> {
-    let pushed = body.push(variable);
-    pushed.map_err(|error| RequestError::Other(error.to_string()))
 }
 
 #[cfg(test)]

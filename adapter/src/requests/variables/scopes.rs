@@ -1,13 +1,13 @@
 //! The variables of a scope: those of a frame, what was returned to it, registers.
 
-use super::shown::{limits, read_only, variable};
-use super::{asked_range, push};
+use super::asked_range;
 use crate::protocol::RequestError;
 use crate::protocol::{
     Variable, VariablePresentationHint, VariablePresentationHintKind, VariablesArguments,
-    VariablesArgumentsFilter, VariablesResponse,
+    VariablesArgumentsFilter,
 };
 use crate::session::Session;
+use crate::session::describe::{named_variable, read_only};
 use crate::session::handles::Container;
 use engine::value::scalar::NumberFormat;
 use engine::{FrameKey, Limits, Named, RegisterGroup};
@@ -30,78 +30,6 @@ pub(super) fn scope(
     variables
         .map(|named| named_variable(session, frame, named, limits))
         .collect()
-}
-
-fn named_variable(
-    session: &mut Session,
-    frame: FrameKey,
-    named: Named,
-    limits: &Limits,
-) -> Result<Variable, RequestError> {
-    let Named {
-        name,
-        expression,
-        value,
-        declaration,
-        ..
-    } = named;
-    let variable = variable(session, Some(frame), name, expression, value, limits)?;
-    let declared = declaration.map(|place| session.handles.place_id(place));
-    Ok(Variable {
-        declaration_location_reference: declared,
-        ..variable
-    })
-}
-
-/// The variables of a frame, a few at a time.
-#[derive(Debug)]
-pub struct Locals {
-    frame: FrameKey,
-    limits: Limits,
-    rest: std::vec::IntoIter<Named>,
-    body: VariablesResponse,
-}
-
-impl Locals {
-    /// None of them yet.
-    ///
-    /// # Errors
-    /// There is no such frame any more.
-    pub fn of(session: &mut Session, frame: FrameKey) -> Result<Self, RequestError> {
-        let locals = session.debugger.locals(frame)?;
-        Ok(Self {
-            frame,
-            limits: limits(session, None),
-            body: VariablesResponse::for_about(locals.len()),
-            rest: locals.into_iter(),
-        })
-    }
-
-    /// Whether some are still to be read.
-    pub fn is_more(&self) -> bool {
-        self.rest.len() > 0
-    }
-
-    /// Reads and writes so many of them.
-    ///
-    /// # Errors
-    /// The client has cancelled the request.
-    pub fn go_on(&mut self, session: &mut Session, count: usize) -> Result<(), RequestError> {
-        for named in self.rest.by_ref().take(count) {
-            let variable = named_variable(session, self.frame, named, &self.limits)?;
-            push(&mut self.body, &variable)?;
-        }
-        Ok(())
-    }
-
-    /// The answer, with those that have been left.
-    ///
-    /// # Errors
-    /// The client has cancelled the request.
-    pub fn finish(mut self, session: &mut Session) -> Result<VariablesResponse, RequestError> {
-        self.go_on(session, usize::MAX)?;
-        Ok(self.body)
-    }
 }
 
 /// Registers are bits rather than numbers.

@@ -2,13 +2,13 @@
 
 use super::MOST;
 use super::children::child_expression;
-use super::shown::{Shown, limits};
 use crate::protocol::RequestError;
 use crate::protocol::{Capabilities, SetVariableArguments, SetVariableResponse};
 use crate::requests::Request;
-use crate::requests::memory::memory_changed;
 use crate::session::Session;
+use crate::session::describe::{Shown, limits};
 use crate::session::handles::{Container, Opened};
+use crate::session::memory_views::memory_changed;
 use engine::{Child, FrameKey, Named, Value, Which};
 
 /// Assigns to a variable.

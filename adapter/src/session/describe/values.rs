@@ -1,7 +1,5 @@
 //! A value as answers have it.
 
-use super::children::BUCKET;
-use crate::context::present;
 use crate::protocol::RequestError;
 use crate::protocol::{
     MemoryReference, ValueFormat, Variable, VariablePresentationHint,
@@ -13,6 +11,9 @@ use engine::value::scalar::NumberFormat;
 use engine::{FrameKey, Limits, Presentation, Value};
 use std::sync::Arc;
 
+/// Indexed children that a client which cannot page gets at once, and the parts into which
+/// more of them are divided.
+pub const BUCKET: u64 = 100;
 /// The longest text of a value that a client may ask for, in bytes.
 const LONGEST: usize = 1 << 20;
 
@@ -50,7 +51,8 @@ pub fn limits_of(text: usize) -> Limits {
     }
 }
 
-pub(super) fn read_only() -> VariablePresentationHint {
+/// The hint of what cannot be assigned to.
+pub fn read_only() -> VariablePresentationHint {
     VariablePresentationHint {
         attributes: Some(vec![VariablePresentationHintAttributes::ReadOnly]),
         ..VariablePresentationHint::default()
@@ -58,7 +60,10 @@ pub(super) fn read_only() -> VariablePresentationHint {
 }
 
 /// A value in the client's form; where there is none, the reason is its text.
-pub(super) fn variable(
+///
+/// # Errors
+/// The client has cancelled the request.
+pub fn variable(
     session: &mut Session,
     frame: Option<FrameKey>,
     name: String,
@@ -182,4 +187,12 @@ impl Shown {
             value_place: function.map(|place| session.handles.place_id(place)),
         }
     }
+}
+
+/// A value for people; if `limits` wants it, with what its pointers lead to.
+pub fn present(session: &mut Session, value: &engine::Value, limits: &Limits) -> Presentation {
+    let mut objects = std::mem::take(&mut session.history.objects);
+    let presentation = session.debugger.present_with(value, limits, &mut objects);
+    session.history.objects = objects;
+    presentation
 }

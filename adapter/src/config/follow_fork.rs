@@ -1,0 +1,62 @@
+//! Settings about processes that the debuggee makes.
+
+use engine::Follow;
+use serde::Deserialize;
+use std::time::Duration;
+
+/// One or several, as people write them.
+#[derive(Deserialize, Debug)]
+#[serde(untagged, expecting = "expected a list of strings, or one string")]
+pub enum OneOrMany {
+    /// As a list.
+    List(Vec<String>),
+    /// Only one.
+    One(String),
+}
+
+impl Default for OneOrMany {
+    fn default() -> Self {
+        OneOrMany::List(Vec::new())
+    }
+}
+
+/// What becomes of processes that the program makes.
+pub struct FollowForkPlan {
+    /// For the engine.
+    pub follow: engine::FollowFork,
+    /// How long one is held for its session.
+    pub patience: Duration,
+}
+
+/// What the settings `followFork…` come to.
+///
+/// # Errors
+/// A word that nobody knows, or a pattern that is none; the text names the key.
+pub fn follow_fork_plan(
+    follow: Option<&str>,
+    programs: &OneOrMany,
+    timeout: Option<f64>,
+) -> Result<FollowForkPlan, String> {
+    const USUAL: f64 = 10.0;
+    let programs = match programs {
+        OneOrMany::List(list) => list.as_slice(),
+        OneOrMany::One(one) => std::slice::from_ref(one),
+    };
+    let seconds = timeout.filter(|it| it.is_finite()).unwrap_or(USUAL);
+    Ok(FollowForkPlan {
+        follow: engine::FollowFork::new(mode(follow)?, programs)
+            .map_err(|mistake| format!("`followForkPrograms`: {mistake}"))?,
+        patience: Duration::from_secs_f64(seconds.clamp(0.1, 3600.0)),
+    })
+}
+
+fn mode(word: Option<&str>) -> Result<Follow, String> {
+    match word {
+        None | Some("parent") => Ok(Follow::Parent),
+        Some("child") => Ok(Follow::Child),
+        Some("both") => Ok(Follow::Both),
+        Some(other) => Err(format!(
+            "`followFork`: `{other}` is neither `parent`, `child` nor `both`"
+        )),
+    }
+}

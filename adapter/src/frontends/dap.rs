@@ -1,0 +1,101 @@
+//! `stillpoint dap`: the debug adapter.
+
+use crate::files::log;
+use crate::server::stream::{Flags, Stream};
+use crate::server::{self, At, Listening, TOKEN_VARIABLE, Token, listen};
+use crate::service::{ServiceError, serve, serve_after};
+use clap::Args;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+// No doc comment: it would become the text of `--help`.
+#[derive(Args)]
+pub struct Dap {
+    /// Serve on a Unix socket or on TCP (port 0 takes a free port); without a value on a Unix
+    /// socket in `$XDG_RUNTIME_DIR`. The address is printed
+    #[arg(
+        long,
+        value_name = "PATH|ADDRESS:PORT",
+        num_args = 0..=1,
+        default_missing_value = "",
+        value_parser = At::parse
+    )]
+    pub listen: Option<At>,
+    /// With `--listen`: the token that clients must send. Other users can see it here; they cannot
+    /// see STILLPOINT_TOKEN
+    #[arg(long, value_name = "TOKEN", value_parser = Token::new)]
+    token: Option<Token>,
+    /// With `--listen`: maximum number of simultaneous sessions
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    max_sessions: usize,
+    /// Write a log to this file; STILLPOINT_LOG sets its level (`info` if unset)
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    #[arg(long, hide = true)]
+    socket_on_stdin: bool,
+    #[arg(long, hide = true)]
+    same_user: bool,
+}
+
+/// The token that the user has set: by the command line, else by the environment.
+fn set_token(option: Option<Token>) -> Result<Option<Token>, ServiceError> {
+    let variable = std::env::var(TOKEN_VARIABLE).ok();
+    let variable = variable.filter(|token| !token.is_empty());
+    let token = option
+        .map(Ok)
+        .or_else(|| variable.map(|text| Token::new(&text)));
+    let wrong = |error| io::Error::other(format!("{TOKEN_VARIABLE}: {error}"));
+    Ok(token.transpose().map_err(wrong)?)
+}
+
+/// Serves one client on stdin and stdout, or each on a process of its own.
+pub fn dap(options: Dap) -> ExitCode {
+    log::start(options.log.as_deref());
+    let end = match options.listen {
+        Some(at) => {
+            let log = options
+                .log
+                .iter()
+                .map(|log| format!("--log={}", log.display()));
+            let hand_on = log.collect();
+            set_token(options.token).and_then(|token| {
+                let how = Listening {
+                    at,
+                    token,
+                    max_sessions: options.max_sessions,
+                    hand_on,
+                };
+                listen(how).map_err(ServiceError::from)
+            })
+        }
+        None if options.socket_on_stdin => serve_socket(options.same_user),
+        None => serve_stdio(),
+    };
+    match end {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!(%error, "session ended");
+            eprintln!("stillpoint: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Serves the client on stdin and stdout.
+fn serve_stdio() -> Result<(), ServiceError> {
+    // Others that share the pipes find them as they were.
+    let _as_they_were = [Flags::of(io::stdin()), Flags::of(io::stdout())];
+    serve([Stream::of(io::stdin())?, Stream::of(io::stdout())?])
+}
+
+/// Serves the client on the socket that is our stdin, once it is permitted; `same_user`: the port
+/// takes clients of this user without a token.
+fn serve_socket(same_user: bool) -> Result<(), ServiceError> {
+    let demand = server::demand(same_user)?;
+    let streams = Stream::both_of(io::stdin().as_fd().try_clone_to_owned()?)?;
+    let said = server::greet(&streams[0], &demand).map_err(ServiceError::Refused)?;
+    server::admitted();
+    serve_after(streams, said)
+}

@@ -1,0 +1,296 @@
+//! The loop of a session: it takes the client's messages, the debuggee's events and reports of
+//! other threads one by one, and sleeps in one place, `Debugger::wait`.
+
+mod serve;
+
+pub use serve::{serve, serve_after};
+
+use crate::protocol::{Handled, Malformed, Request, RequestError};
+use crate::protocol::{InvalidatedEventBody, Response};
+use crate::requests::{self, Disconnect, Effect, Request as _, ResponseTiming, Route};
+use crate::server::codec::FrameError;
+use crate::server::{CancelFlag, Inbound, Intake, Refusal};
+use crate::session::{
+    News, Session, children, debuginfod, events, on_news, prefetch, progress, startup,
+};
+use engine::{Event, ExitStatus, Wait};
+use serde_json::Value;
+use std::any::Any;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::{Duration, Instant};
+
+/// How long to poll after sending something, before sleeping: the client often replies at once and
+/// a step is soon done, and a wake-up costs more than most requests.
+const SPIN_AFTER_SEND: Duration = Duration::from_micros(250);
+/// How long messages behind the end of the session are waited for, each.
+const LAST_MESSAGES: Duration = Duration::from_millis(10);
+
+/// Why a session ended badly.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// What the client sent is no DAP.
+    #[error("{0}")]
+    Frame(#[from] FrameError),
+    /// The client is not permitted.
+    #[error("a client was refused: {0}")]
+    Refused(Refusal),
+    /// The system refuses what a debugger needs.
+    #[error("{0}")]
+    Engine(#[from] engine::Error),
+    /// No thread or runtime is available.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// A session and where its messages come from.
+struct Service<'a> {
+    session: Session,
+    received: &'a Receiver<Inbound<News>>,
+    intake: &'a Intake<News>,
+    /// When something was last sent to the client.
+    last_sent: Option<Instant>,
+}
+
+impl Service<'_> {
+    /// Runs to the end: the client disconnects or vanishes.
+    ///
+    /// # Errors
+    /// What the client sent is no DAP, or the debuggee cannot be waited for.
+    fn run(mut self) -> Result<(), ServiceError> {
+        while !self.session.is_over() {
+            if let Some(signal) = engine::os::asked_to_end() {
+                tracing::info!(?signal, "asked to end by the system");
+                self.session.let_go(None);
+                events::exited(&mut self.session, ExitStatus::Detached);
+                self.session.end();
+                break;
+            }
+            match self.received.try_recv() {
+                Ok(Inbound::Ended(end)) => {
+                    self.session.let_go(None);
+                    return Ok(end?);
+                }
+                Ok(inbound) => {
+                    self.intake.begin();
+                    self.receive(inbound);
+                    self.last_sent = Some(Instant::now());
+                }
+                // The session holds a sender itself: the queue is only ever empty.
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => {
+                    self.intake.end();
+                    self.sleep()?;
+                }
+            }
+            debuginfod::advance(&mut self.session);
+        }
+        // What came behind the end is answered, too.
+        loop {
+            // It may have been read with the request that ended the session.
+            while let Ok(inbound) = self.received.try_recv() {
+                self.receive(inbound);
+            }
+            if !self.intake.read_within(LAST_MESSAGES) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn sleep(&mut self) -> Result<(), ServiceError> {
+        let session = &mut self.session;
+        session.debugger.hold_output(session.is_client_slow());
+        let deadlines = [startup::deadline(session), progress::deadline(session)];
+        let rest = session.joined_due();
+        let deadline = deadlines.into_iter().chain([rest]).flatten().min();
+        let woken = self.wait(deadline, self.intake.to_wait_for());
+        if rest.is_some_and(|due| due <= Instant::now()) && !matches!(woken, Ok(Wait::Event(_))) {
+            self.session.tell_joined();
+        }
+        match woken {
+            Ok(Wait::Woken) => {}
+            Ok(Wait::Client) => self.intake.read(),
+            Ok(Wait::Deadline) if deadlines[0].is_none_or(|due| Instant::now() < due) => {}
+            Ok(Wait::Deadline) => startup::on_deadline(&mut self.session),
+            Ok(Wait::Event(event)) => {
+                let handled = catch_unwind(AssertUnwindSafe(|| self.on_event(event)));
+                if let Err(panic) = handled {
+                    tracing::error!(message = panic_text(&*panic), "an event was lost");
+                }
+                self.last_sent = Some(Instant::now());
+            }
+            Err(error) => {
+                let text = format!("The session cannot go on: {error}\n");
+                self.session.important(&text);
+                self.session.let_go(None);
+                return Err(error.into());
+            }
+        }
+        progress::advance(&mut self.session);
+        Ok(())
+    }
+
+    /// Sleeps until something happens, after a while of polling if the client has just been sent
+    /// something.
+    fn wait(
+        &mut self,
+        deadline: Option<Instant>,
+        client: Option<BorrowedFd<'_>>,
+    ) -> Result<Wait, engine::Error> {
+        while let Some(at) = self.last_sent {
+            match self.session.debugger.wait(Some(Instant::now()), client)? {
+                Wait::Deadline if self.prefetch_step() => {}
+                Wait::Deadline if at.elapsed() < SPIN_AFTER_SEND => std::hint::spin_loop(),
+                Wait::Deadline => break,
+                other => return Ok(other),
+            }
+        }
+        self.last_sent = None;
+        self.session.debugger.wait(deadline, client)
+    }
+
+    /// Reads some of what the client is going to request. False: there is nothing to read.
+    fn prefetch_step(&mut self) -> bool {
+        let done = catch_unwind(AssertUnwindSafe(|| prefetch::advance(&mut self.session)));
+        done.unwrap_or_else(|panic| {
+            tracing::error!(message = panic_text(&*panic), "nothing is prefetched");
+            true
+        })
+    }
+
+    fn on_event(&mut self, event: Event) {
+        match event {
+            Event::CallEnded => {
+                if let Some((request, flag)) = self.session.deferred.take_evaluation() {
+                    let route = requests::find(&request.command);
+                    self.request(route, request, flag);
+                }
+            }
+            event => events::on_event(&mut self.session, event),
+        }
+        // No evaluation waits any more: its call has ended, or was abandoned.
+        while let Some((request, flag, weight)) = self.session.deferred.pop() {
+            self.receive(Inbound::Request(request, flag, weight));
+        }
+    }
+
+    fn receive(&mut self, inbound: Inbound<News>) {
+        if self.session.is_over() {
+            self.refuse(inbound);
+            return;
+        }
+        match inbound {
+            Inbound::Request(request, flag, weight) => {
+                let route = requests::find(&request.command);
+                if route.is_none_or(|route| route.effect != Effect::Reads) {
+                    self.session.prefetch.invalidate();
+                }
+                let deferred = &mut self.session.deferred;
+                if deferred.is_calling() && route.is_some_and(|route| route.deferred_during_call) {
+                    deferred.push((request, flag, weight));
+                } else {
+                    self.request(route, request, flag);
+                }
+                return;
+            }
+            Inbound::Response(response) => self.on_response(&response),
+            Inbound::News(news) => on_news(&mut self.session, news),
+            Inbound::Malformed(malformed, _weight) => self.malformed(malformed),
+            Inbound::Ended(_) => {}
+        }
+    }
+
+    fn on_response(&mut self, response: &Response) {
+        startup::on_response(&mut self.session, response);
+        children::on_response(&mut self.session, response);
+    }
+
+    /// Answers what came behind the end of the session, where nothing reaches the debuggee or the
+    /// engine any more. News from other threads has no effect.
+    fn refuse(&self, inbound: Inbound<News>) {
+        match inbound {
+            // Some clients disconnect twice in a row.
+            Inbound::Request(request, ..) if request.command == Disconnect::COMMAND => {
+                let Request { seq, command, .. } = request;
+                self.session.respond(seq, &command, Ok(None));
+            }
+            Inbound::Request(request, ..) => {
+                let error = RequestError::SessionEnded;
+                let Request { seq, command, .. } = request;
+                self.session.respond(seq, &command, Err(error));
+            }
+            Inbound::Malformed(malformed, _) => self.malformed(malformed),
+            _ => {}
+        }
+    }
+
+    fn malformed(&self, malformed: Malformed) {
+        tracing::warn!(?malformed, "a message that cannot be understood");
+        if let Some(seq) = malformed.seq {
+            let error = RequestError::Malformed(malformed.message);
+            self.session.respond(seq, &malformed.command, Err(error));
+        }
+    }
+
+    fn request(&mut self, route: Option<&Route>, request: Request, flag: CancelFlag) {
+        let span = tracing::debug_span!("request", seq = request.seq, command = request.command);
+        let _entered = span.enter();
+        let again = route
+            .is_some_and(|route| route.retry_after_call)
+            .then(|| request.clone());
+        let Request {
+            seq,
+            command,
+            arguments,
+        } = request;
+        let session = &mut self.session;
+        session.startup.heard();
+        session.use_flag(CancelFlag::clone(&flag));
+        let handled = match route {
+            None => Err(RequestError::UnknownCommand(command.clone())),
+            Some(_) if session.is_cancelled() => Err(RequestError::Cancelled),
+            Some(route) if !session.startup.introduced && !route.before_initialize => {
+                Err(RequestError::TooEarly)
+            }
+            Some(route) => carry_out(session, route, arguments),
+        };
+        match (handled, route, again) {
+            (Err(RequestError::Calling), _, Some(again)) => {
+                session.deferred.retry_later(again, flag);
+            }
+            (Ok(_), Some(route), _) if route.response == ResponseTiming::AfterConfiguration => {
+                session.startup.answer_later(seq, route.command);
+            }
+            (handled, ..) => session.respond(seq, &command, handled),
+        }
+        if std::mem::take(&mut session.variables_changed) && session.client.invalidated {
+            let areas = &["variables"];
+            session.event("invalidated", &InvalidatedEventBody { areas });
+        }
+        if session.sources.seek_rust() {
+            session.look_for_rust();
+        }
+        // A cancel that comes too late must not reach what the debugger does by itself.
+        session.use_flag(CancelFlag::default());
+        if !session.is_over() {
+            startup::advance(session);
+        }
+    }
+}
+
+fn carry_out(session: &mut Session, route: &Route, arguments: Value) -> Handled {
+    session.check(route.when)?;
+    catch_unwind(AssertUnwindSafe(|| (route.handle)(session, arguments))).unwrap_or_else(|panic| {
+        Err(RequestError::Panic {
+            command: route.command.to_owned(),
+            message: panic_text(&*panic),
+        })
+    })
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "panic".to_owned())
+}

@@ -1,0 +1,45 @@
+//! One client, from its streams to its end.
+
+use super::{Service, ServiceError};
+use crate::server::Connection;
+use crate::server::stream::Stream;
+use crate::session::Session;
+use engine::Debugger;
+use std::time::Duration;
+use tokio_util::bytes::BytesMut;
+
+/// How long the last messages may take to be written.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Serves one client to the end.
+///
+/// # Errors
+/// A stream that is no DAP; a system that refuses what a debugger needs.
+pub fn serve(streams: [Stream; 2]) -> Result<(), ServiceError> {
+    serve_after(streams, BytesMut::new())
+}
+
+/// As [`serve`], where `said` was already read of the client.
+///
+/// # Errors
+/// As [`serve`].
+pub fn serve_after(streams: [Stream; 2], said: BytesMut) -> Result<(), ServiceError> {
+    let debugger = Debugger::new()?;
+    let Connection {
+        inbox,
+        received,
+        intake,
+        outbox,
+        flushed,
+    } = Connection::open(streams, said, debugger.waker())?;
+    let service = Service {
+        session: Session::new(debugger, inbox, outbox),
+        received: &received,
+        intake: &intake,
+        last_sent: None,
+    };
+    let end = service.run();
+    // A client that no longer reads must not keep the process.
+    let _ = flushed.recv_timeout(FLUSH_TIMEOUT);
+    end
+}

@@ -1,0 +1,119 @@
+//! Breakpoints.
+
+use crate::protocol::{Breakpoint, BreakpointReason, BreakpointsResponse, Source};
+use crate::session::Session;
+use crate::session::breakpoints::RequestedBreakpoint;
+use crate::sources::checksums_of;
+use engine::{BreakpointId, BreakpointInfo, BreakpointPlace};
+
+/// Breakpoints as the client sees them.
+pub fn described(session: &mut Session, infos: &[BreakpointInfo]) -> BreakpointsResponse {
+    let breakpoints = infos
+        .iter()
+        .map(|info| describe_breakpoint(session, info))
+        .collect();
+    BreakpointsResponse { breakpoints }
+}
+
+/// A breakpoint as the client sees it.
+pub fn describe_breakpoint(session: &mut Session, info: &BreakpointInfo) -> Breakpoint {
+    let asked = session.breakpoints.requested(info.id).cloned();
+    let mut breakpoint = Breakpoint {
+        id: Some(info.id.0),
+        verified: info.verified,
+        message: info.message.clone(),
+        ..Breakpoint::default()
+    };
+    if !info.verified {
+        breakpoint.reason = Some(match info.failed {
+            true => BreakpointReason::Failed,
+            false => BreakpointReason::Pending,
+        });
+    }
+    let code = asked.as_ref().and_then(|asked| asked.code.as_ref());
+    if let (Some(code), Some(asked)) = (code, &asked) {
+        let address = info.place.as_ref().map(|place| place.address.to_string());
+        breakpoint.instruction_reference = address;
+        breakpoint.source = session.codes.source(code);
+        breakpoint.line = Some(session.client.line_out(asked.line));
+        return breakpoint;
+    }
+    match &info.place {
+        Some(place) => {
+            at_place(session, &mut breakpoint, place, asked.as_ref());
+            let file = session.debugger.breakpoint_source(info.id);
+            if let (Some(source), Some(file)) = (&mut breakpoint.source, file) {
+                source.checksums = checksums_of(&file);
+            }
+            if info.verified && asked.is_some() {
+                tell_of_changes(session, &mut breakpoint, info.id);
+            }
+        }
+        None => {
+            if let Some(asked) = asked {
+                breakpoint.source = Some(as_spelled(session, &asked.path));
+                breakpoint.line = Some(session.client.line_out(asked.line));
+            }
+        }
+    }
+    breakpoint
+}
+
+/// Says so where the source on this machine is not what was compiled.
+fn tell_of_changes(session: &mut Session, breakpoint: &mut Breakpoint, id: BreakpointId) {
+    let path = breakpoint.source.as_ref().and_then(|it| it.path.as_ref());
+    let Some(local) = path.map(|path| session.client.path_in(path)) else {
+        return;
+    };
+    if let Some(change) = session.debugger.source_changed(id, &local) {
+        breakpoint.message = Some(match breakpoint.message.take() {
+            Some(message) => format!("{message}; {change}"),
+            None => change,
+        });
+    }
+}
+
+fn at_place(
+    session: &mut Session,
+    breakpoint: &mut Breakpoint,
+    place: &BreakpointPlace,
+    asked: Option<&RequestedBreakpoint>,
+) {
+    breakpoint.instruction_reference = Some(place.address.to_string());
+    let Some((path, line, column)) = &place.source else {
+        return;
+    };
+    // Where the client's own spelling leads to the same file, it knows the file by that.
+    let own = asked.filter(|asked| {
+        let wanted = session.client.path_in(&asked.path);
+        wanted.is_absolute() && wanted.file_name() == path.file_name()
+    });
+    breakpoint.source = Some(match own {
+        Some(asked) => {
+            let spelling = session.client.path_in(&asked.path);
+            session.sources.learn(path, &spelling);
+            as_spelled(session, &asked.path)
+        }
+        None => session.sources.of(path, &session.client),
+    });
+    breakpoint.line = Some(session.client.line_out(*line));
+    let by_column = asked.is_none_or(|asked| asked.by_column);
+    breakpoint.column = (by_column && *column > 0).then(|| {
+        let Session {
+            sources, client, ..
+        } = session;
+        sources.column_out(path, *line, *column, client)
+    });
+}
+
+fn as_spelled(session: &Session, path: &str) -> Source {
+    Source {
+        name: session
+            .client
+            .path_in(path)
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned()),
+        path: Some(path.to_owned()),
+        ..Source::default()
+    }
+}

@@ -1,0 +1,94 @@
+//! The variables of a frame.
+
+use super::{limits, variable};
+use crate::protocol::{RequestError, Variable, VariablesResponse};
+use crate::session::Session;
+use engine::{FrameKey, Limits, Named};
+
+/// A variable of a scope in the client's form.
+///
+/// # Errors
+/// The client has cancelled the request.
+pub fn named_variable(
+    session: &mut Session,
+    frame: FrameKey,
+    named: Named,
+    limits: &Limits,
+) -> Result<Variable, RequestError> {
+    let Named {
+        name,
+        expression,
+        value,
+        declaration,
+        ..
+    } = named;
+    let variable = variable(session, Some(frame), name, expression, value, limits)?;
+    let declared = declaration.map(|place| session.handles.place_id(place));
+    Ok(Variable {
+        declaration_location_reference: declared,
+        ..variable
+    })
+}
+
+/// The variables of a frame, a few at a time.
+#[derive(Debug)]
+pub struct Locals {
+    frame: FrameKey,
+    limits: Limits,
+    rest: std::vec::IntoIter<Named>,
+    body: VariablesResponse,
+}
+
+impl Locals {
+    /// None of them yet.
+    ///
+    /// # Errors
+    /// There is no such frame any more.
+    pub fn of(session: &mut Session, frame: FrameKey) -> Result<Self, RequestError> {
+        let locals = session.debugger.locals(frame)?;
+        Ok(Self {
+            frame,
+            limits: limits(session, None),
+            body: VariablesResponse::for_about(locals.len()),
+            rest: locals.into_iter(),
+        })
+    }
+
+    /// Whether some are still to be read.
+    pub fn is_more(&self) -> bool {
+        self.rest.len() > 0
+    }
+
+    /// Reads and writes so many of them.
+    ///
+    /// # Errors
+    /// The client has cancelled the request.
+    pub fn go_on(&mut self, session: &mut Session, count: usize) -> Result<(), RequestError> {
+        for named in self.rest.by_ref().take(count) {
+            let variable = named_variable(session, self.frame, named, &self.limits)?;
+            push(&mut self.body, &variable)?;
+        }
+        Ok(())
+    }
+
+    /// The answer, with those that have been left.
+    ///
+    /// # Errors
+    /// The client has cancelled the request.
+    pub fn finish(mut self, session: &mut Session) -> Result<VariablesResponse, RequestError> {
+        self.go_on(session, usize::MAX)?;
+        Ok(self.body)
+    }
+}
+
+/// Adds a variable to a response.
+///
+/// # Errors
+/// Never for variables of this crate.
+pub fn push<S: AsRef<str>>(
+    body: &mut VariablesResponse,
+    variable: &Variable<S>,
+) -> Result<(), RequestError> {
+    let pushed = body.push(variable);
+    pushed.map_err(|error| RequestError::Other(error.to_string()))
+}

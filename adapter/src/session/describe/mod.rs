@@ -1,0 +1,11 @@
+//! What the debuggee has, in the client's form: breakpoints, frames, values.
+
+mod breakpoints;
+mod frames;
+mod locals;
+mod values;
+
+pub use breakpoints::{describe_breakpoint, described};
+pub use frames::{LastSource, describe_frame, source_of};
+pub use locals::{Locals, named_variable, push};
+pub use values::{BUCKET, Shown, limits, limits_of, present, read_only, variable};
