@@ -192,7 +192,6 @@ impl Service<'_> {
                 } else {
                     self.request(route, request, flag);
                 }
-                return;
             }
             Inbound::Response(response) => self.on_response(&response),
             Inbound::News(news) => on_news(&mut self.session, news),
