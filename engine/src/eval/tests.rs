@@ -1,4 +1,4 @@
-//! Expressions that need no debug info, and input that no one should write.
+//! Expressions that need no debug info, and malformed input.
 
 use super::{EvalContext, Expression, Purpose};
 use crate::error::Error;
@@ -6,7 +6,7 @@ use crate::value::{Limits, RegisterPlace, Target, Value, present};
 use dwarf::{Language, LoadAddr, LoadBias, Memory, Module, ModuleMap, TypeId, Unreadable};
 use std::sync::Arc;
 
-/// A frame with nothing in it.
+/// An empty frame.
 struct Nowhere(Language);
 
 impl Memory for Nowhere {
@@ -157,7 +157,7 @@ fn c() {
             ("u8\"x\" == \"x\"", "int 1"),
             ("R\"(a\\b\"c)\" == \"a\\\\b\\\"c\"", "int 1"),
             ("R\"x(a)\"", "error: this string has no closing `)x\"`"),
-            // Commas, and how to show a value.
+            // Commas and format specifiers.
             ("(1, 2)", "int 2"),
             ("1, 2 + 3, x", "int 0x5"),
             ("255,x", "int 0xff"),
@@ -330,7 +330,7 @@ fn hostile_input() {
         texts.push("1+".repeat(depth) + "1");
         texts.push("-".repeat(depth) + "1");
     }
-    // Every symbol next to every other.
+    // Every pair of symbols.
     let parts = [
         "1", "x", "'", "\"", "\\", "(", ")", "[", "]", ".", "->", "::", "<", ">", "*", "&", "-",
         "as", "int", "sizeof", "$", "\u{0}", "\u{301}", "é", "🦀", "0x", "1e", "_", "?", ":", "=",
@@ -349,7 +349,7 @@ fn hostile_input() {
     }
 }
 
-/// Random tokens, and good expressions with something wrong: nothing panics, nothing hangs.
+/// Random tokens, and mutated valid expressions: no panic, no endless loop.
 #[test]
 fn random_input() {
     let tokens = [
@@ -422,7 +422,7 @@ fn random_input() {
         "1.5e3 + 0x1fu * 017, b",
         "\"text\"[1..3] == R\"(ex)\"",
     ];
-    // xorshift64: the same cases each time.
+    // xorshift64: the same cases in every run.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = move |below: usize| {
         state ^= state << 13;

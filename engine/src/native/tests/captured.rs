@@ -1,5 +1,4 @@
-//! What is told of values that were kept at a hit, against what the interpreter shows of the
-//! values themselves: byte for byte.
+//! Captured values, compared byte for byte with the interpreter's text of the values themselves.
 
 use super::machine::{At, Machine};
 use super::programs::load;
@@ -153,7 +152,7 @@ void fill(void) {
                 .unwrap_or_else(|why| panic!("{text}: {why}"));
             assert_eq!(machine.told(&captured, 1 << 10), None, "{text}");
         }
-        // With little room, what is short is told, and what is long is asked.
+        // With little room, short values are captured, and long ones are a deopt.
         for (text, told) in [("said", true), ("long_one", false), ("exact", false)] {
             let captured = machine.captured(text).expect(text);
             let shown = told.then(|| machine.shown(text));
@@ -265,7 +264,7 @@ extern "C" void fill() { reinterpret_cast<std::size_t *>(&broken)[1] = 1ul << 40
                 ),
             ],
         );
-        // What is only declared has no class to look up.
+        // A declared class has no definition to look up.
         if knows_classes {
             let looked_up = "of what class the `Shape` is that it leads to is looked up";
             refuses(&machine, &[("shape", looked_up), ("really", looked_up)]);
@@ -395,7 +394,7 @@ fn handle() {}
     }
 }
 
-/// Values in registers, vector registers among them.
+/// Values in registers, including vector registers.
 #[test]
 fn in_registers() {
     let float =
@@ -440,7 +439,7 @@ fn in_registers() {
     }
 }
 
-/// Whatever an expression is, its value is told as the interpreter shows it, or it is asked.
+/// For any expression, the captured value has the interpreter's text, or the code deopts.
 #[test]
 fn of_random_expressions() {
     for (language, seed) in [(Language::C, 3), (Language::Cpp, 5), (Language::Rust, 7)] {

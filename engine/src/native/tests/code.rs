@@ -1,4 +1,4 @@
-//! Conditions as people write them cost the instructions that a compiler would take.
+//! Typical conditions compile to the instructions that a compiler would emit.
 
 use super::machine::{At, Machine};
 use crate::value::Ty;
@@ -28,7 +28,7 @@ fn comparisons_are_one_instruction() {
         ("i == 4999", "cmp dword ptr [rbp-14h],1387h"),
         ("4999 != i", "cmp dword ptr [rbp-14h],1387h"),
         ("top > 5", "cmp dword ptr [rsp+110h],5"),
-        // What nothing overwrites is still in its register.
+        // A register that the code does not overwrite is used directly.
         ("argument < 3", "cmp edi,3"),
         ("c == 'x'", "cmp byte ptr [rbp-1],78h"),
         ("p == 0", "cmp qword ptr [rbp-20h],0"),
@@ -47,7 +47,7 @@ fn comparisons_are_one_instruction() {
     }
 }
 
-/// Of 64 bits, what the first one means is the comparison's to say, not the memory's.
+/// For 64 bits the comparison determines the signedness, not the load.
 #[test]
 fn a_cast_to_the_other_sign() {
     let mut machine = machine();

@@ -1,4 +1,4 @@
-//! A machine that is stopped nowhere: registers, and memory of this process.
+//! A simulated stopped machine: registers, and memory of this process.
 
 use crate::error::Error;
 use crate::eval::{EvalContext, Expression};
@@ -16,16 +16,16 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// Where a variable is.
+/// The place of a variable.
 #[derive(Clone, Copy, Debug)]
 pub enum At {
-    /// So many bytes from `rbp`.
+    /// Offset in bytes from `rbp`.
     Frame(i64),
-    /// So many bytes from `rsp`.
+    /// Offset in bytes from `rsp`.
     Stack(i64),
-    /// In the machine's other memory.
+    /// In the machine's globals.
     Global(u64),
-    /// In a general register.
+    /// In a general-purpose register.
     Register(u16),
     /// In a vector register.
     Vector(u16),
@@ -38,15 +38,15 @@ pub struct Machine {
     pub language: Language,
     pub general: [u64; 16],
     pub vectors: [u128; 16],
-    /// The stack's first page, its frame, and the globals; boxed, for it never moves.
+    /// The stack's first page, its frame, and the globals; boxed, so that the addresses are stable.
     bytes: Box<[u64]>,
     pub variables: Vec<(String, Ty, At)>,
     memory: OwnMemory,
-    /// Where types and what is no variable of the machine's own are from.
+    /// The source of types, and of names that are not variables of the machine.
     pub module: Option<(Arc<Module>, LoadBias)>,
 }
 
-/// This process's own memory, where what is not there is an error.
+/// This process's own memory; reads of unmapped addresses fail.
 pub struct OwnMemory(File);
 
 impl Memory for OwnMemory {
@@ -63,12 +63,12 @@ impl Memory for OwnMemory {
     }
 }
 
-/// Words below the frame: signals of this process may need them.
+/// Words below the frame: signal handlers of this process may need them.
 const BELOW: usize = 16 * 1024;
 /// Words of the frame, and of the globals.
 pub const FRAME: usize = 64;
 
-/// What the code said.
+/// The outcome of the code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
     Yes,
@@ -98,7 +98,7 @@ impl Machine {
         self.general[7] + 16 * FRAME as u64
     }
 
-    /// Words of the stack, the frame and the globals.
+    /// Returns the words of the stack, the frame and the globals.
     pub fn words(&mut self) -> &mut [u64] {
         &mut self.bytes[BELOW..]
     }
@@ -144,33 +144,33 @@ impl Machine {
         found.map(|(_, ty, at)| (ty, *at))
     }
 
-    /// What the interpreter says.
+    /// Returns the interpreter's result.
     pub fn interpreted(&mut self, text: &str) -> Result<bool, Error> {
         let expression = Expression::parse(text, self.language)?;
         expression.is_true(self)
     }
 
-    /// The condition of an expression.
+    /// Compiles an expression as a condition.
     pub fn compiled(&self, text: &str) -> Result<Condition, Reason> {
         let expression = Expression::parse(text, self.language);
         let expression = expression.map_err(|error| Reason(error.to_string()))?;
         Condition::compile(&expression, self)
     }
 
-    /// What its code says, run with the machine's registers.
+    /// Returns the outcome of its code, run with the machine's registers.
     pub fn run(&self, condition: &Condition) -> Answer {
         self.with_registers(condition.clobbers(), |asm, saved, to| {
             condition.emit(asm, saved, to)
         })
     }
 
-    /// What is kept of a value.
+    /// Compiles the capture of a value.
     pub fn captured(&self, text: &str) -> Result<Captured, Reason> {
         let expression = Expression::parse(text, self.language).expect("an expression");
         Captured::compile(&expression, self)
     }
 
-    /// What is told of a value that was kept, with so much room for each text; `None`: it asks.
+    /// Returns the text of a captured value with this much room for each text; `None` on a deopt.
     pub fn told(&self, captured: &Captured, room: usize) -> Option<String> {
         let mut captured = captured.clone();
         captured.set_room(room).expect("room");
@@ -199,7 +199,7 @@ impl Machine {
         Some(text)
     }
 
-    /// Asserts that what is told of values is what the interpreter shows.
+    /// Asserts that captured values have the interpreter's text.
     pub fn tells(&mut self, texts: &[&str]) {
         let mut wrong = Vec::new();
         for text in texts {
@@ -212,7 +212,7 @@ impl Machine {
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
-    /// What the interpreter shows.
+    /// Returns the interpreter's text.
     pub fn shown(&mut self, text: &str) -> String {
         let expression = Expression::parse(text, self.language).expect("an expression");
         match expression.evaluate(self, crate::Purpose::Look) {
@@ -271,7 +271,7 @@ impl Machine {
             for number in (0..16).filter(|number| *number != 7) {
                 asm.mov(all[number], self.general[number])?;
             }
-            // What the code may write, it must not take for the program's.
+            // Registers that the code may write are not available as the program's.
             for register in clobbers {
                 asm.mov(all[usize::from(register.0)], 0x5555_aaaa_5555_aaaau64)?;
             }
@@ -306,13 +306,13 @@ impl Machine {
         }
     }
 
-    /// The instructions of a condition alone, as an assembler would write them.
+    /// Returns the instructions of a condition in assembly.
     pub fn listing(&self, text: &str) -> Vec<String> {
         listing(&self.compiled(text).expect("it compiles"))
     }
 
-    /// Asserts that code and interpreter agree, or that the code asks. Gives what the code said;
-    /// none: it is not compiled.
+    /// Asserts that the code agrees with the interpreter, or deopts. Returns the outcome of the
+    /// code; `None` if it was not compiled.
     pub fn check(&mut self, text: &str) -> Option<Answer> {
         let expected = self.interpreted(text);
         let condition = self.compiled(text).ok()?;
@@ -494,7 +494,7 @@ impl At {
     }
 }
 
-/// The instructions of a condition.
+/// Returns the instructions of a condition.
 pub fn listing(condition: &Condition) -> Vec<String> {
     use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
     let saved = SavedRegisters {

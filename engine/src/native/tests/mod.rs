@@ -1,5 +1,5 @@
-//! What the code says, against the interpreter: both look at the same bytes, and the code is run
-//! by this process.
+//! Compiled conditions, compared with the interpreter: both read the same bytes, and this process
+//! runs the code.
 
 mod captured;
 mod code;

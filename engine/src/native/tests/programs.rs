@@ -1,5 +1,5 @@
-//! Conditions on what compilers lay out: libraries that are loaded into this process, with all
-//! their types, values and pointers.
+//! Conditions on data laid out by compilers: libraries are loaded into this process, with all their
+//! types, values and pointers.
 
 use super::machine::{Answer, At, Machine};
 use crate::native::Condition;
@@ -8,7 +8,7 @@ use crate::value::Ty;
 use dwarf::{Language, LoadBias, Module};
 use std::process::Command;
 
-/// A machine whose globals are those of a library; `None`: the compiler is not installed.
+/// Returns a machine whose globals are those of a library; `None` if the compiler is not installed.
 pub fn load(compiler: &[&str], name: &str, source: &str, language: Language) -> Option<Machine> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join(name);
@@ -36,7 +36,7 @@ pub fn load(compiler: &[&str], name: &str, source: &str, language: Language) -> 
     Some(machine)
 }
 
-/// Asserts what the code says: as the interpreter does.
+/// Asserts the outcome of the code, and that the interpreter agrees.
 fn check(machine: &mut Machine, expected: &[(&str, Answer)]) {
     for (text, expected) in expected {
         if let Err(reason) = machine.compiled(text) {
@@ -178,7 +178,7 @@ extern "C" void fill() {}
             ],
         );
         check(&mut machine, &[("numbers[numbers[0]] == 2", Yes)]);
-        // Each level needs the one below it several times.
+        // Each level uses the one below it several times.
         let deep = format!("{}0{} == 1", "numbers[".repeat(100), "]".repeat(100));
         refuse(
             &machine,
@@ -241,7 +241,7 @@ pub extern "C" fn fill() {
         let Some(mut machine) = load(&compiler, "fixture.rs", source, Language::Rust) else {
             return;
         };
-        // Members of the state are as good as variables.
+        // Members of the state are used like variables.
         let expand = |text: &str| {
             let mut out = String::new();
             let mut rest = text;

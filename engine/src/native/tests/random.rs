@@ -1,12 +1,12 @@
 //! Thousands of random expressions over variables of all types, in registers, in a frame and
-//! elsewhere: what the code says is what the interpreter says, or it asks.
+//! elsewhere: the code agrees with the interpreter, or deopts.
 
 use super::machine::{Answer, At, FRAME, Machine};
 use crate::value::Ty;
 use crate::value::scalar::{Float, Scalar, ScalarKind};
 use dwarf::Language;
 
-/// xorshift64: the same cases each time.
+/// xorshift64: the same cases in every run.
 pub struct Random(pub u64);
 
 impl Random {
@@ -25,7 +25,7 @@ impl Random {
         all[self.below(all.len())]
     }
 
-    /// Numbers at the edges of types more often than others.
+    /// Numbers near the limits of types are more frequent.
     fn bits(&mut self) -> u64 {
         let edge = 1u64 << (8 << self.below(4)).min(63);
         match self.below(8) {
@@ -298,7 +298,7 @@ pub fn expression(machine: &Machine, random: &mut Random, depth: u32) -> String 
     text
 }
 
-/// `STILLPOINT_RANDOM_ROUNDS` makes it go on for longer.
+/// `STILLPOINT_RANDOM_ROUNDS` increases the number of rounds.
 fn run(language: Language, seed: u64, least: usize) {
     let rounds = std::env::var("STILLPOINT_RANDOM_ROUNDS").ok();
     let rounds = rounds.and_then(|it| it.parse().ok()).unwrap_or(4000u32);

@@ -1,4 +1,4 @@
-//! What stays with the interpreter, and why, in the words that people see.
+//! Expressions that need the interpreter, and the reasons shown to the user.
 
 use super::machine::{At, Machine};
 use crate::value::Ty;

@@ -1,4 +1,4 @@
-//! What names mean at an address of a real program, which nobody has started.
+//! Names at an address of a real program, without a process.
 
 use super::machine::listing;
 use crate::eval::Expression;
@@ -70,7 +70,8 @@ fn compile(compiler: &str, level: &str, text: &'static str) -> Option<Program> {
 }
 
 impl Program {
-    /// What a condition is on the line with a mark: its first instruction, or why it is none.
+    /// Returns the condition on the line with a mark: its first instruction, or why it is not
+    /// compiled.
     fn first(&self, mark: &str, text: &str) -> Result<String, String> {
         let lines = (1..).zip(self.source.lines());
         let mut marked = lines.filter(|(_, line)| line.ends_with(mark));
@@ -131,7 +132,7 @@ fn with_optimization() {
     let Some(program) = compile("gcc", "-O2", SOURCE) else {
         return;
     };
-    // In registers that calls preserve.
+    // In callee-saved registers.
     for text in ["count == 3", "total > 5", "i == 2"] {
         let first = program.first("// inner", text).expect("it compiles");
         assert!(
@@ -147,7 +148,7 @@ fn in_a_lambda() {
         let Some(program) = compile(compiler, "-O0", LAMBDA) else {
             continue;
         };
-        // What it captured hides the variable of the program, and is behind a pointer.
+        // A captured variable hides the program's, and is accessed through a pointer.
         for text in ["count == 1", "kept == 2"] {
             let first = program.first("// body", text).expect("it compiles");
             assert!(

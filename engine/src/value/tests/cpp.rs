@@ -150,7 +150,7 @@ fn expressions() {
     });
 }
 
-/// What a pointer or reference to a base leads to, as the class it is of in truth.
+/// The target of a pointer or reference to a base has its dynamic class.
 #[test]
 fn classes_in_truth() {
     each(|program| {

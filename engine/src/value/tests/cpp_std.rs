@@ -1,10 +1,10 @@
-//! The standard library's types as people should see them, whichever library and compiler.
+//! Text of the standard library's types, for each library and compiler.
 
 use super::harness::{Program, children_of};
 use crate::value::Which;
 use dwarf::Language;
 
-/// The standard that has what [`NEWER`] asks for.
+/// The standard that [`NEWER`] requires.
 const CPP_23: &str = "-std=c++23";
 
 fn all(compiler: &[&str]) {
@@ -81,7 +81,7 @@ fn with_libcxx(level: &str) {
     all(&["clang++", "-std=c++20", "-stdlib=libc++", "-g", level, "-w"]);
 }
 
-/// Whether programs can be made with libc++ here.
+/// Whether libc++ is installed.
 pub fn has_libcxx() -> bool {
     let directory = tempfile::tempdir().unwrap();
     let source = directory.path().join("empty.cpp");
@@ -237,7 +237,7 @@ const OTHERS: &[(&str, &str)] = &[
         "function_text",
         "~{text = \"kept on the heap as it is too long\"} (lambda at ",
     ),
-    // Of a lambda that nobody calls clang tells no more than of other classes without a name.
+    // For a lambda that is never called, clang emits no more than for other unnamed classes.
     ("function_empty", "~ at fixture_std.cpp:"),
     ("any_lambda", "~ at fixture_std.cpp:"),
     ("any_unseen", "{sees = 2} ((anonymous namespace)::Unseen)"),
@@ -267,7 +267,7 @@ const NEWER: &[(&str, &str)] = &[
     ("undone", "3 (unexpected)"),
     ("here", "~fixture_std.cpp:"),
     ("nowhere", "nowhere"),
-    // Of these clang leaves the classes to whoever compiled libc++.
+    // clang leaves these classes to the debug info of libc++.
     ("twice_locked", "~, 2 times"),
     ("timed", "unlocked"),
 ];
@@ -323,7 +323,7 @@ fn opened(program: &mut Program) {
     assert!(program.opened("no_unique").is_empty());
 }
 
-/// A page is read, not the rest; the rest is there.
+/// One page is read; the rest exists.
 fn pages(program: &mut Program) {
     for name in ["large_table", "large_map"] {
         let value = program.eval(name);
@@ -337,7 +337,7 @@ fn pages(program: &mut Program) {
     }
 }
 
-/// A list that does not know its length and is longer than anybody counts says so.
+/// A list that does not store its length, and exceeds the maximum count, is marked.
 fn uncounted(program: &mut Program) {
     let value = program.eval("long_forward");
     let children = children_of(program, &value, Which::Indexed, 65_530..70_000).unwrap();

@@ -1,5 +1,5 @@
-//! Expressions over values of compiled programs: methods answered by reading, parts of
-//! sequences, how a value is to be shown, assignments in place.
+//! Expressions over values of compiled programs: methods evaluated by reading, slices, format
+//! specifiers, assignments in place.
 
 use super::harness::Program;
 use dwarf::Language;

@@ -1,5 +1,5 @@
 #![allow(dead_code, static_mut_refs)]
-//! What has a state, counts or a guard, and what is only one of several things.
+//! Types with a state, counts or a guard, and types with alternatives.
 use std::any::Any;
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::io::Write;

@@ -1,5 +1,5 @@
-//! A compiled program, stopped by its own wish after it has set its statics; what a debugger
-//! would ask of it is read from /proc.
+//! A compiled program that stops itself after it has set its statics; /proc stands in for the
+//! debugger.
 
 use crate::error::Error;
 use crate::eval::{EvalContext, Expression, Purpose};
@@ -26,7 +26,7 @@ pub struct Program {
     module: Arc<Module>,
     bias: LoadBias,
     language: Language,
-    /// A pointer to a struct whose members are as good as variables.
+    /// A pointer to a struct whose members are used like variables.
     locals: Option<Value>,
     pub register: std::cell::Cell<u64>,
     /// Whether it was built with `--cfg lazy`.
@@ -146,7 +146,7 @@ impl EvalContext for Program {
 }
 
 impl Program {
-    /// Compiles and starts a fixture. `None`: the compiler is not installed.
+    /// Compiles and starts a fixture; `None` if the compiler is not installed.
     pub fn start(compiler: &[&str], fixture: &str, language: Language) -> Option<Program> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("program");
@@ -207,13 +207,13 @@ impl Program {
         Some(program)
     }
 
-    /// A Rust fixture built by a release (`+1.70`; nothing: by what `rustc` is). `None`: that
-    /// release is not installed, or is what `rustc` is.
+    /// Returns a Rust fixture built by a release (`+1.70`; empty: the default `rustc`). `None` if
+    /// that release is not installed, or is the default.
     pub fn rust(release: &str, level: &str, fixture: &str) -> Option<Program> {
         let version = |release: &str| {
             let mut rustc = Command::new("rustc");
             rustc.args((!release.is_empty()).then_some(release));
-            // Asked for a release that is not there, rustup would fetch it.
+            // rustup would download a missing release.
             let output = rustc.arg("-V").env("RUSTUP_AUTO_INSTALL", "0").output();
             let output = output.ok().filter(|output| output.status.success())?;
             Some(String::from_utf8_lossy(&output.stdout).into_owned())
@@ -278,7 +278,8 @@ impl Program {
         children
     }
 
-    /// `name = text` of each child but the raw view; each child's path leads to the same text.
+    /// Returns `name = text` for each child but the raw view, and asserts that the child's path has
+    /// the same text.
     pub fn opened(&mut self, text: &str) -> Vec<String> {
         let mut lines = Vec::new();
         let children = self.children(text).into_iter();
@@ -303,7 +304,7 @@ impl Program {
         lines
     }
 
-    /// Asserts texts of expressions.
+    /// Asserts the texts of expressions.
     pub fn check(&mut self, expected: &[(&str, &str)]) {
         let mut wrong = Vec::new();
         for (text, expected) in expected {
@@ -329,8 +330,8 @@ fn first_mapping(pid: u32, path: &Path) -> u64 {
     u64::from_str_radix(line.split('-').next().unwrap(), 16).unwrap()
 }
 
-/// A test for each release of rustc that keeps its types otherwise than the one before, without
-/// and with optimization: what is given is done with the program.
+/// Defines a test per release of rustc with another layout of its types, without and with
+/// optimization.
 macro_rules! with_each_rustc {
     ($fixture:literal: $($part:ident)+) => {
         fn with(release: &str) {
@@ -371,7 +372,7 @@ macro_rules! with_each_rustc {
 
 pub(super) use with_each_rustc;
 
-/// Numbers that are written at once read as each of them would.
+/// Numbers written at once have the same text as each of them.
 fn expect_same_text(target: &dyn Target, numbers: &Numbers) {
     for (index, child) in numbers.indices().zip(numbers.children()) {
         let value = child.value.expect("a number");
@@ -391,7 +392,7 @@ fn expect_same_text(target: &dyn Target, numbers: &Numbers) {
     }
 }
 
-/// All children of a range, portion by portion.
+/// Returns all children of a range, portion by portion.
 pub fn children_of(
     target: &dyn Target,
     value: &Value,
@@ -399,7 +400,7 @@ pub fn children_of(
     mut range: Range<u64>,
 ) -> Result<Vec<Child>, Error> {
     let mut all = Vec::new();
-    // A length that nobody can check may be anything.
+    // A length in memory may be garbage.
     while !range.is_empty() && all.len() < 1 << 20 {
         let next = next_children(target, value, which, &mut range)?;
         if let Next::Numbers(numbers) = &next {

@@ -1,4 +1,4 @@
-//! Values of compiled programs, against the texts people should see.
+//! Values of compiled programs, compared with their expected texts.
 
 mod c;
 mod cpp;

@@ -1,4 +1,4 @@
-//! Types of real programs over memory that means nothing: bounded, and without panics.
+//! Types of real programs over random memory: bounded, and without panics.
 
 use super::harness::{Program, children_of};
 use crate::error::Error;
@@ -6,11 +6,11 @@ use crate::value::{Limits, Place, RegisterPlace, Target, Value, Which, present};
 use dwarf::{Language, LoadAddr, LoadBias, Memory, Module, ModuleMap, Unreadable};
 use std::sync::Arc;
 
-/// A program whose memory means nothing.
+/// A program with random memory.
 pub struct Noise<'a> {
     pub program: &'a Program,
     pub seed: u64,
-    /// The program's own bytes, with a wrong word here and there.
+    /// The program's own bytes, with random words here and there.
     pub nearly_right: bool,
 }
 
@@ -76,7 +76,7 @@ impl Target for Noise<'_> {
 fn walk(target: &Noise<'_>, value: &Value, depth: usize) {
     let limits = Limits::default();
     let shown = present(target, value, &limits);
-    // The bound is kept up to one string and its escapes.
+    // The limit holds up to one string and its escapes.
     assert!(shown.text.len() <= limits.text + 3, "{}", shown.text.len());
     if depth > 3 {
         return;
@@ -169,7 +169,7 @@ fn cpp() {
     }
 }
 
-/// Whatever `fixture_std.cpp` has.
+/// All statics of `fixture_std.cpp`.
 #[test]
 fn cpp_std() {
     let names = [

@@ -1,5 +1,5 @@
-//! Random expressions over the variables of real programs, whose memory means nothing: bounded,
-//! and without panics. `STILLPOINT_RANDOM_SECONDS` makes it go on for longer.
+//! Random expressions over the variables of real programs with random memory: bounded, and without
+//! panics. `STILLPOINT_RANDOM_SECONDS` extends the run.
 
 use super::harness::Program;
 use super::noise::Noise;
@@ -38,7 +38,7 @@ impl EvalContext for Noise<'_> {
     }
 }
 
-/// xorshift64: the same cases each time.
+/// xorshift64: the same cases in every run.
 struct Random(u64);
 
 impl Random {
@@ -194,7 +194,7 @@ fn run(program: &Program, names: &[&str], types: &[&str]) {
             good += 1;
             let limits = Limits::default();
             let shown = present(&noise, &value, &limits).text;
-            // The bound is kept up to one string and its escapes.
+            // The limit holds up to one string and its escapes.
             assert!(shown.len() <= limits.text + 3, "{text}: {}", shown.len());
         }
         assert!(began.elapsed() < Duration::from_secs(10), "{text}");

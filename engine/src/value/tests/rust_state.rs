@@ -1,5 +1,4 @@
-//! Rust's types that are one of several things, or in one of several states: enums, counts,
-//! guards, lazy values.
+//! Rust's types with alternatives or states: enums, counts, guards, lazy values.
 
 use super::harness::{Program, with_each_rustc};
 
@@ -78,7 +77,7 @@ fn guards(program: &mut Program) {
 }
 
 fn lazies(program: &mut Program) {
-    // `LazyCell` and `LazyLock` are of rustc 1.80.
+    // `LazyCell` and `LazyLock` exist since rustc 1.80.
     if !program.lazy {
         return;
     }
