@@ -1,23 +1,13 @@
 //! What the debuggee did, in the engine's own words.
 
-use crate::breakpoint::BreakpointId;
-use crate::debugger::{ModuleId, ModuleInfo};
-use crate::error::Error;
 use crate::exception::Exception;
-use crate::value::Value;
-use dwarf::LoadAddr;
-use std::fmt;
+use crate::ids::BreakpointId;
+use crate::ids::ModuleId;
+use crate::ids::error::Error;
+use crate::ids::{ExitStatus, OutputStream, SignalInfo, ThreadId};
+use crate::images::modules::ModuleInfo;
+use crate::inspect::value::Value;
 use std::path::PathBuf;
-
-/// A thread of the debuggee, by the operating system's number (Linux: tid).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ThreadId(pub i32);
-
-impl fmt::Display for ThreadId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// Something that a client may want to know.
 #[derive(Clone, Debug)]
@@ -79,15 +69,6 @@ pub enum Event {
     Exited(ExitStatus),
 }
 
-/// Which of the debuggee's descriptors.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OutputStream {
-    /// 1
-    Stdout,
-    /// 2
-    Stderr,
-}
-
 /// A stop that is shown.
 #[derive(Clone, Debug)]
 pub struct Stop {
@@ -146,43 +127,4 @@ pub enum StopReason {
     },
     /// A trap instruction of the program itself.
     Trap,
-}
-
-/// A signal number; real-time signals too. 0 is none.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Signal(pub i32);
-
-/// A signal with what the kernel says of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SignalInfo {
-    /// Which.
-    pub signal: Signal,
-    /// `si_code`.
-    pub code: i32,
-    /// `si_addr` of faults.
-    pub address: Option<LoadAddr>,
-    /// `si_pid` of signals that a process sent.
-    pub sender: Option<i32>,
-}
-
-/// How a process ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ExitStatus {
-    /// By `exit`, with this status (0 to 255).
-    Code(i32),
-    /// By a signal.
-    Signal(Signal),
-    /// It lives on without us.
-    Detached,
-}
-
-impl ExitStatus {
-    /// The number a shell would report: the status, or 128 and the signal.
-    pub fn shell_code(self) -> i32 {
-        match self {
-            ExitStatus::Code(code) => code,
-            ExitStatus::Signal(signal) => 128 + signal.0,
-            ExitStatus::Detached => 0,
-        }
-    }
 }

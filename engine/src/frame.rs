@@ -7,17 +7,19 @@ mod exception;
 mod lambda;
 mod parameters;
 
-use crate::arch::{register_parts, xsave};
 use crate::debugger::{Debugger, RegisterGroup};
-use crate::error::Error;
-use crate::eval::EvalContext;
-use crate::event::ThreadId;
+use crate::ids::FrameKey;
+use crate::ids::ThreadId;
+use crate::ids::error::Error;
+use crate::images::modules::{Loaded, Modules};
+use crate::inspect::eval::EvalContext;
+use crate::inspect::registers::parts as register_parts;
+use crate::inspect::registers::xsave;
+use crate::inspect::value::place::Bytes;
+use crate::inspect::value::{Named, RegisterPlace, Target, Ty, Value};
 use crate::memory::{PageCache, ProcessMemory};
-use crate::modules::{Loaded, Modules};
 use crate::os::Backend;
-use crate::stack::{FrameKey, PhysicalFrame};
-use crate::value::place::Bytes;
-use crate::value::{Named, RegisterPlace, Target, Ty, Value};
+use crate::stack::PhysicalFrame;
 use dwarf::{
     CallerFrame, FrameContext, Function, LoadAddr, LoadBias, Location, Memory, Module, ModuleMap,
     Scope, TypeId, Unwinder, Variable, VariableKind,
@@ -342,7 +344,7 @@ impl FrameScope<'_> {
         let image = images.find(|loaded| loaded.bias == bias);
         let image = image.ok_or_else(|| Error::Unsupported("the image is gone".into()))?;
         let registers = &place.physical.registers;
-        crate::tls::block(self.modules, &self.memory, registers, image)
+        crate::images::tls::block(self.modules, &self.memory, registers, image)
     }
 
     /// The frame's caller at level 0, that one's caller at level 1, and so on.
@@ -653,7 +655,7 @@ impl Target for FrameScope<'_> {
             return Err(Error::PostMortem("its memory cannot be changed"));
         }
         self.pages.clear();
-        match self.memory.sites.write(addr, bytes, self.os) == bytes.len() {
+        match self.memory.patches.write(addr, bytes, self.os) == bytes.len() {
             true => Ok(()),
             false => Err(Error::Unwritable {
                 addr,

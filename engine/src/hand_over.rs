@@ -1,7 +1,7 @@
 //! Arguments where a function looks for them: System V psABI for x86-64, §3.2.3.
 
-use crate::arch::sysv::{Class, Part};
-use crate::eval::{Argument, How};
+use crate::inspect::abi::sysv::{Class, Part};
+use crate::inspect::eval::{Argument, How};
 use crate::os::RegisterSet;
 use dwarf::Register;
 use dwarf::register::x86_64::{RAX, RCX, RDI, RDX, RFLAGS, RSI, XMM0};

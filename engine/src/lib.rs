@@ -5,42 +5,35 @@
 //! `os` talks to the operating system.
 
 mod arch;
-mod body;
 pub mod breakpoint;
 mod call;
+mod compile;
 pub mod debugger;
 mod detour;
 mod disassembly;
 mod displaced;
-pub mod error;
-pub mod eval;
 pub mod event;
 pub mod exception;
 mod frame;
 mod hand_over;
-mod indexer;
-pub mod language;
+mod ids;
+mod images;
+mod inspect;
 mod memory;
-mod modules;
-mod native;
 pub mod os;
 mod plan;
 mod process;
 pub mod stack;
 mod thread;
-mod tls;
-pub mod value;
-pub mod visualize;
 
 pub use breakpoint::watch::{DataAccess, DataBreakpoint, WatchScope, Watchable};
 pub use breakpoint::{
-    BreakpointId, BreakpointInfo, BreakpointOptions, BreakpointPlace, FunctionBreakpoint,
-    InstructionBreakpoint, SourceBreakpoint, recorded_checksum,
+    BreakpointInfo, BreakpointOptions, BreakpointPlace, FunctionBreakpoint, InstructionBreakpoint,
+    SourceBreakpoint, recorded_checksum,
 };
 pub use debugger::{
-    Debugger, Evaluated, Extent, Granularity, Launch, LineCode, ModuleId, ModuleInfo, MutexWait,
-    NamesStatus, Reading, RegisterGroup, State, StdioTarget, StepKind, SymbolInfo, ThreadInfo,
-    Wait,
+    Debugger, Evaluated, Extent, Granularity, LineCode, MutexWait, NamesStatus, RegisterGroup,
+    State, StepKind, SymbolInfo, ThreadInfo, Wait,
 };
 pub use detour::Coverage;
 pub use disassembly::{CodeName, Disassembled, Flavor, Listing, Wanted};
@@ -48,12 +41,21 @@ pub use dwarf::{
     Language, LoadAddr, SourceFile, SourceLocation, SymbolKind, SymbolStatus, finish_keeping,
     open_regular, read_regular,
 };
-pub use error::Error;
-pub use eval::Purpose;
-pub use event::{Event, ExitStatus, OutputStream, Signal, SignalInfo, Stop, StopReason, ThreadId};
+pub use event::{Event, Stop, StopReason};
 pub use exception::{ExceptionBreakpoint, ExceptionFilter, ExceptionInfo, SignalRule};
+pub use ids::error::Error;
+pub use ids::{
+    BreakpointId, ExitStatus, FrameKey, Launch, ModuleId, OutputStream, Signal, SignalInfo,
+    StdioTarget, ThreadId,
+};
+pub use images::indexer::Reading;
+pub use images::modules::ModuleInfo;
+pub use inspect::eval::{self, Purpose};
+pub use inspect::value::{
+    Child, Limits, Named, Next, Numbers, Objects, Presentation, Value, Which,
+};
+pub use inspect::{language, value, visualize};
 pub use os::{CoreFile, Mapping, OpenStdio, Waker};
 pub use plan::{GotoTarget, StepFilters, StepTarget};
 pub use process::{Follow, FollowFork, Handover};
-pub use stack::{Frame, FrameKey, FrameKind, Stack};
-pub use value::{Child, Limits, Named, Next, Numbers, Objects, Presentation, Value, Which};
+pub use stack::{Frame, FrameKind, Stack};

@@ -1,7 +1,6 @@
 //! The debuggee's memory as the program itself would see it: breakpoint bytes hidden; while
 //! everything is stopped each page is read once.
 
-use crate::breakpoint::site::Sites;
 use crate::os::Backend;
 use dwarf::{LoadAddr, Memory, Unreadable};
 use rustc_hash::FxHashMap;
@@ -26,10 +25,19 @@ impl PageCache {
     }
 }
 
+/// Patches in the program's code: traps and jumps.
+pub trait PatchedCode {
+    /// Puts the program's own bytes into `bytes`, which were read at `addr`.
+    fn hide(&self, addr: LoadAddr, bytes: &mut [u8]);
+    /// Writes as the program would: a byte under a patch changes, and the patch stays. Returns the
+    /// number of bytes written before the first that could not be.
+    fn write(&self, addr: LoadAddr, bytes: &[u8], os: &dyn Backend) -> usize;
+}
+
 /// Memory of the process.
 pub struct ProcessMemory<'a> {
     pub os: &'a dyn Backend,
-    pub sites: &'a Sites,
+    pub patches: &'a dyn PatchedCode,
     /// Only while all threads are stopped.
     pub cache: Option<&'a PageCache>,
     /// What has been read already, and where: others may have written there since.
@@ -67,7 +75,7 @@ impl ProcessMemory<'_> {
                 let mut page = Box::new([0; PAGE]);
                 let whole = self.os.read_memory(LoadAddr(base), page.as_mut_slice()) == PAGE;
                 // What is ours now may go before the page does.
-                self.sites.hide(LoadAddr(base), page.as_mut_slice());
+                self.patches.hide(LoadAddr(base), page.as_mut_slice());
                 whole.then_some(page)
             });
             match page {
@@ -102,7 +110,7 @@ impl Memory for ProcessMemory<'_> {
             addr,
             len: buffer.len(),
         })?;
-        self.sites.hide(addr, buffer);
+        self.patches.hide(addr, buffer);
         Ok(())
     }
 }

@@ -1,23 +1,16 @@
 //! Frames as people see them: unwound as deep as asked, inlined calls as frames of their own.
 
-use crate::debugger::{Debugger, ModuleId};
-use crate::error::Error;
-use crate::event::{Event, ThreadId};
+use crate::debugger::Debugger;
+use crate::event::Event;
+use crate::ids::ModuleId;
+use crate::ids::error::Error;
+use crate::ids::{FrameKey, ThreadId};
 use dwarf::{
     FileAddr, FrameAddress, Function, JumpAddress, Language, LoadAddr, LoadBias, Module, Registers,
     SourceLocation, Unwound,
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-
-/// A frame of a stopped thread: 0 is the innermost. Good until the next resume.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct FrameKey {
-    /// The thread.
-    pub thread: ThreadId,
-    /// The level, inlined calls counted.
-    pub level: usize,
-}
 
 /// What kind of frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

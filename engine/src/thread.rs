@@ -1,9 +1,10 @@
 //! A thread of the debuggee, as far as ptrace is concerned.
 
-use crate::breakpoint::{AskedPlace, BreakpointId};
+use crate::breakpoint::AskedPlace;
 use crate::call::SuspendedCall;
 use crate::detour::DetourTrap;
-use crate::event::Signal;
+use crate::ids::BreakpointId;
+use crate::ids::Signal;
 use crate::os::{RegisterSet, WaitStatus};
 use crate::plan::{Returning, Stepping};
 use crate::process::InterruptedPass;

@@ -1,7 +1,7 @@
 //! The debug registers of x86-64 (Intel SDM volume 3, §19.2): four addresses; a thread traps when
 //! it executes, writes, or accesses one of them.
 
-use crate::os::RegisterSet;
+use super::RegisterFile;
 use dwarf::LoadAddr;
 use dwarf::register::x86_64::RFLAGS;
 use smallvec::SmallVec;
@@ -102,7 +102,7 @@ pub fn control(slots: &[Option<Slot>; SLOTS]) -> u64 {
 const RESUME: u64 = 1 << 16;
 
 /// Lets a thread execute the instruction at its pc despite [`Trigger::Execute`].
-pub fn pass(registers: &mut RegisterSet) {
+pub fn pass(registers: &mut impl RegisterFile) {
     let flags = registers.get(RFLAGS).unwrap_or(0);
     registers.set(RFLAGS, flags | RESUME);
 }

@@ -1,9 +1,6 @@
 //! Instruction sets: data and pure functions.
 
 pub(crate) mod debug_registers;
-pub(crate) mod register_parts;
-pub(crate) mod rustc_abi;
-pub(crate) mod sysv;
 pub(crate) mod x86_64;
 pub(crate) mod x86_64_access;
 pub(crate) mod x86_64_body;
@@ -11,6 +8,21 @@ pub(crate) mod x86_64_entry;
 pub(crate) mod x86_64_flow;
 mod x86_64_simulation;
 pub(crate) mod x86_64_way_back;
-pub(crate) mod xsave;
 
 pub(crate) use x86_64_simulation::Simulation;
+
+use dwarf::{LoadAddr, Register};
+
+/// A thread's general-purpose registers, as far as instructions need them.
+pub trait RegisterFile: Copy {
+    /// A register by its DWARF number; `None` if the set does not have it.
+    fn get(&self, register: Register) -> Option<u64>;
+    /// Changes a register; false if it cannot be written.
+    fn set(&mut self, register: Register, value: u64) -> bool;
+    /// The stack pointer.
+    fn sp(&self) -> u64;
+    /// Sets the stack pointer.
+    fn set_sp(&mut self, sp: u64);
+    /// Sets the program counter.
+    fn set_pc(&mut self, pc: LoadAddr);
+}

@@ -1,6 +1,6 @@
 //! x86-64 instructions: decoding, control flow and relocation.
 
-use crate::os::RegisterSet;
+use super::RegisterFile;
 use dwarf::{LoadAddr, Memory, Register};
 use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, FlowControl, Instruction,
@@ -56,7 +56,7 @@ pub struct Call {
 /// Resolves a call (direct, or through register or memory) from the registers before it.
 pub fn call(
     instruction: &Instruction,
-    registers: &RegisterSet,
+    registers: &impl RegisterFile,
     memory: &dyn Memory,
 ) -> Option<Call> {
     if !is_call(instruction) {
@@ -71,7 +71,7 @@ pub fn call(
 /// Returns the target of a near branch or call.
 pub fn target(
     instruction: &Instruction,
-    registers: &RegisterSet,
+    registers: &impl RegisterFile,
     memory: &dyn Memory,
 ) -> Option<LoadAddr> {
     let target = match instruction.op0_kind() {
@@ -131,7 +131,7 @@ pub fn dwarf_register(register: iced_x86::Register) -> Option<Register> {
 }
 
 /// Returns a general-purpose register's value by iced's name.
-pub fn register_value(register: iced_x86::Register, registers: &RegisterSet) -> Option<u64> {
+pub fn register_value(register: iced_x86::Register, registers: &impl RegisterFile) -> Option<u64> {
     let value = registers.get(dwarf_register(register)?)?;
     Some(match register.size() {
         4 => value & 0xffff_ffff,
@@ -142,11 +142,11 @@ pub fn register_value(register: iced_x86::Register, registers: &RegisterSet) -> 
 
 /// Returns the registers after an instruction that is cheaper to emulate than to step elsewhere: a
 /// return, a jump, a nop. `None` for all others.
-pub fn emulate(
+pub fn emulate<R: RegisterFile>(
     instruction: &Instruction,
-    registers: &RegisterSet,
+    registers: &R,
     memory: &dyn Memory,
-) -> Option<RegisterSet> {
+) -> Option<R> {
     let mut after = *registers;
     match instruction.code() {
         Code::Retnq | Code::Retnq_imm16 => {
@@ -283,6 +283,7 @@ fn halves(value: u64) -> [[u8; 4]; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::os::RegisterSet;
 
     struct Stack([u8; 8]);
 

@@ -1,7 +1,7 @@
 //! Memory operands of instructions, and the origin of a register's value.
 
+use super::RegisterFile;
 use super::x86_64::register_value;
-use crate::os::RegisterSet;
 use dwarf::LoadAddr;
 use iced_x86::{Code, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -22,7 +22,7 @@ pub struct Access {
 }
 
 /// Returns the memory operands of an instruction that has not been executed.
-pub fn accesses(instruction: &Instruction, registers: &RegisterSet) -> Vec<Access> {
+pub fn accesses(instruction: &Instruction, registers: &impl RegisterFile) -> Vec<Access> {
     let mut factory = InstructionInfoFactory::new();
     let info = factory.info(instruction);
     let used = info.used_memory().iter();
@@ -52,7 +52,7 @@ pub fn accesses(instruction: &Instruction, registers: &RegisterSet) -> Vec<Acces
 }
 
 /// Returns the divisor of an integer division.
-pub fn divisor(instruction: &Instruction, registers: &RegisterSet) -> Option<Operand> {
+pub fn divisor(instruction: &Instruction, registers: &impl RegisterFile) -> Option<Operand> {
     if !matches!(instruction.mnemonic(), Mnemonic::Div | Mnemonic::Idiv) {
         return None;
     }
@@ -91,7 +91,11 @@ const LONGEST_WAY: usize = 8;
 
 /// Returns the chain of loads for the value of `wanted` after `code`, which is a function from its
 /// start up to the pc. `None`: the instructions alone do not determine it.
-pub fn way_to(wanted: Register, code: &[Instruction], registers: &RegisterSet) -> Option<Way> {
+pub fn way_to(
+    wanted: Register,
+    code: &[Instruction],
+    registers: &impl RegisterFile,
+) -> Option<Way> {
     let end = code.last()?.next_ip();
     let targets: FxHashSet<u64> = code
         .iter()
@@ -131,7 +135,7 @@ pub fn way_to(wanted: Register, code: &[Instruction], registers: &RegisterSet) -
 fn loaded(
     instruction: &Instruction,
     ways: &FxHashMap<Register, Way>,
-    registers: &RegisterSet,
+    registers: &impl RegisterFile,
 ) -> Option<(Register, Way)> {
     let to = instruction.op0_register();
     match instruction.code() {

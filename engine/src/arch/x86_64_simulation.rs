@@ -2,7 +2,7 @@
 //! additions before them on a copy of the registers. Whatever is not simulated makes its result
 //! unknown.
 
-use crate::os::RegisterSet;
+use super::RegisterFile;
 use dwarf::{LoadAddr, Memory, Register as Number};
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 
@@ -26,7 +26,7 @@ fn index(register: Register) -> Option<usize> {
 
 impl<'a> Simulation<'a> {
     /// Starts with a thread's registers.
-    pub fn new(registers: &RegisterSet, memory: &'a dyn Memory) -> Self {
+    pub fn new(registers: &impl RegisterFile, memory: &'a dyn Memory) -> Self {
         Self {
             memory,
             known: NUMBERS.map(|number| registers.get(Number(number))),
@@ -130,6 +130,7 @@ impl<'a> Simulation<'a> {
 mod tests {
     use super::*;
     use crate::arch::x86_64::decode;
+    use crate::os::RegisterSet;
 
     /// An object at 0x2000 whose vtable, at 0x3000, has 0x5555 as its third entry.
     struct Object;

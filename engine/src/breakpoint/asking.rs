@@ -5,13 +5,14 @@
 //! Who is to be stopped in the midst of such a call is given time to finish it, for it may hold a
 //! lock. It is back at the breakpoint afterwards, and hits it again when it goes on.
 
-use super::BreakpointId;
 use super::site::Owner;
 use crate::call::{ENDED, Prepared, Progress, Replay, unwritable};
 use crate::debugger::{Debugger, State};
-use crate::error::Error;
-use crate::eval::{Call, Expression};
-use crate::event::{StopReason, ThreadId};
+use crate::event::StopReason;
+use crate::ids::BreakpointId;
+use crate::ids::ThreadId;
+use crate::ids::error::Error;
+use crate::inspect::eval::{Call, Expression};
 use crate::os::{Resume, WaitStatus};
 use dwarf::LoadAddr;
 use smallvec::SmallVec;

@@ -1,7 +1,7 @@
 //! Hit conditions and log messages, read once.
 
-use crate::error::Error;
-use crate::eval::Expression;
+use crate::ids::error::Error;
+use crate::inspect::eval::Expression;
 use dwarf::Language;
 
 /// At which hits to stop.

@@ -1,7 +1,8 @@
 //! Whether a source still is what the program was compiled from.
 
-use super::BreakpointId;
-use crate::debugger::{Debugger, ModuleId};
+use crate::debugger::Debugger;
+use crate::ids::BreakpointId;
+use crate::ids::ModuleId;
 use dwarf::SourceFile;
 use md5::{Digest, Md5};
 use rustc_hash::FxHashMap;

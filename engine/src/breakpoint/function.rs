@@ -6,9 +6,9 @@ use super::indirect::{Chooser, choosers};
 use super::resolve::{
     Resolved, at_symbol, bind, bind_body, first_of_each_instance, with_entries_inside,
 };
-use crate::debugger::ModuleId;
-use crate::indexer::Indexer;
-use crate::modules::{Loaded, Modules};
+use crate::ids::ModuleId;
+use crate::images::indexer::Indexer;
+use crate::images::modules::{Loaded, Modules};
 use crate::stack::calls_beginning_at;
 use dwarf::{
     AddrRange, FileAddr, Function, FunctionPlaces, LineLocation, LoadAddr, Module, SourceLocation,

@@ -1,14 +1,15 @@
 //! A breakpoint was hit: its condition, its count and its message decide what follows.
 
-use super::BreakpointId;
 use super::asking::Decided;
 use super::condition::{HitCondition, Segment};
 use super::site::Owner;
 use crate::debugger::Debugger;
-use crate::error::Error;
-use crate::eval::{EvalContext, Purpose};
-use crate::event::{Event, StopReason, ThreadId};
-use crate::value::Limits;
+use crate::event::{Event, StopReason};
+use crate::ids::BreakpointId;
+use crate::ids::ThreadId;
+use crate::ids::error::Error;
+use crate::inspect::eval::{EvalContext, Purpose};
+use crate::inspect::value::Limits;
 use dwarf::LoadAddr;
 
 impl Debugger {
@@ -121,7 +122,12 @@ impl Debugger {
                             ..Limits::default()
                         };
                         let mut shown = String::new();
-                        crate::value::write(context.as_target(), &value, &limits, &mut shown);
+                        crate::inspect::value::write(
+                            context.as_target(),
+                            &value,
+                            &limits,
+                            &mut shown,
+                        );
                         Ok(shown)
                     });
                     match shown {

@@ -4,10 +4,13 @@
 
 use super::resolve::at_symbol;
 use super::site::Owner;
-use super::{Bound, BreakpointId, Search};
-use crate::debugger::{Debugger, ModuleId};
-use crate::event::{Event, ThreadId};
-use crate::modules::{Loaded, Modules};
+use super::{Bound, Search};
+use crate::debugger::Debugger;
+use crate::event::Event;
+use crate::ids::BreakpointId;
+use crate::ids::ModuleId;
+use crate::ids::ThreadId;
+use crate::images::modules::{Loaded, Modules};
 use crate::os::Backend;
 use dwarf::{FileAddr, LoadAddr, Module, SymbolKind};
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -1,11 +1,13 @@
 //! Breakpoints on instructions, by address or by a line of their text: an address is where one begins, or is refused.
 
 use super::resolve::{Resolved, bind};
-use super::{Bound, BreakpointId, BreakpointInfo, InstructionBreakpoint, SourceBreakpoint, Spec};
+use super::{Bound, BreakpointInfo, InstructionBreakpoint, SourceBreakpoint, Spec};
 use crate::arch::x86_64;
-use crate::debugger::{Debugger, ModuleId};
+use crate::debugger::Debugger;
 use crate::disassembly::CodeName;
-use crate::modules::{Loaded, Modules};
+use crate::ids::BreakpointId;
+use crate::ids::ModuleId;
+use crate::images::modules::{Loaded, Modules};
 use crate::os::Mapping;
 use dwarf::{Language, LoadAddr, Memory};
 

@@ -2,7 +2,7 @@
 
 use super::sources::files_of;
 use crate::debugger::Debugger;
-use crate::error::Error;
+use crate::ids::error::Error;
 use dwarf::{FileAddr, Function, LineLocation, Module, SourceFile};
 use rustc_hash::{FxBuildHasher, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};

@@ -21,12 +21,14 @@ pub(crate) mod watch;
 pub use freshness::recorded_checksum;
 pub(crate) use indirect::Choices;
 
-use crate::debugger::{Debugger, ModuleId, State};
+use crate::debugger::{Debugger, State};
 use crate::disassembly::CodeName;
-use crate::eval::Expression;
 use crate::event::Event;
-use crate::indexer::Indexer;
-use crate::modules::Loaded;
+use crate::ids::BreakpointId;
+use crate::ids::ModuleId;
+use crate::images::indexer::Indexer;
+use crate::images::modules::Loaded;
+use crate::inspect::eval::Expression;
 pub(crate) use asking::{Asking, Decided, GRACE};
 pub use condition::HitCondition;
 pub use condition::Segment;
@@ -38,19 +40,8 @@ use resolve::Resolved;
 use rustc_hash::{FxHashMap, FxHashSet};
 use site::Owner;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-
-/// A breakpoint's number, good for the session.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct BreakpointId(pub u32);
-
-impl fmt::Display for BreakpointId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// What makes a breakpoint more than a stop.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -1,15 +1,15 @@
 //! Names in conditions and messages: looked for where a breakpoint is bound, so that a mistake is
 //! told when it is set. Debug info answers; the process is not read.
 
-use super::BreakpointId;
 use super::condition::Segment;
 use super::site::Owner;
+use crate::compile::{CodeScope, Declared, Scope, may_have_member, member_type};
 use crate::debugger::Debugger;
-use crate::eval::types::named_by;
-use crate::eval::{Expression, Meaning, Mentioned, nearest};
-use crate::modules::Modules;
-use crate::native::{CodeScope, Declared, Scope, may_have_member, member_type};
-use crate::value::Ty;
+use crate::ids::BreakpointId;
+use crate::images::modules::Modules;
+use crate::inspect::eval::types::named_by;
+use crate::inspect::eval::{Expression, Meaning, Mentioned, nearest};
+use crate::inspect::value::Ty;
 use dwarf::{Language, Module};
 use std::cell::RefCell;
 use std::sync::Arc;

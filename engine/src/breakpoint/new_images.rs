@@ -2,10 +2,12 @@
 //! ones are looked at, as far as what is known of the others stays as it is.
 
 use super::resolve::{Resolved, resolve_line_in};
-use super::{Breakpoint, BreakpointId, Search, Spec};
-use crate::debugger::{Debugger, ModuleId};
+use super::{Breakpoint, Search, Spec};
+use crate::debugger::Debugger;
 use crate::event::Event;
-use crate::modules::Loaded;
+use crate::ids::BreakpointId;
+use crate::ids::ModuleId;
+use crate::images::modules::Loaded;
 use rustc_hash::FxHashMap;
 use std::path::PathBuf;
 

@@ -2,8 +2,8 @@
 
 use super::Bound;
 use super::resolve::{Resolved, at_symbol};
-use crate::debugger::ModuleId;
-use crate::modules::{Loaded, Modules};
+use crate::ids::ModuleId;
+use crate::images::modules::{Loaded, Modules};
 use dwarf::{FileAddr, Symbol, SymbolKind};
 use rayon::prelude::*;
 use regex::{Regex, RegexBuilder};

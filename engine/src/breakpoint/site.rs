@@ -2,10 +2,11 @@
 //! owners' questions are answered by code in the debuggee (`native`), a jump to that stands
 //! instead of the trap; it goes as soon as anybody else is interested in the place.
 
-use super::BreakpointId;
 use crate::arch::x86_64::{BREAKPOINT, JUMP, LONGEST, NEAR_JUMP};
 use crate::detour::Attempts;
-use crate::event::ThreadId;
+use crate::ids::BreakpointId;
+use crate::ids::ThreadId;
+use crate::memory::PatchedCode;
 use crate::os::Backend;
 use dwarf::LoadAddr;
 use smallvec::SmallVec;
@@ -419,9 +420,11 @@ impl Sites {
         }
         originals
     }
+}
 
+impl PatchedCode for Sites {
     /// Replaces our traps in bytes read from `addr` by what the program has there.
-    pub fn hide(&self, addr: LoadAddr, buffer: &mut [u8]) {
+    fn hide(&self, addr: LoadAddr, buffer: &mut [u8]) {
         if self.sites.is_empty() || buffer.is_empty() {
             return;
         }
@@ -455,7 +458,7 @@ impl Sites {
     /// Writes `bytes` as the program would: where a trap of ours is, the byte under it changes
     /// and the trap stays; a jump becomes a trap. Gives how many were written before the first that
     /// could not be.
-    pub fn write(&self, addr: LoadAddr, bytes: &[u8], os: &dyn Backend) -> usize {
+    fn write(&self, addr: LoadAddr, bytes: &[u8], os: &dyn Backend) -> usize {
         let end = LoadAddr(addr.0.saturating_add(bytes.len() as u64));
         self.end_diversions(addr, end, os);
         let covered = || self.sites.range(addr..end.max(addr));

@@ -1,7 +1,7 @@
 //! Which files of the debug info a path means.
 
 use super::PENDING;
-use crate::modules::{Loaded, Modules};
+use crate::images::modules::{Loaded, Modules};
 use dwarf::SourceFile;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;

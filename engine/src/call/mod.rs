@@ -5,19 +5,20 @@
 
 mod suspended;
 
-use crate::arch::sysv;
 use crate::breakpoint::AskedPlace;
 use crate::breakpoint::site::Owner;
 use crate::debugger::Debugger;
 use crate::detour::Counted;
-use crate::error::Error;
-use crate::eval::{Call, Purpose};
-use crate::event::{Event, Signal, ThreadId};
+use crate::event::Event;
 use crate::hand_over::HandedOver;
+use crate::ids::error::Error;
+use crate::ids::{Signal, ThreadId};
+use crate::inspect::abi::sysv;
+use crate::inspect::eval::{Call, Purpose};
+use crate::inspect::value::place::Bytes;
+use crate::inspect::value::{Place, Shape, Ty, Value};
 use crate::os::{RegisterSet, Resume, SignalData, WaitStatus};
 use crate::process::Found;
-use crate::value::place::Bytes;
-use crate::value::{Place, Shape, Ty, Value};
 use dwarf::LoadAddr;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -214,7 +215,11 @@ impl Debugger {
         };
         let mut handed = HandedOver::default();
         if call.through_memory {
-            let len = call.returns.size().unwrap_or(0).min(crate::value::LARGEST);
+            let len = call
+                .returns
+                .size()
+                .unwrap_or(0)
+                .min(crate::inspect::value::LARGEST);
             let at = keep(Vec::new(), len);
             result = Some(LoadAddr(at));
             // It must outlive the calls that come after this one.

@@ -12,11 +12,12 @@
 use super::{Prepared, Replay, Standing, UNCAUGHT};
 use crate::breakpoint::site::Owner;
 use crate::debugger::Debugger;
-use crate::error::Error;
-use crate::event::{Signal, StopReason, ThreadId};
+use crate::event::StopReason;
+use crate::ids::error::Error;
+use crate::ids::{Signal, ThreadId};
+use crate::inspect::value::Value;
 use crate::os::Mapping;
 use crate::stack::ThreadStack;
-use crate::value::Value;
 use dwarf::{FrameAddress, LoadAddr, Registers, SourceLocation};
 
 /// No expression is quoted that is longer.

@@ -1,12 +1,13 @@
 //! Looking things up for people: mappings, symbols, the code of lines, what addresses mean.
 
-use super::{Debugger, ModuleId};
+use super::Debugger;
 use crate::breakpoint::sources::files_of;
-use crate::error::Error;
-use crate::event::ThreadId;
-use crate::modules::Loaded;
+use crate::ids::ModuleId;
+use crate::ids::ThreadId;
+use crate::ids::error::Error;
+use crate::images::modules::Loaded;
+use crate::inspect::value::{PointerKind, Shape, Value};
 use crate::os::Mapping;
-use crate::value::{PointerKind, Shape, Value};
 use dwarf::{AddrRange, LoadAddr, SourceLocation, Symbol, SymbolKind};
 use rustc_hash::FxHashSet;
 use std::path::Path;

@@ -1,15 +1,16 @@
 //! Looking at a stopped process: stacks, variables, registers, expressions.
 
 use super::{Debugger, RegisterGroup};
-use crate::arch::sysv::{self, Passing};
 use crate::call::Replay;
-use crate::error::Error;
-use crate::eval::{Completion, EvalContext, Expression, Purpose};
-use crate::event::ThreadId;
+use crate::ids::FrameKey;
+use crate::ids::ThreadId;
+use crate::ids::error::Error;
+use crate::inspect::abi::sysv::{self, Passing};
+use crate::inspect::eval::{Completion, EvalContext, Expression, Purpose};
+use crate::inspect::value::scalar::NumberFormat;
+use crate::inspect::value::{Limits, Named, Next, Objects, Place, Presentation, Ty, Value, Which};
 use crate::plan::Returning;
-use crate::stack::{Frame, FrameKey, Stack};
-use crate::value::scalar::NumberFormat;
-use crate::value::{Limits, Named, Next, Objects, Place, Presentation, Ty, Value, Which};
+use crate::stack::{Frame, Stack};
 use std::ops::Range;
 
 /// Results that are kept; behind them only the last one.
@@ -199,7 +200,9 @@ impl Debugger {
         at: usize,
     ) -> Result<(Range<usize>, Vec<Completion>), Error> {
         self.stopped()?;
-        self.in_some_frame(frame, |scope| Ok(crate::eval::complete(scope, text, at)))
+        self.in_some_frame(frame, |scope| {
+            Ok(crate::inspect::eval::complete(scope, text, at))
+        })
     }
 
     /// Assigns the value of an expression (in `frame`) to a value that has a place; gives the new value.
@@ -214,7 +217,7 @@ impl Debugger {
     ) -> Result<Value, Error> {
         self.stopped()?;
         self.in_some_frame(frame, |scope| {
-            crate::eval::assign(scope, target, expression)
+            crate::inspect::eval::assign(scope, target, expression)
         })
     }
 
@@ -238,7 +241,7 @@ impl Debugger {
 
     /// A value for people: one line and what can be opened.
     pub fn present(&mut self, value: &Value, limits: &Limits) -> Presentation {
-        self.in_process(|scope| Ok(crate::value::present(scope, value, limits)))
+        self.in_process(|scope| Ok(crate::inspect::value::present(scope, value, limits)))
             .unwrap_or_default()
     }
 
@@ -250,8 +253,12 @@ impl Debugger {
         limits: &Limits,
         objects: &mut Objects,
     ) -> Presentation {
-        self.in_process(|scope| Ok(crate::value::present_with(scope, value, limits, objects)))
-            .unwrap_or_default()
+        self.in_process(|scope| {
+            Ok(crate::inspect::value::present_with(
+                scope, value, limits, objects,
+            ))
+        })
+        .unwrap_or_default()
     }
 
     /// Whether a frame is in nobody's own code: steps go through it ([`crate::StepFilters`]), it
@@ -284,6 +291,6 @@ impl Debugger {
         range: &mut Range<u64>,
     ) -> Result<Next, Error> {
         self.stopped()?;
-        self.in_process(|scope| crate::value::next_children(scope, value, which, range))
+        self.in_process(|scope| crate::inspect::value::next_children(scope, value, which, range))
     }
 }

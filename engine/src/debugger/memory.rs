@@ -3,7 +3,8 @@
 
 use super::{Debugger, State};
 use crate::arch::x86_64;
-use crate::error::Error;
+use crate::ids::error::Error;
+use crate::memory::PatchedCode as _;
 use crate::os::Mapping;
 use dwarf::LoadAddr;
 use std::path::Path;

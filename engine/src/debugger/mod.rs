@@ -1,5 +1,6 @@
 //! [`Debugger`]: the whole public face of the engine.
 
+mod images;
 mod inspect;
 pub(crate) mod look;
 mod memory;
@@ -11,32 +12,33 @@ mod waits;
 pub use inspect::{LineCode, NamesStatus, SymbolInfo};
 pub use look::Evaluated;
 pub use memory::Extent;
-pub use types::{
-    Granularity, Launch, ModuleId, ModuleInfo, Reading, RegisterGroup, State, StdioTarget,
-    StepKind, ThreadInfo, Wait,
-};
+pub use types::{Granularity, RegisterGroup, State, StepKind, ThreadInfo, Wait};
 pub use waits::MutexWait;
 
 use crate::breakpoint::site::{Owner, Sites};
 use crate::breakpoint::watch::Watches;
 use crate::breakpoint::{
-    BreakpointId, BreakpointInfo, Breakpoints, FunctionBreakpoint, InstructionBreakpoint,
-    SourceBreakpoint,
+    BreakpointInfo, Breakpoints, FunctionBreakpoint, InstructionBreakpoint, SourceBreakpoint,
 };
 use crate::detour::Detours;
 use crate::disassembly::CodeName;
 use crate::displaced::Slots;
-use crate::error::Error;
-use crate::event::{Event, StopReason, ThreadId};
+use crate::event::{Event, StopReason};
 use crate::exception::{Exceptions, SignalRules};
-use crate::indexer::Indexer;
+use crate::ids::BreakpointId;
+use crate::ids::ThreadId;
+use crate::ids::error::Error;
+use crate::ids::{Launch, ModuleId};
+use crate::images::indexer::Indexer;
+use crate::images::indexer::Reading;
+use crate::images::modules::ModuleInfo;
+use crate::images::modules::Modules;
+use crate::inspect::value::Value;
 use crate::memory::PageCache;
-use crate::modules::Modules;
 use crate::os::{Backend, Besides, OpenStdio, Ready, WaitStatus, Waker};
 use crate::plan::{Reaches, StepFilters};
 use crate::process::{Awaited, FollowFork, Given, Lost, Process};
 use crate::stack::{TailCalls, ThreadStack};
-use crate::value::Value;
 use dwarf::{LoadAddr, Unwinder};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -391,7 +393,7 @@ impl Debugger {
         let change = {
             let memory = crate::memory::ProcessMemory {
                 os: &*self.os,
-                sites: &self.sites,
+                patches: &self.sites,
                 cache: None,
                 known: None,
             };
@@ -448,7 +450,14 @@ impl Debugger {
             State::NoProcess | State::Ended => return Err(Error::NoProcess),
             State::Running | State::Stopped => return Err(Error::AlreadyStarted),
         }
-        if let Some((thread, reason)) = self.os.core().and_then(|core| core.stop()) {
+        if let Some((thread, signal)) = self.os.core().and_then(|core| core.ending()) {
+            let reason = match signal {
+                Some(info) => StopReason::Signal {
+                    info,
+                    ids: Vec::new(),
+                },
+                None => StopReason::Entry,
+            };
             self.report(thread, reason);
             return Ok(());
         }

@@ -1,8 +1,9 @@
 //! A process that a core file is left of: it is looked at as a stopped one is, and never runs.
 
 use super::Debugger;
-use crate::error::Error;
-use crate::event::{Event, ThreadId};
+use crate::event::Event;
+use crate::ids::ThreadId;
+use crate::ids::error::Error;
 use crate::os::{Core, CoreFile};
 use crate::process::Process;
 use std::path::Path;

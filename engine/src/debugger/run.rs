@@ -1,8 +1,9 @@
 //! Stopped and running: which threads can be looked at, and letting them run or stop.
 
 use super::{Debugger, State};
-use crate::error::Error;
-use crate::event::{StopReason, ThreadId};
+use crate::event::StopReason;
+use crate::ids::ThreadId;
+use crate::ids::error::Error;
 use crate::process::Process;
 use dwarf::{LoadAddr, SourceLocation};
 

@@ -1,41 +1,7 @@
 //! What [`Debugger`](super::Debugger) is asked with and answers with: plain data.
 
-use crate::event::{Event, ThreadId};
-use dwarf::{AddrRange, LoadAddr, SymbolStatus};
-use std::ffi::OsString;
-use std::path::PathBuf;
-use std::time::Instant;
-
-/// How a program is to be started.
-#[derive(Clone, Debug)]
-pub struct Launch {
-    /// The file to run; absolute, or relative to `cwd`.
-    pub program: PathBuf,
-    /// Its arguments, the program's name not among them.
-    pub args: Vec<OsString>,
-    /// Its working directory.
-    pub cwd: PathBuf,
-    /// Its whole environment.
-    pub env: Vec<(OsString, OsString)>,
-    /// stdin, stdout, stderr.
-    pub stdio: [StdioTarget; 3],
-    /// Load it at the same addresses each time.
-    pub disable_aslr: bool,
-}
-
-/// Where one of the debuggee's standard descriptors leads.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum StdioTarget {
-    /// stdout and stderr: to us, as [`Event::Output`]; stdin: at its end from the start.
-    #[default]
-    Captured,
-    /// `/dev/null`.
-    Null,
-    /// A file, relative to the working directory; written ones are created and truncated.
-    File(PathBuf),
-    /// The adapter's own descriptor.
-    Inherited,
-}
+use crate::event::Event;
+use crate::ids::ThreadId;
 
 /// What a step moves over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,46 +47,6 @@ pub struct ThreadInfo {
     pub id: ThreadId,
     /// Its name, never empty.
     pub name: String,
-}
-
-/// An image of the process; the number is not used again in the session.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ModuleId(pub u32);
-
-/// An image for people.
-#[derive(Clone, Debug)]
-pub struct ModuleInfo {
-    /// Its id.
-    pub id: ModuleId,
-    /// Base name.
-    pub name: String,
-    /// Its file.
-    pub path: PathBuf,
-    /// Where it is loaded.
-    pub range: AddrRange<LoadAddr>,
-    /// How much is known of it.
-    pub symbols: SymbolStatus,
-    /// The separate file with its debug info.
-    pub symbol_file: Option<PathBuf>,
-    /// GNU build-id in hex.
-    pub build_id: Option<String>,
-    /// Bytes of debug info.
-    pub debug_size: u64,
-    /// Whether it is the program itself.
-    pub is_program: bool,
-}
-
-/// An image whose names are being read in the background.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Reading {
-    /// Base name of its file.
-    pub image: String,
-    /// Since when.
-    pub began: Instant,
-    /// Units read so far.
-    pub units_read: u32,
-    /// Units there are; 0 while that is not known.
-    pub units: u32,
 }
 
 /// A part of a frame's registers.

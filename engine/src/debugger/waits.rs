@@ -1,7 +1,7 @@
 //! Threads that wait for each other: whose mutex a stopped thread waits for.
 
 use super::Debugger;
-use crate::event::ThreadId;
+use crate::ids::ThreadId;
 use crate::os::FutexWait;
 use dwarf::LoadAddr;
 
@@ -34,7 +34,7 @@ impl Debugger {
         let is_thread = |process: &crate::process::Process, id| process.threads.contains_key(&id);
         let mut words = [0; 20];
         let read = self.in_process(|scope| {
-            use crate::value::Target;
+            use crate::inspect::value::Target;
             Ok(scope.memory().read(wait.word, &mut words).is_ok())
         });
         if !read.unwrap_or(false) {

@@ -3,9 +3,9 @@
 
 use super::trampoline;
 use super::{Attempts, DetourTrap, Phase};
-use crate::breakpoint::BreakpointId;
 use crate::debugger::Debugger;
-use crate::event::{Signal, SignalInfo, ThreadId};
+use crate::ids::BreakpointId;
+use crate::ids::{Signal, SignalInfo, ThreadId};
 use crate::os::RegisterSet;
 use crate::process::{SI_KERNEL, Trap};
 use dwarf::LoadAddr;

@@ -3,7 +3,8 @@
 use super::ring::{self, Frameless, Ring};
 use crate::debugger::{Debugger, State};
 use crate::displaced::free_place;
-use crate::event::{Event, ThreadId};
+use crate::event::Event;
+use crate::ids::ThreadId;
 use crate::os::SystemCall;
 use dwarf::LoadAddr;
 use std::time::{Duration, Instant};

@@ -7,12 +7,14 @@ use super::window::Window;
 use super::{COUNTERS, Detour, Region};
 use crate::arch::x86_64::{JUMP, LONGEST};
 use crate::breakpoint::site::Owner;
-use crate::breakpoint::{BreakpointId, HitCondition, Segment};
+use crate::breakpoint::{HitCondition, Segment};
+use crate::compile::{Captured, CodeScope, Condition};
 use crate::debugger::{Debugger, State};
 use crate::displaced::{REGION, free_place};
-use crate::eval::Expression;
-use crate::event::{Event, ThreadId};
-use crate::native::{Captured, CodeScope, Condition};
+use crate::event::Event;
+use crate::ids::BreakpointId;
+use crate::ids::ThreadId;
+use crate::inspect::eval::Expression;
 use crate::os::SystemCall;
 use dwarf::LoadAddr;
 

@@ -25,9 +25,10 @@ mod trampoline_tests;
 mod window;
 
 use crate::arch::x86_64::{JUMP, LONGEST};
+use crate::breakpoint::BreakpointOptions;
 use crate::breakpoint::site::Sites;
-use crate::breakpoint::{BreakpointId, BreakpointOptions};
 use crate::displaced::REGION;
+use crate::ids::BreakpointId;
 pub use attempts::Attempts;
 pub(crate) use calls::Counted;
 pub use coverage::Coverage;

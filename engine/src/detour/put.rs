@@ -7,7 +7,7 @@ use super::{Detour, Detours};
 use crate::arch::x86_64::{JUMP, far_jump};
 use crate::breakpoint::site::{JumpBytes, Sites};
 use crate::debugger::Debugger;
-use crate::event::ThreadId;
+use crate::ids::ThreadId;
 use crate::os::SystemCall;
 use dwarf::LoadAddr;
 use std::collections::{BTreeMap, BTreeSet};

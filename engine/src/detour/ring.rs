@@ -1,13 +1,13 @@
 //! What the program itself says at log points: records in memory that it shares with us, in the
 //! order of the hits. Who finds no room traps, and waits for us.
 
-use crate::error::Error;
+use crate::compile::Captured;
+use crate::ids::error::Error;
+use crate::images::modules::Modules;
+use crate::inspect::value::scalar::NumberFormat;
+use crate::inspect::value::{Limits, RegisterPlace, Target};
 use crate::memory::ProcessMemory;
-use crate::modules::Modules;
-use crate::native::Captured;
 use crate::os::Shared;
-use crate::value::scalar::NumberFormat;
-use crate::value::{Limits, RegisterPlace, Target};
 use dwarf::{LoadAddr, LoadBias, Memory, Module, ModuleMap};
 use std::rc::Rc;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use super::ring::{self, Message};
 use super::window::Window;
 use crate::arch::x86_64;
 use crate::breakpoint::HitCondition;
-use crate::native::{Captured, Condition, Outcomes, SavedRegisters};
+use crate::compile::{Captured, Condition, Outcomes, SavedRegisters};
 use crate::os::RegisterSet;
 use dwarf::register::x86_64::RFLAGS;
 use dwarf::{LoadAddr, Register};

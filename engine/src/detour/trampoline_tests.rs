@@ -7,12 +7,12 @@ use super::trampoline::{Count, State, Then, Trampoline};
 use super::window::Window;
 use crate::arch::x86_64;
 use crate::breakpoint::HitCondition;
-use crate::eval::Expression;
-use crate::native::tests::machine::{At, Machine};
-use crate::native::{Captured, Condition};
+use crate::compile::tests::machine::{At, Machine};
+use crate::compile::{Captured, Condition};
+use crate::inspect::eval::Expression;
+use crate::inspect::value::Ty;
+use crate::inspect::value::scalar::{Float, Scalar, ScalarKind};
 use crate::os::own_code;
-use crate::value::Ty;
-use crate::value::scalar::{Float, Scalar, ScalarKind};
 use dwarf::{Language, LoadAddr};
 use iced_x86::Register::R11;
 use iced_x86::code_asm::*;
@@ -386,7 +386,7 @@ fn window(site: LoadAddr, code: &[u8], machine: &Machine) -> Window {
         behind: Vec::new(),
         padding: 0,
     };
-    let target: &dyn crate::value::Target = machine;
+    let target: &dyn crate::inspect::value::Target = machine;
     let code = FunctionCode::new(vec![run], BTreeSet::new(), target.memory());
     let window = Window::at(site, &code, &[]).expect("a window");
     assert!(window.kept.is_empty());
@@ -397,7 +397,7 @@ fn window(site: LoadAddr, code: &[u8], machine: &Machine) -> Window {
 fn read_word(at: LoadAddr) -> u64 {
     let mut word = [0; 8];
     let machine = Machine::new(Language::C);
-    let target: &dyn crate::value::Target = &machine;
+    let target: &dyn crate::inspect::value::Target = &machine;
     target.memory().read(at, &mut word).expect("own memory");
     u64::from_le_bytes(word)
 }

@@ -4,8 +4,8 @@
 use super::decode::Row;
 use super::{Disassembled, Flavor};
 use crate::debugger::Debugger;
-use crate::error::Error;
-use crate::modules::{Loaded, Modules};
+use crate::ids::error::Error;
+use crate::images::modules::{Loaded, Modules};
 use dwarf::{AddrRange, FileAddr, LoadAddr};
 use std::path::{Path, PathBuf};
 

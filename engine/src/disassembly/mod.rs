@@ -7,7 +7,7 @@ mod text;
 pub use listing::{CodeName, Listing};
 
 use crate::debugger::Debugger;
-use crate::error::Error;
+use crate::ids::error::Error;
 use decode::{Row, RowKind};
 use dwarf::{AddrRange, LineRow, LoadAddr, LoadBias, SourceLocation};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Instructions as text: Intel or AT&T syntax, and symbol names for addresses.
 
 use super::Flavor;
-use crate::modules::Modules;
+use crate::images::modules::Modules;
 use dwarf::LoadAddr;
 use iced_x86::{Formatter, FormatterOptions, GasFormatter, Instruction, IntelFormatter, OpKind};
 use rustc_hash::FxHashMap;

@@ -1,7 +1,7 @@
 //! Conditions of exception filters: names and patterns, or expressions with `$exception`.
 
 use super::{ExceptionFilter, Subject};
-use crate::eval::Expression;
+use crate::inspect::eval::Expression;
 use dwarf::Language;
 
 /// The name of the exception in expressions.

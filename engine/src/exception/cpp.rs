@@ -1,9 +1,9 @@
 //! C++ exceptions in memory: Itanium C++ ABI, "Exception Handling" §2.2, in the 64-bit layout of
 //! libsupc++ and libc++abi. Nothing is called in the debuggee.
 
-use crate::language::template::readable;
-use crate::modules::Modules;
-use crate::value::text::read_terminated;
+use crate::images::modules::Modules;
+use crate::inspect::language::template::readable;
+use crate::inspect::value::text::read_terminated;
 use dwarf::{LoadAddr, Memory, ModuleMap};
 
 /// `exception_class` of the two vendors. The low byte is 1 for a dependent exception, whose object

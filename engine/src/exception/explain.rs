@@ -5,11 +5,11 @@ use super::Reader;
 use crate::arch::x86_64;
 use crate::arch::x86_64_access::{Access, Operand, accesses, divisor, way_to};
 use crate::debugger::Debugger;
-use crate::event::{SignalInfo, ThreadId};
+use crate::ids::FrameKey;
+use crate::ids::{SignalInfo, ThreadId};
+use crate::inspect::value::text::read_terminated;
 use crate::os::{Mapping, RegisterSet};
 use crate::process::SI_KERNEL;
-use crate::stack::FrameKey;
-use crate::value::text::read_terminated;
 use dwarf::{LoadAddr, Memory};
 use iced_x86::{Instruction, Mnemonic};
 

@@ -2,9 +2,10 @@
 
 use super::{Exception, Panic, Point, Subject, Thrown};
 use crate::debugger::Debugger;
-use crate::event::{StopReason, ThreadId};
-use crate::stack::FrameKey;
-use crate::value::{Limits, present};
+use crate::event::StopReason;
+use crate::ids::FrameKey;
+use crate::ids::ThreadId;
+use crate::inspect::value::{Limits, present};
 
 /// Details of an exception, panic, signal or sanitizer report, for display.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -3,7 +3,7 @@
 
 use super::ExceptionInfo;
 use super::cpp::Reader;
-use crate::value::text::read_terminated;
+use crate::inspect::value::text::read_terminated;
 use dwarf::LoadAddr;
 
 /// A sanitizer's report.

@@ -2,7 +2,7 @@
 //! message. Its layout is recognized by the names of its methods.
 
 use super::cpp::Reader;
-use crate::value::Ty;
+use crate::inspect::value::Ty;
 use dwarf::{LoadAddr, ModuleMap};
 
 const STRING: &str = "alloc::string::String";

@@ -2,7 +2,8 @@
 
 use super::{ExceptionFilter, Subject};
 use crate::debugger::Debugger;
-use crate::event::{Event, Signal, SignalInfo, StopReason, ThreadId};
+use crate::event::{Event, StopReason};
+use crate::ids::{Signal, SignalInfo, ThreadId};
 use std::collections::BTreeMap;
 
 /// signal(7); the numbers are those of x86 and Arm.

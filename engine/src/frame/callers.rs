@@ -1,9 +1,9 @@
 //! What a condition may ask of its thread: which one it is, and who called.
 
 use super::FrameScope;
-use crate::value::place::Bytes;
-use crate::value::scalar::{Scalar, ScalarKind};
-use crate::value::{Place, Ty, Value};
+use crate::inspect::value::place::Bytes;
+use crate::inspect::value::scalar::{Scalar, ScalarKind};
+use crate::inspect::value::{Place, Ty, Value};
 use dwarf::FrameAddress;
 
 /// Frames that are searched for a caller, at most.
@@ -91,6 +91,6 @@ impl FrameScope<'_> {
     }
 
     fn is_cancelled(&self) -> bool {
-        crate::value::Target::cancelled(self)
+        crate::inspect::value::Target::cancelled(self)
     }
 }

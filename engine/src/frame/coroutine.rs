@@ -2,9 +2,9 @@
 //! but in the coroutine's own state.
 
 use super::FrameScope;
-use crate::error::Error;
-use crate::value::types::DwarfTy;
-use crate::value::{Named, Place, Shape, Target, Value, members};
+use crate::ids::error::Error;
+use crate::inspect::value::types::DwarfTy;
+use crate::inspect::value::{Named, Place, Shape, Target, Value, members};
 use dwarf::{LoadAddr, Variable, VariableKind};
 use std::sync::Arc;
 

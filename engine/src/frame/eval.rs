@@ -1,10 +1,11 @@
 //! A frame as expressions see it.
 
 use super::FrameScope;
-use crate::arch::{register_parts, xsave};
-use crate::error::Error;
-use crate::eval::{Call, EvalContext, Known};
-use crate::value::{Shape, Target, Ty, Value, members};
+use crate::ids::error::Error;
+use crate::inspect::eval::{Call, EvalContext, Known};
+use crate::inspect::registers::parts as register_parts;
+use crate::inspect::registers::xsave;
+use crate::inspect::value::{Shape, Target, Ty, Value, members};
 use dwarf::{Language, LoadBias, Module, TypeId};
 use std::ops::Range;
 use std::sync::Arc;

@@ -2,13 +2,13 @@
 
 use super::FrameScope;
 use crate::arch::x86_64_access::Way;
-use crate::error::Error;
-use crate::eval::EvalContext;
 use crate::exception::Subject;
-use crate::language::{c, template};
-use crate::value::scalar::{Scalar, ScalarKind};
-use crate::value::{Place, Shape, Target, Ty, Value, members};
-use crate::visualize::standard::callable::type_named;
+use crate::ids::error::Error;
+use crate::inspect::eval::EvalContext;
+use crate::inspect::language::{c, template};
+use crate::inspect::value::scalar::{Scalar, ScalarKind};
+use crate::inspect::value::{Place, Shape, Target, Ty, Value, members};
+use crate::inspect::visualize::standard::callable::type_named;
 use dwarf::{Language, LoadAddr};
 
 impl FrameScope<'_> {

@@ -2,8 +2,8 @@
 //! that gcc passes as `__closure`, clang as `this`.
 
 use super::FrameScope;
-use crate::error::Error;
-use crate::value::{Named, Shape, Value, members};
+use crate::ids::error::Error;
+use crate::inspect::value::{Named, Shape, Value, members};
 use dwarf::{Scope, Variable, VariableKind};
 
 /// Whether a variable is gcc's stand-in for a captured one, where the lambda's body uses it.

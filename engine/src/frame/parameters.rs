@@ -1,8 +1,8 @@
 //! The parameters of a frame's function, those without names too: what a call was given.
 
 use super::FrameScope;
-use crate::error::Error;
-use crate::value::{Named, Ty};
+use crate::ids::error::Error;
+use crate::inspect::value::{Named, Ty};
 use dwarf::{Variable, VariableKind};
 
 impl FrameScope<'_> {

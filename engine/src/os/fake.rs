@@ -4,9 +4,9 @@
 use super::{
     Backend, Besides, MappedFile, Mapping, OpenStdio, Ready, RegisterSet, Resume, WaitStatus, Waker,
 };
-use crate::debugger::Launch;
-use crate::error::Error;
-use crate::event::{OutputStream, Signal, SignalInfo, ThreadId};
+use crate::ids::Launch;
+use crate::ids::error::Error;
+use crate::ids::{OutputStream, Signal, SignalInfo, ThreadId};
 use dwarf::LoadAddr;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};

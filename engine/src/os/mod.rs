@@ -1,8 +1,9 @@
 //! The operating system, behind [`Backend`]. There is no `cfg(target_os)` outside this module.
 
-use crate::debugger::Launch;
-use crate::error::Error;
-use crate::event::{OutputStream, Signal, SignalInfo, ThreadId};
+use crate::arch::RegisterFile;
+use crate::ids::Launch;
+use crate::ids::error::Error;
+use crate::ids::{OutputStream, Signal, SignalInfo, ThreadId};
 use dwarf::{LoadAddr, Register, Registers};
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
@@ -422,6 +423,28 @@ impl RegisterSet {
     /// Returns the futex wait of a thread that was stopped in such a system call.
     pub(crate) fn futex_wait(&self) -> Option<FutexWait> {
         self.raw.futex_wait()
+    }
+}
+
+impl RegisterFile for RegisterSet {
+    fn get(&self, register: Register) -> Option<u64> {
+        self.raw.get(register)
+    }
+
+    fn set(&mut self, register: Register, value: u64) -> bool {
+        self.raw.set(register, value)
+    }
+
+    fn sp(&self) -> u64 {
+        self.raw.sp()
+    }
+
+    fn set_sp(&mut self, sp: u64) {
+        self.raw.set_sp(sp);
+    }
+
+    fn set_pc(&mut self, pc: LoadAddr) {
+        self.raw.set_pc(pc.0);
     }
 }
 

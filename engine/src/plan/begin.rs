@@ -2,9 +2,10 @@
 
 use super::{Coroutine, Mode, Plan, Returning, Start, StepInstruction, StepOut, StepRange, Target};
 use crate::debugger::{Debugger, Granularity, StepKind};
-use crate::error::Error;
-use crate::event::{StopReason, ThreadId};
-use crate::stack::FrameKey;
+use crate::event::StopReason;
+use crate::ids::FrameKey;
+use crate::ids::ThreadId;
+use crate::ids::error::Error;
 use dwarf::LoadAddr;
 use std::sync::Arc;
 

@@ -3,8 +3,8 @@
 
 use super::View;
 use crate::arch::x86_64;
-use crate::body;
-use crate::modules::{Loaded, Modules};
+use crate::images::body;
+use crate::images::modules::{Loaded, Modules};
 use dwarf::{Function, LoadAddr, Memory};
 use iced_x86::{FlowControl, Instruction};
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -3,7 +3,7 @@
 use super::{Target, View};
 use crate::breakpoint::site::Owner;
 use crate::debugger::Debugger;
-use crate::event::ThreadId;
+use crate::ids::ThreadId;
 use dwarf::{LoadAddr, Register};
 
 /// The future whose body a step begins in.

@@ -1,6 +1,6 @@
 //! Code that steps go through without a stop in it: the standard library, packages of others.
 
-use crate::modules::{Loaded, Modules};
+use crate::images::modules::{Loaded, Modules};
 use dwarf::{FileAddr, LoadAddr, SourceFile};
 use regex::bytes::RegexSet;
 use rustc_hash::FxHashMap;

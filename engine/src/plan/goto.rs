@@ -5,8 +5,9 @@ use super::start::inlined_at;
 use crate::breakpoint::resolve::resolve;
 use crate::debugger::Debugger;
 use crate::disassembly::CodeName;
-use crate::error::Error;
-use crate::event::{StopReason, ThreadId};
+use crate::event::StopReason;
+use crate::ids::ThreadId;
+use crate::ids::error::Error;
 use dwarf::{AddrRange, FrameAddress, LoadAddr};
 use std::path::Path;
 

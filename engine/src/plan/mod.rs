@@ -29,7 +29,8 @@ pub use view::View;
 
 use crate::breakpoint::site::Owner;
 use crate::debugger::Debugger;
-use crate::event::{StopReason, ThreadId};
+use crate::event::StopReason;
+use crate::ids::ThreadId;
 use crate::os::{RegisterSet, Resume};
 use dwarf::{Function, LoadAddr, LoadBias, Module};
 use std::sync::Arc;

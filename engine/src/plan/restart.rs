@@ -1,16 +1,18 @@
 //! A frame from its beginning again: the thread is where its function was just called, with
 //! what the function was given as that is now.
 
-use crate::arch::sysv::{self, Passing};
 use crate::arch::{x86_64, x86_64_entry};
 use crate::debugger::Debugger;
-use crate::error::Error;
-use crate::eval::{Argument, How, in_registers};
-use crate::event::{Signal, StopReason, ThreadId};
+use crate::event::StopReason;
 use crate::frame::Parameter;
 use crate::hand_over::HandedOver;
-use crate::stack::{FrameKey, PhysicalFrame, ThreadStack, calls_beginning_at};
-use crate::value::{Shape, Ty, Value};
+use crate::ids::FrameKey;
+use crate::ids::error::Error;
+use crate::ids::{Signal, ThreadId};
+use crate::inspect::abi::sysv::{self, Passing};
+use crate::inspect::eval::{Argument, How, in_registers};
+use crate::inspect::value::{Shape, Ty, Value};
+use crate::stack::{PhysicalFrame, ThreadStack, calls_beginning_at};
 use dwarf::register::x86_64::XMM0;
 use dwarf::{
     FrameAddress, Function, Language, LoadAddr, LoadBias, Location, Module, Register, Registers,

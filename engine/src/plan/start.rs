@@ -1,7 +1,7 @@
 //! Where a step begins, as a person sees it.
 
 use super::filter::StepFilters;
-use crate::modules::Modules;
+use crate::images::modules::Modules;
 use dwarf::{FileAddr, Function, InlinedSubroutine, LoadAddr, LoadBias, ScopeKind, SourceLocation};
 use std::sync::Arc;
 

@@ -6,9 +6,10 @@ use super::start::{Start, inlined_at};
 use super::{Mode, StepRange, View};
 use crate::arch::Simulation;
 use crate::debugger::Debugger;
-use crate::error::Error;
-use crate::event::ThreadId;
-use crate::stack::{FrameKey, calls_beginning_at};
+use crate::ids::FrameKey;
+use crate::ids::ThreadId;
+use crate::ids::error::Error;
+use crate::stack::calls_beginning_at;
 use dwarf::{DieRef, LoadAddr, ScopeKind, SourceLocation};
 
 /// A line has no more targets than a person would look through.

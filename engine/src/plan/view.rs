@@ -5,7 +5,7 @@ use super::filter::StepFilters;
 use super::start::Start;
 use super::{Target, Verdict};
 use crate::arch::x86_64;
-use crate::modules::Modules;
+use crate::images::modules::Modules;
 use crate::os::RegisterSet;
 use dwarf::{FrameAddress, Language, LoadAddr, Memory, Register, Registers, Unwinder, Unwound};
 use iced_x86::Mnemonic;

@@ -9,8 +9,9 @@
 use super::Process;
 use crate::breakpoint::site::Owner;
 use crate::debugger::{Debugger, State};
-use crate::error::Error;
-use crate::event::{Event, Signal, StopReason, ThreadId};
+use crate::event::{Event, StopReason};
+use crate::ids::error::Error;
+use crate::ids::{Signal, ThreadId};
 use crate::os::{Besides, Duty, RegisterSet, Resume, SystemCall, WaitStatus};
 use dwarf::LoadAddr;
 use regex::Regex;

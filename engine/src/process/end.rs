@@ -3,8 +3,9 @@
 use super::Child;
 use crate::debugger::{Debugger, State};
 use crate::displaced::Slots;
-use crate::error::Error;
-use crate::event::{Event, Signal, ThreadId};
+use crate::event::Event;
+use crate::ids::error::Error;
+use crate::ids::{Signal, ThreadId};
 use crate::os::{Besides, Resume, WaitStatus};
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
 //! Processes by name: which there are, and waiting for one to be started.
 
 use crate::debugger::Debugger;
-use crate::error::Error;
 use crate::event::Event;
+use crate::ids::error::Error;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

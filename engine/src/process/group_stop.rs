@@ -2,7 +2,8 @@
 //! we let it go on, until somebody sends SIGCONT (ptrace(2), PTRACE_LISTEN).
 
 use crate::debugger::Debugger;
-use crate::event::{Event, Signal, ThreadId};
+use crate::event::Event;
+use crate::ids::{Signal, ThreadId};
 use crate::os::{Resume, WaitStatus};
 
 impl Debugger {

@@ -1,8 +1,10 @@
 //! Threads that wait until the places of function breakpoints are known: a program passes no
 //! function that was asked for before it, or the library with the function, was started.
 
-use crate::debugger::{Debugger, Reading, State};
-use crate::event::{Event, ThreadId};
+use crate::debugger::{Debugger, State};
+use crate::event::Event;
+use crate::ids::ThreadId;
+use crate::images::indexer::Reading;
 
 impl Debugger {
     /// Keeps a stopped thread where it is as long as places of function breakpoints are looked

@@ -4,7 +4,8 @@
 use super::{Child, OUTPUT_PATIENCE};
 use crate::breakpoint::site::Owner;
 use crate::debugger::{Debugger, State};
-use crate::event::{Event, ExitStatus, OutputStream, Signal, ThreadId};
+use crate::event::Event;
+use crate::ids::{ExitStatus, OutputStream, Signal, ThreadId};
 use crate::os::{Resume, WaitStatus};
 use std::time::Instant;
 

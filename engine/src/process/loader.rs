@@ -1,11 +1,13 @@
 //! Following the dynamic loader.
 
 use crate::breakpoint::site::Owner;
-use crate::debugger::{Debugger, ModuleId};
-use crate::event::{Event, ThreadId};
+use crate::debugger::Debugger;
+use crate::event::Event;
+use crate::ids::ModuleId;
+use crate::ids::ThreadId;
+use crate::images::modules::Modules;
+use crate::images::modules::announce::{self, FUNCTION};
 use crate::memory::ProcessMemory;
-use crate::modules::Modules;
-use crate::modules::announce::{self, FUNCTION};
 use crate::process::Process;
 use dwarf::LoadAddr;
 
@@ -18,7 +20,7 @@ impl Debugger {
         let change = {
             let memory = ProcessMemory {
                 os: &*self.os,
-                sites: &self.sites,
+                patches: &self.sites,
                 cache: None,
                 known: None,
             };
@@ -64,7 +66,7 @@ impl Debugger {
         };
         let memory = ProcessMemory {
             os: &*self.os,
-            sites: &self.sites,
+            patches: &self.sites,
             cache: None,
             known: None,
         };
@@ -90,7 +92,7 @@ impl Debugger {
     pub(crate) fn watch_loader(&mut self) {
         let memory = ProcessMemory {
             os: &*self.os,
-            sites: &self.sites,
+            patches: &self.sites,
             cache: None,
             known: None,
         };

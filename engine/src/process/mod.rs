@@ -17,8 +17,9 @@ mod tests;
 mod trap;
 
 use crate::debugger::{Debugger, State};
-use crate::event::{ExitStatus, Signal, StopReason, ThreadId};
-use crate::modules::announce::Announcements;
+use crate::event::StopReason;
+use crate::ids::{ExitStatus, Signal, ThreadId};
+use crate::images::modules::announce::Announcements;
 use crate::os::{Resume, WaitStatus};
 use crate::thread::Thread;
 pub(crate) use children::{Child, Given, Lost};
@@ -337,7 +338,7 @@ impl Debugger {
         let stopped = matches!(self.state(), State::Stopped);
         crate::memory::ProcessMemory {
             os: &*self.os,
-            sites: &self.sites,
+            patches: &self.sites,
             cache: stopped.then_some(&self.pages),
             known: self.touched.as_ref(),
         }

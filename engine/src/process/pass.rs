@@ -10,7 +10,7 @@
 
 use crate::arch::x86_64;
 use crate::debugger::Debugger;
-use crate::event::{Signal, ThreadId};
+use crate::ids::{Signal, ThreadId};
 use crate::os::{RegisterSet, Resume, SignalData, WaitStatus};
 use crate::thread::Thread;
 use dwarf::{LoadAddr, Register};

@@ -3,7 +3,7 @@
 use super::pass::OutOfTurn;
 use crate::debugger::Debugger;
 use crate::displaced::Origin;
-use crate::event::{Signal, ThreadId};
+use crate::ids::{Signal, ThreadId};
 use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
 use dwarf::LoadAddr;
 

@@ -3,7 +3,8 @@
 use crate::arch::debug_registers;
 use crate::debugger::{Debugger, State};
 use crate::displaced::{Over, REGION};
-use crate::event::{Signal, StopReason, ThreadId};
+use crate::event::StopReason;
+use crate::ids::{Signal, ThreadId};
 use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
 use dwarf::LoadAddr;
 
@@ -148,7 +149,7 @@ impl Debugger {
             let os = &*self.os;
             let memory = crate::memory::ProcessMemory {
                 os,
-                sites: &self.sites,
+                patches: &self.sites,
                 cache: None,
                 known: None,
             };

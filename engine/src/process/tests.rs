@@ -5,7 +5,8 @@ use crate::breakpoint::BreakpointInfo;
 use crate::breakpoint::site::Owner;
 use crate::breakpoint::watch::{DataAccess, DataBreakpoint};
 use crate::debugger::{Debugger, State, Wait};
-use crate::event::{Event, ExitStatus, Signal, StopReason, ThreadId};
+use crate::event::{Event, StopReason};
+use crate::ids::{ExitStatus, Signal, ThreadId};
 use crate::os::fake::{BASE, Fake, PID};
 use crate::os::{RegisterSet, WaitStatus};
 use dwarf::LoadAddr;
@@ -387,7 +388,7 @@ fn non_stop_a_thread_stops_steps_and_goes_on_alone() {
     }
     assert!(matches!(
         debugger.resume(LEADER),
-        Err(crate::error::Error::NotStopped)
+        Err(crate::ids::error::Error::NotStopped)
     ));
     // A pause of the one that runs; then the first goes on with its signal, alone.
     debugger.interrupt(LEADER).unwrap();

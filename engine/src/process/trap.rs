@@ -1,11 +1,13 @@
 //! Traps: which of ours a thread ran into, and what that means.
 
 use crate::arch::x86_64::BREAKPOINT;
+use crate::breakpoint::Decided;
 use crate::breakpoint::site::Owner;
 use crate::breakpoint::watch::TRAP_HWBKPT;
-use crate::breakpoint::{BreakpointId, Decided};
 use crate::debugger::{Debugger, State};
-use crate::event::{Signal, StopReason, ThreadId};
+use crate::event::StopReason;
+use crate::ids::BreakpointId;
+use crate::ids::{Signal, ThreadId};
 use crate::os::{Resume, WaitStatus};
 use dwarf::LoadAddr;
 

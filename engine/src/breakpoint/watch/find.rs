@@ -2,10 +2,10 @@
 
 use super::{WatchScope, Watchable};
 use crate::debugger::Debugger;
-use crate::error::Error;
-use crate::stack::FrameKey;
-use crate::value::scalar::{Scalar, ScalarKind};
-use crate::value::{Place, Ty, Value};
+use crate::ids::FrameKey;
+use crate::ids::error::Error;
+use crate::inspect::value::scalar::{Scalar, ScalarKind};
+use crate::inspect::value::{Place, Ty, Value};
 use dwarf::LoadAddr;
 
 /// Frames that are searched for the one that data lies in.
@@ -49,10 +49,12 @@ impl Debugger {
             return refused("has no bytes");
         }
         let language = match frame {
-            Some(frame) => {
-                self.in_frame(frame, |scope| Ok(crate::eval::EvalContext::language(scope)))?
+            Some(frame) => self.in_frame(frame, |scope| {
+                Ok(crate::inspect::eval::EvalContext::language(scope))
+            })?,
+            None => {
+                self.in_process(|scope| Ok(crate::inspect::eval::EvalContext::language(scope)))?
             }
-            None => self.in_process(|scope| Ok(crate::eval::EvalContext::language(scope)))?,
         };
         let mut value = match Some(bytes) == own {
             true => value.clone(),

@@ -1,14 +1,14 @@
 //! The frame that a data breakpoint was set in: its condition is evaluated there, in whatever frame
 //! the data was touched. Only names that the frame does not have are looked for in the latter.
 
-use crate::breakpoint::BreakpointId;
+use crate::compile::{CodeScope, Scope};
 use crate::debugger::Debugger;
-use crate::error::Error;
-use crate::eval::Expression;
-use crate::event::ThreadId;
 use crate::frame::FrameScope;
-use crate::native::{CodeScope, Scope};
-use crate::stack::FrameKey;
+use crate::ids::BreakpointId;
+use crate::ids::FrameKey;
+use crate::ids::ThreadId;
+use crate::ids::error::Error;
+use crate::inspect::eval::Expression;
 use dwarf::{DieRef, LoadAddr};
 
 /// Frames that are searched for it.

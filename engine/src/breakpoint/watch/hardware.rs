@@ -2,8 +2,9 @@
 
 use super::Watches;
 use crate::arch::debug_registers::{Slot, Trigger};
-use crate::breakpoint::{BreakpointId, BreakpointInfo};
+use crate::breakpoint::BreakpointInfo;
 use crate::debugger::Debugger;
+use crate::ids::BreakpointId;
 use dwarf::LoadAddr;
 
 /// What stops a thread before it executes the instruction at an address.

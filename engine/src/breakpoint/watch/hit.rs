@@ -2,12 +2,13 @@
 
 use super::{DataAccess, Means, WatchScope, Watchable};
 use crate::arch::debug_registers;
-use crate::breakpoint::BreakpointId;
 use crate::breakpoint::site::Owner;
 use crate::debugger::Debugger;
-use crate::event::{Event, StopReason, ThreadId};
-use crate::value::place::Bytes;
-use crate::value::{Limits, Place, Value};
+use crate::event::{Event, StopReason};
+use crate::ids::BreakpointId;
+use crate::ids::ThreadId;
+use crate::inspect::value::place::Bytes;
+use crate::inspect::value::{Limits, Place, Value};
 use dwarf::LoadAddr;
 use std::rc::Rc;
 
@@ -167,7 +168,8 @@ impl Debugger {
         let name = &it.data.name;
         let (before, after) = (at(&it.data.value, &it.old), at(&it.data.value, &it.new));
         let shown = self.in_process(|scope| {
-            let show = |value| crate::value::present(scope, value, &Limits::default()).text;
+            let show =
+                |value| crate::inspect::value::present(scope, value, &Limits::default()).text;
             Ok((show(&before), show(&after)))
         });
         let (before, after) = shown.unwrap_or_default();

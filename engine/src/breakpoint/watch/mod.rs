@@ -8,13 +8,15 @@ mod hit;
 
 pub(crate) use hit::TRAP_HWBKPT;
 
-use super::{BreakpointId, BreakpointOptions, Spec};
+use super::{BreakpointOptions, Spec};
 use crate::arch::debug_registers::{SLOTS, Slot, Trigger, control, cover};
 use crate::breakpoint::site::Owner;
 use crate::breakpoint::{BreakpointInfo, Breakpoints};
 use crate::debugger::Debugger;
-use crate::event::{Event, ThreadId};
-use crate::value::Value;
+use crate::event::Event;
+use crate::ids::BreakpointId;
+use crate::ids::ThreadId;
+use crate::inspect::value::Value;
 use dwarf::{Language, LoadAddr};
 use frame::OwnFrame;
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@
 
 use super::Waker;
 use super::launch;
-use crate::event::Signal;
+use crate::ids::Signal;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;

@@ -3,9 +3,9 @@
 use super::super::WaitStatus;
 use super::ptrace;
 use super::stdio::{OpenStdio, Stdio, open_own};
-use crate::debugger::Launch;
-use crate::error::Error;
-use crate::event::Signal;
+use crate::ids::Launch;
+use crate::ids::Signal;
+use crate::ids::error::Error;
 use std::ffi::{CString, OsStr, OsString};
 use std::io::{self, Read};
 use std::mem::MaybeUninit;

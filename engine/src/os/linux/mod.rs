@@ -35,9 +35,9 @@ use super::{
     Backend, Besides, Duty, MappedFile, Mapping, Ready, RegisterSet, Resume, SignalData, WaitStatus,
 };
 use crate::arch::x86_64::{BREAKPOINT, NEAR_JUMP};
-use crate::debugger::Launch;
-use crate::error::Error;
-use crate::event::{OutputStream, Signal, SignalInfo, ThreadId};
+use crate::ids::Launch;
+use crate::ids::error::Error;
+use crate::ids::{OutputStream, Signal, SignalInfo, ThreadId};
 use duty::Keeper;
 use dwarf::LoadAddr;
 use guardian::Guardian;

@@ -3,7 +3,7 @@
 //! SIGPIPE, or block on a full pipe.
 
 use super::descriptors;
-use crate::event::OutputStream;
+use crate::ids::OutputStream;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, RawFd};

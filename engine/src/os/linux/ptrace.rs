@@ -3,7 +3,7 @@
 
 use super::super::WaitStatus;
 use super::procfs;
-use crate::event::{Signal, SignalInfo, ThreadId};
+use crate::ids::{Signal, SignalInfo, ThreadId};
 use dwarf::LoadAddr;
 use std::io;
 use std::time::{Duration, Instant};

@@ -2,7 +2,7 @@
 
 use super::super::{FutexWait, SystemCall};
 use super::ptrace;
-use crate::event::ThreadId;
+use crate::ids::ThreadId;
 use dwarf::{LoadAddr, Machine, Register, Registers};
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,7 @@
 //! Standard streams of a launched program: files, and streams that we capture.
 
-use crate::debugger::{Launch, StdioTarget};
-use crate::error::Error;
+use crate::ids::error::Error;
+use crate::ids::{Launch, StdioTarget};
 use nix::pty::openpty;
 use nix::sys::termios::{SetArg, cfmakeraw, tcgetattr, tcsetattr};
 use std::fs::OpenOptions;

@@ -15,9 +15,9 @@ use super::linux::{LinuxBackend, Waker, vectors_in};
 use super::{
     Backend, Besides, MappedFile, Mapping, OpenStdio, Ready, RegisterSet, Resume, WaitStatus,
 };
-use crate::debugger::Launch;
-use crate::error::Error;
-use crate::event::{OutputStream, Signal, SignalInfo, ThreadId};
+use crate::ids::Launch;
+use crate::ids::error::Error;
+use crate::ids::{OutputStream, Signal, SignalInfo, ThreadId};
 use dwarf::LoadAddr;
 use std::path::PathBuf;
 use std::time::Instant;

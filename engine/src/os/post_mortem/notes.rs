@@ -2,7 +2,7 @@
 //! structures are those of the kernel's `fs/binfmt_elf.c` on x86-64).
 
 use super::super::{RegisterSet, linux::decode_signal_info};
-use crate::event::{Signal, SignalInfo, ThreadId};
+use crate::ids::{Signal, SignalInfo, ThreadId};
 use dwarf::LoadAddr;
 use std::collections::HashSet;
 use std::ffi::OsString;

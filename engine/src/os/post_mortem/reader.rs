@@ -3,8 +3,8 @@
 use super::images::{CoreImage, Images};
 use super::notes::{CoreThread, FilePart, Notes};
 use super::unpack::CoreFile;
-use crate::error::Error;
-use crate::event::{SignalInfo, StopReason, ThreadId};
+use crate::ids::error::Error;
+use crate::ids::{SignalInfo, ThreadId};
 use crate::os::Mapping;
 use dwarf::{LoadAddr, Memory, Unreadable};
 use object::LittleEndian;
@@ -216,18 +216,11 @@ impl Core {
         self.said.threads.iter().find(|thread| thread.id == id)
     }
 
-    /// Returns why the process ended, and its thread. A core file taken of a living process has no
-    /// signal.
-    pub fn stop(&self) -> Option<(ThreadId, StopReason)> {
+    /// The thread that ended the process, and the signal that it died of. A core file taken of a
+    /// living process has no signal.
+    pub fn ending(&self) -> Option<(ThreadId, Option<SignalInfo>)> {
         let thread = self.said.threads.first()?;
-        let reason = match self.signal() {
-            Some(info) => StopReason::Signal {
-                info,
-                ids: Vec::new(),
-            },
-            None => StopReason::Entry,
-        };
-        Some((thread.id, reason))
+        Some((thread.id, self.signal()))
     }
 
     fn signal(&self) -> Option<SignalInfo> {

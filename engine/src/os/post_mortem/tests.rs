@@ -1,8 +1,8 @@
 //! Handmade core files: reading them, and robustness against corrupt bytes.
 
 use super::{Core, CoreFile, PostMortem};
-use crate::error::Error;
-use crate::event::{Signal, StopReason, ThreadId};
+use crate::ids::error::Error;
+use crate::ids::{Signal, ThreadId};
 use crate::os::{Backend, linux::LinuxBackend};
 use dwarf::LoadAddr;
 use std::fs;
@@ -165,8 +165,8 @@ fn threads_registers_and_the_signal() {
     assert_eq!(process.thread_name(10, ThreadId(10)), "worker");
     assert_eq!(process.thread_name(10, ThreadId(12)), "");
     assert!(said(core).contains("`./worker --fast`, with 2 threads"));
-    let Some((ThreadId(12), StopReason::Signal { info, .. })) = core.stop() else {
-        panic!("{:?}", core.stop());
+    let Some((ThreadId(12), Some(info))) = core.ending() else {
+        panic!("{:?}", core.ending());
     };
     assert_eq!(info.signal, Signal(11));
     assert_eq!(info.address, Some(LoadAddr(0xdead)));
@@ -209,8 +209,8 @@ fn every_thread_has_a_number_of_its_own() {
 #[test]
 fn a_core_file_taken_of_a_living_process_has_no_reason() {
     let core = Writer::default().thread(1, 19).read().unwrap();
-    let stop = core.stop();
-    assert!(matches!(stop, Some((_, StopReason::Entry))), "{stop:?}");
+    let ending = core.ending();
+    assert!(matches!(ending, Some((_, None))), "{ending:?}");
 }
 
 #[test]
@@ -338,7 +338,7 @@ fn look(core: Core) {
     let waker = LinuxBackend::new().unwrap().waker();
     let process = PostMortem::new(core, waker).unwrap();
     let core = process.core().unwrap();
-    let _ = (said(core), core.stop(), core.images().len());
+    let _ = (said(core), core.ending(), core.images().len());
     for thread in core.threads().take(16) {
         let _ = process.registers(thread).map(|set| set.to_registers());
         let _ = (

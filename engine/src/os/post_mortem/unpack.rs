@@ -1,7 +1,7 @@
 //! The core file itself: mapped, and decompressed into an unnamed file if needed (systemd
 //! compresses core files).
 
-use crate::error::Error;
+use crate::ids::error::Error;
 use ruzstd::decoding::StreamingDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use std::cell::Cell;

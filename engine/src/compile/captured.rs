@@ -1,0 +1,554 @@
+//! Values captured at a hit, to be formatted later: all bytes that the formatter
+//! ([`crate::inspect::value::write`]) will read, and their addresses. The text is the same as if the value
+//! had been formatted at the hit.
+
+use super::code::{Address, Float, Int, Order, Truth, Width};
+use super::containers::compare;
+use super::emit::{At, Emitter};
+use super::lower::Compiler;
+use super::numbers::{address_in, pointee, word_of};
+use super::{Found, Outcomes, Place, Reason, SavedRegisters, Scope, check, dry_run, emit};
+use super::{probe, registers};
+use crate::inspect::eval::Expression;
+use crate::inspect::value::scalar::{self, Scalar, ScalarKind};
+use crate::inspect::value::types::{ArrayTy, DwarfTy};
+use crate::inspect::value::{Limits, PointerKind, Shape, Ty, members};
+use dwarf::Language;
+use iced_x86::IcedError;
+use iced_x86::code_asm::{AsmRegister64, CodeAssembler, CodeLabel, ptr};
+use std::sync::Arc;
+
+mod told;
+
+/// Maximum number of bytes of an object to capture.
+const MOST_BYTES: u64 = 256;
+/// Maximum number of memory blocks per value.
+const MOST_BLOCKS: usize = 8;
+/// Maximum nesting of objects.
+const DEEPEST: usize = 8;
+/// Size of a block's header in bytes: its address and length.
+const HEAD: usize = 16;
+/// Minimum number of bytes of a text for a capture to be worth it.
+const LEAST_TEXT: usize = 32;
+
+/// A value to capture at a hit.
+#[derive(Clone, Debug)]
+pub(crate) struct Captured {
+    ty: Ty,
+    kept: Kept,
+    blocks: Vec<Block>,
+    /// Bytes available for each text; a longer one is a deopt.
+    room: usize,
+    clobbers: u32,
+    vectors: bool,
+}
+
+/// The value itself.
+#[derive(Clone, Debug)]
+enum Kept {
+    /// Its bytes in words, and their number.
+    Words(Vec<(Int, Width, i32)>, usize),
+    /// A computed float; `true`: 32 bits.
+    Float(Float, bool),
+    /// In memory: the first block.
+    Block,
+}
+
+/// A piece of memory, captured with its address.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    /// Whether it is captured at all.
+    pub(super) when: Truth,
+    /// Its address.
+    pub(super) at: Address,
+    /// Its length.
+    pub(super) extent: Extent,
+}
+
+/// The length of a block.
+#[derive(Clone, Debug)]
+pub(super) enum Extent {
+    /// This number of bytes.
+    Bytes(usize),
+    /// Up to a zero unit of this size, at most as many bytes as are shown.
+    Terminated(usize),
+    /// A number of units, the maximum that is shown, and their size in bytes.
+    Counted(Int, usize, usize),
+}
+
+impl Block {
+    /// Returns the minimum size of its capture in bytes.
+    fn least(&self) -> usize {
+        HEAD + match self.extent {
+            Extent::Bytes(size) => size.next_multiple_of(8),
+            Extent::Terminated(_) | Extent::Counted(..) => 8,
+        }
+    }
+
+    /// Returns the maximum number of bytes that are shown; `None` if it is not text.
+    pub(super) fn most(&self) -> Option<usize> {
+        match self.extent {
+            Extent::Bytes(_) => None,
+            // One more unit shows whether the text is cut off.
+            Extent::Terminated(unit) => Some(Limits::default().string / unit * unit + unit),
+            Extent::Counted(_, most, size) => Some(most * size),
+        }
+    }
+}
+
+impl Captured {
+    /// Compiles the capture of the value of `expression` in `scope`.
+    ///
+    /// # Errors
+    /// Why the value needs the interpreter.
+    pub(crate) fn compile(expression: &Expression, scope: &dyn Scope) -> Result<Captured, Reason> {
+        let compiler = Compiler::new(expression, scope);
+        let mut value = compiler.value(expression.root())?;
+        for _ in 0..DEEPEST {
+            let Some(next) = followed(&value)? else {
+                break;
+            };
+            value = next;
+        }
+        let mut gathered = Gathered {
+            compiler: &compiler,
+            blocks: Vec::new(),
+        };
+        let kept = gathered.keep(&value)?;
+        gathered.look_into(&value, &Truth::Constant(true), 0)?;
+        let mut captured = Captured {
+            ty: value.ty,
+            kept,
+            blocks: gathered.blocks,
+            room: usize::MAX,
+            clobbers: emit::SCRATCH,
+            vectors: false,
+        };
+        captured.check()?;
+        let (written, vectors) =
+            dry_run(|asm, saved, to| captured.store(asm, saved, iced_x86::code_asm::rbx, to))?;
+        captured.clobbers = written;
+        captured.vectors = vectors;
+        Ok(captured)
+    }
+
+    fn check(&self) -> Result<(), Reason> {
+        match &self.kept {
+            Kept::Words(words, _) => {
+                for (word, ..) in words {
+                    check(word.needs())?;
+                }
+            }
+            Kept::Float(float, _) => check(float.needs())?,
+            Kept::Block => {}
+        }
+        for block in &self.blocks {
+            check(block.when.needs())?;
+            check(match &block.extent {
+                Extent::Counted(count, ..) => block.at.needs().then(count.needs()),
+                _ => block.at.needs(),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Returns the bytes that a record needs without texts; in whole words.
+    pub(crate) fn least(&self) -> usize {
+        let own = match &self.kept {
+            Kept::Words(_, size) => size.next_multiple_of(8),
+            Kept::Float(..) => 8,
+            Kept::Block => 0,
+        };
+        own + self.blocks.iter().map(Block::least).sum::<usize>()
+    }
+
+    /// Returns the maximum number of bytes stored; in whole words.
+    pub(crate) fn most(&self) -> usize {
+        let texts = self.blocks.iter().filter_map(Block::most);
+        let texts = texts.map(|most| most.min(self.room).next_multiple_of(8));
+        self.least() + texts.sum::<usize>()
+    }
+
+    /// Returns the number of texts, whose lengths vary.
+    pub(crate) fn texts(&self) -> usize {
+        let texts = self.blocks.iter().filter(|block| block.most().is_some());
+        texts.count()
+    }
+
+    /// Sets the number of bytes available for each text.
+    ///
+    /// # Errors
+    /// That is too small.
+    pub(crate) fn set_room(&mut self, room: usize) -> Result<(), Reason> {
+        let too_few = |block: &Block| block.most().is_some_and(|most| room < most.min(LEAST_TEXT));
+        if self.blocks.iter().any(too_few) {
+            return Err("there is too much to tell at once".into());
+        }
+        self.room = room;
+        Ok(())
+    }
+
+    /// Like [`super::Condition::clobbers`].
+    pub(crate) fn clobbers(&self) -> impl Iterator<Item = dwarf::Register> + use<> {
+        registers(self.clobbers)
+    }
+
+    /// Like [`super::Condition::uses_vectors`].
+    pub(crate) fn uses_vectors(&self) -> bool {
+        self.vectors
+    }
+
+    /// Emits code that stores the bytes at `record` and advances it, then falls through; on a deopt
+    /// it jumps to `ask`. The trampoline has saved the register `record`; the program's value is
+    /// read from there.
+    ///
+    /// Those of the assembler; none is expected.
+    /// The assembler's; none is expected.
+    pub(crate) fn emit(
+        &self,
+        asm: &mut CodeAssembler,
+        saved: &SavedRegisters,
+        record: AsmRegister64,
+        ask: CodeLabel,
+    ) -> Result<(), IcedError> {
+        let to = Outcomes {
+            yes: ask,
+            no: ask,
+            ask,
+        };
+        self.store(asm, saved, record, to).map(|_| ())
+    }
+
+    fn store(
+        &self,
+        asm: &mut CodeAssembler,
+        saved: &SavedRegisters,
+        record: AsmRegister64,
+        to: Outcomes,
+    ) -> Result<(u32, bool), IcedError> {
+        let mut emitter = Emitter {
+            asm,
+            saved,
+            to,
+            clobbers: self.clobbers | emit::bit_of(record),
+            written: 0,
+            vectors: false,
+        };
+        match &self.kept {
+            Kept::Words(words, size) => {
+                for (word, width, at) in words {
+                    emitter.int(word, At::START)?;
+                    emitter.store(At::START, ptr(record + *at), *width)?;
+                }
+                let size = size.next_multiple_of(8) as i32;
+                emitter.asm.lea(record, ptr(record + size))?;
+            }
+            Kept::Float(float, single) => emitter.store_float(float, *single, record)?,
+            Kept::Block => {}
+        }
+        for block in &self.blocks {
+            emitter.block(block, record, self.room)?;
+        }
+        Ok((emitter.written, emitter.vectors))
+    }
+}
+
+/// Returns the target of a reference, which is shown in its place.
+fn followed(value: &Found) -> Result<Option<Found>, Reason> {
+    match value.ty.shape() {
+        Shape::Pointer(of, PointerKind::Reference | PointerKind::Owned)
+            if !matches!(of.shape(), Shape::Void | Shape::Function) =>
+        {
+            match is_polymorphic(&of) {
+                true => Err(depends_on_class(&of)),
+                false => pointee(value, of).map(Some),
+            }
+        }
+        _ => Ok(None),
+    }
+}
+
+fn is_polymorphic(ty: &Ty) -> bool {
+    match ty.shape() {
+        Shape::Composite(of) => of.composite().is_some_and(|it| it.polymorphic),
+        _ => false,
+    }
+}
+
+fn depends_on_class(ty: &Ty) -> Reason {
+    Reason(format!(
+        "of what class the `{}` is that it leads to is looked up",
+        ty.name()
+    ))
+}
+
+/// Returns the number of bytes of a value that the formatter reads at most.
+fn shown_size(ty: &Ty) -> Result<u64, Reason> {
+    let size = match ty.shape() {
+        Shape::Array(array) => shown_of_array(&array),
+        Shape::Text => return Err("a string has no bytes in the program".into()),
+        Shape::Function => return Err("it is code".into()),
+        Shape::Void => return Err("nobody knows what is there".into()),
+        _ => ty
+            .size()
+            .ok_or_else(|| Reason(format!("the size of `{}` is not known", ty.name())))?,
+    };
+    match size {
+        ..=MOST_BYTES => Ok(size),
+        _ => Err(Reason(format!("a `{}` is too large", ty.name()))),
+    }
+}
+
+fn shown_of_array(array: &ArrayTy) -> u64 {
+    let limits = Limits::default();
+    let count = array.count.unwrap_or(0);
+    let all = count.saturating_mul(array.stride);
+    match array.element.shape() {
+        Shape::Scalar(_) => {
+            all.min((limits.string as u64).max(limits.elements as u64 * array.stride))
+        }
+        _ => all.min((limits.elements as u64).saturating_mul(array.stride)),
+    }
+}
+
+/// Returns the unit of the text that a pointer to this type points to, if the formatter treats it
+/// as text.
+fn text_unit(of: &Ty) -> Option<usize> {
+    match of.shape() {
+        Shape::Scalar(Scalar {
+            kind: ScalarKind::SignedChar | ScalarKind::UnsignedChar | ScalarKind::Utf,
+            size: size @ (1 | 2 | 4),
+        }) => Some(usize::from(size)),
+        _ => None,
+    }
+}
+
+struct Gathered<'a> {
+    compiler: &'a Compiler<'a>,
+    blocks: Vec<Block>,
+}
+
+impl Gathered<'_> {
+    /// Returns how to capture the value's own bytes.
+    fn keep(&mut self, value: &Found) -> Result<Kept, Reason> {
+        if let (Place::Float(float), Shape::Scalar(scalar)) = (&value.place, value.ty.shape()) {
+            let single = scalar.kind == ScalarKind::Float(scalar::Float::Single);
+            return Ok(Kept::Float(float.clone(), single));
+        }
+        let size = shown_size(&value.ty)?;
+        if let (Place::Memory(address), None) = (&value.place, value.bits)
+            && !value.ty.is_simple()
+        {
+            self.push(
+                &Truth::Constant(true),
+                address.clone(),
+                Extent::Bytes(size as usize),
+            )?;
+            return Ok(Kept::Block);
+        }
+        if value.bits.is_some() {
+            if !matches!(size, 1 | 2 | 4 | 8) {
+                return Err("a bit field of this size".into());
+            }
+            let width = Width {
+                size: size as u8,
+                signed: false,
+            };
+            return Ok(Kept::Words(
+                vec![(word_of(value)?, width, 0)],
+                size as usize,
+            ));
+        }
+        let mut words = Vec::new();
+        let mut at = 0;
+        while at < size {
+            let (word, width) = widest(&value.place, at, size - at)?;
+            words.push((word, width, at as i32));
+            at += u64::from(width.size);
+        }
+        Ok(Kept::Words(words, size as usize))
+    }
+
+    fn push(&mut self, when: &Truth, at: Address, extent: Extent) -> Result<(), Reason> {
+        if self.blocks.len() == MOST_BLOCKS {
+            return Err("it leads to too many others".into());
+        }
+        self.blocks.push(Block {
+            when: when.clone(),
+            at,
+            extent,
+        });
+        Ok(())
+    }
+
+    /// Captures what the formatter shows besides the value's own bytes, which are captured already.
+    fn look_into(&mut self, value: &Found, when: &Truth, depth: usize) -> Result<(), Reason> {
+        if depth == DEEPEST {
+            return Err("it has too much in it".into());
+        }
+        match value.ty.shape() {
+            Shape::Scalar(_) | Shape::Enumeration(_) | Shape::Unit | Shape::MemberPointer(_) => {
+                Ok(())
+            }
+            Shape::Pointer(of, PointerKind::Raw) => self.pointer(value, &of, when),
+            Shape::Pointer(of, _) => match followed(value)? {
+                Some(pointee) => {
+                    let Place::Memory(address) = &pointee.place else {
+                        return Err("a reference to what is nowhere".into());
+                    };
+                    let size = shown_size(&of)? as usize;
+                    self.push(when, address.clone(), Extent::Bytes(size))?;
+                    self.look_into(&pointee, when, depth + 1)
+                }
+                None => Ok(()),
+            },
+            Shape::Array(array) => self.array(value, &array, when, depth),
+            Shape::Composite(ty) => self.composite(value, &ty, when, depth),
+            Shape::Void | Shape::Function | Shape::Text | Shape::Broken(_) => {
+                Err(Reason(format!("a `{}` is no value", value.ty.name())))
+            }
+        }
+    }
+
+    fn pointer(&mut self, value: &Found, of: &Ty, when: &Truth) -> Result<(), Reason> {
+        if value.ty.language() == Language::Rust {
+            return Ok(());
+        }
+        if is_polymorphic(of) {
+            return Err(depends_on_class(of));
+        }
+        let Some(unit) = text_unit(of) else {
+            return Ok(());
+        };
+        let address = address_in(value)?;
+        let there = compare(Order::Ne, &address, &Int::Constant(0));
+        let when = when.clone().and(there);
+        self.push(&when, Address::pointed(address), Extent::Terminated(unit))
+    }
+
+    fn array(
+        &mut self,
+        value: &Found,
+        array: &ArrayTy,
+        when: &Truth,
+        depth: usize,
+    ) -> Result<(), Reason> {
+        let shown = array
+            .count
+            .unwrap_or(0)
+            .min(Limits::default().elements as u64);
+        for index in 0..shown {
+            let before = self.blocks.len();
+            let place = value
+                .place
+                .clone()
+                .offset(index.saturating_mul(array.stride))?;
+            let element = Found::new(array.element.clone(), place);
+            self.look_into(&element, when, depth + 1)?;
+            if self.blocks.len() == before {
+                // If the first element needs no block, the others do not either.
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn composite(
+        &mut self,
+        value: &Found,
+        ty: &Arc<DwarfTy>,
+        when: &Truth,
+        depth: usize,
+    ) -> Result<(), Reason> {
+        if ty.visualizer().is_some() {
+            return self.row(value, when, depth);
+        }
+        let Some(composite) = ty.composite() else {
+            return Err(Reason(format!("a `{}` is no value", value.ty.name())));
+        };
+        if let Some(part) = &composite.variants {
+            for variant in &part.variants {
+                let Some(holder) = variant.members.first() else {
+                    continue;
+                };
+                let payload = probe::part(value, |target, object| {
+                    members::member(target, object, ty, holder).map(Some)
+                })?;
+                let is = self.compiler.is_variant(value, ty, &holder.name)?;
+                let (Some(payload), Some(is)) = (payload, is) else {
+                    return Err("a variant is missing".into());
+                };
+                self.look_into(&payload, &when.clone().and(is), depth + 1)?;
+            }
+            return Ok(());
+        }
+        for base in &composite.bases {
+            let part = probe::part(value, |target, object| {
+                members::base(target, object, ty, base).map(Some)
+            })?;
+            self.look_into(&part.ok_or("a base is missing")?, when, depth + 1)?;
+        }
+        for member in composite.members.iter().filter(|it| !it.artificial) {
+            let part = probe::part(value, |target, object| {
+                members::member(target, object, ty, member).map(Some)
+            })?;
+            self.look_into(&part.ok_or("a member is missing")?, when, depth + 1)?;
+        }
+        Ok(())
+    }
+
+    /// Captures the text or the first elements of a contiguous container.
+    fn row(&mut self, value: &Found, when: &Truth, depth: usize) -> Result<(), Reason> {
+        let says_more = || Reason(format!("`{}` says more than its bytes", value.ty.name()));
+        let row = self.compiler.row(value)?.ok_or_else(says_more)?;
+        let limits = Limits::default();
+        let (most, size) = match row.text {
+            Some(unit) => (limits.string / unit as usize, unit as usize),
+            None => {
+                let size = row.element.size().unwrap_or(0);
+                if size == 0 || size > MOST_BYTES / 4 {
+                    return Err(Reason(format!(
+                        "elements of `{}` are too large",
+                        value.ty.name()
+                    )));
+                }
+                let before = self.blocks.len();
+                let element = Found::new(row.element.clone(), probe::nowhere());
+                self.look_into(&element, when, depth + 1)?;
+                if self.blocks.len() > before {
+                    return Err(Reason(format!(
+                        "elements of `{}` lead elsewhere",
+                        value.ty.name()
+                    )));
+                }
+                (limits.elements, size as usize)
+            }
+        };
+        let len = match row.invalid {
+            Truth::Constant(false) => row.len.clone(),
+            invalid => Int::Unless(Box::new(invalid), Box::new(row.len.clone())),
+        };
+        let any = Truth::compare(Order::Ne, false, len, Int::Constant(0));
+        let when = when.clone().and(any);
+        let extent = Extent::Counted(row.len, most, size);
+        self.push(&when, Address::pointed(row.at), extent)
+    }
+}
+
+/// Returns the longest word that begins at a byte and lies in one place.
+fn widest(place: &Place, at: u64, left: u64) -> Result<(Int, Width), Reason> {
+    let mut outcome = Err("it has no bytes".into());
+    for size in [8u8, 4, 2, 1] {
+        if u64::from(size) <= left {
+            let width = Width {
+                size,
+                signed: false,
+            };
+            outcome = place.raw(at, width).map(|word| (word, width));
+            if outcome.is_ok() {
+                break;
+            }
+        }
+    }
+    outcome
+}

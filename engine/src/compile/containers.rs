@@ -1,0 +1,378 @@
+//! Contiguous elements and text of standard containers, and the methods that need only these, by
+//! the member names of [`crate::inspect::visualize`].
+
+use super::code::{Address, Int, Operation, Order, Truth, Width};
+use super::lower::{Compiler, within};
+use super::numbers::{address_in, pointee};
+use super::{Found, Place, Reason, probe};
+use crate::inspect::eval::run::DEREFERENCES;
+use crate::inspect::eval::tree::Node;
+use crate::inspect::value::scalar::{Scalar, ScalarKind};
+use crate::inspect::value::types::DwarfTy;
+use crate::inspect::value::{Shape, Target, Ty, Value};
+use crate::inspect::visualize::libstdcxx::text_of_string;
+use crate::inspect::visualize::standard::{Library, std_class};
+use crate::inspect::visualize::{need, rust_std};
+use dwarf::Language;
+use std::sync::Arc;
+
+/// The elements of a contiguous container.
+#[derive(Debug)]
+pub(super) struct Row {
+    /// Address of the first one.
+    pub(super) at: Int,
+    /// Their type.
+    pub(super) element: Ty,
+    /// Their number.
+    pub(super) len: Int,
+    /// Size of a unit in bytes if they are text.
+    pub(super) text: Option<u64>,
+    /// Whether the container is inconsistent.
+    pub(super) invalid: Truth,
+}
+
+pub(super) fn compare(order: Order, a: &Int, b: &Int) -> Truth {
+    Truth::compare(order, false, a.clone(), b.clone())
+}
+
+/// Returns a number or address within a value.
+fn word(
+    value: &Found,
+    ask: impl FnOnce(&dyn Target, &Value) -> Result<Value, crate::Error>,
+) -> Result<(Int, Ty), Reason> {
+    let found = probe::part(value, |target, object| ask(target, object).map(Some))?;
+    let found = found.ok_or("a member is missing")?;
+    Ok((address_in(&found)?, found.ty))
+}
+
+fn named(value: &Found, path: &'static [&'static str]) -> Result<(Int, Ty), Reason> {
+    word(value, |target, object| need(target, object, path))
+}
+
+fn target_of(pointer: &Ty) -> Result<Ty, Reason> {
+    match pointer.shape() {
+        Shape::Pointer(of, _) => Ok(of),
+        _ => Err("a pointer is expected in it".into()),
+    }
+}
+
+impl Compiler<'_> {
+    /// Returns the elements of a contiguous standard container; `None` for other types.
+    pub(super) fn row(&self, value: &Found) -> Result<Option<Row>, Reason> {
+        let Shape::Composite(ty) = value.ty.shape() else {
+            return Ok(None);
+        };
+        if ty.visualizer().is_none() {
+            return Ok(None);
+        }
+        let name = &*ty.ty.name;
+        let head = &name[..name.find('<').filter(|at| *at > 0).unwrap_or(name.len())];
+        let other = || {
+            Reason(format!(
+                "a `{}` is looked into in a way of its own",
+                value.ty.name()
+            ))
+        };
+        let last = head.rsplit("::").next().unwrap_or(head);
+        let row = match std_class(head) {
+            Some((Library::Libstdcxx, "vector")) => self.vector(value)?,
+            Some((Library::Libstdcxx, "basic_string" | "string")) => self.string(value)?,
+            Some((Library::Libstdcxx, "basic_string_view")) => {
+                let (at, pointer) = named(value, &["_M_str"])?;
+                let (len, _) = named(value, &["_M_len"])?;
+                text(at, target_of(&pointer)?, len, Truth::Constant(false))
+            }
+            _ if last == "Vec" && ty.language() == Language::Rust => self.vec(value)?,
+            _ if last == "String" && ty.language() == Language::Rust => {
+                let inner = probe::part(value, |target, object| {
+                    rust_std::struct_in(target, object, "::Vec").map(Some)
+                })?;
+                let row = self.vec(&inner.ok_or("a member is missing")?)?;
+                Row {
+                    text: Some(1),
+                    ..row
+                }
+            }
+            _ if rust_std::is_slice(&ty) => self.slice(value, &ty)?,
+            _ => return Err(other()),
+        };
+        Ok(Some(row))
+    }
+
+    fn vec(&self, value: &Found) -> Result<Row, Reason> {
+        let (len, _) = named(value, &["len"])?;
+        let (at, pointer) = word(value, |target, object| {
+            rust_std::pointer_in(target, &need(target, object, &["buf"])?)
+        })?;
+        let element = probe::part(value, |_, object| {
+            Ok(rust_std::argument(object, "T").map(|ty| Value::new(ty, object.place.clone())))
+        });
+        let element = match element?.map(|it| it.ty) {
+            Some(element) => element,
+            None => target_of(&pointer)?,
+        };
+        let capacity = word(value, |target, object| {
+            let buffer = need(target, object, &["buf"])?;
+            rust_std::innermost(target, rust_std::named_in(target, &buffer, "cap")?)
+        });
+        let size = element.size().unwrap_or(0);
+        let beyond = match capacity {
+            Ok((capacity, _)) if size > 0 => {
+                compare(Order::Gt, &len, &capacity).or(self.too_many(&capacity, size))
+            }
+            _ => Truth::Constant(false),
+        };
+        Ok(Row {
+            invalid: beyond.or(self.too_many(&len, size)).or(nowhere(&at, &len)),
+            at,
+            element,
+            len,
+            text: None,
+        })
+    }
+
+    /// Returns whether there are more elements than fit into an allocation.
+    fn too_many(&self, len: &Int, size: u64) -> Truth {
+        match size {
+            0 => Truth::Constant(false),
+            size => compare(Order::Gt, len, &Int::Constant(i64::MAX as u64 / size)),
+        }
+    }
+
+    /// Returns the row of `&[T]`, `&str` and boxes of them.
+    fn slice(&self, value: &Found, ty: &Arc<DwarfTy>) -> Result<Row, Reason> {
+        let (at, pointer) = named(value, &["data_ptr"])?;
+        let (len, _) = named(value, &["length"])?;
+        let to = rust_std::pointee_name(&ty.ty.name);
+        let element = target_of(&pointer)?;
+        if to == "str" {
+            let invalid = compare(Order::Gt, &len, &Int::Constant(i64::MAX as u64));
+            return Ok(text(at, element, len, invalid));
+        }
+        if !to.starts_with('[') {
+            return Err(Reason(format!(
+                "a `{}` is looked into in a way of its own",
+                value.ty.name()
+            )));
+        }
+        let element = match element.shape() {
+            Shape::Array(array) => array.element.clone(),
+            _ => element,
+        };
+        let size = element.size().unwrap_or(0);
+        Ok(Row {
+            invalid: self.too_many(&len, size).or(nowhere(&at, &len)),
+            at,
+            element,
+            len,
+            text: None,
+        })
+    }
+
+    /// Returns the row of libstdc++'s `std::vector`.
+    fn vector(&self, value: &Found) -> Result<Row, Reason> {
+        let (start, pointer) = named(value, &["_M_impl", "_M_start"])?;
+        let (finish, _) = named(value, &["_M_impl", "_M_finish"])?;
+        let (end, _) = named(value, &["_M_impl", "_M_end_of_storage"])?;
+        let element = target_of(&pointer)?;
+        let size = element.size().filter(|size| *size > 0);
+        let size = size.ok_or("elements without a size")?;
+        let bytes = Int::binary(
+            Operation::Sub,
+            finish.clone(),
+            start.clone(),
+            Width::WORD,
+            false,
+        );
+        let count = Int::Constant(size);
+        let divide = |operation| {
+            let count = count.clone();
+            Int::binary(operation, bytes.clone(), count, Width::WORD, false)
+        };
+        let len = match (size, size.is_power_of_two()) {
+            (1, _) => bytes.clone(),
+            (size, true) => {
+                let by = Int::Constant(u64::from(size.trailing_zeros()));
+                Int::binary(Operation::Shr, bytes.clone(), by, Width::WORD, false)
+            }
+            _ => divide(Operation::Div),
+        };
+        let odd = match (size, size.is_power_of_two()) {
+            (1, _) => Truth::Constant(false),
+            (size, true) => {
+                let mask = Int::Constant(size - 1);
+                Truth::of(Int::binary(
+                    Operation::And,
+                    bytes.clone(),
+                    mask,
+                    Width::WORD,
+                    false,
+                ))
+            }
+            _ => Truth::of(divide(Operation::Rem)),
+        };
+        Ok(Row {
+            invalid: compare(Order::Gt, &start, &finish)
+                .or(compare(Order::Gt, &finish, &end))
+                .or(compare(Order::Gt, &bytes, &Int::Constant(i64::MAX as u64)))
+                .or(odd),
+            at: start,
+            element,
+            len,
+            text: None,
+        })
+    }
+
+    /// Returns the row of libstdc++'s `std::string`.
+    fn string(&self, value: &Found) -> Result<Row, Reason> {
+        let (at, pointer) = word(value, text_of_string)?;
+        let (len, _) = named(value, &["_M_string_length"])?;
+        let (capacity, _) = named(value, &["_M_allocated_capacity"])?;
+        let local = probe::part(value, |target, object| {
+            need(target, object, &["_M_local_buf"]).map(Some)
+        })?;
+        let local = local.ok_or("a member is missing")?;
+        let room = match local.ty.shape() {
+            Shape::Array(array) => array.count.unwrap_or(1).saturating_sub(1),
+            _ => 15,
+        };
+        let Place::Memory(address) = local.place else {
+            return Err("a string that is not in memory".into());
+        };
+        // Short strings are stored in the object.
+        let is_local = compare(Order::Eq, &at, &address.number());
+        let invalid = compare(Order::Gt, &len, &Int::Constant(room))
+            .and(is_local.choice(Truth::Constant(true), compare(Order::Gt, &len, &capacity)));
+        Ok(text(at, target_of(&pointer)?, len, invalid))
+    }
+
+    /// Returns an element of a row; deopt if the index is out of range.
+    pub(super) fn element(&self, row: &Row, index: Int) -> Result<Found, Reason> {
+        let (element, size) = match row.text {
+            Some(unit) => {
+                let (kind, name) = match (unit, self.language) {
+                    (1, Language::Rust) => (ScalarKind::Unsigned, "u8"),
+                    (1, _) => (ScalarKind::SignedChar, "char"),
+                    (2, _) => (ScalarKind::Utf, "char16_t"),
+                    _ => (ScalarKind::Utf, "char32_t"),
+                };
+                (Ty::Builtin(Scalar::new(kind, unit as u8), name), unit)
+            }
+            None => (row.element.clone(), row.element.size().unwrap_or(0)),
+        };
+        let index = match &index {
+            Int::Constant(known) => {
+                let beyond = compare(Order::Le, &row.len, &Int::Constant(*known));
+                let at = Int::Unless(
+                    Box::new(row.invalid.clone().or(beyond)),
+                    Box::new(row.at.clone()),
+                );
+                let address = Address::pointed(at).plus(known.wrapping_mul(size));
+                return Ok(Found::new(element, Place::Memory(address)));
+            }
+            _ => within(index, row.len.clone())?,
+        };
+        let at = match &row.invalid {
+            Truth::Constant(false) => row.at.clone(),
+            invalid => Int::Unless(Box::new(invalid.clone()), Box::new(row.at.clone())),
+        };
+        let address = Address::pointed(at).indexed(index, size);
+        Ok(Found::new(element, Place::Memory(address)))
+    }
+
+    /// Compiles `object.name(arguments)` for methods that need no call.
+    pub(super) fn method(
+        &self,
+        object: &Found,
+        name: &str,
+        arguments: &[Node],
+    ) -> Result<Found, Reason> {
+        let calls = || Reason(format!("it calls `{name}`"));
+        let mut value = object.clone();
+        for _ in 0..DEREFERENCES {
+            if let Shape::Composite(ty) = value.ty.shape() {
+                if let Some(found) = self.of_option(&value, &ty, name, arguments)? {
+                    return Ok(found);
+                }
+                if ty.visualizer().is_some() {
+                    let row = self
+                        .row(&value)
+                        .map_err(|_| Reason(format!("`{name}()` walks the container")))?;
+                    let row = row.ok_or_else(calls)?;
+                    return self.of_row(&row, name, arguments)?.ok_or_else(calls);
+                }
+                return Err(calls());
+            }
+            match value.ty.shape() {
+                Shape::Array(array) => {
+                    let Place::Memory(address) = value.place else {
+                        return Err(calls());
+                    };
+                    let row = Row {
+                        at: address.number(),
+                        element: array.element.clone(),
+                        len: Int::Constant(array.count.unwrap_or(0)),
+                        text: None,
+                        invalid: Truth::Constant(false),
+                    };
+                    return self.of_row(&row, name, arguments)?.ok_or_else(calls);
+                }
+                Shape::Pointer(of, _) => value = pointee(&value, of)?,
+                _ => return Err(calls()),
+            }
+        }
+        Err(calls())
+    }
+
+    fn of_row(&self, row: &Row, name: &str, arguments: &[Node]) -> Result<Option<Found>, Reason> {
+        let checked = |int: Int| match &row.invalid {
+            Truth::Constant(false) => int,
+            invalid => Int::Unless(Box::new(invalid.clone()), Box::new(int)),
+        };
+        let units = |bytes: Int| match row.text {
+            Some(2) => Err("text of wide characters"),
+            Some(4) => Err("text of wide characters"),
+            _ => Ok(bytes),
+        };
+        Ok(Some(match (name, arguments) {
+            ("len" | "size" | "count", []) => self.length(checked(units(row.len.clone())?)),
+            ("length", []) => self.length(checked(units(row.len.clone())?)),
+            ("is_empty" | "empty", []) => {
+                let none = compare(Order::Eq, &row.len, &Int::Constant(0));
+                let none = match &row.invalid {
+                    Truth::Constant(false) => none,
+                    invalid => invalid.clone().choice(Truth::Ask, none),
+                };
+                self.boolean(none)
+            }
+            ("first" | "front", []) => self.element(row, Int::Constant(0))?,
+            ("get" | "at", [index]) => {
+                let by = self.index_number(&self.value(index)?, index)?;
+                self.element(row, by)?
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn length(&self, len: Int) -> Found {
+        let like = crate::inspect::eval::arith::size(0, self.language);
+        Found::new(like.ty, Place::Int(len, Width::WORD))
+    }
+}
+
+fn text(at: Int, element: Ty, len: Int, invalid: Truth) -> Row {
+    let unit = element.size().filter(|size| matches!(size, 1 | 2 | 4));
+    Row {
+        at,
+        text: Some(unit.unwrap_or(1)),
+        element,
+        len,
+        invalid,
+    }
+}
+
+/// Returns whether elements would be at address 0.
+fn nowhere(at: &Int, len: &Int) -> Truth {
+    let zero = Int::Constant(0);
+    compare(Order::Eq, at, &zero).and(compare(Order::Ne, len, &zero))
+}

@@ -1,0 +1,243 @@
+//! Names at an address of a module, from its debug info.
+
+use super::lower::function_at;
+use super::numbers::pointee;
+use super::{Found, Place, Reason, Scope, probe};
+use crate::images::modules::{Loaded, Modules};
+use crate::inspect::value::{Shape, Ty};
+use dwarf::{
+    Function, Language, LoadAddr, LoadBias, Module, StaticLocation, TypeId, Variable, VariableKind,
+};
+use std::sync::Arc;
+
+/// The innermost frame of a thread at a given address.
+pub(crate) struct CodeScope<'a> {
+    modules: &'a Modules,
+    pc: LoadAddr,
+    function: Option<Arc<Function>>,
+    /// Number of inlined calls inside the frame.
+    depth: usize,
+}
+
+impl<'a> CodeScope<'a> {
+    /// Returns the scope at an address, for the frame outside `depth` inlined calls.
+    pub(crate) fn at(modules: &'a Modules, pc: LoadAddr, depth: usize) -> CodeScope<'a> {
+        let loaded = modules.at(pc);
+        let function = loaded.and_then(|loaded| loaded.module.function_at(loaded.bias.file(pc)));
+        CodeScope {
+            modules,
+            pc,
+            function,
+            depth,
+        }
+    }
+
+    /// Returns the name of the function, or inlined function, whose scope this is.
+    pub(crate) fn function_name(&self) -> Option<String> {
+        let function = self.function.as_ref()?;
+        let frames = function.frames_at(self.here()?.bias.file(self.pc));
+        frames.get(self.depth).map(|frame| frame.name.to_owned())
+    }
+
+    /// Returns the names that [`Scope::local`] finds.
+    pub(crate) fn locals(&self) -> Vec<String> {
+        let (Some(loaded), Some(function)) = (self.here(), &self.function) else {
+            return Vec::new();
+        };
+        let frames = function.frames_at(loaded.bias.file(self.pc));
+        let scopes = frames
+            .get(self.depth)
+            .map_or(&[][..], |frame| &frame.scopes);
+        let variables = scopes.iter().flat_map(|scope| &scope.variables);
+        variables.map(|variable| variable.name.clone()).collect()
+    }
+
+    /// Returns the names of the variables with static storage in the unit of the address.
+    pub(crate) fn unit_statics(&self) -> Vec<String> {
+        let statics = self
+            .here()
+            .map(|loaded| loaded.module.unit_statics(loaded.bias.file(self.pc)));
+        let statics = statics.into_iter().flatten();
+        statics.map(|variable| variable.name).collect()
+    }
+
+    /// Returns the type of a variable with static storage in the unit of the address.
+    pub(crate) fn unit_static(&self, name: &str) -> Option<Ty> {
+        let loaded = self.here()?;
+        let statics = loaded.module.unit_statics(loaded.bias.file(self.pc));
+        let mut named = statics.into_iter().filter(|variable| variable.name == name);
+        let variable = named.next()?;
+        let ty = Ty::dwarf(&loaded.module, loaded.bias, variable.ty?);
+        // If there are several, only a frame determines the visible one.
+        named.next().is_none().then_some(ty)
+    }
+
+    /// Returns names of functions in the module of the address, at most `MOST`.
+    pub(crate) fn functions(&self) -> Vec<String> {
+        const MOST: usize = 1 << 14;
+        let symbols = self
+            .here()
+            .map(|loaded| loaded.module.functions_by_symbol());
+        let symbols = symbols.into_iter().flatten().take(MOST);
+        let names = symbols.map(|symbol| {
+            let name = dwarf::demangle(symbol.name);
+            let name = name.split_once('(').map_or(&*name, |(name, _)| name);
+            name.rsplit("::").next().unwrap_or_default().to_owned()
+        });
+        names.collect()
+    }
+
+    fn here(&self) -> Option<&'a Loaded> {
+        self.modules.at(self.pc)
+    }
+
+    /// Returns the module of the address, then all others.
+    fn images(&self) -> impl Iterator<Item = &'a Loaded> {
+        let here = self.here();
+        let id = here.map(|loaded| loaded.id);
+        let others = self.modules.loaded.iter();
+        here.into_iter()
+            .chain(others.filter(move |loaded| Some(loaded.id) != id))
+    }
+
+    /// Returns whether a variable points to the object of the lambda whose body this is: gcc's
+    /// `__closure`, clang's `this`.
+    fn is_closure(&self, loaded: &Loaded, variable: &Variable) -> bool {
+        if !variable.artificial || !matches!(&*variable.name, "__closure" | "this") {
+            return false;
+        }
+        let ty = variable
+            .ty
+            .map_or(Ty::Void, |id| Ty::dwarf(&loaded.module, loaded.bias, id));
+        let Shape::Pointer(of, _) = ty.shape() else {
+            return false;
+        };
+        match of.shape() {
+            Shape::Composite(class) => class.composite().is_some_and(|it| it.closure),
+            _ => false,
+        }
+    }
+
+    fn found(&self, loaded: &Loaded, variable: &Variable) -> Result<Found, Reason> {
+        let is_local = matches!(variable.kind, VariableKind::Parameter | VariableKind::Local);
+        let function = self.function.as_deref().filter(|_| is_local);
+        let pc = match is_local {
+            true => loaded.bias.file(self.pc),
+            false => dwarf::FileAddr(0),
+        };
+        let location = loaded.module.locate_static(variable, function, pc);
+        let location = location.map_err(|error| Reason(error.to_string()))?;
+        if location == StaticLocation::OptimizedOut {
+            return Err("it is optimized out here".into());
+        }
+        let place = Place::of(location, loaded.bias, thread_local(loaded))?;
+        let ty = variable
+            .ty
+            .map_or(Ty::Void, |id| Ty::dwarf(&loaded.module, loaded.bias, id));
+        Ok(Found::new(ty, place))
+    }
+}
+
+/// Returns the offset of the program's own thread-local variables from the thread pointer (ELF
+/// Handling For Thread-Local Storage, variant II). The loader decides on those of libraries.
+fn thread_local(loaded: &Loaded) -> Option<i64> {
+    let storage = loaded
+        .module
+        .thread_storage()
+        .filter(|_| loaded.is_program)?;
+    let align = storage.align.max(1);
+    let mask = align.wrapping_sub(1);
+    if !align.is_power_of_two() {
+        return None;
+    }
+    let end = storage.addr.0.wrapping_add(storage.size);
+    let below = storage.size.wrapping_add(end.wrapping_neg() & mask);
+    i64::try_from(below).ok()?.checked_neg()
+}
+
+impl Scope for CodeScope<'_> {
+    fn language(&self) -> Language {
+        match &self.function {
+            Some(function) => function.language,
+            None => self
+                .modules
+                .program()
+                .and_then(|program| program.module.language_at(program.module.entry()))
+                .unwrap_or_default(),
+        }
+    }
+
+    fn pc(&self) -> LoadAddr {
+        self.pc
+    }
+
+    fn local(&self, name: &str) -> Result<Option<Found>, Reason> {
+        let (Some(loaded), Some(function)) = (self.here(), &self.function) else {
+            return Ok(None);
+        };
+        let frames = function.frames_at(loaded.bias.file(self.pc));
+        let scopes = frames
+            .get(self.depth)
+            .map_or(&[][..], |frame| &frame.scopes);
+        let mut inside = scopes.iter().rev();
+        let variable = inside.find_map(|scope| {
+            let mut variables = scope.variables.iter().rev();
+            variables.find(|variable| variable.name == name)
+        });
+        if let Some(variable) = variable
+            && !self.is_closure(loaded, variable)
+        {
+            return self.found(loaded, variable).map(Some);
+        }
+        let mut all = scopes.iter().flat_map(|scope| &scope.variables);
+        let Some(closure) = all.find(|variable| self.is_closure(loaded, variable)) else {
+            return Ok(None);
+        };
+        // A captured variable of a lambda.
+        let closure = self.found(loaded, closure)?;
+        let Shape::Pointer(of, _) = closure.ty.shape() else {
+            return Ok(None);
+        };
+        probe::member(&pointee(&closure, of)?, name)
+    }
+
+    fn global(&self, name: &str) -> Result<Option<Found>, Reason> {
+        let here = self.here().map(|loaded| loaded.id);
+        for loaded in self.images() {
+            let near = (Some(loaded.id) == here).then(|| loaded.bias.file(self.pc));
+            if let Some(variable) = loaded.module.statics_named(name, near).first() {
+                return self.found(loaded, variable).map(Some);
+            }
+        }
+        for loaded in self.images() {
+            let module = &loaded.module;
+            let functions = module.functions_named(name);
+            // If several have the name, only a frame determines the visible one.
+            let entry = match functions.as_slice() {
+                [] => module.function_symbols(name).first().map(|it| it.addr),
+                [function] if name.contains("::") || function.name == name => Some(function.entry),
+                _ => return Err("it may be one of more functions".into()),
+            };
+            if let Some(entry) = entry {
+                return Ok(Some(function_at(name, loaded.bias.load(entry))));
+            }
+        }
+        Ok(None)
+    }
+
+    fn type_named(&self, name: &str) -> Option<(Arc<Module>, LoadBias, TypeId)> {
+        let here = self.here().map(|loaded| loaded.id);
+        self.images().find_map(|loaded| {
+            let near = (Some(loaded.id) == here).then(|| loaded.bias.file(self.pc));
+            let id = loaded.module.types_named(name, near).into_iter().next()?;
+            Some((loaded.module.clone(), loaded.bias, id))
+        })
+    }
+
+    fn enumeration_with(&self, enumerator: &str) -> Option<Ty> {
+        let loaded = self.here()?;
+        let near = loaded.bias.file(self.pc);
+        let id = loaded.module.enumeration_with(enumerator, near)?;
+        Some(Ty::dwarf(&loaded.module, loaded.bias, id))
+    }
+}

@@ -1,0 +1,520 @@
+//! Compiler: tree → intermediate code, with the meaning that [`crate::inspect::eval`] gives each node.
+
+use super::code::{Float, Int, Order, Truth, Width};
+use super::numbers::{Number, address_in, pointee, referent};
+use super::{Found, Place, Reason, Scope, probe};
+use crate::inspect::eval::Expression;
+use crate::inspect::eval::run::{DEREFERENCES, enumerator, extreme, inner};
+use crate::inspect::eval::tree::{Cast, Kind, Node, Unary};
+use crate::inspect::eval::types::{Layer, TypeName, named_by};
+use crate::inspect::eval::{arith, tree};
+use crate::inspect::registers::parts as register_parts;
+use crate::inspect::value::place::Bytes;
+use crate::inspect::value::{self, PointerKind, RegisterPlace, Shape, Ty, Value};
+use dwarf::register::x86_64;
+use dwarf::{Language, LoadAddr};
+
+/// The compilation of one expression.
+pub(super) struct Compiler<'a> {
+    pub(super) scope: &'a dyn Scope,
+    /// The language of the expression's syntax.
+    pub(super) language: Language,
+    text: &'a str,
+}
+
+impl<'a> Compiler<'a> {
+    pub(super) fn new(expression: &'a Expression, scope: &'a dyn Scope) -> Compiler<'a> {
+        Compiler {
+            scope,
+            language: expression.language(),
+            text: expression.text(),
+        }
+    }
+
+    pub(super) fn said(&self, node: &Node) -> &str {
+        self.text.get(node.span.clone()).unwrap_or("it")
+    }
+
+    /// Compiles a node as a condition.
+    pub(super) fn truth(&self, node: &Node) -> Result<Truth, Reason> {
+        match &node.kind {
+            Kind::Paren(inner) => self.truth(inner),
+            Kind::And(a, b) => self.both(a, b, false),
+            Kind::Or(a, b) => self.both(a, b, true),
+            Kind::Choice(condition, yes, no) => {
+                let condition = self.truth(condition)?;
+                match condition {
+                    Truth::Constant(true) => self.truth(yes),
+                    Truth::Constant(false) => self.truth(no),
+                    condition => Ok(condition.choice(self.truth(yes)?, self.truth(no)?)),
+                }
+            }
+            _ => {
+                let value = self.value(node)?;
+                Ok(self.operand(&value)?.truth())
+            }
+        }
+    }
+
+    fn both(&self, a: &Node, b: &Node, decided: bool) -> Result<Truth, Reason> {
+        let a = self.truth(a)?;
+        match a {
+            // The interpreter does not evaluate the right operand either.
+            Truth::Constant(known) if known == decided => Ok(a),
+            a if decided => Ok(a.or(self.truth(b)?)),
+            a => Ok(a.and(self.truth(b)?)),
+        }
+    }
+
+    /// Compiles a node to a value.
+    pub(super) fn value(&self, node: &Node) -> Result<Found, Reason> {
+        let value = self.any_value(node)?;
+        // A step may use an operand more than once; the limit prevents exponential growth.
+        if value.place.parts() > super::MOST_PARTS {
+            return Err("it is too long".into());
+        }
+        Ok(value)
+    }
+
+    fn any_value(&self, node: &Node) -> Result<Found, Reason> {
+        match &node.kind {
+            Kind::Literal(ty, bits) => {
+                let size = ty.size().unwrap_or(8).min(16) as usize;
+                let bytes = Bytes::new(&bits.to_le_bytes()[..size]);
+                Ok(Found::new(ty.clone(), Place::Bytes(bytes)))
+            }
+            Kind::Number(value, decimal) => {
+                Found::constant(arith::literal(*value, *decimal, self.language))
+            }
+            Kind::Text(bytes) => Ok(Found::new(Ty::Text, Place::Bytes(Bytes::new(bytes)))),
+            Kind::Name(name) => self
+                .name(name)?
+                .ok_or_else(|| Reason(format!("`{name}` is not known here"))),
+            Kind::Register(name) => self.register(name),
+            Kind::SizeOfType(ty) => self.size_of(&self.ty(ty)?),
+            Kind::SizeOf(inner) => self.size_of_node(inner),
+            Kind::Paren(inner) => self.value(inner),
+            Kind::Unary(operator, inner) => self.unary(*operator, inner),
+            Kind::Deref(inner) => self.deref(inner),
+            Kind::AddressOf(inner) => self.address_of(inner),
+            Kind::Binary(operator, left, right) => self.binary(*operator, left, right),
+            Kind::And(..) | Kind::Or(..) => Ok(self.boolean(self.truth(node)?)),
+            Kind::Choice(condition, yes, no) => self.choice(condition, yes, no),
+            Kind::Member(object, name) => self.member(object, name),
+            Kind::Index(object, index) => self.index(object, index),
+            Kind::Cast(cast, ty, inner) => self.cast_node(*cast, ty, inner),
+            Kind::Call(function, arguments) => self.call(function, arguments),
+            Kind::Sequence(..) => Err("`,` computes what is not used".into()),
+            Kind::Repeat(..) | Kind::Range(..) => Err("it is a row of elements".into()),
+            Kind::Assign(..) | Kind::Step(..) => Err("it changes the program".into()),
+        }
+    }
+
+    pub(super) fn name(&self, name: &str) -> Result<Option<Found>, Reason> {
+        if let Some(value) = self.variable(name)? {
+            return Ok(Some(value));
+        }
+        if let Some((path, last)) = name.rsplit_once("::") {
+            let ty = self.type_named(path);
+            let known = ty.and_then(|ty| enumerator(&ty, last).or_else(|| extreme(&ty, last)));
+            return known.map(Found::constant).transpose();
+        }
+        let own = match self.language {
+            Language::Cpp => "this",
+            Language::Rust => "self",
+            Language::C => "",
+        };
+        if name == own {
+            return Ok(None);
+        }
+        if !own.is_empty()
+            && let Some(object) = self.variable(own)?
+            && let Some(member) = self.find_member(&object, name)?
+        {
+            return Ok(Some(member));
+        }
+        if self.language == Language::Rust {
+            return Ok(None);
+        }
+        let ty = self.scope.enumeration_with(name);
+        let known = ty.and_then(|ty| enumerator(&ty, name));
+        known.map(Found::constant).transpose()
+    }
+
+    fn variable(&self, name: &str) -> Result<Option<Found>, Reason> {
+        let where_it_is = |reason: Reason| Reason(format!("`{name}`: {reason}"));
+        if let Some(value) = self.scope.local(name).map_err(where_it_is)? {
+            return Ok(Some(value));
+        }
+        // A member hides a name in a namespace.
+        if self.scope.language() == Language::Cpp
+            && let Some(this) = self.scope.local("this").map_err(where_it_is)?
+            && let Shape::Pointer(of, _) = this.ty.shape()
+            && let Some(member) = probe::member(&pointee(&this, of)?, name)?
+        {
+            return Ok(Some(member));
+        }
+        self.scope.global(name).map_err(where_it_is)
+    }
+
+    pub(super) fn type_named(&self, name: &str) -> Option<Ty> {
+        let find = |name: &str| self.scope.type_named(name);
+        named_by(self.scope.language(), &find, name)
+    }
+
+    fn ty(&self, name: &TypeName) -> Result<Ty, Reason> {
+        let base = self.type_named(&name.base);
+        let base = base.ok_or_else(|| Reason(format!("no type `{}` here", name.base)))?;
+        Ok(name.of(base))
+    }
+
+    fn register(&self, name: &str) -> Result<Found, Reason> {
+        let place = |register| RegisterPlace {
+            thread: crate::ThreadId(0),
+            level: 0,
+            register,
+        };
+        let like = |register, name: &str| Value::from_register(place(register), name, 0).ty;
+        let names = x86_64::NAMES.iter();
+        let general = |wanted: &str| {
+            let mut names = names.clone().filter(|(register, _)| register.0 < 16);
+            names.find(|(_, known)| *known == wanted)
+        };
+        let whole = match name {
+            "sp" => "rsp",
+            "fp" => "rbp",
+            name => name,
+        };
+        if let "pc" | "rip" = whole {
+            let addr = self.scope.pc();
+            let bytes = Bytes::new(&addr.0.to_le_bytes());
+            return Ok(Found::new(like(x86_64::RIP, "rip"), Place::Bytes(bytes)));
+        }
+        if let Some((register, known)) = general(whole) {
+            let ty = like(*register, known);
+            return Ok(Found::new(ty, Place::Register(*register, 0)));
+        }
+        if let Some((whole, skip, ty)) = register_parts::part(name, self.language)
+            && let Some((register, _)) = general(&whole)
+        {
+            return Ok(Found::new(ty, Place::Register(*register, skip)));
+        }
+        Err(match name {
+            "thread" => "`$thread` is the system's to tell".into(),
+            name => Reason(format!("`${name}` is not among the general registers")),
+        })
+    }
+
+    fn unary(&self, operator: Unary, inner: &Node) -> Result<Found, Reason> {
+        let value = self.value(inner)?;
+        let operand = self.operand_of(&value, inner)?;
+        if let Some(known) = operand.known {
+            let value = arith::unary(operator, known, self.language).map_err(Reason)?;
+            return Found::constant(value);
+        }
+        let is_bool = operand.scalar.kind == value::scalar::ScalarKind::Bool;
+        let rust = self.language == Language::Rust;
+        let single = super::operators::is_single(&operand);
+        match (operator, operand.number.clone()) {
+            (Unary::Not, Number::Int(int, width)) if rust && !is_bool => {
+                Ok(self.integer(complement(int, width), width))
+            }
+            (Unary::Not, _) => Ok(self.boolean(operand.truth().not())),
+            (Unary::Plus, Number::Int(int, width)) => {
+                Ok(self.integer(int, super::operators::promoted(width, self.language)))
+            }
+            (Unary::Minus, Number::Int(int, width)) => {
+                let width = super::operators::promoted(width, self.language);
+                let zero = Int::Constant(0);
+                let negative = Int::binary(super::code::Operation::Sub, zero, int, width, rust);
+                Ok(self.integer(negative, width))
+            }
+            (Unary::Complement, Number::Int(int, width)) => {
+                let width = super::operators::promoted(width, self.language);
+                Ok(self.integer(complement(int, width), width))
+            }
+            (Unary::Plus, Number::Float(float)) => Ok(self.float(float, single)),
+            (Unary::Minus, Number::Float(float)) => {
+                Ok(self.float(Float::Negated(Box::new(float)), single))
+            }
+            (Unary::Complement, Number::Float(_)) => Err("`~` is not possible with floats".into()),
+        }
+    }
+
+    fn choice(&self, condition: &Node, yes: &Node, no: &Node) -> Result<Found, Reason> {
+        let condition = match self.truth(condition)? {
+            Truth::Constant(true) => return self.value(yes),
+            Truth::Constant(false) => return self.value(no),
+            condition => Box::new(condition),
+        };
+        let (yes, no) = (self.value(yes)?, self.value(no)?);
+        let differ = || Reason::from("the sides of `?:` are of different types");
+        let simple = |ty: &Ty| {
+            matches!(
+                ty.shape(),
+                Shape::Scalar(_) | Shape::Pointer(_, PointerKind::Raw)
+            )
+        };
+        if !yes.ty.same_as(&no.ty) || !simple(&yes.ty) {
+            return Err(differ());
+        }
+        let (a, b) = (self.operand(&yes)?, self.operand(&no)?);
+        if a.scalar.size == 16 {
+            return Err("it has 128 bits".into());
+        }
+        let place = match (a.number, b.number) {
+            (Number::Int(a, width), Number::Int(b, other)) if width == other => {
+                Place::Int(Int::Choice(condition, Box::new(a), Box::new(b)), width)
+            }
+            (Number::Float(a), Number::Float(b)) => {
+                Place::Float(Float::Choice(condition, Box::new(a), Box::new(b)))
+            }
+            _ => return Err(differ()),
+        };
+        Ok(Found::new(yes.ty, place))
+    }
+
+    pub(super) fn find_member(&self, object: &Found, name: &str) -> Result<Option<Found>, Reason> {
+        let mut object = object.clone();
+        for _ in 0..DEREFERENCES {
+            match object.ty.shape() {
+                Shape::Composite(of) => {
+                    if let Some(found) = self.member_of_variant(&object, &of, name)? {
+                        return Ok(Some(found));
+                    }
+                    if let Some(found) = probe::member(&object, name)? {
+                        return Ok(Some(found));
+                    }
+                    let composite = of.composite();
+                    if of.visualizer().is_some() || composite.is_some_and(|it| it.polymorphic) {
+                        return Err(Reason(format!(
+                            "where `{name}` is depends on what is in the `{}`",
+                            object.ty.name()
+                        )));
+                    }
+                    return Ok(None);
+                }
+                Shape::Pointer(of, _) => object = pointee(&object, of)?,
+                _ => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+
+    fn member(&self, object: &Node, name: &str) -> Result<Found, Reason> {
+        if let Kind::Register(_) = inner(object).kind {
+            return Err("it is a part of a register".into());
+        }
+        let value = self.value(object)?;
+        self.find_member(&value, name)?
+            .ok_or_else(|| Reason(format!("`{}` has no member `{name}`", self.said(object))))
+    }
+
+    fn deref(&self, inner: &Node) -> Result<Found, Reason> {
+        let value = referent(self.value(inner)?)?;
+        match value.ty.shape() {
+            Shape::Pointer(of, _) => match of.shape() {
+                Shape::Void => Err("nobody knows what it points to".into()),
+                _ => pointee(&value, of),
+            },
+            Shape::Array(array) => {
+                let place = value.place.offset(0)?;
+                Ok(Found::new(array.element.clone(), place))
+            }
+            Shape::Function => Ok(value),
+            _ => Err(Reason(format!("`{}` is no pointer", self.said(inner)))),
+        }
+    }
+
+    fn address_of(&self, inner: &Node) -> Result<Found, Reason> {
+        let value = referent(self.value(inner)?)?;
+        match value.place {
+            Place::Memory(address) if value.bits.is_none() => {
+                let place = Place::Int(address.number(), Width::WORD);
+                Ok(Found::new(value.ty.pointer(), place))
+            }
+            _ => Err(Reason(format!("`{}` has no address", self.said(inner)))),
+        }
+    }
+
+    fn index(&self, object: &Node, index: &Node) -> Result<Found, Reason> {
+        let mut value = self.value(object)?;
+        if let Kind::Range(..) = index.kind {
+            return Err("it is a row of elements".into());
+        }
+        let by = self.value(index)?;
+        let by = self.index_number(&by, index)?;
+        for _ in 0..DEREFERENCES {
+            if let Some(row) = self.row(&value)? {
+                return self.element(&row, by);
+            }
+            match value.ty.shape() {
+                Shape::Array(array) => {
+                    let checked =
+                        self.language == Language::Rust || !matches!(value.place, Place::Memory(_));
+                    let by = match checked {
+                        true => within(by, Int::Constant(array.count.unwrap_or(u64::MAX)))?,
+                        false => by,
+                    };
+                    let element = array.element.clone();
+                    let place = match (value.place, by) {
+                        (place, Int::Constant(by)) => {
+                            place.offset(by.wrapping_mul(array.stride))?
+                        }
+                        (Place::Memory(address), by) => {
+                            Place::Memory(address.indexed(by, array.stride))
+                        }
+                        _ => return Err("an array that is not in memory".into()),
+                    };
+                    return Ok(Found::new(element, place));
+                }
+                Shape::Pointer(of, PointerKind::Reference | PointerKind::Owned) => {
+                    value = pointee(&value, of)?;
+                }
+                Shape::Pointer(of, PointerKind::Raw) => {
+                    let size = of.size();
+                    let size = size.ok_or("the size of what it points to is not known")?;
+                    let address = super::code::Address::pointed(address_in(&value)?);
+                    let mut address = address.indexed(by, size);
+                    address.guarded = true;
+                    return Ok(Found::new(of, Place::Memory(address)));
+                }
+                _ => break,
+            }
+        }
+        Err(Reason(format!(
+            "`{}` ({}) is indexed in a way of its own",
+            self.said(object),
+            value.ty.name()
+        )))
+    }
+
+    /// Returns an index; deopt if it exceeds the signed range.
+    pub(super) fn index_number(&self, value: &Found, node: &Node) -> Result<Int, Reason> {
+        let operand = self.operand_of(value, node)?;
+        if operand.scalar.size > 8 {
+            return Err("the index has 128 bits".into());
+        }
+        match operand.number {
+            Number::Float(_) => Err("a float is no index".into()),
+            Number::Int(Int::Constant(by), Width::WORD) if by as i64 >= 0 => Ok(Int::Constant(by)),
+            Number::Int(int, Width::WORD) => {
+                let negative = Truth::compare(Order::Lt, true, int.clone(), Int::Constant(0));
+                Ok(Int::Unless(Box::new(negative), Box::new(int)))
+            }
+            Number::Int(int, _) => Ok(int),
+        }
+    }
+
+    fn cast_node(&self, cast: Cast, name: &TypeName, node: &Node) -> Result<Found, Reason> {
+        let ty = self.ty(name)?;
+        if let Kind::Call(..) = inner(node).kind {
+            return Err("it calls a function".into());
+        }
+        if name.layers.last() == Some(&Layer::Reference) {
+            return Err("a cast to a reference".into());
+        }
+        if let Kind::Name(name) = &inner(node).kind
+            && let Some(known) = enumerator(&ty, name)
+        {
+            return Found::constant(known);
+        }
+        let value = self.value(node)?;
+        if let (Shape::Pointer(to, _), Shape::Pointer(from, _)) = (ty.shape(), value.ty.shape()) {
+            if matches!(to.shape(), Shape::Function) {
+                return Err("a cast to a function".into());
+            }
+            let classes = [&to, &from].map(|it| matches!(it.shape(), Shape::Composite(_)));
+            if cast != Cast::Bits && classes == [true, true] && !to.same_as(&from) {
+                return Err("a cast among classes may move the pointer".into());
+            }
+        }
+        self.cast(&ty, &value)
+    }
+
+    fn size_of(&self, ty: &Ty) -> Result<Found, Reason> {
+        let size = ty.size();
+        let size =
+            size.ok_or_else(|| Reason(format!("the size of `{}` is not known", ty.name())))?;
+        Found::constant(arith::size(size, self.language))
+    }
+
+    fn size_of_node(&self, node: &Node) -> Result<Found, Reason> {
+        let Kind::Name(name) = &inner(node).kind else {
+            return Err("`sizeof` of more than a name".into());
+        };
+        let Some(value) = self.name(name)? else {
+            let ty = self.type_named(name);
+            return self.size_of(&ty.ok_or_else(|| Reason(format!("`{name}` is not known here")))?);
+        };
+        match value.ty.shape() {
+            Shape::Pointer(of, PointerKind::Reference) => self.size_of(&of),
+            _ => self.size_of(&value.ty),
+        }
+    }
+
+    /// Returns a float in the language's type.
+    pub(super) fn float(&self, float: Float, single: bool) -> Found {
+        let like = arith::float_value(0.0, single, self.language);
+        let float = match single {
+            true => Float::Single(Box::new(float)),
+            false => float,
+        };
+        Found::new(like.ty, Place::Float(float))
+    }
+
+    fn call(&self, function: &Node, arguments: &[Node]) -> Result<Found, Reason> {
+        match &inner(function).kind {
+            Kind::Register(name) => Err(Reason(format!("`${name}` looks at the callers"))),
+            Kind::Member(object, name) => {
+                let value = self.value(object)?;
+                self.method(&value, name, arguments)
+            }
+            Kind::Name(name) => {
+                // `int(x)`
+                if let [argument] = arguments
+                    && self.variable(name)?.is_none()
+                    && let Some(ty) = self.type_named(name)
+                {
+                    return self.cast(&ty, &self.value(argument)?);
+                }
+                Err(Reason(format!("it calls `{name}`")))
+            }
+            _ => Err(Reason(format!("it calls `{}`", self.said(function)))),
+        }
+    }
+}
+
+/// Returns an index that must be less than a length; deopt otherwise.
+pub(super) fn within(index: Int, len: Int) -> Result<Int, Reason> {
+    match Truth::compare(Order::Ge, false, index.clone(), len) {
+        Truth::Constant(false) => Ok(index),
+        Truth::Constant(true) => Err("the index is beyond the elements".into()),
+        beyond => Ok(Int::Unless(Box::new(beyond), Box::new(index))),
+    }
+}
+
+fn complement(int: Int, width: Width) -> Int {
+    let all = Int::Constant(width.canonical(u64::MAX));
+    Int::binary(super::code::Operation::Xor, int, all, width, false)
+}
+
+/// Returns the address of code, as the interpreter does for a function's name.
+pub(super) fn function_at(name: &str, entry: LoadAddr) -> Found {
+    let address = super::code::Address::of(super::code::Base::Zero, entry.0 as i64);
+    Found::new(Ty::Function(name.into()), Place::Memory(address))
+}
+
+/// Converts a comparison operator of the tree; `None` for other operators.
+pub(super) fn order(operator: tree::Binary) -> Option<Order> {
+    use tree::Binary::{Eq, Ge, Gt, Le, Lt, Ne};
+    Some(match operator {
+        Eq => Order::Eq,
+        Ne => Order::Ne,
+        Lt => Order::Lt,
+        Le => Order::Le,
+        Gt => Order::Gt,
+        Ge => Order::Ge,
+        _ => return None,
+    })
+}

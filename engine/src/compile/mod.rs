@@ -1,0 +1,225 @@
+//! Conditions compiled to machine code of the debuggee. A checked expression becomes x86-64
+//! instructions that run at the breakpoint. The outcome is yes, no, or a deopt to the interpreter
+//! ([`crate::inspect::eval`]). Compiled code means exactly what the interpreter means; whatever might
+//! differ, or would be an error there, is a deopt.
+//!
+//! This module knows no process: [`Scope`] resolves names at an address. The code writes only its
+//! scratch registers, so a fault in it (an unmapped address) has no effect, and counts as a deopt.
+
+mod captured;
+mod code;
+mod containers;
+mod emit;
+mod emit_address;
+mod emit_block;
+mod emit_float;
+mod emit_truth;
+mod image;
+mod lacking;
+mod lower;
+mod needs;
+mod numbers;
+mod operators;
+mod place;
+mod probe;
+mod scope;
+mod variants;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub(crate) use captured::Captured;
+pub(crate) use image::CodeScope;
+pub(crate) use lacking::Declared;
+pub(crate) use place::{Found, Place};
+#[cfg(test)]
+pub(crate) use probe::NoProcess;
+pub(crate) use probe::{may_have_member, member_type};
+pub(crate) use scope::Scope;
+
+use crate::inspect::eval::Expression;
+use code::{Address, Int, Truth};
+use emit::{At, Emitter};
+use iced_x86::IcedError;
+use iced_x86::code_asm::{CodeAssembler, CodeLabel};
+use needs::Needs;
+
+/// Maximum size of a condition in nodes; larger ones are not worth it.
+const MOST_PARTS: usize = 2000;
+
+/// Why an expression needs the interpreter, in a few words for the user.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Reason(pub(crate) String);
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(text: &str) -> Reason {
+        Reason(text.to_owned())
+    }
+}
+
+/// Offsets in bytes from `rsp`, which is constant while the code runs, to the saved registers of
+/// the interrupted program.
+#[derive(Clone, Debug)]
+pub(crate) struct SavedRegisters {
+    /// The general-purpose registers by DWARF number; that of `rsp` is not used. Only those that
+    /// the code clobbers ([`Condition::clobbers`]) need to be saved: the others still have the
+    /// program's values.
+    pub(crate) general: [i32; 16],
+    /// Mask by DWARF number of further registers that earlier code has written: their saved values
+    /// are used, too.
+    pub(crate) written: u32,
+    /// Distance from `rsp` up to the program's own stack pointer.
+    pub(crate) stack_pointer: i32,
+    /// `xmm0` to `xmm3`, 16 bytes each; used if [`Condition::uses_vectors`].
+    pub(crate) vectors: i32,
+}
+
+impl SavedRegisters {
+    fn place(&self, register: dwarf::Register) -> i32 {
+        let place = self.general.get(usize::from(register.0));
+        place.copied().unwrap_or_default()
+    }
+}
+
+/// Jump targets of the code.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outcomes {
+    /// The condition holds.
+    pub(crate) yes: CodeLabel,
+    /// It does not.
+    pub(crate) no: CodeLabel,
+    /// Deopt: the interpreter has to decide.
+    pub(crate) ask: CodeLabel,
+}
+
+/// A compiled condition.
+#[derive(Clone, Debug)]
+pub(crate) struct Condition {
+    truth: Truth,
+    clobbers: u32,
+    vectors: bool,
+}
+
+impl Condition {
+    /// Compiles `expression` in `scope`.
+    ///
+    /// # Errors
+    /// Why the expression needs the interpreter.
+    pub(crate) fn compile(expression: &Expression, scope: &dyn Scope) -> Result<Condition, Reason> {
+        let truth = lower::Compiler::new(expression, scope).truth(expression.root())?;
+        check(truth.needs())?;
+        let mut condition = Condition {
+            truth,
+            clobbers: emit::SCRATCH,
+            vectors: false,
+        };
+        // A first pass writes all registers that any pass writes.
+        let (written, vectors) = dry_run(|asm, saved, to| {
+            let mut emitter = condition.emitter(asm, saved, to);
+            emitter.branch(&condition.truth, true, to.yes, At::START)?;
+            Ok((emitter.written, emitter.vectors))
+        })?;
+        condition.clobbers = written;
+        condition.vectors = vectors;
+        Ok(condition)
+    }
+
+    /// Returns the general-purpose registers that the code writes, by DWARF number. It also changes
+    /// the flags.
+    pub(crate) fn clobbers(&self) -> impl Iterator<Item = dwarf::Register> + use<> {
+        registers(self.clobbers)
+    }
+
+    /// Returns whether the code may clobber `xmm0` to `xmm3`, and needs the initial floating-point
+    /// control word (`mxcsr`), `0x1f80`. The trampoline has to restore both.
+    pub(crate) fn uses_vectors(&self) -> bool {
+        self.vectors
+    }
+
+    /// Returns the value if the expression is constant.
+    #[cfg(test)]
+    pub(crate) fn known(&self) -> Option<bool> {
+        match self.truth {
+            Truth::Constant(known) => Some(known),
+            _ => None,
+        }
+    }
+
+    /// Emits the code. It always jumps to one of `to`.
+    ///
+    /// # Errors
+    /// Those of the assembler; none is expected.
+    pub(crate) fn emit(
+        &self,
+        asm: &mut CodeAssembler,
+        saved: &SavedRegisters,
+        to: Outcomes,
+    ) -> Result<(), IcedError> {
+        let mut emitter = self.emitter(asm, saved, to);
+        emitter.branch(&self.truth, true, to.yes, At::START)?;
+        asm.jmp(to.no)
+    }
+
+    fn emitter<'a>(
+        &self,
+        asm: &'a mut CodeAssembler,
+        saved: &'a SavedRegisters,
+        to: Outcomes,
+    ) -> Emitter<'a> {
+        Emitter {
+            asm,
+            saved,
+            to,
+            clobbers: self.clobbers,
+            written: 0,
+            vectors: false,
+        }
+    }
+}
+
+fn registers(set: u32) -> impl Iterator<Item = dwarf::Register> + use<> {
+    (0..16)
+        .filter(move |number| set & 1 << number != 0)
+        .map(dwarf::Register)
+}
+
+fn check(needs: Needs) -> Result<(), Reason> {
+    if needs.parts > MOST_PARTS {
+        return Err("it is too long".into());
+    }
+    if needs.general > emit::POOL.len() || needs.vectors > emit::VECTOR_POOL {
+        return Err("it nests deeper than there are registers".into());
+    }
+    Ok(())
+}
+
+/// Generates code that is discarded.
+fn dry_run<T>(
+    emit: impl FnOnce(&mut CodeAssembler, &SavedRegisters, Outcomes) -> Result<T, IcedError>,
+) -> Result<T, Reason> {
+    let saved = SavedRegisters {
+        general: [0; 16],
+        written: 0,
+        stack_pointer: 0,
+        vectors: 0,
+    };
+    let failed = |error: IcedError| Reason(format!("the assembler refuses it: {error}"));
+    let mut asm = CodeAssembler::new(64).map_err(failed)?;
+    let to = Outcomes {
+        yes: asm.create_label(),
+        no: asm.create_label(),
+        ask: asm.create_label(),
+    };
+    emit(&mut asm, &saved, to).map_err(failed)
+}
+
+/// Returns the place that a pointer points to.
+fn pointed(pointer: Int) -> Place {
+    Place::Memory(Address::pointed(pointer))
+}

@@ -1,0 +1,31 @@
+//! Name lookup for compiled conditions.
+
+use super::{Found, Reason};
+use crate::inspect::value::Ty;
+use dwarf::{Language, LoadAddr, LoadBias, Module, TypeId};
+use std::sync::Arc;
+
+/// The names at an address, resolved without a process by the rules of a frame
+/// ([`crate::inspect::eval::EvalContext`]).
+pub(crate) trait Scope {
+    /// Returns the function's language.
+    fn language(&self) -> Language;
+    /// Returns the address.
+    fn pc(&self) -> LoadAddr;
+    /// Returns a parameter or local by name, innermost scope first.
+    ///
+    /// # Errors
+    /// It exists, but its location is unknown at compile time.
+    fn local(&self, name: &str) -> Result<Option<Found>, Reason>;
+    /// Returns a variable of static storage, or a function, by name.
+    ///
+    /// # Errors
+    /// It exists, but its location is unknown at compile time.
+    fn global(&self, name: &str) -> Result<Option<Found>, Reason>;
+    /// Returns a type by name.
+    fn type_named(&self, name: &str) -> Option<(Arc<Module>, LoadBias, TypeId)>;
+    /// Returns the enumeration of a bare enumerator.
+    fn enumeration_with(&self, _enumerator: &str) -> Option<Ty> {
+        None
+    }
+}

@@ -1,0 +1,35 @@
+//! How a program is to be started.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// How a program is to be started.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The file to run; absolute, or relative to `cwd`.
+    pub program: PathBuf,
+    /// Its arguments, the program's name not among them.
+    pub args: Vec<OsString>,
+    /// Its working directory.
+    pub cwd: PathBuf,
+    /// Its whole environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// stdin, stdout, stderr.
+    pub stdio: [StdioTarget; 3],
+    /// Load it at the same addresses each time.
+    pub disable_aslr: bool,
+}
+
+/// Where one of the debuggee's standard descriptors leads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum StdioTarget {
+    /// stdout and stderr: to us, as `Event::Output`; stdin: at its end from the start.
+    #[default]
+    Captured,
+    /// `/dev/null`.
+    Null,
+    /// A file, relative to the working directory; written ones are created and truncated.
+    File(PathBuf),
+    /// The adapter's own descriptor.
+    Inherited,
+}

@@ -1,0 +1,266 @@
+//! Names of images, made ready on threads of their own: a request never waits for them.
+
+use crate::os::Waker;
+use dwarf::Module;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::time::Instant;
+
+/// The thread, once there was something for it to do.
+#[derive(Default)]
+pub struct Indexer {
+    queue: Option<Sender<Arc<Module>>>,
+    /// Images that were asked for ([`Module::identity`]).
+    asked: HashSet<u64>,
+    news: Option<Receiver<News>>,
+    /// Images that are not ready yet.
+    waiting: usize,
+    /// The one that is being read, and since when.
+    current: Option<(Arc<Module>, Instant)>,
+    /// Nobody wants to wait for it any more.
+    given_up: bool,
+    /// The thread that looks for functions, once there was something for it to do.
+    searcher: Option<Sender<(Arc<Module>, Arc<str>)>>,
+    searched: Option<Receiver<(u64, Arc<str>)>>,
+    /// Searches that have not ended, by image and name: where, and since when.
+    searches: HashMap<(u64, Arc<str>), (Arc<Module>, Instant)>,
+}
+
+/// What the thread tells.
+enum News {
+    Began(Arc<Module>, Instant),
+    Ready,
+}
+
+impl Indexer {
+    /// Makes an image's names ready some time soon.
+    pub fn prepare(&mut self, module: &Arc<Module>, waker: impl FnOnce() -> Waker) {
+        if !self.asked.insert(module.identity()) {
+            return;
+        }
+        if self.queue.is_none() {
+            self.queue = self.start(waker());
+        }
+        if let Some(queue) = &self.queue {
+            // The thread ends only with its queue.
+            let _ = queue.send(Arc::clone(module));
+            self.waiting += 1;
+        }
+    }
+
+    fn start(&mut self, waker: Waker) -> Option<Sender<Arc<Module>>> {
+        let (queue, modules) = channel::<Arc<Module>>();
+        let (tell, news) = channel();
+        // Threads of their own that give way to all others: what a request or the debuggee
+        // needs a core for never stands behind names.
+        let threads = rayon::ThreadPoolBuilder::new()
+            .thread_name(|index| format!("names {index}"))
+            .start_handler(|_| crate::os::give_way())
+            .build()
+            .inspect_err(|error| tracing::warn!(%error, "no threads for names"))
+            .ok()?;
+        let work = move || {
+            for module in modules {
+                let began = Instant::now();
+                let _ = tell.send(News::Began(Arc::clone(&module), began));
+                threads.install(|| module.prepare_names());
+                tracing::info!(image = %module.path().display(), took = ?began.elapsed(), "names are ready");
+                let _ = tell.send(News::Ready);
+                waker.wake();
+            }
+        };
+        std::thread::Builder::new()
+            .name("names".into())
+            .spawn(work)
+            .inspect_err(|error| tracing::warn!(%error, "no thread for names"))
+            .ok()?;
+        self.news = Some(news);
+        Some(queue)
+    }
+
+    /// Looks for a function in an image's debug info ([`Module::find_function`]), before all
+    /// names are read.
+    pub fn search(&mut self, module: &Arc<Module>, name: &Arc<str>, waker: impl FnOnce() -> Waker) {
+        let key = (module.identity(), Arc::clone(name));
+        if self.searches.contains_key(&key) {
+            return;
+        }
+        if self.searcher.is_none() {
+            self.searcher = self.start_searcher(waker());
+        }
+        if let Some(searcher) = &self.searcher {
+            // The thread ends only with its queue.
+            let _ = searcher.send((Arc::clone(module), Arc::clone(name)));
+            let search = (Arc::clone(module), Instant::now());
+            self.searches.insert(key, search);
+        }
+    }
+
+    /// The program may be waiting for this: unlike the names as a whole it gives way to nothing.
+    fn start_searcher(&mut self, waker: Waker) -> Option<Sender<(Arc<Module>, Arc<str>)>> {
+        let (queue, jobs) = channel::<(Arc<Module>, Arc<str>)>();
+        let (tell, searched) = channel();
+        let work = move || {
+            for (module, name) in jobs {
+                let began = Instant::now();
+                let found = module.find_function(&name);
+                tracing::info!(image = %module.path().display(), %name, functions = found.functions.len(),
+                    inlined = found.inlined.len(), took = ?began.elapsed(), "looked for a function");
+                let _ = tell.send((module.identity(), name));
+                waker.wake();
+            }
+        };
+        std::thread::Builder::new()
+            .name("functions".into())
+            .spawn(work)
+            .inspect_err(|error| tracing::warn!(%error, "no thread to look for functions"))
+            .ok()?;
+        self.searched = Some(searched);
+        Some(queue)
+    }
+
+    /// Whether a function is being looked for in an image ([`Module::identity`]).
+    pub fn is_searching(&self, image: u64, name: &Arc<str>) -> bool {
+        !self.searches.is_empty() && self.searches.contains_key(&(image, Arc::clone(name)))
+    }
+
+    /// The search that began first of those that have not ended.
+    pub fn awaited_search(&self) -> Option<Reading> {
+        let (module, began) = self.searches.values().min_by_key(|(_, began)| *began)?;
+        Some(Reading {
+            image: file_name(module),
+            began: *began,
+            units_read: 0,
+            units: 0,
+        })
+    }
+
+    /// Whether names became ready, or functions were found, since the last time this was asked.
+    pub fn take_news(&mut self) -> bool {
+        let waited = self.waiting + self.searches.len();
+        loop {
+            match self.searched.as_ref().map(Receiver::try_recv) {
+                Some(Ok(key)) => drop(self.searches.remove(&key)),
+                // The thread is gone, whatever became of it: the program does not wait for ever.
+                Some(Err(TryRecvError::Disconnected)) => {
+                    self.searches.clear();
+                    self.searched = None;
+                    self.searcher = None;
+                }
+                Some(Err(TryRecvError::Empty)) | None => break,
+            }
+        }
+        for news in self.news.iter().flat_map(Receiver::try_iter) {
+            match news {
+                News::Began(module, began) => {
+                    self.current = Some((module, began));
+                    self.given_up = false;
+                }
+                News::Ready => {
+                    self.current = None;
+                    self.given_up = false;
+                    self.waiting -= 1;
+                }
+            }
+        }
+        self.waiting + self.searches.len() < waited
+    }
+
+    /// Ends the reading that [`Indexer::reading`] tells of: the names of the rest stay unknown.
+    pub fn give_up(&mut self) {
+        if let Some((module, _)) = &self.current {
+            module.give_up_names();
+            self.given_up = true;
+        }
+    }
+
+    /// Whether an image's names were asked for.
+    pub fn is_waiting_for(&self, module: &Arc<Module>) -> bool {
+        self.asked.contains(&module.identity())
+    }
+
+    /// The image whose names are being read; `None` once all are ready.
+    pub fn reading(&self) -> Option<Reading> {
+        if self.waiting == 0 || self.given_up {
+            return None;
+        }
+        Some(match &self.current {
+            Some((module, began)) => {
+                let (units_read, units) = module.names_read();
+                Reading {
+                    image: file_name(module),
+                    began: *began,
+                    units_read,
+                    units,
+                }
+            }
+            None => Reading {
+                image: String::new(),
+                began: Instant::now(),
+                units_read: 0,
+                units: 0,
+            },
+        })
+    }
+}
+
+fn file_name(module: &Module) -> String {
+    let path = module.path();
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::native;
+    use std::path::Path;
+
+    fn module() -> Arc<Module> {
+        let bytes = std::fs::read("/proc/self/exe").unwrap();
+        // The headers are all there is to it.
+        Module::from_bytes(Path::new("image"), bytes[..4096].to_vec()).unwrap()
+    }
+
+    #[test]
+    fn an_image_at_the_address_of_a_former_one_is_another_one() {
+        let os = native().unwrap();
+        let mut indexer = Indexer::default();
+        let former = module();
+        let address = Arc::as_ptr(&former);
+        indexer.prepare(&former, || os.waker());
+        while indexer.reading().is_some() {
+            indexer.take_news();
+            std::thread::yield_now();
+        }
+        drop(former);
+        // Kept, so that the allocator gives out one address after the other.
+        let mut others = Vec::new();
+        while others.len() < 10_000 {
+            let other = module();
+            assert!(!indexer.is_waiting_for(&other));
+            let is_at_address = Arc::as_ptr(&other) == address;
+            others.push(other);
+            if is_at_address {
+                break;
+            }
+        }
+        let other = others.last().unwrap();
+        indexer.prepare(other, || os.waker());
+        assert!(indexer.is_waiting_for(other));
+    }
+}
+
+/// An image whose names are being read in the background.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reading {
+    /// Base name of its file.
+    pub image: String,
+    /// Since when.
+    pub began: Instant,
+    /// Units read so far.
+    pub units_read: u32,
+    /// Units there are; 0 while that is not known.
+    pub units: u32,
+}

@@ -1,0 +1,564 @@
+//! The images of the process, and what its dynamic loader says of them.
+
+pub mod announce;
+mod list;
+
+use crate::ids::ModuleId;
+use crate::ids::error::Error;
+use crate::memory::ProcessMemory;
+use crate::os::MappedFile;
+use dwarf::{
+    AddrRange, FileAddr, LoadAddr, LoadBias, Machine, Memory, Module, ModuleMap, SymbolStatus,
+    WayBack,
+};
+use list::{Entry, LoaderList};
+use rustc_hash::FxHashSet;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const AT_BASE: u64 = 7;
+const AT_ENTRY: u64 = 9;
+const AT_SYSINFO_EHDR: u64 = 33;
+const DT_DEBUG: u64 = 21;
+
+/// An image in the process.
+pub struct Loaded {
+    pub id: ModuleId,
+    pub module: Arc<Module>,
+    pub bias: LoadBias,
+    pub range: AddrRange<LoadAddr>,
+    pub is_program: bool,
+    /// The dynamic loader.
+    is_loader: bool,
+    /// Told of by the loader's list (the program, the loader and the vdso stay without it).
+    listed: bool,
+}
+
+impl Loaded {
+    /// Whether it belongs to the system rather than to the person who debugs.
+    pub fn is_of_the_system(&self) -> bool {
+        let path = self.module.path();
+        !self.is_program
+            && ["/lib", "/lib64", "/usr/lib", "/usr/lib64"]
+                .iter()
+                .any(|folder| path.starts_with(folder))
+    }
+
+    /// Whether it is the dynamic loader.
+    pub fn is_loader(&self) -> bool {
+        self.is_loader
+    }
+
+    /// For people.
+    pub fn info(&self) -> ModuleInfo {
+        let path = self.module.path().to_path_buf();
+        ModuleInfo {
+            id: self.id,
+            name: path
+                .file_name()
+                .unwrap_or(path.as_os_str())
+                .to_string_lossy()
+                .into_owned(),
+            path,
+            range: self.range,
+            symbols: self.module.symbol_status(),
+            symbol_file: self.module.debug_file().map(Path::to_path_buf),
+            build_id: self
+                .module
+                .build_id()
+                .map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
+            debug_size: self.module.debug_size(),
+            is_program: self.is_program,
+        }
+    }
+}
+
+/// All images, the program first.
+#[derive(Default)]
+pub struct Modules {
+    pub loaded: Vec<Loaded>,
+    /// By where they begin.
+    starts: BTreeMap<LoadAddr, ModuleId>,
+    /// What images other than the program are loaded with.
+    biases: FxHashSet<LoadBias>,
+    next_id: u32,
+    /// Where the loader's `r_debug` is, once it has said so.
+    debug: Option<LoadAddr>,
+    /// The loader's list as it was read last.
+    list: LoaderList,
+    /// Where what is worked out about images is kept between sessions; `None`: nowhere.
+    pub cache: Option<PathBuf>,
+    /// What went wrong with images, for the console.
+    pub notes: Vec<String>,
+    /// Files of which that was said.
+    noted: HashSet<PathBuf>,
+    /// Where C++ handlers begin (`__cxa_begin_catch`), once somebody asked.
+    catch_entries: OnceCell<Vec<LoadAddr>>,
+    /// Where long jumps are made, once somebody asked.
+    long_jumps: OnceCell<Vec<LoadAddr>>,
+    /// Where Rust's caught panics pass, once somebody asked.
+    panic_cleanups: OnceCell<Vec<LoadAddr>>,
+}
+
+/// What changed.
+#[derive(Default)]
+pub struct Change {
+    pub added: Vec<ModuleId>,
+    pub removed: Vec<Loaded>,
+    /// The loader is about to add images.
+    pub is_addition: bool,
+}
+
+impl Modules {
+    /// The image that holds an address.
+    pub fn at(&self, addr: LoadAddr) -> Option<&Loaded> {
+        let (_, nearest) = self.starts.range(..=addr).next_back()?;
+        let holds = |loaded: &&Loaded| loaded.range.contains(addr);
+        // An image may lie in a gap of another one.
+        let nearest = self.get(*nearest).filter(holds);
+        nearest.or_else(|| self.loaded.iter().find(holds))
+    }
+
+    /// An image by id.
+    pub fn get(&self, id: ModuleId) -> Option<&Loaded> {
+        // They are in the order in which they were numbered.
+        let index = self.loaded.binary_search_by_key(&id, |loaded| loaded.id);
+        self.loaded.get(index.ok()?)
+    }
+
+    /// The program itself.
+    pub fn program(&self) -> Option<&Loaded> {
+        self.loaded.iter().find(|loaded| loaded.is_program)
+    }
+
+    /// Forgets all images (the process replaced its program, or is gone).
+    pub fn clear(&mut self) -> Vec<Loaded> {
+        self.forget_entries();
+        self.debug = None;
+        self.list = LoaderList::default();
+        self.starts.clear();
+        self.biases.clear();
+        std::mem::take(&mut self.loaded)
+    }
+
+    /// A program alone, for tests.
+    #[cfg(test)]
+    pub fn of(module: Arc<Module>, bias: LoadBias) -> Modules {
+        let mut modules = Modules::default();
+        modules.add(module, bias, true, false);
+        modules
+    }
+
+    fn add(
+        &mut self,
+        module: Arc<Module>,
+        bias: LoadBias,
+        is_program: bool,
+        listed: bool,
+    ) -> ModuleId {
+        self.forget_entries();
+        if let Some(folder) = &self.cache {
+            module.keep_in(folder);
+        }
+        let id = ModuleId(self.next_id);
+        self.next_id += 1;
+        let range = module.load_range();
+        let range = AddrRange::new(bias.load(range.start), bias.load(range.end));
+        self.starts.insert(range.start, id);
+        if !is_program {
+            self.biases.insert(bias);
+        }
+        self.loaded.push(Loaded {
+            id,
+            range,
+            module,
+            bias,
+            is_program,
+            is_loader: false,
+            listed,
+        });
+        id
+    }
+
+    /// What was found by name in images that are others now.
+    fn forget_entries(&mut self) {
+        self.catch_entries.take();
+        self.long_jumps.take();
+        self.panic_cleanups.take();
+    }
+
+    /// The functions of the C library that a program calls to make a long jump.
+    pub fn long_jumps(&self) -> &[LoadAddr] {
+        self.long_jumps.get_or_init(|| {
+            let mut found: Vec<LoadAddr> = Vec::new();
+            for loaded in &self.loaded {
+                for name in ["longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"] {
+                    let exported = loaded.module.exported(name);
+                    found.extend(exported.map(|addr| loaded.bias.load(addr)));
+                }
+            }
+            found.sort_unstable();
+            found.dedup();
+            found
+        })
+    }
+
+    /// What Rust's `catch_unwind` calls when it has caught a panic.
+    pub fn panic_cleanups(&self) -> &[LoadAddr] {
+        self.panic_cleanups.get_or_init(|| {
+            let candidates = self.loaded.iter().filter(|it| !it.is_of_the_system());
+            let of = |loaded: &Loaded| {
+                let symbols = loaded.module.function_symbols("__rust_panic_cleanup");
+                let bias = loaded.bias;
+                symbols
+                    .into_iter()
+                    .map(move |symbol| bias.load(symbol.addr))
+            };
+            candidates.flat_map(of).collect()
+        })
+    }
+
+    /// The same, if somebody had a reason to look for them.
+    pub fn known_panic_cleanups(&self) -> &[LoadAddr] {
+        self.panic_cleanups.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// What every C++ handler calls first: there an exception has arrived (Itanium C++ ABI
+    /// "Exception Handling" §2.5.3).
+    pub fn catch_entries(&self) -> &[LoadAddr] {
+        self.catch_entries.get_or_init(|| {
+            let of = |loaded: &Loaded| {
+                let module = &loaded.module;
+                // A program that exports nothing may have the C++ library inside.
+                let addr = module.exported("__cxa_begin_catch").or_else(|| {
+                    let alone = loaded.is_program && module.interpreter().is_none();
+                    let symbols = alone.then(|| module.symbols_named("__cxa_begin_catch"))?;
+                    let mut code = symbols
+                        .into_iter()
+                        .filter(|symbol| symbol.kind == dwarf::SymbolKind::Function);
+                    code.next().map(|symbol| symbol.addr)
+                })?;
+                Some(loaded.bias.load(addr))
+            };
+            self.loaded.iter().filter_map(of).collect()
+        })
+    }
+
+    /// Takes the debug info of an image from a file.
+    ///
+    /// # Errors
+    /// It has none for that image, or the image is gone.
+    pub fn use_debug_file(&mut self, id: ModuleId, file: &Path) -> Result<(), Error> {
+        let gone = || Error::Unsupported("the image is not loaded any more".into());
+        let known = self.loaded.iter_mut().find(|loaded| loaded.id == id);
+        let loaded = known.ok_or_else(gone)?;
+        loaded.module = loaded.module.with_debug_file(file)?;
+        self.forget_entries();
+        Ok(())
+    }
+
+    fn note(&mut self, path: &Path, note: String) {
+        // The loader's list is read often; one word is enough.
+        if self.noted.insert(path.to_path_buf()) {
+            self.notes.push(note);
+        }
+    }
+
+    /// The image that a process has from the file at `path`, which may have been replaced since:
+    /// `start` is where it begins in memory (libraries count from 0), and `bias` tells what it is
+    /// loaded with. Where its file cannot be had, what memory has of it serves for unwinding.
+    fn open(
+        &mut self,
+        path: &Path,
+        start: LoadAddr,
+        bias: impl Fn(&Module) -> LoadBias,
+        (pid, memory): (i32, &ProcessMemory<'_>),
+    ) -> Option<Arc<Module>> {
+        let is_it = |module: &Module| module.is_loaded_at(bias(module), memory);
+        let named = Module::open(path);
+        let is_named = named.as_deref().is_ok_and(&is_it);
+        // Without a build-id two builds may begin alike.
+        if let Ok(module) = &named
+            && is_named
+            && module.build_id().is_some()
+        {
+            return named.ok();
+        }
+        let mapped = memory.os.mapped_file(pid, start);
+        let replaced = mapped.and_then(|file| file.replaced);
+        if let Some(file) = &replaced
+            && let Ok(module) = Module::open_as(path, file)
+            && is_it(&module)
+        {
+            if named.is_ok() {
+                self.note(path, replaced_note(path, "the old file is used"));
+            }
+            return Some(module);
+        }
+        match named {
+            Ok(module) if replaced.is_none() && is_named => Some(module),
+            Ok(_) => {
+                self.note(path, replaced_note(path, "its symbols are not used"));
+                Module::from_memory(path, start, memory).ok()
+            }
+            Err(error) => {
+                self.note(path, format!("{error}\n"));
+                Module::from_memory(path, start, memory).ok()
+            }
+        }
+    }
+
+    /// The program, which the system can always open.
+    fn open_program(&mut self, file: &MappedFile) -> Option<Arc<Module>> {
+        let path = &file.path;
+        let opened = match &file.replaced {
+            Some(replaced) => Module::open_as(path, replaced),
+            None => Module::open(path),
+        };
+        match opened {
+            Ok(module) => {
+                if file.replaced.is_some() && path.exists() {
+                    self.note(path, replaced_note(path, "the old file is used"));
+                }
+                Some(module)
+            }
+            Err(error) => {
+                self.note(path, format!("{error}\n"));
+                None
+            }
+        }
+    }
+
+    /// Finds the program, its loader and the vdso by the auxiliary vector.
+    pub fn load_initial(&mut self, pid: i32, memory: &ProcessMemory<'_>) {
+        let os = memory.os;
+        if let Some(core) = os.core().filter(|core| !core.images().is_empty()) {
+            for image in core.images() {
+                self.add(image.module.clone(), image.bias, image.is_program, false);
+                if let Some(loaded) = self.loaded.last_mut() {
+                    loaded.is_loader = image.is_loader;
+                }
+            }
+            self.add_vdso(pid, memory);
+            return;
+        }
+        let program = os.executable(pid);
+        if let Some(module) = program.and_then(|file| self.open_program(&file)) {
+            let bias = match os.auxiliary(pid, AT_ENTRY) {
+                Some(entry) => LoadBias(entry.wrapping_sub(module.entry().0)),
+                None => LoadBias(0),
+            };
+            let interpreter = module.interpreter();
+            self.add(module, bias, true, false);
+            let base = os.auxiliary(pid, AT_BASE).filter(|base| *base != 0);
+            let bias = |module: &Module| {
+                let start = module.load_range().start.0;
+                LoadBias(base.unwrap_or(0).wrapping_sub(start))
+            };
+            if let (Some(base), Some(path)) = (base, interpreter)
+                && let Some(module) = self.open(&path, LoadAddr(base), bias, (pid, memory))
+            {
+                let bias = bias(&module);
+                self.add(module, bias, false, false);
+                if let Some(loader) = self.loaded.last_mut() {
+                    loader.is_loader = true;
+                }
+            }
+        }
+        self.add_vdso(pid, memory);
+    }
+
+    fn add_vdso(&mut self, pid: i32, memory: &ProcessMemory<'_>) {
+        let os = memory.os;
+        if let Some(addr) = os.auxiliary(pid, AT_SYSINFO_EHDR) {
+            let mut bytes = vec![0; 4 * 4096];
+            let len = os.read_memory(LoadAddr(addr), &mut bytes);
+            bytes.truncate(len);
+            if let Ok(module) = Module::from_bytes(Path::new("linux-vdso.so.1"), bytes) {
+                let bias = LoadBias(addr.wrapping_sub(module.load_range().start.0));
+                self.add(module, bias, false, false);
+            }
+        }
+    }
+
+    /// Where the program begins.
+    pub fn entry(&self) -> Option<LoadAddr> {
+        let program = self.program()?;
+        Some(program.bias.load(program.module.entry()))
+    }
+
+    /// Where the dynamic loader can be watched: the function it calls when its list changes,
+    /// by name, or as it says itself (`r_debug.r_brk`) once it is initialised.
+    pub fn loader_breakpoint(&self, memory: &dyn Memory) -> Option<LoadAddr> {
+        let said = self
+            .debug_structure(memory)
+            .and_then(|debug| memory.read_uint(debug + 16, 8).ok())
+            .filter(|addr| *addr != 0)
+            .map(LoadAddr);
+        said.or_else(|| {
+            let loader = self.loaded.iter().find(|loaded| loaded.is_loader)?;
+            let symbol = loader.module.exported(announce::FUNCTION)?;
+            Some(loader.bias.load(symbol))
+        })
+    }
+
+    /// `r_debug` of link.h, by the program's DT_DEBUG.
+    fn debug_structure(&self, memory: &dyn Memory) -> Option<LoadAddr> {
+        let program = self.program()?;
+        let dynamic = program.bias.load(program.module.dynamic()?);
+        for index in 0..1024 {
+            let tag = memory.read_uint(dynamic + index * 16, 8).ok()?;
+            let value = memory.read_uint(dynamic + index * 16 + 8, 8).ok()?;
+            match tag {
+                0 => return None,
+                DT_DEBUG if value != 0 => return Some(LoadAddr(value)),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The loader's entry for the image that is loaded with a bias.
+    pub fn link_map(&self, memory: &dyn Memory, bias: LoadBias) -> Option<LoadAddr> {
+        let entries = list::entries(self.debug_structure(memory)?, memory);
+        let mut of_it = entries.into_iter().filter(|(_, entry)| entry.bias == bias);
+        of_it.next().map(|(at, _)| at)
+    }
+
+    /// Follows the loader's list. Nothing changes while it is in flux.
+    pub fn refresh(&mut self, pid: i32, memory: &ProcessMemory<'_>) -> Change {
+        let mut change = Change::default();
+        // A core file has its own list, whose files were looked for already.
+        if memory.os.core().is_some_and(|core| core.lists_files()) {
+            return change;
+        }
+        if self.debug.is_none() {
+            self.debug = self.debug_structure(memory);
+        }
+        let Some(debug) = self.debug else {
+            return change;
+        };
+        let new = match self.list.read(debug, memory) {
+            list::Change::InFlux { is_addition } => {
+                change.is_addition = is_addition;
+                return change;
+            }
+            list::Change::Added(new) => new,
+            list::Change::All(all) => {
+                let listed: FxHashSet<LoadBias> = all.iter().map(|(entry, _)| entry.bias).collect();
+                let is_there = |it: &Loaded| !it.listed || listed.contains(&it.bias);
+                let (stay, gone) = std::mem::take(&mut self.loaded)
+                    .into_iter()
+                    .partition(is_there);
+                self.loaded = stay;
+                change.removed = gone;
+                for gone in &change.removed {
+                    if self.starts.get(&gone.range.start) == Some(&gone.id) {
+                        self.starts.remove(&gone.range.start);
+                    }
+                    self.biases.remove(&gone.bias);
+                }
+                let new = all.into_iter().filter(|(_, is_new)| *is_new);
+                new.map(|(entry, _)| entry).collect()
+            }
+        };
+        if !change.removed.is_empty() {
+            self.forget_entries();
+        }
+        for entry in new {
+            if self.biases.contains(&entry.bias) {
+                continue;
+            }
+            let Some(path) = image_path(pid, &entry, memory) else {
+                continue;
+            };
+            let (start, bias) = (LoadAddr(entry.bias.0), entry.bias);
+            if let Some(module) = self.open(&path, start, |_| bias, (pid, memory)) {
+                change.added.push(self.add(module, bias, false, true));
+            }
+        }
+        change
+    }
+}
+
+/// The file of an image that the loader has listed: a name that is not absolute means what it did
+/// in the folder where the process was then, so that the file is taken that is mapped. `None`: it
+/// has none (the program itself, which has no name here, and the vdso).
+fn image_path(pid: i32, entry: &Entry, memory: &ProcessMemory<'_>) -> Option<PathBuf> {
+    let name = read_path(memory, entry.name);
+    if name.as_os_str().is_empty() || name.is_absolute() {
+        return Some(name).filter(|name| name.is_absolute());
+    }
+    let file = memory.os.mapped_file(pid, entry.dynamic)?;
+    Some(file.path)
+}
+
+impl ModuleMap for Modules {
+    fn module_at(&self, addr: LoadAddr) -> Option<(&Module, LoadBias)> {
+        self.at(addr).map(|loaded| (&*loaded.module, loaded.bias))
+    }
+
+    fn ways_back(&self, module: &Module, addr: FileAddr, is_return: bool) -> Vec<WayBack> {
+        match module.machine() {
+            Machine::X86_64 => crate::arch::x86_64_way_back::ways_back(module, addr, is_return),
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn replaced_note(path: &Path, what: &str) -> String {
+    let path = path.display();
+    format!(
+        "{path} was replaced on disk since the program started; {what}: restart the program to \
+         debug the new one\n"
+    )
+}
+
+/// A path in the debuggee; empty if it cannot be read.
+fn read_path(memory: &dyn Memory, addr: LoadAddr) -> PathBuf {
+    const MAX_PATH: usize = 4096;
+    /// Divides a page: bytes that are read at once are there together.
+    const CHUNK: u64 = 256;
+    let mut path = Vec::new();
+    while path.len() < MAX_PATH {
+        let at = addr + path.len() as u64;
+        let mut bytes = [0; CHUNK as usize];
+        let bytes = &mut bytes[..(CHUNK - at.0 % CHUNK) as usize];
+        if memory.read(at, bytes).is_err() {
+            break;
+        }
+        let end = bytes.iter().position(|byte| *byte == 0);
+        path.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
+        if end.is_some() {
+            break;
+        }
+    }
+    PathBuf::from(OsString::from_vec(path))
+}
+
+/// An image for people.
+#[derive(Clone, Debug)]
+pub struct ModuleInfo {
+    /// Its id.
+    pub id: ModuleId,
+    /// Base name.
+    pub name: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// Where it is loaded.
+    pub range: AddrRange<LoadAddr>,
+    /// How much is known of it.
+    pub symbols: SymbolStatus,
+    /// The separate file with its debug info.
+    pub symbol_file: Option<PathBuf>,
+    /// GNU build-id in hex.
+    pub build_id: Option<String>,
+    /// Bytes of debug info.
+    pub debug_size: u64,
+    /// Whether it is the program itself.
+    pub is_program: bool,
+}

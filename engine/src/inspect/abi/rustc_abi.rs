@@ -1,0 +1,203 @@
+//! Rust's own calling convention. It is unstable, but has been like this since long before DWARF 5
+//! was rustc's default: a scalar is passed as it is, a pair of scalars as two arguments, any other
+//! type of up to eight bytes as an integer, and larger types by address.
+
+use super::sysv::{Class, Part, Passing};
+use crate::inspect::value::scalar::{Float, ScalarKind};
+use crate::inspect::value::types::DwarfTy;
+use crate::inspect::value::{Shape, Ty};
+use dwarf::{CompositeKind, Member, MemberOffset, VariantPart};
+
+/// Maximum nesting of structs.
+const NESTING: usize = 16;
+/// Size of a register in bytes.
+const WORD: u64 = 8;
+
+/// Returns how a value is passed to a Rust function or, if `returned`, returned by one.
+pub fn passing(ty: &Ty, returned: bool) -> Passing {
+    let (Some(size), Some(layout)) = (ty.size(), layout(ty, 0)) else {
+        return Passing::Unknown;
+    };
+    let whole = |size| Part {
+        offset: 0,
+        size,
+        class: Class::Integer,
+    };
+    match layout {
+        Layout::Nothing => Passing::Registers(Vec::new()),
+        Layout::One(part) if part.size == 2 * WORD => Passing::Registers(vec![
+            whole(WORD),
+            Part {
+                offset: WORD,
+                ..whole(WORD)
+            },
+        ]),
+        Layout::One(part) => Passing::Registers(vec![part]),
+        Layout::Two(a, b) if a.size <= WORD && b.size <= WORD => Passing::Registers(vec![a, b]),
+        Layout::Two(..) => Passing::Unknown,
+        Layout::Many if size <= WORD => Passing::Registers(vec![whole(size)]),
+        // Versions of rustc differ in which of these are returned in registers.
+        Layout::Many if returned && size <= 2 * WORD => Passing::Unknown,
+        Layout::Many => Passing::Memory,
+    }
+}
+
+/// The layout of a type, similar to rustc's `BackendRepr`.
+enum Layout {
+    Nothing,
+    One(Part),
+    Two(Part, Part),
+    Many,
+}
+
+impl Layout {
+    fn at(self, start: u64) -> Layout {
+        match self {
+            Layout::One(part) => Layout::One(part.at(start)),
+            Layout::Two(a, b) => Layout::Two(a.at(start), b.at(start)),
+            other => other,
+        }
+    }
+}
+
+fn layout(ty: &Ty, depth: usize) -> Option<Layout> {
+    let size = ty.size()?;
+    if depth > NESTING {
+        return None;
+    }
+    let one = |class| {
+        Some(Layout::One(Part {
+            offset: 0,
+            size,
+            class,
+        }))
+    };
+    match ty.shape() {
+        Shape::Scalar(scalar) => match scalar.kind {
+            ScalarKind::Float(Float::Single | Float::Double) => one(Class::Sse),
+            ScalarKind::Float(_) | ScalarKind::Complex(_) => None,
+            _ => one(Class::Integer),
+        },
+        Shape::Pointer(..) | Shape::Enumeration(_) => one(Class::Integer),
+        Shape::Unit | Shape::Void => Some(Layout::Nothing),
+        Shape::Array(_) if size == 0 => Some(Layout::Nothing),
+        Shape::Array(_) => Some(Layout::Many),
+        Shape::Composite(ty) => {
+            let composite = ty.composite()?;
+            if composite.kind == CompositeKind::Union || composite.declaration {
+                return None;
+            }
+            match &composite.variants {
+                Some(variants) => of_enum(&ty, variants, size, depth),
+                None => Some(joined(fields(&ty, &composite.members, depth)?, Some(size))),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Returns the layouts of the fields of nonzero size, by offset.
+fn fields(ty: &DwarfTy, members: &[Member], depth: usize) -> Option<Vec<Layout>> {
+    let mut fields = Vec::new();
+    for member in members {
+        let MemberOffset::Bytes(offset) = member.offset else {
+            return None;
+        };
+        match layout(&ty.related(member.ty), depth + 1)? {
+            Layout::Nothing => {}
+            other => fields.push(other.at(offset)),
+        }
+    }
+    Some(fields)
+}
+
+/// Combines the layouts of fields, in a struct of `size` bytes if that matters.
+fn joined(fields: Vec<Layout>, size: Option<u64>) -> Layout {
+    let mut fields = fields.into_iter();
+    let fills = |len| size.is_none_or(|size| size == len);
+    match (fields.next(), fields.next(), fields.next()) {
+        (None, ..) if size.is_none_or(|size| size == 0) => Layout::Nothing,
+        (Some(Layout::One(part)), None, _) if part.offset == 0 && fills(part.size) => {
+            Layout::One(part)
+        }
+        (Some(Layout::Two(a, b)), None, _) => Layout::Two(a, b),
+        (Some(Layout::One(a)), Some(Layout::One(b)), None) => {
+            let (first, second) = if a.offset <= b.offset { (a, b) } else { (b, a) };
+            let behind = first.size.next_multiple_of(second.size.max(1));
+            let aligned = first.size.max(second.size).max(1);
+            let end = (behind + second.size).next_multiple_of(aligned);
+            if first.offset == 0 && second.offset == behind && fills(end) {
+                Layout::Two(first, second)
+            } else {
+                Layout::Many
+            }
+        }
+        _ => Layout::Many,
+    }
+}
+
+fn of_enum(ty: &DwarfTy, part: &VariantPart, size: u64, depth: usize) -> Option<Layout> {
+    let mut payloads = Vec::new();
+    for variant in &part.variants {
+        let holder = variant.members.first()?;
+        let MemberOffset::Bytes(0) = holder.offset else {
+            return None;
+        };
+        let Shape::Composite(of) = ty.related(holder.ty).shape() else {
+            return None;
+        };
+        let fields = fields(&of, &of.composite()?.members, depth + 1)?;
+        if !fields.is_empty() {
+            payloads.push(fields);
+        }
+    }
+    let Some(tag) = &part.discriminant else {
+        // A single variant is laid out like a struct.
+        let only = payloads.pop().unwrap_or_default();
+        return Some(joined(only, Some(size)));
+    };
+    let MemberOffset::Bytes(offset) = tag.offset else {
+        return None;
+    };
+    let tag = match layout(&ty.related(tag.ty), depth + 1)? {
+        Layout::One(part) => part,
+        _ => return None,
+    };
+    let within = |part: &Part| part.offset <= offset && offset < part.offset + part.size;
+    let holds_tag = |layout: &Layout| match layout {
+        Layout::One(part) => within(part),
+        Layout::Two(a, b) => within(a) || within(b),
+        Layout::Many => true,
+        Layout::Nothing => false,
+    };
+    let niche = payloads.iter().flatten().any(holds_tag);
+    if niche {
+        // If only one variant has data, its layout is that of the enum.
+        return match (payloads.pop(), payloads.is_empty()) {
+            (Some(only), true) => Some(joined(only, Some(size))),
+            _ => Some(Layout::Many),
+        };
+    }
+    let mut common: Option<Part> = None;
+    for fields in payloads {
+        match (&fields[..], common) {
+            ([Layout::One(part)], None) => common = Some(*part),
+            ([Layout::One(part)], Some(before)) if *part == before => {}
+            _ => return Some(Layout::Many),
+        }
+    }
+    let tag = Layout::One(tag.at(offset));
+    let all = std::iter::once(tag)
+        .chain(common.map(Layout::One))
+        .collect();
+    Some(joined(all, Some(size)))
+}
+
+impl Part {
+    fn at(self, start: u64) -> Part {
+        Part {
+            offset: self.offset.saturating_add(start),
+            ..self
+        }
+    }
+}

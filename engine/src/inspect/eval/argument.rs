@@ -1,0 +1,375 @@
+//! Arguments of called functions: values as their calling conventions require, and copies of C++
+//! objects made by copy constructors.
+
+use super::invoke::{Call, Known, parameters};
+use super::ownership::is_destroyed;
+use super::run::{At, DEREFERENCES, Run, error};
+use super::tree::Node;
+use super::{convert, exact, hierarchy};
+use crate::ids::error::Error;
+use crate::inspect::abi::sysv::{self, Class, Part, Passing};
+use crate::inspect::value::members::last_component;
+use crate::inspect::value::scalar::{Float, ScalarKind};
+use crate::inspect::value::text::Unit;
+use crate::inspect::value::types::DwarfTy;
+use crate::inspect::value::{PointerKind, Shape, Ty, Value};
+use crate::inspect::visualize::{self, View};
+use dwarf::{Language, LoadAddr};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// An argument: its bytes and how to pass them.
+#[derive(Clone, Debug)]
+pub struct Argument {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// How to pass them.
+    pub how: How,
+}
+
+/// The way to pass an argument.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum How {
+    /// Each part in a register; all on the stack if there are too few registers.
+    Registers(Vec<Part>),
+    /// On the stack, aligned to this number of bytes.
+    Stack(usize),
+    /// By the address of a copy.
+    Pointer,
+}
+
+/// Maximum size of an argument in bytes.
+const LARGEST: u64 = 4096;
+
+impl Argument {
+    /// Returns a number to pass in a general-purpose register.
+    pub(crate) fn word(number: u64) -> Argument {
+        Argument {
+            bytes: number.to_le_bytes().to_vec(),
+            how: How::Registers(vec![Part {
+                offset: 0,
+                size: 8,
+                class: Class::Integer,
+            }]),
+        }
+    }
+
+    /// Returns bytes to pass by the address of a copy.
+    fn copy(bytes: Vec<u8>) -> Argument {
+        Argument {
+            bytes,
+            how: How::Pointer,
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Returns the class of an argument that must be copied by its copy constructor.
+    pub(super) fn copied_class(
+        &self,
+        value: &Value,
+        to: Option<&Ty>,
+        language: Language,
+    ) -> Option<Arc<DwarfTy>> {
+        let refers = |ty: &Ty| matches!(ty.shape(), Shape::Pointer(..));
+        if language == Language::Rust || to.is_some_and(refers) {
+            return None;
+        }
+        let value = value.referent(self.context.as_target()).ok()?;
+        match value.ty.shape() {
+            Shape::Composite(class) if sysv::is_by_address(&value.ty) => Some(class),
+            _ => None,
+        }
+    }
+
+    /// Copies an object by the copy constructor of its class into memory on the stack. The
+    /// constructor takes that memory's address as its first argument, like a function that returns
+    /// an object in memory.
+    pub(super) fn copied(
+        &mut self,
+        value: &Value,
+        class: &Arc<DwarfTy>,
+        key: Range<usize>,
+        node: &Node,
+    ) -> Result<Value, Error> {
+        if let Some(copy) = self.context.answered(&key) {
+            return copy.at(node);
+        }
+        let value = value.referent(self.context.as_target())?;
+        let (name, returns) = (value.ty.name(), value.ty.clone());
+        let addr = value.address();
+        let constructor = self.of_class(class, "", |known| {
+            let [_, from] = &parameters(known)[..] else {
+                return false;
+            };
+            // `T &&` would move from the object.
+            matches!(exact::reference(from), Some((of, false)) if exact::same(&of, &returns))
+        });
+        if constructor.is_some() && self.destructor(class).is_none() && is_destroyed(&value.ty) {
+            let why = format!(
+                "a copy of a `{name}` must be destroyed after the call, and the program has no \
+                 destructor that could be called; call a function that takes it by reference or pointer"
+            );
+            return Err(error(why, &node.span));
+        }
+        let (Some(constructor), Some(addr)) = (constructor, addr) else {
+            let why = format!(
+                "a `{name}` is passed by a copy that its copy constructor makes, and the program \
+                 has none that could be called; call a function that takes it by reference or pointer"
+            );
+            return Err(error(why, &node.span));
+        };
+        if returns.size().is_none_or(|size| size > LARGEST) {
+            return Err(error(
+                format!("a `{name}` is too large to pass"),
+                &node.span,
+            ));
+        }
+        Err(self.context.call(Call {
+            name: constructor.function.name.to_string(),
+            span: key,
+            entry: constructor.bias.load(constructor.function.entry),
+            arguments: vec![Argument::word(addr.0)],
+            returns,
+            through_memory: true,
+            language: Language::Cpp,
+        }))
+    }
+
+    /// Destroys a copy that was made for a call, by the destructor of its class if there is one.
+    pub(super) fn destroyed(
+        &mut self,
+        copy: &Value,
+        class: &Arc<DwarfTy>,
+        key: Range<usize>,
+        node: &Node,
+    ) -> Result<(), Error> {
+        if let Some(done) = self.context.answered(&key) {
+            return done.at(node).map(drop);
+        }
+        let destructor = self.destructor(class);
+        let (Some(destructor), Some(addr)) = (destructor, copy.address()) else {
+            return Ok(());
+        };
+        Err(self.context.call(Call {
+            name: destructor.function.name.to_string(),
+            span: key,
+            entry: destructor.bias.load(destructor.function.entry),
+            arguments: vec![Argument::word(addr.0)],
+            returns: Ty::Void,
+            through_memory: false,
+            language: Language::Cpp,
+        }))
+    }
+
+    /// Returns the destructor of exactly this class.
+    fn destructor(&self, class: &Arc<DwarfTy>) -> Option<Known> {
+        // The `D0` destructor would also free the memory (Itanium C++ ABI §5.1.4.3).
+        self.of_class(class, "~", |known| {
+            let symbol = known.function.linkage_name.as_deref().unwrap_or_default();
+            // gcc describes an `__in_chrg` parameter that is not passed; a table of virtual bases
+            // is passed.
+            let mut given = known.function.scope.variables.iter();
+            (symbol.contains("D1Ev") || symbol.contains("D2Ev"))
+                && given.all(|it| !it.name.contains("vtt"))
+        })
+    }
+
+    /// Returns a function of exactly this class, named by a prefix and the class's name.
+    fn of_class(
+        &self,
+        class: &Arc<DwarfTy>,
+        prefix: &str,
+        fits: impl Fn(&Known) -> bool,
+    ) -> Option<Known> {
+        let bare = class.ty.name.split('<').next().unwrap_or_default();
+        let name = format!("{prefix}{}", last_component(bare));
+        let (own, _) = self.methods_of(class, &name);
+        own.into_iter().find(fits)
+    }
+
+    /// Returns address and length of a value's elements for a parameter that is a `&str` or a
+    /// slice.
+    pub(super) fn row(&self, to: &Ty, value: &Value) -> Option<(LoadAddr, u64)> {
+        let name = to.name();
+        let of = name.strip_prefix('&')?;
+        let of = of.strip_prefix("mut ").unwrap_or(of);
+        let is_row_of = |element: &Ty| {
+            let inner = of.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+            inner == Some(&element.name())
+        };
+        let target = self.context.as_target();
+        let mut value = value.clone();
+        for _ in 0..DEREFERENCES {
+            value = match (visualize::view(target, &value), value.ty.shape()) {
+                (
+                    Some(View::Text {
+                        at,
+                        len,
+                        unit: Unit::Byte,
+                    }),
+                    _,
+                ) if of == "str" => {
+                    return Some((at, len));
+                }
+                (Some(View::Sequence { at, element, len }), _) if is_row_of(&element) => {
+                    return Some((at, len));
+                }
+                (Some(View::Pointee(next) | View::Noted(next, _)), _) => next,
+                (_, Shape::Array(array)) if is_row_of(&array.element) => {
+                    return Some((value.address()?, array.count?));
+                }
+                (_, Shape::Pointer(of, _)) => value.pointee(target, of).ok()?,
+                _ => return None,
+            };
+        }
+        None
+    }
+
+    /// Converts a value to arguments: several if rustc passes its parts separately.
+    pub(super) fn argument(
+        &self,
+        value: &Value,
+        ty: Option<&Ty>,
+        language: Language,
+    ) -> Result<Vec<Argument>, Error> {
+        let target = self.context.as_target();
+        let refers = |ty: &Ty| match ty.shape() {
+            Shape::Pointer(of, PointerKind::Reference) => Some(of),
+            Shape::Pointer(of, PointerKind::Owned) if exact::same(&of, &value.ty) => Some(of),
+            _ => None,
+        };
+        if let Some(of) = ty.and_then(refers) {
+            let value = value.referent(target)?;
+            if let (Some(addr), true) = (value.address(), exact::same(&of, &value.ty)) {
+                return Ok(vec![Argument::word(addr.0)]);
+            }
+            let value = match of.shape() {
+                Shape::Scalar(_) | Shape::Enumeration(_) => {
+                    convert::cast(self.context, &of, &value)?
+                }
+                _ => value,
+            };
+            return Ok(vec![Argument::copy(value.bytes(target)?.to_vec())]);
+        }
+        if let Ty::Text = value.ty {
+            let mut bytes = value.place.literal()?.to_vec();
+            if language == Language::Rust {
+                let len = bytes.len() as u64;
+                return match ty.map(Ty::name).as_deref() {
+                    Some("&str" | "&[u8]") => Ok(vec![Argument::copy(bytes), Argument::word(len)]),
+                    Some(name) => Err(Error::eval(format!(
+                        "a string typed here is a `&str`, and a `{name}` is expected"
+                    ))),
+                    None => Err(Error::eval(
+                        "nobody knows whether a `&str` is expected here",
+                    )),
+                };
+            }
+            bytes.push(0);
+            return Ok(vec![Argument::copy(bytes)]);
+        }
+        if let Some(to) = ty.filter(|to| !to.same_as(&value.ty))
+            && let Some((at, len)) = self.row(to, value)
+        {
+            return Ok(vec![Argument::word(at.0), Argument::word(len)]);
+        }
+        let value = value.referent(target)?;
+        if let Shape::Array(_) = value.ty.shape()
+            && language != Language::Rust
+        {
+            let addr = value.address().ok_or(Error::OptimizedOut)?;
+            return Ok(vec![Argument::word(addr.0)]);
+        }
+        let value = match (ty, value.ty.shape()) {
+            // `&x` for a Rust reference; `Derived *` for `Base *`, which may be at an offset in it.
+            (Some(to), Shape::Pointer(from, _)) if matches!(to.shape(), Shape::Pointer(..)) => {
+                match to.shape() {
+                    Shape::Pointer(to, _)
+                        if exact::derives(&from, &to) && value.raw(target)? != 0 =>
+                    {
+                        let object = value.pointee(target, from)?;
+                        let part = hierarchy::related(target, &object, &to)?;
+                        let addr = part
+                            .and_then(|it| it.address())
+                            .ok_or(Error::OptimizedOut)?;
+                        Value::pointer_to(to, addr)
+                    }
+                    _ => value,
+                }
+            }
+            (
+                Some(ty),
+                Shape::Scalar(_) | Shape::Enumeration(_) | Shape::Pointer(..) | Shape::Function,
+            ) if !ty.same_as(&value.ty) => convert::cast(self.context, ty, &value)?,
+            // Variadic: a float is passed as a double (ISO C §6.5.2.2).
+            (None, Shape::Scalar(scalar))
+                if matches!(
+                    scalar.kind,
+                    ScalarKind::Float(Float::Half | Float::Brain | Float::Single)
+                ) =>
+            {
+                let double = crate::inspect::language::c::builtin("double").unwrap_or(Ty::Void);
+                convert::cast(self.context, &double, &value)?
+            }
+            _ => value,
+        };
+        let name = value.ty.name();
+        let size = value.ty.size().unwrap_or(u64::MAX);
+        if size > LARGEST {
+            return Err(Error::eval(format!("a `{name}` is too large to pass")));
+        }
+        if language != Language::Rust && sysv::is_by_address(&value.ty) {
+            // A copy that belongs to the call.
+            let addr = value.address().ok_or(Error::OptimizedOut)?;
+            return Ok(vec![Argument::word(addr.0)]);
+        }
+        let parts = match sysv::passing(&value.ty, language, false) {
+            Passing::Registers(parts) => parts,
+            Passing::Memory if language == Language::Rust => {
+                return Ok(vec![Argument::copy(value.bytes(target)?.to_vec())]);
+            }
+            Passing::Memory => {
+                let bytes = value.bytes(target)?.to_vec();
+                let how = How::Stack(sysv::stack_alignment(&value.ty));
+                return Ok(vec![Argument { bytes, how }]);
+            }
+            Passing::Unknown => {
+                return Err(Error::eval(format!(
+                    "how a `{name}` is passed is not known here"
+                )));
+            }
+        };
+        let bytes = value.bytes(target)?.to_vec();
+        Ok(in_registers(&value.ty, &parts, bytes, language))
+    }
+}
+
+/// Returns the arguments for a value whose parts are passed in registers.
+pub(crate) fn in_registers(
+    ty: &Ty,
+    parts: &[Part],
+    mut bytes: Vec<u8>,
+    language: Language,
+) -> Vec<Argument> {
+    // The caller extends small integers to 32 bits, as clang expects it.
+    if let (Shape::Scalar(scalar), [part]) = (ty.shape(), parts)
+        && scalar.is_integral()
+        && bytes.len() < 8
+    {
+        let negative = scalar.is_signed() && bytes.last().is_some_and(|it| it >> 7 == 1);
+        bytes.resize(8, if negative { 0xff } else { 0 });
+        let how = How::Registers(vec![Part { size: 8, ..*part }]);
+        return vec![Argument { bytes, how }];
+    }
+    // A pair of scalars is two arguments in Rust: one may be on the stack, the other in a register.
+    let together = match language {
+        Language::Rust if !matches!(ty.shape(), Shape::Scalar(_)) => 1,
+        _ => parts.len().max(1),
+    };
+    let groups = parts.chunks(together).map(|parts| Argument {
+        bytes: bytes.clone(),
+        how: How::Registers(parts.to_vec()),
+    });
+    groups.collect()
+}

@@ -1,0 +1,431 @@
+//! Conversions between types: casts, and the encoding of stored values.
+
+use super::arith::Operand;
+use super::{EvalContext, lex};
+use crate::ids::error::Error;
+use crate::inspect::value::place::Bytes;
+use crate::inspect::value::scalar::{self, Int, Number, Scalar, ScalarKind};
+use crate::inspect::value::text::Unit;
+use crate::inspect::value::{Place, PointerKind, Shape, Target, Ty, Value, text};
+use crate::inspect::visualize::{self, View};
+use dwarf::{Language, LoadAddr};
+
+/// Maximum number of bytes of a string to compare.
+pub const STRING: usize = lex::LONGEST;
+
+/// Maximum number of references and boxes to follow to a number.
+const REFERENCES: usize = 16;
+
+/// Returns a value as a number, through references, boxes and enumerations.
+///
+/// # Errors
+/// The value is not a number, or cannot be read.
+pub fn operand(target: &dyn Target, value: &Value) -> Result<Operand, Error> {
+    let mut value = std::borrow::Cow::Borrowed(value);
+    for _ in 0..REFERENCES {
+        let scalar = match value.ty.shape() {
+            Shape::Scalar(scalar) => scalar,
+            Shape::Enumeration(ty) => {
+                let signed = ty.enumeration().is_some_and(|it| it.signed);
+                let kind = if signed {
+                    ScalarKind::Signed
+                } else {
+                    ScalarKind::Unsigned
+                };
+                Scalar::new(kind, value.ty.size().unwrap_or(4).clamp(1, 16) as u8)
+            }
+            Shape::Pointer(_, PointerKind::Raw) => Scalar::new(ScalarKind::Address, 8),
+            Shape::Pointer(of, _) => {
+                value = std::borrow::Cow::Owned(value.pointee(target, of)?);
+                continue;
+            }
+            Shape::Array(_) | Shape::Function => {
+                let addr = value.address().ok_or(Error::OptimizedOut)?;
+                return Ok(Operand {
+                    scalar: Scalar::new(ScalarKind::Address, 8),
+                    number: Number::Int(Int::new(u128::from(addr.0), 8, false)),
+                    flexible: false,
+                    literal: false,
+                });
+            }
+            Shape::Composite(_) => match visualize::view(target, &value) {
+                Some(View::Pointee(next) | View::Noted(next, _)) => {
+                    value = std::borrow::Cow::Owned(next);
+                    continue;
+                }
+                _ => break,
+            },
+            _ => break,
+        };
+        let bits = value.raw(target)?;
+        return Ok(Operand {
+            scalar,
+            number: scalar.number(bits),
+            flexible: false,
+            literal: false,
+        });
+    }
+    Err(Error::eval(format!("a `{}` is no number", value.ty.name())))
+}
+
+/// Casts `value` to `ty`, possibly with loss.
+///
+/// # Errors
+/// There is no such cast, or the value cannot be read.
+pub fn cast(context: &dyn EvalContext, ty: &Ty, value: &Value) -> Result<Value, Error> {
+    let target = context.as_target();
+    if ty.same_as(&value.ty) {
+        return Ok(Value {
+            ty: ty.clone(),
+            ..value.clone()
+        });
+    }
+    let bits = match ty.shape() {
+        Shape::Scalar(to) => {
+            let from = operand(target, value)?;
+            match (to.kind, from.number) {
+                (ScalarKind::Bool, _) => u128::from(from.is_true()),
+                (ScalarKind::Float(format), number) => {
+                    let number = match number {
+                        Number::Int(int) => int.to_f64(),
+                        Number::Float(value) => value,
+                    };
+                    match format.encode(number) {
+                        Some(bits) => bits,
+                        None => return Err(no_cast(value, ty)),
+                    }
+                }
+                (ScalarKind::Complex(_), _) => return Err(no_cast(value, ty)),
+                (_, Number::Int(int)) => int.value() as u128,
+                (_, Number::Float(value)) if to.is_signed() => value as i128 as u128,
+                (_, Number::Float(value)) if value < 0.0 => value as i128 as u128,
+                (_, Number::Float(value)) => value as u128,
+            }
+        }
+        Shape::Enumeration(_) | Shape::Pointer(_, PointerKind::Raw) => {
+            let value = match value.ty.shape() {
+                // `&T` as `*const T`: the address, not the target.
+                Shape::Pointer(..) => return Ok(pointer_bytes(ty, value.raw(target)?)),
+                _ => operand(target, value)?,
+            };
+            match value.number {
+                Number::Int(int) => int.value() as u128,
+                Number::Float(_) => return Err(Error::eval("a float is no address")),
+            }
+        }
+        Shape::Pointer(of, PointerKind::Reference) => {
+            return cast(context, &of, &value.referent(target)?);
+        }
+        // Reinterprets the bytes as another type of the same size.
+        Shape::Composite(_) | Shape::Array(_)
+            if ty.size().is_some() && ty.size() == value.ty.size() =>
+        {
+            return Ok(Value::new(ty.clone(), value.place.clone()));
+        }
+        Shape::Void => return Ok(Value::new(Ty::Void, Place::Bytes(Bytes::new(&[])))),
+        _ => return Err(no_cast(value, ty)),
+    };
+    let size = ty.size().unwrap_or(8).min(16) as usize;
+    Ok(Value::new(
+        ty.clone(),
+        Place::Bytes(Bytes::new(&bits.to_le_bytes()[..size])),
+    ))
+}
+
+fn pointer_bytes(ty: &Ty, bits: u128) -> Value {
+    Value::new(
+        ty.clone(),
+        Place::Bytes(Bytes::new(&bits.to_le_bytes()[..8])),
+    )
+}
+
+fn no_cast(value: &Value, ty: &Ty) -> Error {
+    Error::eval(format!(
+        "a `{}` cannot be made a `{}`",
+        value.ty.name(),
+        ty.name()
+    ))
+}
+
+/// Returns the bytes of a string value: literals, `&str`, `String`, `std::string`, `char *`,
+/// `char[]`. `None`: it is not a string. Text beyond [`STRING`] is cut off.
+///
+/// # Errors
+/// The string cannot be read.
+pub fn string(target: &dyn Target, value: &Value) -> Result<Option<Vec<u8>>, Error> {
+    let is_char = |ty: &Ty| {
+        matches!(
+            ty.shape(),
+            Shape::Scalar(Scalar {
+                kind: ScalarKind::SignedChar | ScalarKind::UnsignedChar,
+                ..
+            })
+        )
+    };
+    match value.ty.shape() {
+        Shape::Text => Ok(Some(value.place.literal()?.to_vec())),
+        Shape::Pointer(of, PointerKind::Raw) if is_char(&of) => {
+            let addr = LoadAddr(value.raw(target)? as u64);
+            Ok(Some(
+                text::read_terminated(target.memory(), addr, 1, STRING)?.0,
+            ))
+        }
+        Shape::Array(array) if is_char(&array.element) => {
+            let len = array.count.unwrap_or(0).min(STRING as u64);
+            let bytes = value.place.read(target, len as usize)?;
+            let end = bytes.iter().position(|byte| *byte == 0);
+            Ok(Some(bytes[..end.unwrap_or(bytes.len())].to_vec()))
+        }
+        Shape::Pointer(of, PointerKind::Owned | PointerKind::Reference) => {
+            string(target, &value.pointee(target, of)?)
+        }
+        Shape::Composite(_) => match visualize::view(target, value) {
+            Some(View::Text {
+                at,
+                len,
+                unit: Unit::Byte,
+            }) => {
+                let mut bytes = vec![0; len.min(STRING as u64) as usize];
+                if !bytes.is_empty() {
+                    target.memory().read(at, &mut bytes)?;
+                }
+                Ok(Some(bytes))
+            }
+            Some(View::Pointee(next) | View::Noted(next, _)) => string(target, &next),
+            _ => Ok(None),
+        },
+        _ => Ok(None),
+    }
+}
+
+/// Returns the bytes that represent `value` as a `to`.
+///
+/// # Errors
+/// It does not fit; the message has the remedy.
+pub fn encode(target: &dyn Target, to: &Value, value: &Value) -> Result<Bytes, Error> {
+    let ty = &to.ty;
+    let name = || ty.name().to_string();
+    let few = |bits: u128, size: usize| Bytes::new(&bits.to_le_bytes()[..size.min(16)]);
+    let size = ty.size().unwrap_or(0) as usize;
+    match ty.shape() {
+        Shape::Scalar(scalar) => {
+            let from = operand(target, value)?;
+            let bits = match (scalar.kind, from.number) {
+                (ScalarKind::Float(format), number) => {
+                    let number = match number {
+                        Number::Int(int) => int.to_f64(),
+                        Number::Float(value) => value,
+                    };
+                    let unsupported =
+                        || Error::Unsupported(format!("a `{}` cannot be written yet", name()));
+                    format.encode(number).ok_or_else(unsupported)?
+                }
+                (ScalarKind::Bool, _) => match from.number {
+                    Number::Int(Int {
+                        bits: bits @ (0 | 1),
+                        ..
+                    }) => bits,
+                    _ => return Err(Error::eval("a truth value is `true` or `false`")),
+                },
+                (ScalarKind::Complex(_), _) => {
+                    return Err(Error::Unsupported(format!(
+                        "a `{}` cannot be written yet",
+                        name()
+                    )));
+                }
+                (_, Number::Float(value)) if value.fract() == 0.0 && value.abs() < 1e18 => {
+                    let int = Int::new(value as i128 as u128, 16, true);
+                    in_range(int, scalar, to, &name)?
+                }
+                (_, Number::Float(value)) => {
+                    return Err(Error::eval(format!("{value} is not an integer")));
+                }
+                (_, Number::Int(int)) => in_range(int, scalar, to, &name)?,
+            };
+            if scalar.kind == ScalarKind::Utf
+                && ty.language() == Language::Rust
+                && char::from_u32(bits as u32).is_none()
+            {
+                return Err(Error::eval(format!("{bits:#x} is no character")));
+            }
+            Ok(few(bits, size))
+        }
+        Shape::Enumeration(enum_ty) => {
+            let Number::Int(int) = operand(target, value)?.number else {
+                return Err(Error::eval(format!("a float is no `{}`", name())));
+            };
+            let known = enum_ty
+                .enumeration()
+                .is_some_and(|it| it.enumerators.iter().any(|it| it.value == int.value()));
+            if !known && ty.language() == Language::Rust {
+                return Err(Error::eval(format!(
+                    "{} is the number of no variant of `{}`",
+                    int.value(),
+                    name()
+                )));
+            }
+            let signed = enum_ty.enumeration().is_some_and(|it| it.signed);
+            let kind = if signed {
+                ScalarKind::Signed
+            } else {
+                ScalarKind::Unsigned
+            };
+            let bits = in_range(int, Scalar::new(kind, size.min(16) as u8), to, &name)?;
+            Ok(few(bits, size))
+        }
+        Shape::Pointer(..) if matches!(value.ty, Ty::Text) => Err(Error::eval(
+            "a string that is only typed here has no address in the program; \
+             write into a character array, or assign another pointer",
+        )),
+        Shape::Pointer(..) => {
+            let bits = match value.ty.shape() {
+                Shape::Pointer(..) => value.raw(target)?,
+                _ => match operand(target, value)?.number {
+                    Number::Int(int) => int.bits,
+                    Number::Float(_) => return Err(Error::eval("a float is no address")),
+                },
+            };
+            if bits >> 64 != 0 {
+                return Err(Error::eval("an address has 64 bits"));
+            }
+            Ok(few(bits, size))
+        }
+        Shape::Array(array) if matches!(value.ty, Ty::Text) && array.element.size() == Some(1) => {
+            let text = value.place.literal()?;
+            let room = size.min(STRING);
+            let exact = ty.language() == Language::Rust;
+            if text.len() > room || exact && text.len() != room {
+                return Err(Error::eval(format!(
+                    "{} characters do not fit `{}`",
+                    text.len(),
+                    name()
+                )));
+            }
+            let mut bytes = text.to_vec();
+            // Bytes after the terminator are left unchanged.
+            bytes.extend((bytes.len() < size).then_some(0));
+            let rest = to.place.read(target, size)?;
+            bytes.extend_from_slice(&rest[bytes.len()..]);
+            Ok(Bytes::new(&bytes))
+        }
+        Shape::Composite(_) | Shape::Array(_) => {
+            if ty.same_as(&value.ty) || ty.size() == value.ty.size() && ty.name() == value.ty.name()
+            {
+                return value.bytes(target);
+            }
+            Err(Error::eval(format!(
+                "only another `{}` can be assigned to it",
+                name()
+            )))
+        }
+        _ => Err(Error::eval(format!("a `{}` cannot be assigned to", name()))),
+    }
+}
+
+fn in_range(
+    int: Int,
+    scalar: Scalar,
+    to: &Value,
+    name: &dyn Fn() -> String,
+) -> Result<u128, Error> {
+    let width = match to.bits {
+        Some(bits) => u32::from(bits.size),
+        None => u32::from(scalar.size) * 8,
+    };
+    let signed = scalar.is_signed();
+    // Characters of C accept the values of bytes, too.
+    let low = match (signed, scalar.kind) {
+        (true, _) if width < 128 => -(1i128 << (width - 1)),
+        (true, _) => i128::MIN,
+        (false, _) => 0,
+    };
+    let high = match (signed, scalar.kind) {
+        (true, ScalarKind::SignedChar) if to.bits.is_none() => 255,
+        (true, _) if width < 128 => (1u128 << (width - 1)) - 1,
+        (true, _) => i128::MAX as u128,
+        (false, _) if width < 128 => (1u128 << width) - 1,
+        (false, _) => u128::MAX,
+    };
+    let fits = if int.is_negative() {
+        int.value() >= low
+    } else {
+        int.bits <= high
+    };
+    if fits {
+        return Ok(int.value() as u128 & scalar::mask(scalar.size));
+    }
+    let shown = if int.signed {
+        int.value().to_string()
+    } else {
+        int.bits.to_string()
+    };
+    Err(Error::eval(match to.bits {
+        Some(bits) => format!(
+            "{shown} does not fit {} bits of `{}` ({low} to {high})",
+            bits.size,
+            name()
+        ),
+        None => format!("{shown} does not fit `{}` ({low} to {high})", name()),
+    }))
+}
+
+/// Writes `bytes` to the place of `to`. Returns the new value.
+///
+/// # Errors
+/// The place cannot be written.
+pub fn store(context: &mut dyn EvalContext, to: &Value, bytes: &[u8]) -> Result<Value, Error> {
+    let mut raw = bytes.to_vec();
+    if let Some(bits) = to.bits {
+        let old = scalar::bits_of(&to.place.read(context.as_target(), bits.bytes())?);
+        let mask = ((1u128 << bits.size) - 1) << bits.offset;
+        let new = old & !mask | scalar::bits_of(bytes) << bits.offset & mask;
+        raw = new.to_le_bytes()[..bits.bytes()].to_vec();
+    }
+    let mut now = to.clone();
+    match &mut now.place {
+        Place::Memory(addr, read) => {
+            context.write_memory(*addr, &raw)?;
+            *read = None;
+        }
+        Place::Register {
+            register,
+            bytes,
+            offset,
+        } => {
+            if register.level != 0 {
+                return Err(Error::Unsupported(
+                    "it is in a register of a caller, which cannot be written".into(),
+                ));
+            }
+            let mut all = bytes.to_vec();
+            let start = usize::try_from(*offset).unwrap_or(usize::MAX);
+            let part = start
+                .checked_add(raw.len())
+                .and_then(|end| all.get_mut(start..end));
+            part.ok_or(Error::OptimizedOut)?.copy_from_slice(&raw);
+            context.write_register(*register, &all)?;
+            *bytes = Bytes::new(&all);
+        }
+        Place::OptimizedOut => return Err(Error::OptimizedOut),
+        Place::Bytes(_) | Place::Pieces(..) | Place::ImplicitPointer | Place::Failed(_) => {
+            return Err(Error::Unsupported(
+                "it has no place of its own in memory or a register, so it cannot be assigned to"
+                    .into(),
+            ));
+        }
+    }
+    Ok(now)
+}
+
+/// Returns an integer operand as an index or offset.
+///
+/// # Errors
+/// The operand is a float, or exceeds 64 bits.
+pub fn index(operand: Operand) -> Result<i64, Error> {
+    match operand.number {
+        Number::Int(int) => {
+            i64::try_from(int.value()).map_err(|_| Error::eval("the index is beyond 64 bits"))
+        }
+        Number::Float(_) => Err(Error::eval("a float cannot be an index")),
+    }
+}

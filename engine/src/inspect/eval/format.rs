@@ -1,0 +1,190 @@
+//! Format specifiers after a comma at the end of an expression (`,x`, `,10`, `,[n]`).
+
+use super::lex::TokenKind;
+use super::parse::Parser;
+use super::run::{At, Run};
+use super::tree::Node;
+use super::{arith, convert};
+use crate::ids::error::Error;
+use crate::inspect::value::place::Bytes;
+use crate::inspect::value::scalar::{Number, NumberFormat, Scalar, ScalarKind};
+use crate::inspect::value::{Place, PointerKind, Shape, Ty, Value};
+use crate::inspect::visualize::{self, View};
+use dwarf::Language;
+
+/// The format of a value.
+#[derive(Clone, Debug, Default)]
+pub struct Format {
+    /// The format of numbers.
+    pub number: NumberFormat,
+    text: bool,
+    raw: bool,
+    count: Option<Box<Node>>,
+}
+
+impl Parser<'_> {
+    /// Parses the format specifiers up to the end; `None` if they are not valid.
+    pub(super) fn format(&mut self) -> Result<Option<Format>, crate::ids::error::Error> {
+        let mut format = Format::default();
+        loop {
+            match self.peek() {
+                TokenKind::Name(name) => {
+                    match name.as_str() {
+                        "x" | "X" | "h" => format.number = NumberFormat::Hex,
+                        "d" => format.number = NumberFormat::Decimal,
+                        "o" => format.number = NumberFormat::Octal,
+                        "b" => format.number = NumberFormat::Binary,
+                        "c" => format.number = NumberFormat::Character,
+                        "s" => format.text = true,
+                        "raw" => format.raw = true,
+                        _ => return Ok(None),
+                    }
+                    self.at += 1;
+                }
+                TokenKind::Symbol("!") => {
+                    format.raw = true;
+                    self.at += 1;
+                }
+                TokenKind::Symbol("[") => {
+                    self.at += 1;
+                    format.count = Some(self.item()?);
+                    self.expect("]")?;
+                }
+                TokenKind::Int(..) => format.count = Some(self.literal()?),
+                _ => return Ok(None),
+            }
+            match self.peek() {
+                TokenKind::End => return Ok(Some(format)),
+                TokenKind::Symbol(",") => self.at += 1,
+                _ => return Ok(None),
+            }
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Applies `format` to a value, except the number format, which the presentation applies.
+    ///
+    /// # Errors
+    /// The format does not suit the value.
+    pub(super) fn formatted(
+        &mut self,
+        value: Value,
+        format: &Format,
+        node: &Node,
+    ) -> Result<Value, Error> {
+        let mut value = value;
+        if let Some(count) = &format.count {
+            let wanted = self.evaluate(count)?;
+            let wanted = convert::index(self.operand_of(&wanted, count)?).at(count)?;
+            let wanted = u64::try_from(wanted).map_err(|_| Error::eval("a count below zero"));
+            value = self.repeated(&value, wanted.at(count)?, true).at(node)?;
+        }
+        if format.text {
+            value = self.as_text(&value).at(node)?;
+        }
+        value.raw |= format.raw;
+        self.as_number(value, format.number).at(node)
+    }
+
+    /// Returns `count` elements of a pointer or a sequence. `through`: of the pointer's target,
+    /// rather than of an array of pointers.
+    pub(super) fn repeated(
+        &self,
+        value: &Value,
+        count: u64,
+        through: bool,
+    ) -> Result<Value, Error> {
+        let target = self.context.as_target();
+        let mut value = value.referent(target)?;
+        for _ in 0..super::run::DEREFERENCES {
+            let (place, element) = match (visualize::view(target, &value), value.ty.shape()) {
+                (Some(View::Sequence { at, element, len }), _) => {
+                    let array = element.array(count.min(len));
+                    return Ok(Value::new(array, Place::Memory(at, None)));
+                }
+                (Some(View::Pointee(next) | View::Noted(next, _)), _) => {
+                    value = next;
+                    continue;
+                }
+                (_, Shape::Pointer(of, PointerKind::Reference | PointerKind::Owned)) => {
+                    value = value.pointee(target, of)?;
+                    continue;
+                }
+                (_, Shape::Array(array)) if through => (value.place, array.element.clone()),
+                (_, Shape::Pointer(of, PointerKind::Raw)) if through => {
+                    let of = match of.shape() {
+                        Shape::Void => byte(self.language),
+                        _ => of,
+                    };
+                    (value.pointee(target, of.clone())?.place, of)
+                }
+                _ => (value.place, value.ty),
+            };
+            let Place::Memory(addr, _) = place else {
+                return Err(Error::eval("what is repeated must be in memory"));
+            };
+            if element.size().is_none_or(|size| size == 0) {
+                return Err(Error::eval(format!(
+                    "the size of `{}` is not known; cast the pointer first",
+                    element.name()
+                )));
+            }
+            return Ok(Value::new(element.array(count), Place::Memory(addr, None)));
+        }
+        Err(Error::eval("too many pointers to follow"))
+    }
+
+    fn as_text(&self, value: &Value) -> Result<Value, Error> {
+        let target = self.context.as_target();
+        let mut seen = value.referent(target)?;
+        // Bytes of any type are characters here.
+        let is_byte = |ty: &Ty| matches!(ty.shape(), Shape::Void) || ty.size() == Some(1);
+        let character = || Ty::Builtin(Scalar::new(ScalarKind::SignedChar, 1), "char");
+        seen = match (visualize::view(target, &seen), seen.ty.shape()) {
+            (Some(View::Sequence { at, element, len }), _) if is_byte(&element) => {
+                Value::new(character().array(len), Place::Memory(at, None))
+            }
+            (_, Shape::Pointer(of, PointerKind::Raw)) if is_byte(&of) => Value::new(
+                character().pointer(),
+                Place::Bytes(Bytes::new(&(seen.raw(target)? as u64).to_le_bytes())),
+            ),
+            (_, Shape::Array(array)) if is_byte(&array.element) => Value::new(
+                character().array(array.count.unwrap_or(0)),
+                seen.place.clone(),
+            ),
+            _ => seen,
+        };
+        match convert::string(target, &seen)? {
+            Some(bytes) => Ok(Value::new(Ty::Text, Place::Bytes(Bytes::new(&bytes)))),
+            None => Err(Error::eval(format!("a `{}` is no text", value.ty.name()))),
+        }
+    }
+
+    /// Converts enumerators, addresses and characters to numbers if a number format is given.
+    fn as_number(&self, value: Value, format: NumberFormat) -> Result<Value, Error> {
+        if format == NumberFormat::Natural {
+            return Ok(value);
+        }
+        let is_enumeration = matches!(value.ty.shape(), Shape::Enumeration(_));
+        let is_pointer = matches!(value.ty.shape(), Shape::Pointer(_, PointerKind::Raw));
+        if !is_enumeration && (!is_pointer || format == NumberFormat::Hex) {
+            return Ok(value);
+        }
+        let operand = convert::operand(self.context.as_target(), &value)?;
+        match operand.number {
+            Number::Int(int) => Ok(arith::integer(int, self.language)),
+            Number::Float(_) => Ok(value),
+        }
+    }
+}
+
+/// Returns the type that a `void *` is treated as pointing to.
+fn byte(language: Language) -> Ty {
+    let name = if language == Language::Rust {
+        "u8"
+    } else {
+        "unsigned char"
+    };
+    Ty::Builtin(Scalar::new(ScalarKind::Unsigned, 1), name)
+}

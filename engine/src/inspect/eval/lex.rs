@@ -1,0 +1,433 @@
+//! Lexer: text → tokens.
+
+use crate::ids::error::Error;
+use dwarf::Language;
+use std::ops::Range;
+
+/// A token and its position in the text (bytes).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Token {
+    /// Its kind.
+    pub kind: TokenKind,
+    /// Its position.
+    pub span: Range<usize>,
+}
+
+/// The kind of a token.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TokenKind {
+    /// A name or keyword.
+    Name(String),
+    /// `$rax`
+    Register(String),
+    /// An integer, its suffix (`u64`, `ul`, empty), and whether it is decimal.
+    Int(u128, String, bool),
+    /// A float and its suffix.
+    Float(f64, String),
+    /// A character and its prefix (`b`, `L`, `u`, …).
+    Char(u32, String),
+    /// A string's bytes.
+    Text(Vec<u8>),
+    /// An operator or bracket.
+    Symbol(&'static str),
+    /// The end of the text.
+    End,
+}
+
+/// Operators and brackets, each before its own prefixes.
+const SYMBOLS: &[&str] = &[
+    "<<=", ">>=", "...", "..=", "->", "::", "==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "++",
+    "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "..", "+", "-", "*", "/", "%", "&", "|",
+    "^", "~", "!", "<", ">", "=", "?", ":", ".", ",", "(", ")", "[", "]", "{", "}", "@", ";", "#",
+];
+
+/// Maximum length of an expression in bytes.
+pub const LONGEST: usize = 1 << 16;
+
+pub(super) fn error(message: impl Into<String>, span: Range<usize>) -> Error {
+    Error::Eval {
+        message: message.into(),
+        span,
+    }
+}
+
+/// Returns the tokens of an expression, [`TokenKind::End`] last.
+///
+/// # Errors
+/// An invalid character, number or string; the text is too long.
+pub fn tokens(text: &str, language: Language) -> Result<Vec<Token>, Error> {
+    if text.len() > LONGEST {
+        return Err(error("the expression is too long", 0..0));
+    }
+    let mut lexer = Lexer {
+        text,
+        at: 0,
+        rust: language == Language::Rust,
+    };
+    let mut tokens = Vec::new();
+    loop {
+        let after_dot = matches!(
+            tokens.last(),
+            Some(Token {
+                kind: TokenKind::Symbol("." | "->"),
+                ..
+            })
+        );
+        let token = lexer.next(after_dot)?;
+        let is_end = token.kind == TokenKind::End;
+        tokens.push(token);
+        if is_end {
+            return Ok(tokens);
+        }
+    }
+}
+
+struct Lexer<'a> {
+    text: &'a str,
+    at: usize,
+    rust: bool,
+}
+
+impl Lexer<'_> {
+    fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn take_while(&mut self, accept: impl Fn(char) -> bool) -> &str {
+        let start = self.at;
+        let len = self
+            .rest()
+            .find(|char| !accept(char))
+            .unwrap_or(self.rest().len());
+        self.at += len;
+        &self.text[start..self.at]
+    }
+
+    fn next(&mut self, after_dot: bool) -> Result<Token, Error> {
+        self.take_while(char::is_whitespace);
+        let start = self.at;
+        let Some(char) = self.peek() else {
+            return Ok(Token {
+                kind: TokenKind::End,
+                span: start..start,
+            });
+        };
+        let kind = match char {
+            // `t.0.1` is two members, not a float.
+            '0'..='9' if after_dot => {
+                let digits = self.take_while(|char| char.is_ascii_digit()).to_owned();
+                TokenKind::Name(digits)
+            }
+            '0'..='9' => self.number()?,
+            '.' if self.rest()[1..].starts_with(|char: char| char.is_ascii_digit())
+                && !self.continues_operand(start) =>
+            {
+                self.number()?
+            }
+            '"' => TokenKind::Text(self.quoted('"')?),
+            '\'' => self.character(String::new())?,
+            '$' => {
+                self.at += 1;
+                let name = self.take_while(is_name_part).to_owned();
+                if name.is_empty() {
+                    return Err(error(
+                        "a register's name is expected after `$`",
+                        start..self.at,
+                    ));
+                }
+                TokenKind::Register(name)
+            }
+            _ if is_name_start(char) => {
+                let name = self.take_while(is_name_part).to_owned();
+                match (name.as_str(), self.peek()) {
+                    ("R" | "LR" | "uR" | "UR" | "u8R", Some('"')) => TokenKind::Text(self.raw_c()?),
+                    ("r" | "br" | "cr", Some('"' | '#')) if self.begins_raw() => {
+                        TokenKind::Text(self.raw_rust()?)
+                    }
+                    ("b" | "L" | "u" | "U" | "u8", Some('\'')) => self.character(name)?,
+                    ("b" | "c" | "L" | "u" | "U" | "u8", Some('"')) => {
+                        TokenKind::Text(self.quoted('"')?)
+                    }
+                    ("r", Some('#')) => {
+                        self.at += 1;
+                        TokenKind::Name(self.take_while(is_name_part).to_owned())
+                    }
+                    _ => TokenKind::Name(name),
+                }
+            }
+            _ => {
+                let symbol = SYMBOLS
+                    .iter()
+                    .copied()
+                    .find(|symbol| self.rest().starts_with(symbol));
+                let Some(symbol) = symbol else {
+                    let end = start + char.len_utf8();
+                    return Err(error(
+                        format!("`{}` is no part of an expression", char.escape_debug()),
+                        start..end,
+                    ));
+                };
+                self.at += symbol.len();
+                TokenKind::Symbol(symbol)
+            }
+        };
+        Ok(Token {
+            kind,
+            span: start..self.at,
+        })
+    }
+
+    /// Returns whether the text before `at` makes a following `.5` a member access.
+    fn continues_operand(&self, at: usize) -> bool {
+        self.text[..at].ends_with(|char: char| is_name_part(char) || matches!(char, ')' | ']'))
+    }
+
+    /// Returns whether `#`s and a quote follow: a raw string instead of a raw name (`r#type`).
+    fn begins_raw(&self) -> bool {
+        self.rest().trim_start_matches('#').starts_with('"')
+    }
+
+    /// Reads `r#"…"#` from its first `#` or quote on.
+    fn raw_rust(&mut self) -> Result<Vec<u8>, Error> {
+        let start = self.at;
+        let marks = self.take_while(|char| char == '#').to_owned();
+        self.raw(start, 1, &format!("\"{marks}"))
+    }
+
+    /// Reads `R"mark(…)mark"` from its quote on.
+    fn raw_c(&mut self) -> Result<Vec<u8>, Error> {
+        let start = self.at;
+        self.at += 1;
+        let mark = self
+            .take_while(|char| !matches!(char, '(' | '"'))
+            .to_owned();
+        self.raw(start, 1, &format!("){mark}\""))
+    }
+
+    fn raw(&mut self, start: usize, skip: usize, closing: &str) -> Result<Vec<u8>, Error> {
+        let rest = self.text.get(self.at + skip..).unwrap_or_default();
+        let Some(len) = rest.find(closing) else {
+            return Err(error(
+                format!("this string has no closing `{closing}`"),
+                start..self.at,
+            ));
+        };
+        self.at += skip + len + closing.len();
+        Ok(rest.as_bytes()[..len].to_vec())
+    }
+
+    fn number(&mut self) -> Result<TokenKind, Error> {
+        let start = self.at;
+        let lower = self.rest().get(..2).map(str::to_ascii_lowercase);
+        let radix = match lower.as_deref() {
+            Some("0x") => 16,
+            Some("0b") => 2,
+            Some("0o") => 8,
+            _ => 10,
+        };
+        if radix != 10 {
+            self.at += 2;
+            let digits = self
+                .take_while(|char| char.is_digit(radix) || char == '_')
+                .to_owned();
+            return self.integer(&digits, radix, start);
+        }
+        let is_digit = |char: char| char.is_ascii_digit() || char == '_' || char == '\'';
+        let whole = self.take_digits(is_digit);
+        let mut text = whole.clone();
+        let mut float = false;
+        let rest = self.rest().as_bytes();
+        if rest.first() == Some(&b'.')
+            && rest.get(1) != Some(&b'.')
+            && !rest
+                .get(1)
+                .is_some_and(|it| it.is_ascii_alphabetic() || *it == b'_')
+        {
+            float = true;
+            self.at += 1;
+            text.push('.');
+            text += &self.take_digits(is_digit);
+        }
+        let rest = self.rest().as_bytes();
+        let sign = usize::from(matches!(rest.get(1), Some(b'+' | b'-')));
+        if matches!(rest.first(), Some(b'e' | b'E'))
+            && rest.get(1 + sign).is_some_and(u8::is_ascii_digit)
+        {
+            float = true;
+            text += &self.text[self.at..=self.at + sign];
+            self.at += 1 + sign;
+            text += &self.take_digits(is_digit);
+        }
+        if !float {
+            // Octal in C, decimal in Rust.
+            let octal = !self.rust && whole.len() > 1 && whole.starts_with('0');
+            let is_octal = octal && whole.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
+            return self.integer(&whole, if is_octal { 8 } else { 10 }, start);
+        }
+        let suffix = self.take_while(is_name_part).to_ascii_lowercase();
+        match (text.parse(), suffix.as_str()) {
+            (Ok(value), "" | "f" | "l" | "f32" | "f64") => Ok(TokenKind::Float(value, suffix)),
+            _ => Err(error("this is no number", start..self.at)),
+        }
+    }
+
+    /// Reads digits without separators. C++'s `'` counts only between digits.
+    fn take_digits(&mut self, accept: impl Fn(char) -> bool) -> String {
+        let start = self.at;
+        let bytes = self.text.as_bytes();
+        while let Some(byte) = bytes.get(self.at) {
+            let separates =
+                *byte != b'\'' || bytes.get(self.at + 1).is_some_and(u8::is_ascii_digit);
+            // `1_u8` keeps its suffix: `u` is not a digit.
+            if !accept(char::from(*byte)) || !separates {
+                break;
+            }
+            self.at += 1;
+        }
+        self.text[start..self.at].replace(['_', '\''], "")
+    }
+
+    fn integer(&mut self, digits: &str, radix: u32, start: usize) -> Result<TokenKind, Error> {
+        let digits = digits.replace('_', "");
+        let suffix = self.take_while(is_name_part).to_owned();
+        let span = start..self.at;
+        let value = u128::from_str_radix(&digits, radix).map_err(|_| {
+            let message = if digits.is_empty() {
+                "digits are missing in this number"
+            } else {
+                "this number does not fit 128 bits"
+            };
+            error(message, span.clone())
+        })?;
+        let lower = suffix.to_ascii_lowercase();
+        match lower.as_str() {
+            "f32" | "f64" => Ok(TokenKind::Float(value as f64, lower)),
+            "f" if radix == 10 => Ok(TokenKind::Float(value as f64, lower)),
+            "" | "u" | "l" | "ul" | "lu" | "ll" | "ull" | "llu" | "z" | "uz" | "zu" => {
+                Ok(TokenKind::Int(value, lower, radix == 10))
+            }
+            _ if crate::inspect::language::rust::builtin(&suffix).is_some() => {
+                Ok(TokenKind::Int(value, suffix, radix == 10))
+            }
+            _ => Err(error(format!("`{suffix}` is no suffix of a number"), span)),
+        }
+    }
+
+    fn character(&mut self, prefix: String) -> Result<TokenKind, Error> {
+        let start = self.at;
+        self.at += 1;
+        let Some(first) = self.peek().filter(|char| *char != '\'' && *char != '\n') else {
+            return Err(error(
+                "a character is expected between the quotes",
+                start..self.at,
+            ));
+        };
+        let value = if first == '\\' {
+            self.escape()?
+        } else {
+            self.at += first.len_utf8();
+            u32::from(first)
+        };
+        if self.peek() != Some('\'') {
+            return Err(error("this character has no closing `'`", start..self.at));
+        }
+        self.at += 1;
+        Ok(TokenKind::Char(value, prefix))
+    }
+
+    fn quoted(&mut self, quote: char) -> Result<Vec<u8>, Error> {
+        let start = self.at;
+        self.at += 1;
+        let mut bytes = Vec::new();
+        loop {
+            match self.peek() {
+                None => return Err(error("this string has no closing `\"`", start..self.at)),
+                Some(char) if char == quote => {
+                    self.at += 1;
+                    return Ok(bytes);
+                }
+                Some('\\') => {
+                    let is_byte = matches!(
+                        self.text.as_bytes().get(self.at + 1),
+                        Some(b'x' | b'0'..=b'7')
+                    );
+                    let value = self.escape()?;
+                    match (char::from_u32(value), u8::try_from(value)) {
+                        (_, Ok(byte)) if is_byte => bytes.push(byte),
+                        (Some(char), _) => {
+                            bytes.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes());
+                        }
+                        (None, _) => return Err(error("no such character", start..self.at)),
+                    }
+                }
+                Some(char) => {
+                    self.at += char.len_utf8();
+                    bytes.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes());
+                }
+            }
+        }
+    }
+
+    /// Decodes an escape sequence (ISO C §6.4.4.4, and Rust's `\u{…}`).
+    fn escape(&mut self) -> Result<u32, Error> {
+        let start = self.at;
+        self.at += 1;
+        let Some(char) = self.peek() else {
+            return Err(error("a character is missing after `\\`", start..self.at));
+        };
+        self.at += char.len_utf8();
+        let simple = match char {
+            'n' => '\n',
+            't' => '\t',
+            'r' => '\r',
+            'a' => '\x07',
+            'b' => '\x08',
+            'f' => '\x0c',
+            'v' => '\x0b',
+            'e' => '\x1b',
+            '\\' | '\'' | '"' | '?' => char,
+            'x' => return self.escape_digits(16, 8, start),
+            'u' if self.peek() == Some('{') => {
+                self.at += 1;
+                let value = self.escape_digits(16, 6, start)?;
+                if self.peek() != Some('}') {
+                    return Err(error("`\\u{` has no closing `}`", start..self.at));
+                }
+                self.at += 1;
+                return Ok(value);
+            }
+            'u' => return self.escape_digits(16, 4, start),
+            'U' => return self.escape_digits(16, 8, start),
+            '0'..='7' => {
+                self.at -= 1;
+                return self.escape_digits(8, 3, start);
+            }
+            _ => return Err(error("no such escape", start..self.at)),
+        };
+        Ok(u32::from(simple))
+    }
+
+    fn escape_digits(&mut self, radix: u32, most: usize, start: usize) -> Result<u32, Error> {
+        let rest = self.rest();
+        let len = rest
+            .bytes()
+            .take(most)
+            .take_while(|byte| char::from(*byte).is_digit(radix))
+            .count();
+        let value = u32::from_str_radix(&rest[..len], radix);
+        self.at += len;
+        value.map_err(|_| error("digits are missing in this escape", start..self.at))
+    }
+}
+
+fn is_name_start(char: char) -> bool {
+    char.is_alphabetic() || char == '_'
+}
+
+pub(super) fn is_name_part(char: char) -> bool {
+    char.is_alphanumeric() || char == '_'
+}

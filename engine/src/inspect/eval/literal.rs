@@ -1,0 +1,92 @@
+//! Types of literals, by suffix and prefix.
+
+use super::lex::error;
+use super::parse::Parser;
+use super::tree::Kind;
+use crate::ids::error::Error;
+use crate::inspect::language::{c, rust};
+use crate::inspect::value::Ty;
+use crate::inspect::value::scalar::{Float, Scalar, ScalarKind};
+use dwarf::Language;
+use std::ops::Range;
+
+impl Parser<'_> {
+    pub(super) fn integer(
+        &self,
+        value: u128,
+        suffix: &str,
+        decimal: bool,
+        span: &Range<usize>,
+    ) -> Result<Kind, Error> {
+        if suffix.is_empty() {
+            return Ok(Kind::Number(value, decimal));
+        }
+        if let Some(ty) = rust::builtin(suffix) {
+            let fits = match &ty {
+                Ty::Builtin(scalar, _) => {
+                    let bits = u32::from(scalar.size) * 8 - u32::from(scalar.is_signed());
+                    // `-128i8` is parsed as minus and 128.
+                    value <= if bits >= 128 { u128::MAX } else { 1 << bits }
+                        && (scalar.is_signed() || bits >= 128 || value >> bits == 0)
+                }
+                _ => false,
+            };
+            if !fits {
+                return Err(error(
+                    format!("{value} does not fit `{suffix}`"),
+                    span.clone(),
+                ));
+            }
+            return Ok(Kind::Literal(ty, value));
+        }
+        let unsigned = suffix.contains('u');
+        let long = suffix.contains('l') || suffix.contains('z') || value > u128::from(u32::MAX);
+        // Literals that are not decimal may have an unsigned type (ISO C §6.4.4.1).
+        let unsigned = unsigned || !decimal && value > i64::MAX as u128;
+        let name = match (unsigned, suffix.contains("ll"), long) {
+            (true, true, _) => "unsigned long long",
+            (true, false, true) => "unsigned long",
+            (true, false, false) => "unsigned int",
+            (false, true, _) => "long long",
+            (false, false, true) => "long",
+            (false, false, false) => "int",
+        };
+        let ty = c::builtin(name).unwrap_or(Ty::Void);
+        if value >> 64 != 0 {
+            return Err(error(
+                format!("{value} does not fit `{name}`"),
+                span.clone(),
+            ));
+        }
+        Ok(Kind::Literal(ty, value))
+    }
+
+    pub(super) fn float(&self, value: f64, suffix: &str) -> Kind {
+        let rust = self.language == Language::Rust;
+        let (format, size, name) = match (suffix, rust) {
+            ("f", _) => (Float::Single, 4, "float"),
+            ("f32", _) => (Float::Single, 4, "f32"),
+            ("f64", _) | (_, true) => (Float::Double, 8, "f64"),
+            _ => (Float::Double, 8, "double"),
+        };
+        let ty = Ty::Builtin(Scalar::new(ScalarKind::Float(format), size), name);
+        Kind::Literal(ty, format.encode(value).unwrap_or(0))
+    }
+
+    pub(super) fn character(&self, value: u32, prefix: &str) -> Kind {
+        let rust = self.language == Language::Rust;
+        let (kind, size, name) = match (prefix, rust) {
+            ("b", _) => (ScalarKind::Unsigned, 1, "u8"),
+            ("L", _) => (ScalarKind::Utf, 4, "wchar_t"),
+            ("u", _) => (ScalarKind::Utf, 2, "char16_t"),
+            ("U", _) => (ScalarKind::Utf, 4, "char32_t"),
+            (_, true) => (ScalarKind::Utf, 4, "char"),
+            _ if value > 255 => (ScalarKind::Utf, 4, "char32_t"),
+            _ => (ScalarKind::SignedChar, 1, "char"),
+        };
+        Kind::Literal(
+            Ty::Builtin(Scalar::new(kind, size), name),
+            u128::from(value),
+        )
+    }
+}

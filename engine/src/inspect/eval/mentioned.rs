@@ -1,0 +1,219 @@
+//! The names in an expression that must be defined where it is evaluated.
+
+use super::Expression;
+use super::run::inner;
+use super::tree::{Kind, Node};
+use super::types::{self, TypeName};
+use crate::inspect::registers::parts as register_parts;
+use crate::inspect::registers::xsave;
+use dwarf::Language;
+use std::ops::Range;
+
+/// A name in an expression.
+#[derive(Clone, Debug)]
+pub(crate) struct Mentioned<'a> {
+    /// The name as written.
+    pub(crate) name: &'a str,
+    /// The possible kinds of definitions.
+    pub(crate) what: Meaning,
+    /// Its position in bytes.
+    pub(crate) span: Range<usize>,
+}
+
+/// The possible kinds of a name's definition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Meaning {
+    /// A variable, a function, an enumerator.
+    Value,
+    /// A type.
+    Type,
+    /// Either.
+    ValueOrType,
+    /// A function, or a type as in `int(x)`.
+    Callee,
+    /// A name after `$`.
+    Register,
+}
+
+impl Expression {
+    /// Returns the free names: without members, and without enumerators that only the target type
+    /// of a conversion defines.
+    pub(crate) fn mentioned(&self) -> Vec<Mentioned<'_>> {
+        let mut all = Vec::new();
+        collect(self.root(), &mut all);
+        all
+    }
+
+    /// Returns the first `$name` that is never defined.
+    pub(crate) fn unknown_register(&self) -> Option<Mentioned<'_>> {
+        let mut all = self.mentioned().into_iter();
+        all.find(|it| it.what == Meaning::Register && !is_register(it.name))
+    }
+}
+
+// The parser limits the depth of trees.
+fn collect<'a>(node: &'a Node, all: &mut Vec<Mentioned<'a>>) {
+    match &node.kind {
+        Kind::Literal(..) | Kind::Number(..) | Kind::Text(_) => {}
+        Kind::Name(name) => all.push(named(node, name, Meaning::Value)),
+        Kind::Register(name) => all.push(named(node, name, Meaning::Register)),
+        Kind::Paren(of)
+        | Kind::Unary(_, of)
+        | Kind::Deref(of)
+        | Kind::AddressOf(of)
+        | Kind::Member(of, _)
+        | Kind::Step(_, of, _) => collect(of, all),
+        Kind::Binary(_, left, right)
+        | Kind::And(left, right)
+        | Kind::Or(left, right)
+        | Kind::Index(left, right)
+        | Kind::Repeat(left, right)
+        | Kind::Sequence(left, right) => {
+            collect(left, all);
+            collect(right, all);
+        }
+        Kind::Choice(condition, yes, no) => {
+            for part in [condition, yes, no] {
+                collect(part, all);
+            }
+        }
+        Kind::Range(from, to, _) => {
+            for end in [from, to].into_iter().flatten() {
+                collect(end, all);
+            }
+        }
+        Kind::Cast(_, ty, of) => {
+            all.push(type_in(ty));
+            let is_number = types::named_by(Language::C, &|_| None, &ty.base).is_some();
+            match is_number || !ty.layers.is_empty() {
+                true => collect(of, all),
+                false => converted(of, all),
+            }
+        }
+        Kind::Assign(_, to, value) => {
+            collect(to, all);
+            converted(value, all);
+        }
+        Kind::SizeOfType(ty) => all.push(type_in(ty)),
+        Kind::SizeOf(of) => value_or_type(of, Meaning::ValueOrType, all),
+        Kind::Call(callee, arguments) => {
+            // A function about callers, such as `$caller_is("f")`.
+            if !matches!(&inner(callee).kind, Kind::Register(_)) {
+                value_or_type(callee, Meaning::Callee, all);
+            }
+            for argument in arguments {
+                collect(argument, all);
+            }
+        }
+    }
+}
+
+/// The operand of a conversion may be an enumerator of the type.
+fn converted<'a>(node: &'a Node, all: &mut Vec<Mentioned<'a>>) {
+    if !matches!(inner(node).kind, Kind::Name(_)) {
+        collect(node, all);
+    }
+}
+
+fn value_or_type<'a>(node: &'a Node, what: Meaning, all: &mut Vec<Mentioned<'a>>) {
+    match &inner(node).kind {
+        Kind::Name(name) => all.push(named(node, name, what)),
+        _ => collect(node, all),
+    }
+}
+
+fn named<'a>(node: &Node, name: &'a str, what: Meaning) -> Mentioned<'a> {
+    Mentioned {
+        name,
+        what,
+        span: node.span.clone(),
+    }
+}
+
+fn type_in(ty: &TypeName) -> Mentioned<'_> {
+    Mentioned {
+        name: &ty.base,
+        what: Meaning::Type,
+        span: ty.span.clone(),
+    }
+}
+
+/// Returns whether a name after `$` may be defined: a register, an earlier result, a property of
+/// the thread.
+fn is_register(name: &str) -> bool {
+    const OTHERS: [&str; 8] = [
+        "_",
+        "exception",
+        "thread",
+        "thread_name",
+        "eflags",
+        "pc",
+        "sp",
+        "fp",
+    ];
+    let machine = dwarf::Machine::X86_64;
+    name.parse::<usize>().is_ok()
+        || OTHERS.contains(&name)
+        || register_parts::is_part(name)
+        || xsave::named(name).is_some()
+        || machine
+            .register_names()
+            .iter()
+            .any(|(_, known)| *known == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_stand_for_themselves_are_found() {
+        let found = |text: &str| {
+            let expression = Expression::parse(text, Language::Cpp).unwrap();
+            let all = expression.mentioned();
+            let all = all.iter().map(|it| format!("{:?} {}", it.what, it.name));
+            all.collect::<Vec<_>>().join(", ")
+        };
+        assert_eq!(found("a.b->c[i] == 3"), "Value a, Value i");
+        assert_eq!(found("(color)RED"), "Type color");
+        assert_eq!(found("(int)x == !y"), "Type int, Value x, Value y");
+        assert_eq!(found("sizeof(node) * n"), "ValueOrType node, Value n");
+        assert_eq!(found("v.size() > limit(1)"), "Value v, Callee limit");
+        assert_eq!(
+            found("$caller_is(\"f\") || $rax ? ns::a : *p"),
+            "Register rax, Value ns::a, Value p"
+        );
+    }
+
+    #[test]
+    fn what_stands_behind_the_dollar_is_known() {
+        for name in [
+            "rax",
+            "eax",
+            "al",
+            "ah",
+            "r8d",
+            "r15b",
+            "xmm0",
+            "ymm3",
+            "zmm31",
+            "st0",
+            "k1",
+            "rip",
+            "pc",
+            "rflags",
+            "eflags",
+            "fs_base",
+            "mxcsr",
+            "1",
+            "_",
+            "exception",
+            "thread",
+        ] {
+            assert!(is_register(name), "{name}");
+        }
+        for name in ["rxa", "eaxx", "xmm99", "", "count"] {
+            assert!(!is_register(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Expressions: text → tokens → tree → value. This module knows no process, only [`EvalContext`].
+
+mod argument;
+pub(crate) mod arith;
+mod assign;
+mod call;
+mod complete;
+mod convert;
+mod exact;
+mod format;
+mod hierarchy;
+mod invoke;
+mod lex;
+mod literal;
+mod mentioned;
+mod method;
+mod operators;
+mod ownership;
+mod parse;
+mod parse_forms;
+mod parse_type;
+pub(crate) mod run;
+mod slice;
+mod suggest;
+pub(crate) mod tree;
+pub(crate) mod types;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use argument::in_registers;
+pub use argument::{Argument, How};
+pub use complete::{Completion, CompletionKind, complete};
+pub use invoke::{Call, Known};
+pub(crate) use mentioned::{Meaning, Mentioned};
+pub use suggest::with_marks;
+pub(crate) use suggest::{nearest, said_with};
+
+use crate::ids::error::Error;
+use crate::inspect::value::scalar::NumberFormat;
+use crate::inspect::value::{Target, Ty, Value};
+use dwarf::Language;
+use std::sync::Arc;
+
+/// The purpose of an evaluation, which determines its permissions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// No side effects (hover).
+    Look,
+    /// Calls, but no assignments (breakpoint conditions).
+    Decide,
+    /// Assignments and calls; breakpoints in calls are ignored (watch).
+    Change,
+    /// A command of the user: breakpoints in calls stop (repl).
+    Command,
+}
+
+/// A frame to evaluate in.
+pub trait EvalContext: Target {
+    /// Returns the frame's language.
+    fn language(&self) -> Language;
+    /// Returns a variable by name: locals of the frame innermost scope first, then statics (of the
+    /// frame's unit, then of any module), then functions. Accepts qualified names (`a::b`).
+    ///
+    /// # Errors
+    /// The variable exists but cannot be located.
+    fn variable(&self, name: &str) -> Result<Option<Value>, Error>;
+    /// Returns a register by name (`rax`), for `$rax`.
+    fn register(&self, name: &str) -> Option<Value>;
+    /// Returns a type by name, for casts and `sizeof`.
+    fn type_named(
+        &self,
+        name: &str,
+    ) -> Option<(
+        std::sync::Arc<dwarf::Module>,
+        dwarf::LoadBias,
+        dwarf::TypeId,
+    )>;
+    /// Returns the names that [`Self::variable`] finds nearby: locals, and statics of the unit.
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// Returns the registers that [`Self::register`] finds, without parts of them.
+    fn registers(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// Returns whether the caller with that number (0: the frame itself) is a function of that
+    /// name; without a number, whether any caller is.
+    fn is_called_from(&self, _name: &str, _number: Option<usize>) -> bool {
+        false
+    }
+    /// Returns an earlier result by its number from 1, for `$1`; `None`: the last one, for `$_`.
+    fn previous(&self, _number: Option<usize>) -> Option<Value> {
+        None
+    }
+    /// Returns the exception that the program stopped for, for `$exception`.
+    ///
+    /// # Errors
+    /// The program did not stop for an exception, or its type is unknown.
+    fn exception(&self) -> Result<Value, Error> {
+        Err(Error::eval(
+            "no exception: the program did not stop for one",
+        ))
+    }
+    /// Returns the functions with a name that are visible from here; several if it is overloaded.
+    fn functions(&self, _name: &str) -> Vec<Known> {
+        Vec::new()
+    }
+    /// Returns the result of a call, an assignment or a condition at this position of the
+    /// expression from an earlier evaluation that was interrupted by a call.
+    fn answered(&self, _span: &std::ops::Range<usize>) -> Option<Result<Value, Error>> {
+        None
+    }
+    /// Records the result of an operation that must not be repeated, for [`Self::answered`].
+    fn keep_done(&mut self, _span: &std::ops::Range<usize>, _value: &Value) {}
+    /// Returns whether a thread is available for calls.
+    fn answers_calls(&self) -> bool {
+        false
+    }
+    /// Requests a call; the returned error ends the evaluation.
+    fn call(&mut self, call: Call) -> Error {
+        Error::Unsupported(format!("`{}` cannot be called here", call.name))
+    }
+    /// Returns the enumeration of a bare enumerator, as in the frame's unit.
+    fn enumeration_with(&self, _enumerator: &str) -> Option<Ty> {
+        None
+    }
+    /// Returns the context as a [`Target`].
+    fn as_target(&self) -> &dyn Target;
+}
+
+/// A parsed expression: parsed once, evaluated often (conditions). Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Expression {
+    root: Arc<tree::Node>,
+    format: Arc<format::Format>,
+    text: Arc<str>,
+    language: Language,
+}
+
+impl Expression {
+    /// Parses `text` in the syntax of `language`.
+    ///
+    /// # Errors
+    /// [`Error::Eval`] with the position of the error.
+    pub fn parse(text: &str, language: Language) -> Result<Expression, Error> {
+        let (root, format) = parse::parse(text, language)?;
+        Ok(Expression {
+            root: Arc::new(root),
+            format: Arc::new(format),
+            text: text.into(),
+            language,
+        })
+    }
+
+    /// Evaluates the expression.
+    ///
+    /// # Errors
+    /// An unknown name, a type mismatch, unreadable memory.
+    pub fn evaluate(
+        &self,
+        context: &mut dyn EvalContext,
+        purpose: Purpose,
+    ) -> Result<Value, Error> {
+        let mut run = run::Run::new(context, purpose, self.language, &self.text);
+        let value = run.evaluate(&self.root)?;
+        run.formatted(value, &self.format, &self.root)
+    }
+
+    /// Returns the format of integers in the value; `None`: the default.
+    pub fn numbers(&self) -> Option<NumberFormat> {
+        Some(self.format.number).filter(|format| *format != NumberFormat::Natural)
+    }
+
+    /// Returns the text without format specifiers.
+    pub fn value_text(&self) -> &str {
+        self.text.get(..self.root.span.end).unwrap_or(&self.text)
+    }
+
+    /// Returns the root of the tree.
+    pub(crate) fn root(&self) -> &tree::Node {
+        &self.root
+    }
+
+    /// Returns the language whose syntax it uses.
+    pub(crate) fn language(&self) -> Language {
+        self.language
+    }
+
+    /// Returns the text as it was typed.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Evaluates the expression as a condition.
+    ///
+    /// # Errors
+    /// Those of [`Expression::evaluate`]; the value is not a boolean.
+    pub fn is_true(&self, context: &mut dyn EvalContext) -> Result<bool, Error> {
+        run::Run::new(context, Purpose::Look, self.language, &self.text).truth(&self.root)
+    }
+
+    /// Evaluates the expression as a condition that may call functions of the program.
+    ///
+    /// # Errors
+    /// Those of [`Expression::is_true`]; [`Error::Calling`]: a call must be made first.
+    pub fn decide(&self, context: &mut dyn EvalContext) -> Result<bool, Error> {
+        run::Run::new(context, Purpose::Decide, self.language, &self.text).truth(&self.root)
+    }
+}
+
+/// Assigns the value of `text`, converted to the target's type, to `target`. Returns the new value.
+///
+/// # Errors
+/// `target` cannot be written, or the value does not fit.
+pub fn assign(context: &mut dyn EvalContext, target: &Value, text: &str) -> Result<Value, Error> {
+    let language = context.language();
+    let (root, _) = parse::parse(text, language)?;
+    run::Run::new(context, Purpose::Look, language, text).assign(target, &root)
+}

@@ -1,0 +1,167 @@
+//! Values that must not be copied bytewise: those with a destructor, which would run twice, and
+//! those of classes with copy operations of their own.
+
+use crate::inspect::abi::sysv;
+use crate::inspect::value::types::DwarfTy;
+use crate::inspect::value::{Shape, Ty, Value};
+use dwarf::Language;
+use std::sync::Arc;
+
+/// Maximum number of parts of a type to examine.
+const PARTS: u32 = 4096;
+/// Rust's types that own their pointer's target, whatever their parts are.
+const OWNERS: [&str; 3] = [
+    "alloc::boxed::Box<",
+    "core::ptr::unique::Unique<",
+    "core::ptr::non_null::NonNull<",
+];
+
+/// Checks that a value may be passed by value: a Rust value must have nothing to drop.
+///
+/// # Errors
+/// Cause and remedy.
+pub(super) fn may_move(value: &Value) -> Result<(), String> {
+    if value.ty.language() != Language::Rust {
+        return Ok(());
+    }
+    match dropped(&value.ty, &mut PARTS.clone()) {
+        None => Ok(()),
+        Some(part) => Err(format!(
+            "a `{}` would be moved into the call, which drops it ({}), and the program would drop \
+             it again; call a function that takes a reference (`&…`)",
+            value.ty.name(),
+            because(&value.ty, &part)
+        )),
+    }
+}
+
+/// Checks that a value may be overwritten by a copy of another's bytes.
+///
+/// # Errors
+/// Cause and remedy.
+pub(super) fn may_copy(ty: &Ty) -> Result<(), String> {
+    let name = ty.name();
+    match ty.language() {
+        Language::Rust => match dropped(ty, &mut PARTS.clone()) {
+            None => Ok(()),
+            Some(part) => Err(format!(
+                "a copy of a `{name}` would be dropped twice ({}), and what was there not at all; \
+                 assign to its elements or fields, or call a method that changes it",
+                because(ty, &part)
+            )),
+        },
+        Language::Cpp => match assigned_by_function(ty, &mut PARTS.clone()) {
+            None => Ok(()),
+            Some(part) => Err(format!(
+                "a `{name}` is assigned by an `operator=` ({}), and the program has none that can \
+                 be called here; assign to its members, or call a member function",
+                because(ty, &part)
+            )),
+        },
+        Language::C => Ok(()),
+    }
+}
+
+fn because(whole: &Ty, part: &str) -> String {
+    match *whole.name() == *part {
+        true => "it has a destructor or owns memory".to_owned(),
+        false => format!("a `{part}` in it"),
+    }
+}
+
+/// Returns the part of a Rust type that needs to be dropped.
+fn dropped(ty: &Ty, budget: &mut u32) -> Option<Arc<str>> {
+    let name = ty.name();
+    *budget = budget.saturating_sub(1);
+    match ty.shape() {
+        _ if *budget == 0 => Some(name),
+        Shape::Void | Shape::Unit | Shape::Scalar(_) | Shape::Enumeration(_) => None,
+        Shape::Function | Shape::Text | Shape::MemberPointer(_) => None,
+        // Constructed by an expression: `&x`.
+        Shape::Pointer(..) if matches!(ty.strip(), Ty::Pointer(_)) => None,
+        _ if name.starts_with(['&', '*']) => None,
+        Shape::Pointer(of, _) if matches!(of.shape(), Shape::Function) => None,
+        Shape::Pointer(..) | Shape::Broken(_) => Some(name),
+        Shape::Array(array) => dropped(&array.element, budget),
+        Shape::Composite(class) => {
+            if OWNERS.iter().any(|it| name.starts_with(it)) || has_drop_glue(&class) {
+                return Some(name);
+            }
+            let composite = class.composite()?;
+            let of_variants = composite.variants.iter().flat_map(|it| &it.variants);
+            let members = composite
+                .members
+                .iter()
+                .chain(of_variants.flat_map(|it| &it.members));
+            members
+                .map(|it| class.related(it.ty))
+                .find_map(|it| dropped(&it, budget))
+        }
+    }
+}
+
+/// Returns whether the program has code that drops values of a type.
+fn has_drop_glue(class: &DwarfTy) -> bool {
+    let name = format!("core::ptr::drop_in_place<{}>", class.ty.name);
+    let module = class.module();
+    !module.functions_named(&name).is_empty() || !module.inlined_named(&name).is_empty()
+}
+
+/// Returns the part of a C++ type that is not assigned bytewise.
+fn assigned_by_function(ty: &Ty, budget: &mut u32) -> Option<Arc<str>> {
+    *budget = budget.saturating_sub(1);
+    match ty.shape() {
+        _ if *budget == 0 => Some(ty.name()),
+        Shape::Array(array) => assigned_by_function(&array.element, budget),
+        Shape::Composite(class) => {
+            let composite = class.composite()?;
+            if sysv::is_by_address(ty) || assigns(&class) {
+                return Some(ty.name());
+            }
+            let parts = composite.members.iter().map(|it| it.ty);
+            parts
+                .chain(composite.bases.iter().map(|it| it.ty))
+                .map(|id| class.related(id))
+                .find_map(|it| assigned_by_function(&it, budget))
+        }
+        _ => None,
+    }
+}
+
+/// Returns whether a class defines or deletes its assignment.
+fn assigns(class: &DwarfTy) -> bool {
+    let methods = class.module().methods(class.ty.id);
+    methods
+        .iter()
+        .any(|it| it.name == "operator=" && (it.written || it.deleted))
+}
+
+/// Returns whether a class or a part of it has a user-defined destructor.
+pub(super) fn is_destroyed(ty: &Ty) -> bool {
+    is_part_destroyed(ty, &mut PARTS.clone())
+}
+
+fn is_part_destroyed(ty: &Ty, budget: &mut u32) -> bool {
+    *budget = budget.saturating_sub(1);
+    match ty.shape() {
+        _ if *budget == 0 => true,
+        Shape::Array(array) => is_part_destroyed(&array.element, budget),
+        Shape::Composite(class) => {
+            let methods = class.module().methods(class.ty.id);
+            if methods
+                .iter()
+                .any(|it| it.name.starts_with('~') && it.written)
+            {
+                return true;
+            }
+            let Some(composite) = class.composite() else {
+                return false;
+            };
+            let parts = composite.members.iter().map(|it| it.ty);
+            parts
+                .chain(composite.bases.iter().map(|it| it.ty))
+                .any(|id| is_part_destroyed(&class.related(id), budget))
+        }
+        _ => false,
+    }
+}

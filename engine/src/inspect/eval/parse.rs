@@ -1,0 +1,532 @@
+//! Parser: tokens → tree, by operator precedence.
+
+use super::format::Format;
+use super::lex::{self, Token, TokenKind, error};
+use super::tree::{Binary, Cast, Kind, Node, Unary};
+use crate::ids::error::Error;
+use crate::inspect::value::Ty;
+use crate::inspect::value::scalar::{Scalar, ScalarKind};
+use dwarf::Language;
+use std::ops::Range;
+
+/// Maximum nesting of an expression.
+pub(super) const DEEPEST: u16 = 256;
+
+/// Parses an expression and its format specifiers.
+///
+/// # Errors
+/// [`Error::Eval`] with the position of the error.
+pub fn parse(text: &str, language: Language) -> Result<(Node, Format), Error> {
+    let tokens = lex::tokens(text, language)?;
+    let mut parser = Parser {
+        tokens,
+        at: 0,
+        depth: 0,
+        language,
+        text,
+    };
+    if parser.peek() == &TokenKind::End {
+        return Err(error("an expression is expected", 0..text.len()));
+    }
+    let mut node = parser.expression(power::ASSIGN)?;
+    let mut format = Format::default();
+    while parser.accept(",") {
+        let before = (parser.at, parser.depth);
+        if let Some(found) = parser.format()? {
+            format = found;
+            break;
+        }
+        (parser.at, parser.depth) = before;
+        let next = parser.expression(power::ASSIGN)?;
+        node = parser.binary_node(node, next, Kind::Sequence)?;
+    }
+    if parser.peek() != &TokenKind::End {
+        return Err(parser.unexpected());
+    }
+    Ok((*node, format))
+}
+
+pub(super) struct Parser<'a> {
+    pub(super) tokens: Vec<Token>,
+    pub(super) at: usize,
+    pub(super) depth: u16,
+    pub(super) language: Language,
+    pub(super) text: &'a str,
+}
+
+/// Binding powers, ISO C §6.5. Rust differs only for C's well-known pitfall: `a & b == c`.
+pub(super) mod power {
+    pub const SEQUENCE: u8 = 0;
+    pub const REPEAT: u8 = 22;
+    pub const ASSIGN: u8 = 1;
+    pub const CHOICE: u8 = 3;
+    pub const OR: u8 = 5;
+    pub const AND: u8 = 7;
+    pub const AS: u8 = 27;
+    pub const UNARY: u8 = 29;
+}
+
+fn binary(symbol: &str, language: Language) -> Option<(Binary, u8)> {
+    let rust = language == Language::Rust;
+    Some(match symbol {
+        "|" => (Binary::BitOr, if rust { 17 } else { 9 }),
+        "^" => (Binary::BitXor, if rust { 18 } else { 11 }),
+        "&" => (Binary::BitAnd, if rust { 19 } else { 12 }),
+        "==" => (Binary::Eq, 14),
+        "!=" => (Binary::Ne, 14),
+        "<" => (Binary::Lt, if rust { 14 } else { 16 }),
+        "<=" => (Binary::Le, if rust { 14 } else { 16 }),
+        ">" => (Binary::Gt, if rust { 14 } else { 16 }),
+        ">=" => (Binary::Ge, if rust { 14 } else { 16 }),
+        "<<" => (Binary::Shl, 21),
+        ">>" => (Binary::Shr, 21),
+        "+" => (Binary::Add, 23),
+        "-" => (Binary::Sub, 23),
+        "*" => (Binary::Mul, 25),
+        "/" => (Binary::Div, 25),
+        "%" => (Binary::Rem, 25),
+        _ => return None,
+    })
+}
+
+fn assignment(symbol: &str) -> Option<Option<Binary>> {
+    let operator = symbol.strip_suffix('=')?;
+    match operator {
+        "" => Some(None),
+        "+" | "-" | "*" | "/" | "%" | "&" | "|" | "^" | "<<" | ">>" => {
+            Some(binary(operator, Language::C).map(|(operator, _)| operator))
+        }
+        _ => None,
+    }
+}
+
+impl Parser<'_> {
+    pub(super) fn token(&self, ahead: usize) -> &Token {
+        let last = self.tokens.len() - 1;
+        &self.tokens[(self.at + ahead).min(last)]
+    }
+
+    pub(super) fn peek(&self) -> &TokenKind {
+        &self.token(0).kind
+    }
+
+    pub(super) fn symbol(&self) -> &'static str {
+        symbol_of(self.peek())
+    }
+
+    fn advance(&mut self) -> Token {
+        let token = self.token(0).clone();
+        self.at += 1;
+        token
+    }
+
+    pub(super) fn accept(&mut self, symbol: &str) -> bool {
+        let found = self.symbol() == symbol;
+        if found {
+            self.at += 1;
+        }
+        found
+    }
+
+    pub(super) fn expect(&mut self, symbol: &str) -> Result<(), Error> {
+        if self.accept(symbol) {
+            return Ok(());
+        }
+        Err(error(
+            format!("`{symbol}` is expected {}", self.before()),
+            self.token(0).span.clone(),
+        ))
+    }
+
+    fn before(&self) -> String {
+        match self.peek() {
+            TokenKind::End => "at the end".into(),
+            _ => format!("before `{}`", &self.text[self.token(0).span.clone()]),
+        }
+    }
+
+    pub(super) fn unexpected(&self) -> Error {
+        let span = self.token(0).span.clone();
+        match self.peek() {
+            TokenKind::End => error("the expression ends too early", span),
+            _ => error(
+                format!("`{}` is not expected here", &self.text[span.clone()]),
+                span,
+            ),
+        }
+    }
+
+    /// Returns whether a token can only begin an operand.
+    fn begins_operand(&self, ahead: usize) -> bool {
+        match &self.token(ahead).kind {
+            TokenKind::Name(name) => name != "as",
+            TokenKind::Symbol(symbol) => matches!(*symbol, "(" | "!" | "~"),
+            TokenKind::End => false,
+            _ => true,
+        }
+    }
+
+    pub(super) fn node(
+        &self,
+        kind: Kind,
+        span: Range<usize>,
+        below: &[u16],
+    ) -> Result<Box<Node>, Error> {
+        let depth = below.iter().copied().max().unwrap_or(0) + 1;
+        if depth > DEEPEST {
+            return Err(error("the expression is nested too deeply", span));
+        }
+        Ok(Box::new(Node { kind, span, depth }))
+    }
+
+    pub(super) fn unary_node(
+        &self,
+        start: usize,
+        operand: Box<Node>,
+        make: impl FnOnce(Box<Node>) -> Kind,
+    ) -> Result<Box<Node>, Error> {
+        let (span, depth) = (
+            start.min(operand.span.start)..operand.span.end,
+            operand.depth,
+        );
+        self.node(make(operand), span, &[depth])
+    }
+
+    pub(super) fn binary_node(
+        &self,
+        left: Box<Node>,
+        right: Box<Node>,
+        make: impl FnOnce(Box<Node>, Box<Node>) -> Kind,
+    ) -> Result<Box<Node>, Error> {
+        let span = left.span.start..right.span.end;
+        let below = [left.depth, right.depth];
+        self.node(make(left, right), span, &below)
+    }
+
+    /// Parses an expression that ends at a comma: an argument, an element count.
+    pub(super) fn item(&mut self) -> Result<Box<Node>, Error> {
+        self.expression(power::ASSIGN)
+    }
+
+    pub(super) fn expression(&mut self, least: u8) -> Result<Box<Node>, Error> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(error(
+                "the expression is nested too deeply",
+                self.token(0).span.clone(),
+            ));
+        }
+        let mut left = self.prefix()?;
+        loop {
+            let before = self.at;
+            left = self.infix(left, least)?;
+            if self.at == before {
+                break;
+            }
+        }
+        self.depth -= 1;
+        Ok(left)
+    }
+
+    /// Parses one operator and its right operand if it binds at least as strongly as `least`.
+    /// Separate from [`Self::expression`] to keep the recursive function's stack frame small.
+    fn infix(&mut self, left: Box<Node>, least: u8) -> Result<Box<Node>, Error> {
+        let symbol = self.symbol();
+        if let Some((operator, power)) = binary(symbol, self.language) {
+            if power < least {
+                return Ok(left);
+            }
+            self.at += 1;
+            let right = self.expression(power + 1)?;
+            return self.binary_node(left, right, |a, b| Kind::Binary(operator, a, b));
+        }
+        if power::AS >= least && matches!(self.peek(), TokenKind::Name(name) if name == "as") {
+            self.at += 1;
+            let ty = self.type_name()?;
+            let (span, depth) = (left.span.start..ty.span.end, left.depth);
+            return self.node(Kind::Cast(Cast::Usual, ty, left), span, &[depth]);
+        }
+        match symbol {
+            "&&" if power::AND >= least => {
+                self.at += 1;
+                let right = self.expression(power::AND + 1)?;
+                self.binary_node(left, right, Kind::And)
+            }
+            "||" if power::OR >= least => {
+                self.at += 1;
+                let right = self.expression(power::OR + 1)?;
+                self.binary_node(left, right, Kind::Or)
+            }
+            "," if power::SEQUENCE == least => {
+                self.at += 1;
+                let right = self.expression(power::ASSIGN)?;
+                self.binary_node(left, right, Kind::Sequence)
+            }
+            "@" if power::REPEAT >= least => {
+                self.at += 1;
+                let right = self.expression(power::REPEAT + 1)?;
+                self.binary_node(left, right, Kind::Repeat)
+            }
+            "?" if power::CHOICE >= least => self.choice(left),
+            _ => {
+                let Some(operator) = assignment(symbol).filter(|_| power::ASSIGN >= least) else {
+                    return Ok(left);
+                };
+                self.at += 1;
+                let right = self.expression(power::ASSIGN)?;
+                self.binary_node(left, right, |a, b| Kind::Assign(operator, a, b))
+            }
+        }
+    }
+
+    fn choice(&mut self, condition: Box<Node>) -> Result<Box<Node>, Error> {
+        self.at += 1;
+        let yes = self.expression(power::ASSIGN)?;
+        self.expect(":")?;
+        let no = self.expression(power::CHOICE)?;
+        let span = condition.span.start..no.span.end;
+        let below = [condition.depth, yes.depth, no.depth];
+        self.node(Kind::Choice(condition, yes, no), span, &below)
+    }
+
+    pub(super) fn operand(&mut self) -> Result<Box<Node>, Error> {
+        self.expression(power::UNARY)
+    }
+
+    fn prefix(&mut self) -> Result<Box<Node>, Error> {
+        let start = self.token(0).span.start;
+        let symbol = self.symbol();
+        let unary = match symbol {
+            "-" => Some(Unary::Minus),
+            "+" => Some(Unary::Plus),
+            "!" => Some(Unary::Not),
+            "~" => Some(Unary::Complement),
+            _ => None,
+        };
+        if let Some(unary) = unary {
+            self.at += 1;
+            let operand = self.operand()?;
+            return self.unary_node(start, operand, |it| Kind::Unary(unary, it));
+        }
+        match symbol {
+            "++" | "--" => {
+                self.at += 1;
+                let operand = self.operand()?;
+                // In Rust, and in `1 - --1`, they are a sequence of signs.
+                if self.language == Language::Rust || !may_be_stepped(&operand) {
+                    return self.signs(symbol, start, operand);
+                }
+                let by = step_of(symbol);
+                self.unary_node(start, operand, |it| Kind::Step(by, it, false))
+            }
+            "*" => {
+                self.at += 1;
+                let operand = self.operand()?;
+                self.unary_node(start, operand, Kind::Deref)
+            }
+            // `&&x` is a reference to a reference in Rust.
+            "&" | "&&" => {
+                self.at += 1;
+                if self.peek() == &TokenKind::Name("mut".into()) {
+                    self.at += 1;
+                }
+                let operand = self.operand()?;
+                self.unary_node(start, operand, Kind::AddressOf)
+            }
+            _ => {
+                if let Some(cast) = self.cast(start)? {
+                    return Ok(cast);
+                }
+                let primary = self.primary()?;
+                self.suffixes(primary)
+            }
+        }
+    }
+
+    /// Parses `(T)x` if it cannot be anything else.
+    fn cast(&mut self, start: usize) -> Result<Option<Box<Node>>, Error> {
+        if self.symbol() != "(" {
+            return Ok(None);
+        }
+        let before = self.at;
+        self.at += 1;
+        let sure = self.begins_type();
+        let ty = self.type_name();
+        if let Ok(ty) = ty
+            && self.accept(")")
+        {
+            let starts_operand = match self.peek() {
+                TokenKind::Name(name) => name != "as",
+                TokenKind::Symbol(symbol) => matches!(*symbol, "(" | "!" | "~"),
+                TokenKind::End => false,
+                _ => true,
+            };
+            let may_start = starts_operand || matches!(self.symbol(), "-" | "+" | "*" | "&");
+            let rust = self.language == Language::Rust;
+            let starts_operand = starts_operand && !rust;
+            let starred = !ty.layers.is_empty() && !rust;
+            // `(a)(b)` of a plain name is a cast: calls through a parenthesized name are not
+            // supported.
+            if starts_operand || may_start && (sure || starred) {
+                let operand = self.operand()?;
+                let node = self.unary_node(start, operand, |it| Kind::Cast(Cast::Usual, ty, it))?;
+                return Ok(Some(node));
+            }
+            if sure || starred {
+                return Err(self.unexpected());
+            }
+        }
+        self.at = before;
+        Ok(None)
+    }
+
+    pub(super) fn token_before(&self) -> &Token {
+        &self.tokens[self.at.saturating_sub(1).min(self.tokens.len() - 1)]
+    }
+
+    fn primary(&mut self) -> Result<Box<Node>, Error> {
+        match self.peek() {
+            TokenKind::Name(name) if name == "if" && self.language == Language::Rust => {
+                let start = self.token(0).span.start;
+                self.at += 1;
+                self.rust_if(start)
+            }
+            TokenKind::Symbol("(") => {
+                let start = self.token(0).span.start;
+                self.at += 1;
+                let inner = self.expression(0)?;
+                self.expect(")")?;
+                let end = self.tokens[self.at - 1].span.end;
+                let depth = inner.depth;
+                self.node(Kind::Paren(inner), start..end, &[depth])
+            }
+            TokenKind::Symbol("::") | TokenKind::Name(_) => self.name(),
+            _ => self.literal(),
+        }
+    }
+
+    pub(super) fn literal(&mut self) -> Result<Box<Node>, Error> {
+        let Token { kind, span } = self.advance();
+        let kind = match kind {
+            TokenKind::Int(value, suffix, decimal) => {
+                self.integer(value, &suffix, decimal, &span)?
+            }
+            TokenKind::Float(value, suffix) => self.float(value, &suffix),
+            TokenKind::Char(value, prefix) => self.character(value, &prefix),
+            TokenKind::Text(bytes) => Kind::Text(bytes),
+            TokenKind::Register(name) => Kind::Register(name),
+            _ => {
+                self.at -= 1;
+                return Err(self.unexpected());
+            }
+        };
+        self.node(kind, span, &[])
+    }
+
+    fn name(&mut self) -> Result<Box<Node>, Error> {
+        let start = self.token(0).span.start;
+        let path = self.path(false)?;
+        let span = start..self.tokens[self.at - 1].span.end;
+        let boolean = |value| {
+            let ty = Ty::Builtin(Scalar::new(ScalarKind::Bool, 1), "bool");
+            Kind::Literal(ty, value)
+        };
+        let kind = match path.as_str() {
+            "true" => boolean(1),
+            "false" => boolean(0),
+            "nullptr" | "NULL" => Kind::Literal(Ty::Void.pointer(), 0),
+            "sizeof" => return self.size_of(start),
+            "static_cast" | "reinterpret_cast" | "const_cast" | "dynamic_cast"
+                if self.symbol() == "<" =>
+            {
+                let cast = match &*path {
+                    "reinterpret_cast" => Cast::Bits,
+                    "dynamic_cast" => Cast::Dynamic,
+                    _ => Cast::Usual,
+                };
+                return self.named_cast(cast, start);
+            }
+            _ => Kind::Name(path),
+        };
+        self.node(kind, span, &[])
+    }
+
+    fn suffixes(&mut self, mut node: Box<Node>) -> Result<Box<Node>, Error> {
+        loop {
+            let start = node.span.start;
+            match self.symbol() {
+                "." | "->" => {
+                    self.at += 1;
+                    let token = self.advance();
+                    let TokenKind::Name(mut name) = token.kind else {
+                        self.at -= 1;
+                        return Err(error(
+                            format!("a member's name is expected {}", self.before()),
+                            token.span,
+                        ));
+                    };
+                    let mut end = token.span.end;
+                    // `a.Base::x`
+                    while self.symbol() == "::"
+                        && let TokenKind::Name(next) = &self.token(1).kind
+                    {
+                        name = next.clone();
+                        end = self.token(1).span.end;
+                        self.at += 2;
+                    }
+                    let depth = node.depth;
+                    node = self.node(Kind::Member(node, name), start..end, &[depth])?;
+                }
+                "[" => {
+                    self.at += 1;
+                    let index = self.index_or_range()?;
+                    self.expect("]")?;
+                    let end = self.tokens[self.at - 1].span.end;
+                    node = self.binary_node(node, index, Kind::Index)?;
+                    node.span.end = end;
+                }
+                "(" => node = self.call(node)?,
+                // `i++ + 1`; in `a ++b` it belongs to the next operand.
+                symbol @ ("++" | "--")
+                    if self.language != Language::Rust
+                        && may_be_stepped(&node)
+                        && !self.begins_operand(1) =>
+                {
+                    let by = step_of(symbol);
+                    let (end, depth) = (self.token(0).span.end, node.depth);
+                    self.at += 1;
+                    node = self.node(Kind::Step(by, node, true), start..end, &[depth])?;
+                }
+                _ => return Ok(node),
+            }
+        }
+    }
+}
+
+/// Returns whether a node may be an lvalue for `++`.
+fn may_be_stepped(node: &Node) -> bool {
+    match &node.kind {
+        Kind::Paren(inner) => may_be_stepped(inner),
+        Kind::Name(_)
+        | Kind::Register(_)
+        | Kind::Member(..)
+        | Kind::Index(..)
+        | Kind::Deref(_)
+        | Kind::Step(_, _, false) => true,
+        _ => false,
+    }
+}
+
+fn step_of(symbol: &str) -> Binary {
+    match symbol {
+        "--" => Binary::Sub,
+        _ => Binary::Add,
+    }
+}
+
+pub(super) fn symbol_of(kind: &TokenKind) -> &'static str {
+    match kind {
+        TokenKind::Symbol(symbol) => symbol,
+        _ => "",
+    }
+}

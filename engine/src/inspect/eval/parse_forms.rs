@@ -1,0 +1,117 @@
+//! Expressions that begin with a keyword or end in brackets.
+
+use super::lex::{TokenKind, error};
+use super::parse::{Parser, power};
+use super::tree::{Cast, Kind, Node, Unary};
+use crate::ids::error::Error;
+
+impl Parser<'_> {
+    pub(super) fn signs(
+        &self,
+        symbol: &str,
+        start: usize,
+        operand: Box<Node>,
+    ) -> Result<Box<Node>, Error> {
+        let sign = match symbol {
+            "--" => Unary::Minus,
+            _ => Unary::Plus,
+        };
+        let inner = self.unary_node(start + 1, operand, |it| Kind::Unary(sign, it))?;
+        self.unary_node(start, inner, |it| Kind::Unary(sign, it))
+    }
+
+    /// Parses Rust's `if c {a} else {b}` after the `if`.
+    pub(super) fn rust_if(&mut self, start: usize) -> Result<Box<Node>, Error> {
+        let condition = self.item()?;
+        self.expect("{")?;
+        let yes = self.item()?;
+        self.expect("}")?;
+        if self.peek() != &TokenKind::Name("else".into()) {
+            return Err(error(
+                "an `if` without `else` has no value",
+                self.token(0).span.clone(),
+            ));
+        }
+        self.at += 1;
+        let no = if self.peek() == &TokenKind::Name("if".into()) {
+            self.item()?
+        } else {
+            self.expect("{")?;
+            let no = self.item()?;
+            self.expect("}")?;
+            no
+        };
+        let span = start..self.token_before().span.end;
+        let below = [condition.depth, yes.depth, no.depth];
+        self.node(Kind::Choice(condition, yes, no), span, &below)
+    }
+
+    /// Parses `static_cast<T>(x)` and the other named casts, from the `<` on.
+    pub(super) fn named_cast(&mut self, cast: Cast, start: usize) -> Result<Box<Node>, Error> {
+        self.expect("<")?;
+        let ty = self.type_name()?;
+        self.expect(">")?;
+        self.expect("(")?;
+        let operand = self.expression(power::SEQUENCE)?;
+        self.expect(")")?;
+        let (span, depth) = (start..self.token_before().span.end, operand.depth);
+        self.node(Kind::Cast(cast, ty, operand), span, &[depth])
+    }
+
+    /// Parses the contents of index brackets: a value, or a Rust range.
+    pub(super) fn index_or_range(&mut self) -> Result<Box<Node>, Error> {
+        let start = self.token(0).span.start;
+        let is_range = |parser: &Self| matches!(parser.symbol(), ".." | "..=");
+        let from = match is_range(self) {
+            true => None,
+            false => Some(self.expression(power::SEQUENCE)?),
+        };
+        if !is_range(self) {
+            return from.ok_or_else(|| self.unexpected());
+        }
+        let inclusive = self.symbol() == "..=";
+        self.at += 1;
+        let to = match self.symbol() {
+            "]" => None,
+            _ => Some(self.expression(power::ASSIGN)?),
+        };
+        let below = [&from, &to].map(|it| it.as_ref().map_or(0, |it| it.depth));
+        let span = start..self.token_before().span.end;
+        self.node(Kind::Range(from, to, inclusive), span, &below)
+    }
+
+    pub(super) fn call(&mut self, function: Box<Node>) -> Result<Box<Node>, Error> {
+        self.expect("(")?;
+        let mut arguments = Vec::new();
+        while self.symbol() != ")" {
+            arguments.push(*self.item()?);
+            if !self.accept(",") {
+                break;
+            }
+        }
+        self.expect(")")?;
+        let span = function.span.start..self.token_before().span.end;
+        let deepest = arguments.iter().map(|it| it.depth).max().unwrap_or(0);
+        let below = [function.depth, deepest];
+        self.node(Kind::Call(function, arguments), span, &below)
+    }
+
+    pub(super) fn size_of(&mut self, start: usize) -> Result<Box<Node>, Error> {
+        if self.symbol() == "(" {
+            let before = (self.at, self.depth);
+            self.at += 1;
+            let sure = self.begins_type();
+            if let Ok(ty) = self.type_name()
+                && self.symbol() == ")"
+                && (sure || !ty.layers.is_empty() || ty.base.contains('<'))
+            {
+                self.at += 1;
+                let span = start..self.tokens[self.at - 1].span.end;
+                return self.node(Kind::SizeOfType(ty), span, &[]);
+            }
+            (self.at, self.depth) = before;
+        }
+        let operand = self.operand()?;
+        self.unary_node(start, operand, Kind::SizeOf)
+    }
+}

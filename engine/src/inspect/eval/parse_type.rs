@@ -1,0 +1,199 @@
+//! Names, qualified and with arguments, and types.
+
+use super::lex::{TokenKind, error};
+use super::parse::{DEEPEST, Parser, symbol_of};
+use super::types::{Layer, TypeName};
+use crate::ids::error::Error;
+use crate::inspect::language::{c, rust};
+use dwarf::Language;
+
+impl Parser<'_> {
+    pub(super) fn begins_type(&self) -> bool {
+        let rusty = self.language == Language::Rust;
+        match self.peek() {
+            TokenKind::Name(name) if rusty => rust::builtin(name).is_some(),
+            TokenKind::Name(name) => c::is_type_word(name),
+            TokenKind::Symbol("*") => {
+                rusty
+                    && matches!(&self.token(1).kind, TokenKind::Name(name) if name == "const" || name == "mut")
+            }
+            _ => false,
+        }
+    }
+
+    /// Parses a type's name. On failure the caller restores the position.
+    pub(super) fn type_name(&mut self) -> Result<TypeName, Error> {
+        let start = self.token(0).span.start;
+        if self.language == Language::Rust && matches!(self.symbol(), "*" | "&" | "[") {
+            return self.rust_type();
+        }
+        let mut words: Vec<String> = Vec::new();
+        while let TokenKind::Name(name) = self.peek() {
+            let is_word = c::is_type_word(name);
+            let keyword = words
+                .last()
+                .is_none_or(|last| matches!(&**last, "struct" | "union" | "enum" | "class"));
+            if !is_word && !keyword || name == "as" {
+                break;
+            }
+            if matches!(&**name, "const" | "volatile") {
+                self.at += 1;
+                continue;
+            }
+            let word = if is_word {
+                self.at += 1;
+                self.name_before()
+            } else {
+                self.path(true)?
+            };
+            words.push(word);
+        }
+        if words.is_empty() {
+            return Err(error("a type is expected", self.token(0).span.clone()));
+        }
+        let mut layers = Vec::new();
+        while self.language != Language::Rust {
+            match (self.peek(), self.symbol()) {
+                (_, symbol @ ("*" | "&" | "&&")) => {
+                    let layer = match symbol {
+                        "*" => Layer::Pointer,
+                        _ => Layer::Reference,
+                    };
+                    self.at += 1;
+                    layers.push(layer);
+                }
+                (TokenKind::Name(name), _) if matches!(&**name, "const" | "volatile") => {
+                    self.at += 1;
+                }
+                (_, "[") => {
+                    self.at += 1;
+                    let TokenKind::Int(count, ..) = *self.peek() else {
+                        return Err(error("a number is expected", self.token(0).span.clone()));
+                    };
+                    self.at += 1;
+                    self.expect("]")?;
+                    let count = u64::try_from(count).unwrap_or(u64::MAX);
+                    // `int[3][4]`: the first bound is the outermost.
+                    let outermost = layers
+                        .iter()
+                        .position(|layer| matches!(layer, Layer::Array(_)))
+                        .unwrap_or(layers.len());
+                    layers.insert(outermost, Layer::Array(count));
+                }
+                _ => break,
+            }
+        }
+        Ok(TypeName {
+            base: words.join(" "),
+            layers,
+            span: start..self.token(0).span.start,
+        })
+    }
+
+    /// Parses `*const T`, `&mut T`, `[T; 3]`.
+    fn rust_type(&mut self) -> Result<TypeName, Error> {
+        let start = self.token(0).span.start;
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(error(
+                "the type is nested too deeply",
+                self.token(0).span.clone(),
+            ));
+        }
+        let array = self.accept("[");
+        if !array {
+            self.at += 1;
+            while matches!(self.peek(), TokenKind::Name(name) if name == "const" || name == "mut") {
+                self.at += 1;
+            }
+        }
+        let mut ty = self.type_name()?;
+        if array {
+            self.expect(";")?;
+            let TokenKind::Int(count, ..) = *self.peek() else {
+                return Err(error("a number is expected", self.token(0).span.clone()));
+            };
+            self.at += 1;
+            self.expect("]")?;
+            ty.layers
+                .push(Layer::Array(u64::try_from(count).unwrap_or(u64::MAX)));
+        } else {
+            ty.layers.push(Layer::Pointer);
+        }
+        self.depth -= 1;
+        ty.span.start = start;
+        Ok(ty)
+    }
+
+    fn name_before(&self) -> String {
+        match &self.tokens[self.at - 1].kind {
+            TokenKind::Name(name) => name.clone(),
+            _ => String::new(),
+        }
+    }
+
+    /// Parses `a`, `a::b`, `::a`, with template or generic arguments unless `<` is a comparison.
+    pub(super) fn path(&mut self, is_type: bool) -> Result<String, Error> {
+        let mut path = String::new();
+        if self.accept("::") {
+            path.push_str("::");
+        }
+        loop {
+            let TokenKind::Name(name) = self.peek() else {
+                return Err(error("a name is expected", self.token(0).span.clone()));
+            };
+            path.push_str(name);
+            self.at += 1;
+            let turbofish = self.symbol() == "::" && symbol_of(&self.token(1).kind) == "<";
+            if turbofish {
+                self.at += 1;
+            }
+            if self.symbol() == "<"
+                && let Some((len, text)) = self.arguments()
+            {
+                let after = symbol_of(&self.token(len).kind);
+                if is_type || turbofish || after == "::" {
+                    path.push_str(&text);
+                    self.at += len;
+                }
+            }
+            if self.symbol() != "::" {
+                return Ok(path.trim_start_matches("::").to_owned());
+            }
+            self.at += 1;
+            path.push_str("::");
+        }
+    }
+
+    /// Returns the number of tokens and the text of a list `<…>` that begins here, if it is one.
+    fn arguments(&self) -> Option<(usize, String)> {
+        let mut open = 0i32;
+        let mut text = String::new();
+        for ahead in 0..256 {
+            let token = self.token(ahead);
+            match &token.kind {
+                TokenKind::Symbol("<") => open += 1,
+                TokenKind::Symbol(">") => open -= 1,
+                TokenKind::Symbol(">>") => open -= 2,
+                TokenKind::Symbol("::" | "," | "*" | "&" | "[" | "]" | ";" | "(" | ")")
+                | TokenKind::Name(_)
+                | TokenKind::Int(..) => {}
+                _ => return None,
+            }
+            text.push_str(&self.text[token.span.clone()]);
+            if matches!(&token.kind, TokenKind::Symbol(",")) {
+                text.push(' ');
+            }
+            let next = &self.token(ahead + 1).kind;
+            if matches!(token.kind, TokenKind::Name(_))
+                && matches!(next, TokenKind::Name(_) | TokenKind::Symbol("*" | "&"))
+            {
+                text.push(' ');
+            }
+            if open <= 0 {
+                return (open == 0).then_some((ahead + 1, text));
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,123 @@
+//! Parts of sequences: `v[1..4]`, `p@10`.
+
+use super::convert;
+use super::run::{At, DEREFERENCES, Run, inner};
+use super::tree::{Kind, Node};
+use crate::ids::error::Error;
+use crate::inspect::value::place::Bytes;
+use crate::inspect::value::text::Unit;
+use crate::inspect::value::{Place, PointerKind, Shape, Ty, Value};
+use crate::inspect::visualize::{self, View};
+use dwarf::LoadAddr;
+use std::ops::Range;
+
+/// The bounds of a range in the source; `true`: inclusive.
+type Ends<'a> = (&'a Option<Box<Node>>, &'a Option<Box<Node>>, bool);
+
+impl Run<'_> {
+    /// Evaluates `p@10`: for a name, the elements that it points to; for `*p` and `a[0]`, those
+    /// from there on.
+    pub(super) fn repeat(
+        &mut self,
+        from: &Node,
+        count: &Node,
+        node: &Node,
+    ) -> Result<Value, Error> {
+        let value = self.evaluate(from)?;
+        let by = self.evaluate(count)?;
+        let by = convert::index(self.operand_of(&by, count)?).at(count)?;
+        let by = u64::try_from(by)
+            .map_err(|_| Error::eval("a count below zero"))
+            .at(count)?;
+        let is_place = matches!(inner(from).kind, Kind::Deref(_) | Kind::Index(..));
+        self.repeated(&value, by, !is_place).at(node)
+    }
+
+    /// Evaluates `value[from..to]`.
+    pub(super) fn slice(
+        &mut self,
+        value: Value,
+        (from, to, inclusive): Ends<'_>,
+        node: &Node,
+    ) -> Result<Value, Error> {
+        let mut end = |node: &Option<Box<Node>>| -> Result<Option<u64>, Error> {
+            let Some(node) = node else { return Ok(None) };
+            let value = self.evaluate(node)?;
+            let index = convert::index(self.operand_of(&value, node)?).at(node)?;
+            let index = u64::try_from(index).map_err(|_| Error::eval("an index below zero"));
+            Ok(Some(index.at(node)?))
+        };
+        let first = end(from)?.unwrap_or(0);
+        let last = match (end(to)?, inclusive) {
+            (Some(last), true) => Some(last.saturating_add(1)),
+            (last, _) => last,
+        };
+        self.part(value, first, last).at(node)
+    }
+
+    fn part(&self, value: Value, first: u64, last: Option<u64>) -> Result<Value, Error> {
+        let target = self.context.as_target();
+        let within = |len: Option<u64>| -> Result<Range<u64>, Error> {
+            let last = last
+                .or(len)
+                .ok_or_else(|| Error::eval("a range over a pointer needs an end"))?;
+            match len {
+                _ if first > last => Err(Error::eval(format!(
+                    "the range begins at {first} and ends at {last}"
+                ))),
+                Some(len) if last > len => Err(Error::eval(format!(
+                    "there are {len} elements, the range ends at {last}"
+                ))),
+                _ => Ok(first..last),
+            }
+        };
+        let row = |at: LoadAddr, element: Ty, range: Range<u64>| {
+            let offset = range.start.wrapping_mul(element.size().unwrap_or(0));
+            let array = element.array(range.end - range.start);
+            Ok(Value::new(array, Place::Memory(at + offset, None)))
+        };
+        let mut value = value;
+        for _ in 0..DEREFERENCES {
+            match (visualize::view(target, &value), value.ty.shape()) {
+                (Some(View::Sequence { at, element, len }), _) => {
+                    return row(at, element, within(Some(len))?);
+                }
+                (
+                    Some(View::Text {
+                        at,
+                        len,
+                        unit: Unit::Byte,
+                    }),
+                    _,
+                ) => {
+                    let range = within(Some(len))?;
+                    let len = (range.end - range.start).min(convert::STRING as u64);
+                    let mut bytes = vec![0; len as usize];
+                    if !bytes.is_empty() {
+                        target.memory().read(at + range.start, &mut bytes)?;
+                    }
+                    return Ok(Value::new(Ty::Text, Place::Bytes(Bytes::new(&bytes))));
+                }
+                (Some(View::Pointee(next) | View::Noted(next, _)), _) => value = next,
+                (_, Shape::Array(array)) => {
+                    let range = within(array.count)?;
+                    let offset = range.start.wrapping_mul(array.stride);
+                    let part = array.element.clone().array(range.end - range.start);
+                    return Ok(Value::new(part, value.place.offset(offset)));
+                }
+                (_, Shape::Pointer(of, PointerKind::Reference | PointerKind::Owned)) => {
+                    value = value.pointee(target, of)?;
+                }
+                (_, Shape::Pointer(of, PointerKind::Raw)) => {
+                    let at = LoadAddr(value.raw(target)? as u64);
+                    return row(at, of, within(None)?);
+                }
+                _ => break,
+            }
+        }
+        Err(Error::eval(format!(
+            "a `{}` has no parts in a row",
+            value.ty.name()
+        )))
+    }
+}

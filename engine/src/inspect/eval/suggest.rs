@@ -1,0 +1,148 @@
+//! Suggestions in errors about names.
+
+use super::run::{DEREFERENCES, Run, error};
+use super::tree::{Kind, Node};
+use super::{lex, method};
+use crate::ids::error::Error;
+use crate::inspect::value::{Shape, Value, members};
+use std::ops::Range;
+
+/// Maximum number of names listed in a message.
+const LISTED: usize = 12;
+
+/// Returns the name most similar to `name`; `None` if none is similar.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let wanted = name.to_lowercase();
+    // About a third of the letters may differ; one of very short names.
+    let most = (name.chars().count() / 3).max(1);
+    known
+        .into_iter()
+        .filter(|it| !it.is_empty() && *it != name && it.len() < name.len() + 2 + most)
+        .map(|it| (strsim::damerau_levenshtein(&wanted, &it.to_lowercase()), it))
+        .filter(|(distance, it)| *distance <= most && *distance < it.chars().count())
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, it)| it)
+}
+
+impl Run<'_> {
+    pub(super) fn no_variable(&self, node: &Node) -> Error {
+        let name = match &node.kind {
+            Kind::Name(name) => name.as_str(),
+            _ => "",
+        };
+        let mut message = format!("no variable `{name}` here");
+        let known = self.context.names();
+        let own: Vec<String> = self.own_members();
+        let all = known.iter().chain(&own).map(String::as_str);
+        if name.len() <= 256
+            && let Some(nearest) = nearest(name, all)
+        {
+            message += &format!("; did you mean `{nearest}`?");
+        }
+        error(message, &node.span)
+    }
+
+    /// Returns the names of the members of `this` or `self`.
+    fn own_members(&self) -> Vec<String> {
+        let own = match self.language {
+            dwarf::Language::Cpp => "this",
+            dwarf::Language::Rust => "self",
+            dwarf::Language::C => return Vec::new(),
+        };
+        match self.context.variable(own) {
+            Ok(Some(object)) => members::names(self.context.as_target(), &self.holder(&object)),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Follows pointers and references to the last target.
+    pub(super) fn holder(&self, value: &Value) -> Value {
+        let mut holder = value.clone();
+        for _ in 0..DEREFERENCES {
+            let Shape::Pointer(of, _) = holder.ty.shape() else {
+                break;
+            };
+            match holder.pointee(self.context.as_target(), of) {
+                Ok(next) => holder = next,
+                Err(_) => break,
+            }
+        }
+        holder
+    }
+
+    pub(super) fn no_member(&self, value: &Value, name: &str, object: &Node, node: &Node) -> Error {
+        let names = members::names(self.context.as_target(), &self.holder(value));
+        let said = self.said(object);
+        let ty = value.ty.name();
+        let span = self.last_name(node, name);
+        if names.is_empty() {
+            return error(format!("`{said}` ({ty}) has no members"), &span);
+        }
+        let message = format!("`{said}` ({ty}) has no member `{name}`");
+        error(said_with(message, name, &names), &span)
+    }
+
+    pub(super) fn no_method(&self, value: &Value, name: &str, object: &Node, node: &Node) -> Error {
+        let target = self.context.as_target();
+        let names: Vec<String> = method::names(target, &self.holder(value))
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        let said = self.said(object);
+        let message = format!(
+            "`{said}` ({}) has no method `{name}` that can be answered without running the program",
+            value.ty.name()
+        );
+        error(
+            said_with(message, name, &names),
+            &self.last_name(node, name),
+        )
+    }
+
+    /// Returns the position of `name` in a node: after its last dot.
+    fn last_name(&self, node: &Node, name: &str) -> Range<usize> {
+        match self.said(node).rfind(name) {
+            Some(at) => {
+                let start = node.span.start + at;
+                start..start + name.len()
+            }
+            None => node.span.clone(),
+        }
+    }
+}
+
+/// Appends a suggestion to a message: the most similar name, or a list of all.
+pub(crate) fn said_with(mut message: String, name: &str, names: &[String]) -> String {
+    match nearest(name, names.iter().map(String::as_str)) {
+        Some(nearest) => message += &format!("; did you mean `{nearest}`?"),
+        None if names.is_empty() => {}
+        None => {
+            message += "; it has ";
+            message += &names[..names.len().min(LISTED)].join(", ");
+            if names.len() > LISTED {
+                message += ", …";
+            }
+        }
+    }
+    message
+}
+
+/// Returns an error's message with the source below it, and marks below the position of the error.
+pub fn with_marks(error: &Error, text: &str) -> String {
+    let message = error.to_string();
+    let Error::Eval { span, .. } = error else {
+        return message;
+    };
+    // Long texts and those with several lines would not line up.
+    let fits = text.len() <= 200 && !text.contains(['\n', '\t']);
+    let (Some(before), true) = (text.get(..span.start), fits && text.len() < lex::LONGEST) else {
+        return message;
+    };
+    let marked = text.get(span.clone()).unwrap_or_default().chars().count();
+    let indent = before.chars().count();
+    format!(
+        "{message}\n  {text}\n  {}{}",
+        " ".repeat(indent),
+        "^".repeat(marked.max(1))
+    )
+}

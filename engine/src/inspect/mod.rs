@@ -1,0 +1,9 @@
+//! Values and expressions, from a snapshot: nothing here runs the debuggee. Memory and registers are
+//! read through traits.
+
+pub(crate) mod abi;
+pub mod eval;
+pub mod language;
+pub(crate) mod registers;
+pub mod value;
+pub mod visualize;

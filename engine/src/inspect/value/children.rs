@@ -1,0 +1,590 @@
+//! The children of values.
+
+use super::members::{self, Part};
+use super::numbers::Numbers;
+use super::types::DwarfTy;
+use super::{Child, ChildPath, Limits, Place, PointerKind, Shape, Target, Ty, Value, present};
+use crate::ids::error::Error;
+use crate::inspect::visualize::{self, Collection, CollectionKind, Item, View};
+use dwarf::{Language, LoadAddr};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Maximum number of references to references to follow.
+const REFERENCES: usize = 16;
+
+/// Maximum number of bytes to read at once for a range of elements.
+pub(super) const BLOCK: u64 = 1 << 20;
+
+/// Maximum size in bytes of an object that is read at once for all its members.
+const WHOLE: u64 = 4096;
+
+/// Maximum number of children per request; a length in the debuggee may be garbage.
+const MOST: u64 = 1 << 20;
+
+/// Elements to make at once: few enough to stay in the processor's cache until they are formatted.
+const PORTION: u64 = 1024;
+
+/// Limits on a key that is shown as its entry's name.
+const KEY: Limits = Limits {
+    text: 80,
+    elements: 4,
+    string: 64,
+    depth: 2,
+    numbers: super::scalar::NumberFormat::Natural,
+    addresses: true,
+    pointees: false,
+};
+
+/// Elements between checks of the cancel flag.
+const CHECK_EVERY: u64 = 4096;
+
+/// A selection of children.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Which {
+    /// All children, in display order.
+    All,
+    /// Children with names.
+    Named,
+    /// Children with indices or keys.
+    Indexed,
+}
+
+/// The contents of a value.
+pub(super) enum Inside {
+    /// No children.
+    Nothing,
+    /// Bases and members of an object, accessed by `.` or `->`.
+    Members(Value, Arc<DwarfTy>, &'static str),
+    /// The members according to a view.
+    Fields(Vec<(String, Value)>),
+    /// Contiguous elements.
+    Elements(Row),
+    /// Elements of a container that are not contiguous.
+    Items(Collection),
+    /// The target of the pointer or reference.
+    Pointee(Value),
+}
+
+/// The contents of a value, and the raw value if a view replaces it.
+pub(super) struct Opened {
+    pub inside: Inside,
+    raw: Option<Value>,
+}
+
+impl Opened {
+    /// Returns the number of named and of indexed children.
+    fn count(&self, target: &dyn Target) -> (u64, u64) {
+        let (named, indexed) = match &self.inside {
+            Inside::Members(object, ty, _) => (count_members(target, object, ty), 0),
+            Inside::Fields(fields) => (fields.len() as u64, 0),
+            Inside::Elements(row) => (0, row.count),
+            Inside::Items(all) => (0, all.len.saturating_add(u64::from(all.more))),
+            Inside::Pointee(_) => (1, 0),
+            Inside::Nothing => (0, 0),
+        };
+        (named + u64::from(self.raw.is_some()), indexed)
+    }
+}
+
+fn count_members(target: &dyn Target, object: &Value, ty: &Arc<DwarfTy>) -> u64 {
+    let mut named = 0;
+    let _ = members::parts(target, object, ty, &mut |_, _, _| {
+        named += 1;
+        Ok(())
+    });
+    named
+}
+
+/// Contiguous elements.
+pub(super) struct Row {
+    /// The first one.
+    pub place: Place,
+    /// Their type.
+    pub element: Ty,
+    /// Distance between elements in bytes.
+    pub stride: u64,
+    /// Number of elements.
+    pub count: u64,
+}
+
+impl Row {
+    fn of_array(array: &super::types::ArrayTy, place: Place) -> Row {
+        Row {
+            place,
+            element: array.element.clone(),
+            stride: array.stride,
+            count: array.count.unwrap_or(0),
+        }
+    }
+
+    /// Returns a row of elements at an address.
+    pub(super) fn in_memory(at: LoadAddr, element: Ty, count: u64) -> Row {
+        Row {
+            place: Place::Memory(at, None),
+            stride: element.size().unwrap_or(0),
+            element,
+            count,
+        }
+    }
+}
+
+/// Returns the contents of a value, through references, boxes and views.
+///
+/// # Errors
+/// The value cannot be read.
+pub(super) fn open(target: &dyn Target, value: &Value) -> Result<Opened, Error> {
+    let mut raw = None;
+    let inside = inside(target, value, &mut raw)?;
+    Ok(Opened { inside, raw })
+}
+
+fn inside(target: &dyn Target, value: &Value, raw: &mut Option<Value>) -> Result<Inside, Error> {
+    let mut value = value.clone();
+    let mut access = ".";
+    for _ in 0..REFERENCES {
+        let view = visualize::view(target, &value);
+        // A value that its view finds invalid is shown member by member.
+        let viewed = !matches!(view, None | Some(View::Invalid(_)));
+        if viewed && !is_fat_pointer(&value) {
+            raw.get_or_insert_with(|| Value {
+                raw: true,
+                ..value.clone()
+            });
+        }
+        match view {
+            Some(View::Text { .. } | View::Plain(_)) => return Ok(Inside::Nothing),
+            Some(View::Sequence { at, element, len }) => {
+                return Ok(Inside::Elements(Row::in_memory(at, element, len)));
+            }
+            Some(View::Collection(collection)) => return Ok(Inside::Items(collection)),
+            Some(View::Fields { fields, .. }) => return Ok(Inside::Fields(fields)),
+            Some(View::Pointee(next) | View::Noted(next, _)) => {
+                value = next;
+                continue;
+            }
+            Some(View::Invalid(_)) | None => {}
+        }
+        match value.ty.shape() {
+            Shape::Pointer(of, PointerKind::Reference | PointerKind::Owned) => {
+                let next = value.pointee(target, of)?;
+                if matches!(next.place, Place::Memory(LoadAddr(0), _)) {
+                    return Ok(Inside::Nothing);
+                }
+                value = visualize::in_truth(target, next);
+            }
+            Shape::Pointer(of, PointerKind::Raw) => {
+                let of_shape = of.shape();
+                if matches!(of_shape, Shape::Void | Shape::Function) || value.raw(target)? == 0 {
+                    return Ok(Inside::Nothing);
+                }
+                let language = value.ty.language();
+                let pointee = visualize::in_truth(target, value.pointee(target, of)?);
+                if let (Shape::Composite(ty), true) =
+                    (&pointee.ty.shape(), language != Language::Rust)
+                {
+                    if ty.composite().is_some_and(|it| it.declaration) {
+                        return Ok(Inside::Nothing);
+                    }
+                    if ty.visualizer().is_none() {
+                        access = "->";
+                        return Ok(Inside::Members(pointee, ty.clone(), access));
+                    }
+                }
+                return Ok(Inside::Pointee(pointee));
+            }
+            Shape::Array(array) => {
+                return Ok(Inside::Elements(Row::of_array(&array, value.place.clone())));
+            }
+            Shape::Composite(ty) => {
+                return Ok(match members::active_variant(target, &value, &ty)? {
+                    Some((_, payload)) => match payload.ty.shape() {
+                        Shape::Composite(ty) => Inside::Members(payload, ty, access),
+                        _ => Inside::Nothing,
+                    },
+                    None => Inside::Members(value, ty, access),
+                });
+            }
+            _ => return Ok(Inside::Nothing),
+        }
+    }
+    Ok(Inside::Nothing)
+}
+
+/// Returns whether a value is an address and a length: the raw value shows nothing more than the
+/// view.
+fn is_fat_pointer(value: &Value) -> bool {
+    value.ty.name().starts_with('&')
+}
+
+/// Returns the number of named and of indexed children of a value; none on errors.
+pub(super) fn count(target: &dyn Target, value: &Value) -> (u64, u64) {
+    open(target, value).map_or((0, 0), |opened| opened.count(target))
+}
+
+/// The next children of a value.
+#[derive(Debug)]
+pub enum Next {
+    /// Contiguous numbers.
+    Numbers(Numbers),
+    /// Any other children.
+    Children(Vec<Child>),
+}
+
+impl Next {
+    /// Returns the children as a vector.
+    pub fn children(self) -> Vec<Child> {
+        match self {
+            Next::Numbers(numbers) => numbers.children().collect(),
+            Next::Children(children) => children,
+        }
+    }
+}
+
+/// Returns the next of the selected children in `range`, and advances `range`: at most [`PORTION`]
+/// contiguous elements, or 2^20 others.
+///
+/// # Errors
+/// Cancelled.
+pub fn next_children(
+    target: &dyn Target,
+    value: &Value,
+    which: Which,
+    range: &mut Range<u64>,
+) -> Result<Next, Error> {
+    if target.cancelled() {
+        return Err(Error::Cancelled);
+    }
+    let all = range.clone();
+    range.start = range.end;
+    let Ok(opened) = open(target, value) else {
+        return Ok(Next::Children(Vec::new()));
+    };
+    let Inside::Elements(row) = &opened.inside else {
+        return children(target, opened, which, all).map(Next::Children);
+    };
+    let (named, indexed) = opened.count(target);
+    range.end = all.end.min(named.saturating_add(indexed));
+    range.start = all.start.saturating_add(PORTION).min(range.end);
+    if which != Which::Named && all.start < indexed {
+        let own = all.start..range.start.min(indexed);
+        if let Some(numbers) = Numbers::read(target, row, own.clone()) {
+            range.start = own.end;
+            return Ok(Next::Numbers(numbers));
+        }
+    }
+    let portion = all.start..range.start;
+    children(target, opened, which, portion).map(Next::Children)
+}
+
+fn children(
+    target: &dyn Target,
+    opened: Opened,
+    which: Which,
+    range: Range<u64>,
+) -> Result<Vec<Child>, Error> {
+    let (named, indexed) = opened.count(target);
+    // Members are all named, elements all indexed; the raw value is a named child after either.
+    let own = match opened.inside {
+        Inside::Elements(_) | Inside::Items(_) => indexed,
+        _ => named - u64::from(opened.raw.is_some()),
+    };
+    let is_indexed = matches!(opened.inside, Inside::Elements(_) | Inside::Items(_));
+    let (own_range, raw_at) = match (which, is_indexed) {
+        (Which::Named, true) => (0..0, Some(0)),
+        (Which::Indexed, false) => (0..0, None),
+        (Which::Indexed, true) => (range.clone(), None),
+        _ => (range.clone(), Some(own)),
+    };
+    let mut children = match &opened.inside {
+        _ if own_range.is_empty() => Vec::new(),
+        Inside::Nothing => Vec::new(),
+        Inside::Members(object, ty, access) => {
+            member_children(target, object, ty, access, own_range)
+        }
+        Inside::Fields(fields) => field_children(fields, own_range),
+        Inside::Elements(row) => element_children(target, row, own_range)?,
+        Inside::Items(collection) => item_children(target, collection, own_range)?,
+        Inside::Pointee(pointee) if own_range.contains(&0) => vec![Child {
+            name: "*".into(),
+            value: Ok(pointee.clone()),
+            path: Some(ChildPath::Prefix("*".into())),
+        }],
+        Inside::Pointee(_) => Vec::new(),
+    };
+    if let Some(raw) = opened.raw
+        && raw_at.is_some_and(|at| range.contains(&at))
+    {
+        children.push(Child {
+            name: "[raw]".into(),
+            value: Ok(raw),
+            path: None,
+        });
+    }
+    Ok(children)
+}
+
+fn field_children(fields: &[(String, Value)], range: Range<u64>) -> Vec<Child> {
+    let fields = (0..).zip(fields).filter(|(index, _)| range.contains(index));
+    fields
+        .map(|(_, (name, value))| Child {
+            name: name.clone(),
+            value: Ok(value.clone()),
+            path: None,
+        })
+        .collect()
+}
+
+fn item_children(
+    target: &dyn Target,
+    collection: &Collection,
+    range: Range<u64>,
+) -> Result<Vec<Child>, Error> {
+    let end = range
+        .end
+        .min(range.start.saturating_add(MOST))
+        .min(collection.len);
+    let (items, lost) = collection.items(target, range.start..end)?;
+    let mut children: Vec<Child> = (range.start..)
+        .zip(items)
+        .map(|(index, Item { key, value })| {
+            let key = key.map(|key| (present(target, &key, &KEY).text, key));
+            let reachable = match (collection.kind, &key) {
+                (CollectionKind::List, _) => true,
+                (CollectionKind::Set, _) => false,
+                // A literal can be parsed again.
+                (CollectionKind::Map, Some((text, key))) => {
+                    key.ty.is_simple() || text.starts_with('"') && !text.contains("...")
+                }
+                (CollectionKind::Map, None) => false,
+            };
+            let name = match key {
+                Some((text, _)) => format!("[{text}]"),
+                None => format!("[{index}]"),
+            };
+            Child {
+                path: reachable.then_some(ChildPath::Name),
+                name,
+                value: Ok(value),
+            }
+        })
+        .collect();
+    let failed = |name: &str, error| Child {
+        name: name.into(),
+        value: Err(error),
+        path: None,
+    };
+    if let Some(error) = lost {
+        children.push(failed("<error>", error));
+    } else if collection.more && range.contains(&collection.len) {
+        children.extend(
+            collection
+                .known_len()
+                .err()
+                .map(|why| failed("<more>", why)),
+        );
+    }
+    Ok(children)
+}
+
+fn member_children(
+    target: &dyn Target,
+    object: &Value,
+    ty: &Arc<DwarfTy>,
+    access: &str,
+    range: Range<u64>,
+) -> Vec<Child> {
+    let whole = Whole::read(target, object);
+    let mut children = Vec::new();
+    let mut index = 0;
+    let outcome = members::parts(target, object, ty, &mut |object, ty, part| {
+        index += 1;
+        if !range.contains(&(index - 1)) {
+            return Ok(());
+        }
+        let suffix =
+            |name: &str| is_member_name(name).then(|| ChildPath::Suffix(format!("{access}{name}")));
+        children.push(match part {
+            Part::Base(base) => {
+                let value = members::base(target, object, ty, base);
+                let name = match &value {
+                    Ok(value) => value.ty.name(),
+                    Err(_) => ty.related(base.ty).name(),
+                };
+                Child {
+                    name: name.to_string(),
+                    value,
+                    path: Some(ChildPath::Same),
+                }
+            }
+            Part::Member(member) => {
+                let name = members::shown_name(ty, &member.name);
+                let value = members::member(target, object, ty, member);
+                Child {
+                    name: name.to_owned(),
+                    value: value.map(|value| whole.fill(value)),
+                    path: suffix(name),
+                }
+            }
+            Part::Static(member) => Child {
+                name: member.name.clone(),
+                value: members::static_member(target, ty, member),
+                path: suffix(&member.name),
+            },
+        });
+        Ok(())
+    });
+    if let Err(error) = outcome {
+        children.push(Child {
+            name: "<error>".into(),
+            value: Err(error),
+            path: None,
+        });
+    }
+    children
+}
+
+fn is_member_name(name: &str) -> bool {
+    !name.is_empty()
+        && name
+            .chars()
+            .all(|char| char.is_alphanumeric() || char == '_')
+}
+
+/// An object that was read at once, so that its simple members need no reads of their own.
+pub(super) struct Whole {
+    start: LoadAddr,
+    bytes: Vec<u8>,
+    /// Why it could not be read.
+    pub(super) error: Option<Error>,
+}
+
+impl Whole {
+    pub(super) fn read(target: &dyn Target, object: &Value) -> Whole {
+        let mut whole = Whole {
+            start: LoadAddr(0),
+            bytes: Vec::new(),
+            error: None,
+        };
+        if let (Place::Memory(addr, None), Some(size @ 1..=WHOLE)) =
+            (&object.place, object.ty.size())
+        {
+            whole.start = *addr;
+            whole.bytes.resize(size as usize, 0);
+            if let Err(error) = target.memory().read(*addr, &mut whole.bytes) {
+                whole.bytes.clear();
+                whole.error = Some(error.into());
+            }
+        }
+        whole
+    }
+
+    /// Returns the value with its bytes if they are few and were read.
+    pub(super) fn fill(&self, mut value: Value) -> Value {
+        let (Place::Memory(addr, None), None, Some(size @ 1..=16)) =
+            (&value.place, value.bits, value.ty.size())
+        else {
+            return value;
+        };
+        let start = (*addr - self.start) as usize;
+        let bytes = start
+            .checked_add(size as usize)
+            .and_then(|end| self.bytes.get(start..end));
+        if let Some(bytes) = bytes
+            && value.ty.is_simple()
+        {
+            value.place = Place::read_at(*addr, bytes);
+        }
+        value
+    }
+}
+
+fn element_children(
+    target: &dyn Target,
+    row: &Row,
+    range: Range<u64>,
+) -> Result<Vec<Child>, Error> {
+    let start = range.start.min(row.count);
+    let end = range.end.clamp(start, row.count);
+    let values = row.values(target, start..end)?;
+    Ok((start..)
+        .zip(values)
+        .map(|(index, value)| {
+            let name = format!("[{index}]");
+            Child {
+                path: Some(ChildPath::Name),
+                name,
+                value: Ok(value),
+            }
+        })
+        .collect())
+}
+
+/// Returns elements of a row that starts at `place`.
+///
+/// # Errors
+/// Cancelled.
+pub fn elements(
+    target: &dyn Target,
+    place: &Place,
+    element: &Ty,
+    range: Range<u64>,
+) -> Result<Vec<Value>, Error> {
+    let row = Row {
+        place: place.clone(),
+        element: element.clone(),
+        stride: element.size().unwrap_or(0),
+        count: range.end,
+    };
+    row.values(target, range)
+}
+
+impl Row {
+    /// Returns the elements of a range; simple ones are read a block at a time.
+    pub(super) fn values(
+        &self,
+        target: &dyn Target,
+        range: Range<u64>,
+    ) -> Result<Vec<Value>, Error> {
+        let mut values = Vec::new();
+        let size = self.element.size().unwrap_or(0);
+        let simple = self.element.is_simple() && (1..=16).contains(&size) && self.stride >= size;
+        let per_block = if simple {
+            (BLOCK / self.stride).max(1)
+        } else {
+            CHECK_EVERY
+        };
+        let mut index = range.start;
+        let mut block = Vec::new();
+        while index < range.end {
+            if target.cancelled() {
+                return Err(Error::Cancelled);
+            }
+            let count = per_block.min(range.end - index);
+            let first = self.place.offset(index.wrapping_mul(self.stride));
+            block.clear();
+            if let (true, Place::Memory(addr, _)) = (simple, &first) {
+                block.resize(((count - 1) * self.stride + size) as usize, 0);
+                if target.memory().read(*addr, &mut block).is_err() {
+                    block.clear();
+                }
+            }
+            for nth in 0..count {
+                let skip = nth.wrapping_mul(self.stride);
+                let mut place = match &first {
+                    Place::Memory(addr, _) => Place::Memory(*addr + skip, None),
+                    other => other.offset(skip),
+                };
+                let bytes = block.get(skip as usize..skip.wrapping_add(size) as usize);
+                if let (Place::Memory(addr, _), Some(bytes)) = (&place, bytes)
+                    && !block.is_empty()
+                {
+                    place = Place::read_at(*addr, bytes);
+                }
+                values.push(Value::new(self.element.clone(), place));
+            }
+            index += count;
+        }
+        Ok(values)
+    }
+}

@@ -1,0 +1,276 @@
+//! Places of values: memory, registers, debug info, or pieces of these.
+
+use super::{RegisterPlace, Target};
+use crate::FrameKey;
+use crate::ids::error::Error;
+use dwarf::{LoadAddr, Location, Piece, Registers};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Bytes, stored without an allocation if they are few.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bytes {
+    /// At most 16 bytes.
+    Few([u8; 16], u8),
+    /// More than 16 bytes.
+    Many(Arc<[u8]>),
+}
+
+impl Bytes {
+    /// Copies `bytes`.
+    pub fn new(bytes: &[u8]) -> Bytes {
+        if bytes.len() <= 16 {
+            let mut few = [0; 16];
+            few[..bytes.len()].copy_from_slice(bytes);
+            Bytes::Few(few, bytes.len() as u8)
+        } else {
+            Bytes::Many(bytes.into())
+        }
+    }
+}
+
+impl std::ops::Deref for Bytes {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        match self {
+            Bytes::Few(bytes, len) => &bytes[..usize::from(*len).min(16)],
+            Bytes::Many(bytes) => bytes,
+        }
+    }
+}
+
+/// The bits of a bit-field in its bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bits {
+    /// Bits to skip, least significant first; less than 8.
+    pub offset: u8,
+    /// Width in bits.
+    pub size: u8,
+}
+
+impl Bits {
+    /// Returns the number of bytes that the bits span.
+    pub fn bytes(self) -> usize {
+        (usize::from(self.offset) + usize::from(self.size)).div_ceil(8)
+    }
+}
+
+/// The place of a value.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// In memory; with its bytes if they were read along with their neighbours.
+    Memory(LoadAddr, Option<Few>),
+    /// In a register, at an offset.
+    Register {
+        /// The register.
+        register: RegisterPlace,
+        /// The whole register's contents.
+        bytes: Bytes,
+        /// Offset in bytes.
+        offset: u64,
+    },
+    /// Without storage: the bytes.
+    Bytes(Bytes),
+    /// In pieces, at an offset in bytes.
+    Pieces(Arc<[Part]>, u64),
+    /// Optimized out.
+    OptimizedOut,
+    /// A pointer whose target has been optimized out of memory.
+    ImplicitPointer,
+    /// The location could not be evaluated: the error.
+    Failed(Arc<Error>),
+}
+
+/// At most 16 bytes, and their number.
+pub type Few = ([u8; 16], u8);
+
+/// A piece of a value.
+#[derive(Clone, Debug)]
+pub struct Part {
+    bits: u64,
+    skip: u64,
+    place: Place,
+}
+
+impl Place {
+    pub(super) fn of(location: Location, registers: &Registers, frame: FrameKey) -> Place {
+        match location {
+            Location::Memory(addr) => Place::Memory(addr, None),
+            Location::Register(register) => {
+                let bytes = match (registers.get(register), registers.vector(register)) {
+                    (Some(value), _) => Bytes::new(&value.to_le_bytes()),
+                    (None, Some(value)) => Bytes::new(&value.to_le_bytes()),
+                    (None, None) => return Place::OptimizedOut,
+                };
+                Place::Register {
+                    register: RegisterPlace {
+                        thread: frame.thread,
+                        level: frame.level,
+                        register,
+                    },
+                    bytes,
+                    offset: 0,
+                }
+            }
+            Location::Implicit(bytes) => Place::Bytes(Bytes::new(&bytes)),
+            Location::Pieces(pieces) => {
+                let parts: Vec<Part> = pieces
+                    .into_iter()
+                    .map(|piece: Piece| Part {
+                        bits: piece.bits,
+                        skip: piece.bit_offset,
+                        place: Place::of(piece.location, registers, frame),
+                    })
+                    .collect();
+                match parts.as_slice() {
+                    [] => Place::OptimizedOut,
+                    [only] if only.skip == 0 => only.place.clone(),
+                    _ if parts
+                        .iter()
+                        .all(|part| matches!(part.place, Place::OptimizedOut)) =>
+                    {
+                        Place::OptimizedOut
+                    }
+                    _ => Place::Pieces(parts.into(), 0),
+                }
+            }
+            Location::ImplicitPointer { .. } => Place::ImplicitPointer,
+            Location::OptimizedOut => Place::OptimizedOut,
+        }
+    }
+    /// Returns a place in memory whose bytes, at most 16, have been read.
+    pub fn read_at(addr: LoadAddr, bytes: &[u8]) -> Place {
+        let mut few = [0; 16];
+        few[..bytes.len()].copy_from_slice(bytes);
+        Place::Memory(addr, Some((few, bytes.len() as u8)))
+    }
+
+    /// Returns the place `bytes` after this one.
+    pub fn offset(&self, bytes: u64) -> Place {
+        match self {
+            Place::Memory(addr, _) => Place::Memory(*addr + bytes, None),
+            Place::Register {
+                register,
+                bytes: all,
+                offset,
+            } => Place::Register {
+                register: *register,
+                bytes: all.clone(),
+                offset: offset.saturating_add(bytes),
+            },
+            Place::Bytes(all) => match usize::try_from(bytes).ok().and_then(|n| all.get(n..)) {
+                Some(rest) => Place::Bytes(Bytes::new(rest)),
+                None => Place::OptimizedOut,
+            },
+            Place::Pieces(parts, offset) => {
+                Place::Pieces(parts.clone(), offset.saturating_add(bytes))
+            }
+            Place::OptimizedOut => Place::OptimizedOut,
+            Place::ImplicitPointer if bytes == 0 => Place::ImplicitPointer,
+            Place::ImplicitPointer => Place::OptimizedOut,
+            Place::Failed(error) => Place::Failed(error.clone()),
+        }
+    }
+
+    /// Returns all bytes of a value that only the debug info or an expression has.
+    ///
+    /// # Errors
+    /// It has another kind of place, whose length is not known here.
+    pub fn literal(&self) -> Result<Bytes, Error> {
+        match self {
+            Place::Bytes(bytes) => Ok(bytes.clone()),
+            _ => Err(Error::OptimizedOut),
+        }
+    }
+
+    /// Reads `len` bytes; the caller limits `len`.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn read(&self, target: &dyn Target, len: usize) -> Result<Bytes, Error> {
+        match self {
+            Place::Memory(_, Some((bytes, have))) if usize::from(*have) == len => {
+                Ok(Bytes::Few(*bytes, *have))
+            }
+            Place::Memory(addr, _) => {
+                if len <= 16 {
+                    let mut bytes = [0; 16];
+                    target.memory().read(*addr, &mut bytes[..len])?;
+                    Ok(Bytes::Few(bytes, len as u8))
+                } else {
+                    let mut bytes = vec![0; len];
+                    target.memory().read(*addr, &mut bytes)?;
+                    Ok(Bytes::Many(bytes.into()))
+                }
+            }
+            Place::Register { bytes, offset, .. } => slice(bytes, *offset, len),
+            Place::Bytes(bytes) => slice(bytes, 0, len),
+            Place::Pieces(parts, offset) => read_parts(target, parts, *offset, len),
+            Place::OptimizedOut => Err(Error::OptimizedOut),
+            Place::ImplicitPointer => Err(Error::Unsupported(
+                "<points to something optimized out>".into(),
+            )),
+            Place::Failed(error) => Err((**error).clone()),
+        }
+    }
+}
+
+/// Bytes beyond the end of a register or of a constant do not exist.
+fn slice(bytes: &[u8], offset: u64, len: usize) -> Result<Bytes, Error> {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX);
+    match bytes.get(start..).and_then(|rest| rest.get(..len)) {
+        Some(bytes) => Ok(Bytes::new(bytes)),
+        None => Err(Error::OptimizedOut),
+    }
+}
+
+fn read_parts(
+    target: &dyn Target,
+    parts: &[Part],
+    offset: u64,
+    len: usize,
+) -> Result<Bytes, Error> {
+    let mut out: SmallVec<[u8; 32]> = SmallVec::from_elem(0, len);
+    let (from, to) = (
+        offset.saturating_mul(8),
+        offset.saturating_add(len as u64).saturating_mul(8),
+    );
+    let mut start = 0u64;
+    for part in parts {
+        let end = start.saturating_add(part.bits);
+        let (first, last) = (start.max(from), end.min(to));
+        if first < last {
+            let skip = part.skip.saturating_add(first - start);
+            let count = last - first;
+            let bytes = part
+                .place
+                .offset(skip / 8)
+                .read(target, (skip % 8 + count).div_ceil(8) as usize)?;
+            copy_bits(&bytes, skip % 8, &mut out, first - from, count);
+        }
+        start = end;
+    }
+    if start < to {
+        return Err(Error::OptimizedOut);
+    }
+    Ok(Bytes::new(&out))
+}
+
+fn copy_bits(from: &[u8], skip: u64, to: &mut [u8], at: u64, count: u64) {
+    if skip == 0 && at.is_multiple_of(8) && count.is_multiple_of(8) {
+        let (at, count) = (at as usize / 8, count as usize / 8);
+        if let (Some(to), Some(from)) = (to.get_mut(at..at + count), from.get(..count)) {
+            to.copy_from_slice(from);
+        }
+        return;
+    }
+    for bit in 0..count {
+        let (source, dest) = (skip + bit, at + bit);
+        let one = from
+            .get((source / 8) as usize)
+            .is_some_and(|byte| byte >> (source % 8) & 1 == 1);
+        if let (true, Some(byte)) = (one, to.get_mut((dest / 8) as usize)) {
+            *byte |= 1 << (dest % 8);
+        }
+    }
+}

@@ -1,0 +1,507 @@
+//! Types of values: those of the debug info, and those that expressions construct.
+
+use super::scalar::{Float, Scalar, ScalarKind};
+use dwarf::{Composite, Encoding, Enumeration, Language, LoadBias, Module, Type, TypeId, TypeKind};
+use std::sync::{Arc, OnceLock};
+
+/// Maximum number of typedefs, qualifiers and pointers to follow, in case the debug info is
+/// corrupt.
+const LAYERS: usize = 64;
+
+/// A type; cheap to clone.
+#[derive(Clone, Debug)]
+pub enum Ty {
+    /// A type of the debug info.
+    Dwarf(Arc<DwarfTy>),
+    /// A built-in type, by its name in the expression's language.
+    Builtin(Scalar, &'static str),
+    /// A pointer constructed by an expression (`&x`).
+    Pointer(Arc<Ty>),
+    /// An array constructed by an expression or a view.
+    Array(Arc<ArrayTy>),
+    /// The type of a string literal.
+    Text,
+    /// A function, by its type's name.
+    Function(Arc<str>),
+    /// `void`.
+    Void,
+    /// A type whose debug info could not be read: the error.
+    Broken(Arc<str>),
+}
+
+/// An array type that is not in the debug info.
+#[derive(Debug)]
+pub struct ArrayTy {
+    /// Type of the elements.
+    pub element: Ty,
+    /// Number of elements; `None` if unknown.
+    pub count: Option<u64>,
+    /// Distance between elements in bytes.
+    pub stride: u64,
+}
+
+/// A type of the debug info, with memoized facts.
+#[derive(Debug)]
+pub struct DwarfTy {
+    module: ModuleRef,
+    /// Load bias of the module.
+    pub bias: LoadBias,
+    /// The type.
+    pub ty: Arc<Type>,
+    stripped: OnceLock<Ty>,
+}
+
+/// Memoized facts about a type, independent of its load bias.
+#[derive(Default)]
+struct Facts {
+    name: OnceLock<Arc<str>>,
+    stripped: OnceLock<Stripped>,
+    visualizer: OnceLock<Option<&'static dyn crate::inspect::visualize::Visualizer>>,
+}
+
+/// A type without typedefs and qualifiers.
+enum Stripped {
+    /// A type of the same module.
+    Dwarf(TypeId),
+    /// Not a type of the debug info.
+    Other(Ty),
+}
+
+struct ModuleRef(Arc<Module>);
+
+impl std::fmt::Debug for ModuleRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0.path().display())
+    }
+}
+
+/// The presentation of a pointer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PointerKind {
+    /// As an address.
+    Raw,
+    /// C++ `&` and `&&`: as its target, in every way.
+    Reference,
+    /// Rust's `&`, `&mut`, `Box`: as its target, but dereferenced explicitly by `*` and `.`.
+    Owned,
+}
+
+/// The kind of a type without typedefs and qualifiers.
+#[derive(Clone, Debug)]
+pub enum Shape {
+    /// `void`.
+    Void,
+    /// Rust's `()`.
+    Unit,
+    /// A number, character or boolean.
+    Scalar(Scalar),
+    /// A pointer or reference.
+    Pointer(Ty, PointerKind),
+    /// An array.
+    Array(Arc<ArrayTy>),
+    /// Struct, class, union; Rust's enums with data.
+    Composite(Arc<DwarfTy>),
+    /// An enumeration without data.
+    Enumeration(Arc<DwarfTy>),
+    /// A function.
+    Function,
+    /// C++ pointer to member; `true` for a member function.
+    MemberPointer(bool),
+    /// A string literal.
+    Text,
+    /// Not readable: the error.
+    Broken(Arc<str>),
+}
+
+impl DwarfTy {
+    /// Returns the module of the type's debug info.
+    pub fn module(&self) -> &Arc<Module> {
+        &self.module.0
+    }
+
+    /// Returns another type of the same module.
+    pub fn related(&self, id: TypeId) -> Ty {
+        Ty::dwarf(self.module(), self.bias, id)
+    }
+
+    /// Returns another type of the same module; `None` is void.
+    pub fn related_or_void(&self, id: Option<TypeId>) -> Ty {
+        id.map_or(Ty::Void, |id| self.related(id))
+    }
+
+    /// Returns the composite, if it is one.
+    pub fn composite(&self) -> Option<&Composite> {
+        match &self.ty.kind {
+            TypeKind::Composite(composite) => Some(composite),
+            _ => None,
+        }
+    }
+
+    /// Returns the enumeration, if it is one.
+    pub fn enumeration(&self) -> Option<&Enumeration> {
+        match &self.ty.kind {
+            TypeKind::Enumeration(enumeration) => Some(enumeration),
+            _ => None,
+        }
+    }
+
+    /// Returns the language of the type's unit.
+    pub fn language(&self) -> Language {
+        self.module().language_of(self.ty.id).unwrap_or_default()
+    }
+
+    /// Returns the visualizer of the type, if it has one.
+    pub fn visualizer(&self) -> Option<&'static dyn crate::inspect::visualize::Visualizer> {
+        match self.ty.kept::<Facts>() {
+            Some(facts) => *facts
+                .visualizer
+                .get_or_init(|| crate::inspect::visualize::find(self)),
+            None => crate::inspect::visualize::find(self),
+        }
+    }
+
+    fn array(&self) -> Option<Ty> {
+        let TypeKind::Array(array) = &self.ty.kind else {
+            return None;
+        };
+        let mut element = self.related(array.element);
+        let mut stride = match array.stride.filter(|stride| *stride != 0) {
+            Some(stride) => stride,
+            None => element.size().unwrap_or(0),
+        };
+        for (dimension, count) in array.counts.iter().enumerate().rev() {
+            element = Ty::Array(Arc::new(ArrayTy {
+                element,
+                count: *count,
+                stride,
+            }));
+            if dimension > 0 {
+                stride = stride.saturating_mul(count.unwrap_or(0));
+            }
+        }
+        if array.counts.is_empty() {
+            element = Ty::Array(Arc::new(ArrayTy {
+                element,
+                count: None,
+                stride,
+            }));
+        }
+        Some(element)
+    }
+}
+
+impl Ty {
+    /// Returns a type of the debug info.
+    pub fn dwarf(module: &Arc<Module>, bias: LoadBias, id: TypeId) -> Ty {
+        match module.ty(id) {
+            Ok(ty) => Ty::Dwarf(Arc::new(DwarfTy {
+                module: ModuleRef(module.clone()),
+                bias,
+                ty,
+                stripped: OnceLock::new(),
+            })),
+            Err(error) => Ty::Broken(error.to_string().into()),
+        }
+    }
+
+    /// Returns the type of a variable or function in the debug info; `void` without an id.
+    pub fn of(module: &Arc<Module>, bias: LoadBias, id: Option<TypeId>) -> Ty {
+        id.map_or(Ty::Void, |id| Ty::dwarf(module, bias, id))
+    }
+
+    /// Returns the pointer to this type.
+    pub fn pointer(self) -> Ty {
+        Ty::Pointer(Arc::new(self))
+    }
+
+    /// Returns the array of `count` elements of this type.
+    pub fn array(self, count: u64) -> Ty {
+        let stride = self.size().unwrap_or(0);
+        Ty::Array(Arc::new(ArrayTy {
+            element: self,
+            count: Some(count),
+            stride,
+        }))
+    }
+
+    /// Returns the size of a value in bytes, if known.
+    pub fn size(&self) -> Option<u64> {
+        match self {
+            Ty::Builtin(scalar, _) => Some(u64::from(scalar.size)),
+            Ty::Pointer(_) => Some(8),
+            Ty::Array(array) => array.count?.checked_mul(array.stride),
+            Ty::Void | Ty::Text | Ty::Function(_) | Ty::Broken(_) => None,
+            Ty::Dwarf(ty) => match (&ty.ty.kind, ty.ty.size) {
+                (TypeKind::Array(_), None) => ty.array()?.size(),
+                (
+                    TypeKind::Pointer(_) | TypeKind::Reference(_) | TypeKind::RvalueReference(_),
+                    None,
+                ) => Some(8),
+                (_, Some(size)) => Some(size),
+                (TypeKind::Unspecified, None) if ty.ty.name.contains("nullptr") => Some(8),
+                (
+                    TypeKind::Typedef(_)
+                    | TypeKind::Const(_)
+                    | TypeKind::Volatile(_)
+                    | TypeKind::Restrict(_)
+                    | TypeKind::Atomic(_),
+                    None,
+                ) => match self.strip() {
+                    Ty::Dwarf(same) if Arc::ptr_eq(&same, ty) => None,
+                    other => other.size(),
+                },
+                (TypeKind::Composite(composite), None) if composite.declaration => {
+                    match self.strip() {
+                        Ty::Dwarf(other) => other.ty.size,
+                        _ => None,
+                    }
+                }
+                (TypeKind::Enumeration(enumeration), None) => {
+                    enumeration.underlying.and_then(|id| ty.related(id).size())
+                }
+                _ => None,
+            },
+        }
+    }
+
+    /// Returns the type without typedefs and qualifiers, and the definition of a declared one.
+    pub fn strip(&self) -> Ty {
+        let Ty::Dwarf(ty) = self else {
+            return self.clone();
+        };
+        match &ty.ty.kind {
+            TypeKind::Typedef(_)
+            | TypeKind::Const(_)
+            | TypeKind::Volatile(_)
+            | TypeKind::Restrict(_)
+            | TypeKind::Atomic(_) => stripped(ty),
+            TypeKind::Composite(composite) if composite.declaration => stripped(ty),
+            _ => self.clone(),
+        }
+    }
+
+    /// Returns the kind of the type.
+    pub fn shape(&self) -> Shape {
+        match self.strip() {
+            Ty::Builtin(scalar, _) => Shape::Scalar(scalar),
+            Ty::Pointer(target) => Shape::Pointer((*target).clone(), PointerKind::Raw),
+            Ty::Array(array) => Shape::Array(array),
+            Ty::Text => Shape::Text,
+            Ty::Function(_) => Shape::Function,
+            Ty::Void => Shape::Void,
+            Ty::Broken(why) => Shape::Broken(why),
+            Ty::Dwarf(ty) => dwarf_shape(ty),
+        }
+    }
+
+    /// Returns whether it is `wchar_t`.
+    pub fn is_wide_character(&self) -> bool {
+        match self.strip() {
+            Ty::Builtin(_, name) => name == "wchar_t",
+            Ty::Dwarf(ty) => &*ty.ty.name == "wchar_t",
+            _ => false,
+        }
+    }
+
+    /// Returns whether values are single numbers (also addresses and enumerators): they have no
+    /// children besides a pointer's target.
+    pub fn is_simple(&self) -> bool {
+        matches!(
+            self.shape(),
+            Shape::Scalar(_) | Shape::Pointer(..) | Shape::Enumeration(_)
+        )
+    }
+
+    /// Returns the language of the type's unit.
+    pub fn language(&self) -> Language {
+        match self {
+            Ty::Dwarf(ty) => ty.language(),
+            Ty::Pointer(target) => target.language(),
+            Ty::Array(array) => array.element.language(),
+            Ty::Builtin(scalar, "char") if scalar.kind == ScalarKind::Utf => Language::Rust,
+            Ty::Builtin(_, "char" | "bool") => Language::C,
+            Ty::Builtin(_, name) if crate::inspect::language::rust::is_primitive(name) => {
+                Language::Rust
+            }
+            _ => Language::C,
+        }
+    }
+
+    /// Returns the name in the language's syntax.
+    pub fn name(&self) -> Arc<str> {
+        match self {
+            Ty::Dwarf(ty) => match ty.ty.kept::<Facts>() {
+                Some(facts) => {
+                    let spelled = facts
+                        .name
+                        .get_or_init(|| crate::inspect::language::spell(self).into());
+                    Arc::clone(spelled)
+                }
+                None => crate::inspect::language::spell(self).into(),
+            },
+            Ty::Builtin(_, name) => (*name).into(),
+            _ => crate::inspect::language::spell(self).into(),
+        }
+    }
+
+    /// Returns whether both are the same type without typedefs and qualifiers.
+    pub fn same_as(&self, other: &Ty) -> bool {
+        match (self.strip(), other.strip()) {
+            (Ty::Dwarf(a), Ty::Dwarf(b)) => {
+                Arc::ptr_eq(&a, &b)
+                    || Arc::ptr_eq(a.module(), b.module()) && a.ty.id == b.ty.id
+                    || !a.ty.name.is_empty() && a.ty.name == b.ty.name && a.ty.size == b.ty.size
+            }
+            (Ty::Builtin(a, _), Ty::Builtin(b, _)) => a == b,
+            (Ty::Pointer(a), Ty::Pointer(b)) => a.same_as(&b),
+            _ => false,
+        }
+    }
+}
+
+fn stripped(ty: &Arc<DwarfTy>) -> Ty {
+    if let Some(known) = ty.stripped.get() {
+        return known.clone();
+    }
+    let facts = ty.ty.kept::<Facts>();
+    let known = match facts.and_then(|facts| facts.stripped.get()) {
+        Some(Stripped::Dwarf(id)) => ty.related(*id),
+        Some(Stripped::Other(other)) => other.clone(),
+        None => {
+            let found = strip_slow(ty);
+            let fact = match &found {
+                // Not memoized: its definition may be found later.
+                Ty::Dwarf(same) if same.ty.id == ty.ty.id => return found,
+                Ty::Dwarf(under) => Stripped::Dwarf(under.ty.id),
+                other => Stripped::Other(other.clone()),
+            };
+            if let Some(facts) = facts {
+                let _ = facts.stripped.set(fact);
+            }
+            found
+        }
+    };
+    ty.stripped.get_or_init(|| known).clone()
+}
+
+fn strip_slow(ty: &Arc<DwarfTy>) -> Ty {
+    let mut wide = None;
+    let mut current = ty.clone();
+    for _ in 0..LAYERS {
+        let next = match &current.ty.kind {
+            TypeKind::Typedef(next) => {
+                // C has no built-in character types for these (ISO C §7.19, §7.28).
+                let name = match &*current.ty.name {
+                    "wchar_t" => Some("wchar_t"),
+                    "char16_t" => Some("char16_t"),
+                    "char32_t" => Some("char32_t"),
+                    _ => None,
+                };
+                if let Some(name) = name {
+                    let size = current.related_or_void(*next).size();
+                    wide = size.map(|size| (name, size));
+                }
+                *next
+            }
+            TypeKind::Const(next)
+            | TypeKind::Volatile(next)
+            | TypeKind::Restrict(next)
+            | TypeKind::Atomic(next) => *next,
+            TypeKind::Composite(composite) if composite.declaration => {
+                let complete = current.module().complete_type(current.ty.id);
+                if complete == current.ty.id {
+                    return Ty::Dwarf(current);
+                }
+                Some(complete)
+            }
+            TypeKind::Base(_) => {
+                if let Some((name, size @ (2 | 4))) = wide {
+                    return Ty::Builtin(Scalar::new(ScalarKind::Utf, size as u8), name);
+                }
+                return Ty::Dwarf(current);
+            }
+            _ => return Ty::Dwarf(current),
+        };
+        match current.related_or_void(next) {
+            Ty::Dwarf(next) => current = next,
+            other => return other,
+        }
+    }
+    Ty::Broken("a type made of itself".into())
+}
+
+fn dwarf_shape(ty: Arc<DwarfTy>) -> Shape {
+    match &ty.ty.kind {
+        TypeKind::Base(base) => {
+            let Some(size) = ty.ty.size else {
+                return Shape::Broken("a base type without a size".into());
+            };
+            if size == 0 {
+                return Shape::Unit;
+            }
+            let name = &*ty.ty.name;
+            let wide = matches!(name, "wchar_t" | "char8_t" | "char16_t" | "char32_t");
+            let kind = match base.encoding {
+                _ if wide => ScalarKind::Utf,
+                Encoding::Boolean => ScalarKind::Bool,
+                Encoding::Signed => ScalarKind::Signed,
+                Encoding::Unsigned => ScalarKind::Unsigned,
+                Encoding::SignedChar if size == 1 => ScalarKind::SignedChar,
+                Encoding::UnsignedChar if size == 1 => ScalarKind::UnsignedChar,
+                Encoding::SignedChar => ScalarKind::Signed,
+                Encoding::UnsignedChar => ScalarKind::Unsigned,
+                Encoding::Utf => ScalarKind::Utf,
+                Encoding::Float => ScalarKind::Float(Float::of(name, size)),
+                Encoding::ComplexFloat => ScalarKind::Complex(Float::of(name, size / 2)),
+                Encoding::Address => ScalarKind::Address,
+                Encoding::Other(_) => ScalarKind::Unsigned,
+            };
+            let limit = if matches!(kind, ScalarKind::Complex(_)) {
+                32
+            } else {
+                16
+            };
+            match u8::try_from(size) {
+                Ok(size) if size <= limit => Shape::Scalar(Scalar::new(kind, size)),
+                _ => Shape::Broken(format!("a base type of {size} bytes").into()),
+            }
+        }
+        TypeKind::Pointer(target) => {
+            let name = &*ty.ty.name;
+            let owned = name.starts_with('&') || is_box(name);
+            let kind = if owned {
+                PointerKind::Owned
+            } else {
+                PointerKind::Raw
+            };
+            Shape::Pointer(ty.related_or_void(*target), kind)
+        }
+        TypeKind::Reference(target) | TypeKind::RvalueReference(target) => {
+            Shape::Pointer(ty.related(*target), PointerKind::Reference)
+        }
+        TypeKind::Array(_) => match ty.array() {
+            Some(Ty::Array(array)) => Shape::Array(array),
+            _ => Shape::Broken("an array without elements' type".into()),
+        },
+        TypeKind::Composite(_) => Shape::Composite(ty),
+        TypeKind::Enumeration(_) => Shape::Enumeration(ty),
+        TypeKind::Subroutine(_) => Shape::Function,
+        TypeKind::PointerToMember { member, .. } => {
+            Shape::MemberPointer(matches!(ty.related(*member).shape(), Shape::Function))
+        }
+        TypeKind::Unspecified if ty.ty.name.contains("nullptr") => {
+            Shape::Pointer(Ty::Void, PointerKind::Raw)
+        }
+        TypeKind::Unspecified => Shape::Void,
+        TypeKind::Typedef(_)
+        | TypeKind::Const(_)
+        | TypeKind::Volatile(_)
+        | TypeKind::Restrict(_)
+        | TypeKind::Atomic(_) => Shape::Broken("a type made of itself".into()),
+    }
+}
+
+/// rustc describes a `Box` with the global allocator as a pointer type with that name.
+fn is_box(name: &str) -> bool {
+    name.starts_with("alloc::boxed::Box<") || name.starts_with("Box<")
+}

@@ -1,0 +1,116 @@
+//! `optional`, `variant`, `tuple`, `any` and `function`.
+
+use super::first;
+use crate::ids::error::Error;
+use crate::inspect::value::{Place, Shape, Ty, Value, members};
+use crate::inspect::visualize::standard::callable::{self, Held};
+use crate::inspect::visualize::standard::{self, Ask, either};
+use crate::inspect::visualize::{View, need, word};
+
+pub fn optional(ask: &Ask<'_>) -> Result<View, Error> {
+    match ask.word(&["__engaged_"])? {
+        0 => Ok(View::Plain("nullopt".into())),
+        1 => ask.need(&["__val_"]).map(View::Pointee),
+        other => Ok(View::Invalid(format!("<invalid: engaged is {other}>"))),
+    }
+}
+
+pub fn variant(ask: &Ask<'_>) -> Result<View, Error> {
+    let target = ask.target;
+    let all = either(target, ask.value, &["__impl_", "__impl"])?;
+    let index = either(target, &all, &["__index", "__index_"])?;
+    let none = u64::MAX >> (64 - 8 * index.ty.size().unwrap_or(4).clamp(1, 8));
+    let index = word(target, &index)?;
+    if index == none {
+        return Ok(View::Plain("valueless".into()));
+    }
+    if ask.argument(index as usize).is_err() {
+        return Ok(View::Invalid(format!("<invalid alternative {index}>")));
+    }
+    let mut rest = either(target, &all, &["__data", "__data_"])?;
+    for _ in 0..index {
+        rest = either(target, &rest, &["__tail", "__tail_"])?;
+    }
+    let head = either(target, &rest, &["__head", "__head_"])?;
+    let value = either(target, &head, &["__value", "__value_"])?;
+    standard::alternative(ask, index, value)
+}
+
+pub fn tuple(ask: &Ask<'_>) -> Result<View, Error> {
+    let leaves = match either(ask.target, ask.value, &["__base_"]) {
+        Ok(leaves) => leaves,
+        // An empty tuple has no base.
+        Err(_) => return Ok(standard::tuple(Vec::new())),
+    };
+    let Shape::Composite(ty) = leaves.ty.shape() else {
+        return Err(Error::Unsupported("no tuple".into()));
+    };
+    let bases = ty.composite().map_or(&[][..], |it| &it.bases);
+    let elements = bases.iter().map(|base| {
+        let leaf = members::base(ask.target, &leaves, &ty, base)?;
+        first(ask.target, leaf)
+    });
+    Ok(standard::tuple(elements.collect::<Result<_, _>>()?))
+}
+
+pub fn complex(ask: &Ask<'_>) -> Result<View, Error> {
+    standard::complex(ask.value, &ask.need(&["__re_"])?)
+}
+
+pub fn atomic(ask: &Ask<'_>) -> Result<View, Error> {
+    let value = ask.need(&["__a_"])?;
+    Ok(View::Pointee(
+        match members::find(ask.target, &value, "__a_value")? {
+            Some(inner) => inner,
+            None => value,
+        },
+    ))
+}
+
+pub fn path(ask: &Ask<'_>) -> Result<View, Error> {
+    ask.need(&["__pn_"]).map(View::Pointee)
+}
+
+pub fn any(ask: &Ask<'_>) -> Result<View, Error> {
+    let handler = either(ask.target, ask.value, &["__h_", "__h"])?;
+    let Some(code) = standard::code_at(ask.target, &handler)? else {
+        return Ok(View::Plain("empty".into()));
+    };
+    let held = |class| Held::by_code(ask.target, code, class, 0);
+    let storage = either(ask.target, ask.value, &["__s_", "__s"])?;
+    if let Some(inside) = held("_SmallHandler") {
+        let buffer = either(ask.target, &storage, &["__buf_", "__buf"])?;
+        return Ok(inside.at(buffer.place));
+    }
+    let outside = held("_LargeHandler").ok_or_else(callable::unknown)?;
+    let pointer = either(ask.target, &storage, &["__ptr_", "__ptr"])?;
+    Ok(outside.at(ask.pointee(&pointer)?.place))
+}
+
+/// Number of entries in the vtable of `__func` up to `operator()`.
+const FUNCTIONS: u64 = 7;
+
+/// `std::function`: the target follows a base with virtual functions, whose class has its type as
+/// an argument.
+pub fn function(ask: &Ask<'_>) -> Result<View, Error> {
+    let target = ask.target;
+    let erased = ask.need(&["__f_"])?;
+    let pointer = need(target, &erased, &["__f_"])?;
+    if word(target, &pointer)? == 0 {
+        return Ok(View::Plain("nullptr".into()));
+    }
+    let base = ask.pointee(&pointer)?;
+    let held = Held::by_vtable(target, &base, "__func", FUNCTIONS);
+    let held = held.ok_or_else(callable::unknown)?;
+    // It follows the vtable pointer.
+    let vptr = base.ty.size().ok_or_else(callable::unknown)?;
+    let place = base.place.offset(vptr.next_multiple_of(held.alignment()));
+    if held.is_code() {
+        let code = Value::new(Ty::Function("code".into()).pointer(), place);
+        return Ok(View::Pointee(code));
+    }
+    Ok(held.at(match place {
+        Place::Memory(addr, _) => Place::Memory(addr, None),
+        other => other,
+    }))
+}

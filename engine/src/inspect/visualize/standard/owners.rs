@@ -1,0 +1,113 @@
+//! Smart pointers and other handle classes.
+
+use super::{Ask, pointee};
+use crate::ids::error::Error;
+use crate::inspect::value::scalar::{Scalar, ScalarKind};
+use crate::inspect::value::{Shape, Target, Ty, Value};
+use crate::inspect::visualize::{View, in_truth, need, word};
+
+/// Returns the view of a pointer-like class: its target, with the dynamic type.
+pub(in crate::inspect::visualize) fn held(
+    target: &dyn Target,
+    pointer: &Value,
+) -> Result<View, Error> {
+    let Shape::Pointer(of, _) = pointer.ty.shape() else {
+        // A deleter may define a pointer class.
+        return Ok(View::Pointee(pointer.clone()));
+    };
+    if pointer.raw(target)? == 0 {
+        return Ok(View::Plain("nullptr".into()));
+    }
+    Ok(View::Pointee(if is_opaque(&of) {
+        pointer.clone()
+    } else {
+        in_truth(target, pointer.pointee(target, of)?)
+    }))
+}
+
+/// Returns whether nothing is known of a type's contents.
+fn is_opaque(ty: &Ty) -> bool {
+    match ty.shape() {
+        Shape::Void | Shape::Function => true,
+        Shape::Composite(ty) => ty.composite().is_some_and(|it| it.declaration),
+        _ => false,
+    }
+}
+
+/// Returns the view of a smart pointer's target; for an array, whose length is unknown, that of the
+/// pointer.
+pub(in crate::inspect::visualize) fn owned(ask: &Ask<'_>, pointer: &Value) -> Result<View, Error> {
+    let is_array = matches!(ask.argument(0)?.shape(), Shape::Array(_));
+    if is_array && pointer.raw(ask.target)? != 0 {
+        return Ok(View::Pointee(pointer.clone()));
+    }
+    held(ask.target, pointer)
+}
+
+/// The layout of a library's `shared_ptr` and `weak_ptr`.
+pub(in crate::inspect::visualize) struct Shared {
+    /// The member that points to the object.
+    pub pointer: &'static str,
+    /// Path to the pointer to the control block.
+    pub block: &'static [&'static str],
+    /// The control block's members for the use count and the weak count.
+    pub counts: [&'static str; 2],
+    /// Their offsets after the vtable pointer, and their size in bytes. They are part of the
+    /// library's ABI; clang omits the class if only optimized code needs it.
+    pub layout: ([u64; 2], u8),
+    /// The stored value of a count of zero.
+    pub none: i64,
+}
+
+impl Shared {
+    /// `std::shared_ptr`: the object, with the counts.
+    pub fn shared(&self, ask: &Ask<'_>) -> Result<View, Error> {
+        let held = owned(ask, &ask.need(&[self.pointer])?)?;
+        Ok(match (held, self.counts(ask)?) {
+            (View::Pointee(object), Some((uses, weaks))) => noted(object, uses, weaks),
+            (held, _) => held,
+        })
+    }
+
+    /// `std::weak_ptr`: the same while the object exists.
+    pub fn weak(&self, ask: &Ask<'_>) -> Result<View, Error> {
+        match self.counts(ask)? {
+            Some((0, _)) => Ok(View::Plain("expired".into())),
+            Some(_) => self.shared(ask),
+            None => Ok(View::Plain("nullptr".into())),
+        }
+    }
+
+    /// Returns the use count and the weak count; `None` without a control block.
+    fn counts(&self, ask: &Ask<'_>) -> Result<Option<(u64, u64)>, Error> {
+        let block = ask.need(self.block)?;
+        if word(ask.target, &block)? == 0 {
+            return Ok(None);
+        }
+        let block = pointee(ask.target, &block)?;
+        let count = |nth: usize| -> Result<u64, Error> {
+            let count = match is_opaque(&block.ty) {
+                true => {
+                    let (offsets, size) = self.layout;
+                    let ty = Ty::Builtin(Scalar::new(ScalarKind::Signed, size), "count");
+                    Value::new(ty, block.place.offset(offsets[nth]))
+                }
+                false => need(ask.target, &block, &[self.counts[nth]])?,
+            };
+            let unused = 64 - 8 * count.ty.size().unwrap_or(8).clamp(1, 8);
+            let above = word(ask.target, &count)?.wrapping_sub(self.none as u64);
+            Ok(above << unused >> unused)
+        };
+        let (uses, weaks) = (count(0)?, count(1)?);
+        // All uses together hold one weak reference.
+        Ok(Some((uses, weaks.saturating_sub(u64::from(uses > 0)))))
+    }
+}
+
+fn noted(object: Value, uses: u64, weaks: u64) -> View {
+    let weak = match weaks {
+        0 => String::new(),
+        count => format!(", weak count {count}"),
+    };
+    View::Noted(object, format!("use count {uses}{weak}"))
+}
