@@ -7,8 +7,12 @@ use std::env;
 use std::io;
 use std::path::Path;
 use std::sync::{LazyLock, Mutex};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
+/// How much is logged.
+const LEVELS: &str = "STILLPOINT_LOG";
 /// Set to `1`, arguments and environment variables of programs are logged as they are.
 const VALUES: &str = "STILLPOINT_LOG_VALUES";
 /// Members of messages whose values may be secrets.
@@ -22,21 +26,21 @@ static SHOWS_VALUES: LazyLock<bool> =
 /// Logs to `file`, else to stderr what `STILLPOINT_LOG` asks for; never to stdout, which is the
 /// protocol's.
 pub fn start(file: Option<&Path>) {
-    let log = || tracing_subscriber::fmt().with_ansi(false);
+    let layer = || tracing_subscriber::fmt::layer().with_ansi(false);
     let to_stderr = |default| {
-        log()
-            .with_env_filter(filter(default))
-            .with_writer(io::stderr)
+        tracing_subscriber::registry()
+            .with(layer().with_writer(io::stderr))
+            .with(filter(default))
             .init();
     };
     match file.map(|file| (file, private::log_file(file))) {
-        None => to_stderr("off"),
-        Some((_, Ok(opened))) => log()
-            .with_env_filter(filter("info"))
-            .with_writer(Mutex::new(opened))
+        None => to_stderr(LevelFilter::OFF),
+        Some((_, Ok(opened))) => tracing_subscriber::registry()
+            .with(layer().with_writer(Mutex::new(opened)))
+            .with(filter(LevelFilter::INFO))
             .init(),
         Some((file, Err(error))) => {
-            to_stderr("info");
+            to_stderr(LevelFilter::INFO);
             eprintln!("stillpoint: cannot write {}: {error}", file.display());
         }
     }
@@ -47,13 +51,17 @@ pub fn start(file: Option<&Path>) {
     }));
 }
 
-fn filter(default: &str) -> EnvFilter {
-    let filter =
-        EnvFilter::try_from_env("STILLPOINT_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+/// Returns the filter that `STILLPOINT_LOG` describes: a level, or levels by target as in
+/// `stillpoint=debug,engine=trace`; `default` where it is unset or invalid.
+fn filter(default: LevelFilter) -> Targets {
+    let filter = env::var(LEVELS)
+        .ok()
+        .and_then(|levels| levels.parse::<Targets>().ok())
+        .unwrap_or_else(|| Targets::new().with_default(default));
     // The library behind `stillpoint mcp` logs the arguments of tools.
-    match "rmcp=warn".parse() {
-        Ok(quiet) if !*SHOWS_VALUES => filter.add_directive(quiet),
-        _ => filter,
+    match *SHOWS_VALUES {
+        true => filter,
+        false => filter.with_target("rmcp", LevelFilter::WARN),
     }
 }
 
