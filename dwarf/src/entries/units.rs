@@ -7,7 +7,7 @@ use crate::entries::abbreviations::AbbreviationTables;
 use crate::entries::ranges::RangeTables;
 use crate::entries::scan::UnitScan;
 use crate::entries::split::{Part, Split, SplitFiles};
-use crate::file::R;
+use crate::file::{R, mapping};
 use crate::file::object::Image;
 use crate::file::sections::load_sections;
 use crate::ids::addr::{AddrRange, FileAddr};
@@ -77,6 +77,9 @@ pub(crate) struct Unit {
     pub(crate) bare_templates: OnceLock<bool>,
 }
 
+/// Bytes of `.debug_info` whose unit headers are walked before their pages are given back.
+const WALK_PORTION: usize = 1 << 20;
+
 impl Entries {
     /// Reads the unit headers; `None` if there are none. Decompressed sections are cached in
     /// `folder`, if there is one.
@@ -99,9 +102,22 @@ impl Entries {
             slots.len()
         };
         let mut info_end = 0;
+        let info = dwarf.debug_info.reader().slice();
+        let mut given_back = 0;
         let mut headers = dwarf.units();
         while let Some(header) = next_header(headers.next()) {
+            // Reading a header maps the pages around it; few of them are needed again.
+            let start = header.offset().0;
+            if let Some(walked) = info.get(given_back..start)
+                && walked.len() >= WALK_PORTION
+            {
+                mapping::give_back(walked);
+                given_back = start;
+            }
             info_end = push(header);
+        }
+        if given_back > 0 {
+            mapping::give_back(info.get(given_back..).unwrap_or_default());
         }
         let mut types_end = info_end;
         let mut headers = dwarf.type_units();
