@@ -1,7 +1,7 @@
 //! Commands on the debug console.
 
 use serde_json::{Value, json};
-use stillpoint_tests::{DapClient, Fixture};
+use stillpoint_tests::{DapClient, Fixture, repository};
 
 /// Says something on the console, as an editor does; gives the answer's text, or the error's.
 fn say(client: &mut DapClient, text: &str) -> Result<String, String> {
@@ -36,8 +36,13 @@ fn help_names_every_command_and_explains_each() {
     let help = shown(&mut client, ":help");
     let commands: Vec<&str> = help.lines().filter(|line| line.starts_with(':')).collect();
     assert!(commands.len() >= 11, "{help}");
+    let manual = repository().join("docs/console.md");
+    let manual = std::fs::read_to_string(manual).expect("docs/console.md");
     for line in commands {
         let name = line[1..].split_whitespace().next().expect("a name");
+        let is_listed = |end: &str| manual.contains(&format!("`:{name}{end}"));
+        let is_described = is_listed(" ") || is_listed("`");
+        assert!(is_described, "docs/console.md has no `:{name}`");
         let more = shown(&mut client, &format!(":help {name}"));
         assert!(more.starts_with(&format!(":{name}")), "{more}");
         assert_eq!(more, shown(&mut client, &format!(":help :{name}")));
