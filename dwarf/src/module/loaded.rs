@@ -21,8 +21,8 @@ impl Module {
     /// Reads the image at `start` from memory, for a file that cannot be opened; `path` is its
     /// name. The result suffices to unwind. Sections, and with them symbols, are not in memory.
     ///
+    /// # Errors
     /// There is no image at `start`, or it cannot be read.
-    /// There is no image, or it cannot be read.
     pub fn from_memory(
         path: &Path,
         start: LoadAddr,

@@ -163,8 +163,8 @@ impl Unwinder {
     /// Returns the canonical frame address of the frame at `address`, and unwinds to its caller
     /// only if that is needed.
     ///
+    /// # Errors
     /// Those of [`Unwinder::unwind`].
-    /// As [`Unwinder::unwind`].
     pub fn cfa(
         &mut self,
         modules: &dyn ModuleMap,

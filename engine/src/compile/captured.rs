@@ -202,8 +202,8 @@ impl Captured {
     /// it jumps to `ask`. The trampoline has saved the register `record`; the program's value is
     /// read from there.
     ///
+    /// # Errors
     /// Those of the assembler; none is expected.
-    /// The assembler's; none is expected.
     pub(crate) fn emit(
         &self,
         asm: &mut CodeAssembler,
