@@ -1,5 +1,5 @@
-//! Where the loader writes which function was chosen for a name whose symbol is that of a function
-//! that chooses (`STT_GNU_IFUNC`).
+//! The words that the loader relocates to the function chosen for an indirect function
+//! (`STT_GNU_IFUNC`).
 
 use crate::file::object::{Image, string_at, u32_at, u64_at};
 use crate::ids::addr::FileAddr;
@@ -13,8 +13,8 @@ const R_X86_64_GLOB_DAT: u64 = 6;
 const R_X86_64_JUMP_SLOT: u64 = 7;
 const R_X86_64_IRELATIVE: u64 = 37;
 
-/// The words of an image that are relocated to the function of a name, or to what the function at
-/// `chooser` returns.
+/// Returns the words of an image that are relocated to the function of a name, or to the result of
+/// the resolver at `chooser`.
 pub(crate) fn of(image: &Image, name: &str, chooser: Option<FileAddr>) -> Vec<FileAddr> {
     let mut found = Vec::new();
     let sections = image.sections.iter();

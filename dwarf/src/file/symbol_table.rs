@@ -189,7 +189,7 @@ pub(crate) fn exported(image: &Image, name: &str) -> Option<FileAddr> {
     })
 }
 
-/// What an image offers to others, each with its number in the table.
+/// Returns the symbols that an image exports, each with its number in the table.
 pub(crate) fn exported_symbols(image: &Image) -> impl Iterator<Item = (usize, Symbol)> + '_ {
     records(image, SHT_DYNSYM).flat_map(move |(data, strings)| {
         let raw = data.chunks_exact(SYMBOL_SIZE).enumerate();

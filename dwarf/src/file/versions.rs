@@ -1,5 +1,5 @@
-//! Versions of dynamic symbols (`.gnu.version`, `.gnu.version_d`), as people type them: `name@@V2`
-//! is the one that programs are linked with, `name@V1` may be an older one.
+//! Versions of dynamic symbols (`.gnu.version`, `.gnu.version_d`) in a user's notation: `name@@V2`
+//! is the default, which programs are linked with, `name@V1` may be an older one.
 
 use crate::file::object::{Image, Section, string_at, u16_at, u32_at};
 use crate::file::symbol_table;
@@ -7,22 +7,22 @@ use crate::ids::symbol::Symbol;
 
 const SHT_GNU_VERDEF: u32 = 0x6fff_fffd;
 const SHT_GNU_VERSYM: u32 = 0x6fff_ffff;
-/// Of an entry of `.gnu.version`: programs are not linked with the symbol any more.
+/// Flag in an entry of `.gnu.version`: not the default version.
 const HIDDEN: u16 = 0x8000;
-/// There are no more versions than an entry can number.
+/// Maximum number of versions that an entry can number.
 const MAX_VERSIONS: usize = 1 << 15;
 
-/// A name with the version that was typed behind it.
+/// A name with a version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Versioned<'a> {
     name: &'a str,
     version: &'a str,
-    /// Typed with `@@`.
+    /// Whether it was typed with `@@`.
     is_default: bool,
 }
 
 impl<'a> Versioned<'a> {
-    /// `None`: no version was typed.
+    /// Parses a name; `None` without a version.
     pub(crate) fn typed(name: &'a str) -> Option<Self> {
         let (name, behind) = name.trim().split_once('@')?;
         let version = behind.strip_prefix('@');
@@ -38,7 +38,7 @@ impl<'a> Versioned<'a> {
     }
 }
 
-/// The functions that an image offers to others under a name and a version.
+/// Returns the functions that an image exports under a name and a version.
 pub(crate) fn functions(image: &Image, wanted: Versioned<'_>) -> Vec<Symbol> {
     let of_kind = |kind| image.sections.iter().find(|it: &&Section| it.kind == kind);
     let Some(numbers) = of_kind(SHT_GNU_VERSYM).map(|section| image.contents(section)) else {
@@ -57,7 +57,7 @@ pub(crate) fn functions(image: &Image, wanted: Versioned<'_>) -> Vec<Symbol> {
     found.collect()
 }
 
-/// The number that an image's definition of a version has.
+/// Returns the number of a version that the image defines.
 fn number_of(image: &Image, version: &str) -> Option<u16> {
     let mut sections = image.sections.iter();
     let section = sections.find(|section| section.kind == SHT_GNU_VERDEF)?;
@@ -68,7 +68,7 @@ fn number_of(image: &Image, version: &str) -> Option<u16> {
     for _ in 0..MAX_VERSIONS {
         let number = u16_at(data, at.checked_add(4)?)?;
         let (names, next) = (u32_at(data, at + 12)?, u32_at(data, at + 16)?);
-        // The first of its names is its own, the others are those of its parents.
+        // The first name is that of the version, the others are those of its parents.
         let name = u32_at(data, at.checked_add(names as usize)?)?;
         if string_at(strings, name as usize) == Some(version) {
             return Some(number & !HIDDEN);

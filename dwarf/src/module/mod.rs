@@ -612,13 +612,13 @@ impl Module {
         self.symbol_table().named(name).collect()
     }
 
-    /// The functions that are exported under a name with a version.
+    /// Returns the functions that are exported under a name with a version.
     pub(crate) fn versioned_functions(&self, wanted: Versioned<'_>) -> Vec<Symbol> {
         versions::functions(&self.image, wanted)
     }
 
-    /// The words of the image that the loader relocates to the function of a (raw) name, or to what
-    /// the function at `chooser` returns (`STT_GNU_IFUNC`).
+    /// Returns the words of the image that the loader relocates to the function of a raw name, or to
+    /// the result of the resolver at `chooser` (`STT_GNU_IFUNC`).
     pub fn function_slots(&self, name: &str, chooser: Option<FileAddr>) -> Vec<FileAddr> {
         match self.machine() {
             Machine::X86_64 => function_slots::of(&self.image, name, chooser),

@@ -1,4 +1,4 @@
-//! Where inlined copies of functions are entered.
+//! Entry points of inlined copies of functions.
 
 use crate::entries::units::{Unit, Value};
 use crate::entries::walk::{Shapes, Visited, Visitor};
@@ -21,7 +21,7 @@ const ENTRY_PC: u8 = 4;
 /// Finds inlined copies of some functions.
 struct Copies<'a> {
     info: &'a DebugInfo,
-    /// The functions, by their units.
+    /// The functions, by unit.
     wanted: &'a FxHashMap<u32, FxHashSet<u64>>,
     found: Vec<FileAddr>,
 }

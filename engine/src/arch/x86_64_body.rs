@@ -1,37 +1,38 @@
-//! Where a function's body begins, as flow sees it: a compiler's mark behind the prologue may be
-//! jumped over, or stand in a loop.
+//! The start of a function's body according to its control flow. A compiler's mark after the
+//! prologue may be jumped over, or be in a loop.
 
 use super::x86_64_flow::Graph;
 use dwarf::FileAddr;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The longest instruction.
+/// Maximum length of an instruction in bytes.
 pub const MAX_INSTRUCTION: usize = 15;
-/// A prologue has fewer instructions. Loops in it (stack probes) are decoded once.
+/// Maximum number of instructions in a prologue. Loops in it (stack probes) are decoded once.
 const MAX_PROLOGUE: usize = 512;
 
 /// A function's code.
 pub struct Code<'a> {
-    /// The bytes from an address of it on: no more than an instruction has.
+    /// Reads the bytes from an address of it on, at most those of an instruction. Returns their
+    /// number.
     pub read: &'a dyn Fn(FileAddr, &mut [u8; MAX_INSTRUCTION]) -> usize,
-    /// All of it, in parts.
+    /// Returns all of it, in parts.
     pub parts: &'a dyn Fn() -> Vec<(FileAddr, Vec<u8>)>,
     /// Whether its parameters are in the frame only, where the prologue stores them.
     pub spills_parameters: bool,
 }
 
-/// Where a function is stopped in.
+/// The stop address of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Body {
-    /// Every call passes it.
+    /// An address that every call passes.
     pub addr: FileAddr,
-    /// An instruction before it that every call passes exactly once. `None`: none is known.
+    /// An instruction before it that every call passes exactly once; `None` if none is known.
     before: Option<FileAddr>,
 }
 
-/// Whether each call comes by `marked` before it leaves the function that begins at `entry`; the
-/// entry where it does not.
+/// Returns `marked` if each call passes it before it leaves the function that begins at `entry`;
+/// else the entry.
 pub fn passed_by_each_call(code: &Code<'_>, entry: FileAddr, marked: FileAddr) -> Body {
     let at_entry = Body {
         addr: entry,
@@ -40,7 +41,7 @@ pub fn passed_by_each_call(code: &Code<'_>, entry: FileAddr, marked: FileAddr) -
     if marked == entry {
         return at_entry;
     }
-    // Instructions between the two, with those that lead to each.
+    // Instructions between the two, with their predecessors.
     let mut led_from: FxHashMap<u64, Vec<u64>> = FxHashMap::from_iter([(entry.0, Vec::new())]);
     let mut ends = vec![marked.0];
     let mut todo = vec![entry.0];
@@ -74,7 +75,7 @@ pub fn passed_by_each_call(code: &Code<'_>, entry: FileAddr, marked: FileAddr) -
         [only] => Some(FileAddr(*only)),
         _ => None,
     };
-    // An endless loop on the way never comes by.
+    // Remove what leads to `marked`; a path into an endless loop never does.
     while let Some(addr) = ends.pop() {
         ends.extend(led_from.remove(&addr).into_iter().flatten());
     }
@@ -87,13 +88,13 @@ pub fn passed_by_each_call(code: &Code<'_>, entry: FileAddr, marked: FileAddr) -
     }
 }
 
-/// A place that each call passes, and only once if there is any such place; where arguments can
-/// be read. `body` is where the function's body begins.
+/// Returns an address that each call passes, exactly once if there is one, and at which arguments
+/// can be read. `body` is the start of the function's body.
 pub fn passed_once(code: &Code<'_>, body: Body) -> FileAddr {
     let Some(before) = body.before else {
         return body.addr;
     };
-    // Unoptimized, an argument that is not stored yet has another value.
+    // In unoptimized code an argument that is not yet stored has another value.
     let stores = |addr: FileAddr| {
         let instruction = code.decode(addr.0);
         instruction
@@ -110,12 +111,12 @@ pub fn passed_once(code: &Code<'_>, body: Body) -> FileAddr {
     }
 }
 
-/// Where execution continues behind an instruction.
+/// The successors of an instruction.
 enum Next {
     To([Option<u64>; 2]),
-    /// Out of the function, or nobody knows where.
+    /// Outside the function, or unknown.
     Leaves,
-    /// Nowhere.
+    /// None: the instruction traps.
     Fails,
 }
 
@@ -137,7 +138,7 @@ fn next(instruction: &Instruction) -> Next {
 }
 
 impl Code<'_> {
-    /// The instruction at an address of the function.
+    /// Decodes the instruction at an address of the function.
     fn decode(&self, addr: u64) -> Option<Instruction> {
         let mut bytes = [0; MAX_INSTRUCTION];
         let len = (self.read)(FileAddr(addr), &mut bytes);
@@ -151,7 +152,7 @@ impl Code<'_> {
 mod tests {
     use super::*;
 
-    /// Where functions with this code at 0 are stopped in, marked at `marked`.
+    /// Returns the stop address of a function with this code at 0, marked at `marked`.
     fn stop(code: &[u8], marked: u64, spills_parameters: bool) -> u64 {
         let read = |addr: FileAddr, bytes: &mut [u8; MAX_INSTRUCTION]| {
             let rest = code.get(addr.0 as usize..).unwrap_or_default();
@@ -211,7 +212,7 @@ mod tests {
         let code = [0x48, 0x89, 0x7c, 0x24, 0xf8, 0xff, 0xcf, 0x75, 0xfc, 0xc3];
         assert_eq!(stop(&code, 5, false), 0);
         assert_eq!(stop(&code, 5, true), 5, "the argument is to be seen");
-        // A loop that is all there is: 0: dec edi; 2: jne 0; 4: ret
+        // The whole body is a loop: 0: dec edi; 2: jne 0; 4: ret
         assert_eq!(stop(&[0xff, 0xcf, 0x75, 0xfc, 0xc3], 0, false), 0);
     }
 }

@@ -49,13 +49,13 @@ pub fn first_reached(
     kept
 }
 
-/// Where to stop, for every pass through a line's code to be stopped once, if that code begins at
-/// `first` and execution also jumps into the midst of it, to `inner`, without passing any of
-/// `entered` (all places where the line is entered, `first` among them).
+/// Returns the addresses to stop at, so that every execution of a line's code stops once. The code
+/// begins at `first`, and execution also jumps into it, to `inner`, without passing any of
+/// `entered` (all addresses where the line is entered, including `first`).
 ///
-/// Besides `first` those are jumps to there, as far as they lead nowhere else and are `own`: of the
-/// same function or inlined copy. Else the last of `inner` alone, if what begins at `first` leads
-/// nowhere else either.
+/// Besides `first` these are the jumps to `inner`, if they lead nowhere else and are `own`: of the
+/// same function or inlined copy. Otherwise the result is the last of `inner` alone, if the code at
+/// `first` leads nowhere else either.
 pub fn entered_inside(
     code: &[(FileAddr, Vec<u8>)],
     entry: FileAddr,
@@ -226,7 +226,7 @@ impl Graph {
         from == to || !walls.contains(&from) && self.leads(from, to, walls)
     }
 
-    /// Where execution comes to without passing one of `walls`.
+    /// Returns the instructions reachable from `from` without passing one of `walls`.
     fn reached(&self, from: u64, walls: &FxHashSet<u64>) -> FxHashSet<u64> {
         let mut seen = FxHashSet::default();
         let mut todo = vec![from];
@@ -238,7 +238,7 @@ impl Graph {
         seen
     }
 
-    /// Whether execution goes from `from` to `to` and nowhere else.
+    /// Returns whether execution continues from `from` to `to` and nowhere else.
     fn is_straight(&self, from: u64, to: u64) -> bool {
         let mut at = from;
         while at < to {

@@ -91,11 +91,11 @@ pub fn mapped_file(pid: i32, addr: LoadAddr) -> Option<MappedFile> {
     Some(MappedFile { replaced, ..file })
 }
 
-/// A mapping at an address.
+/// The file mapped at an address.
 enum At {
-    /// The file that has this name now.
+    /// The mapping's name still refers to the mapped file.
     Named(PathBuf),
-    /// The range of the mapping, and its name, which may be that of another file now.
+    /// The range of the mapping, and its name, which may refer to another file by now.
     Other(Range<u64>, PathBuf),
 }
 
@@ -104,7 +104,7 @@ fn mapping_at(pid: i32, addr: LoadAddr) -> Option<At> {
     if let Ok(maps) = fs::File::open(format!("/proc/{pid}/maps"))
         && let Some(found) = procmap::query(&maps, addr.0)
     {
-        // Some filesystems number files otherwise for `stat`: then the longer way tells.
+        // On some filesystems `stat` returns other numbers: then the slow path decides.
         let is_it = |named: fs::Metadata| {
             let device = [libc::major(named.dev()), libc::minor(named.dev())];
             (device, named.ino()) == found.file
