@@ -24,7 +24,7 @@ fn names(_: &Session, before: &[&str]) -> Vec<String> {
 }
 
 fn help(call: &mut Call<'_>) -> Result<String, RequestError> {
-    let prefix = call.session.command_prefix.clone();
+    let prefix = call.session.settings.command_prefix.clone();
     if !call.arguments.is_empty() {
         let name = call.arguments.strip_prefix(&prefix);
         let command = find(call.session, name.unwrap_or(call.arguments))?;

@@ -46,7 +46,7 @@ fn memory(call: &mut Call<'_>) -> Result<String, RequestError> {
     if bytes.len() < wanted.min(MOST_BYTES) {
         text.push_str(&format!("\n{next} cannot be read"));
     } else if bytes.len() < wanted {
-        let prefix = &call.session.command_prefix;
+        let prefix = &call.session.settings.command_prefix;
         text.push_str(&format!("\n… more: `{prefix}mem {next} {MOST_BYTES}`"));
     }
     Ok(text)
@@ -107,7 +107,7 @@ fn disassembly(call: &mut Call<'_>) -> Result<String, RequestError> {
         addr,
         first: 0,
         count: wanted.min(MOST_INSTRUCTIONS),
-        flavor: call.session.flavor,
+        flavor: call.session.settings.flavor,
         names: true,
     })?;
     let mut lines = Lines::at_most(usize::MAX);
@@ -137,7 +137,7 @@ fn disassembly(call: &mut Call<'_>) -> Result<String, RequestError> {
     }
     let mut text = lines.finish("");
     if wanted > MOST_INSTRUCTIONS {
-        let prefix = &call.session.command_prefix;
+        let prefix = &call.session.settings.command_prefix;
         text.push_str(&format!(
             "\n… more: `{prefix}disas {next} {MOST_INSTRUCTIONS}`"
         ));

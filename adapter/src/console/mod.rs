@@ -77,7 +77,7 @@ pub fn command_in<'a>(session: &Session, line: &'a str) -> Option<&'a str> {
 
 /// As [`command_in`], of a line that is being typed: of the command may be nothing there yet.
 pub fn command_begun_in<'a>(session: &Session, line: &'a str) -> Option<&'a str> {
-    let prefix = session.command_prefix.as_str();
+    let prefix = session.settings.command_prefix.as_str();
     let rest = line.trim_start().strip_prefix(prefix)?;
     let is_name = |char: char| char.is_ascii_alphabetic() || char == '?';
     let is_command = !prefix.is_empty() && (rest.is_empty() || rest.starts_with(is_name));
@@ -128,7 +128,7 @@ fn find(session: &Session, name: &str) -> Result<&'static Command, RequestError>
     if let Some(exact) = COMMANDS.iter().find(|command| command.name == name) {
         return Ok(exact);
     }
-    let prefix = &session.command_prefix;
+    let prefix = &session.settings.command_prefix;
     let begun: Vec<&Command> = COMMANDS
         .iter()
         .filter(|command| command.name.starts_with(name))
@@ -239,7 +239,7 @@ impl Call<'_> {
 
     /// How a command is called, for messages.
     fn usage(&self, command: &Command) -> String {
-        let (prefix, name) = (&self.session.command_prefix, command.name);
+        let (prefix, name) = (&self.session.settings.command_prefix, command.name);
         match command.arguments {
             "" => format!("{prefix}{name}"),
             arguments => format!("{prefix}{name} {arguments}"),

@@ -59,7 +59,7 @@ fn list(
     }
     let mut lines = Lines::at_most(SHOWN);
     columns(&rows).iter().for_each(|row| lines.push(row));
-    let how = format!("`{}{name} TEXT`", call.session.command_prefix);
+    let how = format!("`{}{name} TEXT`", call.session.settings.command_prefix);
     Ok(lines.finish(&how))
 }
 

@@ -42,7 +42,7 @@ fn maps(call: &mut Call<'_>) -> Result<String, RequestError> {
     let rows: Vec<Vec<String>> = found.iter().map(|it| mapping_row(it)).collect();
     let mut lines = Lines::at_most(SHOWN);
     columns(&rows).iter().for_each(|row| lines.push(row));
-    let how = format!("`{}maps TEXT`", call.session.command_prefix);
+    let how = format!("`{}maps TEXT`", call.session.settings.command_prefix);
     Ok(lines.finish(&how))
 }
 

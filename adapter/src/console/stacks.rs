@@ -82,7 +82,7 @@ fn threads(call: &mut Call<'_>) -> Result<String, RequestError> {
     let mut lines = Lines::at_most(most);
     columns(&rows).iter().for_each(|row| lines.push(row));
     lines.leave_out(threads.len() - rows.len());
-    let how = format!("`{}threads all`", call.session.command_prefix);
+    let how = format!("`{}threads all`", call.session.settings.command_prefix);
     Ok(lines.finish(&how))
 }
 
@@ -144,7 +144,7 @@ fn backtrace(call: &mut Call<'_>) -> Result<String, RequestError> {
             return Err(call.wrong(&BACKTRACE, mistake));
         }
     };
-    let prefix = call.session.command_prefix.clone();
+    let prefix = call.session.settings.command_prefix.clone();
     let mut lines = Lines::at_most(MOST_LINES);
     if !of_all {
         let thread = call.thread()?;
@@ -240,7 +240,7 @@ fn registers(call: &mut Call<'_>) -> Result<String, RequestError> {
         }
     };
     let frame = call.frame()?;
-    let mut limits = call.session.limits.clone();
+    let mut limits = call.session.settings.limits.clone();
     limits.numbers = NumberFormat::Hex;
     let mut rows = Vec::new();
     for group in wanted {

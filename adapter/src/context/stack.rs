@@ -88,7 +88,7 @@ fn arguments(session: &mut Session, frame: &Frame, addresses: bool) -> Option<St
         depth: 1,
         addresses,
         pointees: true,
-        ..session.limits.clone()
+        ..session.settings.limits.clone()
     };
     let parameters = session.debugger.parameters(frame.key).ok()?;
     let mut text = String::new();

@@ -88,7 +88,7 @@ impl Request for SetBreakpoints {
                 })
                 .collect(),
         };
-        if session.startup.no_debug {
+        if session.settings.no_debug {
             return Ok(switched_off(wanted.len()));
         }
         let infos = match &code {
@@ -199,7 +199,7 @@ impl Request for SetFunctionBreakpoints {
                 },
             })
             .collect();
-        if session.startup.no_debug {
+        if session.settings.no_debug {
             return Ok(switched_off(wanted.len()));
         }
         let infos = main_stop::set_functions(session, wanted);
@@ -229,7 +229,7 @@ impl Request for SetInstructionBreakpoints {
             .into_iter()
             .map(|breakpoint| at_instruction(session, breakpoint))
             .collect::<Result<_, _>>()?;
-        if session.startup.no_debug {
+        if session.settings.no_debug {
             return Ok(switched_off(wanted.len()));
         }
         let infos = session.debugger.set_instruction_breakpoints(&wanted);

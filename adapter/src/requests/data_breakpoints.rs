@@ -114,7 +114,7 @@ impl Request for SetDataBreakpoints {
         session: &mut Session,
         arguments: SetDataBreakpointsArguments,
     ) -> Result<BreakpointsResponse, RequestError> {
-        if session.startup.no_debug {
+        if session.settings.no_debug {
             return Ok(switched_off(arguments.breakpoints.len()));
         }
         let mut wanted = Vec::new();

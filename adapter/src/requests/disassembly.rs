@@ -36,7 +36,7 @@ impl Request for Disassemble {
             addr: moved(base, arguments.offset)?,
             first: arguments.instruction_offset,
             count: usize::try_from(arguments.instruction_count).unwrap_or(usize::MAX),
-            flavor: session.flavor,
+            flavor: session.settings.flavor,
             names: arguments.resolve_symbols.unwrap_or(true),
         };
         let mut last = None;

@@ -122,7 +122,7 @@ impl Request for SetExceptionBreakpoints {
             })
             .collect();
         wanted.extend(arguments.exception_options.into_iter().map(of_options));
-        if session.startup.no_debug {
+        if session.settings.no_debug {
             return Ok(switched_off(wanted.len()));
         }
         let known: Vec<ExceptionBreakpoint> = wanted.iter().flatten().cloned().collect();

@@ -53,7 +53,7 @@ impl Request for Pause {
 
     fn handle(session: &mut Session, arguments: ThreadArguments) -> Result<(), RequestError> {
         match session.state() {
-            State::Held => session.startup.stop_on_entry = true,
+            State::Held => session.settings.stop_on_entry = true,
             _ => {
                 let thread = thread_id(arguments.thread_id)?;
                 session.debugger.interrupt(thread)?;
@@ -73,7 +73,7 @@ fn step(
     let granularity = match granularity {
         Some(SteppingGranularity::Instruction) => Granularity::Instruction,
         // Clients ask for it who mean a line.
-        Some(SteppingGranularity::Statement) if session.startup.statement_steps => {
+        Some(SteppingGranularity::Statement) if session.settings.statement_steps => {
             Granularity::Statement
         }
         Some(SteppingGranularity::Line | SteppingGranularity::Statement) | None => {

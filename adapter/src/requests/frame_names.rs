@@ -51,7 +51,7 @@ fn parameters(
         pointees: false,
         numbers: match format.hex {
             Some(true) => NumberFormat::Hex,
-            _ => session.limits.numbers,
+            _ => session.settings.limits.numbers,
         },
     };
     let parameters = match session.debugger.parameters(frame.key) {

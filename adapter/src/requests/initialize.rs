@@ -34,6 +34,7 @@ impl Request for Initialize {
         };
         tracing::info!(client = arguments.client_id, "initialize");
         session.client = Client {
+            introduced: true,
             first_line: u32::from(arguments.lines_start_at1.unwrap_or(true)),
             first_column: u32::from(arguments.columns_start_at1.unwrap_or(true)),
             path_format,
@@ -47,7 +48,6 @@ impl Request for Initialize {
             progress: arguments.supports_progress_reporting.unwrap_or(false),
             ansi_styling: arguments.supports_ansi_styling.unwrap_or(false),
         };
-        session.startup.introduced = true;
         Ok(requests::capabilities())
     }
 }
@@ -67,7 +67,9 @@ impl Request for Cancel {
     }
 
     fn handle(session: &mut Session, arguments: CancelArguments) -> Result<(), RequestError> {
-        if arguments.request_id.is_some() && arguments.request_id == session.startup.awaited() {
+        if arguments.request_id.is_some()
+            && arguments.request_id == session.startup.pending_request()
+        {
             session.let_go(None);
             startup::fail(session, RequestError::Cancelled);
         }

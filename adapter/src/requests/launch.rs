@@ -112,7 +112,7 @@ impl Beginning {
         };
         let common = common.plan().map_err(in_launch)?;
         let live = live.plan().map_err(in_launch)?;
-        session.startup.settings = raw;
+        session.settings.raw = raw;
         Ok(Self {
             of,
             common,
@@ -142,7 +142,7 @@ impl Beginning {
         };
         let common = common.plan().map_err(in_attach)?;
         let live = live.plan().map_err(in_attach)?;
-        session.startup.settings = raw;
+        session.settings.raw = raw;
         Ok(Self {
             of,
             common,
@@ -161,11 +161,11 @@ impl Beginning {
             no_debug,
             notes,
         } = self;
-        let startup = &mut session.startup;
-        startup.stop_on_entry = common.stop_on_entry;
-        startup.stop_at_main = matches!(&of, Of::Program(plan, _) if plan.stop_at_main);
-        startup.no_debug = no_debug;
-        startup.terminate_debuggee = common.terminate_debuggee;
+        let settings = &mut session.settings;
+        settings.stop_on_entry = common.stop_on_entry;
+        settings.stop_at_main = matches!(&of, Of::Program(plan, _) if plan.stop_at_main);
+        settings.no_debug = no_debug;
+        settings.terminate_debuggee = common.terminate_debuggee;
         session.debuginfod = Debuginfod::new(common.debuginfod && !no_debug);
         session.children.patience = common.following.patience;
         let debugger = &mut session.debugger;
@@ -314,7 +314,7 @@ impl Request for ConfigurationDone {
 
     fn handle(session: &mut Session, _: NoArguments) -> Result<(), RequestError> {
         // `startup::advance` does the rest, after the answer.
-        session.startup.configured = true;
+        session.startup.configured();
         Ok(())
     }
 }
@@ -354,7 +354,7 @@ impl Request for Terminate {
     }
 
     fn handle(session: &mut Session, _: TerminateArguments) -> Result<(), RequestError> {
-        let asked_before = std::mem::replace(&mut session.startup.terminate_sent, true);
+        let asked_before = session.startup.request_termination();
         match session.state() {
             State::NoProcess | State::Ended => return Ok(()),
             // Nothing of it is there to be ended.

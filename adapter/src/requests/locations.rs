@@ -34,7 +34,7 @@ impl Request for BreakpointLocations {
             .end_line
             .map_or(first, |line| client.line_in(line));
         if let Some(code) = session.codes.meant(&arguments.source) {
-            let listing = session.debugger.listing(&code, session.flavor)?;
+            let listing = session.debugger.listing(&code, session.settings.flavor)?;
             // The first instruction is in line 2.
             let end = u32::try_from(listing.rows.len())
                 .unwrap_or(u32::MAX)

@@ -32,7 +32,7 @@ impl Request for Restart {
         }
         let settings = match arguments.arguments {
             Some(settings) => settings,
-            None => session.startup.settings.clone(),
+            None => session.settings.raw.clone(),
         };
         // Mistakes in the settings cost nothing.
         let attached = session.startup.was_attached();

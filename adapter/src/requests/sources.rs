@@ -58,7 +58,7 @@ impl Request for Source {
 
 /// Machine code as text: a line each instruction.
 fn listing(session: &Session, code: &CodeName) -> Result<SourceResponse, RequestError> {
-    let Listing { title, rows } = session.debugger.listing(code, session.flavor)?;
+    let Listing { title, rows } = session.debugger.listing(code, session.settings.flavor)?;
     let mut content = format!("{title}:\n");
     for row in rows {
         // Writing to memory does not fail.

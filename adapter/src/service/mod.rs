@@ -244,12 +244,12 @@ impl Service<'_> {
             arguments,
         } = request;
         let session = &mut self.session;
-        session.startup.heard();
+        session.startup.on_request();
         session.use_flag(CancelFlag::clone(&flag));
         let handled = match route {
             None => Err(RequestError::UnknownCommand(command.clone())),
             Some(_) if session.is_cancelled() => Err(RequestError::Cancelled),
-            Some(route) if !session.startup.introduced && !route.before_initialize => {
+            Some(route) if !session.client.introduced && !route.before_initialize => {
                 Err(RequestError::TooEarly)
             }
             Some(route) => carry_out(session, route, arguments),
@@ -259,7 +259,7 @@ impl Service<'_> {
                 session.deferred.retry_later(again, flag);
             }
             (Ok(_), Some(route), _) if route.response == ResponseTiming::AfterConfiguration => {
-                session.startup.answer_later(seq, route.command);
+                session.startup.respond_later(seq, route.command);
             }
             (handled, ..) => session.respond(seq, &command, handled),
         }

@@ -97,7 +97,7 @@ pub fn set_source(
 
 /// Sets everything once more: the launch settings have come, and may move or forbid it.
 pub fn set_again(session: &mut Session) {
-    let off = session.startup.no_debug;
+    let off = session.settings.no_debug;
     if off {
         session.debugger.set_function_breakpoints(&[]);
         session.debugger.set_instruction_breakpoints(&[]);
@@ -119,7 +119,7 @@ pub fn set_again(session: &mut Session) {
 /// Sets those on lines once more, because the source map is another one; the client is told of
 /// each.
 pub fn move_sources(session: &mut Session) {
-    if session.startup.no_debug {
+    if session.settings.no_debug {
         return;
     }
     let sets = std::mem::take(&mut session.breakpoints.sources);

@@ -46,7 +46,7 @@ pub fn held(session: &mut Session, pid: i32, program: &Path) {
         }
     };
     let name = program.file_name().unwrap_or_default().to_string_lossy();
-    let mut configuration = inherited(&session.startup.settings);
+    let mut configuration = inherited(&session.settings.raw);
     configuration.insert("name".to_owned(), json!(format!("{name} ({pid})")));
     configuration.insert("pid".to_owned(), json!(pid));
     configuration.insert("__handover".to_owned(), json!(offer.path()));
@@ -151,6 +151,8 @@ pub fn on_given(session: &mut Session, given: Given) {
     match taken {
         Ok(launched) => {
             session.startup.held_for_parent(launched);
+            // A restart has to attach to it as to any other.
+            session.settings.raw.0.remove("__handover");
             startup::advance(session);
         }
         Err(error) => startup::fail(session, error),

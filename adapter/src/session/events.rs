@@ -286,7 +286,7 @@ fn stopped(session: &mut Session, stop: Stop) {
 
 /// What a function that was called from the console has returned.
 fn returned(session: &mut Session, name: &str, value: &Value) -> String {
-    let limits = session.limits.clone();
+    let limits = session.settings.limits.clone();
     let shown = session.debugger.present(value, &limits);
     match shown.text.as_str() {
         "" | "void" | "()" => format!("`{name}` has returned"),
@@ -316,7 +316,7 @@ pub fn exited(session: &mut Session, status: ExitStatus) {
     if status != ExitStatus::Detached {
         let exit_code = status.shell_code().into();
         if let ExitStatus::Signal(signal) = status
-            && !session.startup.terminate_sent
+            && !session.startup.is_termination_requested()
             && signal != KILLED
         {
             let text = format!(

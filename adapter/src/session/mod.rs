@@ -24,7 +24,6 @@ pub mod startup;
 pub mod terminal;
 pub mod watchable;
 
-use crate::config::USUAL_PREFIX;
 use crate::protocol::{InvalidatedEventBody, RUNNING, RequestError};
 use crate::server::{self, CancelFlag, Outbox};
 use crate::sources::{self, Client, CodeSources, Sources};
@@ -32,7 +31,7 @@ use breakpoints::Breakpoints;
 use children::Children;
 use debuginfod::Debuginfod;
 use deferred::Deferred;
-use engine::{Debugger, Limits, State, ThreadId};
+use engine::{Debugger, State, ThreadId};
 use events::Told;
 use handles::Handles;
 use history::History;
@@ -41,6 +40,7 @@ use main_stop::MainStop;
 use memory_views::MemoryViews;
 use prefetch::Prefetch;
 use progress::Progress;
+use settings::ActiveSettings;
 use startup::Startup;
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -80,16 +80,12 @@ pub struct Session {
     pub watchable: WatchableData,
     /// Machine code that the client was told of.
     pub codes: CodeSources,
-    /// How instructions are written.
-    pub flavor: engine::Flavor,
     /// Memory that the client looks at.
     pub memory_views: MemoryViews,
+    /// The settings that hold.
+    pub settings: ActiveSettings,
     /// How far launching or attaching has come.
     pub startup: Startup,
-    /// How much of a value is shown in one line.
-    pub limits: Limits,
-    /// What stands before commands on the console; empty: there are none.
-    pub command_prefix: String,
     /// What the client was told of the debuggee.
     pub told: Told,
     /// What happened before the stop.
@@ -128,11 +124,9 @@ impl Session {
             breakpoints: Breakpoints::default(),
             watchable: WatchableData::default(),
             codes: CodeSources::default(),
-            flavor: engine::Flavor::default(),
             memory_views: MemoryViews::default(),
+            settings: ActiveSettings::default(),
             startup: Startup::default(),
-            limits: Limits::default(),
-            command_prefix: USUAL_PREFIX.to_owned(),
             told: Told::default(),
             history: History::default(),
             main_stop: MainStop::default(),
@@ -226,7 +220,8 @@ impl Session {
 
     /// Ends the debuggee, or lets it run on without us; `None`: as it began.
     pub fn let_go(&mut self, terminate: Option<bool>) {
-        let terminate = terminate.unwrap_or(self.startup.ends_with_us());
+        let terminate = terminate.or(self.settings.terminate_debuggee);
+        let terminate = terminate.unwrap_or(self.startup.ends_with_session());
         startup::fail(self, RequestError::Cancelled);
         for request in self.deferred.take_all() {
             self.respond(request.seq, &request.command, Err(RequestError::Cancelled));

@@ -1,14 +1,58 @@
 //! Settings that change while the session runs.
 
 use super::{Session, breakpoints, children};
-use crate::config::{self, Live, LivePlan};
-use crate::protocol::InvalidatedEventBody;
+use crate::config::{self, Live, LivePlan, USUAL_PREFIX};
+use crate::protocol::{InvalidatedEventBody, RawSettings};
 use crate::sources::SourceMap;
+use engine::{Flavor, Limits};
 use serde_json::{Map, Value};
+use std::time::Duration;
+
+/// The settings that hold now.
+#[derive(Debug)]
+pub struct ActiveSettings {
+    /// As the client gave them, for restarts and children.
+    pub raw: RawSettings,
+    /// Stop at the first instruction.
+    pub stop_on_entry: bool,
+    /// Stop at the program's `main`.
+    pub stop_at_main: bool,
+    /// Breakpoints do nothing.
+    pub no_debug: bool,
+    /// Steps by statements are finer than those by lines.
+    pub statement_steps: bool,
+    /// Whether `disconnect` ends the program where it does not say.
+    pub terminate_debuggee: Option<bool>,
+    /// Time from SIGTERM to SIGKILL.
+    pub terminate_limit: Duration,
+    /// How much of a value is shown in one line.
+    pub limits: Limits,
+    /// How instructions are written.
+    pub flavor: Flavor,
+    /// Prefix of console commands; empty: there are none.
+    pub command_prefix: String,
+}
+
+impl Default for ActiveSettings {
+    fn default() -> Self {
+        Self {
+            raw: RawSettings::default(),
+            stop_on_entry: false,
+            stop_at_main: false,
+            no_debug: false,
+            statement_steps: false,
+            terminate_debuggee: None,
+            terminate_limit: Duration::default(),
+            limits: Limits::default(),
+            flavor: Flavor::default(),
+            command_prefix: USUAL_PREFIX.to_owned(),
+        }
+    }
+}
 
 /// The value of a setting that can be changed.
 pub fn value_of(session: &Session, key: &str) -> Value {
-    let said = session.startup.settings.0.get(key).cloned();
+    let said = session.settings.raw.0.get(key).cloned();
     said.filter(|value| !value.is_null()).unwrap_or_else(|| {
         let usual = Live::named(key).map(|key| key.usual);
         usual
@@ -28,8 +72,8 @@ pub fn change(session: &mut Session, changes: Map<String, Value>) -> Result<(), 
     if !session.startup.has_begun() {
         return Err("nothing was launched yet; give the settings with launch or attach".to_owned());
     }
-    let (settings, live) = config::changed(&session.startup.settings, changes.clone())?;
-    session.startup.settings = settings;
+    let (settings, live) = config::changed(&session.settings.raw, changes.clone())?;
+    session.settings.raw = settings;
     children::change(session, &changes);
     let source_map = hold(session, live);
     if source_map != *session.sources.map() {
@@ -45,13 +89,13 @@ pub fn change(session: &mut Session, changes: Map<String, Value>) -> Result<(), 
 
 /// Lets settings hold from now on, but for the source map, which it gives back.
 pub fn hold(session: &mut Session, live: LivePlan) -> SourceMap {
-    session.startup.terminate_limit = live.terminate_limit;
+    session.settings.terminate_limit = live.terminate_limit;
     session.debugger.set_call_limit(live.call_limit);
     session.debugger.set_step_filters(live.step_filters);
-    session.startup.statement_steps = live.statement_steps;
+    session.settings.statement_steps = live.statement_steps;
     session.debugger.set_signal_rules(&live.signals);
-    session.limits = live.limits;
-    session.flavor = live.flavor;
-    session.command_prefix = live.command_prefix;
+    session.settings.limits = live.limits;
+    session.settings.flavor = live.flavor;
+    session.settings.command_prefix = live.command_prefix;
     live.source_map
 }

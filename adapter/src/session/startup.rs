@@ -5,7 +5,7 @@
 //! for it (debugger-cli) gets it at once. The program is let go after `configurationDone`.
 
 use crate::protocol::RequestError;
-use crate::protocol::{ProcessEventStartMethod, RawSettings, Response};
+use crate::protocol::{ProcessEventStartMethod, Response};
 use crate::session::Session;
 use crate::session::core_file::Unpacking;
 use crate::session::events;
@@ -17,45 +17,32 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// After so long without a request a client is taken to wait for the launch answer.
-const SILENCE: Duration = Duration::from_millis(200);
-/// A terminal that has not started the program after so long never will.
-const TERMINAL_PATIENCE: Duration = Duration::from_secs(30);
+/// A client that sends no request for this long is assumed to wait for the `launch` response before
+/// it configures.
+const QUIET_PERIOD: Duration = Duration::from_millis(200);
+/// A terminal that has not started the program by then never will.
+const TERMINAL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How far launching or attaching has come.
 #[derive(Debug, Default)]
 pub struct Startup {
     stage: Stage,
-    /// The client sent `initialize`.
-    pub introduced: bool,
+    origin: Origin,
+    termination: Termination,
     /// The client sent `configurationDone`.
-    pub configured: bool,
-    /// Stop at the first instruction.
-    pub stop_on_entry: bool,
-    /// Stop at the program's `main`.
-    pub stop_at_main: bool,
-    /// Breakpoints do nothing.
-    pub no_debug: bool,
-    /// Steps by statements are finer than those by lines.
-    pub statement_steps: bool,
-    /// What `disconnect` does where it does not say.
-    pub terminate_debuggee: Option<bool>,
-    /// How long the program may take to end when it is asked to.
-    pub terminate_limit: Duration,
-    /// The client asked the program to end.
-    pub terminate_sent: bool,
-    /// The settings it began with.
-    pub settings: RawSettings,
-    /// When a program that was asked to end is killed; counts while it runs.
-    kill_at: Option<Instant>,
-    attached: bool,
-    /// The process comes from one that another session launched.
-    parent_launched: bool,
+    configured: bool,
     initialized_sent: bool,
-    answer: Option<(i64, &'static str)>,
-    last_heard: Option<Instant>,
+    /// The `launch` or `attach` that waits for its response.
+    pending: Option<Pending>,
+    last_request: Option<Instant>,
     /// What happened before the client may be told.
-    early: Vec<Event>,
+    deferred_events: Vec<Event>,
+}
+
+#[derive(Debug)]
+struct Pending {
+    seq: i64,
+    command: &'static str,
 }
 
 #[derive(Debug, Default)]
@@ -65,7 +52,7 @@ enum Stage {
     Nothing,
     /// A terminal is to start the program.
     Terminal(Terminal),
-    /// The process to attach to is to be started by somebody.
+    /// The process to attach to does not run yet.
     Awaited,
     /// A core file is being unpacked.
     Core(Unpacking),
@@ -73,26 +60,83 @@ enum Stage {
     Opening(Opening),
     /// The program is held.
     Held,
-    /// The program was let go.
-    Going,
+    /// The program was released.
+    Released,
+}
+
+/// Where the process comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Origin {
+    /// This session launched it.
+    #[default]
+    Launched,
+    /// It was found running.
+    Attached,
+    /// The session of its parent handed it over, which launched the parent.
+    ChildOfLaunched,
+}
+
+/// The end that the client asked the program for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Termination {
+    #[default]
+    NotRequested,
+    /// The program does not run, or was only just asked.
+    Requested,
+    /// It runs, and is killed then.
+    KillAt(Instant),
 }
 
 #[derive(Debug)]
 struct Terminal {
     _rendezvous: Rendezvous,
-    deadline: Instant,
-    /// Where the launcher waits for the word to go; kept open for its last words.
-    socket: Option<UnixStream>,
-    /// The engine saw the launcher end.
-    ended: Option<String>,
-    /// The launcher's socket was closed.
-    closed: bool,
+    launcher: Launcher,
+    end: LauncherEnd,
+}
+
+/// What is known of the process that becomes the program.
+#[derive(Debug)]
+enum Launcher {
+    /// It has not come to the socket.
+    Awaited { deadline: Instant },
+    /// It is seized. The socket is open for its last message.
+    Seized { _socket: UnixStream },
+}
+
+/// The end of a launcher that has become no program: both of these, in either order.
+#[derive(Debug)]
+enum LauncherEnd {
+    /// Neither.
+    None,
+    /// Its socket was closed without a message.
+    Closed,
+    /// The engine saw it end; why.
+    Ended(String),
 }
 
 impl Startup {
-    /// Notes that the client is not silent.
-    pub fn heard(&mut self) {
-        self.last_heard = Some(Instant::now());
+    /// The client has sent a request.
+    pub fn on_request(&mut self) {
+        self.last_request = Some(Instant::now());
+    }
+
+    /// The client has sent `configurationDone`.
+    pub fn configured(&mut self) {
+        self.configured = true;
+    }
+
+    /// The client asks the program to end. Whether it has done so before.
+    pub fn request_termination(&mut self) -> bool {
+        let before = self.is_termination_requested();
+        if !before {
+            self.termination = Termination::Requested;
+        }
+        before
+    }
+
+    /// Whether the client has asked the program to end.
+    pub fn is_termination_requested(&self) -> bool {
+        self.termination != Termination::NotRequested
     }
 
     /// Whether there was a launch or attach already.
@@ -109,24 +153,23 @@ impl Startup {
             | Stage::Core(_)
             | Stage::Opening(_)
             | Stage::Held => Some(State::Held),
-            Stage::Going => None,
+            Stage::Released => None,
         }
     }
 
-    /// The answer to `launch` or `attach` is due later.
-    pub fn answer_later(&mut self, seq: i64, command: &'static str) {
-        self.answer = Some((seq, command));
+    /// The response to `launch` or `attach` is due later.
+    pub fn respond_later(&mut self, seq: i64, command: &'static str) {
+        self.pending = Some(Pending { seq, command });
     }
 
-    /// The request that waits for its answer.
-    pub fn awaited(&self) -> Option<i64> {
-        self.answer.map(|(seq, _)| seq)
+    /// The request that waits for its response.
+    pub fn pending_request(&self) -> Option<i64> {
+        self.pending.as_ref().map(|pending| pending.seq)
     }
 
-    /// Whether the debuggee ends with the session.
-    pub fn ends_with_us(&self) -> bool {
-        let launched = !self.attached || self.parent_launched;
-        self.terminate_debuggee.unwrap_or(launched)
+    /// Whether the debuggee ends with the session where neither client nor settings say.
+    pub fn ends_with_session(&self) -> bool {
+        self.origin != Origin::Attached
     }
 
     /// Whether the process to attach to has still to come.
@@ -134,32 +177,34 @@ impl Startup {
         matches!(self.stage, Stage::Awaited)
     }
 
-    /// The process is held that the session of its parent has handed over.
+    /// The process is held that the session of its parent has handed over, which `launched` the
+    /// parent.
     pub fn held_for_parent(&mut self, launched: bool) {
         self.held(true);
-        self.parent_launched = launched;
-        // A restart has to attach to it as to any other.
-        self.settings.0.remove("__handover");
+        if launched {
+            self.origin = Origin::ChildOfLaunched;
+        }
     }
 
     /// Whether the process was found running.
     pub fn was_attached(&self) -> bool {
-        self.attached
+        self.origin != Origin::Launched
     }
 
     /// The session goes on with another process; what the client configured stays.
     pub fn begin_again(&mut self) {
         self.stage = Stage::Nothing;
-        self.terminate_sent = false;
-        self.kill_at = None;
-        self.parent_launched = false;
-        self.answer = None;
-        self.early.clear();
+        self.termination = Termination::NotRequested;
+        if self.origin == Origin::ChildOfLaunched {
+            self.origin = Origin::Attached;
+        }
+        self.pending = None;
+        self.deferred_events.clear();
     }
 
     /// How it began, for the client.
     pub fn method(&self) -> ProcessEventStartMethod {
-        match self.attached {
+        match self.was_attached() {
             true => ProcessEventStartMethod::Attach,
             false => ProcessEventStartMethod::Launch,
         }
@@ -167,13 +212,16 @@ impl Startup {
 
     /// The program is held: launched by us, or (`attached`) found running.
     pub fn held(&mut self, attached: bool) {
-        self.attached = attached;
+        self.origin = match attached {
+            true => Origin::Attached,
+            false => Origin::Launched,
+        };
         self.stage = Stage::Held;
     }
 
     /// The process to attach to is waited for.
     pub fn awaiting(&mut self) {
-        self.attached = true;
+        self.origin = Origin::Attached;
         self.stage = Stage::Awaited;
     }
 
@@ -192,7 +240,7 @@ impl Startup {
 
     /// The program is started as soon as the files of its standard streams are open.
     pub fn opening(&mut self, opening: Opening) {
-        self.attached = false;
+        self.origin = Origin::Launched;
         self.stage = Stage::Opening(opening);
     }
 
@@ -206,19 +254,19 @@ impl Startup {
 
     /// The client was asked to start the program in a terminal.
     pub fn in_terminal(&mut self, rendezvous: Rendezvous) {
-        self.attached = false;
+        self.origin = Origin::Launched;
         self.stage = Stage::Terminal(Terminal {
             _rendezvous: rendezvous,
-            deadline: Instant::now() + TERMINAL_PATIENCE,
-            socket: None,
-            ended: None,
-            closed: false,
+            launcher: Launcher::Awaited {
+                deadline: Instant::now() + TERMINAL_TIMEOUT,
+            },
+            end: LauncherEnd::None,
         });
     }
 
     /// Something to tell the client as soon as it may be told.
     pub fn note(&mut self, text: String) {
-        self.early.push(Event::Note(text));
+        self.deferred_events.push(Event::Note(text));
     }
 }
 
@@ -229,27 +277,27 @@ pub fn advance(session: &mut Session) {
     }
     if !session.startup.initialized_sent {
         session.startup.initialized_sent = true;
-        session.startup.heard();
+        session.startup.on_request();
         session.event("initialized", &());
     }
-    for event in std::mem::take(&mut session.startup.early) {
+    for event in std::mem::take(&mut session.startup.deferred_events) {
         events::on_event(session, event);
     }
     if session.startup.configured {
-        session.startup.stage = Stage::Going;
+        session.startup.stage = Stage::Released;
         answer(session);
         if session.debugger.state() == State::Ended {
             return;
         }
         events::announce(session);
-        let stop = session.startup.stop_on_entry;
-        if session.startup.stop_at_main && !session.startup.no_debug {
+        let stop = session.settings.stop_on_entry;
+        if session.settings.stop_at_main && !session.settings.no_debug {
             main_stop::arm(session);
         }
         match session.debugger.release(stop) {
             // A core file stops where it is.
             Ok(()) if session.debugger.is_post_mortem() => {}
-            Ok(()) if session.startup.attached && !stop => events::continued(session),
+            Ok(()) if session.startup.was_attached() && !stop => events::continued(session),
             Ok(()) => {}
             Err(error) => session.important(&format!("The program cannot be let go: {error}\n")),
         }
@@ -258,14 +306,14 @@ pub fn advance(session: &mut Session) {
 
 /// Answers `launch` or `attach`, if that is still due.
 pub fn answer(session: &mut Session) {
-    if let Some((seq, command)) = session.startup.answer.take() {
+    if let Some(Pending { seq, command }) = session.startup.pending.take() {
         session.respond(seq, command, Ok(None));
     }
 }
 
 /// Answers `launch` or `attach` with an error, if that is still due, and forgets about it.
 pub fn fail(session: &mut Session, error: RequestError) {
-    if let Some((seq, command)) = session.startup.answer.take() {
+    if let Some(Pending { seq, command }) = session.startup.pending.take() {
         session.respond(seq, command, Err(error));
         session.startup.stage = Stage::Nothing;
     }
@@ -280,43 +328,47 @@ pub fn kill(session: &mut Session) {
 
 /// When [`on_deadline`] is due.
 pub fn deadline(session: &mut Session) -> Option<Instant> {
-    let ending = session.startup.terminate_sent && session.debugger.state() == State::Running;
+    let runs = session.debugger.state() == State::Running;
+    let limit = session.settings.terminate_limit;
     let startup = &mut session.startup;
-    if !ending {
-        startup.kill_at = None;
-    }
-    match &startup.stage {
-        Stage::Going if ending => {
-            let limit = startup.terminate_limit;
-            Some(
-                *startup
-                    .kill_at
-                    .get_or_insert_with(|| Instant::now() + limit),
-            )
+    // The time counts while the program runs.
+    startup.termination = match startup.termination {
+        Termination::KillAt(_) if !runs => Termination::Requested,
+        Termination::Requested if runs && matches!(startup.stage, Stage::Released) => {
+            Termination::KillAt(Instant::now() + limit)
         }
-        Stage::Terminal(terminal) if terminal.socket.is_none() => Some(terminal.deadline),
-        Stage::Held if startup.answer.is_some() => startup.last_heard.map(|heard| heard + SILENCE),
+        other => other,
+    };
+    match (&startup.stage, startup.termination) {
+        (Stage::Released, Termination::KillAt(due)) => Some(due),
+        (Stage::Terminal(terminal), _) => match terminal.launcher {
+            Launcher::Awaited { deadline } => Some(deadline),
+            Launcher::Seized { .. } => None,
+        },
+        (Stage::Held, _) if startup.pending.is_some() => {
+            startup.last_request.map(|at| at + QUIET_PERIOD)
+        }
         _ => None,
     }
 }
 
-/// The client is silent, or its terminal is.
+/// The client is quiet, or its terminal is, or the program has not ended in time.
 pub fn on_deadline(session: &mut Session) {
-    match session.startup.stage {
-        Stage::Held => answer(session),
-        Stage::Terminal(_) => fail(
+    match (&session.startup.stage, session.startup.termination) {
+        (Stage::Held, _) => answer(session),
+        (Stage::Terminal(_), _) => fail(
             session,
             RequestError::Start("the terminal did not start the program".to_owned()),
         ),
-        Stage::Going if session.startup.kill_at.is_some() => {
+        (Stage::Released, Termination::KillAt(_)) => {
             let text = format!(
                 "The program has not ended within {} s of SIGTERM (`terminateTimeout`): killed\n",
-                session.startup.terminate_limit.as_secs_f32()
+                session.settings.terminate_limit.as_secs_f32()
             );
             session.important(&text);
             kill(session);
         }
-        Stage::Nothing | Stage::Awaited | Stage::Core(_) | Stage::Opening(_) | Stage::Going => {}
+        _ => {}
     }
 }
 
@@ -341,7 +393,7 @@ pub fn on_report(session: &mut Session, report: Report) {
             Ok(()) => {
                 // If it is gone, its end is reported.
                 let _ = (&socket).write_all(b"g");
-                terminal.socket = Some(socket);
+                terminal.launcher = Launcher::Seized { _socket: socket };
             }
             Err(error) => fail(session, RequestError::Start(error.to_string())),
         },
@@ -349,8 +401,10 @@ pub fn on_report(session: &mut Session, report: Report) {
             failure: Some(failure),
         } => fail(session, RequestError::Start(failure)),
         Report::Gone { failure: None } => {
-            terminal.closed = true;
-            launcher_ended(session);
+            match std::mem::replace(&mut terminal.end, LauncherEnd::Closed) {
+                LauncherEnd::Ended(why) => fail(session, RequestError::Start(why)),
+                LauncherEnd::None | LauncherEnd::Closed => {}
+            }
         }
     }
 }
@@ -373,8 +427,8 @@ pub fn on_event(session: &mut Session, event: Event) -> Option<Event> {
         }
         _ => {}
     }
-    let Stage::Terminal(terminal) = &mut session.startup.stage else {
-        session.startup.early.push(event);
+    let Stage::Terminal(_) = session.startup.stage else {
+        session.startup.deferred_events.push(event);
         return None;
     };
     match event {
@@ -383,24 +437,24 @@ pub fn on_event(session: &mut Session, event: Event) -> Option<Event> {
             advance(session);
         }
         Event::LaunchFailed(why) => {
-            terminal.ended = Some(why);
-            launcher_ended(session);
+            launcher_ended(session, why);
         }
         Event::Exited(_) => {
-            terminal.ended = Some("the program ended before it was started".to_owned());
-            launcher_ended(session);
+            let why = "the program ended before it was started".to_owned();
+            launcher_ended(session, why);
         }
-        other => session.startup.early.push(other),
+        other => session.startup.deferred_events.push(other),
     }
     None
 }
 
-/// Once the launcher has ended and said nothing by its socket, launching has failed.
-fn launcher_ended(session: &mut Session) {
-    if let Stage::Terminal(terminal) = &mut session.startup.stage
-        && terminal.closed
-        && let Some(why) = terminal.ended.take()
-    {
-        fail(session, RequestError::Start(why));
+/// The engine saw the launcher end: launching has failed if it has sent no message either.
+fn launcher_ended(session: &mut Session, why: String) {
+    let Stage::Terminal(terminal) = &mut session.startup.stage else {
+        return;
+    };
+    match terminal.end {
+        LauncherEnd::Closed => fail(session, RequestError::Start(why)),
+        LauncherEnd::None | LauncherEnd::Ended(_) => terminal.end = LauncherEnd::Ended(why),
     }
 }

@@ -15,6 +15,8 @@ pub enum PathFormat {
 /// The client's conventions and abilities.
 #[derive(Clone, Debug)]
 pub struct Client {
+    /// It has sent `initialize`.
+    pub introduced: bool,
     /// Number of the first line: 1 or 0.
     pub first_line: u32,
     /// Number of the first column: 1 or 0.
@@ -44,6 +46,7 @@ pub struct Client {
 impl Default for Client {
     fn default() -> Self {
         Self {
+            introduced: false,
             first_line: 1,
             first_column: 1,
             path_format: PathFormat::Path,

@@ -3,6 +3,7 @@
 
 use super::error::ToolError;
 use super::output::{Output, Stream};
+use crate::requests::{Effect, find};
 use crate::server::codec::Codec;
 use engine::Signal;
 use serde_json::{Value, json};
@@ -18,9 +19,6 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{oneshot, watch};
 use tokio_util::bytes::BytesMut;
 use tokio_util::codec::{Decoder, Encoder};
-
-/// Requests after which the program runs, if they succeed.
-const RESUMING: [&str; 5] = ["configurationDone", "continue", "next", "stepIn", "stepOut"];
 
 /// How long a session that is over may take to end its process.
 const LAST_WORDS: Duration = Duration::from_secs(3);
@@ -78,7 +76,8 @@ impl Told {
                 return;
             };
             // Here and not where the answer is waited for: the next stop may be right behind.
-            if message["success"] == true && RESUMING.contains(&command.as_str()) {
+            let runs = find(&command).is_some_and(|route| route.effect == Effect::Runs);
+            if message["success"] == true && runs {
                 self.phase = Phase::Running;
             }
             // Whoever asked may have given up.

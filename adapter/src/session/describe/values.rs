@@ -21,14 +21,14 @@ const LONGEST: usize = 1 << 20;
 pub fn limits(session: &Session, format: Option<&ValueFormat>) -> Limits {
     let length = format.and_then(|format| format.length);
     let usual = length.map_or_else(
-        || session.limits.clone(),
+        || session.settings.limits.clone(),
         |length| limits_of(usize::try_from(length).unwrap_or(0).min(LONGEST)),
     );
     Limits {
         numbers: match format.and_then(|format| format.hex) {
             Some(true) => NumberFormat::Hex,
             // Clients that have no such button send `false` all the time.
-            _ => session.limits.numbers,
+            _ => session.settings.limits.numbers,
         },
         addresses: format.and_then(|format| format.addresses).unwrap_or(true),
         pointees: format.and_then(|format| format.pointees).unwrap_or(false),
