@@ -1,10 +1,10 @@
-//! Processes that the debuggee makes. Most are let go as soon as none of our traps can harm them;
-//! one that is to be followed becomes the debuggee, or is held for another debugger.
+//! Processes that the debuggee creates. Most are detached as soon as our traps are removed from
+//! their memory; one that is followed becomes the debuggee, or is held for another debugger.
 //!
-//! From one debugger to another a process goes like this, for two tracers there cannot be: its
-//! memory has nothing of ours in it. Where it stands it gets an instruction that jumps to itself,
-//! and is detached; the other one seizes and stops it and puts the program's bytes back
-//! ([`Handover`]). No signal is sent, so neither the program nor its parent can see it.
+//! A process cannot have two tracers, so it is handed over like this: all instrumentation is
+//! removed from its memory; at its pc it gets an instruction that jumps to itself, and it is
+//! detached; the other debugger seizes and stops it and restores the program's bytes
+//! ([`Handover`]). No signal is sent, so neither the program nor its parent can notice it.
 
 use super::Process;
 use crate::breakpoint::site::Owner;
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A process (or a thread of one) that came from the debuggee, until we let it go.
+/// A process (or a thread of one) created by the debuggee, until it is detached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Child {
     /// It has a copy of the memory, with our traps in it.
@@ -28,34 +28,35 @@ pub enum Child {
     Vfork,
     /// There is nothing of ours in its memory; it is followed once it runs a wanted program.
     Watched,
-    /// It is to be followed, and held, stopped with this signal to be told of.
+    /// It is to be followed, and is held; the signal is delivered to it on resume.
     Held(Signal),
 }
 
-/// Which processes that the debuggee makes are followed.
+/// Which processes created by the debuggee are followed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Follow {
     /// None.
     #[default]
     Parent,
-    /// The first one becomes the debuggee; its parent is let go.
+    /// The first one becomes the debuggee; its parent is detached.
     Child,
     /// All, each held for a debugger of its own ([`Event::ChildHeld`]).
     Both,
 }
 
-/// What becomes of processes that the debuggee makes.
+/// The settings for processes that the debuggee creates.
 #[derive(Default)]
 pub struct FollowFork {
     follow: Follow,
-    /// Programs that are wanted; empty: whatever it runs, from its first instruction.
+    /// Names of programs to follow; empty: any program, from its first instruction.
     programs: Vec<Regex>,
 }
 
 impl FollowFork {
-    /// Follows children that run a program which a pattern matches: `*` and `?` stand for any
-    /// characters, and for one; a pattern with a slash is of the whole path, another of the
-    /// file's name. Without patterns: children from their first instruction.
+    /// Returns settings to follow children that run a program which a pattern matches. `*` stands
+    /// for any characters, `?` for one; a pattern with a slash is matched against the whole path,
+    /// another against the file's name. Without patterns, children are followed from their first
+    /// instruction.
     ///
     /// # Errors
     /// A pattern that is too long.
@@ -81,23 +82,24 @@ impl FollowFork {
     }
 }
 
-/// A process that was let go for another debugger: it jumps in place until that has it.
+/// A process that was detached for another debugger: it jumps in place until that debugger seizes
+/// it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Handover {
     /// The process.
     pub pid: i32,
-    /// Where it jumps.
+    /// Address of the jump.
     pub at: LoadAddr,
-    /// What the program has there.
+    /// The program's bytes at that address.
     pub original: [u8; 2],
-    /// It comes from a program that we launched, and dies with its debugger.
+    /// Whether it comes from a program that we launched, and dies with its debugger.
     pub launched: bool,
 }
 
-/// A process that was handed over; whether it was taken over is not known yet.
+/// A process that was handed over; the other debugger has not confirmed it yet.
 pub struct Given {
     handover: Handover,
-    /// The process of the other debugger.
+    /// The pid of the other debugger.
     to: i32,
 }
 
@@ -113,26 +115,26 @@ impl Given {
     }
 }
 
-/// A process that nobody has taken over.
+/// A process that no debugger has taken over.
 pub struct Lost {
     handover: Handover,
-    /// When to try again.
+    /// Time of the next attempt to restore its bytes.
     pub next: Instant,
-    /// When it is tried for the last time.
+    /// Time of the last attempt.
     last: Instant,
 }
 
 /// A jump to itself (x86-64: `jmp` with a displacement of −2).
 const IN_PLACE: [u8; 2] = [0xeb, 0xfe];
-/// Children held at once; more are let go.
+/// Maximum number of children held at once; further ones are detached.
 const MOST_HELD: usize = 64;
-/// How often a process is tried that its tracer has not let go of yet.
+/// Interval of attempts on a process that another tracer still has.
 const TICK: Duration = Duration::from_millis(10);
-/// How long children may take to stop when they are let go of.
+/// Maximum time for children to stop when they are detached.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Debugger {
-    /// Says what becomes of processes that the debuggee makes from now on.
+    /// Sets what happens to processes that the debuggee creates from now on.
     pub fn set_follow_fork(&mut self, follow: FollowFork) {
         self.follow = follow;
     }
@@ -147,7 +149,7 @@ impl Debugger {
             && self.follow.follow == Follow::Child
             && self.follow.programs.is_empty();
         if status.is_none() && becomes {
-            // At once, for its parent is not to get ahead of it.
+            // At once: its parent must not run ahead of it.
             status = self.os.await_stop(ThreadId(child));
         }
         if let Some(status) = status {
@@ -155,7 +157,7 @@ impl Debugger {
         }
     }
 
-    /// A child stopped whose parent has ended.
+    /// Handles the stop of a child whose parent has ended.
     pub(crate) fn on_orphan(&mut self, child: ThreadId, status: WaitStatus) {
         self.set_child(child, Some(Child::Fork));
         self.on_child(child, Child::Fork, status);
@@ -170,14 +172,14 @@ impl Debugger {
         }
     }
 
-    /// Takes all of ours out of the code of a child that has a copy of the memory.
+    /// Removes all our traps and jumps from the code of a child that has a copy of the memory.
     fn clean(&self, child: ThreadId) {
         let read = |addr, bytes: &mut [u8]| self.os.read_memory_of(child.0, addr, bytes);
         let is_ours = |target| self.detours.holds(target);
         let mut originals = self.sites.originals(read, is_ours);
-        // A function that was called for an expression may have made it. Where that returns there
-        // is nothing to return to: without the trap the child would run the program once more.
-        // The call may have ended since.
+        // The child may have been created by a function called for an expression. At that
+        // function's return address there is nothing to execute: without the trap the child would
+        // run the program once more. The call may have ended by now.
         let has_called = self.process.as_ref().is_some_and(|it| it.has_called);
         let back = self.modules.entry().filter(|entry| {
             let site = self.sites.get(*entry);
@@ -187,8 +189,8 @@ impl Debugger {
         self.os.write_memory_of(child.0, &originals);
     }
 
-    /// Waits for forked children that have not been seen yet: what has to be known for their
-    /// memory to be cleaned is about to be forgotten.
+    /// Waits for forked children that have not stopped yet: the data needed to clean their memory
+    /// is about to be dropped.
     fn await_births(&mut self) -> Vec<(ThreadId, WaitStatus)> {
         let children = self.process.iter().flat_map(|process| &process.children);
         let unseen = children.filter(|(_, kind)| **kind == Child::Fork);
@@ -198,14 +200,14 @@ impl Debugger {
             .collect()
     }
 
-    /// Deals with forked children that have not been seen yet.
+    /// Handles forked children that have not stopped yet.
     pub(crate) fn meet_children(&mut self) {
         for (child, status) in self.await_births() {
             self.on_child(child, Child::Fork, status);
         }
     }
 
-    /// Cleans forked children that have not been seen yet, and lets them go.
+    /// Cleans and detaches forked children that have not stopped yet.
     pub(crate) fn release_births(&mut self) {
         for (child, status) in self.await_births() {
             self.set_child(child, None);
@@ -224,7 +226,7 @@ impl Debugger {
         self.set_child(child, None);
     }
 
-    /// A child stopped.
+    /// Handles a stop of a child.
     pub(crate) fn on_child(&mut self, child: ThreadId, kind: Child, status: WaitStatus) {
         let signal = match status {
             WaitStatus::Signal(signal) => signal,
@@ -258,7 +260,7 @@ impl Debugger {
                 }
             }
             (Child::Vfork, WaitStatus::Signal(signal)) => {
-                // It runs on our program's memory: past our traps, like a thread.
+                // It runs in the debuggee's memory: it is moved past our traps, like a thread.
                 let registers = self.os.registers(child);
                 let site = registers.map(|registers| registers.pc() - 1);
                 match (
@@ -273,7 +275,7 @@ impl Debugger {
                         self.os.resume(child, Resume::Continue, Signal(0));
                     }
                     (Some(registers), _) if self.is_fault_of_question(child, signal) => {
-                        // Nobody answers it: what it does is not the debuggee's.
+                        // Its condition is not evaluated: its hits are not the debuggee's.
                         match self.behind_question(child, &registers) {
                             Some(registers) => {
                                 self.os.set_registers(child, &registers);
@@ -332,14 +334,14 @@ impl Debugger {
         self.os.executable(child.0).map(|file| file.path)
     }
 
-    /// A child is one that is wanted; it is stopped.
+    /// Follows a stopped child that matches the settings.
     fn follow_child(&mut self, child: ThreadId, signal: Signal) {
         let Some(process) = &mut self.process else {
             return;
         };
         let held = |kind: &&Child| matches!(kind, Child::Held(_));
         let most = match self.follow.follow {
-            // One becomes the debuggee; who comes meanwhile is let go.
+            // One child becomes the debuggee; later ones are detached.
             Follow::Child => 1,
             _ => MOST_HELD,
         };
@@ -357,8 +359,8 @@ impl Debugger {
         }
     }
 
-    /// Whether a process that has ended is kept because of its children: one may still become
-    /// the debuggee, or is about to get a debugger of its own.
+    /// Returns whether a process that has ended is kept because of its children: one may still
+    /// become the debuggee, or is about to be handed over.
     pub(crate) fn waits_for_children(&self) -> bool {
         let mut children = self.process.iter().flat_map(|it| it.children.values());
         match self.follow.follow {
@@ -368,7 +370,8 @@ impl Debugger {
         }
     }
 
-    /// Whether a child is to become the debuggee now: not while the user looks at its parent.
+    /// Returns whether a child has to become the debuggee now: not while a stop of its parent is
+    /// reported.
     pub(crate) fn is_child_due(&self) -> bool {
         let Some(process) = &self.process else {
             return false;
@@ -382,7 +385,7 @@ impl Debugger {
                 .any(|kind| matches!(kind, Child::Held(_)))
     }
 
-    /// The child that is to become the debuggee does.
+    /// Makes the child that is to be followed the debuggee.
     pub(crate) fn go_over_to_child(&mut self) {
         if !self.is_child_due() {
             return;
@@ -403,7 +406,7 @@ impl Debugger {
         let threads: Vec<ThreadId> = process.threads.keys().copied().collect();
         let ended = process.state == State::Ended;
         if launched && !ended {
-            // Before it is detached: until then it dies with us by itself.
+            // Before it is detached: until then it is killed with the debugger anyway.
             self.os.leave_duty(parent, Duty::Kill);
             self.released.push(parent);
         }
@@ -429,7 +432,7 @@ impl Debugger {
         self.events.push_back(Event::ThreadStarted(child));
         self.load_initial_modules();
         if stepped {
-            // Who stepped over the fork wants to be here.
+            // A step over the fork ends here.
             self.report(child, StopReason::Step);
         } else {
             self.go_on(child, Resume::Continue);
@@ -443,17 +446,17 @@ impl Debugger {
         }
     }
 
-    /// Lets a child go that was held. Nothing happens if it is not.
+    /// Detaches a held child. Does nothing if it is not held.
     pub fn release_child(&mut self, pid: i32) {
         if let Some(signal) = self.held_child(pid) {
             self.let_child_go(ThreadId(pid), signal);
         }
     }
 
-    /// Lets a child go that was held, to the debugger that `to` is the process of.
+    /// Detaches a held child for the debugger whose pid is `to`.
     ///
     /// # Errors
-    /// It is not there any more.
+    /// The child has ended or is not held.
     pub fn hand_over(&mut self, pid: i32, to: i32) -> Result<Handover, Error> {
         let gone = || Error::Attach {
             pid,
@@ -462,7 +465,7 @@ impl Debugger {
         let mut signal = self.held_child(pid).ok_or_else(gone)?;
         let child = ThreadId(pid);
         let launched = self.process.as_ref().is_some_and(|it| it.launched);
-        // Out of the `execve` or `fork` that it may be stopped in.
+        // Leave the `execve` or `fork` stop that it may be in.
         self.os.interrupt(child);
         self.os.resume(child, Resume::Continue, Signal(0));
         let registers = match self.os.await_stop(child) {
@@ -494,7 +497,7 @@ impl Debugger {
             to,
         };
         self.allow_tracer(child, to, &registers);
-        // Before it jumps in place: it would do so for ever if we were killed.
+        // Before it jumps in place: if the debugger were killed, it would do so forever.
         self.os.leave_duty(pid, given.duty());
         self.given.push(given);
         self.write_pair(pid, at, IN_PLACE);
@@ -502,14 +505,14 @@ impl Debugger {
         Ok(handover)
     }
 
-    /// The other debugger has taken over a process that it was handed.
+    /// Notes that the other debugger has taken over a process.
     pub fn taken_over(&mut self, pid: i32) {
         self.given.retain(|given| given.handover.pid != pid);
         self.os.end_duty(pid);
     }
 
-    /// The session ends and leaves its processes alive: those that are on their way to another
-    /// debugger, too.
+    /// Prepares to end the session with its processes left alive, including those being handed
+    /// over.
     pub(crate) fn spare_given(&mut self) {
         for given in &mut self.given {
             if std::mem::take(&mut given.handover.launched) {
@@ -518,7 +521,8 @@ impl Debugger {
         }
     }
 
-    /// Where Yama guards ptrace, only ancestors may trace, and whom a process itself allows to.
+    /// Allows another debugger to trace a child: with Yama, only ancestors may trace a process, and
+    /// a tracer that it names itself.
     fn allow_tracer(&mut self, child: ThreadId, to: i32, registers: &RegisterSet) {
         const SYSCALL: [u8; 2] = [0x0f, 0x05];
         let at = registers.pc();
@@ -536,8 +540,8 @@ impl Debugger {
         self.os.write_memory_of(pid, &writes);
     }
 
-    /// The other debugger has not taken over a process, or never heard of it: it runs on without
-    /// any, as soon as that one's end has detached it.
+    /// Takes back a process that the other debugger has not taken over. It runs on untraced, once
+    /// that debugger has detached from it or ended.
     pub fn take_back(&mut self, pid: i32) {
         let given = self.given.iter();
         let Some(index) = given.map(|it| it.handover.pid).position(|it| it == pid) else {
@@ -552,7 +556,7 @@ impl Debugger {
         self.take_lost_back();
     }
 
-    /// Puts the bytes back in processes that nobody has taken over, if it is time to try.
+    /// Restores the bytes of processes that no debugger has taken over, if an attempt is due.
     pub(crate) fn take_lost_back(&mut self) {
         let now = Instant::now();
         for mut lost in std::mem::take(&mut self.lost) {
@@ -571,8 +575,8 @@ impl Debugger {
         }
     }
 
-    /// Kills what was launched and is not traced any more: programs that were left for a child of
-    /// theirs, and children that no other debugger has taken over.
+    /// Kills launched processes that are not traced any more: parents that were left for a child,
+    /// and children that no debugger has taken over.
     pub(crate) fn kill_left(&mut self) {
         for parent in std::mem::take(&mut self.released) {
             self.os.kill_left(parent);
@@ -586,7 +590,7 @@ impl Debugger {
         }
     }
 
-    /// Takes hold of a process that another debugger has let go for us; it is held as after
+    /// Seizes a process that another debugger has detached for us; it is then held as after
     /// [`Debugger::attach`].
     ///
     /// # Errors
@@ -601,7 +605,7 @@ impl Debugger {
         })
     }
 
-    /// Lets go of children whose parent is ours no more.
+    /// Detaches children of a process that is no longer the debuggee.
     pub(crate) fn release_children(&mut self, children: BTreeMap<i32, Child>) {
         let mut running = Vec::new();
         for (child, kind) in children {

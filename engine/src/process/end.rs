@@ -1,4 +1,4 @@
-//! The ends that we bring about: killing, asking to end, letting go.
+//! Ends that the debugger causes: kill, terminate, detach.
 
 use super::Child;
 use crate::debugger::{Debugger, State};
@@ -9,11 +9,11 @@ use crate::ids::{Signal, ThreadId};
 use crate::os::{Besides, Resume, WaitStatus};
 use std::time::{Duration, Instant};
 
-/// How long the end of a killed program is waited for awake.
+/// How long to spin for the end of a killed process.
 const AT_ONCE: Duration = Duration::from_micros(500);
 
 impl Debugger {
-    /// Kills the process and collects it; no events follow. Nothing happens without one.
+    /// Kills the process and reaps it; no events follow. Does nothing without a process.
     pub fn kill(&mut self) {
         self.awaited = None;
         if self.is_post_mortem() {
@@ -38,7 +38,7 @@ impl Debugger {
         if lives {
             self.os.signal(process.pid, Signal(libc::SIGKILL));
         }
-        // Taking it apart takes the kernel longer than forgetting it takes us.
+        // The kernel's teardown takes longer than ours.
         self.sites.forget_all();
         self.forget_watches();
         self.slots = Slots::default();
@@ -54,10 +54,10 @@ impl Debugger {
         self.over = true;
     }
 
-    /// Comes back when a killed process is gone, and all that it held is free again.
+    /// Returns when a killed process has been reaped and its resources are free.
     fn collect(&mut self, pid: i32) {
-        // The leader is told of last; a stopped thread dies all the same. A small program is gone
-        // sooner than a sleeping thread is woken.
+        // The leader's exit is reported last; a stopped thread dies, too. A small program is gone
+        // before a sleeping thread would wake.
         let mut at_once =
             (self.os.stop_within(ThreadId(pid), AT_ONCE)).map(|status| (ThreadId(pid), status));
         let patience = Instant::now() + Duration::from_secs(2);
@@ -81,7 +81,7 @@ impl Debugger {
         }
     }
 
-    /// Sends SIGTERM and lets the program run to deal with it, also one that a signal has stopped.
+    /// Sends SIGTERM and resumes the program to handle it, also from a group-stop.
     ///
     /// # Errors
     /// There is no process, or it is a core file.
@@ -91,14 +91,14 @@ impl Debugger {
         self.terminating = true;
         self.os.signal(pid, Signal(libc::SIGTERM));
         self.end_group_stop();
-        // The thread of a call runs already, and gets the signal.
+        // The thread of a call runs already and gets the signal.
         if self.call.is_none() && matches!(self.state(), State::Stopped | State::Held) {
             self.go_on_all();
         }
         Ok(())
     }
 
-    /// Takes everything of ours out of the process and lets it run on without us.
+    /// Removes all instrumentation from the process and detaches from it.
     ///
     /// # Errors
     /// There is no process.

@@ -1,4 +1,4 @@
-//! Processes by name: which there are, and waiting for one to be started.
+//! Processes by name: the running ones, and the wait for one to start.
 
 use crate::debugger::Debugger;
 use crate::event::Event;
@@ -7,22 +7,22 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How often we look for a process that is to be started: `/proc` is listed, and the programs of
-/// those that are new are looked at.
+/// Interval of the search for a process to start: it lists `/proc` and reads the program names of
+/// new processes.
 const TICK: Duration = Duration::from_millis(10);
 
 /// A process that is waited for.
 pub struct Awaited {
     name: String,
-    /// Processes that were there before, or could not be attached to.
+    /// Pids that existed before, or that could not be attached to.
     others: HashSet<i32>,
-    /// When to look again.
+    /// Time of the next search.
     pub next: Instant,
 }
 
 impl Debugger {
-    /// The processes that run a program: its path (with a slash), the name of its file, or the
-    /// name of the process.
+    /// Returns pid and program of the processes that match `name`: the program's path (with a
+    /// slash), its file name, or the name of the process.
     pub fn processes_named(&self, name: &str) -> Vec<(i32, PathBuf)> {
         let mut pids = self.os.processes();
         pids.sort_unstable();
@@ -33,10 +33,9 @@ impl Debugger {
             .collect()
     }
 
-    /// Attaches to the next process of that name that is started, as
-    /// [`Debugger::processes_named`] has it; those that there are do not count.
-    /// [`Event::Attached`] or [`Event::AttachFailed`] follows from [`Debugger::wait`];
-    /// [`Debugger::detach`] and [`Debugger::kill`] end the wait.
+    /// Attaches to the next process of that name that starts (see [`Debugger::processes_named`]);
+    /// running processes are ignored. [`Event::Attached`] or [`Event::AttachFailed`] follows from
+    /// [`Debugger::wait`]; [`Debugger::detach`] and [`Debugger::kill`] end the wait.
     ///
     /// # Errors
     /// There is a process already.
@@ -50,7 +49,7 @@ impl Debugger {
         Ok(())
     }
 
-    /// Looks whether the process that is waited for has been started.
+    /// Searches for the awaited process, if a search is due.
     pub(crate) fn look_for_process(&mut self) {
         let now = Instant::now();
         let Some(awaited) = self.awaited.as_mut().filter(|it| it.next <= now) else {
@@ -58,7 +57,7 @@ impl Debugger {
         };
         awaited.next = now + TICK;
         let there: HashSet<i32> = self.os.processes().into_iter().collect();
-        // Their numbers may be given out again.
+        // Pids are reused.
         awaited.others.retain(|pid| there.contains(pid));
         let found = there
             .difference(&awaited.others)
@@ -72,7 +71,7 @@ impl Debugger {
         match self.attach(pid) {
             Ok(()) => self.events.push_back(Event::Attached),
             Err(error) => match awaited {
-                // It has ended already: the next one may be slower.
+                // It has ended already; the next one may live longer.
                 Some(it) if self.os.program_named(pid, &it.name).is_none() => {
                     self.awaited = Some(it);
                 }

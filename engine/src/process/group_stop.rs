@@ -1,5 +1,5 @@
-//! Group-stops: a signal (SIGSTOP, SIGTSTP, …) has stopped the whole process. It stays so when
-//! we let it go on, until somebody sends SIGCONT (ptrace(2), PTRACE_LISTEN).
+//! Group-stops: a signal (SIGSTOP, SIGTSTP, …) has stopped the whole process. A resume keeps it
+//! stopped until SIGCONT arrives (ptrace(2), PTRACE_LISTEN).
 
 use crate::debugger::Debugger;
 use crate::event::Event;
@@ -7,11 +7,11 @@ use crate::ids::{Signal, ThreadId};
 use crate::os::{Resume, WaitStatus};
 
 impl Debugger {
-    /// Keeps what a stop says of the process's group-stop.
+    /// Records what a stop reveals about the group-stop of the process.
     pub(crate) fn note_group_stop(&mut self, thread: ThreadId, status: WaitStatus) {
         let group_stop = match status {
             WaitStatus::GroupStop(_) => true,
-            // An interrupted thread of a process in group-stop says so.
+            // An interrupted thread of a process in group-stop reports a group-stop instead.
             WaitStatus::Interrupted => false,
             _ => return,
         };
@@ -27,7 +27,8 @@ impl Debugger {
         }
     }
 
-    /// Sends SIGCONT where a signal has stopped the process: it could not be told of any other.
+    /// Sends SIGCONT if the process is in group-stop: it cannot handle another signal in that
+    /// state.
     pub(crate) fn end_group_stop(&mut self) {
         if let Some(process) = &self.process
             && process.threads.values().any(|state| state.group_stop)
@@ -36,9 +37,9 @@ impl Debugger {
         }
     }
 
-    /// Lets a thread stay in its process's group-stop. False: there is none.
+    /// Leaves a thread in the group-stop of its process. Returns false if there is none.
     pub(crate) fn stay_stopped(&mut self, thread: ThreadId) -> bool {
-        // A call of ours runs all the same.
+        // A call that the debugger makes runs all the same.
         let stays = !self.calls_on(thread)
             && self
                 .thread_mut(thread)
@@ -51,7 +52,7 @@ impl Debugger {
             state.stopped = false;
         }
         if !self.os.listen(thread) {
-            // It has been moved on by us since: back into its group-stop, if that lasts.
+            // The debugger has moved the thread since: back into the group-stop, if it persists.
             self.os.interrupt(thread);
             self.os.resume(thread, Resume::Continue, Signal(0));
         }

@@ -1,5 +1,5 @@
-//! Threads that wait until the places of function breakpoints are known: a program passes no
-//! function that was asked for before it, or the library with the function, was started.
+//! Threads that wait until function breakpoints are resolved: a program does not pass a function
+//! whose breakpoint was set before the program, or the library with the function, started.
 
 use crate::debugger::{Debugger, State};
 use crate::event::Event;
@@ -7,8 +7,8 @@ use crate::ids::ThreadId;
 use crate::images::indexer::Reading;
 
 impl Debugger {
-    /// Keeps a stopped thread where it is as long as places of function breakpoints are looked
-    /// for. Calls that the debugger makes run all the same.
+    /// Holds a stopped thread while the locations of function breakpoints are being searched. Calls
+    /// that the debugger makes run all the same.
     pub(crate) fn hold_for_places(&mut self, thread: ThreadId) {
         if !self.awaits_places() {
             return;
@@ -19,7 +19,7 @@ impl Debugger {
         }
     }
 
-    /// As [`Debugger::hold_for_places`], all threads of a program that is to be started.
+    /// Like [`Debugger::hold_for_places`], for all threads of a program that is about to start.
     pub(crate) fn hold_start_for_places(&mut self) {
         let threads = self.process.iter().flat_map(|it| it.threads.keys());
         let threads: Vec<ThreadId> = threads.copied().collect();
@@ -32,7 +32,7 @@ impl Debugger {
         !self.terminating && self.breakpoints.await_places(&self.indexer)
     }
 
-    /// Resumes the threads that were held, once nothing is awaited any more.
+    /// Resumes the held threads once no search is pending.
     pub(crate) fn end_hold(&mut self) {
         if !self.holding || self.awaits_places() {
             return;
@@ -48,21 +48,21 @@ impl Debugger {
             })
             .collect();
         for thread in held {
-            // Somebody may have stopped everything meanwhile, or one of these does.
+            // One of these resumes, or another handler, may have stopped everything.
             if self.state() == State::Running {
                 self.go_on_stepping(thread);
             }
         }
     }
 
-    /// The search for function breakpoints for which threads of the program are held, if there
-    /// is one.
+    /// Returns the progress of the search for function breakpoints that holds threads; `None` if no
+    /// thread is held.
     pub fn held_for_functions(&self) -> Option<Reading> {
         self.indexer.awaited_search().filter(|_| self.holding)
     }
 
-    /// Lets the program run although places of function breakpoints are still looked for. They
-    /// bind later; the breakpoints say so.
+    /// Lets the program run although locations of function breakpoints are still being searched.
+    /// The breakpoints bind later; their messages say so.
     pub fn stop_waiting_for_functions(&mut self) {
         for id in self.breakpoints.pass_by(&self.indexer) {
             self.rebind(id);

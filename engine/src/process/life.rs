@@ -1,5 +1,5 @@
-//! Threads that come and go, `execve`, the end; and the output that a process leaves behind.
-//! Processes that the debuggee makes: `children`.
+//! Creation and exit of threads, `execve`, the end of the process, and its remaining output.
+//! Processes that the debuggee creates: `children`.
 
 use super::{Child, OUTPUT_PATIENCE};
 use crate::breakpoint::site::Owner;
@@ -10,7 +10,7 @@ use crate::os::{Resume, WaitStatus};
 use std::time::Instant;
 
 impl Debugger {
-    /// A thread tells of one that it has made.
+    /// Handles the creation of a thread, as its creator reports it.
     pub(crate) fn on_clone(&mut self, new: ThreadId) {
         let process = self.process.as_mut();
         if !process.is_some_and(|process| process.untold.remove(&new)) {
@@ -38,7 +38,7 @@ impl Debugger {
         }
     }
 
-    /// A stop of a thread that we do not know: its parent's word of it is still to come.
+    /// Handles a stop of an unknown thread: the report of its creation is still to come.
     pub(crate) fn on_stranger(&mut self, thread: ThreadId, status: WaitStatus) {
         let Some(process) = &mut self.process else {
             return;
@@ -96,7 +96,7 @@ impl Debugger {
             self.asking.clear();
             process.state = State::Ended;
             process.ended = Some((status, Instant::now() + OUTPUT_PATIENCE));
-            // A child whose parent was killed before it could tell of it has our traps too: the
+            // A child whose parent was killed before it reported the fork has our traps, too: the
             // sites are kept for its sake.
             for (child, status) in std::mem::take(&mut process.early) {
                 self.on_stranger(child, status);
@@ -105,7 +105,7 @@ impl Debugger {
         }
     }
 
-    /// Once the output of a process that has ended is complete, its end is reported.
+    /// Reports the end of a process once its output is complete.
     pub(crate) fn finish_if_ended(&mut self) {
         let open = self.os.output_open();
         let held = self.output_held && open;
@@ -140,7 +140,7 @@ impl Debugger {
         }
     }
 
-    /// Hands on what the debuggee wrote.
+    /// Passes the debuggee's output to the client, up to `most` bytes.
     pub(crate) fn pump_output(&mut self, most: usize) {
         let mut total = 0;
         while total < most
@@ -159,7 +159,7 @@ impl Debugger {
         }
     }
 
-    /// The process replaced its program: all other threads are gone, all addresses are new.
+    /// Handles an exec: all other threads are gone, and all addresses are new.
     pub(crate) fn on_exec(&mut self, thread: ThreadId, former: ThreadId) {
         self.meet_children();
         let Some(process) = &mut self.process else {

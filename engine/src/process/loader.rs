@@ -12,7 +12,7 @@ use crate::process::Process;
 use dwarf::LoadAddr;
 
 impl Debugger {
-    /// Reads the loader's list anew and follows it.
+    /// Reads the loader's module list again and updates the modules.
     pub(crate) fn on_loader(&mut self, thread: ThreadId, addr: LoadAddr) {
         let Some(pid) = self.pid() else {
             return;
@@ -43,15 +43,15 @@ impl Debugger {
         self.announce_modules(&change.added);
         self.flush_module_notes();
         self.note_announcement(thread, addr, change.is_addition);
-        // At the program's entry the loader itself can say where it wants to be watched.
+        // At the program's entry the loader itself provides the addresses to watch.
         if self.modules.entry() == Some(addr) {
             self.watch_loader();
             self.sites.remove(addr, Owner::Loader, &*self.os);
         }
     }
 
-    /// The function that the loader calls at changes was called. Those calls that tell nothing yet
-    /// are stopped at no more once they are known.
+    /// Records a call of the function that the loader calls on changes. Call sites that announce
+    /// nothing yet get no trap once they are known.
     fn note_announcement(&mut self, thread: ThreadId, addr: LoadAddr, is_addition: bool) {
         let is_function = |modules: &Modules, addr: LoadAddr| {
             let loader = modules.at(addr).filter(|it| it.is_loader());
@@ -88,7 +88,7 @@ impl Debugger {
         }
     }
 
-    /// Plants the traps by which we follow the loader.
+    /// Inserts the traps in the loader.
     pub(crate) fn watch_loader(&mut self) {
         let memory = ProcessMemory {
             os: &*self.os,

@@ -1,5 +1,5 @@
-//! The process: what its threads did, what that means, and letting them go on. Here is where a
-//! stop comes in; the rooms below have what may follow from it.
+//! The debuggee: stops of its threads arrive here, are classified and dispatched, and its threads
+//! are resumed. The submodules contain the handlers.
 
 mod children;
 mod end;
@@ -31,27 +31,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 pub(crate) use trap::{Found, SI_KERNEL, Trap};
 
-/// How long threads may take to stop before the others are reported without them.
+/// Maximum time for threads to stop. After it, a stop is reported without the threads that still
+/// run.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
-/// How long output of a process that has ended may stay away before that is reported.
+/// How long to wait for the rest of the output of a process that has ended, before its end is
+/// reported.
 const OUTPUT_PATIENCE: Duration = Duration::from_millis(300);
-/// Output handed on before a stop is reported, at most.
+/// Maximum number of bytes of output passed to the client before a stop is reported.
 pub(crate) const OUTPUT_BURST: usize = 1 << 20;
 
-/// How long stops are collected before others have their turn.
+/// How long stops are collected in one pass, so that the inbox is served in between.
 const COLLECTING: Duration = Duration::from_millis(1);
-/// Who stops again so soon after it was let go is waited for awake the next time: it takes the
-/// system as long to wake two threads, one on either side.
+/// If a thread stops within this time of its last resume, its next stop is awaited by spinning:
+/// sleeping costs two wake-ups, one on either side.
 const QUICK: Duration = Duration::from_micros(100);
-/// So long.
+/// How long to spin.
 const LINGERING: Duration = Duration::from_micros(50);
 
-/// A thread has stopped for nobody and was let go.
+/// The last resume of a thread whose stop was not reported.
 #[derive(Clone, Copy)]
 pub(crate) struct Pass {
     thread: ThreadId,
     at: Instant,
-    /// It had been let go only a moment before.
+    /// Whether the stop came within `QUICK` of the resume before it.
     is_quick: bool,
 }
 
@@ -61,25 +63,25 @@ pub struct Process {
     pub launched: bool,
     pub state: State,
     pub threads: BTreeMap<ThreadId, Thread>,
-    /// Processes that came from it and are in our hands still.
+    /// Processes that the debuggee created and that are still traced.
     pub children: BTreeMap<i32, Child>,
-    /// Stops of threads and children that nobody has announced yet.
+    /// Stops of threads and children whose creation has not been reported yet.
     pub early: BTreeMap<ThreadId, WaitStatus>,
-    /// Threads that were met, and may have ended, before who made them has told of them.
+    /// Threads that were seen, and may have ended, before the kernel reported their creation.
     pub untold: BTreeSet<ThreadId>,
     /// The thread of the last stop.
     pub current: ThreadId,
-    /// A launcher that has not become the program yet.
+    /// Whether it is a launcher that has not executed the program yet.
     pub launcher: bool,
-    /// It has ended; its output may still come.
+    /// How and when the process ended; its output may be incomplete.
     pub ended: Option<(ExitStatus, Instant)>,
-    /// Where the dynamic loader is watched.
+    /// Sites in the dynamic loader.
     pub loader_sites: Vec<LoadAddr>,
-    /// Functions of its program have been called for expressions.
+    /// Whether functions of its program have been called for expressions.
     pub has_called: bool,
-    /// How it has called the function that is watched there.
+    /// How the loader has called the function at these sites.
     pub announcements: Announcements,
-    /// The user was told that a signal keeps it stopped.
+    /// Whether the user was told that a group-stop keeps the process stopped.
     pub told_of_group_stop: bool,
 }
 
@@ -104,7 +106,7 @@ impl Process {
     }
 }
 
-/// Signals that stop the program by themselves: it is about to die of them, or would be.
+/// Returns whether a signal is fatal by default and therefore reported as a stop.
 pub(crate) fn stops(signal: Signal) -> bool {
     matches!(
         signal.0,
@@ -119,7 +121,8 @@ pub(crate) fn stops(signal: Signal) -> bool {
 }
 
 impl Debugger {
-    /// Collects what is ready, up to a bound, so that the inbox is never starved.
+    /// Handles the stops that are ready, for a limited time, so that the inbox is served in
+    /// between.
     pub(crate) fn collect_stops(&mut self) {
         let began = Instant::now();
         while began.elapsed() < COLLECTING {
@@ -140,12 +143,12 @@ impl Debugger {
                 is_quick,
             });
         }
-        // More may be ready, and no SIGCHLD will tell of it again.
+        // More stops may be ready, and no further SIGCHLD will announce them.
         self.more_stops = true;
     }
 
-    /// The next stop of a thread that stops and goes on again and again: a moment is waited for
-    /// that, awake.
+    /// Spins for the next stop of a thread that stops again and again in quick succession. Returns
+    /// `None` if no such thread stops in time.
     fn linger(&mut self) -> Option<(ThreadId, WaitStatus)> {
         let pass = self.pass.filter(|pass| pass.is_quick)?;
         let status = self.os.stop_within(pass.thread, LINGERING);
@@ -155,7 +158,7 @@ impl Debugger {
         Some((pass.thread, status?))
     }
 
-    /// Deals with one stop; lets the thread go on unless there is something to report.
+    /// Handles one stop: resumes the thread unless there is something to report.
     fn on_stop(&mut self, thread: ThreadId, status: WaitStatus) {
         tracing::trace!(%thread, ?status, "stop");
         if matches!(status, WaitStatus::Exited(_) | WaitStatus::Killed(_)) {
@@ -179,7 +182,7 @@ impl Debugger {
         }
         let is_called = self.calls_on(thread);
         if is_called {
-            // Read while everything else was stopped.
+            // These were read while everything was stopped.
             self.pages.clear();
             self.stacks.remove(&thread);
         }
@@ -192,21 +195,22 @@ impl Debugger {
             return;
         }
         if self.settle(thread, status) {
-            // Settled without a need to report.
+            // A bookkeeping stop: nothing to report.
             if self.state() == State::Running {
                 self.go_on_settled(thread);
             }
             return;
         }
         if self.state() != State::Running {
-            // A straggler of the last stop: kept for the next resume.
+            // A late stop after the last report: deferred to the next resume.
             self.defer(thread, status);
             return;
         }
         self.judge(thread, status);
     }
 
-    /// A thread has nothing to report, but may be one that the client wants stopped.
+    /// Resumes a thread that has nothing to report, or reports a pause if the client has requested
+    /// one.
     pub(crate) fn go_on_settled(&mut self, thread: ThreadId) {
         let pausing = self
             .thread_mut(thread)
@@ -218,13 +222,14 @@ impl Debugger {
         }
     }
 
-    /// The bookkeeping kinds of stops, in any state. True: the thread has nothing to report
-    /// and is stopped; false: it did something that needs judging, or is gone.
+    /// Handles stops that are bookkeeping (new thread or process, exec, exit, our own interrupt,
+    /// group-stop), in any state. Returns true if there is nothing to report; the thread is then
+    /// stopped, or gone. Returns false if `judge` has to decide.
     pub(crate) fn settle(&mut self, thread: ThreadId, status: WaitStatus) -> bool {
         match status {
             WaitStatus::Exited(_) | WaitStatus::Killed(_) => {
                 self.thread_ended(thread, status);
-                // Gone: nothing to resume, nothing to judge.
+                // The thread is gone: nothing to resume or to dispatch.
                 return true;
             }
             WaitStatus::Execed(former) => {
@@ -277,13 +282,14 @@ impl Debugger {
         self.note_group_stop(thread, status);
     }
 
-    /// Keeps a stop for the next resume; a breakpoint that was hit will simply be hit again.
+    /// Keeps a stop that cannot be reported now for the next resume. A breakpoint hit is not kept:
+    /// the pc goes back to the site, and the breakpoint is hit again.
     fn defer(&mut self, thread: ThreadId, status: WaitStatus) {
         if status == WaitStatus::Signal(Signal(libc::SIGTRAP))
             && let Some(trap) = self.trap_kind(thread)
         {
             match trap {
-                // Kept with the thread.
+                // Recorded with the thread.
                 Trap::Counted(..) => return,
                 Trap::Site(addr) | Trap::Stale(addr) => {
                     self.set_pc(thread, addr);
@@ -297,7 +303,7 @@ impl Debugger {
         if let WaitStatus::Signal(signal) = status
             && self.is_fault_of_question(thread, signal)
         {
-            // It will be asked again.
+            // The condition is evaluated again.
             self.registers_of(thread);
             return;
         }
@@ -306,7 +312,7 @@ impl Debugger {
         }
     }
 
-    /// A stop that may have to be reported; the program is running.
+    /// Dispatches a stop that may have to be reported; the debuggee is running.
     pub(crate) fn judge(&mut self, thread: ThreadId, status: WaitStatus) {
         let signal = match self.found(thread, status) {
             Some(Found::Site(addr)) => return self.on_site(thread, addr),
@@ -333,7 +339,7 @@ impl Debugger {
         }
     }
 
-    /// The process's memory; cached while everything is stopped.
+    /// Returns the memory of the process; reads are cached while everything is stopped.
     pub(crate) fn memory(&self) -> crate::memory::ProcessMemory<'_> {
         let stopped = matches!(self.state(), State::Stopped);
         crate::memory::ProcessMemory {

@@ -19,8 +19,8 @@ use dwarf::{LoadAddr, Register};
 const MAX_STEPS: usize = 16;
 /// Records of a thread; handlers that do not return leave some behind.
 const MAX_RECORDS: usize = 16;
-/// What instructions are at fault for, and what ends a step: the kernel kills a thread that blocks
-/// one of these when its instruction raises it.
+/// Signals that instructions raise or that end a step: the kernel kills a thread that blocks one of
+/// these when its instruction raises it.
 const NOT_BLOCKED: [i32; 6] = [
     libc::SIGSEGV,
     libc::SIGBUS,
@@ -35,8 +35,8 @@ const NOT_BLOCKED: [i32; 6] = [
 #[derive(Clone, Copy)]
 pub struct InterruptedPass {
     site: LoadAddr,
-    /// What the handler returns to: the stack pointer alone does not tell a return from another
-    /// pass after a long jump.
+    /// Registers to which the handler returns: the stack pointer alone does not distinguish a
+    /// return from another pass after a long jump.
     registers: RegisterSet,
 }
 
@@ -50,7 +50,7 @@ impl InterruptedPass {
 }
 
 impl Thread {
-    /// Its counted pass of the site at its program counter goes on behind a signal's handler.
+    /// Records that the counted pass at the pc continues after the handler of a signal.
     pub fn interrupt_pass(&mut self, registers: RegisterSet) {
         let site = registers.pc();
         let same = |it: &InterruptedPass| it.site == site && it.registers.sp() == registers.sp();
@@ -62,7 +62,8 @@ impl Thread {
             .push(InterruptedPass { site, registers });
     }
 
-    /// Whether it arrives at a site to finish a pass that has been counted; forgets that pass.
+    /// Returns whether the thread arrives at a site to finish a pass that has been counted; removes
+    /// the record.
     pub fn resumes_pass(&mut self, registers: &RegisterSet) -> bool {
         let mut records = self.interrupted_passes.iter();
         let found = records.position(|it| it.is_resumed_with(registers));
@@ -72,8 +73,8 @@ impl Thread {
         found.is_some()
     }
 
-    /// Whether it may yet come back to a site that it has passed. `is_left`: whether a frame with
-    /// this stack pointer has been left for good.
+    /// Returns whether the thread may still come back to a site that it has passed. `is_left`:
+    /// whether a frame with this stack pointer has been left for good.
     fn may_resume_pass(&mut self, site: LoadAddr, is_left: impl Fn(u64) -> bool) -> bool {
         self.interrupted_passes
             .retain(|it| it.site != site || !is_left(it.registers.sp()));
@@ -81,7 +82,7 @@ impl Thread {
     }
 }
 
-/// What a thread is to execute of a pass.
+/// The next thing to execute of a pass.
 #[derive(Clone, Copy)]
 enum Rest {
     /// The instruction under the trap at this site.
@@ -90,7 +91,7 @@ enum Rest {
     Copy(LoadAddr),
 }
 
-/// What is put back after a thread has executed instructions out of turn.
+/// State to restore after a thread has executed instructions out of turn.
 pub(crate) struct OutOfTurn {
     blocked: Option<u64>,
     /// The data of the signal that the thread was stopped with.
@@ -98,8 +99,8 @@ pub(crate) struct OutOfTurn {
 }
 
 impl OutOfTurn {
-    /// The thread has stopped otherwise than behind its instruction. Another signal has data of
-    /// its own.
+    /// Notes that the thread stopped for another reason than its instruction. Another signal has
+    /// data of its own.
     pub(super) fn note(&mut self, status: WaitStatus) {
         if matches!(status, WaitStatus::Signal(_)) {
             self.signal = None;
@@ -108,8 +109,8 @@ impl OutOfTurn {
 }
 
 impl Debugger {
-    /// A thread is about to execute instructions out of turn: no signal may come in between, and
-    /// the one it is stopped with keeps its data.
+    /// Prepares a thread to execute instructions out of turn: signals are blocked, and the data of
+    /// the current one is saved.
     pub(crate) fn begin_out_of_turn(&mut self, thread: ThreadId) -> OutOfTurn {
         let signal = self.os.signal_data(thread);
         let blocked = self.os.block_signals(thread);
@@ -121,7 +122,7 @@ impl Debugger {
         OutOfTurn { blocked, signal }
     }
 
-    /// The end of that.
+    /// Restores the state saved by [`Self::begin_out_of_turn`].
     pub(crate) fn end_out_of_turn(&mut self, thread: ThreadId, before: OutOfTurn) {
         if let Some(blocked) = before.blocked {
             self.os.set_blocked_signals(thread, blocked);
@@ -131,8 +132,8 @@ impl Debugger {
         }
     }
 
-    /// A thread that is about to get a signal finishes the pass it is in, and leaves the copies of
-    /// what a jump covers: a handler must not see them.
+    /// Finishes the pass of a thread that is about to get a signal, and moves it out of the copies
+    /// of what a jump covers: a handler must not see them.
     pub(crate) fn finish_pass(&mut self, thread: ThreadId, how: Resume) {
         if self.detours.is_empty() && !self.has_passed(thread) {
             return;
@@ -144,7 +145,7 @@ impl Debugger {
         }
         let pc = self.registers_of(thread).map(|registers| registers.pc());
         let passed = self.thread_mut(thread).and_then(|state| state.passed);
-        // What could not be finished is in its place again.
+        // An instruction that could not be finished: back to its original address.
         if let Some(pc) = pc
             && let Some(site) = self.detours.jump_over(pc, &self.sites)
             && (pc != site || passed == Some(pc))
@@ -160,7 +161,7 @@ impl Debugger {
         pc.is_some() && passed == pc
     }
 
-    /// Keeps a record of a pass that has been counted and is not finished.
+    /// Records a counted pass that is not finished.
     pub(crate) fn keep_pass(&mut self, thread: ThreadId) {
         if !self.has_passed(thread) {
             return;
@@ -177,7 +178,8 @@ impl Debugger {
         }
     }
 
-    /// What a thread is to execute next of a pass that it is in, if that can be done now.
+    /// Returns what a thread has to execute next of its pass; `None` if nothing, or if it cannot be
+    /// executed now.
     fn rest_of_pass(&mut self, thread: ThreadId, how: Resume) -> Option<Rest> {
         let registers = self.registers_of(thread)?;
         let pc = registers.pc();
@@ -188,8 +190,8 @@ impl Debugger {
         if let Some(copy) = self.detours.way_on(pc, &self.sites) {
             return (has_passed || site.is_none()).then_some(Rest::Copy(copy));
         }
-        // From a stop that was shown the handler runs first, as the user expects. A single step is
-        // looked at by itself, and a fault says what becomes of its instruction.
+        // After a reported stop the handler runs first, as the user expects. A single step handles
+        // its own stop, and a fault decides what becomes of its instruction.
         let is_left_alone = is_shown || how == Resume::Step || NOT_BLOCKED.contains(&signal);
         if !has_passed || is_left_alone {
             return None;
@@ -199,7 +201,7 @@ impl Debugger {
         x86_64::can_be_stepped(&instruction).then_some(Rest::Covered(pc))
     }
 
-    /// Executes what is left of a pass.
+    /// Executes the rest of a pass.
     fn execute_pass(&mut self, thread: ThreadId, how: Resume) {
         let mut kept = None;
         for _ in 0..MAX_STEPS {
@@ -215,8 +217,8 @@ impl Debugger {
         }
     }
 
-    /// Executes one instruction of a pass; false: the rest has to wait. `kept`: a signal that came
-    /// all the same and is to come again.
+    /// Executes one instruction of a pass. Returns false if the rest has to wait. `kept`: a signal
+    /// that arrived nevertheless and has to be delivered again.
     fn execute_rest(&mut self, thread: ThreadId, rest: Rest, kept: &mut Option<Signal>) -> bool {
         let Some(registers) = self.registers_of(thread) else {
             return false;
@@ -247,7 +249,7 @@ impl Debugger {
         match status {
             None => is_emulated,
             Some(WaitStatus::Signal(Signal(libc::SIGTRAP))) => self.note_access(thread).is_some(),
-            // It has not moved.
+            // The thread has not moved.
             Some(WaitStatus::Interrupted) => {
                 state.interrupted = false;
                 true
@@ -256,7 +258,7 @@ impl Debugger {
                 self.thread_ended(thread, status);
                 false
             }
-            // At fault: it will be again when the handler has returned.
+            // The instruction faulted; it will fault again when the handler has returned.
             Some(WaitStatus::Signal(signal)) if NOT_BLOCKED.contains(&signal.0) => {
                 state.passed = passed;
                 self.set_registers_of(thread, registers);
@@ -274,7 +276,8 @@ impl Debugger {
         }
     }
 
-    /// Whether any thread may come back to a site that it has passed; all are stopped.
+    /// Returns whether any thread may come back to a site that it has passed; all threads are
+    /// stopped.
     pub(crate) fn may_resume_pass(&mut self, site: LoadAddr) -> bool {
         let Some(process) = &self.process else {
             return false;

@@ -1,4 +1,4 @@
-//! Registers of stopped threads, and system calls that we make them do.
+//! Registers of stopped threads, and injected system calls.
 
 use super::pass::OutOfTurn;
 use crate::debugger::Debugger;
@@ -8,7 +8,8 @@ use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
 use dwarf::LoadAddr;
 
 impl Debugger {
-    /// The registers of a stopped thread as the program sees them: never in one of our slots.
+    /// Returns the registers of a stopped thread as the program sees them: the pc is never in one
+    /// of our pads.
     pub(crate) fn registers_of(&mut self, thread: ThreadId) -> Option<RegisterSet> {
         let state = self.process.as_ref()?.threads.get(&thread)?;
         if !state.stopped {
@@ -22,8 +23,8 @@ impl Debugger {
         let mut passed = None;
         let mut out_of_turn = None;
         self.back_at_trap(thread, &mut registers);
-        // A handful of instructions are in a slot, and no more behind a hit that was counted than
-        // it takes to write a record.
+        // A pad has a handful of instructions, and the code after a counted hit no more than it
+        // takes to write a record.
         for _ in 0..1024 {
             match self.slots.origin(registers.pc()) {
                 None => match self.out_of_trampoline(thread, &registers) {
@@ -63,9 +64,9 @@ impl Debugger {
         Some(registers)
     }
 
-    /// Who stopped in the middle of a system call is stepped to its end: what that gives would be
-    /// written over registers that are set before, and missing in those that are put back after.
-    /// False: it lasts, until a child of vfork(2) lets its parent go on.
+    /// Single-steps a thread that stopped inside a system call to its end: until then, the kernel
+    /// overwrites registers that are set, and registers saved now lack the result. Returns false if
+    /// the call blocks: a vfork(2) parent waits until its child execs or exits.
     fn end_system_call(&mut self, thread: ThreadId) -> bool {
         let Some(state) = self.thread_mut(thread) else {
             return true;
@@ -91,13 +92,13 @@ impl Debugger {
         true
     }
 
-    /// Why the registers of a stopped thread cannot be changed, if they cannot.
+    /// Returns why the registers of a stopped thread cannot be changed; `None` if they can.
     pub(crate) fn lasting_system_call(&mut self, thread: ThreadId) -> Option<&'static str> {
         (!self.end_system_call(thread))
             .then_some("the thread waits in vfork(2) until its child execs or exits")
     }
 
-    /// One instruction of ours that nobody is to see done by halves.
+    /// Executes one of our instructions whose partial effect must not be visible.
     fn step_inside(
         &mut self,
         thread: ThreadId,
@@ -120,7 +121,7 @@ impl Debugger {
         self.os.registers(thread)
     }
 
-    /// Changes the registers of a stopped thread.
+    /// Changes the registers of a stopped thread. Returns false if that fails.
     pub(crate) fn set_registers_of(&mut self, thread: ThreadId, registers: RegisterSet) -> bool {
         if !self.os.set_registers(thread, &registers) {
             return false;
@@ -132,7 +133,7 @@ impl Debugger {
         true
     }
 
-    /// Moves a stopped thread; told to the kernel no earlier than it must be.
+    /// Sets the pc of a stopped thread; the kernel gets it only at the next resume.
     pub(crate) fn set_pc(&mut self, thread: ThreadId, pc: LoadAddr) {
         if let Some(mut registers) = self.registers_of(thread) {
             registers.set_pc(pc);
@@ -143,7 +144,7 @@ impl Debugger {
         }
     }
 
-    /// Tells the kernel of registers that it does not know yet.
+    /// Writes changed registers to the kernel.
     pub(crate) fn write_registers(&mut self, thread: ThreadId) {
         if let Some(state) = self.thread_mut(thread)
             && std::mem::take(&mut state.unwritten)
@@ -153,7 +154,8 @@ impl Debugger {
         }
     }
 
-    /// Makes a stopped thread do a system call; its registers are as before afterwards.
+    /// Executes a system call in a stopped thread and restores its registers. Returns its result;
+    /// `None` if that is impossible.
     pub(crate) fn system_call(&mut self, thread: ThreadId, call: SystemCall) -> Option<i64> {
         if !self.end_system_call(thread) {
             return None;
@@ -164,9 +166,9 @@ impl Debugger {
         let set = before.for_system_call(call, instruction);
         let mut result = None;
         let mut kept = None;
-        // So a storm of signals cannot keep it from being done.
+        // Signals cannot delay it then.
         let mask = self.os.block_signals(thread);
-        // A signal may come first: it is dealt with later, and the call tried again.
+        // A signal may arrive first: it is deferred, and the call is tried again.
         for _ in 0..8 {
             if !self.os.set_registers(thread, &set) {
                 break;
@@ -206,7 +208,7 @@ impl Debugger {
         result
     }
 
-    /// A `syscall` instruction of the program's own: the vdso always has one.
+    /// Returns the address of a `syscall` instruction in the program: the vdso always has one.
     pub(crate) fn system_call_instruction(&mut self) -> Option<LoadAddr> {
         if self.system_call_at.is_none() {
             let vdso = self

@@ -1,4 +1,4 @@
-//! Letting threads go on: past the breakpoint they stand at, with the signal they are to get.
+//! Resuming threads: past the breakpoint at their pc, with the signal to deliver.
 
 use crate::arch::debug_registers;
 use crate::debugger::{Debugger, State};
@@ -9,7 +9,7 @@ use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
 use dwarf::LoadAddr;
 
 impl Debugger {
-    /// Lets one stopped thread go on: over the breakpoint it has passed, with its signal.
+    /// Resumes one stopped thread: past a breakpoint that it has hit, with its signal.
     pub(crate) fn go_on(&mut self, thread: ThreadId, how: Resume) {
         let Some(state) = self.thread_mut(thread) else {
             return;
@@ -27,7 +27,8 @@ impl Debugger {
         if group_stop && self.stay_stopped(thread) {
             return;
         }
-        // Anything else may change what no debug register can watch.
+        // While a software watchpoint is set, every resume is a single step, except in calls that
+        // the debugger makes.
         let is_called = self.call.is_some() || self.is_asking(thread);
         let how = match self.watches.stepping && !is_called {
             true => Resume::Step,
@@ -47,7 +48,7 @@ impl Debugger {
             let Some(state) = self.thread_mut(thread) else {
                 return;
             };
-            // What it did then comes first; the signal is kept.
+            // The deferred stop is handled first; the signal is kept.
             if state.group_stop && self.stay_stopped(thread) {
                 return;
             }
@@ -78,7 +79,7 @@ impl Debugger {
             && let Some(site) = self.sites.get(addr)
         {
             if site.covers_trap() {
-                // Executed elsewhere it would be taken for ours.
+                // At another address, the program's trap would be taken for one of ours.
                 registers.set_pc(addr + 1);
                 if let Some(state) = self.thread_mut(thread) {
                     state.stopped = true;
@@ -90,7 +91,7 @@ impl Debugger {
             }
             match self.way_over(thread, addr, &registers) {
                 Some(over) => {
-                    // A signal may have come while the way was prepared: it comes first.
+                    // A signal may have arrived during the preparation: it is delivered first.
                     if let Some(state) = self.thread_mut(thread)
                         && signal.0 == 0
                         && let Some(status) = state.deferred.take()
@@ -102,11 +103,11 @@ impl Debugger {
                         self.judge(thread, status);
                         return;
                     }
-                    // Gone if this fails; its end is on the way.
+                    // If this fails, the thread is gone and its exit will be reported.
                     self.os.set_registers(thread, &over);
                     let elsewhere = self.slots.holds(over.pc()) || self.detours.holds(over.pc());
                     if how == Resume::Step && !elsewhere {
-                        // An emulated call is the whole step.
+                        // The emulated call is the whole step.
                         if let Some(state) = self.thread_mut(thread) {
                             state.stopped = true;
                         }
@@ -132,7 +133,8 @@ impl Debugger {
         self.os.resume(thread, how, signal);
     }
 
-    /// The registers that take a thread over the instruction under a site without lifting it.
+    /// Returns the registers that move a thread past the instruction under a site without removal
+    /// of the trap.
     pub(crate) fn way_over(
         &mut self,
         thread: ThreadId,
@@ -174,7 +176,8 @@ impl Debugger {
         None
     }
 
-    /// The slow way over a breakpoint: everybody else is stopped while it is lifted.
+    /// Steps over a breakpoint in place, which is slow: all other threads are stopped while the
+    /// trap is removed.
     pub(crate) fn step_in_place(
         &mut self,
         thread: ThreadId,
@@ -205,8 +208,9 @@ impl Debugger {
         }
     }
 
-    /// Does something while all threads are stopped that nobody is to notice; those that ran go on
-    /// afterwards, but for `thread`, which is stopped already.
+    /// Stops the world, runs an action, and resumes the threads that ran and those created since.
+    /// `thread` must be stopped already and stays so. Reports no stop of its own; a deferred stop
+    /// of another thread is dispatched instead of resuming it.
     pub(crate) fn with_all_stopped<T>(
         &mut self,
         thread: ThreadId,
@@ -224,7 +228,7 @@ impl Debugger {
         let result = act(self);
         self.pages.clear();
         self.set_state(state_before);
-        // Also those that came to life meanwhile.
+        // Includes threads that were created during the action.
         for other in stopped(self) {
             if other != thread && !before.contains(&other) {
                 match self
@@ -239,8 +243,8 @@ impl Debugger {
         result
     }
 
-    /// Lets a thread go on from a stop that was shown, and in all-stop mode all others too, if
-    /// it is not to run alone.
+    /// Resumes a thread from a reported stop; in all-stop mode also all others, unless it is to run
+    /// alone.
     pub(crate) fn go_on_from(&mut self, thread: ThreadId) {
         if !self.non_stop {
             let alone = std::mem::take(&mut self.alone);
@@ -258,13 +262,13 @@ impl Debugger {
         }
     }
 
-    /// Lets all stopped threads go on.
+    /// Resumes all stopped threads.
     pub(crate) fn go_on_all(&mut self) {
         self.go_on_with(|_| true);
     }
 
-    /// Lets these stopped threads go on; deferred stops are judged first, and may stop
-    /// everything again at once.
+    /// Resumes the wanted threads that are stopped. Deferred stops are dispatched first, and may
+    /// stop everything again.
     fn go_on_with(&mut self, wanted: impl Fn(ThreadId) -> bool) {
         self.forget_stop();
         self.set_state(State::Running);

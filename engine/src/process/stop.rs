@@ -1,4 +1,5 @@
-//! Stopping everything, saying why, and letting go of a process without a trace.
+//! Stopping all threads, reporting the cause, and detaching without leaving anything in the
+//! process.
 
 use super::{Child, OUTPUT_BURST, Process, STOP_PATIENCE};
 use crate::breakpoint::{AskedPlace, GRACE};
@@ -11,13 +12,14 @@ use crate::os::{Besides, RegisterSet, Resume, SystemCall, WaitStatus};
 use dwarf::LoadAddr;
 use std::time::{Duration, Instant};
 
-/// So many threads that are still to stop are given time rather than asked again and again.
+/// Above this many running threads, if few stopped in a pass, wait for `BREATH` instead of polling
+/// each thread again.
 const CROWD: usize = 64;
-/// How much time that is.
+/// The wait between two passes over many threads.
 const BREATH: Duration = Duration::from_millis(1);
 
 impl Debugger {
-    /// Stops all threads and reports why.
+    /// Stops all threads and reports the cause.
     pub(crate) fn report(&mut self, thread: ThreadId, reason: StopReason) {
         let abandoned = self.suspend_call(thread, &reason);
         if self.non_stop {
@@ -29,7 +31,7 @@ impl Debugger {
         self.stop_all();
         self.hear_all_messages();
         self.forget_stop();
-        // Another thread's execve may have ended this one meanwhile.
+        // Another thread's execve may have ended this thread.
         let gone = |process: &Process| !process.threads.contains_key(&thread);
         let thread = match &self.process {
             Some(process) if gone(process) => self.current_thread().unwrap_or(thread),
@@ -49,7 +51,7 @@ impl Debugger {
         }
     }
 
-    /// Reports why one thread is stopped; all others go on as they are.
+    /// Reports the stop of one thread; all other threads keep running.
     fn report_alone(&mut self, thread: ThreadId, reason: StopReason, abandoned: Option<Error>) {
         self.set_state(State::Running);
         while self.hear_messages() {}
@@ -71,8 +73,8 @@ impl Debugger {
         }
     }
 
-    /// Going on from here does not hit a breakpoint that is here; who came here by chance has that
-    /// before it.
+    /// Marks a breakpoint at the stop pc as already hit, so that resuming steps over it. After a
+    /// pause or a signal it is still to be hit.
     fn stand(&mut self, thread: ThreadId, reason: &StopReason) {
         let pc = self.registers_of(thread).map(|registers| registers.pc());
         let by_chance = matches!(
@@ -98,7 +100,7 @@ impl Debugger {
         }
     }
 
-    /// `abandoned`: what an evaluation ends with whose call has stopped.
+    /// Emits the event of a stop. `abandoned`: the error of an evaluation whose call has stopped.
     pub(crate) fn tell_of_stop(
         &mut self,
         thread: ThreadId,
@@ -122,7 +124,7 @@ impl Debugger {
         self.process.as_ref().is_some_and(|it| !it.launched)
     }
 
-    /// Asks one thread to stop; all, if it is none of the program's.
+    /// Interrupts one thread; all threads if `wanted` is not one of the debuggee's.
     pub(crate) fn pause_threads(&mut self, wanted: ThreadId) {
         let Some(process) = &mut self.process else {
             return;
@@ -137,9 +139,9 @@ impl Debugger {
         }
     }
 
-    /// Makes the stopped threads of a process that outlives us fit to go on should we be killed
-    /// now: none is about to be told of a SIGTRAP of ours, none stands before (or inside) one
-    /// of our traps.
+    /// Puts the stopped threads of a process that outlives the debugger into a state that it
+    /// survives if the debugger is killed: no SIGTRAP of ours pending, no pc at or inside one of
+    /// our traps.
     pub(crate) fn park_all(&mut self) {
         let threads: Vec<ThreadId> = match &self.process {
             Some(process) => process.threads.keys().copied().collect(),
@@ -163,7 +165,7 @@ impl Debugger {
         let site = registers.pc();
         let mut refuge = None;
         if self.sites.get(site).is_some() && self.make_slot(thread, site, &registers) {
-            // An indirect call has no copy: there the guardian must be quick.
+            // An indirect call has no displaced copy: there the guardian has to be quick.
             refuge = self.slots.refuge(site, &registers);
         }
         if let Some(copy) = self.detours.way_on(site, &self.sites) {
@@ -183,7 +185,8 @@ impl Debugger {
         }
     }
 
-    /// Takes a thread out of the stop in which it is about to be told of a SIGTRAP.
+    /// Moves a thread out of the signal-delivery-stop of a SIGTRAP without delivering it and
+    /// without executing an instruction.
     pub(crate) fn end_trap_stop(&mut self, thread: ThreadId) {
         let trapped = self
             .thread_mut(thread)
@@ -192,7 +195,7 @@ impl Debugger {
             return;
         }
         self.write_registers(thread);
-        // An interrupt that is pending ends the signal's stop before any instruction.
+        // A pending interrupt ends the resume before any instruction.
         self.os.interrupt(thread);
         self.os.resume(thread, Resume::Continue, Signal(0));
         match self.os.await_stop(thread) {
@@ -204,7 +207,8 @@ impl Debugger {
         }
     }
 
-    /// Makes a copy of what the trap at `site` covers, if that can be done without side effects.
+    /// Makes a displaced copy of the instruction under the trap at `site`, if that is possible
+    /// without side effects.
     pub(crate) fn make_slot(
         &mut self,
         thread: ThreadId,
@@ -230,7 +234,7 @@ impl Debugger {
         })
     }
 
-    /// Interrupts all running threads and collects them. What they did meanwhile is kept.
+    /// Interrupts all running threads and waits until they stop. Their stops are deferred.
     pub(crate) fn stop_all(&mut self) {
         let begun = Instant::now();
         let patience = begun + STOP_PATIENCE;
@@ -254,7 +258,8 @@ impl Debugger {
                     self.os.interrupt(*thread);
                 }
             }
-            // Asked for one by one: for "any" the kernel walks over all threads each time.
+            // Poll each thread by its id: to wait for any thread, the kernel walks over all of
+            // them.
             let (all, mut stopped) = (running.len(), 0);
             for thread in running {
                 if let Some(status) = self.os.stop_of(thread) {
@@ -263,7 +268,7 @@ impl Debugger {
                 }
             }
             if all - stopped > CROWD && stopped < all / 4 && Instant::now() < patience {
-                // To be woken for each of them would cost more than they take to stop.
+                // A wake-up for each thread would cost more than the threads need to stop.
                 std::thread::sleep(BREATH);
                 continue;
             }
@@ -287,7 +292,7 @@ impl Debugger {
         }
     }
 
-    /// Takes everything of ours out of the stopped process.
+    /// Removes all instrumentation from the stopped process.
     pub(crate) fn clean_process(&mut self) {
         self.cancel_steps();
         self.hear_all_messages();
@@ -296,7 +301,7 @@ impl Debugger {
             Some(process) => process.threads.keys().copied().collect(),
             None => return,
         };
-        // Whoever shares the memory may be in a slot too.
+        // A process that shares the memory may be in a pad, too.
         let shares = |kind: &Child| *kind == Child::Vfork;
         let mut in_slot = self
             .process
@@ -304,17 +309,17 @@ impl Debugger {
             .is_some_and(|it| it.children.values().any(shares));
         for thread in &threads {
             self.disarm(*thread);
-            // Reading the registers takes a thread out of its slot.
+            // Reading the registers moves a thread out of its pad.
             in_slot |= self
                 .registers_of(*thread)
                 .is_none_or(|it| self.slots.holds(it.pc()) || self.detours.holds(it.pc()));
         }
         if in_slot {
-            // Somebody may still need the slots: they stay, harmless, in the process.
+            // A thread may still need the pads: they stay in the process, without effect.
             return;
         }
-        // To the kernel, a parked thread stands in a slot. Should we be killed behind the first
-        // system call, it would go on in memory that is not there.
+        // In the kernel's registers, a parked thread is in a pad. If the debugger were killed after
+        // the first system call, the thread would resume in unmapped memory.
         for thread in &threads {
             self.write_registers(*thread);
         }
@@ -334,14 +339,14 @@ impl Debugger {
         }
     }
 
-    /// Lets all threads go on without us.
+    /// Detaches from all threads.
     pub(crate) fn detach_all(&mut self) -> Result<(), Error> {
         self.abort_call(Error::Cancelled);
         self.set_state(State::Stopped);
         self.stop_all();
         self.end_suspended_calls();
         if self.outlives_us() {
-            // Detaching takes a while, and we may be killed in the midst of it.
+            // Detaching takes a while, and the debugger may be killed during it.
             self.park_all();
         }
         self.release_births();
@@ -356,7 +361,7 @@ impl Debugger {
         let Some(process) = self.process.take() else {
             return Err(Error::NoProcess);
         };
-        // Before the first thread runs: no trap may be planted in a process that is not traced.
+        // Before the first thread runs: no trap may be written into a process that is not traced.
         self.os.close_memory();
         for (thread, state) in process.threads {
             let mut signal = state.signal;

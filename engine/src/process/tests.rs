@@ -1,4 +1,4 @@
-//! What threads do, in orders that a live kernel shows once in a thousand runs.
+//! Sequences of stops that a live kernel produces once in a thousand runs.
 
 use super::SI_KERNEL;
 use crate::breakpoint::BreakpointInfo;
@@ -41,7 +41,7 @@ fn at(pc: LoadAddr) -> RegisterSet {
     registers
 }
 
-/// The next event, if there is one now.
+/// Returns the next event; `None` if none is ready.
 fn next(debugger: &mut Debugger) -> Option<Event> {
     match debugger.wait(Some(Instant::now()), None).unwrap() {
         Wait::Event(event) => Some(event),
@@ -58,7 +58,7 @@ fn next_stop(debugger: &mut Debugger) -> Option<(ThreadId, StopReason)> {
     None
 }
 
-/// The thread ran into a trap at `addr`.
+/// Lets a thread run into a trap at `addr`.
 fn trap(fake: &Fake, thread: ThreadId, addr: LoadAddr) {
     let mut script = fake.0.borrow_mut();
     script.registers.insert(thread, at(addr + 1));
@@ -104,7 +104,7 @@ fn a_hit_during_a_stop_is_hit_again_after_it() {
     let (thread, reason) = next_stop(&mut debugger).unwrap();
     assert_eq!(thread, LEADER);
     assert!(matches!(reason, StopReason::Signal { info, .. } if info.code == 0));
-    // Resumed, it goes on before the trap, which is still there.
+    // After the resume, the pc is before the trap, which is still there.
     debugger.resume(LEADER).unwrap();
     assert_eq!(pc(&fake, OTHER), SITE);
     assert_eq!(fake.0.borrow().memory[4], 0xcc);
@@ -124,7 +124,7 @@ fn a_signal_during_a_stop_is_reported_after_it() {
     assert_eq!(next_stop(&mut debugger).unwrap().0, LEADER);
     debugger.resume(LEADER).unwrap();
     assert_eq!(next_stop(&mut debugger).unwrap().0, OTHER);
-    // Nobody ran in between.
+    // No thread ran in between.
     let log = fake.0.borrow().log.clone();
     assert!(
         !log.iter().any(|entry| entry.starts_with("continue")),
@@ -319,7 +319,7 @@ fn a_stop_from_outside_lasts_until_it_is_ended_outside() {
     };
     assert!(note.contains("SIGCONT"), "{note}");
     assert!(next(&mut debugger).is_none(), "told once");
-    // Our own stop, and going on from it, leave it so.
+    // A stop of ours and the resume from it leave the group-stop in place.
     fake.0
         .borrow_mut()
         .stops
@@ -330,7 +330,7 @@ fn a_stop_from_outside_lasts_until_it_is_ended_outside() {
     debugger.resume(LEADER).unwrap();
     assert_eq!(fake.0.borrow().log, ["listen 7", "listen 8"]);
     assert!(next(&mut debugger).is_none());
-    // SIGCONT: each thread traps again, and goes on.
+    // SIGCONT: each thread traps again, and is resumed.
     fake.0.borrow_mut().log.clear();
     fake.0.borrow_mut().stops.extend([
         (LEADER, WaitStatus::Interrupted),
@@ -378,7 +378,7 @@ fn non_stop_a_thread_stops_steps_and_goes_on_alone() {
     let fault = WaitStatus::Signal(Signal(libc::SIGSEGV));
     fake.0.borrow_mut().stops.push_back((OTHER, fault));
     assert_eq!(next_stop(&mut debugger).unwrap().0, OTHER);
-    // Nobody was interrupted; what the other one does goes on being dealt with.
+    // No thread was interrupted; stops of the other one are still handled.
     trap(&fake, LEADER, SITE);
     assert!(next_stop(&mut debugger).is_none());
     {
@@ -390,7 +390,7 @@ fn non_stop_a_thread_stops_steps_and_goes_on_alone() {
         debugger.resume(LEADER),
         Err(crate::ids::error::Error::NotStopped)
     ));
-    // A pause of the one that runs; then the first goes on with its signal, alone.
+    // A pause of the running thread; then the first one is resumed alone, with its signal.
     debugger.interrupt(LEADER).unwrap();
     let (thread, reason) = next_stop(&mut debugger).unwrap();
     assert!(thread == LEADER && matches!(reason, StopReason::Pause));
@@ -404,7 +404,7 @@ fn non_stop_a_thread_stops_steps_and_goes_on_alone() {
 
 /// `si_code` of a hit of a debug register.
 const TRAP_HWBKPT: i32 = 4;
-/// What is watched, of four bytes.
+/// The watched address, of four bytes.
 const WATCHED: LoadAddr = LoadAddr(BASE + 16);
 
 fn watch(debugger: &mut Debugger) -> BreakpointInfo {
@@ -417,7 +417,7 @@ fn watch(debugger: &mut Debugger) -> BreakpointInfo {
     debugger.set_data_breakpoints(&[wanted]).remove(0)
 }
 
-/// The thread has written a byte of what is watched.
+/// Lets a thread write a byte of the watched data.
 fn write(fake: &Fake, thread: ThreadId, byte: u8) {
     let mut script = fake.0.borrow_mut();
     script.memory[16] = byte;
@@ -440,7 +440,7 @@ fn a_watch_is_set_on_running_threads_by_a_stop_that_nobody_sees() {
         assert!(of(&format!("interrupt {thread}")) < set);
         assert!(set < of(&format!("continue {thread}")));
     }
-    // Without a breakpoint that wants it, the registers are cleared the same way.
+    // Without a breakpoint that uses it, the registers are cleared in the same way.
     debugger.set_data_breakpoints(&[]);
     assert!(next(&mut debugger).is_none());
     let log = fake.0.borrow().log.clone();

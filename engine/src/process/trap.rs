@@ -1,4 +1,4 @@
-//! Traps: which of ours a thread ran into, and what that means.
+//! Classification of traps, and the handlers of hits.
 
 use crate::arch::x86_64::BREAKPOINT;
 use crate::breakpoint::Decided;
@@ -11,11 +11,11 @@ use crate::ids::{Signal, ThreadId};
 use crate::os::{Resume, WaitStatus};
 use dwarf::LoadAddr;
 
-/// What x86-64 reports int3 with.
+/// `si_code` of an int3 trap on x86-64.
 pub(crate) const SI_KERNEL: i32 = 0x80;
 
 impl Debugger {
-    /// What a SIGTRAP means; `None` if the thread is gone.
+    /// Classifies a SIGTRAP; `None` if the thread is gone.
     pub(crate) fn trap_kind(&mut self, thread: ThreadId) -> Option<Trap> {
         // A single step is reported with TRAP_TRACE, but one that went past a system call with
         // TRAP_BRKPT (`user_single_step_report`).
@@ -28,7 +28,7 @@ impl Debugger {
                 if self.sites.get(trap).is_some() {
                     Trap::Site(trap)
                 } else if self.os.read_memory(trap, &mut byte) == 1 && byte[0] != BREAKPOINT {
-                    // Ours, but removed since it was hit.
+                    // A site that was removed after the hit.
                     Trap::Stale(trap)
                 } else {
                     Trap::Own
@@ -40,8 +40,8 @@ impl Debugger {
         })
     }
 
-    /// What a stop comes to that was more than bookkeeping; a thread that hit a site is back at
-    /// its address. `None`: there was nothing to it and the thread goes on, or it is gone.
+    /// Classifies a stop that was not bookkeeping. A thread that hit a site is moved back to it.
+    /// `None`: nothing to report and the thread was resumed, or the thread is gone.
     pub(crate) fn found(&mut self, thread: ThreadId, status: WaitStatus) -> Option<Found> {
         let WaitStatus::Signal(signal) = status else {
             self.go_on(thread, Resume::Continue);
@@ -49,7 +49,7 @@ impl Debugger {
         };
         if signal.0 != libc::SIGTRAP {
             if self.is_fault_of_question(thread, signal) {
-                // Whoever asks the question properly says what is wrong with it.
+                // The regular evaluation of the condition reports the fault.
                 return Some(Found::Site(self.registers_of(thread)?.pc()));
             }
             self.out_of_the_way(thread, signal);
@@ -78,7 +78,7 @@ impl Debugger {
         }
     }
 
-    /// A thread is at a site that it is to go past; the loader has its say.
+    /// Marks a site as hit, so that the thread moves past it; handles the loader's sites.
     pub(crate) fn pass_site(&mut self, thread: ThreadId, addr: LoadAddr, owners: &[Owner]) {
         if let Some(state) = self.thread_mut(thread) {
             state.passed = Some(addr);
@@ -94,7 +94,7 @@ impl Debugger {
         }
     }
 
-    /// A thread ran into one of our traps.
+    /// Handles a thread that ran into one of our traps.
     pub(crate) fn on_site(&mut self, thread: ThreadId, addr: LoadAddr) {
         let owners = self.owners_at(addr);
         if owners.contains(&Owner::Suspended) && self.on_suspended_site(thread, addr) {
@@ -105,7 +105,7 @@ impl Debugger {
             true => Some(Decided::default()),
             false => self.decide(thread, addr, &owners),
         };
-        // Else a function of the program is to say.
+        // `None`: the condition calls a function of the program first.
         let Some(decided) = decided else { return };
         self.pass_site(thread, addr, &owners);
         let ended = self.end_scopes(thread, &owners);
@@ -145,14 +145,14 @@ impl Debugger {
         if owners.len() == 1 {
             self.note_pass(thread, addr);
             if !self.non_stop && self.state() != State::Running && !self.calls_on(thread) {
-                // Meanwhile somebody else has stopped everything.
+                // Another handler has stopped the world.
                 return;
             }
         }
         self.go_on_stepping(thread);
     }
 
-    /// A thread is at a site whose hits the program counts; this is one to stop at, or to tell of.
+    /// Handles a thread at a site whose hits the program counts, at a hit that stops or logs.
     pub(crate) fn on_counted(&mut self, thread: ThreadId, addr: LoadAddr, id: BreakpointId) {
         if let Some(state) = self.thread_mut(thread) {
             state.passed = Some(addr);
@@ -175,43 +175,43 @@ impl Debugger {
     }
 }
 
-/// What a stop comes to.
+/// The cause of a stop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Found {
     /// One of our sites was hit.
     Site(LoadAddr),
-    /// A site was hit where the program counts, at a hit to stop at.
+    /// A site whose hits the program counts was hit, at a hit that stops.
     Counted(LoadAddr, BreakpointId),
-    /// A single step is done.
+    /// A single step has ended.
     Step,
     /// A debug register was hit.
     Access,
-    /// The program has a trap instruction of its own.
+    /// The program executed a trap instruction of its own.
     Own,
-    /// A signal that the program is to get.
+    /// A signal to deliver to the program.
     Signal(Signal),
 }
 
-/// What a SIGTRAP means.
+/// The cause of a SIGTRAP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Trap {
     /// One of our sites was hit.
     Site(LoadAddr),
-    /// A site was hit where the program counts, at a hit to stop at.
+    /// A site whose hits the program counts was hit, at a hit that stops.
     Counted(LoadAddr, BreakpointId),
-    /// A site of ours was hit that is no more.
+    /// A site was hit that has been removed since.
     Stale(LoadAddr),
-    /// A single step is done.
+    /// A single step has ended.
     Step,
     /// A debug register was hit.
     Access,
-    /// The program has a trap instruction of its own.
+    /// The program executed a trap instruction of its own.
     Own,
-    /// Somebody sent the signal.
+    /// The signal was sent by a process.
     Sent,
 }
 
-/// A stop at breakpoints where the frames of watched data ended too.
+/// Adds breakpoints whose watched frames have ended to the reason of a stop.
 fn with_ended(ended: (Vec<BreakpointId>, Vec<String>), reason: StopReason) -> StopReason {
     match reason {
         StopReason::Breakpoint(here) if !ended.0.is_empty() => {
