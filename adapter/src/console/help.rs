@@ -1,4 +1,4 @@
-//! What commands there are.
+//! The `help` command.
 
 use super::text::columns;
 use super::{COMMANDS, Call, Command, Complete, find};

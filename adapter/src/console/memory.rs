@@ -1,4 +1,4 @@
-//! Memory, and the instructions in it.
+//! Commands about memory and machine code.
 
 use super::text::Lines;
 use super::{Call, Command, Complete, count, split_last};
@@ -6,11 +6,11 @@ use crate::protocol::RequestError;
 use crate::session::RequiredState;
 use engine::{LoadAddr, Wanted};
 
-/// Bytes in a line, shown at first, and shown at most.
+/// Bytes per line, default number and maximum number of bytes shown.
 const IN_A_LINE: usize = 16;
 const BYTES_SHOWN: usize = 64;
 const MOST_BYTES: usize = 16 << 10;
-/// Instructions shown at first, and at most.
+/// Default and maximum number of instructions shown.
 const INSTRUCTIONS_SHOWN: usize = 20;
 const MOST_INSTRUCTIONS: usize = 2000;
 
@@ -66,7 +66,7 @@ fn bytes_row(addr: LoadAddr, bytes: &[u8]) -> String {
     )
 }
 
-/// The count is what follows the last blank, if it is a number.
+/// Splits off the count: what follows the last blank, if it is a number.
 fn expression_and_count(text: &str) -> (&str, Option<usize>) {
     match split_last(text) {
         Some((expression, number)) if count(number).is_some() => (expression, count(number)),

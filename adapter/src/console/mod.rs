@@ -1,5 +1,5 @@
-//! Commands on the debug console. What begins with the prefix (setting `commandPrefix`) and a
-//! letter is a command, all else an expression. A command is a line in [`COMMANDS`].
+//! Commands on the debug console. Input that starts with the prefix (setting `commandPrefix`) and a
+//! letter is a command; anything else is an expression. Each command has a line in [`COMMANDS`].
 
 mod help;
 mod memory;
@@ -17,25 +17,25 @@ use crate::session::Session;
 use engine::{FrameKey, LoadAddr, Purpose, ThreadId};
 use std::ops::Range;
 
-/// A command.
+/// A console command.
 pub struct Command {
     /// Its name.
     name: &'static str,
-    /// What may follow it.
+    /// Its arguments, as shown in its usage.
     arguments: &'static str,
-    /// What it does, in a few words.
+    /// Its summary in a few words.
     help: &'static str,
-    /// What else there is to know; may be empty.
+    /// Further help; may be empty.
     more: &'static str,
-    /// When it makes sense.
+    /// The state of the session in which it is allowed.
     when: RequiredState,
-    /// Does it, and gives what there is to show.
+    /// Runs it, and returns its output.
     run: fn(&mut Call<'_>) -> Result<String, RequestError>,
-    /// What its arguments may be.
+    /// How its arguments are completed.
     complete: Complete,
 }
 
-/// What may stand where an argument is typed.
+/// What a command's argument is completed with.
 enum Complete {
     /// An expression.
     Expression,
@@ -43,12 +43,12 @@ enum Complete {
     Words(fn(&Session, &[&str]) -> Vec<String>),
 }
 
-/// A command that is carried out.
+/// A running command with its arguments.
 struct Call<'a> {
     session: &'a mut Session,
-    /// The frame that the client looks at.
+    /// The frame selected in the client; `None`: the client sent none.
     frame: Option<FrameKey>,
-    /// What follows the name.
+    /// The text after the name.
     arguments: &'a str,
 }
 
@@ -70,12 +70,13 @@ static COMMANDS: &[Command] = &[
     settings::SET,
 ];
 
-/// The command in a line of the console, without its prefix; `None`: it is an expression.
+/// Returns the command in a line of console input, without its prefix; `None` if the line is an
+/// expression.
 pub fn command_in<'a>(session: &Session, line: &'a str) -> Option<&'a str> {
     command_begun_in(session, line).filter(|command| !command.is_empty())
 }
 
-/// As [`command_in`], of a line that is being typed: of the command may be nothing there yet.
+/// Like [`command_in`], for a line that is being typed: the command may still be empty.
 pub fn command_begun_in<'a>(session: &Session, line: &'a str) -> Option<&'a str> {
     let prefix = session.settings.command_prefix.as_str();
     let rest = line.trim_start().strip_prefix(prefix)?;
@@ -84,10 +85,10 @@ pub fn command_begun_in<'a>(session: &Session, line: &'a str) -> Option<&'a str>
     is_command.then_some(rest)
 }
 
-/// Carries out a command.
+/// Runs a command and returns its output.
 ///
 /// # Errors
-/// There is no such command, or its own reasons.
+/// There is no such command, its arguments are wrong, or it failed.
 pub fn run(
     session: &mut Session,
     frame: Option<FrameKey>,
@@ -113,13 +114,13 @@ fn split(line: &str) -> (&str, &str) {
     (&line[..end], line[end..].trim())
 }
 
-/// What is before the last blank, and the word behind it.
+/// Splits a line at its last blank; `None` without one.
 fn split_last(line: &str) -> Option<(&str, &str)> {
     let (first, last) = line.trim().rsplit_once(char::is_whitespace)?;
     Some((first.trim_end(), last))
 }
 
-/// The command of a name, or of the beginning of one.
+/// Finds a command by its name or an abbreviation of it.
 fn find(session: &Session, name: &str) -> Result<&'static Command, RequestError> {
     let name = match name {
         "?" => "help",
@@ -154,8 +155,8 @@ fn find(session: &Session, name: &str) -> Result<&'static Command, RequestError>
     }
 }
 
-/// What may stand at byte `at` of a command that is being typed: which bytes it replaces, and
-/// what there is; `None`: an expression, from that byte on.
+/// Completes a command that is being typed, with the cursor at byte `at`. `Err`: the argument is an
+/// expression, which starts at that byte.
 pub fn complete(session: &Session, line: &str, at: usize) -> Result<Completed, usize> {
     let typed = line.get(..at).unwrap_or(line);
     let Some(end) = typed.find(char::is_whitespace) else {
@@ -180,12 +181,12 @@ pub fn complete(session: &Session, line: &str, at: usize) -> Result<Completed, u
     }
 }
 
-/// What may stand somewhere.
+/// Words that complete a command.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Completed {
     /// The bytes that it replaces.
     pub range: Range<usize>,
-    /// What there is.
+    /// The candidates.
     pub words: Vec<String>,
 }
 
@@ -206,12 +207,12 @@ impl Completed {
 }
 
 impl Call<'_> {
-    /// The arguments, word by word.
+    /// Returns the arguments as words.
     fn words(&self) -> Vec<&str> {
         self.arguments.split_whitespace().collect()
     }
 
-    /// The thread that the client looks at.
+    /// Returns the selected thread.
     fn thread(&self) -> Result<ThreadId, RequestError> {
         let frame = self.frame.map(|frame| frame.thread);
         frame
@@ -219,7 +220,7 @@ impl Call<'_> {
             .ok_or_else(|| engine::Error::NotStopped.into())
     }
 
-    /// The frame that the client looks at.
+    /// Returns the selected frame.
     fn frame(&self) -> Result<FrameKey, RequestError> {
         match self.frame {
             Some(frame) => Ok(frame),
@@ -230,14 +231,14 @@ impl Call<'_> {
         }
     }
 
-    /// The address that an expression means.
+    /// Evaluates an expression to an address.
     fn address(&mut self, expression: &str) -> Result<LoadAddr, RequestError> {
         let debugger = &mut self.session.debugger;
         let evaluated = debugger.evaluate(self.frame, expression, Purpose::Look)?;
         Ok(debugger.address_meant(&evaluated.value)?)
     }
 
-    /// How a command is called, for messages.
+    /// Returns a command's usage, for messages.
     fn usage(&self, command: &Command) -> String {
         let (prefix, name) = (&self.session.settings.command_prefix, command.name);
         match command.arguments {
@@ -246,7 +247,7 @@ impl Call<'_> {
         }
     }
 
-    /// An argument that makes no sense.
+    /// Returns the error for a wrong argument, with the command's usage.
     fn wrong(&self, command: &Command, mistake: impl std::fmt::Display) -> RequestError {
         RequestError::Other(format!(
             "{mistake}; the command is `{}`",
@@ -254,6 +255,8 @@ impl Call<'_> {
         ))
     }
 
+    /// Checks for a cancellation; called between parts of a long output.
+    ///
     /// # Errors
     /// The client has cancelled the command.
     fn go_on(&self) -> Result<(), RequestError> {
@@ -264,9 +267,9 @@ impl Call<'_> {
     }
 }
 
-/// A number of things that somebody wants to see.
+/// Parses a number of things to show; `None` if `text` is not a number.
 fn count(text: &str) -> Option<usize> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    // What is too large is more than there can be.
+    // A number that overflows is larger than any count.
     is_number.then(|| text.parse().unwrap_or(usize::MAX))
 }

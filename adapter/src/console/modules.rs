@@ -1,4 +1,4 @@
-//! Images, and what is known of them.
+//! Commands about modules and their symbols.
 
 use super::text::{Lines, columns};
 use super::{Call, Command, Complete};
@@ -7,7 +7,7 @@ use crate::session::RequiredState;
 use crate::session::Session;
 use engine::{ModuleInfo, NamesStatus, SymbolStatus};
 
-/// Images shown.
+/// Maximum number of modules shown.
 const SHOWN: usize = 500;
 
 pub const MODULES: Command = Command {

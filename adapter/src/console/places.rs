@@ -1,4 +1,4 @@
-//! Where things are: memory mappings, symbols, the code of lines.
+//! Commands about addresses: memory mappings, symbols, the code of lines.
 
 use super::text::{Lines, columns};
 use super::{Call, Command, Complete};
@@ -7,7 +7,7 @@ use crate::session::RequiredState;
 use engine::{LineCode, LoadAddr, Mapping, SymbolInfo, SymbolKind};
 use std::path::Path;
 
-/// Lines shown of each.
+/// Maximum number of lines shown by each command.
 const SHOWN: usize = 200;
 
 pub const MAPS: Command = Command {
@@ -190,7 +190,7 @@ fn info(call: &mut Call<'_>) -> Result<String, RequestError> {
     }
 }
 
-/// `FILE:LINE`; `a::b` is none.
+/// Splits `FILE:LINE`; `None` for anything else, as `a::b`.
 fn file_and_line(text: &str) -> Option<(&str, u32)> {
     let (file, line) = text.rsplit_once(':')?;
     let is_file = !file.is_empty() && !file.ends_with(':');

@@ -1,4 +1,4 @@
-//! Settings that can be changed while the session runs.
+//! The command for settings that can be changed during a session.
 
 use super::text::columns;
 use super::{Call, Command, Complete};

@@ -1,4 +1,4 @@
-//! What is done with signals.
+//! The `signals` command: shows and sets signal handling.
 
 use super::text::columns;
 use super::{Call, Command, Complete};
@@ -8,7 +8,7 @@ use crate::session::settings;
 use engine::{Signal, SignalRule};
 use serde_json::{Map, Value};
 
-/// Signals that have names of their own; what follows are real-time ones.
+/// Highest number of a signal with a name of its own; the real-time signals follow.
 const NAMED: i32 = 31;
 
 pub const SIGNALS: Command = Command {
@@ -52,7 +52,7 @@ fn signals(call: &mut Call<'_>) -> Result<String, RequestError> {
     Ok(table(call, [signal]))
 }
 
-/// The whole setting with one rule changed.
+/// Returns the whole `signals` setting with one rule changed.
 fn rule_of(
     call: &Call<'_>,
     signal: Signal,
@@ -60,7 +60,7 @@ fn rule_of(
 ) -> Result<Map<String, Value>, RequestError> {
     let known = settings::value_of(call.session, "signals");
     let mut known = known.as_object().cloned().unwrap_or_default();
-    // It may have been spelled in another way.
+    // The setting may contain the signal under another spelling.
     known.retain(|name, _| Signal::named(name) != Some(signal));
     let mut rule = call.session.debugger.signal_rule(signal);
     for word in words {

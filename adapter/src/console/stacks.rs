@@ -8,12 +8,12 @@ use crate::session::Session;
 use engine::value::scalar::NumberFormat;
 use engine::{Frame, Named, RegisterGroup, ThreadId};
 
-/// Threads shown at first.
+/// Maximum number of threads shown without `all`.
 const THREADS_SHOWN: usize = 100;
-/// Frames shown at first: of one thread, and of each of all.
+/// Default number of frames shown: of one thread, and of each thread with `all`.
 const FRAMES_SHOWN: usize = 50;
 const FRAMES_OF_EACH: usize = 10;
-/// Lines of all stacks together.
+/// Maximum number of lines of a command's output.
 const MOST_LINES: usize = 5000;
 
 pub const ABANDON: Command = Command {
@@ -94,7 +94,7 @@ fn innermost(session: &mut Session, thread: ThreadId) -> Result<String, RequestE
     })
 }
 
-/// A frame's function, and where it is.
+/// Returns a frame's function and location: `name at file:line`, or `name in module`.
 fn place_of(session: &mut Session, frame: &Frame) -> String {
     let name = &frame.name;
     match &frame.location {
@@ -175,7 +175,8 @@ fn backtrace(call: &mut Call<'_>) -> Result<String, RequestError> {
     Ok(lines.finish(&format!("look at the thread, and `{prefix}bt`")))
 }
 
-/// Tells of a thread's innermost frames; gives how many more there are, where there are.
+/// Adds a thread's innermost frames to `lines`. Returns the number of frames left out, as text;
+/// `None` if there are none.
 fn stack_of(
     call: &mut Call<'_>,
     thread: ThreadId,

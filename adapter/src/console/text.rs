@@ -1,11 +1,11 @@
-//! What commands show: lines and columns, and no more of them than people read.
+//! Output of commands: lines and columns of limited length.
 
 use std::fmt::Display;
 
-/// The longest line, in bytes.
+/// Maximum length of a line in bytes.
 const LONGEST: usize = 1000;
 
-/// Lines, of which only so many are shown.
+/// Lines of output up to a maximum number.
 pub struct Lines {
     text: String,
     most: usize,
@@ -14,7 +14,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// At most so many lines.
+    /// Creates an empty output of at most `most` lines.
     pub fn at_most(most: usize) -> Self {
         Self {
             text: String::new(),
@@ -24,12 +24,12 @@ impl Lines {
         }
     }
 
-    /// Whether another line would be left out.
+    /// Returns true if another line would be left out.
     pub fn is_full(&self) -> bool {
         self.shown >= self.most
     }
 
-    /// One more line, which is cut if it is very long.
+    /// Adds a line, which is cut off if it is too long.
     pub fn push(&mut self, line: impl Display) {
         if self.is_full() {
             self.left_out += 1;
@@ -48,12 +48,13 @@ impl Lines {
         self.shown += 1;
     }
 
-    /// More lines, which nobody has made.
+    /// Counts `more` further lines as left out, without formatting them.
     pub fn leave_out(&mut self, more: usize) {
         self.left_out = self.left_out.saturating_add(more);
     }
 
-    /// The text; where lines are missing it says so, and `how` to see them.
+    /// Returns the text. If lines were left out, it ends with their number and with `how` to see
+    /// them.
     pub fn finish(mut self, how: &str) -> String {
         if self.left_out > 0 {
             self.text
@@ -63,9 +64,9 @@ impl Lines {
     }
 }
 
-/// Rows of cells, each column as wide as it needs to be.
+/// Formats rows of cells as lines, with each column as wide as its widest cell.
 pub fn columns(rows: &[Vec<String>]) -> Vec<String> {
-    /// Wider cells stand out of their column.
+    /// Maximum width of a column; a wider cell shifts the rest of its row.
     const WIDEST: usize = 40;
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
@@ -84,7 +85,7 @@ pub fn columns(rows: &[Vec<String>]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// The text with the lines that `*` marks in bold, by ANSI escape sequences.
+/// Returns the text with the lines that start with `*` in bold, by ANSI escape sequences.
 pub fn with_marked_in_bold(text: &str) -> String {
     let line = |line: &str| match line.starts_with('*') {
         true => format!("\u{1b}[1m{line}\u{1b}[0m"),
