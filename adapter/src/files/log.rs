@@ -1,4 +1,4 @@
-//! The log: where it goes, and what of the client's messages is in it.
+//! The log: its destination, and what it contains of the client's messages.
 
 use crate::files::private;
 use serde_json::Value;
@@ -11,20 +11,21 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// How much is logged.
+/// Environment variable with the log level.
 const LEVELS: &str = "STILLPOINT_LOG";
-/// Set to `1`, arguments and environment variables of programs are logged as they are.
+/// Environment variable that, set to `1`, includes arguments and environment variables of programs
+/// in the log.
 const VALUES: &str = "STILLPOINT_LOG_VALUES";
-/// Members of messages whose values may be secrets.
+/// Members of messages with values that may be secret.
 const SECRET: [&str; 3] = ["args", "env", "token"];
-/// Stands for such a value.
+/// The text logged in place of such a value.
 const HIDDEN: &str = "…";
 
 static SHOWS_VALUES: LazyLock<bool> =
     LazyLock::new(|| env::var_os(VALUES).is_some_and(|value| value == "1"));
 
-/// Logs to `file`, else to stderr what `STILLPOINT_LOG` asks for; never to stdout, which is the
-/// protocol's.
+/// Starts logging to `file`, else to stderr, as `STILLPOINT_LOG` selects; never to stdout, which
+/// carries the protocol.
 pub fn start(file: Option<&Path>) {
     let layer = || tracing_subscriber::fmt::layer().with_ansi(false);
     let to_stderr = |default| {
@@ -65,8 +66,8 @@ fn filter(default: LevelFilter) -> Targets {
     }
 }
 
-/// A message as it is logged: arguments, environment variables and tokens are left out unless
-/// `STILLPOINT_LOG_VALUES` asks for them.
+/// Returns a message as it is logged: without arguments, environment variables and tokens, unless
+/// `STILLPOINT_LOG_VALUES` is set.
 pub fn shown(message: &[u8]) -> Cow<'_, str> {
     match *SHOWS_VALUES {
         true => String::from_utf8_lossy(message),
@@ -90,7 +91,7 @@ fn without_secrets(message: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Puts something else in the place of secret values, at any depth.
+/// Replaces secret values at any depth.
 fn hide(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -106,7 +107,7 @@ fn hide(value: &mut Value) {
     }
 }
 
-/// Keeps the shape of a secret value, and the names of variables.
+/// Replaces a secret value, but keeps its structure and the names of variables.
 fn hide_values(value: &mut Value) {
     match value {
         Value::Object(members) => members.values_mut().for_each(hide_values),

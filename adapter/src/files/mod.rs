@@ -1,4 +1,4 @@
-//! Files of the debugger itself: its log, and files and folders for this user alone.
+//! The debugger's own files: its log, and files and folders that are private to the user.
 
 pub mod log;
 pub mod private;

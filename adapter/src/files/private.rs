@@ -1,5 +1,5 @@
-//! Files and folders that only this user may use: the log, the cache, the listener's socket. What
-//! another user has put in their place is refused.
+//! Files and folders that only this user may use: the log, the cache, the listener's socket. A file
+//! or folder of another user in their place is refused.
 
 use nix::fcntl::OFlag;
 use nix::unistd::geteuid;
@@ -9,12 +9,12 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Why a folder is not used.
+/// Why a folder cannot be used.
 #[derive(Debug)]
 pub enum Unusable {
-    /// Another user could read or change what is in it; the folder or the parent, and why.
+    /// Another user could read or change its contents: the folder or parent, and the reason.
     Unsafe(PathBuf, String),
-    /// It cannot be made or looked at.
+    /// It cannot be created or read.
     Io(io::Error),
 }
 
@@ -33,7 +33,7 @@ impl From<io::Error> for Unusable {
     }
 }
 
-/// What there is to know of a folder or one of its parents.
+/// The attributes that decide whether a folder is safe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Facts {
     uid: u32,
@@ -51,11 +51,12 @@ impl Facts {
     }
 }
 
-/// Write permission of others, and the bit that keeps them from replacing files of ours.
+/// Write permission for others, and the sticky bit, which prevents them from replacing files of
+/// this user.
 const OTHERS_WRITE: u32 = 0o002;
 const STICKY: u32 = 0o1000;
 
-/// What is wrong with a parent for `us`.
+/// Returns why a parent folder is not safe for the user `us`; `None` if it is.
 fn wrong_parent(facts: Facts, us: u32) -> Option<String> {
     if facts.uid != us && facts.uid != 0 {
         return Some(format!("belongs to another user (uid {})", facts.uid));
@@ -64,7 +65,7 @@ fn wrong_parent(facts: Facts, us: u32) -> Option<String> {
     (open && !facts.is_link).then(|| "can be written to by other users".to_owned())
 }
 
-/// What is wrong with the folder itself for `us`.
+/// Returns why the folder itself is not safe for the user `us`; `None` if it is.
 fn wrong_folder(facts: Facts, us: u32) -> Option<String> {
     if facts.is_link {
         return Some("is a symbolic link".to_owned());
@@ -72,12 +73,12 @@ fn wrong_folder(facts: Facts, us: u32) -> Option<String> {
     if facts.uid != us {
         return Some(format!("belongs to another user (uid {})", facts.uid));
     }
-    // They may have put files there.
+    // Other users may have created files in it.
     let open = facts.mode & OTHERS_WRITE != 0;
     open.then(|| "can be written to by other users".to_owned())
 }
 
-/// Checks what there is of a path's parents, from the root on.
+/// Checks the existing parents of a path, from the root down.
 fn check_parents(path: &Path, us: u32) -> Result<(), Unusable> {
     let mut parents: Vec<&Path> = path.ancestors().skip(1).collect();
     parents.reverse();
@@ -93,11 +94,11 @@ fn check_parents(path: &Path, us: u32) -> Result<(), Unusable> {
     Ok(())
 }
 
-/// Makes a folder for this user alone, with its parents; one that is there already is kept if it is
-/// ours, and made private (0700).
+/// Creates a private folder (0700) with its parents. An existing folder of this user is made
+/// private.
 ///
 /// # Errors
-/// It, or one of its parents, is another user's; it is a link; the system refuses.
+/// The folder or a parent belongs to another user, it is a link, or a system call fails.
 pub fn folder(path: &Path) -> Result<(), Unusable> {
     let us = geteuid().as_raw();
     let path = std::path::absolute(path)?;
@@ -110,7 +111,7 @@ pub fn folder(path: &Path) -> Result<(), Unusable> {
     if let Some(why) = wrong_folder(Facts::of(&metadata), us) {
         return Err(Unusable::Unsafe(path, why));
     }
-    // Parents may be links of ours or root's: where they lead counts, too.
+    // Parents may be links of this user or root; their targets are checked, too.
     let real = path.canonicalize()?;
     check_parents(&real, us)?;
     if metadata.mode() & 0o077 != 0 {
@@ -119,10 +120,10 @@ pub fn folder(path: &Path) -> Result<(), Unusable> {
     Ok(())
 }
 
-/// Whether `path` stands in a folder in which no other user can replace it.
+/// Checks that no other user can replace `path` in its folder.
 ///
 /// # Errors
-/// One can; or the folder cannot be looked at.
+/// Another user can, or the folder cannot be read.
 pub fn in_safe_folder(path: &Path) -> Result<(), Unusable> {
     let us = geteuid().as_raw();
     let path = std::path::absolute(path)?;
@@ -131,12 +132,13 @@ pub fn in_safe_folder(path: &Path) -> Result<(), Unusable> {
     check_parents(&real.join("socket"), us)
 }
 
-/// Opens a log file to append to: a regular file of ours, private (0600).
+/// Opens a log file to append to: a private (0600) regular file of this user.
 ///
 /// # Errors
-/// It is another user's, or a link of another user; it is no regular file; the system refuses.
+/// The file belongs to another user, is a link of another user, is not a regular file, or a system
+/// call fails.
 pub fn log_file(path: &Path) -> io::Result<File> {
-    // Another process of ours may make it between the two.
+    // Another process of this user may create it between the two calls.
     match append_to(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => match create_log(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => append_to(path),
@@ -246,7 +248,7 @@ mod tests {
         symlink(&old, &link).unwrap();
         let refused = folder(&link).unwrap_err();
         assert!(matches!(&refused, Unusable::Unsafe(path, _) if *path == link));
-        // A link of ours on the way is fine.
+        // A link of this user on the way is allowed.
         folder(&link.join("below")).unwrap();
         let file = place.path().join("file");
         fs::write(&file, "").unwrap();
@@ -259,7 +261,7 @@ mod tests {
         let log = place.path().join("log");
         for _ in 0..2 {
             log_file(&log).unwrap().write_all(b"x").unwrap();
-            // From the first moment on: what is opened again would be made private then.
+            // Before it is opened a second time, which would make it private.
             assert_eq!(fs::metadata(&log).unwrap().mode() & 0o777, 0o600);
         }
         assert_eq!(fs::read(&log).unwrap(), b"xx");
