@@ -1,32 +1,32 @@
-//! How many characters each part of an answer may have.
+//! Divides the size of an answer among its sections.
 
-/// Characters that are left. Each section has a share of the whole, and what those before it did
-/// not need.
+/// The remaining size of an answer. Each section gets a share of the whole and what the sections
+/// before it left over.
 pub struct Budget {
     all: usize,
     carried: usize,
 }
 
 impl Budget {
-    /// So many characters.
+    /// Creates a budget of `all` bytes.
     pub fn new(all: usize) -> Self {
         Self { all, carried: 0 }
     }
 
-    /// Fills a section that has `percent` of the whole; `fill` is told how many characters it may
-    /// take and says how many it took.
+    /// Fills a section with `percent` of the whole: `fill` gets the maximum size and returns the
+    /// size it used.
     pub fn section(&mut self, percent: usize, fill: impl FnOnce(usize) -> usize) {
         let allowed = self.carried + self.all * percent / 100;
         self.carried = allowed.saturating_sub(fill(allowed));
     }
 
-    /// What nobody needed, with the share of the last section: 15 in a hundred.
+    /// Returns what the sections left over, plus the last section's share of 15 percent.
     pub fn rest(&self) -> usize {
         self.carried + self.all * 15 / 100
     }
 }
 
-/// How many of the first items fit, and what they cost.
+/// Returns how many of the first items fit, and their cost.
 pub fn fitting<T>(items: &[T], allowed: usize, cost: impl Fn(&T) -> usize) -> (usize, usize) {
     let mut spent = 0;
     for (count, item) in items.iter().enumerate() {
@@ -39,7 +39,7 @@ pub fn fitting<T>(items: &[T], allowed: usize, cost: impl Fn(&T) -> usize) -> (u
     (items.len(), spent)
 }
 
-/// A text of at most so many bytes; one that is longer ends with `…`.
+/// Cuts a text off after at most `most` bytes; one that is cut off ends with `…`.
 pub fn cut(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();

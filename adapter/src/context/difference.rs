@@ -1,18 +1,18 @@
-//! What became of a variable, in a few words.
+//! The change of a variable's value, in a few words.
 
 use super::budget::cut;
 use super::history::Value;
 use crate::protocol::Change;
 
-/// Texts up to here are told whole.
+/// Maximum length in bytes of a value that is shown completely.
 const WHOLE: usize = 60;
-/// How much of a longer one is told before the first difference, and from there on.
+/// Bytes shown of a longer one: before the first difference, and from it on.
 const AROUND: (usize, usize) = (20, 60);
 
-/// The change from one value to another.
+/// Describes the change from one value to another.
 pub fn change(name: &str, was: &Value, is: &Value) -> Change {
     let (before, after) = match was.shown == is.shown {
-        // Only the addresses differ, and those are not told.
+        // Only addresses differ, and they are not shown.
         true => (
             was.shown.clone(),
             format!("{} (another address)", cut(&is.shown, WHOLE)),

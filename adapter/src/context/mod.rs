@@ -1,5 +1,5 @@
-//! All there is to say of a stop, in one answer of a size that the client chooses: what
-//! `stillpoint/context` answers, and what `stillpoint mcp` tells of each stop.
+//! A summary of a stop in one answer, of a size that the client chooses: the answer to
+//! `stillpoint/context`, and the report of a stop in `stillpoint mcp`.
 
 mod budget;
 mod difference;
@@ -23,23 +23,23 @@ use engine::{FrameKey, Limits, Named, ThreadId};
 use stack::Style;
 use std::sync::Arc;
 
-/// Characters of an answer where the client does not say.
+/// Default size of an answer in bytes.
 const USUAL: usize = 6000;
-/// What a client may ask for, at least and at most.
+/// Minimum and maximum size that a client may request.
 const BOUNDS: (usize, usize) = (400, 1 << 20);
-/// Variables that are read.
+/// Maximum number of variables read.
 const VARIABLES: usize = 256;
-/// Frames that are looked at; of other threads.
+/// Maximum number of frames read: of the stopped thread, and of each other thread.
 const FRAMES: (usize, usize) = (128, 16);
-/// Other threads that are looked at.
+/// Maximum number of other threads.
 const THREADS: usize = 64;
-/// The longest spelling of a name or a type.
+/// Maximum length of a name or a type in bytes.
 const NAME: usize = 160;
 
-/// Tells of a stop.
+/// Summarizes a stop.
 ///
 /// # Errors
-/// Not stopped, no such thread or frame, cancelled.
+/// Not stopped, no such thread or frame, or cancelled.
 pub fn gather(session: &mut Session, asked: &ContextArguments) -> Result<Context, RequestError> {
     let size = asked.budget.map_or(USUAL, |budget| {
         usize::try_from(budget)
@@ -107,7 +107,7 @@ fn name_of(session: &Session, thread: ThreadId) -> String {
     named.next().map_or_else(String::new, |it| it.name)
 }
 
-/// Variables of a frame, and which of them are others than before.
+/// Adds the variables of a frame, and their changes since the last stop in the same function.
 fn variables(
     session: &mut Session,
     frame: FrameKey,
@@ -128,7 +128,7 @@ fn variables(
     let mut read = Vec::with_capacity(count.min(VARIABLES));
     budget.section(45, |allowed| {
         let limits = limits_of((allowed / count.max(1)).clamp(100, 4000));
-        // Of too many, those of the innermost scopes are the last.
+        // If there are too many, those of the innermost scopes are last.
         let (arguments, inner): (Vec<_>, Vec<_>) = all
             .into_iter()
             .partition(|(kind, _)| *kind != VariableKind::Local);
@@ -203,7 +203,7 @@ fn variables(
     Ok(())
 }
 
-/// A variable as the client sees it, and what later stops compare it with.
+/// Describes a variable for the client, with the value for comparison at later stops.
 fn variable(
     session: &mut Session,
     kind: VariableKind,
@@ -227,7 +227,7 @@ fn variable(
                         addresses: true,
                         ..limits
                     };
-                    // Whatever other variables show of the same objects.
+                    // In full, whatever other variables of the answer show of the same objects.
                     let reply = session.history.objects.begin();
                     let exact = present(session, value, &limits).text;
                     session.history.objects.resume(reply);
@@ -253,12 +253,12 @@ fn variable(
     (variable, Value { shown, exact, own })
 }
 
-/// What the engine writes for an address that is not to be told.
+/// The engine's text for an address that is not shown.
 const HIDDEN: &str = "0x…";
-/// What the engine writes between a pointer and what it leads to.
+/// The engine's text between a pointer and its target.
 const LEADS_TO: char = '→';
 
-/// The mutex that a thread waits for.
+/// Returns the mutex that a thread waits for.
 fn wait_of(session: &mut Session, thread: ThreadId, addresses: bool) -> Option<ContextWait> {
     let wait = session.debugger.mutex_wait(thread)?;
     Some(ContextWait {
@@ -283,7 +283,7 @@ fn other_threads(
         if session.is_cancelled() {
             return Err(RequestError::Cancelled);
         }
-        // In non-stop mode it may be running.
+        // A thread that runs in non-stop mode has no frames.
         let stack = session.debugger.stack(thread.id, 0, Some(FRAMES.1));
         let frames = stack.map(|stack| stack.frames).unwrap_or_default();
         let shown = stack::innermost_own(session, &frames).cloned();

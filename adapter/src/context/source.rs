@@ -1,4 +1,4 @@
-//! The lines around a place.
+//! The source lines around a location.
 
 use super::budget::cut;
 use crate::protocol::SourceLine;
@@ -6,14 +6,15 @@ use crate::session::Session;
 use engine::{Frame, open_regular};
 use std::io::{BufRead, BufReader, Read};
 
-/// Lines shown before and after the one that comes next.
+/// Number of lines shown before and after the current one.
 const AROUND: u32 = 3;
-/// The longest line that is shown.
+/// Maximum length of a shown line in bytes.
 const LONGEST: usize = 160;
-/// A file is read so far.
+/// Maximum number of bytes read of a file.
 const MOST: u64 = 32 << 20;
 
-/// Adds the lines around a frame's, where the file is here; gives what they cost.
+/// Adds the lines around a frame's location, if its source file exists. Returns their cost in
+/// bytes.
 pub fn around(
     session: &mut Session,
     frame: &Frame,
@@ -38,7 +39,7 @@ pub fn around(
         .into_iter()
         .map(|(number, text)| (number, cut(text.trim_end(), LONGEST)))
         .collect();
-    // The line itself goes last.
+    // Drops the lines farthest from the current one first.
     while cost(&read) > allowed && read.len() > 1 {
         let far = |at: &(u32, String)| at.0.abs_diff(place.line);
         match read.first().map(far) >= read.last().map(far) {
@@ -58,7 +59,7 @@ fn cost(lines: &[(u32, String)]) -> usize {
     lines.iter().map(|(_, text)| text.len() + 8).sum()
 }
 
-/// Some lines of a text, by number from 1.
+/// Returns the lines `first` to `last` of a text, counted from 1.
 fn window(mut text: impl BufRead, first: u32, last: u32) -> Vec<(u32, String)> {
     let mut lines = Vec::new();
     let mut line = Vec::new();

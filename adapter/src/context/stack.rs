@@ -1,4 +1,4 @@
-//! Frames: which one matters, and libraries folded.
+//! Frames of a stack: selects the relevant one, folds those of libraries.
 
 use super::NAME;
 use super::budget::cut;
@@ -7,22 +7,22 @@ use crate::session::Session;
 use crate::session::describe::{describe_frame, present};
 use engine::{Frame, FrameKind, Limits};
 
-/// The longest text of all arguments of a frame.
+/// Maximum length of the text of a frame's arguments in bytes.
 const ARGUMENTS: usize = 200;
-/// The longest text of one argument's value.
+/// Maximum length of the text of one argument's value in bytes.
 const ARGUMENT: usize = 40;
 
 /// How frames are written.
 #[derive(Clone, Copy)]
 pub struct Style {
-    /// With addresses, else `0x…`.
+    /// Whether addresses are written, else `0x…`.
     pub addresses: bool,
-    /// With the values of their arguments, unless they are a library's.
+    /// Whether the values of arguments are written; not for frames of libraries.
     pub arguments: bool,
 }
 
 impl Style {
-    /// With arguments.
+    /// Returns the style with arguments.
     pub fn of(addresses: bool) -> Self {
         Self {
             addresses,
@@ -31,8 +31,8 @@ impl Style {
     }
 }
 
-/// The frame to look at: where the program stopped on purpose that is the innermost one with
-/// lines, else the innermost one of its own code.
+/// Returns the frame to show first. After an intended stop it is the innermost frame with line
+/// information, else the innermost one of the program's own code.
 pub fn shown<'a>(session: &Session, frames: &'a [Frame]) -> Option<&'a Frame> {
     let first = frames.first()?;
     match first.location.is_some() && session.history.stopped_on_purpose(first.key.thread) {
@@ -41,7 +41,7 @@ pub fn shown<'a>(session: &Session, frames: &'a [Frame]) -> Option<&'a Frame> {
     }
 }
 
-/// The innermost frame of the program's own code, else the innermost one.
+/// Returns the innermost frame of the program's own code, else the innermost one.
 pub fn innermost_own<'a>(session: &Session, frames: &'a [Frame]) -> Option<&'a Frame> {
     let own = frames
         .iter()
@@ -56,7 +56,7 @@ pub fn entry(session: &mut Session, frame: &Frame, style: Style) -> ContextFrame
         false => None,
     };
     let described = describe_frame(session, frame.clone(), &mut None);
-    // What has no name has its address for one.
+    // A frame without a name has its address as its name.
     let name = match described.name.starts_with("0x") && !style.addresses {
         true => "0x…".to_owned(),
         false => cut(&described.name, NAME),
@@ -74,7 +74,7 @@ pub fn entry(session: &mut Session, frame: &Frame, style: Style) -> ContextFrame
     }
 }
 
-/// The arguments of a frame of the program's own code, in a few words.
+/// Returns the arguments of a frame of the program's own code, as short text.
 fn arguments(session: &mut Session, frame: &Frame, addresses: bool) -> Option<String> {
     let is_function = matches!(frame.kind, FrameKind::Function | FrameKind::Inlined);
     if !is_function || session.debugger.is_library(frame) {
@@ -107,7 +107,7 @@ fn arguments(session: &mut Session, frame: &Frame, addresses: bool) -> Option<St
             Ok(value) => present(session, value, &limits).text,
             Err(error) => format!("<{}>", error.to_string().trim_matches(['<', '>'])),
         };
-        // Of a shadowed one the name says where it is declared.
+        // The name of a shadowed parameter ends with the line of its declaration.
         let name = parameter.name.split(" (line ").next().unwrap_or_default();
         match name {
             "" => text.push_str(&value),
@@ -117,8 +117,8 @@ fn arguments(session: &mut Session, frame: &Frame, addresses: bool) -> Option<St
     Some(text)
 }
 
-/// A stack in which two or more frames of libraries in a row are one entry; neither the innermost
-/// frame nor that of level `shown` is folded.
+/// Folds runs of two or more frames of libraries into one entry each, except for the innermost
+/// frame and the frame at level `shown`.
 pub fn fold(
     session: &mut Session,
     frames: &[Frame],
@@ -159,7 +159,7 @@ pub fn fold(
     entries
 }
 
-/// How many characters an entry takes.
+/// Returns the size of an entry in bytes.
 pub fn cost(frame: &ContextFrame) -> usize {
     let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     frame.name.len() + length(&frame.arguments) + length(&frame.path) + 12

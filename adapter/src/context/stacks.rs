@@ -7,15 +7,15 @@ use crate::protocol::{ContextThread, Stacks, StacksArguments};
 use crate::session::Session;
 use crate::session::handles::thread_id;
 
-/// Frames of a thread where the client does not say, and at most.
+/// Default and maximum number of frames per thread.
 const LEVELS: (usize, usize) = (20, 1000);
-/// Threads that are looked at.
+/// Maximum number of threads.
 const THREADS: usize = 512;
 
-/// Tells where threads are.
+/// Returns the stacks of one thread or of all.
 ///
 /// # Errors
-/// Not stopped, no such thread, cancelled.
+/// Not stopped, no such thread, or cancelled.
 pub fn gather_stacks(
     session: &mut Session,
     asked: &StacksArguments,
@@ -24,7 +24,7 @@ pub fn gather_stacks(
     let mut threads = session.debugger.threads();
     if let Some(id) = asked.thread_id {
         let id = thread_id(id)?;
-        // A thread that is not there is an error of its own.
+        // An unknown thread is an error.
         session.debugger.stack(id, 0, Some(1))?;
         threads.retain(|thread| thread.id == id);
     }
@@ -47,7 +47,7 @@ pub fn gather_stacks(
     })
 }
 
-/// The frames of a thread; none while it runs (in non-stop mode).
+/// Returns the frames of a thread; none while it runs (in non-stop mode).
 fn of_thread(
     session: &mut Session,
     thread: engine::ThreadId,
