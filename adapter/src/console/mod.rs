@@ -39,7 +39,7 @@ pub struct Command {
 enum Complete {
     /// An expression.
     Expression,
-    /// One of these words, by those before it.
+    /// One of the words that the function returns for the words before it.
     Words(fn(&Session, &[&str]) -> Vec<String>),
 }
 
@@ -184,7 +184,7 @@ pub fn complete(session: &Session, line: &str, at: usize) -> Result<Completed, u
 /// Words that complete a command.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Completed {
-    /// The bytes that it replaces.
+    /// The range of bytes that a word replaces.
     pub range: Range<usize>,
     /// The candidates.
     pub words: Vec<String>,

@@ -49,7 +49,7 @@ pub fn innermost_own<'a>(session: &Session, frames: &'a [Frame]) -> Option<&'a F
     own.or(frames.first())
 }
 
-/// A frame as the client sees it.
+/// Describes a frame for the client.
 pub fn entry(session: &mut Session, frame: &Frame, style: Style) -> ContextFrame {
     let arguments = match style.arguments {
         true => arguments(session, frame, style.addresses),
