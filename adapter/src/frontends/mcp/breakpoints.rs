@@ -1,4 +1,4 @@
-//! Breakpoints as agents set them, one at a time, and the sets that the protocol wants of them.
+//! Breakpoints of agents, set one at a time, and the sets that DAP requests expect.
 
 use super::arguments::{
     Access, Breakpoint, BreakpointAction, BreakpointOptions, FirstBreakpoint, Logpoint,
@@ -9,28 +9,28 @@ use super::set::{Group, Place, Set, groups_of};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// How long names of functions may be looked for before that is told.
+/// How long to wait for a search for functions before it is reported as unfinished.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Lines around one without code that are looked at.
+/// Number of lines to search for code around a line without code.
 const NEAR: i64 = 50;
 
 /// All breakpoints of a session.
 #[derive(Debug, Default)]
 pub struct Breakpoints {
-    /// The last number that was given; those that go with the next stop are counted from above,
-    /// as nobody hears of theirs.
+    /// The number assigned last. Temporary breakpoints have a counter of their own above, since
+    /// agents do not see their numbers.
     last: u32,
     passing: u32,
     all: Vec<Set>,
-    /// What the session has taken away, as last told; nobody has been told of that yet.
+    /// The last lines of breakpoints that the adapter removed, not yet reported.
     gone: Vec<String>,
 }
 
 impl Session {
-    /// `debug_breakpoint`.
+    /// Runs `debug_breakpoint`.
     ///
     /// # Errors
-    /// The place has no code, the condition is wrong, there is no such breakpoint.
+    /// The location has no code, the condition is wrong, or there is no such breakpoint.
     pub async fn breakpoint(&self, asked: Breakpoint) -> Result<String, ToolError> {
         match asked.action {
             BreakpointAction::List => Ok(self.list()),
@@ -59,10 +59,10 @@ impl Session {
         }
     }
 
-    /// `debug_logpoint`.
+    /// Runs `debug_logpoint`.
     ///
     /// # Errors
-    /// As [`Session::breakpoint`].
+    /// Like [`Session::breakpoint`].
     pub async fn logpoint(&self, asked: Logpoint) -> Result<String, ToolError> {
         let place = Place::of(&asked.location);
         if !matches!(place, Place::Line(..)) {
@@ -83,10 +83,10 @@ impl Session {
         self.add(set).await.map(|set| set.line())
     }
 
-    /// Sets a breakpoint that goes with the next stop.
+    /// Sets a breakpoint that is removed at the next stop, and returns its number.
     ///
     /// # Errors
-    /// As [`Session::breakpoint`]; a place that may come later is an error, too.
+    /// Like [`Session::breakpoint`]; a pending location is an error, too.
     pub async fn add_temporary(&self, place: &str) -> Result<u32, ToolError> {
         let set = Set {
             temporary: true,
@@ -101,10 +101,10 @@ impl Session {
         Ok(set.number)
     }
 
-    /// Sets a breakpoint before the program runs, and says how it stands.
+    /// Sets a breakpoint before the program runs, and returns its state.
     ///
     /// # Errors
-    /// As [`Session::breakpoint`] and [`Session::logpoint`].
+    /// Like [`Session::breakpoint`] and [`Session::logpoint`].
     pub async fn add_first(&self, asked: &FirstBreakpoint) -> Result<String, ToolError> {
         let options = match asked {
             FirstBreakpoint::Place(place) => BreakpointOptions {
@@ -143,8 +143,8 @@ impl Session {
         }
     }
 
-    /// Sets the breakpoints of a session before this one, under their numbers; says how they
-    /// stand. Those on data are gone with the process.
+    /// Sets the breakpoints of the session before this one, with their numbers, and returns their
+    /// state. Data breakpoints ended with the process.
     ///
     /// # Errors
     /// The session is lost.
@@ -186,7 +186,7 @@ impl Session {
         Ok(text)
     }
 
-    /// Takes out what was to last until a stop.
+    /// Removes the temporary breakpoints.
     ///
     /// # Errors
     /// The session is lost.
@@ -194,7 +194,7 @@ impl Session {
         self.take_out(|set| set.temporary).await.map(drop)
     }
 
-    /// The breakpoints of these session's numbers, as agents know them.
+    /// Returns number and location of the breakpoints with these adapter ids.
     pub fn names(&self, ids: &[u32]) -> Vec<String> {
         let breakpoints = self.breakpoints();
         let known = breakpoints.all.iter();
@@ -220,7 +220,7 @@ impl Session {
         }
     }
 
-    /// What has become of breakpoints since agents were last told of them, a line each.
+    /// Returns what changed in breakpoints since the last report, one line each.
     pub fn news(&self) -> Vec<String> {
         self.take_news();
         let mut breakpoints = self.breakpoints();
@@ -250,7 +250,7 @@ impl Session {
         }
     }
 
-    /// Takes out what fits; gives how many that were.
+    /// Removes the breakpoints that match; returns their number.
     async fn take_out(&self, fits: impl Fn(&Set) -> bool) -> Result<usize, ToolError> {
         let out: Vec<Set> = {
             let mut breakpoints = self.breakpoints();
@@ -262,7 +262,7 @@ impl Session {
         Ok(out.len())
     }
 
-    /// A breakpoint, when what it names has been looked for.
+    /// Waits until a breakpoint's names have been searched, and returns it.
     async fn settled(&self, number: u32) -> Result<Set, ToolError> {
         let set = self.set_of(number)?;
         if !set.is_looked_for() {
@@ -312,7 +312,7 @@ impl Session {
             Some(error) => {
                 self.take_out(|set| set.number == number).await?;
                 let mut breakpoints = self.breakpoints();
-                // Nobody has heard of that number.
+                // The number was not reported: use it again.
                 if breakpoints.last == number {
                     breakpoints.last -= 1;
                 }
@@ -327,7 +327,7 @@ impl Session {
         set.cloned().ok_or_else(ToolError::lost)
     }
 
-    /// Why a breakpoint will never be hit.
+    /// Returns the error for a breakpoint that cannot be hit; `None` if it can.
     async fn why_not(&self, set: &Set) -> Option<ToolError> {
         let said = set.said();
         if let Place::Line(file, line) = &set.place
@@ -359,10 +359,10 @@ impl Session {
         Some(ToolError::new(code, said))
     }
 
-    /// Lines with code near one that has none.
+    /// Returns the lines with code near a line without any.
     async fn lines_with_code(&self, file: &str, line: i64) -> Vec<String> {
         let mut lines = Vec::new();
-        // Behind the end of a file its last lines are the nearest.
+        // For a line beyond the end of a file, its last lines are the nearest.
         for first in [line.saturating_sub(NEAR).max(1), 1] {
             let arguments = json!({
                 "source": {"path": file}, "line": first, "endLine": line.saturating_add(NEAR)
@@ -403,7 +403,7 @@ impl Session {
         }
     }
 
-    /// Tells the session which breakpoints a group has.
+    /// Sends the adapter the complete set of a group's breakpoints.
     async fn sync(&self, group: &Group) -> Result<(), ToolError> {
         let (numbers, wanted): (Vec<u32>, Vec<Value>) = {
             let breakpoints = self.breakpoints();
@@ -449,7 +449,7 @@ impl Session {
         Ok(())
     }
 
-    /// Notes what has become of breakpoints.
+    /// Takes the changes of breakpoints from the link.
     fn take_news(&self) {
         let news = std::mem::take(&mut self.link.told().breakpoints);
         let mut breakpoints = self.breakpoints();

@@ -1,4 +1,4 @@
-//! What a tool cannot do: a code for programs, and a sentence that names the remedy.
+//! Errors of tools: a code for programs, and a sentence with the remedy.
 
 use serde_json::Value;
 use std::fmt;
@@ -6,17 +6,17 @@ use std::fmt;
 /// Why a tool failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolError {
-    /// One of a few words in capitals.
+    /// One of a few words in capital letters.
     pub code: &'static str,
-    /// What is wrong and what helps.
+    /// The cause and the remedy.
     pub message: String,
 }
 
-/// The code of a failure that has no better one yet.
+/// The code of a failure without a more specific one.
 const FAILED: &str = "FAILED";
 
 impl ToolError {
-    /// A failure.
+    /// Creates an error.
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -40,7 +40,7 @@ impl ToolError {
         )
     }
 
-    /// The program runs.
+    /// The program is running.
     pub fn running() -> Self {
         Self::new(
             "NOT_STOPPED",
@@ -48,7 +48,7 @@ impl ToolError {
         )
     }
 
-    /// The program has not been let go yet.
+    /// The program is still held at its start.
     pub fn held() -> Self {
         Self::new(
             "NOT_STARTED",
@@ -56,7 +56,7 @@ impl ToolError {
         )
     }
 
-    /// The program is over.
+    /// The program has ended; `how` says with what exit code or signal.
     pub fn ended(how: &str) -> Self {
         Self::new(
             "PROGRAM_ENDED",
@@ -66,7 +66,7 @@ impl ToolError {
         )
     }
 
-    /// From the adapter's answer to a request.
+    /// Converts the adapter's error response.
     pub fn of_answer(answer: &Value) -> Self {
         let error = &answer["body"]["error"];
         let text = error["format"].as_str().or(answer["message"].as_str());
@@ -96,7 +96,7 @@ impl ToolError {
         }
     }
 
-    /// The same with another code, where it has no good one yet.
+    /// Replaces the general code by a more specific one.
     pub fn or_code(self, code: &'static str) -> Self {
         match self.code {
             FAILED => Self { code, ..self },

@@ -1,5 +1,5 @@
-//! A session: a process of our own program that speaks the protocol on its standard streams, and
-//! what it has told so far.
+//! The link to an adapter process, which speaks DAP on its standard streams, and the state that its
+//! messages describe.
 
 use super::error::ToolError;
 use super::output::{Output, Stream};
@@ -20,41 +20,41 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::bytes::BytesMut;
 use tokio_util::codec::{Decoder, Encoder};
 
-/// How long a session that is over may take to end its process.
+/// Grace period for the adapter's process to exit after the end of its session.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
-/// Where the program stands.
+/// The state of the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
-    /// Launched or attached to, and not let go yet.
+    /// Launched or attached to, and held at its start.
     #[default]
     Held,
     /// It runs.
     Running,
     /// It is stopped.
     Stopped,
-    /// It is over; how, for people.
+    /// It has ended; how, as text.
     Ended(String),
-    /// The session's process is gone.
+    /// The adapter's process has exited.
     Lost,
 }
 
-/// What the session has told.
+/// The state from the adapter's messages so far.
 #[derive(Debug, Default)]
 pub struct Told {
-    /// Where the program stands.
+    /// The state of the program.
     pub phase: Phase,
-    /// How often it stopped.
+    /// Number of stops so far.
     pub stops: u64,
     /// The thread that stopped last.
     pub thread: i64,
-    /// What was written.
+    /// The program's and the debugger's output.
     pub output: Output,
-    /// Threads in the order in which they were told of: a thread's number is its place, from 1.
+    /// Ids of threads in the order of their appearance: a thread's number is its position, from 1.
     pub threads: Vec<i64>,
-    /// Breakpoints that have changed since they were set, by the session's number.
+    /// Breakpoints that changed after they were set, by the adapter's ids.
     pub breakpoints: HashMap<i64, Value>,
-    /// The session is ready for breakpoints.
+    /// Whether the adapter has sent `initialized`.
     pub initialized: bool,
     exit: Option<String>,
     asked: HashMap<i64, (String, oneshot::Sender<Value>)>,
@@ -75,12 +75,12 @@ impl Told {
             let Some((command, answer)) = self.asked.remove(&seq) else {
                 return;
             };
-            // Here and not where the answer is waited for: the next stop may be right behind.
+            // Set here and not where the response is awaited: the next stop may follow immediately.
             let runs = find(&command).is_some_and(|route| route.effect == Effect::Runs);
             if message["success"] == true && runs {
                 self.phase = Phase::Running;
             }
-            // Whoever asked may have given up.
+            // The receiver may have stopped waiting.
             let _ = answer.send(message);
             return;
         }
@@ -121,7 +121,7 @@ impl Told {
     }
 }
 
-/// How a program ended: of a number beyond 128 which signal it stands for.
+/// Describes how a program ended: a code above 128 may stand for a signal.
 fn exit_text(code: i64) -> String {
     let signal = i32::try_from(code - 128)
         .ok()
@@ -132,21 +132,21 @@ fn exit_text(code: i64) -> String {
     }
 }
 
-/// A session's process.
+/// An adapter process.
 pub struct Link {
     requests: UnboundedSender<Value>,
     told: Arc<Mutex<Told>>,
-    /// Counts what was told.
+    /// Changes with each message.
     news: watch::Receiver<u64>,
     seq: Mutex<i64>,
     child: Mutex<Option<Child>>,
 }
 
 impl Link {
-    /// Starts a process for a session.
+    /// Starts an adapter process.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// The process cannot be started.
     pub fn start() -> io::Result<Self> {
         let mut child = Command::new(std::env::current_exe()?)
             .arg("dap")
@@ -172,7 +172,7 @@ impl Link {
             }
             let mut told = lock(&heard);
             told.phase = Phase::Lost;
-            // Nobody will answer.
+            // No more responses will arrive.
             told.asked.clear();
             drop(told);
             tell.send_modify(|count| *count += 1);
@@ -186,12 +186,13 @@ impl Link {
         })
     }
 
-    /// What was told so far.
+    /// Returns the state so far.
     pub fn told(&self) -> MutexGuard<'_, Told> {
         lock(&self.told)
     }
 
-    /// Waits until what was told satisfies `is_it`, or the time is over; says whether it does.
+    /// Waits until the state satisfies `is_it`, for the time `limit` at most. Returns whether it
+    /// does.
     pub async fn wait(&self, limit: Duration, is_it: impl Fn(&Told) -> bool) -> bool {
         let mut news = self.news.clone();
         let satisfied = async {
@@ -210,10 +211,10 @@ impl Link {
             .unwrap_or(false)
     }
 
-    /// Sends a request; its answer is to be waited for.
+    /// Sends a request, and returns the handle of its response.
     ///
     /// # Errors
-    /// The session's process is gone.
+    /// The adapter's process has exited.
     pub fn send(&self, command: &str, arguments: Value) -> Result<Asked, ToolError> {
         let seq = {
             let mut seq = lock(&self.seq);
@@ -240,22 +241,22 @@ impl Link {
         Ok(asked)
     }
 
-    /// Asks, and waits for the answer's body.
+    /// Sends a request and waits for the body of its response.
     ///
     /// # Errors
-    /// The request failed, or the session's process is gone.
+    /// The request failed, or the adapter's process has exited.
     pub async fn request(&self, command: &str, arguments: Value) -> Result<Value, ToolError> {
         self.send(command, arguments)?.body().await
     }
 
-    /// Ends the session and its process. The program ends with it if it was launched, unless
-    /// `terminate` says otherwise.
+    /// Ends the session and its process. A launched program ends with it, unless `terminate` says
+    /// otherwise.
     pub async fn close(&self, terminate: Option<bool>) {
         let arguments = match terminate {
             Some(terminate) => json!({"terminateDebuggee": terminate}),
             None => json!({}),
         };
-        // Whatever it answers, it ends.
+        // The process exits whatever the response is.
         let _ = self.request("disconnect", arguments).await;
         let Some(mut child) = lock(&self.child).take() else {
             return;
@@ -266,7 +267,7 @@ impl Link {
         if !gone && let Err(error) = child.kill() {
             tracing::warn!(%error, "a session's process cannot be killed");
         }
-        // Its streams are closed: it is as good as gone.
+        // Its streams are closed: it is about to exit.
         let _ = child.wait();
     }
 }
@@ -275,7 +276,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The next message; none at the end, and where what comes is no protocol.
+/// Reads the next message; `None` at the end of the stream, or if it is not DAP.
 async fn next(
     stream: &mut pipe::Receiver,
     codec: &mut Codec,
@@ -291,8 +292,8 @@ async fn next(
     }
 }
 
-/// Writes what is asked, until nobody can ask any more: no request is ever left half written,
-/// whoever gives up waiting for it.
+/// Writes requests until the queue is closed. A request is always written completely, even if its
+/// sender stops waiting.
 async fn write(mut stream: pipe::Sender, mut queue: UnboundedReceiver<Value>) {
     let mut frame = BytesMut::new();
     while let Some(message) = queue.recv().await {
@@ -300,14 +301,14 @@ async fn write(mut stream: pipe::Sender, mut queue: UnboundedReceiver<Value>) {
         // Writing to memory does not fail.
         let _ = Codec::default().encode(message.to_string().as_bytes(), &mut frame);
         if let Err(error) = stream.write_all(&frame).await {
-            // The reader will tell that the session is lost.
+            // The reader reports the lost session.
             tracing::warn!(%error, "a session does not listen");
             return;
         }
     }
 }
 
-/// A request without an answer yet. If it is dropped so, the session is told to give it up.
+/// A request without a response yet. Dropping it cancels the request.
 pub struct Asked {
     seq: i64,
     answer: oneshot::Receiver<Value>,
@@ -315,10 +316,10 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// The answer's body.
+    /// Waits for the body of the response.
     ///
     /// # Errors
-    /// The request failed, or the session's process is gone.
+    /// The request failed, or the adapter's process has exited.
     pub async fn body(mut self) -> Result<Value, ToolError> {
         let answer = (&mut self.answer).await;
         self.requests = None;
@@ -329,7 +330,7 @@ impl Asked {
         }
     }
 
-    /// Whether the answer is here.
+    /// Returns true if the response has arrived.
     pub fn is_answered(&self) -> bool {
         !self.answer.is_empty() || self.answer.is_terminated()
     }
@@ -340,12 +341,12 @@ impl Drop for Asked {
         let Some(requests) = self.requests.take() else {
             return;
         };
-        // Numbers of requests are our own; nobody waits for this one's answer.
+        // The number does not matter: the response to `cancel` is ignored.
         let cancel = json!({
             "seq": 0, "type": "request", "command": "cancel",
             "arguments": {"requestId": self.seq},
         });
-        // Fails where there is nobody left to cancel anything.
+        // Fails only if the adapter has exited.
         let _ = requests.send(cancel);
     }
 }

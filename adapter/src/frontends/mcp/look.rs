@@ -1,4 +1,4 @@
-//! Looking at a stopped program, and changing it.
+//! Tools that inspect or change a stopped program.
 
 use super::arguments::{Evaluate, Output, OutputStream, Read, Scope, Stack, Variables, Write};
 use super::error::ToolError;
@@ -8,12 +8,12 @@ use super::text::{self, Lines};
 use crate::protocol::Stacks;
 use serde_json::{Value, json};
 
-/// The most bytes that `debug_read` gives.
+/// Maximum number of bytes that `debug_read` returns.
 const MOST_BYTES: u32 = 4096;
-/// Bytes of an address of which nothing else is said.
+/// Default number of bytes at an address of unknown size.
 const USUAL_BYTES: u32 = 64;
 
-/// A budget as clients write it.
+/// Parses a budget in bytes.
 fn budget(given: Option<i64>, usual: usize) -> usize {
     given.map_or(usual, |given| {
         usize::try_from(given).unwrap_or(0).clamp(200, 1 << 20)
@@ -25,10 +25,10 @@ fn string(value: &Value) -> &str {
 }
 
 impl Session {
-    /// `debug_stack`.
+    /// Runs `debug_stack`.
     ///
     /// # Errors
-    /// Not stopped, no such thread.
+    /// Not stopped, or no such thread.
     pub async fn stack(&self, asked: Stack) -> Result<String, ToolError> {
         self.stopped()?;
         if asked.threads || asked.all {
@@ -97,7 +97,7 @@ impl Session {
                 part.push_str(&format!(": {}", text::frame_line(frame, None)));
             }
             let stack = text::stack(&thread.stack, None);
-            // Threads of a pool wait all in one place.
+            // Threads of a pool often wait with identical stacks.
             match seen.iter().find(|(known, _)| *known == stack) {
                 _ if stack.is_empty() => {}
                 Some((_, first)) => part.push_str(&format!("\n  as thread {first}")),
@@ -124,10 +124,10 @@ impl Session {
         Ok(text)
     }
 
-    /// `debug_variables`.
+    /// Runs `debug_variables`.
     ///
     /// # Errors
-    /// Not stopped, no such frame, a wrong expression.
+    /// Not stopped, no such frame, or a wrong expression.
     pub async fn variables(&self, asked: Variables) -> Result<String, ToolError> {
         let frame = self.frame_id(asked.thread, asked.frame).await?;
         let most = budget(asked.budget, 6000);
@@ -159,10 +159,10 @@ impl Session {
         let mut arguments = json!({"variablesReference": reference, "format": format});
         if asked.filter.is_none() {
             arguments["start"] = json!(asked.start);
-            // One more tells whether there are more.
+            // One more shows whether there are more.
             arguments["count"] = json!(count + 1);
         } else {
-            // As many as there may be in one answer; without a count they would come in buckets.
+            // The maximum of one answer; without a count, the children would come in buckets.
             arguments["count"] = json!(i32::MAX);
         }
         let variables = self.link.request("variables", arguments).await?;
@@ -239,10 +239,10 @@ impl Session {
         value.map_err(|error| error.or_code("EVALUATION_FAILED"))
     }
 
-    /// `debug_evaluate`.
+    /// Runs `debug_evaluate`.
     ///
     /// # Errors
-    /// Not stopped, no such frame, a wrong expression.
+    /// Not stopped, no such frame, or a wrong expression.
     pub async fn evaluate(&self, asked: Evaluate) -> Result<String, ToolError> {
         let frame = self.frame_id(asked.thread, asked.frame).await?;
         let format = json!({
@@ -262,10 +262,10 @@ impl Session {
         Ok(text)
     }
 
-    /// `debug_write`.
+    /// Runs `debug_write`.
     ///
     /// # Errors
-    /// Not stopped, no such place, a value that does not fit.
+    /// Not stopped, no such variable, or a value that does not fit.
     pub async fn write(&self, asked: Write) -> Result<String, ToolError> {
         let frame = self.frame_id(asked.thread, asked.frame).await?;
         let format = json!({"addresses": asked.addresses, "pointees": true});
@@ -284,10 +284,10 @@ impl Session {
         ))
     }
 
-    /// `debug_read`.
+    /// Runs `debug_read`.
     ///
     /// # Errors
-    /// Not stopped, no such place, memory that cannot be read.
+    /// Not stopped, no such address, or unreadable memory.
     pub async fn read(&self, asked: Read) -> Result<String, ToolError> {
         let frame = self.frame_id(asked.thread, asked.frame).await?;
         let location = asked.location.trim();
@@ -316,7 +316,7 @@ impl Session {
         Ok(text)
     }
 
-    /// Where an expression's bytes are, and how many.
+    /// Returns the address of an expression's bytes, and their number.
     async fn place_of(&self, frame: i64, expression: &str) -> Result<(String, u32), ToolError> {
         let format = json!({"length": 40});
         let pointer = self
@@ -337,7 +337,7 @@ impl Session {
         }
     }
 
-    /// `debug_output`.
+    /// Runs `debug_output`.
     pub fn output(&self, asked: &Output) -> String {
         let stream = asked.stream.map(|stream| match stream {
             OutputStream::Stdout => Stream::Stdout,
@@ -372,7 +372,7 @@ impl Session {
     }
 }
 
-/// `name = value  (type)`.
+/// Formats `name = value  (type)`.
 fn value_line(name: &str, value: &Value, key: &str) -> String {
     let shown = string(&value[key]);
     match string(&value["type"]) {
@@ -381,7 +381,7 @@ fn value_line(name: &str, value: &Value, key: &str) -> String {
     }
 }
 
-/// A row of bytes: offset, hex, characters.
+/// Formats a row of bytes: offset, hex, characters.
 fn row_of(offset: usize, bytes: &[u8]) -> String {
     let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let printable = |byte: &u8| match byte {
@@ -392,7 +392,7 @@ fn row_of(offset: usize, bytes: &[u8]) -> String {
     format!("  +{offset:<5} {:<47}  {characters}\n", hex.join(" "))
 }
 
-/// Decodes base64 as the protocol has it, up to the first character that is none.
+/// Decodes base64, up to the first invalid character.
 fn base64(text: &str) -> Vec<u8> {
     let digit = |byte: u8| match byte {
         b'A'..=b'Z' => Some(byte - b'A'),

@@ -1,5 +1,5 @@
-//! `stillpoint mcp`: the debugger for agents, by the Model Context Protocol on stdin and stdout.
-//! It is a client of our own server like any editor; each session is a process of its own.
+//! `stillpoint mcp`: the debugger for agents, with the Model Context Protocol on stdin and stdout.
+//! It is a client of the DAP server, like any editor; each session is a process of its own.
 
 mod arguments;
 mod breakpoints;
@@ -27,7 +27,7 @@ use tools::Tools;
 /// What clients may tell their models of us.
 const INSTRUCTIONS: &str = "A native debugger for C, C++ and Rust. Usual way: debug_launch with `breakpoints`, read the stop it tells of, then debug_continue (step-over, step-into, step-out, run-to) until the cause is seen; each reply has source, variables, what changed, stack and output, so no further call is needed to look around. Many hits of one place are better told by debug_logpoint or a condition than by many stops. Errors begin with a code and say what helps.";
 
-/// Serves the client on stdin and stdout until it goes; the program that is debugged goes with it.
+/// Serves the client on stdin and stdout until it disconnects. The debuggee ends with it.
 pub fn mcp() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -103,7 +103,7 @@ impl ServerHandler for Server {
         let arguments = request.arguments.unwrap_or_default();
         let called = tokio::select! {
             called = self.tools.call(&request.name, arguments) => called,
-            // Who waits no more is not answered; the program goes on as it does.
+            // A cancelled call gets no result; the program's state does not change.
             () = context.ct.cancelled() => {
                 return Err(ErrorData::invalid_request("cancelled", None));
             }

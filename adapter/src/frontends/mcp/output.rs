@@ -1,19 +1,19 @@
-//! What the program has written, to be read on from wherever one was.
+//! The program's output, which can be read on from any position.
 
-/// Bytes that are kept.
+/// Maximum number of bytes kept; older output is dropped.
 const KEPT: usize = 1 << 20;
 
 /// The program's and the debugger's output.
 #[derive(Debug, Default)]
 pub struct Output {
     parts: Vec<Part>,
-    /// Bytes in `parts`.
+    /// Total size of `parts` in bytes.
     size: usize,
-    /// Bytes there were in all: the cursor behind the last one.
+    /// Total number of bytes ever written: the cursor behind the last byte.
     end: u64,
 }
 
-/// Text of one stream.
+/// A run of text of one stream.
 #[derive(Debug)]
 struct Part {
     stream: Stream,
@@ -22,7 +22,7 @@ struct Part {
     text: String,
 }
 
-/// Who wrote something.
+/// The origin of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// The program, on stdout.
@@ -34,7 +34,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// By the category of an `output` event.
+    /// Returns the stream of an `output` event's category.
     pub fn of(category: Option<&str>) -> Self {
         match category {
             Some("stdout") => Self::Stdout,
@@ -44,19 +44,19 @@ impl Stream {
     }
 }
 
-/// A part of the output.
+/// A range of the output.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Read {
     /// The text.
     pub text: String,
-    /// Bytes between the cursor asked for and the text.
+    /// Bytes between the requested cursor and the text, which are no longer kept.
     pub skipped: u64,
     /// The cursor behind the text.
     pub next: u64,
 }
 
 impl Output {
-    /// Adds what was written.
+    /// Appends a text.
     pub fn push(&mut self, stream: Stream, text: &str) {
         match self.parts.last_mut() {
             Some(last) if last.stream == stream && last.text.len() < KEPT / 16 => {
@@ -78,16 +78,16 @@ impl Output {
         self.parts.drain(..dropped);
     }
 
-    /// The cursor behind everything.
+    /// Returns the cursor behind the last byte.
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// Text of a stream (`None`: of all) behind a cursor, at most `most` bytes: the last of them
-    /// with `tail`, else the first.
+    /// Reads text behind a cursor, of one stream or (`None`) of all, at most `most` bytes: with
+    /// `tail` the last ones, else the first.
     pub fn read(&self, from: u64, stream: Option<Stream>, most: usize, tail: bool) -> Read {
         let mut text = String::new();
-        // Where each byte of `text` came from.
+        // The cursor of each piece of `text`.
         let mut pieces: Vec<(usize, u64)> = Vec::new();
         for part in &self.parts {
             let end = part.start + part.text.len() as u64;

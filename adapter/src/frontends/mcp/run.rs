@@ -1,4 +1,4 @@
-//! Going on, and telling of the stop that follows.
+//! Resuming the program, and reporting the stop that follows.
 
 use super::arguments::{Action, Continue, seconds};
 use super::error::ToolError;
@@ -9,36 +9,36 @@ use crate::protocol::Context;
 use serde_json::json;
 use std::time::Duration;
 
-/// What waiting for a stop came to.
+/// The result of waiting for a stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Waited {
     /// The program stopped.
     Stopped,
-    /// It still runs, after so long.
+    /// It still runs after this time.
     Running(Duration),
-    /// It has ended; how.
+    /// It has ended; how, as text.
     Ended(String),
-    /// Its session is gone.
+    /// The adapter's process has exited.
     Lost,
 }
 
 impl Session {
-    /// Lets the program go on as asked; gives how many stops there were before, behind which the
-    /// next one is to be waited for.
+    /// Resumes the program by an action. Returns the number of stops before it, for
+    /// [`Session::wait`].
     ///
     /// # Errors
-    /// It cannot go on so.
+    /// The program is not in a state for this action, or the adapter refused it.
     pub async fn go_on(&self, asked: &Continue) -> Result<u64, ToolError> {
         let (phase, stops) = {
             let told = self.link.told();
             (told.phase.clone(), told.stops)
         };
         match (&phase, asked.action) {
-            // Told apart before.
+            // Handled by the caller.
             (_, Action::Restart) => return Ok(stops),
             (Phase::Ended(how), _) => return Err(ToolError::ended(how)),
             (Phase::Lost, _) => return Err(ToolError::lost()),
-            // A stop that is there already is what is waited for.
+            // Wait for the stop that has already arrived.
             (Phase::Stopped, Action::Wait | Action::Pause) => return Ok(stops - 1),
             (Phase::Running, Action::Wait) => return Ok(stops),
             (Phase::Running, Action::Pause) => {
@@ -79,7 +79,7 @@ impl Session {
         Ok(stops)
     }
 
-    /// Waits for a stop beyond the first `stops`.
+    /// Waits for a stop beyond the first `stops`, for the time `limit` at most.
     pub async fn wait(&self, stops: u64, limit: Duration) -> Waited {
         let over = |phase: &Phase| matches!(phase, Phase::Ended(_) | Phase::Lost);
         self.link
@@ -95,7 +95,7 @@ impl Session {
         }
     }
 
-    /// What came of waiting, as a text.
+    /// Formats the result of waiting.
     ///
     /// # Errors
     /// The session is lost.
@@ -162,7 +162,7 @@ impl Session {
         text
     }
 
-    /// How long `debug_continue` waits.
+    /// Returns how long `debug_continue` waits for a stop.
     pub fn limit(asked: &Continue) -> Duration {
         seconds(asked.timeout, 30.0)
     }

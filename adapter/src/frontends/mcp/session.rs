@@ -1,4 +1,4 @@
-//! A session: from its launch or attach to its end, and what all tools need of it.
+//! A session from its launch or attach to its end, and what all tools need of it.
 
 use super::arguments::{Attach, Launch, seconds};
 use super::breakpoints::Breakpoints;
@@ -10,31 +10,31 @@ use serde_json::{Map, Value, json};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long a program may take to be held at its start, or a process to be attached to.
+/// Timeout of a launch or attach.
 const START: Duration = Duration::from_secs(120);
 
-/// A program that is debugged.
+/// A debug session.
 pub struct Session {
-    /// The way to its debugger.
+    /// The connection to its adapter.
     pub link: Link,
-    /// Exception filters that are on unless somebody says otherwise.
+    /// Exception filters that are enabled by default.
     pub usual_filters: Vec<String>,
-    /// The program, for people.
+    /// The program's name for messages.
     pub program: String,
-    /// How it was launched; of what was attached to nothing.
+    /// The arguments of its launch; `None` after an attach.
     pub launched: Option<Launch>,
     breakpoints: Mutex<Breakpoints>,
-    /// The frame that the last stop told of: of which thread, at which level.
+    /// The frame that the last report of a stop showed: thread and level.
     shown: Mutex<(i64, u64)>,
-    /// `launch` or `attach`, until it is answered.
+    /// The `launch` or `attach` request until its response.
     starting: Mutex<Option<super::link::Asked>>,
 }
 
 impl Session {
-    /// Starts a program and holds it.
+    /// Launches a program and holds it at its start.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// The program cannot be started.
     pub async fn launch(asked: &Launch) -> Result<Self, ToolError> {
         let mut settings = json!({"program": asked.program, "args": asked.args});
         if let Some(cwd) = &asked.cwd {
@@ -57,7 +57,7 @@ impl Session {
     /// Attaches to a process, or opens a core file.
     ///
     /// # Errors
-    /// There is none, or it cannot be attached to.
+    /// There is no such process or file, or attaching failed.
     pub async fn attach(asked: &Attach) -> Result<Self, ToolError> {
         let (settings, name) = match (asked.pid, &asked.program, &asked.core) {
             (None, program, Some(core)) => {
@@ -107,7 +107,7 @@ impl Session {
         let usual = usual.filter_map(|filter| filter["filter"].as_str().map(str::to_owned));
         let usual_filters = usual.collect();
         let starting = link.send(command, settings)?;
-        // A launch that fails is answered, and nothing else comes.
+        // A failed launch sends a response and no `initialized` event.
         let held = link
             .wait(START, |told| told.initialized || starting.is_answered())
             .await;
@@ -131,10 +131,10 @@ impl Session {
         })
     }
 
-    /// Lets the program go that was held so far; does nothing later.
+    /// Resumes the program that was held at its start; has no effect later.
     ///
     /// # Errors
-    /// It cannot be run.
+    /// The launch or attach failed.
     pub async fn let_go(&self) -> Result<(), ToolError> {
         let starting = lock(&self.starting).take();
         let Some(starting) = starting else {
@@ -144,34 +144,34 @@ impl Session {
         starting.body().await.map(drop)
     }
 
-    /// Ends the session.
+    /// Ends the session; `terminate`: whether the program ends with it (`None`: as usual).
     pub async fn close(&self, terminate: Option<bool>) {
-        // It is not to be cancelled: ending the session answers it.
+        // Not cancelled: the end of the session produces its response.
         let starting = lock(&self.starting).take();
         self.link.close(terminate).await;
         drop(starting);
     }
 
-    /// The breakpoints that are set.
+    /// Returns the session's breakpoints.
     pub fn breakpoints(&self) -> MutexGuard<'_, Breakpoints> {
         lock(&self.breakpoints)
     }
 
-    /// Whether the program has ended, or its session.
+    /// Returns true if the program has ended or the adapter's process has exited.
     pub fn is_over(&self) -> bool {
         matches!(self.link.told().phase, Phase::Ended(_) | Phase::Lost)
     }
 
-    /// Notes which frame was shown.
+    /// Records the frame that a report showed.
     pub fn show(&self, context: &Context) {
         let level = context.frame.as_ref().map_or(0, |frame| frame.level);
         *lock(&self.shown) = (context.thread_id, level);
     }
 
-    /// Fails unless the program is stopped.
+    /// Checks that the program is stopped.
     ///
     /// # Errors
-    /// It is not.
+    /// It is not stopped.
     pub fn stopped(&self) -> Result<(), ToolError> {
         match &self.link.told().phase {
             Phase::Stopped => Ok(()),
@@ -182,10 +182,10 @@ impl Session {
         }
     }
 
-    /// The session's number of a thread; `None`: the one that stopped last.
+    /// Returns the adapter's id of a thread's number; `None`: the thread that stopped last.
     ///
     /// # Errors
-    /// There is none of that number.
+    /// There is no thread of that number.
     pub fn thread_id(&self, number: Option<usize>) -> Result<i64, ToolError> {
         let told = self.link.told();
         let Some(number) = number else {
@@ -202,8 +202,8 @@ impl Session {
         })
     }
 
-    /// The session's number of a frame; without `level` that of the last stop, or of another
-    /// thread the one that tells where it is.
+    /// Returns the adapter's id of a frame. Without `level` it is the frame of the last stop; of
+    /// another thread, the frame that shows where it is.
     ///
     /// # Errors
     /// Not stopped, no such thread or frame.
@@ -234,10 +234,10 @@ impl Session {
         })
     }
 
-    /// Runs to the first stop after a launch or an attach, and tells of it.
+    /// Resumes the program after a launch or an attach, and waits for the first stop.
     ///
     /// # Errors
-    /// The program cannot be run.
+    /// The program cannot be resumed.
     pub async fn first_stop(&self, limit: Option<f64>) -> Result<Waited, ToolError> {
         let stops = self.link.told().stops;
         self.let_go().await?;

@@ -1,41 +1,41 @@
-//! A breakpoint as agents know it: where it is, what it asks, how it stands.
+//! A breakpoint as agents see it: location, options, state.
 
 use super::text::near;
 use serde_json::{Value, json};
 
-/// One that is set.
+/// A breakpoint that is set.
 #[derive(Clone, Debug)]
 pub struct Set {
-    /// The number that agents know it by.
+    /// Its number for agents.
     pub(super) number: u32,
     pub(super) place: Place,
     pub(super) condition: Option<String>,
     pub(super) hits: Option<String>,
     pub(super) message: Option<String>,
-    /// It goes with the next stop.
+    /// Whether it is removed at the next stop.
     pub(super) temporary: bool,
-    /// The session's number, and what it says.
+    /// The adapter's last description of it, with its id.
     pub(super) told: Value,
     /// Its line as last reported to the agent; empty before the first report.
     pub(super) shown: String,
 }
 
-/// Where one is.
+/// The location of a breakpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A line of a source.
+    /// A line of a source file.
     Line(String, i64),
-    /// A function.
+    /// The start of a function.
     Function(String),
     /// An instruction.
     Address(String),
-    /// Data: the expression, the session's name for it, which accesses.
+    /// Data: the expression, the adapter's data id, the type of access.
     Data(String, String, &'static str),
     /// An exception filter.
     Exception(String),
 }
 
-/// A set that the protocol replaces as a whole.
+/// A set of breakpoints that one DAP request replaces as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Group {
     Source(String),
@@ -46,7 +46,7 @@ pub(super) enum Group {
 }
 
 impl Place {
-    /// `FILE:LINE`, a function's name, or an address in hex.
+    /// Parses `FILE:LINE`, a function's name, or an address in hex.
     pub(super) fn of(text: &str) -> Self {
         let digits = text.trim().strip_prefix("0x");
         if digits.is_some_and(|digits| u64::from_str_radix(digits, 16).is_ok()) {
@@ -108,7 +108,7 @@ impl Set {
         self.told["message"].as_str().unwrap_or_default()
     }
 
-    /// Names are still being looked for; what comes of it is told later.
+    /// Returns true while names are searched; the result is reported later.
     pub(super) fn is_looked_for(&self) -> bool {
         self.said().starts_with("looking for")
     }
@@ -134,7 +134,7 @@ impl Set {
         value
     }
 
-    /// It is on a line without code, or was moved to another one.
+    /// Returns true if it is on a line without code, or was moved to another line.
     pub(super) fn has_no_code(&self) -> bool {
         let Place::Line(_, line) = &self.place else {
             return false;
@@ -145,7 +145,7 @@ impl Set {
         }
     }
 
-    /// Number, place, conditions.
+    /// Formats number, location and conditions.
     pub(super) fn title(&self) -> String {
         let what = if self.message.is_some() {
             "logpoint"
@@ -165,7 +165,7 @@ impl Set {
         line
     }
 
-    /// One line: its title, how it stands.
+    /// Formats its title and its state in one line.
     pub(super) fn line(&self) -> String {
         let mut line = self.title();
         match (self.is_verified(), &self.place) {
@@ -194,7 +194,7 @@ impl Set {
     }
 }
 
-/// The groups that breakpoints belong to, each once.
+/// Returns the groups of breakpoints, without repetition.
 pub(super) fn groups_of(sets: &[Set]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for group in sets.iter().map(|set| set.place.group()) {

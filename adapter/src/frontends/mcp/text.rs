@@ -1,4 +1,4 @@
-//! Stops as agents read them: text that is the same in every run.
+//! Text of stops for agents: identical in every run.
 
 use super::link::Told;
 use crate::protocol::{Context, ContextFrame, ContextThread, VariableKind};
@@ -6,7 +6,7 @@ use serde_json::json;
 use std::fmt::Write;
 use std::path::Path;
 
-/// All there is to say of a stop; `names` has the breakpoints that were hit.
+/// Formats a stop; `names` are the breakpoints that were hit.
 pub fn stop(context: &Context, names: &[String], told: &mut Told) -> String {
     let mut text = format!("stop {}: ", context.stop_id);
     text.push_str(match context.reason.as_str() {
@@ -124,7 +124,7 @@ fn changes(text: &mut String, context: &Context) {
     }
 }
 
-/// Frames, a line each.
+/// Formats frames, one per line.
 pub fn stack(frames: &[ContextFrame], home: Option<&str>) -> String {
     let mut text = String::new();
     for frame in frames {
@@ -142,7 +142,7 @@ pub fn stack(frames: &[ContextFrame], home: Option<&str>) -> String {
     text
 }
 
-/// `#3 function(arguments) at file:line`.
+/// Formats a frame: `#3 function(arguments) at file:line`.
 pub fn frame_line(frame: &ContextFrame, home: Option<&str>) -> String {
     let place = place(frame, home);
     match &frame.address {
@@ -151,7 +151,8 @@ pub fn frame_line(frame: &ContextFrame, home: Option<&str>) -> String {
     }
 }
 
-/// A thread by its number, its name and the kernel's id, and what it waits for.
+/// Formats a thread: its number, its name, the kernel's id, and the owner of the mutex that it
+/// waits for.
 pub fn thread(thread: &ContextThread, told: &mut Told) -> String {
     let number = told.number(thread.thread_id);
     let mut text = format!(
@@ -168,7 +169,7 @@ pub fn thread(thread: &ContextThread, told: &mut Told) -> String {
     text
 }
 
-/// Of threads that wait for others, those that wait for each other, a line for each circle.
+/// Finds cycles among waiting threads; returns a line for each cycle.
 pub fn deadlock(waits: &[(i64, i64)], told: &mut Told) -> String {
     let owner = |thread: i64| {
         let wait = waits.iter().find(|(waiting, _)| *waiting == thread);
@@ -240,7 +241,8 @@ fn threads(text: &mut String, context: &Context, home: Option<&str>, told: &mut 
     text.push_str(&deadlock);
 }
 
-/// `function(arguments) at file:line`; a file beside `home` by its name alone.
+/// Formats a location: `function(arguments) at file:line`; a file in the folder of `home` is shown
+/// by its name alone.
 pub fn place(frame: &ContextFrame, home: Option<&str>) -> String {
     let name = match &frame.arguments {
         Some(arguments) => format!("{}({arguments})", frame.name),
@@ -252,7 +254,7 @@ pub fn place(frame: &ContextFrame, home: Option<&str>) -> String {
     }
 }
 
-/// A path; of a file beside `home` its name.
+/// Shortens the path of a file in the folder of `home` to its name.
 pub fn near<'a>(path: &'a str, home: Option<&str>) -> &'a str {
     let folder = |path| Path::new(path).parent();
     match home.is_some_and(|home| folder(home) == folder(path)) {
@@ -264,17 +266,17 @@ pub fn near<'a>(path: &'a str, home: Option<&str>) -> &'a str {
     }
 }
 
-/// Lines as far as a budget goes. What does not fit is counted.
+/// Lines up to a maximum size. Lines that do not fit are counted.
 pub struct Lines {
     /// The text.
     pub text: String,
     left: usize,
-    /// Lines that did not fit; after the first none does.
+    /// Number of lines that did not fit; once one does not fit, all later ones are left out.
     pub omitted: usize,
 }
 
 impl Lines {
-    /// No lines yet.
+    /// Creates an empty text of at most `budget` bytes.
     pub fn new(budget: usize) -> Self {
         Self {
             text: String::new(),
@@ -283,7 +285,7 @@ impl Lines {
         }
     }
 
-    /// Adds a line, if it fits; says whether it did.
+    /// Adds a line if it fits. Returns whether it did.
     pub fn push(&mut self, line: &str) -> bool {
         if self.omitted > 0 || line.len() + 1 > self.left {
             self.omitted += 1;

@@ -1,4 +1,4 @@
-//! The tools: name, what it is for, what it is given, what it does.
+//! The table of tools: name, description, arguments, implementation.
 
 use super::arguments;
 use super::error::ToolError;
@@ -12,19 +12,19 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
-/// All state between calls.
+/// The state shared by all calls.
 #[derive(Default)]
 pub struct Tools {
     session: Mutex<Option<Arc<Session>>>,
 }
 
-/// What clients are told of a tool.
+/// A tool's description for clients.
 struct Described {
     name: &'static str,
     title: &'static str,
     about: &'static str,
     schema: fn() -> Result<Arc<JsonObject>, String>,
-    /// It changes neither the program nor the session.
+    /// Whether it changes neither the program nor the session.
     reads_only: bool,
 }
 
@@ -43,7 +43,7 @@ const fn described<T: JsonSchema + 'static>(
     }
 }
 
-/// All tools.
+/// All tools, in the order of the listing.
 const TOOLS: [Described; 12] = [
     described::<arguments::Launch>(
         "debug_launch",
@@ -119,7 +119,7 @@ const TOOLS: [Described; 12] = [
     ),
 ];
 
-/// What clients are told of the tools.
+/// Returns the descriptions of all tools.
 ///
 /// # Errors
 /// Never for the types of this folder.
@@ -136,7 +136,7 @@ pub fn list() -> Result<Vec<Tool>, String> {
     tools.collect()
 }
 
-/// Whether there is a tool of that name; the nearest name if not.
+/// Checks that a tool of this name exists; the error is the nearest existing name.
 pub fn find(name: &str) -> Result<(), &'static str> {
     if TOOLS.iter().any(|tool| tool.name == name) {
         return Ok(());
@@ -145,7 +145,7 @@ pub fn find(name: &str) -> Result<(), &'static str> {
     Err(TOOLS.iter().max_by_key(near).map_or("", |tool| tool.name))
 }
 
-/// Reads the arguments of a tool.
+/// Parses a tool's arguments.
 fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, ToolError> {
     serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
         let path = error.path().to_string();
@@ -158,10 +158,10 @@ fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, ToolErr
 }
 
 impl Tools {
-    /// Does what a tool is for.
+    /// Runs a tool and returns its text.
     ///
     /// # Errors
-    /// The text is for the agent.
+    /// The tool failed; the text is for the agent.
     pub async fn call(
         &self,
         name: &str,
@@ -193,7 +193,7 @@ impl Tools {
         }
     }
 
-    /// Ends what is left.
+    /// Ends the session, if there is one.
     pub async fn close(&self) {
         if let Some(session) = self.session.lock().await.take() {
             session.close(None).await;
@@ -205,7 +205,7 @@ impl Tools {
         session.clone().ok_or_else(ToolError::no_session)
     }
 
-    /// Makes room for a session; one whose program has ended goes.
+    /// Makes room for a session: closes the current one if its program has ended.
     async fn begin(&self) -> Result<(), ToolError> {
         let mut session = self.session.lock().await;
         match session.as_ref() {
@@ -240,7 +240,7 @@ impl Tools {
             match session.add_first(place).await {
                 Ok(line) => text.push_str(&format!("{line}\n")),
                 Err(error) => {
-                    // A program that ran without it would be of no use.
+                    // The breakpoint is the purpose of the launch: do not run without it.
                     self.close().await;
                     return Err(error);
                 }
@@ -251,7 +251,7 @@ impl Tools {
         Ok(text)
     }
 
-    /// Launches the program of the session anew, with the breakpoints that it has.
+    /// Launches the program of the session again, with its current breakpoints.
     async fn restart(&self, asked: &arguments::Continue) -> Result<String, ToolError> {
         let former = self.session().await?;
         let Some(launch) = former.launched.clone() else {
@@ -283,11 +283,11 @@ impl Tools {
         session.report(waited, asked.budget, false).await
     }
 
-    /// Makes a session the one that tools are for.
+    /// Makes a session the current one.
     async fn keep(&self, session: &Arc<Session>) -> Result<(), ToolError> {
         let other = self.session.lock().await.replace(Arc::clone(session));
         if let Some(other) = other {
-            // Two begun at once: the later one stays.
+            // Two calls began a session at once: the later one stays.
             other.close(None).await;
         }
         Ok(())
