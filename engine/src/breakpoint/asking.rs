@@ -1,9 +1,10 @@
-//! Conditions that call functions of the program. The thread that hit the breakpoint runs the
-//! function itself, and nobody is told: all others go on meanwhile, and others of them may be in
-//! such calls as well. Two stops a hit: the hit, and the return, which asks again with the answer.
+//! Conditions that call functions of the program. The thread that hit the breakpoint makes the call
+//! while all others run; several threads may be in such calls at once, and no stop is reported. A
+//! hit costs two stops: the trap, and the return, after which the condition is evaluated again with
+//! the result.
 //!
-//! Who is to be stopped in the midst of such a call is given time to finish it, for it may hold a
-//! lock. It is back at the breakpoint afterwards, and hits it again when it goes on.
+//! A thread that must be stopped during such a call gets a grace period, since the call may hold a
+//! lock. It is then back at the breakpoint and hits it again when resumed.
 
 use super::site::Owner;
 use crate::call::{ENDED, Prepared, Progress, Replay, unwritable};
@@ -18,28 +19,28 @@ use dwarf::LoadAddr;
 use smallvec::SmallVec;
 use std::time::{Duration, Instant};
 
-/// How long a call may take yet when its thread is to be stopped.
+/// Grace period for a call whose thread is to be stopped.
 pub(crate) const GRACE: Duration = Duration::from_millis(50);
 
-/// What has come of the conditions of breakpoints at a site.
+/// Results of the conditions of the breakpoints at a site.
 pub(crate) type Decided = SmallVec<[(BreakpointId, Result<bool, Error>); 1]>;
 
-/// What a thread is busy with that has hit a breakpoint.
+/// A thread's call for a condition, and the state of the evaluation of its hit.
 pub(crate) struct Asking {
     /// The breakpoint's address.
     site: LoadAddr,
     decided: Decided,
-    /// Of the condition that is not.
+    /// Results of finished calls for the condition that is not decided yet.
     replay: Replay,
     call: Box<Prepared>,
     deadline: Instant,
-    /// It takes too long: the thread is being interrupted.
+    /// The call takes too long: the thread is being interrupted.
     late: bool,
 }
 
 impl Debugger {
-    /// Asks the conditions of the breakpoints at a site that a thread has hit. `None`: a function
-    /// is to say; the thread is in it, and comes back to [`Debugger::on_site`].
+    /// Evaluates the conditions of the breakpoints at a site that a thread has hit. `None`: a
+    /// condition calls a function; the thread runs it, and then returns to [`Debugger::on_site`].
     pub(crate) fn decide(
         &mut self,
         thread: ThreadId,
@@ -62,7 +63,7 @@ impl Debugger {
             if self.breakpoints.lacks_names_at(id, addr) {
                 continue;
             }
-            // An evaluation of the client's may wait for a call on another thread.
+            // An evaluation of the client may be waiting for a call on another thread.
             std::mem::swap(self.replay.get_mut(), &mut replay);
             let hidden = self.breakpoints.hidden(id, addr);
             let answer = self.answer_or_call(thread, hidden, &condition);
@@ -88,8 +89,8 @@ impl Debugger {
         Some(decided)
     }
 
-    /// The same where no trap was hit, and nobody can come back: who would have to be called
-    /// is taken not to say stop.
+    /// Like [`Debugger::decide`], where the thread cannot be sent into a call: a condition that
+    /// needs one counts as false.
     pub(crate) fn decide_without_calls(
         &mut self,
         thread: ThreadId,
@@ -115,7 +116,8 @@ impl Debugger {
         decided
     }
 
-    /// Whether a condition holds for a thread; or the call that is to say so, its thread ready.
+    /// Returns whether a condition holds for a thread, or the call that it needs, with the thread
+    /// prepared for it.
     fn answer_or_call(
         &mut self,
         thread: ThreadId,
@@ -147,12 +149,12 @@ impl Debugger {
         }
     }
 
-    /// Whether a thread is in a call for a condition.
+    /// Returns whether a thread is in a call for a condition.
     pub(crate) fn is_asking(&self, thread: ThreadId) -> bool {
         self.asking.contains_key(&thread)
     }
 
-    /// A thread in a call for a condition has stopped.
+    /// Handles a stop of a thread in a call for a condition.
     pub(crate) fn on_asking_stop(&mut self, thread: ThreadId, status: WaitStatus) {
         let Some(asking) = self.asking.get(&thread) else {
             return;
@@ -173,7 +175,7 @@ impl Debugger {
                     self.go_on_settled(thread);
                 }
             }
-            // The call whose breakpoint has the condition.
+            // The call for the condition of this breakpoint.
             Progress::Settled if self.end_aborted_call(thread) => {
                 self.asking.remove(&thread);
             }
@@ -193,7 +195,7 @@ impl Debugger {
         }
     }
 
-    /// Puts a thread back to the breakpoint; `failed`: what the call did instead of returning.
+    /// Moves a thread back to the breakpoint; `failed`: what the call did instead of returning.
     fn end_asking(&mut self, thread: ThreadId, failed: Option<&str>) {
         let Some(mut asking) = self.asking.remove(&thread) else {
             return;
@@ -210,14 +212,14 @@ impl Debugger {
             Some(state) => {
                 state.registers = Some(call.saved);
                 state.unwritten = true;
-                // What it touched is nobody's business.
+                // Accesses of the call to watched data are not reported.
                 state.accessed = 0;
                 state.pausing
             }
             None => return,
         };
         if self.state() != State::Running && !self.calls_on(thread) {
-            // It will be asked again.
+            // The condition is evaluated again.
             return;
         }
         if pausing {
@@ -231,7 +233,7 @@ impl Debugger {
         self.on_site(thread, site);
     }
 
-    /// When somebody has to be interrupted whose call takes too long.
+    /// Returns the time at which a call that takes too long has to be interrupted.
     pub(crate) fn asking_deadline(&self) -> Option<Instant> {
         let waiting = self.asking.values().filter(|it| !it.late);
         waiting.map(|it| it.deadline).min()

@@ -1,13 +1,13 @@
-//! Hit conditions and log messages, read once.
+//! Hit conditions and log messages, parsed once.
 
 use crate::ids::error::Error;
 use crate::inspect::eval::Expression;
 use dwarf::Language;
 
-/// At which hits to stop.
+/// The hits at which a breakpoint stops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HitCondition {
-    /// `N`, `== N`, `= N`: the N-th only.
+    /// `N`, `== N`, `= N`: the N-th hit only.
     Exactly(u64),
     /// `>= N`.
     AtLeast(u64),
@@ -19,12 +19,12 @@ pub enum HitCondition {
     LessThan(u64),
     /// `% N`: every N-th.
     Every(u64),
-    /// `once`: the first, which is the last.
+    /// `once`: the first hit; the breakpoint is disabled after it.
     Once,
 }
 
 impl HitCondition {
-    /// Reads the texts that VS Code's users type.
+    /// Parses a hit condition; accepts the notations common among users of VS Code.
     pub fn parse(text: &str) -> Result<Self, String> {
         let trimmed = text.trim();
         if trimmed.eq_ignore_ascii_case("once") {
@@ -51,7 +51,7 @@ impl HitCondition {
         })
     }
 
-    /// Whether to stop at the `hits`-th hit, counted from 1.
+    /// Returns whether to stop at the `hits`-th hit, counted from 1.
     pub fn holds(self, hits: u64) -> bool {
         match self {
             Self::Exactly(number) => hits == number,
@@ -68,13 +68,13 @@ impl HitCondition {
 /// A part of a log message.
 #[derive(Clone, Debug)]
 pub enum Segment {
-    /// Said as it is.
+    /// Literal text.
     Text(String),
     /// `{expression}`.
     Value(Expression),
 }
 
-/// Reads an expression that is asked at hits: a name behind `$` that nothing has is wrong at once.
+/// Parses an expression that is evaluated at hits. An unknown name after `$` is an error at once.
 pub fn parse(text: &str, language: Language) -> Result<Expression, Error> {
     let expression = Expression::parse(text, language)?;
     if let Some(unknown) = expression.unknown_register() {
@@ -86,7 +86,7 @@ pub fn parse(text: &str, language: Language) -> Result<Expression, Error> {
     Ok(expression)
 }
 
-/// Reads a log message: `{expression}` is filled in, `\{` and `\}` are braces.
+/// Parses a log message: `{expression}` is replaced by its value, `\{` and `\}` are braces.
 pub fn parse_message(message: &str, language: Language) -> Result<Vec<Segment>, Error> {
     let mut segments = Vec::new();
     let mut text = String::new();
@@ -112,7 +112,7 @@ pub fn parse_message(message: &str, language: Language) -> Result<Vec<Segment>, 
                     segments.push(Segment::Text(std::mem::take(&mut text)));
                 }
                 segments.push(Segment::Value(parse(&rest[..length], language)?));
-                // On behind the closing brace.
+                // Continue after the closing brace.
                 while characters.offset() < index + length + 2 {
                     characters.next();
                 }
@@ -126,7 +126,8 @@ pub fn parse_message(message: &str, language: Language) -> Result<Vec<Segment>, 
     Ok(segments)
 }
 
-/// Where the brace closes that was opened just before `text`, nested ones skipped.
+/// Returns the position of the brace that closes the one just before `text`; nested ones are
+/// skipped.
 fn closing_brace(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (index, character) in text.char_indices() {

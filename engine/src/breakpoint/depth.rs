@@ -1,9 +1,9 @@
-//! Which of the frames at an address a line belongs to: the function's own, or that of one of the
-//! calls inlined there. Compilers give one instruction rows of several of them.
+//! The frame at an address that a line belongs to: the function's own, or that of an inlined call.
+//! Compilers give one instruction line table rows of several frames.
 
 use dwarf::{FileAddr, Function, FunctionFrame, SourceFile, SourceLocation};
 
-/// A line as it was asked for.
+/// A requested line.
 #[derive(Clone, Copy)]
 pub struct Line<'a> {
     pub file: &'a SourceFile,
@@ -15,14 +15,14 @@ impl Line<'_> {
         location.line == self.line && location.file.path == self.file.path
     }
 
-    /// Whether the function of a frame may have the line, as far as its declaration tells.
+    /// Returns whether the function of a frame may contain the line, judging by its declaration.
     fn may_be_in(self, function: &Function, frame: &FunctionFrame<'_>) -> bool {
         let declared = declaration(function, frame);
         declared.is_some_and(|it| it.line <= self.line && it.file.path == self.file.path)
     }
 }
 
-/// Where the function of a frame was declared.
+/// Returns where the function of a frame was declared.
 pub fn declaration<'a>(
     function: &'a Function,
     frame: &FunctionFrame<'a>,
@@ -33,8 +33,8 @@ pub fn declaration<'a>(
     }
 }
 
-/// How many inlined calls to leave out at `addr`, innermost first, so that the frame left is the
-/// one that the line belongs to. `row`: what the line table says of the code there.
+/// Returns how many inlined calls to hide at `addr`, innermost first, so that the remaining frame
+/// is the one that the line belongs to. `row`: the line table's row for `addr`.
 pub fn depth_of(
     function: &Function,
     addr: FileAddr,
@@ -46,7 +46,7 @@ pub fn depth_of(
         return 0;
     };
     let is_code_of_line = row.is_some_and(|row| line.is_at(row));
-    // A lambda may be called on the line that has its body.
+    // A lambda may be called on the line that contains its body.
     if is_code_of_line && line.may_be_in(function, innermost) {
         return 0;
     }
@@ -58,7 +58,7 @@ pub fn depth_of(
     if let Some((call, _)) = made_there {
         return call + 1;
     }
-    // Of functions in each other the inner one is declared further down.
+    // Of nested functions, the inner one is declared further down.
     let fitting = frames.iter().enumerate();
     let fitting = fitting.filter(|(_, frame)| line.may_be_in(function, frame));
     let closest = fitting.max_by_key(|(depth, frame)| {

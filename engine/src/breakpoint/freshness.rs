@@ -1,4 +1,4 @@
-//! Whether a source still is what the program was compiled from.
+//! Check whether a source file is still the one that the program was compiled from.
 
 use crate::debugger::Debugger;
 use crate::ids::BreakpointId;
@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Longer files are judged by their time alone.
+/// Maximum size in bytes of a file to hash; larger files are compared by their time alone.
 const LONGEST: u64 = 16 << 20;
 
-/// What was found out of files as they were at some time.
+/// Results of earlier checks, with the modification time of the file.
 pub type Checked = FxHashMap<(PathBuf, ModuleId), (SystemTime, Option<String>)>;
 
 impl Debugger {
-    /// The source that a breakpoint is bound in, as the debug info has it.
+    /// Returns the source file of a breakpoint, as the debug info names it.
     pub fn breakpoint_source(&self, id: BreakpointId) -> Option<Arc<SourceFile>> {
         let bound = self.breakpoints.all.get(&id)?.bound.first()?;
         let (path, ..) = bound.source.as_ref()?;
@@ -26,9 +26,9 @@ impl Debugger {
         files.into_iter().find(|file| file.path == *path)
     }
 
-    /// Where a breakpoint on a line is bound: what to know if the file, which is `local` on this
-    /// machine, is no longer what was compiled. Its checksum tells if the compiler recorded one,
-    /// else its time.
+    /// Returns a warning if the source file of a bound breakpoint, at `local` on this machine, is
+    /// not the compiled one any more. Compares its checksum if the compiler recorded one, else its
+    /// time.
     pub fn source_changed(&mut self, id: BreakpointId, local: &Path) -> Option<String> {
         let modified = fs::metadata(local).and_then(|data| data.modified()).ok()?;
         let bound = self.breakpoints.all.get(&id)?.bound.first()?;
@@ -59,9 +59,9 @@ impl Debugger {
     }
 }
 
-/// The MD5 that the compiler recorded of a source.
+/// Returns the MD5 that the compiler recorded for a source file.
 pub fn recorded_checksum(file: &SourceFile) -> Option<&[u8; 16]> {
-    // Some compilers fill the field with zeros for what they did not read.
+    // Some compilers write zeros for files that they did not read.
     file.md5.as_ref().filter(|sum| **sum != [0; 16])
 }
 

@@ -1,5 +1,5 @@
-//! Breakpoints on functions by their names: by symbols at once, by debug info once that has been
-//! searched.
+//! Breakpoints on functions by name: resolved by symbols at once, and by debug info once it has
+//! been searched.
 
 use super::Bound;
 use super::indirect::{Chooser, choosers};
@@ -17,13 +17,13 @@ use dwarf::{
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// A name, and where it was found so far: what the debug info of an image has comes later.
+/// A function name and the locations found so far; those from debug info are added later.
 pub struct Named {
     name: Arc<str>,
     found: FxHashMap<ModuleId, Found>,
-    /// Images ([`Module::identity`]) that are searched for it.
+    /// Images ([`Module::identity`]) that are searched for the name.
     searched: Vec<u64>,
-    /// The program does not wait for the searches that are under way.
+    /// Whether the program no longer waits for pending searches.
     passed_by: bool,
 }
 
@@ -31,7 +31,7 @@ struct Found {
     /// Whether the debug info has been searched.
     complete: bool,
     places: Vec<Bound>,
-    /// Functions that choose which ones the name means besides.
+    /// Ifunc resolvers of the name, which select further functions.
     choosers: Vec<Chooser>,
 }
 
@@ -50,7 +50,7 @@ impl Found {
         }
     }
 
-    /// Whether the name means nothing there.
+    /// Returns whether the image has nothing of that name.
     fn is_nothing(&self) -> bool {
         self.complete && self.places.is_empty() && self.choosers.is_empty()
     }
@@ -70,29 +70,29 @@ impl Named {
         &self.name
     }
 
-    /// An image is to be asked again.
+    /// Drops the result for an image, so that it is searched again.
     pub fn forget(&mut self, module: ModuleId) {
         self.found.remove(&module);
     }
 
-    /// Whether the program is to wait for a search that is under way.
+    /// Returns whether the program has to wait for a pending search.
     pub fn is_awaited(&self, indexer: &Indexer) -> bool {
         let mut images = self.searched.iter();
         !self.passed_by && images.any(|image| indexer.is_searching(*image, &self.name))
     }
 
-    /// The program does not wait for the searches that are under way.
+    /// Ends the wait for pending searches.
     pub fn pass_by(&mut self) {
         self.passed_by = true;
     }
 
-    /// Whether a function that the name means is chosen by the one at an address.
+    /// Returns whether the resolver at an address selects a function of the name.
     pub fn is_chosen_by(&self, chooser: LoadAddr) -> bool {
         let mut found = self.found.values();
         found.any(|found| found.choosers.iter().any(|it| it.addr == chooser))
     }
 
-    /// Whether the name may mean anything in an image that is new.
+    /// Returns whether a new image may have something of the name.
     pub fn concerns(&mut self, loaded: &Loaded) -> bool {
         let found = Found::in_image(&self.name, loaded);
         let concerns = !found.is_nothing();
@@ -100,8 +100,7 @@ impl Named {
         concerns
     }
 
-    /// Adds the places in an image that is new, where others have some; the image, if it is to be
-    /// searched for more.
+    /// Adds the locations in a new image; also the image, if it is still to be searched.
     pub fn add_places(&mut self, loaded: &Loaded, resolved: &mut Resolved) {
         let found = Found::in_image(&self.name, loaded);
         let complete = found.complete;
@@ -114,7 +113,7 @@ impl Named {
         }
     }
 
-    /// The bodies of all functions of the name, and their inlined copies.
+    /// Returns the bodies of all functions of the name, and their inlined copies.
     pub fn resolve(&mut self, modules: &Modules) -> Resolved {
         let mut resolved = Resolved::default();
         let mut unread = Vec::new();
@@ -138,8 +137,8 @@ impl Named {
         let bound = &mut resolved.bound;
         bound.sort_by_key(|bound| bound.addr);
         bound.dedup_by_key(|bound| bound.addr);
-        // Debug info knows of more than symbols do: inlined copies, and functions whose symbols
-        // were stripped. A library of the system's is searched only if nothing else has any.
+        // Debug info has more than the symbols: inlined copies, and functions whose symbols were
+        // stripped. A system library is searched only if no other image has the name.
         let found = !bound.is_empty() || !resolved.choosers.is_empty();
         unread.retain(|loaded| !found || !loaded.is_of_the_system());
         self.searched = unread.iter().map(|it| it.module.identity()).collect();
@@ -220,11 +219,11 @@ fn in_debug_info(
     bound
 }
 
-/// A place, and the line that a stop there shows, where its code counts as another one's.
+/// A location, and the line to show at a stop there if the line table assigns another one.
 type Begun = (FileAddr, Option<SourceLocation>);
 
-/// Where the source of an async function begins in what its future runs: behind the code that
-/// every poll comes by, which finds where to resume.
+/// Returns where the source of an async function begins in its future's poll function: after the
+/// dispatch code that each poll executes.
 fn first_of_async_body(module: &Module, body: &Function) -> Vec<Begun> {
     let row = module.row_at(module.body_start(body));
     let Some(head) = row.and_then(|row| row.location) else {
@@ -237,7 +236,7 @@ fn first_of_async_body(module: &Module, body: &Function) -> Vec<Begun> {
     first_behind(module, &body.ranges, &head, is_own)
 }
 
-/// The same in the copy of such a body that is entered at an address.
+/// Like [`first_of_async_body`], for the inlined copy entered at an address.
 fn first_of_inlined_body(module: &Module, entry: FileAddr) -> Vec<Begun> {
     let Some(function) = module.function_at(entry) else {
         return Vec::new();
@@ -255,7 +254,7 @@ fn first_of_inlined_body(module: &Module, entry: FileAddr) -> Vec<Begun> {
         return Vec::new();
     };
     let head = SourceLocation {
-        // The column of the name: the body is behind all of them that are on the line.
+        // The column of the name; the body is after every column on its line.
         column: u32::MAX,
         ..declaration
     };
@@ -267,7 +266,7 @@ fn first_of_inlined_body(module: &Module, entry: FileAddr) -> Vec<Begun> {
     first_behind(module, &scope.ranges, &head, is_own)
 }
 
-/// Where the first line behind `head` is entered, as far as that code is `is_own`.
+/// Returns the entries of the first line after `head`, within the code that is `is_own`.
 fn first_behind(
     module: &Module,
     ranges: &[AddrRange<FileAddr>],
@@ -284,7 +283,7 @@ fn first_behind(
     });
     let own: Vec<(SourceLocation, FileAddr)> = own.collect();
     let lines = own.iter().map(|(location, _)| location.line);
-    // What a body on the line of its function begins with is told by columns only.
+    // If the body is on the line of its function, only columns mark where it begins.
     let line = lines.clone().filter(|line| *line > head.line).min();
     let Some(line) = line else {
         let first = own
@@ -324,7 +323,7 @@ fn within_any(ranges: &[AddrRange<FileAddr>], addr: FileAddr) -> bool {
     ranges.iter().any(|range| range.contains(addr))
 }
 
-/// Functions by their symbols; those with debug info, if there are any.
+/// Returns functions by their symbols; only those with debug info, if there are any.
 fn by_symbols(name: &str, loaded: &Loaded) -> Vec<Bound> {
     let module = &loaded.module;
     let (mut known, mut unknown) = (Vec::new(), Vec::new());

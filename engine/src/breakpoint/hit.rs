@@ -1,4 +1,4 @@
-//! A breakpoint was hit: its condition, its count and its message decide what follows.
+//! Evaluation of a breakpoint hit: condition, hit count and log message.
 
 use super::asking::Decided;
 use super::condition::{HitCondition, Segment};
@@ -13,8 +13,8 @@ use crate::inspect::value::Limits;
 use dwarf::LoadAddr;
 
 impl Debugger {
-    /// A thread hit a site: do its owners say stop? Their side effects (counts, messages)
-    /// happen here; what came of their conditions is known.
+    /// Evaluates the owners of a site that a thread has hit, and returns those that stop. Side
+    /// effects (counts, messages) happen here; the results of the conditions are given.
     pub(crate) fn ask_breakpoints(
         &mut self,
         thread: ThreadId,
@@ -45,8 +45,8 @@ impl Debugger {
         }
     }
 
-    /// Does a breakpoint say stop? `addr`: its place in the code, if it has one; `answer`: what came
-    /// of its condition, if that was asked.
+    /// Returns whether a breakpoint stops. `addr`: its location in code, if it has one; `answer`:
+    /// the result of its condition, if that has been evaluated.
     pub(super) fn ask_breakpoint(
         &mut self,
         id: BreakpointId,
@@ -72,7 +72,7 @@ impl Debugger {
                 }
                 (None, None) => self.in_watch_frame(id, thread, &condition),
             };
-            // The names are known now: there may be another place that has them.
+            // The names are known now: they may exist at another location.
             if answer.is_err()
                 && let Some(addr) = addr
                 && self.check_names(id)
@@ -105,10 +105,10 @@ impl Debugger {
         Ok(false)
     }
 
-    /// Says a breakpoint's message of the frame that a thread is stopped in, but for `hidden`
-    /// inlined calls.
+    /// Emits a breakpoint's log message, formatted in the frame of a stopped thread without its
+    /// `hidden` inlined calls.
     pub(crate) fn tell(&mut self, thread: ThreadId, hidden: usize, message: &[Segment]) {
-        // What was said before comes first.
+        // Earlier messages are emitted first.
         while self.hear_messages() {}
         let mut text = String::new();
         for segment in message {
@@ -143,10 +143,10 @@ impl Debugger {
         self.say(&text);
     }
 
-    /// Tells messages of log points, with those before them that the client has not been told yet:
-    /// one event of many costs everybody less than many.
+    /// Appends log messages to those not yet sent to the client: one event with many messages is
+    /// cheaper than many events.
     pub(crate) fn say(&mut self, text: &str) {
-        /// Bytes of one event.
+        /// Maximum size of one event in bytes.
         const LONGEST: usize = 1 << 15;
         match self.events.back_mut() {
             Some(Event::Log(told)) if told.len() < LONGEST => told.push_str(text),
@@ -161,7 +161,7 @@ impl Debugger {
         }
     }
 
-    /// A breakpoint that was to stop once does nothing any more, until it is changed.
+    /// Disables a breakpoint with `once` until it is changed.
     fn spend(&mut self, id: BreakpointId) {
         let Some(breakpoint) = self.breakpoints.all.get_mut(&id) else {
             return;
@@ -176,7 +176,7 @@ impl Debugger {
         self.events.push_back(Event::BreakpointChanged(id));
     }
 
-    /// Who wants to know of a thread that is at an address.
+    /// Returns the owners of the site at an address, and the hardware breakpoints there.
     pub(crate) fn owners_at(&self, addr: LoadAddr) -> Vec<Owner> {
         let site = self.sites.get(addr);
         let mut owners = site.map_or_else(Vec::new, |site| site.owners().to_vec());

@@ -1,6 +1,6 @@
-//! Functions that are chosen when the program is loaded (`STT_GNU_IFUNC`): the symbol of their name
-//! is that of a function that returns the chosen one's address. What the loader has written where
-//! it relocates tells which one that is; until then the choosing function is watched.
+//! Functions selected at load time (`STT_GNU_IFUNC`): the symbol of their name is that of a
+//! resolver, which returns the address of the selected function. The choice is read from what the
+//! loader wrote as it relocated; until then the resolver has a trap.
 
 use super::resolve::at_symbol;
 use super::site::Owner;
@@ -15,7 +15,7 @@ use crate::os::Backend;
 use dwarf::{FileAddr, LoadAddr, Module, SymbolKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A function that chooses which one a name means.
+/// The resolver of a function name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Chooser {
     pub addr: LoadAddr,
@@ -24,23 +24,23 @@ pub struct Chooser {
     name: &'static str,
 }
 
-/// What choosers have returned, and the calls of them that are under way.
+/// Functions that resolvers have returned, and calls of resolvers in progress.
 #[derive(Default)]
 pub(crate) struct Choices {
     known: FxHashMap<LoadAddr, FxHashSet<LoadAddr>>,
     calls: Vec<Call>,
 }
 
-/// A call of a chooser.
+/// A call of a resolver.
 struct Call {
     thread: ThreadId,
     chooser: LoadAddr,
-    /// Where it returns to, with what stack pointer.
+    /// Its return address, and the stack pointer after the return.
     back: (LoadAddr, u64),
 }
 
 impl Choices {
-    /// An image is gone.
+    /// Drops the data of an unloaded image.
     pub(crate) fn forget_in(&mut self, start: LoadAddr, end: LoadAddr) {
         self.known.retain(|chooser, chosen| {
             chosen.retain(|addr| *addr < start || *addr >= end);
@@ -49,7 +49,7 @@ impl Choices {
     }
 }
 
-/// The choosers of a name in an image.
+/// Returns the resolvers of a name in an image.
 pub(super) fn choosers(name: &str, loaded: &Loaded) -> Vec<Chooser> {
     let symbols = loaded.module.function_symbols(name).into_iter();
     let choosers = symbols.filter(|it| it.kind == SymbolKind::IndirectFunction);
@@ -65,7 +65,8 @@ pub(super) fn choosers(name: &str, loaded: &Loaded) -> Vec<Chooser> {
     choosers
 }
 
-/// What the loader has written as the choice of a chooser: functions of the chooser's own image.
+/// Returns the choices of a resolver that the loader has written: functions in the resolver's own
+/// image.
 fn relocated(chooser: &Chooser, modules: &Modules, os: &dyn Backend) -> FxHashSet<LoadAddr> {
     let mut found = FxHashSet::default();
     let Some(home) = modules.get(chooser.module) else {
@@ -83,7 +84,7 @@ fn relocated(chooser: &Chooser, modules: &Modules, os: &dyn Backend) -> FxHashSe
                 continue;
             }
             let addr = LoadAddr(u64::from_le_bytes(word));
-            // What the file has there leads to a stub that binds late.
+            // The value in the file leads to a stub for lazy binding.
             let mut first = [0; 8];
             let first = loaded.module.read_image(slot, &mut first).map(|()| first);
             let first = first.map(|word| FileAddr(u64::from_le_bytes(word)));
@@ -97,8 +98,8 @@ fn relocated(chooser: &Chooser, modules: &Modules, os: &dyn Backend) -> FxHashSe
     found
 }
 
-/// Whether an address may be what a chooser of an image has chosen: code of the image, and no stub
-/// that binds late.
+/// Returns whether a resolver may have selected an address: code of its image, and no stub for lazy
+/// binding.
 fn is_choice(home: &Loaded, addr: LoadAddr) -> bool {
     let file = home.bias.file(addr);
     let is_stub = |module: &Module, addr: FileAddr| {
@@ -111,7 +112,7 @@ fn is_choice(home: &Loaded, addr: LoadAddr) -> bool {
 }
 
 impl Debugger {
-    /// The places of what choosers have chosen. Those that have not yet are watched.
+    /// Returns the locations of selected functions. Resolvers without a choice get a trap.
     pub(super) fn chosen(&mut self, choosers: &[Chooser]) -> Vec<Bound> {
         let mut bound = Vec::new();
         for chooser in choosers {
@@ -140,7 +141,7 @@ impl Debugger {
         bound
     }
 
-    /// A thread is at the entry of a chooser, or where one returns to.
+    /// Handles a thread at the entry of a resolver, or at its return address.
     pub(crate) fn on_chooser(&mut self, thread: ThreadId, addr: LoadAddr, owners: &[Owner]) {
         let Some(registers) = self.registers_of(thread) else {
             return;

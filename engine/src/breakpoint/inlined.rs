@@ -1,15 +1,15 @@
-//! Lines that have no code of their own but calls that were inlined: the line table has only the
-//! lines of what is called.
+//! Lines whose only code is inlined calls: the line table has only the lines of the called
+//! functions.
 
 use dwarf::{LineLocation, Module, Scope, ScopeKind, SourceFile};
 use rustc_hash::FxHashSet;
 
-/// Lines with code above and below, whose functions are looked through.
+/// Number of lines with code above and below whose functions are searched.
 const NEIGHBOURS: usize = 3;
-/// Functions that are looked through: a line may be in many instances of a template.
+/// Maximum number of functions searched: a line may be in many instances of a template.
 const MOST_FUNCTIONS: usize = 256;
 
-/// Where the code of calls that stand on a line begins.
+/// Returns where the code of the calls on a line begins.
 pub fn calls_on_line(module: &Module, file: &SourceFile, line: u32) -> Vec<LineLocation> {
     let lines = module.lines_with_code(file);
     let below = lines.partition_point(|have| *have < line);
@@ -32,19 +32,19 @@ pub fn calls_on_line(module: &Module, file: &SourceFile, line: u32) -> Vec<LineL
 #[derive(Default)]
 struct Calls {
     calls: Vec<LineLocation>,
-    /// Functions and inlined copies of them so far.
+    /// Number of functions and inlined copies seen so far.
     instances: u64,
 }
 
 impl Calls {
-    /// The calls in a function, or in a copy of one.
+    /// Collects the calls in a function or an inlined copy of one.
     fn collect(&mut self, function: &Scope, at: (&SourceFile, u32)) {
         self.instances += 1;
         let instance = self.instances;
         self.collect_in(function, instance, at);
     }
 
-    // Scopes are no deeper in each other than the reader of entries lets them be.
+    // The reader of entries limits the depth of scopes.
     fn collect_in(&mut self, scope: &Scope, instance: u64, at: (&SourceFile, u32)) {
         for child in &scope.children {
             let ScopeKind::Inlined(call) = &child.kind else {

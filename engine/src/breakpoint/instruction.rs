@@ -1,4 +1,5 @@
-//! Breakpoints on instructions, by address or by a line of their text: an address is where one begins, or is refused.
+//! Breakpoints on instructions, by address or by a line of disassembly. An address at which no
+//! instruction begins is refused.
 
 use super::resolve::{Resolved, bind};
 use super::{Bound, BreakpointInfo, InstructionBreakpoint, SourceBreakpoint, Spec};
@@ -11,10 +12,10 @@ use crate::images::modules::{Loaded, Modules};
 use crate::os::Mapping;
 use dwarf::{Language, LoadAddr, Memory};
 
-/// Code of no image (made at run time) belongs to this one, which is never unloaded.
+/// The module of code that is in no image (generated at run time); it is never unloaded.
 const NO_IMAGE: ModuleId = ModuleId(u32::MAX);
 
-/// The longest function whose instructions are counted from its entry, in bytes.
+/// Maximum size in bytes of a function whose instructions are decoded from its entry.
 const LONGEST: u64 = 1 << 20;
 
 impl Debugger {
@@ -52,8 +53,8 @@ impl Debugger {
         self.change_breakpoints(ids, gone)
     }
 
-    /// Where a breakpoint on an instruction is; `None`: it is none, is bound already, or never
-    /// will be.
+    /// Resolves a breakpoint on an instruction. `None`: it is of another kind, is bound already, or
+    /// can never bind.
     pub(super) fn resolve_instruction(&self, id: BreakpointId) -> Option<Resolved> {
         let breakpoint = self.breakpoints.all.get(&id)?;
         if !breakpoint.bound.is_empty() || breakpoint.failure.is_some() {
@@ -73,7 +74,7 @@ impl Debugger {
     }
 }
 
-/// The place itself, if an instruction may begin there.
+/// Returns the location, if an instruction may begin at the address.
 fn resolve(
     addr: LoadAddr,
     modules: &Modules,
@@ -115,7 +116,7 @@ fn refused(why: String) -> Resolved {
     }
 }
 
-/// The instruction that holds an address it does not begin at.
+/// Returns the instruction that contains an address at which none begins.
 fn covered_by(addr: LoadAddr, loaded: &Loaded, memory: &dyn Memory) -> Option<LoadAddr> {
     let here = loaded.bias.file(addr);
     let function = loaded.module.function_at(here)?;

@@ -1,4 +1,4 @@
-//! Where breakpoints could be set, and which sources there are: what editors ask to show it.
+//! Possible breakpoint locations and the list of sources, for editors.
 
 use super::sources::files_of;
 use crate::debugger::Debugger;
@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl Debugger {
-    /// The source files of all images as the debug info names them, sorted, without doubles.
-    /// This reads every file table there is.
+    /// Returns the source files of all images as the debug info names them, sorted, without
+    /// duplicates. Reads every file table.
     ///
     /// # Errors
     /// It was cancelled.
@@ -25,7 +25,7 @@ impl Debugger {
             }
             for file in loaded.module.source_files() {
                 match sources.get_mut(&file.path) {
-                    // Not every unit that names it has read it.
+                    // Not every unit that names the file has its checksum.
                     Some(known) if known.md5.is_none() => *known = file,
                     Some(_) => {}
                     None => drop(sources.insert(file.path.clone(), file)),
@@ -35,7 +35,7 @@ impl Debugger {
         Ok(sources.into_values().collect())
     }
 
-    /// Those of [`Debugger::source_files`] that only images of the system have.
+    /// Returns those of [`Debugger::source_files`] that only system images have.
     pub fn system_source_files(&self) -> BTreeSet<PathBuf> {
         let (mut of_system, mut others) = (BTreeSet::new(), BTreeSet::new());
         for loaded in &self.modules.loaded {
@@ -50,9 +50,9 @@ impl Debugger {
         of_system
     }
 
-    /// Lines and columns (0: unknown) of a source from line `first` to line `last` where
-    /// code begins that a breakpoint can be set on, sorted, without doubles. Cut short when
-    /// cancelled.
+    /// Returns lines and columns (0: unknown) of a source from line `first` to line `last` at which
+    /// a breakpoint can be set, sorted, without duplicates. The list is incomplete if the request
+    /// is cancelled.
     pub fn breakpoint_locations(
         &mut self,
         source: &Path,
@@ -72,8 +72,9 @@ impl Debugger {
     }
 }
 
-/// All places of these lines; several on a line, in every function instance, in order of address.
-/// Some compilers recommend the first place of a line only, and give columns of the others.
+/// Returns all locations of these lines: several for a line, in every function instance, in order
+/// of address. Some compilers recommend only the first location of a line, and give columns of the
+/// others.
 pub fn places_on(
     module: &Module,
     file: &SourceFile,
@@ -96,7 +97,7 @@ pub fn places_on(
                 let all = places_in(module, &function, file, &lines);
                 found.extend(all.filter(|place| seen.insert(key(place))));
             }
-            // Where another line's row takes the code, and where no function is known of.
+            // The code may also be under another line's row, or in no known function.
             if seen.insert(key(&place)) {
                 found.push(place);
             }
@@ -134,8 +135,8 @@ fn places_in<'a>(
     })
 }
 
-/// Tells the function's own code and each inlined copy in it apart: the frame at an address,
-/// `depth` inlined calls left out.
+/// Returns a key that distinguishes the function's own code and each inlined copy: the frame at an
+/// address, with `depth` inlined calls hidden.
 pub fn instance(function: &Function, addr: FileAddr, depth: usize) -> u64 {
     let frames = function.frames_at(addr);
     let scope = frames.get(depth).and_then(|frame| frame.scopes.first());

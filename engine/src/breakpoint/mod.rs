@@ -1,4 +1,4 @@
-//! Breakpoints as the client sees them, the places they bind to, and the sites in the code.
+//! Breakpoints of the client, the locations they bind to, and their sites in the code.
 
 mod asking;
 mod condition;
@@ -43,21 +43,21 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// What makes a breakpoint more than a stop.
+/// The options of a breakpoint.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct BreakpointOptions {
-    /// Stop only where this expression is true.
+    /// Stop only if this expression is true.
     pub condition: Option<String>,
     /// Stop only at these hits: `N`, `== N`, `>= N`, `> N`, `<= N`, `< N`, `% N`; `once`: at the
     /// first, and never again.
     pub hit_condition: Option<String>,
-    /// Do not stop, say this; `{expression}` is filled in.
+    /// Log this message and do not stop; `{expression}` is replaced by its value.
     pub log_message: Option<String>,
-    /// By the processor's debug registers: nothing is written into the code.
+    /// Use the processor's debug registers: nothing is written into the code.
     pub hardware: bool,
 }
 
-/// A breakpoint on a line, as asked for.
+/// A breakpoint on a line, as requested.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SourceBreakpoint {
     /// Line, from 1.
@@ -68,25 +68,25 @@ pub struct SourceBreakpoint {
     pub options: BreakpointOptions,
 }
 
-/// A breakpoint on a function, as asked for.
+/// A breakpoint on a function, as requested.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FunctionBreakpoint {
-    /// The name.
+    /// The name, or a pattern `/regular expression/`.
     pub name: String,
     /// Its options.
     pub options: BreakpointOptions,
 }
 
-/// A breakpoint on an instruction, as asked for.
+/// A breakpoint on an instruction, as requested.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InstructionBreakpoint {
-    /// Where the instruction begins.
+    /// Address of the instruction.
     pub address: LoadAddr,
     /// Its options.
     pub options: BreakpointOptions,
 }
 
-/// Where a breakpoint landed.
+/// The location of a breakpoint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BreakpointPlace {
     /// Source file as the debug info names it, line and column (0: unknown).
@@ -95,25 +95,25 @@ pub struct BreakpointPlace {
     pub address: LoadAddr,
 }
 
-/// A breakpoint as it stands.
+/// The state of a breakpoint, for the client.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BreakpointInfo {
     /// Its number.
     pub id: BreakpointId,
     /// Whether it can be hit.
     pub verified: bool,
-    /// It cannot be hit and never will be (a bad condition), as opposed to: a library that
-    /// is loaded later may bind it.
+    /// Whether it can never be hit (an invalid condition). If false, an unverified breakpoint may
+    /// still bind in a library that is loaded later.
     pub failed: bool,
-    /// Why not, or what else there is to know.
+    /// Why it is not verified, or a remark.
     pub message: Option<String>,
-    /// Where it landed (the first of its places).
+    /// Its first location.
     pub place: Option<BreakpointPlace>,
-    /// How many places it has.
+    /// The number of its locations.
     pub places: usize,
 }
 
-/// What a breakpoint is on.
+/// What a breakpoint is set on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Spec {
     Line {
@@ -123,33 +123,33 @@ enum Spec {
     },
     Function(String),
     Instruction(LoadAddr),
-    /// A line of the text of machine code.
+    /// A line of disassembly.
     Code(CodeName, u32),
     Data(watch::DataSpec),
 }
 
-/// An address a breakpoint is bound to.
+/// An address that a breakpoint is bound to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Bound {
     pub addr: LoadAddr,
     module: ModuleId,
     pub source: Option<(PathBuf, u32, u32)>,
     language: Language,
-    /// Inlined calls that begin at the address and are not what was asked for: the stop shows
-    /// them as not entered yet.
+    /// Number of inlined calls that begin at the address but are not the requested function: the
+    /// stop shows them as not entered yet.
     pub hidden: usize,
-    /// The line that a stop shows, where the code counts as another one's.
+    /// The line that a stop shows, if the line table assigns another one to the code.
     pub shown: Option<SourceLocation>,
 }
 
-/// A condition or message, parsed in the language of the place; parsed anew when bound.
+/// A condition and a message, parsed in the language of the location; parsed again on each bind.
 #[derive(Default)]
 struct Program {
     condition: Option<Rc<Expression>>,
     message: Option<Rc<[Segment]>>,
 }
 
-/// How a breakpoint's places are looked for, and what was found.
+/// How the locations of a breakpoint are searched, and the result.
 enum Search {
     Line,
     Function(Named),
@@ -163,19 +163,19 @@ struct Breakpoint {
     program: Program,
     names: Names,
     hits: u64,
-    /// It has stopped once, and was to do no more.
+    /// Whether it has stopped once, as its hit condition demands.
     spent: bool,
     bound: Vec<Bound>,
-    /// Those of its places where its condition or message cannot mean anything, unlike at others:
-    /// it is not hit there.
+    /// Locations at which names of its condition or message are unknown, unlike at others: it is
+    /// not hit there.
     lacking: Vec<LoadAddr>,
     /// Why it can never be hit.
     failure: Option<String>,
     /// Why it is not bound yet.
     pending: Option<String>,
-    /// What else there is to know of it once it is bound.
+    /// A remark on a bound breakpoint.
     note: Option<String>,
-    /// Who is asked at its hits, once that has come up.
+    /// A remark whether the program or the debugger evaluates its hits, once that is decided.
     asked: Option<String>,
     search: Search,
 }
@@ -210,7 +210,7 @@ impl Breakpoint {
         self.parse(self.bound.first().map(|bound| bound.language));
     }
 
-    /// Reads condition, hit condition and message; a mistake makes the breakpoint fail with it.
+    /// Parses condition, hit condition and message; an error becomes the breakpoint's failure.
     fn parse(&mut self, language: Option<Language>) {
         let language = language.unwrap_or_default();
         self.failure = None;
@@ -247,7 +247,7 @@ impl Breakpoint {
         }
     }
 
-    /// The first of its places that it can be hit at.
+    /// Returns the first of its locations that can be hit.
     fn shown_place(&self) -> Option<&Bound> {
         let mut hit = self.bound.iter();
         hit.find(|bound| !self.lacks_names_at(bound.addr))
@@ -289,7 +289,7 @@ impl Breakpoint {
     }
 }
 
-/// All breakpoints of the client's.
+/// All breakpoints of the client.
 #[derive(Default)]
 pub struct Breakpoints {
     last: u32,
@@ -302,14 +302,14 @@ pub struct Breakpoints {
 }
 
 impl Breakpoints {
-    /// A number that nothing has yet.
+    /// Returns an unused number.
     pub fn new_id(&mut self) -> BreakpointId {
         self.last += 1;
         BreakpointId(self.last)
     }
 
-    /// Forgets where breakpoints are bound: the process is another one now. Gives those that
-    /// have ended with it.
+    /// Drops the bindings of all breakpoints for a new process. Returns those that have ended with
+    /// the old one.
     pub fn unbind_all(&mut self) -> Vec<BreakpointId> {
         let mut ended = self.end_data(OF_ANOTHER_PROGRAM);
         for (id, breakpoint) in &mut self.all {
@@ -324,8 +324,8 @@ impl Breakpoints {
         ended
     }
 
-    /// The program is started again: hits are counted anew, and breakpoints on instructions stay.
-    /// Gives those that have ended with the process.
+    /// Prepares for a restart of the program: hit counts are reset, and breakpoints on instructions
+    /// stay. Returns those that have ended with the process.
     pub fn start_anew(&mut self) -> Vec<BreakpointId> {
         for breakpoint in self.all.values_mut() {
             breakpoint.bound.clear();
@@ -339,11 +339,11 @@ impl Breakpoints {
         self.end_data("the process that it was in is gone")
     }
 
-    /// What the program itself could be asked of a breakpoint: its condition, and at which hits to
-    /// stop.
+    /// Returns what the program itself can evaluate of a breakpoint: its condition, and the hits at
+    /// which it stops.
     ///
     /// # Errors
-    /// Why the debugger has to be asked at each hit.
+    /// Why the debugger has to evaluate each hit.
     pub fn askable(
         &self,
         id: BreakpointId,
@@ -352,7 +352,8 @@ impl Breakpoints {
         Ok((breakpoint.program.condition.clone(), breakpoint.hit))
     }
 
-    /// Whether places of breakpoints on functions are looked for that the program is not to pass.
+    /// Returns whether locations of function breakpoints are being searched that the program must
+    /// not pass.
     pub fn await_places(&self, indexer: &Indexer) -> bool {
         let breakpoints = self.functions.iter().filter_map(|id| self.all.get(id));
         breakpoints
@@ -363,7 +364,7 @@ impl Breakpoints {
             })
     }
 
-    /// The program is to wait for none of these any more. Gives those that it waited for.
+    /// Ends the wait for these searches. Returns the breakpoints that the program waited for.
     pub fn pass_by(&mut self, indexer: &Indexer) -> Vec<BreakpointId> {
         let mut passed = Vec::new();
         for id in &self.functions {
@@ -378,37 +379,40 @@ impl Breakpoints {
         passed
     }
 
-    /// The condition of a breakpoint that has one and works.
+    /// Returns the condition of a breakpoint, if it has a valid one.
     fn condition(&self, id: BreakpointId) -> Option<Rc<Expression>> {
         let breakpoint = self.all.get(&id)?;
         let condition = breakpoint.program.condition.as_ref();
         condition.filter(|_| breakpoint.failure.is_none()).cloned()
     }
 
-    /// Whether nobody has said yet who is asked at the hits of a breakpoint, as it is now.
+    /// Returns true until [`Self::say_who_is_asked`] has noted, for the current options, whether
+    /// the program or the debugger evaluates this breakpoint.
     pub fn nobody_is_said(&self, id: BreakpointId) -> bool {
         self.all.get(&id).is_some_and(|it| it.asked.is_none())
     }
 
-    /// Says who is asked at the hits of a breakpoint. True if that is new.
+    /// Notes whether the program or the debugger evaluates the hits of a breakpoint. Returns true
+    /// if the note is new.
     pub fn say_who_is_asked(&mut self, id: BreakpointId, asked: String) -> bool {
         let breakpoint = self.all.get_mut(&id);
         breakpoint.is_some_and(|it| it.asked.replace(asked.clone()) != Some(asked))
     }
 
-    /// The inlined calls at `addr` that are further in than the frame a breakpoint was asked for in.
+    /// Returns the number of inlined calls at `addr` inside the frame that a breakpoint was
+    /// requested in.
     pub fn hidden(&self, id: BreakpointId, addr: LoadAddr) -> usize {
         let breakpoint = self.all.get(&id);
         let bound = breakpoint.and_then(|breakpoint| breakpoint.bound_at(addr));
         bound.map_or(0, |bound| bound.hidden)
     }
 
-    /// What a breakpoint says.
+    /// Returns a breakpoint's log message.
     pub fn message(&self, id: BreakpointId) -> Option<Rc<[Segment]>> {
         self.all.get(&id)?.program.message.clone()
     }
 
-    /// Where a breakpoint is bound.
+    /// Returns the addresses that a breakpoint is bound to.
     pub fn places(&self, id: BreakpointId) -> Vec<LoadAddr> {
         let breakpoint = self.all.get(&id);
         let bound = breakpoint.map_or(&[][..], |breakpoint| &breakpoint.bound);
@@ -418,23 +422,23 @@ impl Breakpoints {
             .collect()
     }
 
-    /// Whether a place of a breakpoint is one where its names mean nothing.
+    /// Returns whether names of a breakpoint are unknown at a location of it.
     pub fn lacks_names_at(&self, id: BreakpointId, addr: LoadAddr) -> bool {
         let breakpoint = self.all.get(&id);
         breakpoint.is_some_and(|breakpoint| breakpoint.lacks_names_at(addr))
     }
 
-    /// What was asked of a breakpoint.
+    /// Returns the options of a breakpoint.
     pub fn options(&self, id: BreakpointId) -> Option<&BreakpointOptions> {
         self.all.get(&id).map(|breakpoint| &breakpoint.options)
     }
 
-    /// How often a breakpoint was hit, but for what the program has counted.
+    /// Returns the hit count of a breakpoint, without hits counted in the program.
     pub fn hits(&self, id: BreakpointId) -> u64 {
         self.all.get(&id).map_or(0, |breakpoint| breakpoint.hits)
     }
 
-    /// Counts a hit; gives how many there are, but for what the program has counted.
+    /// Counts a hit. Returns the new count, without hits counted in the program.
     pub fn count(&mut self, id: BreakpointId) -> u64 {
         let Some(breakpoint) = self.all.get_mut(&id) else {
             return 0;
@@ -443,20 +447,20 @@ impl Breakpoints {
         breakpoint.hits
     }
 
-    /// From here on the program counts, from where we were.
+    /// Resets the count: the program's counter takes over and already includes these hits.
     pub fn count_elsewhere(&mut self, id: BreakpointId) {
         if let Some(breakpoint) = self.all.get_mut(&id) {
             breakpoint.hits = 0;
         }
     }
 
-    /// Whether a hit that the program has found to be one to stop at still is.
+    /// Returns whether a hit at which the program found it has to stop still stops.
     pub fn stop_at_counted(&self, id: BreakpointId) -> bool {
         let breakpoint = self.all.get(&id);
         breakpoint.is_some_and(|it| it.hit.is_some() && it.failure.is_none())
     }
 
-    /// Makes the wanted set out of an old one; what stays keeps its id.
+    /// Replaces a set of breakpoints by the wanted one; unchanged ones keep their ids.
     fn replace(
         &mut self,
         old: Vec<BreakpointId>,
@@ -585,7 +589,7 @@ impl Debugger {
         Some(info)
     }
 
-    /// Binds a breakpoint in all images. True if that changed anything.
+    /// Binds a breakpoint in all images. Returns true if that changed anything.
     fn bind(&mut self, id: BreakpointId) -> bool {
         let instruction = self.resolve_instruction(id);
         let Some(breakpoint) = self.breakpoints.all.get_mut(&id) else {
@@ -609,13 +613,13 @@ impl Debugger {
                     column,
                 },
             ) => resolve::resolve(source, *line, *column, &self.modules),
-            // A pattern that is none; data has no place in the code.
+            // An invalid pattern; data has no location in the code.
             (Search::Line, Spec::Function(_) | Spec::Data(_)) => return false,
         };
         self.bind_to(id, resolved)
     }
 
-    /// Binds a breakpoint to places. True if that changed anything.
+    /// Binds a breakpoint to locations. Returns true if that changed anything.
     fn bind_to(&mut self, id: BreakpointId, mut resolved: Resolved) -> bool {
         let state = self.state();
         if !resolved.choosers.is_empty() {
@@ -664,15 +668,15 @@ impl Debugger {
         grown || (before == 0 && breakpoint.pending != said)
     }
 
-    /// Binds a breakpoint that may be in more places than before.
+    /// Binds a breakpoint that may have new locations.
     pub(crate) fn rebind(&mut self, id: BreakpointId) {
         self.bind(id);
         self.check_names(id);
         self.place_hardware(&[]);
     }
 
-    /// Names became ready: breakpoints on functions may bind in more places, and names in
-    /// conditions can be told right or wrong.
+    /// Binds breakpoints on functions and checks names in conditions again, after more names were
+    /// indexed.
     pub(crate) fn bind_functions(&mut self) {
         let ids: Vec<BreakpointId> = self.breakpoints.all.keys().copied().collect();
         for id in ids {
@@ -684,7 +688,7 @@ impl Debugger {
         self.place_hardware(&[]);
     }
 
-    /// Images are new: breakpoints may bind in them. Tells of those that do.
+    /// Binds breakpoints in new images, and reports those that changed.
     pub(crate) fn bind_all(&mut self) {
         let ids: Vec<BreakpointId> = self.breakpoints.all.keys().copied().collect();
         for id in ids {
@@ -697,8 +701,8 @@ impl Debugger {
         self.bind_exceptions();
     }
 
-    /// More is known of an image than before: breakpoints may be elsewhere in it. Tells of
-    /// those that are.
+    /// Binds breakpoints in an image again, of which more is known than before, and reports those
+    /// that changed.
     pub(crate) fn rebind_in(&mut self, module: ModuleId) {
         let ids: Vec<BreakpointId> = self.breakpoints.all.keys().copied().collect();
         for id in ids {
@@ -718,7 +722,7 @@ impl Debugger {
             breakpoint.names = Names::Unchecked;
             self.bind(id);
             self.check_names(id);
-            // Only now: no thread may slip past a place that stays.
+            // Old sites go last: no thread may slip past a location that stays.
             let bound = self.breakpoints.all.get(&id).map(|it| it.bound.as_slice());
             for place in old {
                 let stays = |bound: &[Bound]| bound.iter().any(|it| it.addr == place.addr);
@@ -733,7 +737,7 @@ impl Debugger {
         self.place_hardware(&[]);
     }
 
-    /// An image is gone, and the places in it.
+    /// Removes the locations in an unloaded image.
     pub(crate) fn unbind_module(&mut self, gone: &Loaded) {
         for (id, breakpoint) in &mut self.breakpoints.all {
             let before = breakpoint.bound.len();
@@ -746,7 +750,8 @@ impl Debugger {
         self.place_hardware(&[]);
     }
 
-    /// How a stop at `addr` by these breakpoints is shown: as the place that was asked for.
+    /// Returns how to show a stop at `addr` by these breakpoints: as the location that was
+    /// requested.
     pub(crate) fn asked_place(&self, ids: &[BreakpointId], addr: LoadAddr) -> AskedPlace {
         let bound = ids
             .iter()
@@ -763,17 +768,17 @@ impl Debugger {
     }
 }
 
-/// How the place of a stop is shown.
+/// How the location of a stop is shown.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct AskedPlace {
     addr: LoadAddr,
-    /// So many inlined calls are not shown as entered.
+    /// The number of inlined calls that are shown as not entered.
     pub hidden: usize,
     shown: Option<SourceLocation>,
 }
 
 impl AskedPlace {
-    /// The line that is shown of a thread at an address, with so many inlined calls hidden.
+    /// Returns the line shown for a thread at an address with `hidden` inlined calls hidden.
     pub fn shown_at(&self, addr: LoadAddr, hidden: usize) -> Option<SourceLocation> {
         let shown = self.shown.clone();
         shown.filter(|_| (addr, hidden) == (self.addr, self.hidden))

@@ -1,5 +1,5 @@
-//! Names in conditions and messages: looked for where a breakpoint is bound, so that a mistake is
-//! told when it is set. Debug info answers; the process is not read.
+//! Name lookup for conditions and messages when a breakpoint is bound, so that a mistake is
+//! reported when it is set. It uses debug info only; the process is not read.
 
 use super::condition::Segment;
 use super::site::Owner;
@@ -14,25 +14,25 @@ use dwarf::{Language, Module};
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// Places of a breakpoint that are looked at.
+/// Maximum number of locations of a breakpoint that are checked.
 const MOST_PLACES: usize = 16;
 
-/// Said of a breakpoint until its names have been looked for everywhere.
+/// Message of a breakpoint until its names have been searched everywhere.
 const READING: &str = "looking for the names in it in the debug info";
 
-/// What is known of a breakpoint's names.
+/// The result of the check of a breakpoint's names.
 #[derive(Default)]
 pub(super) enum Names {
-    /// Nobody has looked yet, or not everywhere.
+    /// The names have not been checked, or not everywhere.
     #[default]
     Unchecked,
-    /// Images whose names are being read may have them.
+    /// Images whose names are being indexed may have them.
     Reading,
-    /// They mean something.
+    /// All names are known.
     Known,
-    /// They mean something at some places only; it is not hit at the others.
+    /// The names are known at some locations only; the breakpoint is not hit at the others.
     InPart(String),
-    /// What is wrong. An image that is loaded later may put it right.
+    /// The error. An image that is loaded later may resolve it.
     Unknown(String),
 }
 
@@ -46,7 +46,7 @@ impl Names {
     }
 }
 
-/// A place in the code, with the images whose names would have to be read to know more.
+/// A location in the code, with the images that would have to be indexed to know more.
 struct Here<'a> {
     modules: &'a Modules,
     scope: CodeScope<'a>,
@@ -54,8 +54,8 @@ struct Here<'a> {
 }
 
 impl Debugger {
-    /// Looks for the names in a breakpoint's condition and message at its places, unless that
-    /// has been done. True if there is something else to say of them now.
+    /// Checks the names in a breakpoint's condition and message at its locations, unless that has
+    /// been done. Returns true if its message has changed.
     pub(super) fn check_names(&mut self, id: BreakpointId) -> bool {
         let Some(breakpoint) = self.breakpoints.all.get(&id) else {
             return false;
@@ -90,8 +90,8 @@ impl Debugger {
                 (place.addr, here)
             })
             .collect();
-        // A local variable of one of the places is meant, also where others could have a global one
-        // of that name that is not known yet.
+        // A local variable of one location is meant, even if other locations might have a global
+        // variable of that name that is not known yet.
         let mentioned = asked.iter().flat_map(|(_, asked)| asked.mentioned());
         let locals: Vec<&str> = mentioned
             .filter(|it| !matches!(it.what, Meaning::Register | Meaning::Type))
@@ -125,7 +125,7 @@ impl Debugger {
             Some((_, _, wrong)) => Names::Unknown(wrong.clone()),
             None => Names::Known,
         };
-        // Where no place has the names, they are said to be wrong at a hit.
+        // If no location has the names, the error is reported at a hit.
         let lacking = match names {
             Names::InPart(_) => lacking.into_iter().map(|(addr, ..)| addr).collect(),
             _ => Vec::new(),
@@ -157,7 +157,8 @@ impl Here<'_> {
                 .is_some_and(|object| may_have_member(&object, name))
     }
 
-    /// What is wrong where one of the names is that of a local variable elsewhere.
+    /// Returns the error at a location where a name is not visible that is a local variable at
+    /// another.
     fn lacks_local(&self, what: &str, asked: &Expression, locals: &[&str]) -> Option<String> {
         let mentioned = asked.mentioned();
         let lacking = mentioned.iter().find(|it| {
@@ -173,7 +174,7 @@ impl Here<'_> {
         Some(format!("{what} `{text}`: {}", self.no_such(lacking)))
     }
 
-    /// What is wrong with the first name that nothing has.
+    /// Returns the error for the first unknown name.
     fn wrong_in(&self, what: &str, asked: &Expression) -> Option<String> {
         let language = asked.language();
         let mentioned = asked.mentioned();
@@ -224,7 +225,7 @@ impl Here<'_> {
     }
 
     fn may_be_value(&self, name: &str, language: Language) -> bool {
-        // What is there but cannot be located is there.
+        // A variable that cannot be located still exists.
         if !matches!(self.scope.local(name), Ok(None)) {
             return true;
         }
@@ -267,7 +268,7 @@ impl Here<'_> {
 
     fn may_be_type(&self, name: &str) -> bool {
         let is_builtin = named_by(self.scope.language(), &|_| None, name).is_some();
-        // `struct node` may be a class by its definition.
+        // `struct node` may be defined as a class.
         let bare = name.split_once(' ').map(|(_, bare)| bare);
         is_builtin
             || self.any_image(|module| {
@@ -284,8 +285,8 @@ impl Here<'_> {
         Some(self.scope.local(own).ok()??.ty)
     }
 
-    /// Whether any image has it; also where names are not read yet, which is noted, or only in
-    /// part.
+    /// Returns whether any image has it. Also true if an image's names are not indexed yet, which
+    /// is noted, or only in part.
     fn any_image(&self, mut has: impl FnMut(&Module) -> bool) -> bool {
         let images = || self.modules.loaded.iter().map(|loaded| &loaded.module);
         if images().any(|module| has(module) || module.lacks_names()) {
@@ -302,7 +303,7 @@ impl Declared for Here<'_> {
     fn variable(&self, name: &str) -> Option<Ty> {
         match self.scope.local(name) {
             Ok(Some(local)) => Some(local.ty),
-            // It is there, but nobody knows what it is.
+            // It exists, but its type is unknown.
             Err(_) => None,
             Ok(None) => match self.own_object() {
                 Some(object) if may_have_member(&object, name) => member_type(&object, name),

@@ -1,5 +1,5 @@
-//! Breakpoints in images that have just been loaded. A program may load thousands: only the new
-//! ones are looked at, as far as what is known of the others stays as it is.
+//! Breakpoints in newly loaded images. A program may load thousands of images: only the new ones
+//! are searched, unless they change the result for the others.
 
 use super::resolve::{Resolved, resolve_line_in};
 use super::{Breakpoint, Search, Spec};
@@ -11,17 +11,17 @@ use crate::images::modules::Loaded;
 use rustc_hash::FxHashMap;
 use std::path::PathBuf;
 
-/// What new images mean for a breakpoint.
+/// The effect of new images on a breakpoint.
 enum Outlook {
     /// Nothing.
     Nothing,
-    /// It binds there, too; nothing else changes.
+    /// It also binds there; nothing else changes.
     Also(Resolved),
-    /// All images have a say.
+    /// It has to be resolved again in all images.
     Anew,
 }
 
-/// Whether any new image was compiled from a file of a source's name, by the source.
+/// Whether any new image was compiled from a source file, by that file.
 type Mentions = FxHashMap<PathBuf, bool>;
 
 impl Breakpoint {
@@ -29,7 +29,7 @@ impl Breakpoint {
         if self.spent {
             return Outlook::Nothing;
         }
-        // Libraries of the system have a say only where nobody else has any.
+        // System libraries matter only if no other image has a location.
         let is_bound = !self.bound.is_empty();
         let asked = || new.iter().filter(|it| !is_bound || !it.is_of_the_system());
         match (&mut self.search, &self.spec) {
@@ -49,7 +49,7 @@ impl Breakpoint {
                 }
             }
             (Search::Function(named), _) => {
-                // Each is to be asked: what it has is remembered.
+                // Query each one: its result is cached.
                 let concerned = new.iter().filter(|loaded| named.concerns(loaded)).count();
                 match concerned {
                     0 => Outlook::Nothing,
@@ -71,7 +71,7 @@ impl Breakpoint {
                 },
             ) => {
                 let mentioned = match mentions.get(source) {
-                    // Without libraries of the system fewer were asked.
+                    // Fewer images were searched without system libraries.
                     Some(mentioned) if is_bound => *mentioned,
                     _ => {
                         let mut asked = asked();
@@ -84,7 +84,7 @@ impl Breakpoint {
                 if !mentioned {
                     return Outlook::Nothing;
                 }
-                // Where no other line was taken for the one asked for, that stays so.
+                // An exact match of the line stays exact.
                 let is_exact = self.note.is_none()
                     && self.bound.iter().any(|bound| {
                         let place = bound.source.as_ref();
@@ -111,7 +111,7 @@ impl Breakpoint {
 }
 
 impl Debugger {
-    /// Images are new: breakpoints may bind in them. Tells of those that do.
+    /// Binds breakpoints in new images, and reports those that changed.
     pub(crate) fn bind_in_new(&mut self, new: &[ModuleId]) {
         let images: Vec<&Loaded> = new.iter().filter_map(|id| self.modules.get(*id)).collect();
         let mut mentions = Mentions::default();

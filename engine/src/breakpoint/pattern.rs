@@ -10,30 +10,30 @@ use regex::{Regex, RegexBuilder};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// No breakpoint has more places by a pattern.
+/// Maximum number of locations of a pattern.
 pub const MOST: usize = 1_000;
-/// What a pattern may take once compiled.
+/// Maximum size of a compiled pattern in bytes.
 const MOST_COMPILED: usize = 1 << 20;
 
-/// A pattern, and what it has found so far.
+/// A pattern and its matches so far.
 pub struct Pattern {
     regex: Regex,
     found: FxHashMap<ModuleId, Found>,
 }
 
-/// What matches in one image.
+/// The matches in one image.
 struct Found {
-    /// The first ones.
+    /// The first addresses.
     addresses: Vec<FileAddr>,
-    /// How many there are.
+    /// The number of matches.
     total: usize,
 }
 
 impl Pattern {
-    /// The pattern in a function's name of the form `/…/`; `None`: it is none.
+    /// Parses the pattern in a function's name of the form `/…/`; `None`: it is a plain name.
     ///
     /// # Errors
-    /// What is wrong with it, for people.
+    /// A description of the error for users.
     pub fn parse(name: &str) -> Option<Result<Self, String>> {
         let text = name.strip_prefix('/')?.strip_suffix('/')?;
         let built = RegexBuilder::new(text).size_limit(MOST_COMPILED).build();
@@ -47,20 +47,20 @@ impl Pattern {
         })
     }
 
-    /// An image is to be asked again.
+    /// Drops the matches of an image, so that it is searched again.
     pub fn forget(&mut self, module: ModuleId) {
         self.found.remove(&module);
     }
 
-    /// Whether functions of an image match.
+    /// Returns whether functions of an image match.
     pub fn matches_in(&mut self, loaded: &Loaded) -> bool {
         let regex = &self.regex;
         let found = self.found.entry(loaded.id);
         found.or_insert_with(|| find(regex, loaded)).total > 0
     }
 
-    /// The places of all functions that match. The system's libraries are looked at only if
-    /// nobody else has any.
+    /// Returns the locations of all matching functions. System libraries are searched only if no
+    /// other image has a match.
     pub fn resolve(&mut self, modules: &Modules) -> Resolved {
         let (mut bound, mut total) = (Vec::new(), 0);
         for of_the_system in [false, true] {
@@ -96,8 +96,8 @@ impl Pattern {
         }
     }
 
-    /// Adds the places in an image, at most `room`; gives how many functions match. Those
-    /// without debug info count only if there are no others.
+    /// Adds the locations in an image, at most `room`. Returns the number of matching functions.
+    /// Functions without debug info count only if there are no others.
     fn places(&mut self, loaded: &Loaded, room: usize, bound: &mut Vec<Bound>) -> usize {
         let regex = &self.regex;
         let found = self

@@ -1,5 +1,5 @@
-//! From lines to addresses: every instance of their code; functions to the place behind their
-//! prologue.
+//! Resolution of lines to addresses, in every instance of their code, and of functions to the
+//! address after their prologue.
 
 use super::Bound;
 use super::depth::{Line, declaration, depth_of};
@@ -16,26 +16,26 @@ use rustc_hash::FxHashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A line without code outside of all functions that are known moves down at most so far.
+/// Maximum distance in lines that a line without code outside of all known functions moves down.
 const SLIDE: u32 = 8;
-/// So many lines with code are looked at for one in the same function.
+/// Maximum number of lines with code that are searched for one in the same function.
 const MAX_LINES_AHEAD: usize = 64;
 
-/// Where a breakpoint is to be planted.
+/// The locations of a breakpoint.
 #[derive(Default)]
 pub struct Resolved {
     pub bound: Vec<Bound>,
-    /// Why nowhere.
+    /// Why there are none.
     pub why: Option<String>,
-    /// What else there is to know.
+    /// A remark for the user.
     pub note: Option<String>,
-    /// Images that may have more once they have been searched.
+    /// Images that may have more locations once they are indexed.
     pub unread: Vec<Arc<Module>>,
-    /// Functions that choose further places.
+    /// Ifunc resolvers that select further locations.
     pub choosers: Vec<Chooser>,
 }
 
-/// The places of a line.
+/// Resolves a line.
 pub fn resolve(source: &Path, line: u32, column: Option<u32>, modules: &Modules) -> Resolved {
     let files = files_of(source, modules);
     let (bound, why) = resolve_line(source, line, column, &files, modules);
@@ -100,7 +100,7 @@ fn resolve_line(
     (bound, None)
 }
 
-/// The places of exactly that line in these images.
+/// Returns the locations of exactly that line in these images.
 pub fn resolve_line_in<'a>(
     images: impl Iterator<Item = &'a Loaded>,
     source: &Path,
@@ -130,7 +130,7 @@ fn in_order(mut bound: Vec<Bound>) -> Vec<Bound> {
     bound
 }
 
-/// The places where a line is entered, of those that it has in an image.
+/// Returns those locations of a line in an image at which it is entered.
 fn bind_all(
     loaded: &Loaded,
     file: &SourceFile,
@@ -140,7 +140,7 @@ fn bind_all(
     let module = &loaded.module;
     let line = Line { file, line };
     for location in &mut locations {
-        // Of the frame that the line belongs to, not of what is inlined there.
+        // The instance of the frame that the line belongs to, not of a call inlined there.
         let (_, instance) = depth_at(module, location.addr, line);
         location.instance = instance.unwrap_or(location.instance);
     }
@@ -154,7 +154,7 @@ fn bind_all(
         place.hidden = depth_at(module, addr, line).0;
         let shown = shown_at(module, addr, place.hidden);
         match shown {
-            // The first statement of the function that the line begins.
+            // The first statement of a function that begins on the line.
             Some(shown)
                 if addr != location.addr
                     && shown.file.path == file.path
@@ -169,7 +169,7 @@ fn bind_all(
             }
         }
     }
-    // A coroutine begins at its line, and goes on where its first statement is.
+    // A coroutine begins at its line, and resumes at its first statement.
     let is_shown = !bound.is_empty();
     for (mut place, asked) in begun_below {
         if is_shown {
@@ -180,7 +180,7 @@ fn bind_all(
     bound
 }
 
-/// Has a stop show the line that was asked for, also where the code counts as another line's.
+/// Makes a stop show the requested line, also if the line table assigns another one to the code.
 fn show_as_asked(
     place: &mut Bound,
     asked: SourceLocation,
@@ -193,7 +193,7 @@ fn show_as_asked(
     }
 }
 
-/// Which frame at `addr` the line belongs to, and what tells that frame from others.
+/// Returns which frame at `addr` the line belongs to, and the key of that frame's instance.
 fn depth_at(module: &Module, addr: FileAddr, line: Line<'_>) -> (usize, Option<u64>) {
     let Some(function) = module.function_at(addr) else {
         return (0, None);
@@ -203,7 +203,7 @@ fn depth_at(module: &Module, addr: FileAddr, line: Line<'_>) -> (usize, Option<u
     (depth, Some(instance(&function, addr, depth)))
 }
 
-/// Whether the function whose frame is left of those at `addr` is declared on the line, or below.
+/// Returns whether the function of the frame shown at `addr` is declared on the line or below.
 fn begins_function(module: &Module, addr: FileAddr, hidden: usize, line: Line<'_>) -> bool {
     let Some(function) = module.function_at(addr) else {
         return true;
@@ -213,7 +213,7 @@ fn begins_function(module: &Module, addr: FileAddr, hidden: usize, line: Line<'_
     declared.is_none_or(|it| it.line >= line.line)
 }
 
-/// The line that a stop at `addr` shows with so many inlined calls left out.
+/// Returns the line that a stop at `addr` shows with `hidden` inlined calls hidden.
 fn shown_at(module: &Module, addr: FileAddr, hidden: usize) -> Option<SourceLocation> {
     let Some(left_out) = hidden.checked_sub(1) else {
         return module.place_at(addr);
@@ -230,8 +230,8 @@ fn by_end(path: &Path) -> String {
     )
 }
 
-/// Of the places on a line (`all`), those of the column asked for, or of the next column behind it
-/// that has any. What compilers recommend comes before what they do not.
+/// Returns those of the locations `all` of a line that are at the requested column, or at the next
+/// column after it that has any. Locations recommended by the compiler are preferred.
 fn at_column(
     module: &Module,
     file: &SourceFile,
@@ -251,8 +251,8 @@ fn at_column(
     places
 }
 
-/// The next line below that has code, in the function that the line is in. What is below a
-/// function's last line with code may be its closing brace: it belongs to the function.
+/// Returns the next line below that has code, in the function that contains the line. A line below
+/// a function's last line with code may be its closing brace, and belongs to the function.
 fn next_line(module: &Module, file: &SourceFile, line: u32) -> Option<u32> {
     let lines = module.lines_with_code(file);
     let behind = lines.partition_point(|have| *have <= line);
@@ -268,13 +268,13 @@ fn next_line(module: &Module, file: &SourceFile, line: u32) -> Option<u32> {
         let (depth, _) = depth_at(module, addr, asked);
         let frames = function.frames_at(addr);
         let declared = declaration(&function, frames.get(depth)?)?;
-        // An attribute or a return type stands above the name.
+        // An attribute or a return type is above the name.
         let first = declared.line - u32::from(is_apart && declared.line > 1);
         (declared.file.path == file.path && first <= line).then_some(*next)
     })
 }
 
-/// One place for each function instance: the ones that are entered first (see
+/// Returns one location for each function instance: the one that is entered first (see
 /// [`x86_64_flow::first_reached`]).
 pub(super) fn first_of_each_instance(
     module: &Module,
@@ -312,8 +312,8 @@ pub(super) fn first_of_each_instance(
     kept
 }
 
-/// The same places, and where else one comes into the line's code: compilers let jumps from other
-/// lines lead into the midst of it. `instance` tells what function or copy an address is of.
+/// Adds to these locations other entries into the line's code: compilers let jumps from other lines
+/// lead into the middle of it. `instance` returns the function or copy that an address belongs to.
 pub(super) fn with_entries_inside(
     module: &Module,
     entered: Vec<LineLocation>,
@@ -349,7 +349,7 @@ pub(super) fn with_entries_inside(
     found
 }
 
-/// Where else statements of the line begin in its code that begins at a place.
+/// Returns where further statements of the line begin, in its code that starts at a location.
 fn statements_inside(
     module: &Module,
     function: &Function,
@@ -378,8 +378,8 @@ fn statements_inside(
     found
 }
 
-/// Where the line's code that begins at a place ends: the next row is another line's. The place
-/// itself where that is not known.
+/// Returns the end of the line's code that starts at a location: the next row is another line's.
+/// Returns the location itself if the end is unknown.
 fn end_of_line(module: &Module, location: &LineLocation) -> FileAddr {
     let row_at = |addr| module.row_at(addr);
     let end = row_at(location.addr).map_or(location.addr, |row| row.range.end);
@@ -394,7 +394,7 @@ fn end_of_line(module: &Module, location: &LineLocation) -> FileAddr {
     }
 }
 
-/// Whether what is called ever returns, as far as is known; each is looked at once.
+/// Returns a predicate whether a callee ever returns, as far as is known; results are memoized.
 fn returns_in(module: &Module) -> impl FnMut(Callee) -> bool + '_ {
     let mut known = FxHashMap::default();
     move |callee| {
@@ -403,9 +403,9 @@ fn returns_in(module: &Module) -> impl FnMut(Callee) -> bool + '_ {
     }
 }
 
-/// Whether what is called ever returns; `None`: that is not known here.
+/// Returns whether a callee ever returns; `None` if that is unknown.
 fn returns(module: &Module, callee: Callee) -> Option<bool> {
-    /// What never returns is short: it makes a message and calls others.
+    /// Maximum size of a function to decode, in bytes: one that never returns is short.
     const LONGEST: u64 = 1 << 12;
     let start = match callee {
         Callee::At(addr) => addr,
@@ -420,7 +420,7 @@ fn returns(module: &Module, callee: Callee) -> Option<bool> {
     Some(x86_64_flow::returns(start, &code))
 }
 
-/// A place at a function's very entry moves behind its prologue, where arguments can be read.
+/// Moves a location at a function's entry to the end of its prologue, where arguments can be read.
 fn behind_prologue(module: &Module, addr: FileAddr) -> FileAddr {
     match module.function_at(addr) {
         Some(function) if function.entry == addr => body::passed_once(module, &function),
@@ -465,8 +465,8 @@ fn no_code(files: &[(&Loaded, Arc<SourceFile>)], line: u32) -> String {
     )
 }
 
-/// The body of a function, seen as the function itself although its first line may be that of
-/// an inlined call.
+/// Returns the location of a function's body, shown as the function itself although its first line
+/// may be that of an inlined call.
 pub fn bind_body(loaded: &Loaded, function: &Function) -> Bound {
     let addr = body::passed_once(&loaded.module, function);
     let mut place = bind(loaded, addr);
@@ -480,7 +480,7 @@ pub fn bind_body(loaded: &Loaded, function: &Function) -> Bound {
     place
 }
 
-/// The place of the function that a symbol is for, and whether it has debug info.
+/// Returns the location of a symbol's function, and whether it has debug info.
 pub fn at_symbol(loaded: &Loaded, addr: FileAddr) -> (Bound, bool) {
     match loaded.module.function_at(addr) {
         Some(function) if function.entry == addr => (bind_body(loaded, &function), true),

@@ -1,6 +1,6 @@
-//! Breakpoint sites: the addresses that hold our trap instruction, each with its owners. Where the
-//! owners' questions are answered by code in the debuggee (`native`), a jump to that stands
-//! instead of the trap; it goes as soon as anybody else is interested in the place.
+//! Breakpoint sites: the addresses that hold our trap instruction, each with its owners. If the
+//! owners' conditions are evaluated by code in the debuggee (`native`), a jump to that code
+//! replaces the trap; it is removed as soon as the site gets another owner.
 
 use crate::arch::x86_64::{BREAKPOINT, JUMP, LONGEST, NEAR_JUMP};
 use crate::detour::Attempts;
@@ -14,95 +14,95 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-/// Who wants a trap at a site. Several may; the site goes when the last one does.
+/// A reason for a trap at a site. A site may have several owners; it is removed with the last one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
-    /// A breakpoint of the client's.
+    /// A breakpoint of the client.
     User(BreakpointId),
-    /// The dynamic loader tells of a changed list of images here.
+    /// The dynamic loader announces a changed module list here.
     Loader,
     /// A step is waiting for this thread here.
     Step(ThreadId),
-    /// A call of ours ends here.
+    /// A call of ours returns here.
     Call,
-    /// Calls for conditions of breakpoints end here.
+    /// Calls for conditions of breakpoints return here.
     Asking,
-    /// Calls end here that have stopped before they returned.
+    /// Calls that have stopped before their return return here.
     Suspended,
-    /// A frame returns here that holds what this data breakpoint is on.
+    /// The frame that holds the data of this data breakpoint returns here.
     Scope(BreakpointId),
-    /// Exceptions, panics or reports go through here.
+    /// Exceptions, panics or sanitizer reports pass through here.
     Exception,
-    /// A function begins here that chooses which one a name means.
+    /// The entry of an ifunc resolver.
     Chooser,
-    /// Such a function returns to here.
+    /// The return address of an ifunc resolver.
     Chosen,
 }
 
 impl Owner {
-    /// Whether it waits for the end of a call of ours.
+    /// Returns whether the owner waits for the end of a call of ours.
     pub fn is_of_a_call(&self) -> bool {
         matches!(self, Owner::Call | Owner::Asking | Owner::Suspended)
     }
 }
 
-/// One address that holds a trap instruction.
+/// An address that holds a trap instruction.
 #[derive(Debug)]
 pub struct Site {
-    /// What the program has there. Changes when somebody writes over the trap.
+    /// The program's byte under the trap. Updated when something writes there.
     original: Cell<u8>,
     owners: SmallVec<[Owner; 1]>,
     diversion: Cell<Option<Diversion>>,
-    /// What the program had where the last jump was.
+    /// The program's bytes under the last jump.
     covered: Cell<Option<[u8; JUMP]>>,
-    /// When a jump is tried in the place of the trap.
+    /// When to try to replace the trap by a jump.
     pub attempts: Cell<Attempts>,
 }
 
-/// A jump that stands instead of the trap.
+/// A jump that replaces the trap.
 #[derive(Clone, Copy, Debug)]
 struct Diversion {
-    /// What the program has there.
+    /// The program's bytes under the jump.
     original: [u8; JUMP],
     jump: JumpBytes,
-    /// How many jumps have to be restored after this one, the longest chain of them: its last bytes
-    /// belong to the next.
+    /// The length of the longest chain of jumps that have to be restored after this one, because
+    /// its last bytes belong to the next.
     rank: u8,
 }
 
-/// The bytes of a jump. The last ones may belong to the program, or to the sites that follow.
+/// The bytes of a jump. The last ones may belong to the program, or to the next sites.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct JumpBytes {
-    /// All bytes that the processor reads.
+    /// All bytes that the processor decodes.
     pub bytes: [u8; JUMP],
-    /// How many of them are written for this jump: at least its first.
+    /// The number of bytes written for this jump: at least its first.
     pub own: usize,
 }
 
 impl JumpBytes {
-    /// Those that are written for this jump.
+    /// Returns the bytes that are written for this jump.
     fn own(&self) -> &[u8] {
         self.bytes.get(..self.own).unwrap_or(&self.bytes)
     }
 }
 
 impl Site {
-    /// Whether a jump of ours stands there.
+    /// Returns whether a jump of ours is there.
     pub fn is_diverted(&self) -> bool {
         self.diversion.get().is_some()
     }
 
-    /// Who wants it.
+    /// Returns the owners of the site.
     pub fn owners(&self) -> &[Owner] {
         &self.owners
     }
 
-    /// Whether the program has a trap instruction of its own here.
+    /// Returns whether the program has a trap instruction of its own here.
     pub fn covers_trap(&self) -> bool {
         self.original.get() == BREAKPOINT
     }
 
-    /// Another hit was not worth a stop. True: a jump is to be tried in the place of the trap.
+    /// Counts a hit that did not stop. Returns true if a jump should replace the trap now.
     pub fn is_jump_due(&self) -> bool {
         let mut attempts = self.attempts.get();
         let is_due = attempts.is_due();
@@ -110,7 +110,7 @@ impl Site {
         is_due
     }
 
-    /// No jump is to be tried any more.
+    /// Prevents further attempts to install a jump.
     pub fn keep_trap(&self) {
         let mut attempts = self.attempts.get();
         attempts.give_up();
@@ -119,8 +119,8 @@ impl Site {
 }
 
 impl Site {
-    /// Puts the trap where the jump is. Threads may run: the first byte decides, and no thread comes
-    /// to the others.
+    /// Replaces the jump by the trap while threads may run. The first byte is written first: from
+    /// then on threads trap, and control never enters at the bytes after it.
     fn restore_trap(&self, addr: LoadAddr, os: &dyn Backend) {
         let Some(Diversion { original, jump, .. }) = self.diversion.take() else {
             return;
@@ -144,22 +144,23 @@ impl Site {
 #[derive(Default)]
 pub struct Sites {
     sites: BTreeMap<LoadAddr, Site>,
-    /// What the program has where sites were: a child may have been forked before they went, and
-    /// be seen only afterwards.
+    /// Original bytes of removed sites. A child forked before the removal still has the traps in
+    /// its copy and may be seen only later.
     former: BTreeMap<LoadAddr, (u8, Option<[u8; JUMP]>)>,
 }
 
 impl Sites {
-    /// The site at an address.
+    /// Returns the site at an address.
     pub fn get(&self, addr: LoadAddr) -> Option<&Site> {
         self.sites.get(&addr)
     }
 
-    /// Adds an owner; plants the trap if it is the first one. False if the memory is not there.
+    /// Adds an owner; inserts the trap if it is the first one. Returns false if the memory cannot
+    /// be written.
     pub fn add(&mut self, addr: LoadAddr, owner: Owner, os: &dyn Backend) -> bool {
         if let Some(site) = self.sites.get(&addr) {
             if !site.owners.contains(&owner) {
-                // The jump asks for its only owner.
+                // The jump evaluates its only owner.
                 self.end_diversion_at(addr, os);
                 if let Some(site) = self.sites.get_mut(&addr) {
                     site.owners.push(owner);
@@ -167,7 +168,7 @@ impl Sites {
             }
             return true;
         }
-        // A thread that goes through a jump would never come here.
+        // A thread that runs through a jump would never reach this site.
         self.end_diversions_over(addr, os);
         let mut original = [0];
         if os.read_memory(addr, &mut original) != 1 {
@@ -191,7 +192,7 @@ impl Sites {
         true
     }
 
-    /// Removes an owner; the original byte comes back with the last one.
+    /// Removes an owner; the original byte is restored with the last one.
     pub fn remove(&mut self, addr: LoadAddr, owner: Owner, os: &dyn Backend) {
         let Some(site) = self.sites.get_mut(&addr) else {
             return;
@@ -207,8 +208,7 @@ impl Sites {
         }
     }
 
-    /// Gives the original byte back, unless the program has other code there by now: it has
-    /// written over our trap, or unmapped it.
+    /// Restores the original byte, unless the program has overwritten or unmapped our trap.
     fn give_back(&self, addr: LoadAddr, os: &dyn Backend) {
         let Some(site) = self.sites.get(&addr) else {
             return;
@@ -233,7 +233,7 @@ impl Sites {
         }
     }
 
-    /// Gives all original bytes back and forgets all sites.
+    /// Restores all original bytes and drops all sites.
     pub fn remove_all(&mut self, os: &dyn Backend) {
         for addr in self.sites.keys() {
             self.give_back(*addr, os);
@@ -242,24 +242,24 @@ impl Sites {
         self.sites.clear();
     }
 
-    /// Forgets all sites without writing: the memory they were in is gone.
+    /// Drops all sites without writing: their memory is gone.
     pub fn forget_all(&mut self) {
         self.sites.clear();
         self.former.clear();
     }
 
-    /// Forgets sites in unmapped memory.
+    /// Drops the sites in unmapped memory.
     pub fn forget_in(&mut self, start: LoadAddr, end: LoadAddr) {
         self.sites.retain(|addr, _| *addr < start || *addr >= end);
         self.former.retain(|addr, _| *addr < start || *addr >= end);
     }
 
-    /// Lifts the trap for an in-place step, without changing who owns it.
+    /// Removes the trap for an in-place step, without changing its owners.
     pub fn lift(&self, addr: LoadAddr, os: &dyn Backend) {
         self.give_back(addr, os);
     }
 
-    /// Plants a lifted trap again.
+    /// Inserts a removed trap again.
     pub fn plant(&self, addr: LoadAddr, os: &dyn Backend) {
         let mut now = [0];
         if let Some(site) = self.sites.get(&addr)
@@ -273,9 +273,9 @@ impl Sites {
         }
     }
 
-    /// Puts a jump where the trap is, or changes where the jump there leads; all threads are
-    /// stopped. The jumps whose last bytes that changes are to be changed next: one at a time, from
-    /// the last to the first. False if the memory does not allow it.
+    /// Replaces the trap by a jump, or changes the target of the jump; all threads are stopped.
+    /// Jumps that share the changed bytes are to be changed next: one at a time, from the last to
+    /// the first. Returns false if the memory cannot be written or has other bytes.
     pub fn divert(&self, addr: LoadAddr, jump: JumpBytes, os: &dyn Backend) -> bool {
         let Some(site) = self.sites.get(&addr) else {
             return false;
@@ -284,7 +284,7 @@ impl Sites {
         if os.read_memory(addr, &mut original) != JUMP {
             return false;
         }
-        // What is to stay as it is decides where it leads.
+        // The bytes that stay determine the target.
         if original[jump.own().len()..] != jump.bytes[jump.own().len()..] {
             return false;
         }
@@ -304,7 +304,7 @@ impl Sites {
         }
         os.guard(addr, None);
         os.guard_jump(addr, &original[..jump.own().len()], rank);
-        // The first byte decides, for a child of `vfork` that may run meanwhile.
+        // The first byte is written last, for a child of `vfork` that may be running.
         let own = jump.own();
         if !os.write_memory(addr + 1, &own[1..]) || !os.write_memory(addr, &own[..1]) {
             if former.is_none() {
@@ -323,30 +323,30 @@ impl Sites {
         true
     }
 
-    /// Has the trap at a site whose jump is to be changed next.
+    /// Inserts the trap at a site whose jump is to be changed next.
     pub fn pause_jump(&self, addr: LoadAddr, os: &dyn Backend) {
         if self.get(addr).is_some_and(Site::is_diverted) {
             os.write_memory(addr, &[BREAKPOINT]);
         }
     }
 
-    /// The jump that stands at a site.
+    /// Returns the jump at a site.
     pub fn jump_at(&self, addr: LoadAddr) -> Option<JumpBytes> {
         let site = self.sites.get(&addr)?;
         site.diversion.get().map(|it| it.jump)
     }
 
-    /// The addresses from `start` on, before `end`.
+    /// Returns the addresses of sites from `start` to before `end`.
     pub fn addresses_in(&self, start: LoadAddr, end: LoadAddr) -> impl Iterator<Item = LoadAddr> {
         self.sites
             .range(start..end.max(start))
             .map(|(addr, _)| *addr)
     }
 
-    /// Has traps again where jumps are that cover something in this range, or lead elsewhere when
-    /// it changes.
+    /// Restores the traps of jumps that cover a byte of this range, or whose target changes with
+    /// it.
     pub fn end_diversions(&self, start: LoadAddr, end: LoadAddr, os: &dyn Backend) {
-        // The last instruction that a jump covers may reach out behind it.
+        // The last instruction that a jump covers may extend past it.
         let from = LoadAddr(start.0.saturating_sub((JUMP + LONGEST) as u64));
         if start < end {
             for addr in self.sites.range(from..end).map(|(addr, _)| *addr) {
@@ -355,22 +355,23 @@ impl Sites {
         }
     }
 
-    /// Has traps again at all sites.
+    /// Restores the traps at all sites.
     pub fn end_all_diversions(&self, os: &dyn Backend) {
         for addr in self.sites.keys() {
             self.end_diversion_at(*addr, os);
         }
     }
 
-    /// Has the trap again at a site.
+    /// Restores the trap at a site.
     pub fn end_diversion_at(&self, addr: LoadAddr, os: &dyn Backend) {
         if self.sites.get(&addr).is_some_and(Site::is_diverted) {
             self.end_diversions_over(addr, os);
         }
     }
 
-    /// Has traps again where jumps are that have the byte at an address: it is about to change.
-    /// Those before them go first that have bytes of theirs, or else would lead elsewhere.
+    /// Restores the traps of jumps that contain the byte at an address, which is about to change.
+    /// Jumps before them that share their bytes are restored first: else their targets would
+    /// change.
     fn end_diversions_over(&self, addr: LoadAddr, os: &dyn Backend) {
         let mut from = addr;
         while let Some((first, _)) =
@@ -383,9 +384,9 @@ impl Sites {
         }
     }
 
-    /// What has to be written to a copy of the memory for it to have the program's own code, whether
-    /// the copy was made just now or before some sites came or went: traps are known by where they
-    /// are, jumps by where they lead (`is_ours`).
+    /// Returns the writes that restore the program's own code in a copy of the memory, whether the
+    /// copy was made now or before some sites were added or removed. Traps are recognised by their
+    /// addresses, jumps by their targets (`is_ours`).
     pub fn originals(
         &self,
         read: impl Fn(LoadAddr, &mut [u8]) -> usize,
@@ -405,7 +406,7 @@ impl Sites {
             let target = target
                 .0
                 .wrapping_add_signed(i32::from_le_bytes(distance).into());
-            // A jump ends with its first byte first.
+            // A jump is removed by its first byte first.
             match covered {
                 Some(covered)
                     if count == JUMP
@@ -423,7 +424,7 @@ impl Sites {
 }
 
 impl PatchedCode for Sites {
-    /// Replaces our traps in bytes read from `addr` by what the program has there.
+    /// Replaces our traps in bytes read from `addr` by the program's bytes.
     fn hide(&self, addr: LoadAddr, buffer: &mut [u8]) {
         if self.sites.is_empty() || buffer.is_empty() {
             return;
@@ -447,7 +448,7 @@ impl PatchedCode for Sites {
             } else if *at >= addr
                 && let Some(byte) = buffer.get_mut((*at - addr) as usize)
             {
-                // Else the program has written over it.
+                // Otherwise the program has overwritten the trap.
                 if *byte == BREAKPOINT {
                     *byte = site.original.get();
                 }
@@ -455,9 +456,9 @@ impl PatchedCode for Sites {
         }
     }
 
-    /// Writes `bytes` as the program would: where a trap of ours is, the byte under it changes
-    /// and the trap stays; a jump becomes a trap. Gives how many were written before the first that
-    /// could not be.
+    /// Writes `bytes` as the program would: under a trap of ours the original byte changes and the
+    /// trap stays; a jump becomes a trap. Returns the number of bytes written before the first
+    /// failure.
     fn write(&self, addr: LoadAddr, bytes: &[u8], os: &dyn Backend) -> usize {
         let end = LoadAddr(addr.0.saturating_add(bytes.len() as u64));
         self.end_diversions(addr, end, os);
@@ -478,7 +479,7 @@ impl PatchedCode for Sites {
     }
 }
 
-/// Where a jump may begin that reaches to an address.
+/// Returns the lowest address of a jump that reaches an address.
 fn before(addr: LoadAddr) -> LoadAddr {
     LoadAddr(addr.0.saturating_sub(JUMP as u64 - 1))
 }

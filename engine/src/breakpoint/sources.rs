@@ -1,4 +1,4 @@
-//! Which files of the debug info a path means.
+//! Mapping of a path to source files in the debug info.
 
 use super::PENDING;
 use crate::images::modules::{Loaded, Modules};
@@ -6,19 +6,20 @@ use dwarf::SourceFile;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// A path that is not in the debug info means the file there whose path ends alike, if at least
-/// so many components do.
+/// Minimum number of trailing components in common for a path that is not in the debug info to
+/// match a file there.
 const ALIKE: usize = 2;
 
 /// The files that a path means.
 #[derive(Default)]
 pub struct Files<'a> {
     pub files: Vec<(&'a Loaded, Arc<SourceFile>)>,
-    /// The path in the debug info, where only its end is that of the path asked for.
+    /// The path in the debug info, if only its end matches the requested path.
     pub by_end: Option<PathBuf>,
 }
 
-/// The files that a path means. Libraries of the system are only read for what nobody else has.
+/// Returns the files that a path means. System libraries are read only if no other image has the
+/// file.
 pub fn files_of<'a>(source: &Path, modules: &'a Modules) -> Files<'a> {
     let exact = in_modules(modules, |loaded| loaded.module.find_sources(source));
     if !exact.is_empty() || !source.is_absolute() {
@@ -49,8 +50,8 @@ fn in_modules(
     files
 }
 
-/// The file whose path has most components at its end in common with the one asked for, if it
-/// is the only one and is not on this machine itself (then it is another file).
+/// Returns the file whose path has the most trailing components in common with the requested one,
+/// if it is the only one and does not exist on this machine (then it is another file).
 fn by_end<'a>(source: &Path, similar: Vec<(&'a Loaded, Arc<SourceFile>)>) -> Files<'a> {
     let most = similar
         .iter()
@@ -74,7 +75,7 @@ fn by_end<'a>(source: &Path, similar: Vec<(&'a Loaded, Arc<SourceFile>)>) -> Fil
     }
 }
 
-/// How many components two paths have in common at their ends.
+/// Returns how many trailing components two paths have in common.
 fn alike(a: &Path, b: &Path) -> usize {
     let names = |path: &Path| {
         let components = path.components().rev();

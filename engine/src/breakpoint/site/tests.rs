@@ -1,4 +1,4 @@
-//! Sites in memory that is no process's.
+//! Tests of sites in fake memory.
 
 use super::*;
 use crate::os::fake::Fake;
@@ -9,7 +9,7 @@ fn whole(bytes: [u8; JUMP]) -> JumpBytes {
     JumpBytes { bytes, own: JUMP }
 }
 
-/// What cleaning makes of a copy of the memory around [`SITE`].
+/// Returns a copy of the memory around [`SITE`] after it was cleaned.
 fn cleaned(sites: &Sites, mut copy: [u8; 8]) -> [u8; 8] {
     let read = |addr: LoadAddr, bytes: &mut [u8]| {
         let from = (addr - SITE) as usize;
@@ -67,14 +67,14 @@ fn copies_that_were_made_before_sites_came_and_went_are_cleaned() {
     for copy in [own, trap, diverted, ending] {
         assert_eq!(cleaned(&sites, copy), own);
     }
-    // Other code by now.
+    // The program has other code there by now.
     let other = [NEAR_JUMP, 9, 9, 9, 9, 6, 7, 8];
     assert_eq!(cleaned(&sites, other), other);
     sites.forget_all();
     assert_eq!(cleaned(&sites, trap), trap);
 }
 
-/// Jumps at 0, 3 and 7, each of which has bytes of the next one, and a trap at 10.
+/// Inserts jumps at 0, 3 and 7, each of which shares bytes with the next one, and a trap at 10.
 fn chain(fake: &Fake) -> (Sites, Vec<LoadAddr>) {
     fake.0.borrow_mut().memory = vec![0; 0x40];
     let own: Vec<u8> = (1..=16).collect();
@@ -110,7 +110,7 @@ fn jumps_that_share_bytes_go_before_those_bytes_change() {
         sites.hide(SITE, &mut seen);
         assert_eq!(seen, PROGRAM);
         sites.remove(at[gone], Owner::Loader, &fake);
-        // All that led elsewhere now are traps; those behind are as they were.
+        // Jumps whose target has changed are traps now; later ones are unchanged.
         let standing: Vec<usize> = (0..4)
             .filter(|it| sites.jump_at(at[*it]).is_some())
             .collect();
@@ -130,7 +130,7 @@ fn jumps_that_share_bytes_go_before_those_bytes_change() {
 fn a_second_owner_ends_a_jump_but_not_those_behind_it() {
     let fake = Fake::default();
     let (mut sites, at) = chain(&fake);
-    // The same owner again changes nothing.
+    // Adding the same owner again changes nothing.
     assert!(sites.add(at[1], Owner::Loader, &fake));
     assert!(sites.jump_at(at[0]).is_some());
     assert!(sites.add(at[1], Owner::Call, &fake));
@@ -138,7 +138,7 @@ fn a_second_owner_ends_a_jump_but_not_those_behind_it() {
     assert_eq!(standing.collect::<Vec<_>>(), [false, false, true, false]);
     assert!(sites.add(at[3], Owner::Call, &fake));
     assert!(sites.jump_at(at[2]).is_some());
-    // A new site where a jump has a byte.
+    // A new site on a byte of a jump.
     assert!(sites.add(SITE + 8, Owner::Call, &fake));
     assert_eq!(sites.jump_at(at[2]), None);
     sites.remove_all(&fake);
@@ -153,7 +153,7 @@ fn where_a_jump_leads_is_changed_from_the_last_to_the_first() {
     let last = changed([NEAR_JUMP, 0x17, 0x27, BREAKPOINT, 12], 3);
     let middle = changed([NEAR_JUMP, 0x13, 0x23, 0x33, NEAR_JUMP], 4);
     let first = changed([NEAR_JUMP, 9, 8, NEAR_JUMP, 0x13], 3);
-    // The next one is not there yet, or other bytes were agreed.
+    // The next jump is not there yet, or the shared bytes differ.
     assert!(!sites.divert(at[0], first, &fake));
     assert!(!sites.divert(at[1], changed(middle.bytes, 3), &fake));
     for (addr, jump) in [(at[2], last), (at[1], middle), (at[0], first)] {
@@ -164,7 +164,7 @@ fn where_a_jump_leads_is_changed_from_the_last_to_the_first() {
     let mut seen = bytes(&fake);
     sites.hide(SITE, &mut seen);
     assert_eq!(seen, PROGRAM);
-    // A paused one goes like any other.
+    // A paused jump is removed like any other.
     sites.pause_jump(at[0], &fake);
     sites.remove_all(&fake);
     assert_eq!(bytes(&fake), PROGRAM);

@@ -1,4 +1,4 @@
-//! What can be watched of a value, and as long as which frame lives.
+//! Values that can be watched, and the frames that bound their lifetime.
 
 use super::{WatchScope, Watchable};
 use crate::debugger::Debugger;
@@ -8,17 +8,17 @@ use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{Place, Ty, Value};
 use dwarf::LoadAddr;
 
-/// Frames that are searched for the one that data lies in.
+/// Maximum number of frames searched for the one that contains the data.
 const MOST_FRAMES: usize = 1 << 12;
-/// What a leaf function may use below its stack pointer (System V psABI, §3.2.2), in bytes.
+/// Bytes that a leaf function may use below its stack pointer (System V psABI, §3.2.2).
 const RED_ZONE: u64 = 128;
 
 impl Debugger {
-    /// What there is to watch of a value that was found in a frame; `bytes`: so many from its
-    /// first one on.
+    /// Returns the watchable data of a value found in a frame; `bytes`: watch this number of bytes
+    /// from its first.
     ///
     /// # Errors
-    /// It is in no memory, or its size is not known.
+    /// The value is not in memory, or its size is unknown.
     pub fn watchable(
         &mut self,
         frame: Option<FrameKey>,
@@ -27,7 +27,7 @@ impl Debugger {
         bytes: Option<u64>,
     ) -> Result<Watchable, Error> {
         let refused = |why: &str| Err(Error::Unsupported(format!("`{name}` {why}")));
-        // Nothing ever changes a reference of C++ itself.
+        // A C++ reference itself never changes.
         let value = &self.in_process(|scope| value.referent(scope))?;
         let addr = match &value.place {
             Place::Memory(addr, _) => *addr,
@@ -72,16 +72,16 @@ impl Debugger {
         })
     }
 
-    /// So many bytes at an address, whatever is there.
+    /// Returns `bytes` bytes at an address as watchable data of no type.
     ///
     /// # Errors
-    /// There are none.
+    /// `bytes` is invalid.
     pub fn watchable_at(&mut self, addr: LoadAddr, bytes: u64) -> Result<Watchable, Error> {
         let value = raw(addr, bytes);
         self.watchable(None, &addr.to_string(), &value, Some(bytes))
     }
 
-    /// The machine frame that an address is in, of the stack that a frame belongs to.
+    /// Returns the machine frame that contains an address, on the stack that a frame belongs to.
     fn scope_of(&mut self, frame: FrameKey, addr: LoadAddr) -> Option<WatchScope> {
         let sp = self.registers_of(frame.thread)?.sp();
         if addr.0 < sp.wrapping_sub(RED_ZONE) {
@@ -90,7 +90,7 @@ impl Debugger {
         let mut levels = frame.level + 1;
         loop {
             let stack = self.unwound(frame.thread, levels + 1).ok()?;
-            // Nothing is in the frame of what a tail call left.
+            // The frame of a tail-called function's caller contains nothing.
             let mut frames = stack.physical.iter().filter(|it| !it.is_tail_call);
             let inner = frames.position(|it| it.cfa.is_some_and(|cfa| addr < cfa));
             if let Some(inner) = inner {
@@ -113,8 +113,8 @@ impl Debugger {
         }
     }
 
-    /// Whether a frame is still there: its return address is where calls put it, and the stack
-    /// of its thread, where we can see it, reaches down to it.
+    /// Returns whether a frame still exists: its return address is in place, and the stack of its
+    /// thread, where it can be read, reaches down to it.
     pub(super) fn is_alive(&self, scope: &WatchScope) -> bool {
         let mut back = [0; 8];
         let at = LoadAddr(scope.cfa.wrapping_sub(8));
@@ -134,7 +134,7 @@ impl Debugger {
     }
 }
 
-/// Bytes of no type: a number where they are as many as one has.
+/// Returns untyped bytes as a value: a number, if they have the size of one.
 fn raw(addr: LoadAddr, bytes: u64) -> Value {
     let unsigned = |size, name| Ty::Builtin(Scalar::new(ScalarKind::Unsigned, size), name);
     let ty = match bytes {

@@ -1,5 +1,5 @@
 //! The frame that a data breakpoint was set in: its condition is evaluated there, in whatever frame
-//! the data was touched. Only names that the frame does not have are looked for in the latter.
+//! the data was accessed. Only names that this frame lacks are looked up in the accessing one.
 
 use crate::compile::{CodeScope, Scope};
 use crate::debugger::Debugger;
@@ -11,10 +11,10 @@ use crate::ids::error::Error;
 use crate::inspect::eval::Expression;
 use dwarf::{DieRef, LoadAddr};
 
-/// Frames that are searched for it.
+/// Maximum number of frames searched for it.
 const MAX_FRAMES: usize = 1 << 12;
 
-/// A frame, as long as it is on its thread's stack.
+/// A frame, identified while it is on its thread's stack.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct OwnFrame {
     thread: ThreadId,
@@ -22,15 +22,14 @@ pub(super) struct OwnFrame {
     cfa: LoadAddr,
     /// The entry of its function, or of the inlined one.
     scope: DieRef,
-    /// Where in the code it was, and so many inlined calls further out than the innermost.
+    /// Its address in the code, and the number of inlined calls inside it.
     code: LoadAddr,
     depth: usize,
     name: String,
 }
 
 impl Debugger {
-    /// What a frame can be found by later; `None`: it has no debug info, or its place on the stack
-    /// is not known.
+    /// Returns the data to find a frame again; `None`: it has no debug info, or its CFA is unknown.
     pub(super) fn own_frame(&mut self, frame: FrameKey) -> Option<OwnFrame> {
         let stack = self.unwound(frame.thread, frame.level + 1).ok()?;
         let (index, depth) = stack.at(frame.level)?;
@@ -49,7 +48,7 @@ impl Debugger {
         })
     }
 
-    /// Whether the condition of a data breakpoint holds that a thread has hit.
+    /// Returns whether the condition of a data breakpoint that a thread has hit holds.
     pub(in crate::breakpoint) fn in_watch_frame(
         &mut self,
         id: BreakpointId,
@@ -83,7 +82,7 @@ impl Debugger {
             }
             (None, None) => self.in_process(|context| condition.is_true(context)),
         };
-        // Names that the frame does not have may be those of the function that touches the data.
+        // Names that the frame lacks may be those of the function that accessed the data.
         answer.or_else(|error| {
             let there = self.in_hit_frame(thread, 0, |context| condition.is_true(context));
             there.map_err(|_| error)
@@ -95,7 +94,7 @@ impl Debugger {
         process.is_some_and(|it| it.threads.contains_key(&thread))
     }
 
-    /// Runs `use_it` in a frame of a thread that is stopped, but not shown; `None`: the frame has
+    /// Runs `use_it` in a frame of a thread that is stopped without a report; `None`: the frame has
     /// ended.
     fn in_own_frame<T>(
         &mut self,
@@ -130,7 +129,7 @@ impl Debugger {
             }
             levels *= 2;
         };
-        // The thread runs on: nothing of its stack may be kept.
+        // The thread will run: no part of its stack may stay cached.
         let stack = self.stacks.remove(&own.thread)?;
         let (index, depth, level) = place?;
         let key = FrameKey {

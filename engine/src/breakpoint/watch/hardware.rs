@@ -1,4 +1,4 @@
-//! Breakpoints in code that are set by the debug registers.
+//! Hardware breakpoints: breakpoints in code set by debug registers.
 
 use super::Watches;
 use crate::arch::debug_registers::{Slot, Trigger};
@@ -7,7 +7,7 @@ use crate::debugger::Debugger;
 use crate::ids::BreakpointId;
 use dwarf::LoadAddr;
 
-/// What stops a thread before it executes the instruction at an address.
+/// Returns the slot that stops a thread before it executes the instruction at an address.
 pub fn slot(addr: LoadAddr) -> Slot {
     Slot {
         addr,
@@ -17,18 +17,19 @@ pub fn slot(addr: LoadAddr) -> Slot {
 }
 
 impl Watches {
-    /// Whether a debug register stops threads at an address.
+    /// Returns whether a debug register stops threads at an address.
     pub fn has_code(&self, addr: LoadAddr) -> bool {
         self.slots.contains(&Some(slot(addr)))
     }
 
-    /// Whether reading memory may be noticed.
+    /// Returns whether a debug register may trigger on a read.
     pub fn sees_reads(&self) -> bool {
         let mut slots = self.slots.iter().flatten();
         slots.any(|slot| slot.trigger == Trigger::Access)
     }
 
-    /// Whether code from `start` on, before `end`, is watched for execution.
+    /// Returns whether a debug register is set for execution of an address from `start` to before
+    /// `end`.
     pub fn has_code_in(&self, start: LoadAddr, end: LoadAddr) -> bool {
         let slots = self.slots.iter().flatten();
         slots
@@ -36,7 +37,7 @@ impl Watches {
             .any(|slot| slot.addr >= start && slot.addr < end)
     }
 
-    /// Whether one of the slots that were hit (a bit each) is for code.
+    /// Returns whether one of the slots that were hit (a bit each) is for code.
     pub(crate) fn is_code(&self, hits: u8) -> bool {
         let mut slots = self.slots.iter().enumerate();
         slots.any(|(index, slot)| {
@@ -46,7 +47,7 @@ impl Watches {
 }
 
 impl Debugger {
-    /// The places of all breakpoints that want debug registers for them, by their numbers.
+    /// Returns the locations of all hardware breakpoints, by their numbers.
     pub(super) fn hardware_places(&self) -> Vec<(BreakpointId, LoadAddr)> {
         let all = self.breakpoints.all.iter();
         let ours = all.filter(|(_, breakpoint)| breakpoint.options.hardware);
@@ -54,7 +55,7 @@ impl Debugger {
             .collect()
     }
 
-    /// Breakpoints that a debug register is set for at an address.
+    /// Returns the breakpoints that have a debug register for an address.
     pub(in crate::breakpoint) fn hardware_at(
         &self,
         addr: LoadAddr,
@@ -69,7 +70,7 @@ impl Debugger {
             .map(|(id, _)| id)
     }
 
-    /// Places of breakpoints have come or gone: sets the debug registers, where some want them.
+    /// Sets the debug registers after locations of hardware breakpoints have changed.
     pub(in crate::breakpoint) fn place_hardware(&mut self, told: &[BreakpointId]) {
         let has_some = self.watches.slots.iter().flatten();
         let mut has_some = has_some.filter(|slot| slot.trigger == Trigger::Execute);
@@ -79,7 +80,7 @@ impl Debugger {
         }
     }
 
-    /// What there is to know of a breakpoint that wants debug registers.
+    /// Adds the state of a hardware breakpoint to its description.
     pub(super) fn hardware_info(&self, id: BreakpointId, info: &mut BreakpointInfo) {
         let Some(breakpoint) = self.breakpoints.all.get(&id) else {
             return;

@@ -1,4 +1,4 @@
-//! A thread has touched what is watched, or its frame has ended.
+//! Handlers for an access to watched data, and for the end of its frame.
 
 use super::{DataAccess, Means, WatchScope, Watchable};
 use crate::arch::debug_registers;
@@ -12,14 +12,14 @@ use crate::inspect::value::{Limits, Place, Value};
 use dwarf::LoadAddr;
 use std::rc::Rc;
 
-/// `si_code` of a SIGTRAP: behind a single instruction.
+/// `si_code` of a SIGTRAP after a single step.
 const TRAP_TRACE: i32 = 2;
-/// `si_code` of a SIGTRAP: by a debug register.
+/// `si_code` of a SIGTRAP by a debug register.
 pub(crate) const TRAP_HWBKPT: i32 = 4;
 
 impl Debugger {
-    /// A thread has stopped with a SIGTRAP: keeps which debug registers had to do with it, for
-    /// the kernel forgets that with the next trap. Gives its `si_code`; `None`: it is gone.
+    /// Records which debug registers caused a SIGTRAP: the kernel forgets it at the next trap.
+    /// Returns the `si_code`; `None` if the thread is gone.
     pub(crate) fn note_access(&mut self, thread: ThreadId) -> Option<i32> {
         let code = self.os.signal_info(thread)?.code;
         let armed = self.thread_mut(thread).map_or(0, |state| state.armed);
@@ -36,13 +36,13 @@ impl Debugger {
         Some(code)
     }
 
-    /// Whether a stopped thread has touched what is watched since it was looked at last.
+    /// Returns whether a stopped thread has accessed watched data since the last check.
     pub(crate) fn has_accessed(&mut self, thread: ThreadId) -> bool {
         let noted = self.thread_mut(thread).is_some_and(|it| it.accessed != 0);
         noted || self.watches.stepping && self.has_changed()
     }
 
-    /// Whether anything differs that is compared after each step.
+    /// Returns whether any data that is compared after each step has changed.
     fn has_changed(&self) -> bool {
         let mut watches = self.watches.all.values();
         watches.any(|watch| {
@@ -52,7 +52,7 @@ impl Debugger {
         })
     }
 
-    /// A thread has executed an instruction under watch, or (`stepped`) one alone.
+    /// Handles a thread that has executed a watched instruction or (`stepped`) a single step.
     pub(crate) fn on_trace(&mut self, thread: ThreadId, stepped: bool) {
         let accessed = self
             .thread_mut(thread)
@@ -72,8 +72,8 @@ impl Debugger {
         }
     }
 
-    /// Do data breakpoints say stop? Breakpoints in the code where the thread has arrived are
-    /// hit with them.
+    /// Evaluates data breakpoints and returns the reason to stop, if any. Breakpoints in the code
+    /// at the thread's pc are hit with them.
     fn ask_watches(&mut self, thread: ThreadId, accessed: u8) -> Option<StopReason> {
         let touched: Vec<BreakpointId> = self
             .watches
@@ -89,8 +89,8 @@ impl Debugger {
         let (mut ids, mut texts, mut problem) = (Vec::new(), Vec::new(), None);
         for id in touched {
             if self.scope(id).is_some_and(|scope| !self.is_alive(scope)) {
-                // The frame was left unnoticed, and its memory is used again. By a library on
-                // the way to a handler, say: that is told where the program goes on.
+                // The frame was left unnoticed, and its memory is reused, for example by a library
+                // on the way to a handler: reported once the program itself runs.
                 if self.is_in_own_image(id, thread) {
                     ids.push(id);
                     texts.push(self.end_watch(id));
@@ -100,7 +100,8 @@ impl Debugger {
             let Some(access) = self.accessed(id) else {
                 continue;
             };
-            // What the change was that stopped the thread, whoever has made another one since.
+            // The bytes of the change that stopped the thread; another thread may have changed them
+            // since.
             self.touched = Some((access.data.addr, access.new.clone()));
             let answer = self.ask_breakpoint(id, thread, None, None);
             self.touched = None;
@@ -131,7 +132,7 @@ impl Debugger {
         })
     }
 
-    /// What a touched watch was and is, if that is an access it wants.
+    /// Returns the old and new value of an accessed watch, if it stops at such an access.
     fn accessed(&mut self, id: BreakpointId) -> Option<Access> {
         let watch = self.watches.all.get_mut(&id)?;
         let mut new = vec![0; watch.old.len()];
@@ -145,7 +146,7 @@ impl Debugger {
         let (data, access) = (Rc::clone(&watch.data), watch.access);
         let mut changed = old != new;
         if changed && data.value.bits.is_some() {
-            // Its neighbours in the same byte are none of its business.
+            // Other bit-fields in the same byte are not watched.
             let (old, new) = (at(&data.value, &old), at(&data.value, &new));
             let differ = self.in_process(|scope| Ok(*old.bytes(scope)? != *new.bytes(scope)?));
             changed = differ.unwrap_or(true);
@@ -180,8 +181,8 @@ impl Debugger {
         }
     }
 
-    /// A thread is where functions return to whose frames hold what is watched: those that have
-    /// returned are removed. Gives them with what there is to say.
+    /// Handles a thread at the return address of functions whose frames hold watched data: removes
+    /// the data breakpoints of those that have returned. Returns them with their messages.
     pub(crate) fn end_scopes(
         &mut self,
         thread: ThreadId,
@@ -193,11 +194,11 @@ impl Debugger {
             let Some(registers) = self.registers_of(thread) else {
                 continue;
             };
-            // Where an exception, a panic or a long jump is about to take the thread.
+            // The address to which an exception, a panic or a long jump will take the thread.
             let landing = self.view(&registers, &self.memory()).escape().flatten();
             let sp = landing.map_or(registers.sp(), |landing| landing.target.sp);
             let scope = self.scope(id);
-            // A deeper recursion passes by here too.
+            // A deeper recursion returns here, too.
             if !scope.is_some_and(|scope| scope.thread == thread && sp >= scope.cfa) {
                 continue;
             }
@@ -207,7 +208,7 @@ impl Debugger {
                     ended.1.push(self.end_watch(id));
                 }
                 Some(landing) => {
-                    // Told where the program can be seen, but its memory may be used until then.
+                    // Reported at the landing address, but the memory may be reused before that.
                     let addr = landing.target.addr;
                     self.sites.add(addr, Owner::Scope(id), &*self.os);
                     if let Some(watch) = self.watches.all.get_mut(&id) {
@@ -220,7 +221,7 @@ impl Debugger {
         ended
     }
 
-    /// Whether a thread is in the image that called the function of what is watched.
+    /// Returns whether a thread is in the image that called the function of the watched data.
     fn is_in_own_image(&mut self, id: BreakpointId, thread: ThreadId) -> bool {
         let image = |addr| self.modules.at(addr).map(|loaded| loaded.id);
         let own = self.scope(id).and_then(|scope| image(scope.back));
@@ -232,7 +233,7 @@ impl Debugger {
         self.watches.all.get(&id)?.data.scope.as_ref()
     }
 
-    /// A data breakpoint has lost what it was on.
+    /// Ends a data breakpoint whose data is gone. Returns its message.
     fn end_watch(&mut self, id: BreakpointId) -> String {
         let watch = self.watches.all.get(&id);
         let name = watch.map_or_else(String::new, |watch| watch.data.name.clone());
@@ -246,7 +247,7 @@ impl Debugger {
         text
     }
 
-    /// A data breakpoint has stopped once, and is to do no more.
+    /// Ends a data breakpoint with `once` that has stopped.
     pub(in crate::breakpoint) fn end_watch_of_spent(&mut self, id: BreakpointId) {
         if self.watches.all.contains_key(&id) {
             self.forget_watch(id);
@@ -254,13 +255,13 @@ impl Debugger {
         }
     }
 
-    /// A thread has ended, and with it whatever is watched on its stack.
+    /// Ends the data breakpoints on the stack of a thread that has ended.
     pub(crate) fn end_scopes_of(&mut self, thread: ThreadId) {
         self.end_scopes_up_to(thread, LoadAddr(u64::MAX));
     }
 
-    /// The frames of a thread are no more up to the one of this canonical frame address, and
-    /// whatever is watched in them.
+    /// Ends the data breakpoints in the frames of a thread up to the one of this canonical frame
+    /// address.
     pub(crate) fn end_scopes_up_to(&mut self, thread: ThreadId, cfa: LoadAddr) {
         let on_its_stack = |id: &BreakpointId| {
             let scope = self.scope(*id);
@@ -278,7 +279,7 @@ impl Debugger {
         }
     }
 
-    /// An image is gone, and what is watched in it.
+    /// Ends the data breakpoints in an unloaded image.
     pub(crate) fn end_watches_in(&mut self, start: LoadAddr, end: LoadAddr) {
         let inside = |id: &BreakpointId| {
             let watch = self.watches.all.get(id);
@@ -302,7 +303,7 @@ impl Debugger {
     }
 }
 
-/// An access that somebody wants to know of.
+/// An access that stops.
 struct Access {
     data: Rc<Watchable>,
     access: DataAccess,
@@ -310,7 +311,7 @@ struct Access {
     new: Vec<u8>,
 }
 
-/// A value with other bytes.
+/// Returns a copy of a value with other bytes.
 fn at(value: &Value, bytes: &[u8]) -> Value {
     Value {
         place: Place::Bytes(Bytes::new(bytes)),

@@ -1,5 +1,5 @@
-//! Data breakpoints: which data, by which of the processor's debug registers (or, beyond those,
-//! by single steps), and what it was when somebody looked last.
+//! Data breakpoints: the data, its debug registers (or single steps, if they do not suffice), and
+//! its last known bytes.
 
 mod find;
 mod frame;
@@ -22,62 +22,62 @@ use frame::OwnFrame;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// More than this is not compared after every instruction, in bytes.
+/// Maximum number of bytes to compare after every instruction.
 const MOST_BYTES: u64 = 1 << 16;
 
-/// At what accesses to data to stop.
+/// The accesses at which a data breakpoint stops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DataAccess {
-    /// Those that change it.
+    /// Writes that change the data.
     Write,
-    /// All by the program itself (not by the kernel for it).
+    /// All accesses by the program itself (not by the kernel on its behalf).
     ReadWrite,
-    /// Those that do not change it.
+    /// Accesses that do not change it.
     Read,
 }
 
-/// Data that can be watched, as [`Debugger::watchable`] found it.
+/// Data that can be watched, as found by [`Debugger::watchable`].
 #[derive(Clone, Debug)]
 pub struct Watchable {
-    /// An expression for it, or its address.
+    /// An expression for the data, or its address.
     pub name: String,
-    /// Where it begins.
+    /// Its first address.
     pub addr: LoadAddr,
-    /// How many bytes.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// The frame it lives in, if it is on a stack.
+    /// The frame that contains it, if it is on a stack.
     pub scope: Option<WatchScope>,
-    /// The frame that its condition belongs to.
+    /// The frame that its condition is evaluated in.
     own: Option<OwnFrame>,
     value: Value,
     language: Language,
 }
 
-/// A machine frame: what is in it is gone when it returns.
+/// A machine frame: its data ends when it returns.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WatchScope {
     /// The thread on whose stack it is.
     pub thread: ThreadId,
     /// Its canonical frame address: the stack pointer after it has returned.
     pub cfa: u64,
-    /// Where it returns to.
+    /// Its return address.
     back: LoadAddr,
 }
 
-/// A data breakpoint, as asked for.
+/// A data breakpoint, as requested.
 #[derive(Clone, Debug)]
 pub struct DataBreakpoint {
-    /// On what.
+    /// The data.
     pub data: Watchable,
-    /// At what accesses.
+    /// The accesses to stop at.
     pub access: DataAccess,
-    /// Not by the processor's debug registers.
+    /// Single-step instead of using the debug registers.
     pub by_steps: bool,
     /// Its options.
     pub options: BreakpointOptions,
 }
 
-/// What makes two data breakpoints the same one.
+/// The identity of a data breakpoint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DataSpec {
     name: String,
@@ -88,14 +88,14 @@ pub struct DataSpec {
     by_steps: bool,
 }
 
-/// By what a breakpoint is watched.
+/// How a data breakpoint is watched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Means {
-    /// By these slots, a bit each.
+    /// By these debug registers, a bit each.
     Slots(u8),
-    /// By comparing after every instruction of the program.
+    /// By a comparison after every instruction of the program.
     Steps,
-    /// By nothing: there is no slot left for what steps cannot do.
+    /// Not at all: no debug register is free, and steps cannot detect such accesses.
     Nothing,
 }
 
@@ -103,10 +103,10 @@ struct Watch {
     data: Rc<Watchable>,
     access: DataAccess,
     by_steps: bool,
-    /// Its bytes when they were read last.
+    /// Its bytes at the last read.
     old: Vec<u8>,
     means: Means,
-    /// Its frame is being left: what happens there is of no interest any more.
+    /// Whether its frame is being left: further changes are ignored.
     left: bool,
 }
 
@@ -119,27 +119,28 @@ impl Watch {
     }
 }
 
-/// All that is watched, and the debug registers that do it.
+/// All data breakpoints, and the state of the debug registers.
 #[derive(Default)]
 pub struct Watches {
     all: BTreeMap<BreakpointId, Watch>,
     slots: [Option<Slot>; SLOTS],
-    /// The state of `slots`: threads that were set to another one are behind. 0: never used.
+    /// The version of `slots`; a thread with another one has to be updated. 0: never used.
     generation: u32,
-    /// Every thread goes by single steps.
+    /// Whether every thread is single-stepped.
     pub stepping: bool,
-    /// The kernel refuses to set debug registers.
+    /// Whether the kernel refuses to set debug registers.
     refused: bool,
 }
 
 impl Watches {
-    /// What threads' debug registers are to be set to, and the number of that state.
+    /// Returns the values for threads' debug registers, and their version.
     pub fn registers(&self) -> (u32, [u64; SLOTS], u64) {
         let addresses = self.slots.map(|slot| slot.map_or(0, |slot| slot.addr.0));
         (self.generation, addresses, control(&self.slots))
     }
 
-    /// The one slot that threads in a state of the debug registers can hit, as a bit.
+    /// Returns the only slot, as a bit, that a thread with this version of the debug registers can
+    /// hit.
     fn only_slot(&self, armed: u32) -> Option<u8> {
         let slots = self.slots.iter().enumerate();
         let mut used = slots.filter(|(_, slot)| slot.is_some());
@@ -149,8 +150,8 @@ impl Watches {
         }
     }
 
-    /// Distributes the slots among what is watched and the places of breakpoints in code: first
-    /// come, first served; the same slot serves several. True if they are others than before.
+    /// Assigns the slots to data breakpoints and to locations of hardware breakpoints, first come,
+    /// first served; equal slots are shared. Returns true if they have changed.
     fn allocate(&mut self, code: &[(BreakpointId, LoadAddr)]) -> bool {
         let before = self.slots;
         let mut slots = [None; SLOTS];
@@ -193,7 +194,7 @@ impl Watches {
     }
 }
 
-/// Finds room for all of `wanted`, or takes none.
+/// Assigns slots to all of `wanted`, or to none.
 fn take_slots(slots: &mut [Option<Slot>; SLOTS], wanted: &[Slot]) -> Option<u8> {
     let mut taken = *slots;
     let mut mask = 0;
@@ -208,7 +209,7 @@ fn take_slots(slots: &mut [Option<Slot>; SLOTS], wanted: &[Slot]) -> Option<u8> 
 }
 
 impl Breakpoints {
-    /// What was watched is gone, and why. Gives what has ended.
+    /// Ends all data breakpoints with a reason. Returns those that have ended.
     pub(super) fn end_data(&mut self, why: &str) -> Vec<BreakpointId> {
         for id in &self.data {
             if let Some(breakpoint) = self.all.get_mut(id) {
@@ -220,8 +221,8 @@ impl Breakpoints {
 }
 
 impl Debugger {
-    /// Replaces the data breakpoints. Takes effect also while the program runs, without a stop
-    /// that anybody sees. Unchanged ones keep their ids.
+    /// Replaces the data breakpoints. Takes effect also while the program runs, without a reported
+    /// stop. Unchanged ones keep their ids.
     pub fn set_data_breakpoints(&mut self, wanted: &[DataBreakpoint]) -> Vec<BreakpointInfo> {
         let old = std::mem::take(&mut self.breakpoints.data);
         let specs = wanted.iter().map(|wanted| {
@@ -253,7 +254,7 @@ impl Debugger {
             }
             match self.watches.all.get_mut(id) {
                 None => self.begin_watch(*id, wanted),
-                // Another condition is of the frame that was looked at when it was typed.
+                // A new condition belongs to the frame that was selected when it was set.
                 Some(watch) if conditions.get(id) != Some(&wanted.options.condition) => {
                     watch.data = Rc::new(wanted.data.clone());
                 }
@@ -262,7 +263,7 @@ impl Debugger {
         }
         self.distribute_slots(&ids);
         if self.watches.sees_reads() || self.watches.stepping {
-            // What the program is asked would be seen.
+            // Evaluation in the program would show up as accesses.
             self.sites.end_all_diversions(&*self.os);
         }
         ids.iter()
@@ -294,7 +295,7 @@ impl Debugger {
             return;
         }
         if let Some(scope) = &data.scope {
-            // It may also be left by an exception, a panic or a long jump.
+            // The frame may also be left by an exception, a panic or a long jump.
             let modules = &self.modules;
             let mut ways = vec![modules.catch_entries(), modules.long_jumps()];
             if data.language == Language::Rust {
@@ -323,8 +324,8 @@ impl Debugger {
         }
     }
 
-    /// Gives out the debug registers anew, and has all threads set to them. Tells of
-    /// breakpoints that are watched otherwise now, but for those in `told`.
+    /// Assigns the debug registers again and updates all threads. Reports breakpoints whose
+    /// mechanism has changed, except those in `told`.
     fn distribute_slots(&mut self, told: &[BreakpointId]) {
         let code = self.hardware_places();
         let mut concerned = self.breakpoints.data.clone();
@@ -342,7 +343,7 @@ impl Debugger {
             && let Some(thread) = self.current_thread()
             && !self.arm(thread)
         {
-            // Without the processor's help: by steps.
+            // Debug registers are unavailable: single-step.
             self.watches.refused = true;
             self.watches.allocate(&code);
         }
@@ -356,7 +357,7 @@ impl Debugger {
         }
     }
 
-    /// Has every running thread stop and go on at once, which sets its debug registers.
+    /// Interrupts every running thread, and resumes it at once with its debug registers set.
     fn interrupt_running(&mut self) {
         for thread in self.running_threads() {
             if let Some(state) = self.thread_mut(thread)
@@ -368,8 +369,8 @@ impl Debugger {
         }
     }
 
-    /// Sets a stopped thread's debug registers, unless they are right. False: the kernel
-    /// refuses.
+    /// Sets a stopped thread's debug registers, unless they are up to date. Returns false if the
+    /// kernel refuses.
     pub(crate) fn arm(&mut self, thread: ThreadId) -> bool {
         let (generation, addresses, control) = self.watches.registers();
         match self.thread_mut(thread) {
@@ -379,7 +380,7 @@ impl Debugger {
         self.os.set_debug_registers(thread, &addresses, control)
     }
 
-    /// Clears a stopped thread's debug registers: they would outlast us.
+    /// Clears a stopped thread's debug registers: they would persist after a detach.
     pub(crate) fn disarm(&mut self, thread: ThreadId) {
         if let Some(state) = self.thread_mut(thread)
             && std::mem::take(&mut state.armed) != 0
@@ -388,14 +389,15 @@ impl Debugger {
         }
     }
 
-    /// The program goes on from a stop: what was changed by hand meanwhile is no change.
+    /// Reads the watched data again before a resume: a change made by the user at a stop is not an
+    /// access.
     pub(crate) fn refresh_watches(&mut self) {
         for watch in self.watches.all.values_mut() {
             self.os.read_memory(watch.data.addr, &mut watch.old);
         }
     }
 
-    /// What data breakpoints say of themselves.
+    /// Adds the state of a data breakpoint to its description.
     pub(super) fn watch_info(&self, id: BreakpointId, info: &mut BreakpointInfo) {
         let Some(watch) = self.watches.all.get(&id) else {
             self.hardware_info(id, info);
@@ -426,14 +428,14 @@ impl Debugger {
         info.message = info.message.take().filter(|_| info.failed).or(said);
     }
 
-    /// Nothing is watched any more: the process is another one, or none.
+    /// Drops all data breakpoints: the process was replaced or has ended.
     pub(crate) fn forget_watches(&mut self) {
         self.watches = Watches {
             generation: self.watches.generation,
             refused: self.watches.refused,
             ..Watches::default()
         };
-        // The kernel clears the registers of who execs.
+        // The kernel clears the debug registers on exec.
         if let Some(process) = &mut self.process {
             for state in process.threads.values_mut() {
                 state.armed = 0;
