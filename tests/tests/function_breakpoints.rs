@@ -155,7 +155,7 @@ fn each_call_stops_once() {
     for compiler in [Compiler::Gcc, Compiler::Clang, Compiler::Rustc] {
         for level in levels {
             let (source, names) = match compiler {
-                Compiler::Rustc => ("rust/calls.rs", rust),
+                Compiler::Rustc => ("rust/call_counts.rs", rust),
                 _ => ("c/calls.c", c),
             };
             let flags = Flags::new(compiler).optimized(level);
