@@ -6,9 +6,8 @@ use crate::files::log;
 use crate::protocol::{Incoming, Request, read_message};
 use crate::server::codec::{Codec, FrameError};
 use crate::server::stream::Stream;
+use engine::os::host::Alarm;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::time::TimeSpec;
-use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -38,7 +37,7 @@ pub struct Intake<News> {
     /// Whether the session carries out a request.
     busy: AtomicBool,
     /// Rings when it may have done so for long.
-    alarm: TimerFd,
+    alarm: Alarm,
     /// Whether the alarm is set: for a series of short requests it is set once.
     alarm_set: AtomicBool,
     /// Whether somebody stands in.
@@ -80,7 +79,6 @@ impl<News> Intake<News> {
         inbox: Inbox<News>,
         runtime: Handle,
     ) -> io::Result<Self> {
-        let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         Ok(Self {
             stream,
             reader: Mutex::new(Reader {
@@ -95,7 +93,7 @@ impl<News> Intake<News> {
             inbox,
             runtime,
             busy: AtomicBool::new(false),
-            alarm: TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?,
+            alarm: Alarm::new()?,
             alarm_set: AtomicBool::new(false),
             stood_in_for: AtomicBool::new(false),
             back: Notify::new(),
@@ -140,11 +138,10 @@ impl<News> Intake<News> {
     /// The session begins to carry out a request.
     pub fn begin(&self) {
         self.busy.store(true, Ordering::SeqCst);
-        if !self.alarm_set.swap(true, Ordering::SeqCst) {
-            let after = Expiration::OneShot(TimeSpec::from_duration(BUSY));
-            if let Err(error) = self.alarm.set(after, TimerSetTimeFlags::empty()) {
-                tracing::warn!(%error, "cancel is heard late");
-            }
+        if !self.alarm_set.swap(true, Ordering::SeqCst)
+            && let Err(error) = self.alarm.set(BUSY)
+        {
+            tracing::warn!(%error, "cancel is heard late");
         }
     }
 

@@ -6,8 +6,6 @@ use super::token::{self, Token};
 use crate::files::private::{self, Unusable};
 use crate::server::stream::Stream;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::socket::{getsockopt, sockopt};
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::geteuid;
@@ -89,12 +87,7 @@ pub struct Listening {
 /// The place cannot be had, or is not safe; our own program is not to be found.
 pub fn listen(how: Listening) -> io::Result<()> {
     // Blocked before there are threads: what they start has no signals blocked.
-    let mut ends = SigSet::empty();
-    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
-        ends.add(signal);
-    }
-    ends.thread_block()?;
-    let end = SignalFd::with_flags(&ends, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+    let end = engine::os::host::block_end_signals()?;
     let (door, token) = Door::open(&how)?;
     let porter = Porter {
         program: env::current_exe()?,

@@ -51,7 +51,8 @@ impl Stream {
         let file = File::from(descriptor.as_fd().try_clone_to_owned()?);
         let never_blocks = can_wait(&file)? && set_nonblocking(&file);
         if never_blocks {
-            enlarge(&file);
+            // A long response takes fewer turns between us and the client.
+            engine::os::host::enlarge_pipe(&file);
         }
         Ok(Self { file, never_blocks })
     }
@@ -134,12 +135,4 @@ fn can_wait(file: &File) -> io::Result<bool> {
 fn set_nonblocking(file: &File) -> bool {
     status_flags(file)
         .is_some_and(|flags| fcntl(file, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK)).is_ok())
-}
-
-/// Lets a pipe hold more, so that a long answer takes fewer turns between us and the client.
-fn enlarge(pipe: &File) {
-    /// What everybody may ask for (pipe(7), `/proc/sys/fs/pipe-max-size`).
-    const MOST: i32 = 1 << 20;
-    // Of sockets, and where less is allowed, it stays as it is.
-    let _ = fcntl(pipe, FcntlArg::F_SETPIPE_SZ(MOST));
 }

@@ -6,10 +6,7 @@ use super::News;
 use crate::protocol::InvalidatedEventBody;
 use crate::session::Session;
 use crate::session::progress::Work;
-use engine::{ModuleInfo, State, SymbolStatus};
-use nix::sys::signal::{Signal, killpg};
-use nix::sys::wait::{Id, WaitPidFlag, waitid};
-use nix::unistd::Pid;
+use engine::{ModuleInfo, State, SymbolStatus, os};
 use std::collections::{HashSet, VecDeque};
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -69,7 +66,8 @@ struct Process(Mutex<Stage>);
 enum Stage {
     #[default]
     Starting,
-    Running(Pid),
+    /// The number of its leader.
+    Running(u32),
     Unwanted,
     Ended,
 }
@@ -82,7 +80,7 @@ impl Process {
             // It may be unwanted before it runs.
             (Stage::Unwanted, Stage::Running(group)) | (Stage::Running(group), Stage::Unwanted) => {
                 // It has just ended, else.
-                let _ = killpg(group, Signal::SIGKILL);
+                os::host::kill_group(group);
                 *stage = Stage::Unwanted;
             }
             (Stage::Ended, _) => {}
@@ -300,11 +298,10 @@ fn fetch(build_id: &str, process: &Process) -> Result<PathBuf, Failure> {
     })?;
     // It has our ends of the pipe.
     drop(command);
-    let group = Pid::from_raw(child.id().cast_signed());
-    process.enter(Stage::Running(group));
+    process.enter(Stage::Running(child.id()));
     let said = last_of(&mut reader);
     // Until it is collected nobody else can get its number.
-    let _ = waitid(Id::Pid(group), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT);
+    os::host::await_exit(&child);
     process.enter(Stage::Ended);
     let status = child.wait()?;
     let said = String::from_utf8_lossy(&said?).into_owned();

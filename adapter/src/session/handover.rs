@@ -8,10 +8,9 @@
 use super::{Inbox, News};
 use engine::{Handover, LoadAddr};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{MsgFlags, send};
 use serde_json::{Map, Value};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -95,10 +94,9 @@ impl Offer {
             return;
         };
         let line = format!("{}\n", Value::from(changes.clone()));
-        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
         // Its session reads always, and what has ended needs no settings. A part of a line would
         // spoil the next one.
-        match send(socket.as_raw_fd(), line.as_bytes(), flags) {
+        match engine::os::host::send_at_once(socket, line.as_bytes()) {
             Ok(sent) if sent == line.len() => {}
             result => {
                 tracing::debug!(

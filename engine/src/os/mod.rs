@@ -22,7 +22,7 @@ pub(crate) use linux::own_code;
 pub(crate) use linux::vectors_in;
 #[cfg(target_os = "linux")]
 pub use linux::{
-    Launcher, OpenStdio, ProcessGroup, Shared, Waker, asked_to_end, give_way, prepare,
+    Launcher, OpenStdio, ProcessGroup, Shared, Waker, asked_to_end, give_way, host, prepare,
     stand_behind_front, user_of_peer,
 };
 #[cfg(target_os = "linux")]

@@ -5,6 +5,7 @@ mod duty;
 mod ending;
 mod front;
 mod guardian;
+pub mod host;
 mod launch;
 mod output;
 #[cfg(test)]
