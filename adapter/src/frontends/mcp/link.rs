@@ -61,7 +61,7 @@ pub struct Told {
 }
 
 impl Told {
-    /// A thread's number in our texts.
+    /// Returns a thread's number for agents; assigns one to a new thread.
     pub fn number(&mut self, thread: i64) -> usize {
         let known = self.threads.iter().position(|known| *known == thread);
         known.unwrap_or_else(|| {
