@@ -1,45 +1,45 @@
-//! What the client is and how it counts, from its `initialize` request.
+//! The client's conventions and capabilities, from its `initialize` request.
 
 use std::path::{Path, PathBuf};
 
-/// How the client spells paths.
+/// The format of the client's paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PathFormat {
-    /// As the system does.
+    /// Plain paths.
     #[default]
     Path,
-    /// As `file:` URIs.
+    /// `file:` URIs.
     Uri,
 }
 
-/// The client's conventions and abilities.
+/// The client's conventions and capabilities.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// It has sent `initialize`.
+    /// Whether it has sent `initialize`.
     pub introduced: bool,
     /// Number of the first line: 1 or 0.
     pub first_line: u32,
     /// Number of the first column: 1 or 0.
     pub first_column: u32,
-    /// How it spells paths.
+    /// The format of its paths.
     pub path_format: PathFormat,
-    /// It shows types.
+    /// Whether it shows types.
     pub variable_type: bool,
-    /// It asks for parts of long lists.
+    /// Whether it requests parts of long lists.
     pub variable_paging: bool,
-    /// It can run programs in a terminal.
+    /// Whether it can run programs in a terminal.
     pub run_in_terminal: bool,
-    /// It can begin further sessions.
+    /// Whether it can start further sessions.
     pub start_debugging: bool,
-    /// It asks again for what it is told is stale.
+    /// Whether it supports `invalidated` events.
     pub invalidated: bool,
-    /// It can ask for memory by reference.
+    /// Whether it supports memory references.
     pub memory_references: bool,
-    /// It wants to know of memory that changed.
+    /// Whether it supports `memory` events.
     pub memory_events: bool,
-    /// It shows how far long work has come.
+    /// Whether it shows the progress of long work.
     pub progress: bool,
-    /// It shows text in bold, or in colours, by ANSI escape sequences.
+    /// Whether it shows bold and coloured text, by ANSI escape sequences.
     pub ansi_styling: bool,
 }
 
@@ -64,32 +64,32 @@ impl Default for Client {
 }
 
 impl Client {
-    /// A line (from 1) in the client's counting.
+    /// Converts a line (from 1) to the client's numbering.
     pub fn line_out(&self, line: u32) -> i64 {
         i64::from(line.saturating_sub(1 - self.first_line))
     }
 
-    /// A column (from 1, 0: unknown) in the client's counting.
+    /// Converts a column (from 1; 0: unknown) to the client's numbering.
     pub fn column_out(&self, column: u32) -> i64 {
         i64::from(column.saturating_sub(1 - self.first_column))
     }
 
-    /// A client's line, counted from 1.
+    /// Converts the client's line to one from 1.
     pub fn line_in(&self, line: i64) -> u32 {
         count_in(line, self.first_line)
     }
 
-    /// A client's column, counted from 1.
+    /// Converts the client's column to one from 1.
     pub fn column_in(&self, column: i64) -> u32 {
         count_in(column, self.first_column)
     }
 
-    /// The column that a client names, if it does: one before the first is none.
+    /// Returns the client's column, if it sent one; a column before the first counts as none.
     pub fn given_column(&self, column: Option<i64>) -> Option<i64> {
         column.filter(|column| *column >= i64::from(self.first_column))
     }
 
-    /// A path in the client's spelling.
+    /// Formats a path for the client.
     pub fn path_out(&self, path: &Path) -> String {
         match self.path_format {
             PathFormat::Path => path.to_string_lossy().into_owned(),
@@ -97,7 +97,7 @@ impl Client {
         }
     }
 
-    /// The path of a client's spelling.
+    /// Parses a path of the client.
     pub fn path_in(&self, spelling: &str) -> PathBuf {
         match spelling.strip_prefix("file://") {
             Some(rest) => from_uri(rest),
@@ -108,11 +108,12 @@ impl Client {
 
 fn count_in(number: i64, first: u32) -> u32 {
     let from_one = number.saturating_add(1 - i64::from(first));
-    // What is sent back has to be a number of 31 bits.
+    // A number that is sent back must fit into 31 bits.
     i32::try_from(from_one.max(1)).map_or(i32::MAX as u32, i32::unsigned_abs)
 }
 
-/// RFC 8089: the unreserved characters and slashes stay, the rest is percent-encoded.
+/// Formats a `file:` URI (RFC 8089): unreserved characters and slashes stay, all others are
+/// percent-encoded.
 fn to_uri(path: &Path) -> String {
     let mut uri = String::from("file://");
     for &byte in path.as_os_str().as_encoded_bytes() {
@@ -126,7 +127,7 @@ fn to_uri(path: &Path) -> String {
     uri
 }
 
-/// The path of a `file:` URI, from its authority (none, or `localhost`) on.
+/// Parses the part of a `file:` URI after `//`: the authority (none or `localhost`) and the path.
 fn from_uri(rest: &str) -> PathBuf {
     let rest = rest.strip_prefix("localhost").unwrap_or(rest);
     let mut bytes = Vec::with_capacity(rest.len());

@@ -1,5 +1,5 @@
-//! Machine code as sources: what frames show that have no source of their own. A piece of code
-//! has one number for the session, and data by which later sessions know it again.
+//! Machine code as sources, for frames without a source file. A piece of code has one number during
+//! the session, and data by which later sessions recognize it.
 
 use crate::protocol::{Source, SourceHint};
 use engine::{CodeName, LoadAddr};
@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// Pieces that are remembered at most; of more, none is one that is looked at.
+/// Maximum number of pieces per session; further pieces get no number.
 const MOST: usize = 1 << 14;
-/// Lines that are remembered until the program runs on.
+/// Maximum number of cached lines; the cache is valid until the program resumes.
 const MOST_LINES: usize = 1 << 12;
 
-/// How instructions are written.
+/// The syntax of instructions.
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[serde(rename_all = "lowercase")]
 pub enum Flavor {
-    /// As Intel does.
+    /// Intel syntax.
     #[default]
     Intel,
-    /// As AT&T did.
+    /// AT&T syntax.
     #[serde(alias = "at&t", alias = "gas")]
     Att,
 }
@@ -33,7 +33,7 @@ impl From<Flavor> for engine::Flavor {
     }
 }
 
-/// A piece of code as the client keeps it for us (`adapterData`).
+/// A piece of code as the client stores it (`adapterData`).
 #[derive(Serialize, Deserialize)]
 struct Kept {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,17 +44,17 @@ struct Kept {
     end: u64,
 }
 
-/// The pieces of code that the client was told of.
+/// The pieces of code that the client has seen.
 #[derive(Debug, Default)]
 pub struct CodeSources {
     pieces: Vec<CodeName>,
     numbers: HashMap<CodeName, i64>,
-    /// By an address, until the program runs on: the piece's number and the line in it.
+    /// By address, until the program resumes: the piece's number and the line in it.
     lines: HashMap<LoadAddr, Option<(i64, u32)>>,
 }
 
 impl CodeSources {
-    /// The number of a piece, the same one each time.
+    /// Returns a piece's number, the same one each time; `None` if there are too many pieces.
     pub fn number(&mut self, code: &CodeName) -> Option<i64> {
         if let Some(number) = self.numbers.get(code) {
             return Some(*number);
@@ -68,23 +68,23 @@ impl CodeSources {
         Some(number)
     }
 
-    /// The piece of a number.
+    /// Returns the piece with a number.
     pub fn piece(&self, number: i64) -> Option<&CodeName> {
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
         self.pieces.get(index)
     }
 
-    /// The pieces of code that no image has.
+    /// Iterates over the pieces that are in no module.
     pub fn without_image(&self) -> impl Iterator<Item = &CodeName> {
         self.pieces.iter().filter(|code| code.image.is_none())
     }
 
-    /// Where an address was found to be, if that was asked before.
+    /// Returns the cached location of an address; the inner `None`: it has none.
     pub fn known_line(&self, addr: LoadAddr) -> Option<Option<(i64, u32)>> {
         self.lines.get(&addr).copied()
     }
 
-    /// Remembers where an address is.
+    /// Caches the location of an address.
     pub fn keep_line(&mut self, addr: LoadAddr, line: Option<(i64, u32)>) {
         if self.lines.len() >= MOST_LINES {
             self.lines.clear();
@@ -92,18 +92,18 @@ impl CodeSources {
         self.lines.insert(addr, line);
     }
 
-    /// The code may be other code now.
+    /// Drops the cached locations: the code may have changed.
     pub fn forget_lines(&mut self) {
         self.lines.clear();
     }
 
-    /// The piece that a source of the client's is; `None`: it is a file.
+    /// Returns the piece that the client's source refers to; `None` if the source is a file.
     pub fn meant(&mut self, source: &Source) -> Option<CodeName> {
         let number = source.source_reference.filter(|number| *number > 0);
         if let Some(code) = number.and_then(|number| self.piece(number)) {
             return Some(code.clone());
         }
-        // From an earlier session: its number means nothing by now.
+        // From an earlier session: its number is no longer valid.
         let kept = Kept::deserialize(source.adapter_data.as_ref()?).ok()?;
         Some(CodeName {
             image: kept.image,
@@ -113,7 +113,7 @@ impl CodeSources {
         })
     }
 
-    /// A piece as a source.
+    /// Returns a piece as a source; `None` if there are too many pieces.
     pub fn source(&mut self, code: &CodeName) -> Option<Source> {
         let kept = Kept {
             image: code.image.clone(),

@@ -1,24 +1,24 @@
-//! Columns: the debug info counts bytes, clients count units of UTF-16. Where a line is all ASCII,
-//! both are the same; of other lines the source tells, if it is there.
+//! Columns: debug info counts bytes, clients count UTF-16 code units. In ASCII lines both are the
+//! same; for other lines the source file is read, if it exists.
 
 use engine::open_regular;
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The longest source that is read, in bytes.
+/// Maximum size of a source file in bytes.
 const LONGEST: u64 = 32 << 20;
-/// Sources that are remembered.
+/// Maximum number of cached source files.
 const MOST: usize = 1000;
 
-/// The lines of sources that are not all ASCII, each source read once.
+/// The non-ASCII lines of source files. Each file is read once.
 #[derive(Debug, Default)]
 pub struct Columns {
     files: HashMap<PathBuf, HashMap<u32, String>>,
 }
 
 impl Columns {
-    /// A column in units of UTF-16 of one in bytes, both from 1 (0: unknown).
+    /// Converts a column in bytes to one in UTF-16 code units, both from 1 (0: unknown).
     pub fn units_at(&mut self, file: &Path, line: u32, column: u32) -> u32 {
         match self.line(file, line) {
             Some(text) if column > 0 => units_of(text, column),
@@ -26,7 +26,7 @@ impl Columns {
         }
     }
 
-    /// A column in bytes of one in units of UTF-16, both from 1 (0: unknown).
+    /// Converts a column in UTF-16 code units to one in bytes, both from 1 (0: unknown).
     pub fn bytes_at(&mut self, file: &Path, line: u32, column: u32) -> u32 {
         match self.line(file, line) {
             Some(text) if column > 0 => bytes_of(text, column),
@@ -34,7 +34,7 @@ impl Columns {
         }
     }
 
-    /// A line, if it is not all ASCII.
+    /// Returns a line if it is not ASCII.
     fn line(&mut self, file: &Path, line: u32) -> Option<&str> {
         if !self.files.contains_key(file) {
             if self.files.len() >= MOST {
@@ -47,7 +47,7 @@ impl Columns {
     }
 }
 
-/// The bytes of a regular file.
+/// Reads a regular file; `None` if it is too large or cannot be read.
 fn read(file: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = open_regular(file).ok()?;
@@ -69,7 +69,7 @@ fn lines_of(bytes: &[u8]) -> HashMap<u32, String> {
 fn units_of(text: &str, column: u32) -> u32 {
     let (mut bytes, mut units) = (1_u32, 1_u32);
     for char in text.chars() {
-        // In the middle of a character is at its begin.
+        // A column inside a character counts as its start.
         let next = bytes + char.len_utf8() as u32;
         if next > column {
             return units;

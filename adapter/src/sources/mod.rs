@@ -1,4 +1,4 @@
-//! Sources as the client sees them: how it counts and spells, paths, columns, machine code.
+//! Sources as the client sees them: line and column numbers, paths, machine code.
 
 mod client;
 mod code_sources;

@@ -1,4 +1,4 @@
-//! Paths: those of the debug info and those of this machine, and how the client spells them.
+//! Paths in the debug info, on this machine, and in the client's format.
 
 use super::Client;
 use super::columns::Columns;
@@ -12,17 +12,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What compilers record of sources (DWARF 5).
+/// Algorithm of the checksums that compilers record for sources (DWARF 5).
 pub const MD5: &str = "MD5";
 
-/// Prefixes of paths in the debug info, and what they are on this machine.
+/// Path prefixes in the debug info, and their replacements on this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceMap {
     pairs: Vec<(PathBuf, PathBuf)>,
 }
 
 impl SourceMap {
-    /// A map of (debug info, here) pairs.
+    /// Creates a map from pairs of (path in the debug info, local path).
     pub fn new(pairs: impl IntoIterator<Item = (PathBuf, PathBuf)>) -> Self {
         let pairs = pairs
             .into_iter()
@@ -31,16 +31,16 @@ impl SourceMap {
         Self { pairs }
     }
 
-    /// Whether it changes nothing.
+    /// Returns true if the map is empty.
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }
 
-    /// The path on this machine of a path in the debug info.
+    /// Converts a path in the debug info to one on this machine.
     pub fn to_local(&self, path: &Path) -> PathBuf {
         let pairs = self.pairs.iter().map(|(from, to)| (from, to));
         let mut replaced = replaced(path, pairs);
-        // Of several that fit, the one whose file is there.
+        // Of several matching prefixes, the one that leads to an existing file.
         let there = match replaced.len() {
             0 => return path.to_owned(),
             1 => 0,
@@ -49,7 +49,7 @@ impl SourceMap {
         replaced.swap_remove(there)
     }
 
-    /// The path in the debug info of a path on this machine.
+    /// Converts a path on this machine to one in the debug info.
     pub fn to_debug_info(&self, path: &Path) -> PathBuf {
         let pairs = self.pairs.iter().map(|(from, to)| (to, from));
         let replaced = replaced(path, pairs);
@@ -60,14 +60,14 @@ impl SourceMap {
     }
 }
 
-/// The path without `.` components and trailing slashes.
+/// Removes `.` components and trailing slashes.
 fn plain(path: &Path) -> PathBuf {
     path.components()
         .filter(|component| *component != Component::CurDir)
         .collect()
 }
 
-/// The path with each prefix that fits replaced, that of the longest one first.
+/// Returns the path with each matching prefix replaced, longest prefix first.
 fn replaced<'a>(
     path: &Path,
     pairs: impl Iterator<Item = (&'a PathBuf, &'a PathBuf)>,
@@ -85,44 +85,44 @@ fn replaced<'a>(
     fitting.into_iter().map(|(_, replaced)| replaced).collect()
 }
 
-/// Sources as the client sees them; whether a file is there is asked once a session.
+/// Sources for the client. The existence of a file is checked once per session.
 #[derive(Debug, Default)]
 pub struct Sources {
     map: SourceMap,
-    /// What breakpoints have shown: folders of the debug info, and what they are here.
+    /// Folders of the debug info and their local equivalents, inferred from breakpoints.
     learnt: Vec<(PathBuf, PathBuf)>,
     rust: RustSources,
     known: HashMap<PathBuf, Source>,
     columns: Columns,
 }
 
-/// The sources of Rust's own library: `/rustc/<hash>/library/…` in the debug info.
+/// The sources of Rust's standard library: `/rustc/<hash>/library/…` in the debug info.
 #[derive(Debug, Default)]
 enum RustSources {
-    /// Nobody needs them yet.
+    /// Not needed yet.
     #[default]
     Unneeded,
-    /// They are to be looked for.
+    /// Needed, and the search has not started.
     Needed,
-    /// Somebody looks.
+    /// The search is running.
     Sought,
-    /// The folder they are in, if any, and its name in the debug info once it was seen there.
+    /// The local folder, if there is one, and its name in the debug info once it is known.
     Found(Option<PathBuf>, Option<PathBuf>),
 }
 
 impl Sources {
-    /// Uses another map from now on.
+    /// Replaces the map.
     pub fn set_map(&mut self, map: SourceMap) {
         self.map = map;
         self.known.clear();
     }
 
-    /// The map.
+    /// Returns the map.
     pub fn map(&self) -> &SourceMap {
         &self.map
     }
 
-    /// The path in the debug info of a path on this machine.
+    /// Converts a path on this machine to one in the debug info.
     pub fn to_debug_info(&self, path: &Path) -> PathBuf {
         if let RustSources::Found(Some(folder), Some(prefix)) = &self.rust
             && let Ok(rest) = path.strip_prefix(folder)
@@ -132,7 +132,7 @@ impl Sources {
         self.map.to_debug_info(path)
     }
 
-    /// A breakpoint shows that `path` of the debug info is what the client calls `spelling`.
+    /// Records that a breakpoint maps `path` of the debug info to the client's path `spelling`.
     pub fn learn(&mut self, path: &Path, spelling: &Path) {
         if path == spelling || self.map.to_local(path).is_file() {
             return;
@@ -151,12 +151,12 @@ impl Sources {
         }
     }
 
-    /// The path on this machine of a path in the debug info, as far as it is known.
+    /// Converts a path in the debug info to one on this machine; returns it unchanged if unknown.
     pub fn local(&mut self, path: &Path) -> PathBuf {
         self.locate(path).unwrap_or_else(|| path.to_owned())
     }
 
-    /// The path on this machine; `None`: not known yet.
+    /// Converts a path in the debug info to one on this machine; `None` if unknown.
     fn locate(&mut self, path: &Path) -> Option<PathBuf> {
         let local = self.map.to_local(path);
         if local != path || local.is_file() {
@@ -191,7 +191,7 @@ impl Sources {
         }
     }
 
-    /// Whether somebody has to look for Rust's own sources now.
+    /// Returns true, once, if the search for the sources of Rust's standard library should start.
     pub fn seek_rust(&mut self) -> bool {
         let needed = matches!(self.rust, RustSources::Needed);
         if needed {
@@ -200,36 +200,36 @@ impl Sources {
         needed
     }
 
-    /// Rust's own sources are in this folder, or nowhere.
+    /// Sets the folder with the sources of Rust's standard library; `None`: there is none.
     pub fn found_rust(&mut self, folder: Option<PathBuf>) {
         self.rust = RustSources::Found(folder, None);
     }
 
-    /// The source of a file of the debug info, with what is known of its text.
+    /// Returns the source of a file in the debug info, with its checksum.
     pub fn of_file(&mut self, file: &SourceFile, client: &Client) -> Source {
         let mut source = self.of(&file.path, client);
         source.checksums = checksums_of(file);
         source
     }
 
-    /// A column (0: unknown) of a file in the debug info, in the client's counting.
+    /// Converts a column (0: unknown) of a file in the debug info to the client's numbering.
     pub fn column_out(&mut self, path: &Path, line: u32, column: u32, client: &Client) -> i64 {
         let local = self.local(path);
         client.column_out(self.columns.units_at(&local, line, column))
     }
 
-    /// As [`Sources::column_out`]; `None` where the column is not known.
+    /// Like [`Sources::column_out`]; `None` if the column is unknown.
     pub fn known_column_out(&mut self, place: &SourceLocation, client: &Client) -> Option<i64> {
         let SourceLocation { file, line, column } = place;
         (*column > 0).then(|| self.column_out(&file.path, *line, *column, client))
     }
 
-    /// The debug info's column of a client's, in a line of a file on this machine.
+    /// Converts the client's column in a line of a local file to one of the debug info.
     pub fn column_in(&mut self, local: &Path, line: u32, column: i64, client: &Client) -> u32 {
         self.columns.bytes_at(local, line, client.column_in(column))
     }
 
-    /// The source of a path in the debug info.
+    /// Returns the source of a path in the debug info.
     pub fn of(&mut self, path: &Path, client: &Client) -> Source {
         if let Some(source) = self.known.get(path) {
             return source.clone();
@@ -251,7 +251,7 @@ impl Sources {
     }
 }
 
-/// What the compiler recorded of a source's text.
+/// Returns the checksum of a source's text that the compiler recorded.
 pub fn checksums_of(file: &SourceFile) -> Vec<Checksum> {
     engine::recorded_checksum(file)
         .map(md5_of)
@@ -262,7 +262,7 @@ pub fn checksums_of(file: &SourceFile) -> Vec<Checksum> {
 fn md5_of(md5: &[u8; 16]) -> Checksum {
     let mut checksum = String::with_capacity(32);
     for byte in md5 {
-        // A string takes everything.
+        // Writing to a string does not fail.
         let _ = write!(checksum, "{byte:02x}");
     }
     Checksum {
@@ -271,7 +271,7 @@ fn md5_of(md5: &[u8; 16]) -> Checksum {
     }
 }
 
-/// `/rustc/<hash>/library`, and what follows.
+/// Splits `/rustc/<hash>/library` from the rest of a path.
 fn rust_library(path: &Path) -> Option<(PathBuf, &Path)> {
     let rest = path.strip_prefix("/rustc").ok()?;
     let mut components = rest.components();
@@ -281,7 +281,8 @@ fn rust_library(path: &Path) -> Option<(PathBuf, &Path)> {
     Some((prefix, rest))
 }
 
-/// The folder of Rust's own sources on this machine, as `rustc` says. It takes a while.
+/// Returns the local folder of the sources of Rust's standard library. Runs `rustc`, which takes a
+/// while.
 pub fn rust_sources() -> Option<PathBuf> {
     let mut rustc = Command::new("rustc")
         .args(["--print", "sysroot"])
