@@ -5,7 +5,7 @@ use super::{Common, Own};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
-/// Those that only an `attach` has.
+/// Settings of `attach` only.
 #[derive(Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AttachSettings {
@@ -13,9 +13,9 @@ pub struct AttachSettings {
     pid: Option<i64>,
     #[serde(alias = "processName")]
     program: Option<String>,
-    /// Wait for the next process of that program.
+    /// Whether to wait for the next process of that program.
     pub wait_for: bool,
-    /// Where the session of its parent hands the process over.
+    /// The socket on which the parent's session hands the process over.
     #[serde(rename = "__handover")]
     pub handover: Option<PathBuf>,
 }
@@ -24,25 +24,25 @@ impl Own for AttachSettings {
     const KEYS: &[&'static str] = &["pid", "processId", "program", "processName", "waitFor"];
 }
 
-/// What is to be attached to.
+/// What to attach to.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Target {
-    /// The process of that number.
+    /// The process with this id.
     Pid(i32),
     /// The process that runs a program: a path (with a slash), or a name.
     Program(String),
-    /// What a process has left.
+    /// A core file.
     Core(CorePlan),
 }
 
 impl AttachSettings {
-    /// The process, or what it has left.
+    /// Returns the process or core file to attach to.
     ///
     /// # Errors
-    /// None is named, or no process has such a number.
+    /// None is set, or the number is not a process id.
     pub fn target(&self, common: &Common) -> Result<Target, String> {
         let program = self.program.clone().filter(|program| !program.is_empty());
-        // The process's own directory is what a relative path starts from.
+        // A relative path is relative to the adapter's working directory.
         let named = self.program.as_deref().map(Path::new);
         let core = common.core(named, Path::new(""));
         match (core, self.pid) {

@@ -1,4 +1,4 @@
-//! Settings that `launch` and `attach` have in common, and that hold from then on.
+//! Settings that `launch` and `attach` share, fixed for the session.
 
 use super::core_file::CorePlan;
 use super::follow_fork::{FollowForkPlan, OneOrMany, follow_fork_plan};
@@ -6,7 +6,7 @@ use super::symbol_cache::SymbolCache;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
-/// As they are written.
+/// The settings as written.
 #[derive(Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Common {
@@ -23,24 +23,24 @@ pub struct Common {
     debuginfod: bool,
 }
 
-/// What they come to.
+/// The settings as the session uses them.
 pub struct CommonPlan {
-    /// Stop before the first instruction, or leave the program stopped.
+    /// Whether to stop before the first instruction, or to leave an attached process stopped.
     pub stop_on_entry: bool,
-    /// What becomes of the program where `disconnect` does not say.
+    /// Whether the debuggee is terminated if `disconnect` does not say.
     pub terminate_debuggee: Option<bool>,
-    /// What becomes of processes that it makes.
+    /// The handling of child processes.
     pub following: FollowForkPlan,
-    /// Where names are kept between sessions.
+    /// Where indexed names are stored between sessions.
     pub symbol_cache: SymbolCache,
-    /// Each thread stops by itself.
+    /// Whether a stop stops one thread only (non-stop mode).
     pub non_stop: bool,
-    /// Fetch debug info that is not on this machine.
+    /// Whether to fetch missing debug info from debuginfod.
     pub debuginfod: bool,
 }
 
 impl Common {
-    /// The keys it has.
+    /// The names of these settings.
     pub const KEYS: &[&'static str] = &[
         "coreFile",
         "corefile",
@@ -56,15 +56,15 @@ impl Common {
         "debuginfod",
     ];
 
-    /// The core file that is to be looked at, and the program it is of.
+    /// Returns the core file to open and its executable, if one is set.
     pub(super) fn core(&self, program: Option<&Path>, directory: &Path) -> Option<CorePlan> {
         CorePlan::of(self.core_file.as_deref(), program, directory)
     }
 
-    /// What they come to.
+    /// Builds the settings for the session.
     ///
     /// # Errors
-    /// What cannot be; the text names the key.
+    /// An invalid value; the text names the key.
     pub fn plan(&self) -> Result<CommonPlan, String> {
         let follow = self.follow_fork.as_deref();
         Ok(CommonPlan {

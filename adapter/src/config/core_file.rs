@@ -1,18 +1,18 @@
-//! A core file, as settings name it.
+//! A core file in the settings.
 
 use std::path::{Path, PathBuf};
 
-/// What the settings say of a core file.
+/// The settings for a core file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct CorePlan {
     /// The core file.
     pub core: PathBuf,
-    /// The program's file, where it is not to be looked for.
+    /// The executable; `None`: found from the core file.
     pub program: Option<PathBuf>,
 }
 
 impl CorePlan {
-    /// What the settings come to; an empty path is none.
+    /// Builds the plan; `None` without a core file. An empty path counts as missing.
     pub fn of(core: Option<&Path>, program: Option<&Path>, directory: &Path) -> Option<Self> {
         let named = |path: Option<&Path>| {
             path.filter(|path| !path.as_os_str().is_empty())

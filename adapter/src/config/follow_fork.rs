@@ -1,16 +1,16 @@
-//! Settings about processes that the debuggee makes.
+//! Settings for child processes of the debuggee.
 
 use engine::Follow;
 use serde::Deserialize;
 use std::time::Duration;
 
-/// One or several, as people write them.
+/// One string or several.
 #[derive(Deserialize, Debug)]
 #[serde(untagged, expecting = "expected a list of strings, or one string")]
 pub enum OneOrMany {
-    /// As a list.
+    /// A list.
     List(Vec<String>),
-    /// Only one.
+    /// A single string.
     One(String),
 }
 
@@ -20,18 +20,18 @@ impl Default for OneOrMany {
     }
 }
 
-/// What becomes of processes that the program makes.
+/// The handling of child processes.
 pub struct FollowForkPlan {
-    /// For the engine.
+    /// The engine's part.
     pub follow: engine::FollowFork,
-    /// How long one is held for its session.
+    /// How long a child process is held for the client to start its session.
     pub patience: Duration,
 }
 
-/// What the settings `followFork…` come to.
+/// Builds the plan from the settings `followFork…`.
 ///
 /// # Errors
-/// A word that nobody knows, or a pattern that is none; the text names the key.
+/// An unknown word or an invalid pattern; the text names the key.
 pub fn follow_fork_plan(
     follow: Option<&str>,
     programs: &OneOrMany,

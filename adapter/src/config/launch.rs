@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Those that only a `launch` has.
+/// Settings of `launch` only.
 #[derive(Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LaunchSettings {
@@ -18,11 +18,11 @@ pub struct LaunchSettings {
     env: Env,
     env_file: Option<PathBuf>,
     stdio: Stdio,
-    /// Where the program's input and output go.
+    /// The program's console.
     pub console: Console,
     #[serde(rename = "disableASLR", alias = "disableAslr")]
     disable_aslr: Option<bool>,
-    /// Run without breakpoints.
+    /// Whether to run without breakpoints.
     pub no_debug: bool,
     stop_at_main: bool,
 }
@@ -42,44 +42,44 @@ impl Own for LaunchSettings {
     ];
 }
 
-/// Where the program's input and output go.
+/// The program's console: where its input and output go.
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Console {
-    /// Output comes as events.
+    /// Output is sent as events.
     #[default]
     #[serde(rename = "internalConsole")]
     Internal,
-    /// A terminal of the editor.
+    /// A terminal in the editor.
     #[serde(rename = "integratedTerminal", alias = "terminal")]
     Integrated,
-    /// A window of its own.
+    /// A terminal in a window of its own.
     #[serde(rename = "externalTerminal")]
     External,
 }
 
-/// What launching comes to.
+/// The launch as the session uses it.
 #[derive(Debug)]
 pub struct LaunchPlan {
-    /// For the engine.
+    /// The engine's part.
     pub launch: engine::Launch,
-    /// Changes to the environment, for a terminal that has its own.
+    /// Changes to the environment, for a terminal with an environment of its own.
     pub env_changes: BTreeMap<String, Option<String>>,
-    /// Stop at the program's `main`.
+    /// Whether to stop at the program's `main`.
     pub stop_at_main: bool,
 }
 
 impl LaunchSettings {
-    /// The core file that is to be opened instead of a program's start.
+    /// Returns the core file to open instead of a launch, if one is set.
     pub fn core(&self, common: &Common, directory: &Path) -> Option<CorePlan> {
         let cwd = self.cwd.as_ref().map(|cwd| directory.join(cwd));
         let directory = cwd.as_deref().unwrap_or(directory);
         common.core(self.program.as_deref(), directory)
     }
-    /// What is to be done, by what the settings say and, where they say nothing, by
-    /// `directory` and `environment`.
+    /// Builds the launch. `directory` and `environment` are the defaults for the working directory
+    /// and the environment.
     ///
     /// # Errors
-    /// No program; settings that cannot be read; the text names the key.
+    /// The program is missing, or a setting is invalid; the text names the key.
     pub fn plan(
         &self,
         directory: &Path,

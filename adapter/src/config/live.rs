@@ -1,4 +1,4 @@
-//! Settings of a launch or attach that may also change later.
+//! Settings of a launch or attach that can be changed during the session.
 
 use super::signals::SignalSettings;
 use super::values::{PathPairs, StepFilters};
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::time::Duration;
 
-/// As they are written.
+/// The settings as written.
 #[derive(Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Live {
@@ -33,35 +33,35 @@ pub struct Live {
     hex: bool,
 }
 
-/// What they come to.
+/// The settings as the session uses them.
 pub struct LivePlan {
-    /// Paths.
+    /// Maps paths of the debug info to local ones.
     pub source_map: SourceMap,
-    /// Which code steps go through.
+    /// The step filters.
     pub step_filters: engine::StepFilters,
-    /// Whether steps by statements are finer than those by lines.
+    /// Whether the step granularity `statement` differs from `line`.
     pub statement_steps: bool,
-    /// What is done when the program gets a signal.
+    /// The handling of signals.
     pub signals: Vec<(Signal, SignalRule)>,
-    /// How long a call in an expression may take.
+    /// Timeout of a call in an expression.
     pub call_limit: Duration,
-    /// How long the program may take to end when it is asked to; then it is killed.
+    /// Time from SIGTERM to SIGKILL.
     pub terminate_limit: Duration,
-    /// How much of a value is shown in one line.
+    /// Limits of a value's summary.
     pub limits: Limits,
-    /// What stands before commands on the console; empty: there are none.
+    /// The prefix of console commands; empty: there are no commands.
     pub command_prefix: String,
-    /// How instructions are written.
+    /// The syntax of instructions.
     pub flavor: engine::Flavor,
 }
 
-/// One of them, for people.
+/// The documentation of one setting.
 pub struct Key {
     /// Its name.
     pub name: &'static str,
-    /// What holds where nobody says anything, in JSON.
+    /// Its default, in JSON.
     pub usual: &'static str,
-    /// What it is.
+    /// Its description.
     pub help: &'static str,
 }
 
@@ -69,11 +69,11 @@ const fn key(name: &'static str, usual: &'static str, help: &'static str) -> Key
     Key { name, usual, help }
 }
 
-/// What stands before commands on the console.
+/// Default prefix of console commands.
 pub const USUAL_PREFIX: &str = ":";
 
 impl Live {
-    /// All of them.
+    /// The table of these settings.
     pub const ALL: &[Key] = &[
         key(
             "callTimeout",
@@ -122,20 +122,20 @@ impl Live {
         key("terminateTimeout", "5", "seconds from SIGTERM to SIGKILL"),
     ];
 
-    /// One of them.
+    /// Returns the setting of this name.
     pub fn named(name: &str) -> Option<&'static Key> {
         Self::ALL.iter().find(|key| key.name == name)
     }
 
-    /// Their names.
+    /// Returns the names.
     pub fn keys() -> impl Iterator<Item = &'static str> {
         Self::ALL.iter().map(|key| key.name)
     }
 
-    /// What they come to.
+    /// Builds the settings for the session.
     ///
     /// # Errors
-    /// What cannot be; the text names the key.
+    /// An invalid value; the text names the key.
     pub fn plan(&self) -> Result<LivePlan, String> {
         let usual = Limits::default();
         let limit = |key: &str, wanted: Option<u64>, usual: usize, most: usize| match wanted {
@@ -175,11 +175,11 @@ impl Live {
     }
 }
 
-/// Settings as they are after some of them have changed; `null` is the usual value.
+/// Applies changes to settings; `null` sets the default.
 ///
 /// # Errors
-/// No such setting, one that cannot change any more, or a value that cannot be; the text names
-/// the key.
+/// An unknown setting, one that cannot be changed any more, or an invalid value; the text names the
+/// key.
 pub fn changed(
     settings: &RawSettings,
     changes: Map<String, Value>,
@@ -199,7 +199,7 @@ pub fn changed(
     Ok((settings, plan))
 }
 
-/// Why a setting cannot be changed.
+/// Returns the reason why a setting cannot be changed.
 pub fn not_live(key: &str) -> String {
     let all: Vec<&str> = Live::keys().collect();
     match (is_known_key(key), nearest(key, &all)) {
@@ -215,7 +215,7 @@ pub fn not_live(key: &str) -> String {
     }
 }
 
-/// Commands must not be taken for expressions.
+/// Checks the prefix: a command must not look like an expression.
 fn command_prefix(wanted: Option<&str>) -> Result<String, String> {
     let prefix = wanted.unwrap_or(USUAL_PREFIX);
     let is_mark = |char: char| char.is_ascii_punctuation() && char != '_';
@@ -228,14 +228,14 @@ fn command_prefix(wanted: Option<&str>) -> Result<String, String> {
     Ok(prefix.to_owned())
 }
 
-/// How long a call in an expression may take; at most an hour.
+/// Returns the timeout of a call in an expression; at most an hour.
 fn call_limit(seconds: Option<f64>) -> Duration {
     const USUAL: f64 = 5.0;
     let seconds = seconds.filter(|it| it.is_finite() && *it > 0.0);
     Duration::from_secs_f64(seconds.unwrap_or(USUAL).min(3600.0))
 }
 
-/// How long a program may take to end when it is asked to; at most a day.
+/// Returns the time from SIGTERM to SIGKILL; at most a day.
 fn terminate_limit(seconds: Option<f64>) -> Duration {
     const USUAL: f64 = 5.0;
     let seconds = seconds.filter(|it| it.is_finite()).unwrap_or(USUAL);

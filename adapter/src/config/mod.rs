@@ -1,4 +1,4 @@
-//! Launch and attach settings: what a `launch.json` may say.
+//! Launch and attach settings: the contents of a `launch.json`.
 
 mod attach;
 mod common;
@@ -20,26 +20,26 @@ use crate::protocol::{RawSettings, read_arguments};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Settings that only one request has.
+/// Settings of one kind of request.
 pub trait Own: DeserializeOwned {
     /// Their keys.
     const KEYS: &[&'static str];
 }
 
-/// Settings of a request, read.
+/// The parsed settings of a request.
 #[derive(Debug)]
 pub struct Settings<T> {
-    /// Its own.
+    /// Those of this kind of request.
     pub own: T,
-    /// Those that others have, too.
+    /// Those of all requests.
     pub common: Common,
-    /// Those of them that may change later.
+    /// Those that can be changed during the session.
     pub live: Live,
-    /// A remark for each key that nobody knows.
+    /// A note for each unknown key.
     pub notes: Vec<String>,
 }
 
-/// Reads settings.
+/// Parses settings.
 ///
 /// # Errors
 /// A value of the wrong type; the text names the key.
@@ -58,7 +58,7 @@ pub fn read<T: Own>(settings: RawSettings) -> Result<Settings<T>, String> {
     })
 }
 
-/// Keys that editors add, or that other requests of ours have.
+/// Returns true for keys that editors add, or that other requests of this adapter have.
 fn is_editors_key(key: &str) -> bool {
     const KEYS: &[&str] = &[
         "__configurationTarget",
@@ -90,13 +90,14 @@ fn is_editors_key(key: &str) -> bool {
     KEYS.contains(&key) || key.starts_with('$') || key.starts_with("__")
 }
 
-/// Whether some request has a setting of that name.
+/// Returns true if any request has a setting of this name.
 fn is_known_key(key: &str) -> bool {
     let requests = [LaunchSettings::KEYS, AttachSettings::KEYS, Common::KEYS];
     requests.concat().contains(&key) || Live::named(key).is_some()
 }
 
-/// What settings of other debuggers are called here, where the names have nothing in common.
+/// Names of settings in other debuggers and their equivalents here, where the names are not
+/// similar.
 const OTHERS: &[(&str, &str)] = &[
     ("environment", "env"),
     ("sourceFileMap", "sourceMap"),
@@ -108,10 +109,10 @@ const OTHERS: &[(&str, &str)] = &[
     ("stopAtEntry", "stopAtMain"),
 ];
 
-/// How like a name must be for it to be proposed: below, it has nothing to do with what was meant.
+/// Minimum similarity (0 to 1) of a name that is suggested.
 const LIKE: f64 = 0.8;
 
-/// The name that is most like what was typed, if one is.
+/// Returns the name most similar to what was typed, if there is a similar one.
 pub fn nearest<'a>(typed: &str, names: &[&'a str]) -> Option<&'a str> {
     let known = OTHERS.iter().find(|(other, _)| *other == typed);
     if let Some((_, own)) = known {
@@ -132,7 +133,7 @@ pub fn nearest<'a>(typed: &str, names: &[&'a str]) -> Option<&'a str> {
     (likeness >= LIKE).then_some(name)
 }
 
-/// The words of a name in camel case, in lower case: `console` is one of `externalConsole`.
+/// Splits a name in camel case into words in lower case: `console` is one of `externalConsole`.
 fn words_of(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for letter in name.chars() {

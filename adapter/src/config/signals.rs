@@ -1,15 +1,15 @@
-//! The setting `signals`: what is done when the program gets which signal.
+//! The setting `signals`: the handling of each signal.
 
 use engine::{Signal, SignalRule};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// By the names of the signals.
+/// The rules by signal name.
 #[derive(Deserialize, Debug, Default)]
 #[serde(transparent)]
 pub struct SignalSettings(BTreeMap<String, Wanted>);
 
-/// What is not said stays as it usually is.
+/// The rule of a signal; what is missing has its default.
 #[derive(Deserialize, Debug, Default)]
 #[serde(default, deny_unknown_fields)]
 struct Wanted {
@@ -19,10 +19,10 @@ struct Wanted {
 }
 
 impl SignalSettings {
-    /// What they come to.
+    /// Returns the rules by signal.
     ///
     /// # Errors
-    /// A name is no signal's.
+    /// A name is not a signal.
     pub fn rules(&self) -> Result<Vec<(Signal, SignalRule)>, String> {
         self.0.iter().map(rule).collect()
     }

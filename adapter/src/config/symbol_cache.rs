@@ -1,17 +1,17 @@
-//! The setting `symbolCache`: where names read from debug info are kept between sessions.
+//! The setting `symbolCache`: where indexed names from debug info are stored between sessions.
 
 use crate::files::private::{self, Unusable};
 use serde::Deserialize;
 use std::env;
 use std::path::PathBuf;
 
-/// What the setting may say.
+/// The values of the setting.
 #[derive(Deserialize, Clone, PartialEq, Eq, Debug)]
 #[serde(untagged, expecting = "expected true, false, or a folder")]
 pub enum SymbolCache {
-    /// In the user's cache directory, or nowhere.
+    /// The user's cache directory, or none.
     Switch(bool),
-    /// In this folder.
+    /// This folder.
     Folder(PathBuf),
 }
 
@@ -22,10 +22,10 @@ impl Default for SymbolCache {
 }
 
 impl SymbolCache {
-    /// The folder, made private; `None`: nowhere.
+    /// Creates the folder, private to the user; `None`: no cache.
     ///
     /// # Errors
-    /// Another user could read or change what is in it: a warning.
+    /// Another user could read or change its contents; the text is a warning.
     pub fn private_folder(self) -> Result<Option<PathBuf>, String> {
         let Some(folder) = self.folder() else {
             return Ok(None);
@@ -53,7 +53,8 @@ impl SymbolCache {
     }
 }
 
-/// The user's cache directory (XDG Base Directory Specification: relative paths do not count).
+/// Returns the user's cache directory (XDG Base Directory Specification: relative paths do not
+/// count).
 fn cache_home(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     let absolute = |path: &PathBuf| path.is_absolute();
     variable("XDG_CACHE_HOME").filter(absolute).or_else(|| {

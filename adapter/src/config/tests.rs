@@ -178,7 +178,7 @@ fn attaching() {
     let program = Ok(Target::Program("x".to_owned()));
     assert_eq!(target(json!({"program": "x", "waitFor": true})), program);
     assert_eq!(target(json!({"processName": "x"})), program);
-    // Other debuggers want the program with the number.
+    // Other debuggers need the program besides the pid.
     assert_eq!(
         target(json!({"program": "x", "pid": 3})),
         Ok(Target::Pid(3))
@@ -201,7 +201,7 @@ fn the_extension_describes_the_settings_that_there_are() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../vscode-extension/package.json");
     let package: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
     let attributes = &package["contributes"]["debuggers"][0]["configurationAttributes"];
-    // Other debuggers' names for settings of ours, and what the extension reads itself.
+    // Names of settings in other debuggers, and settings that only the extension reads.
     const ALIASES: &[&str] = &[
         "corefile",
         "core",

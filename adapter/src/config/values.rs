@@ -1,4 +1,4 @@
-//! Values of settings that may be written in more than one way.
+//! Values of settings with more than one notation.
 
 use crate::sources::SourceMap;
 use engine::StdioTarget;
@@ -84,7 +84,7 @@ impl PathPairs {
     }
 }
 
-/// A value that people write with or without quotes.
+/// A value with or without quotes.
 #[derive(Deserialize, Debug)]
 #[serde(untagged, expecting = "expected a string")]
 pub enum Scalar {
@@ -134,8 +134,8 @@ impl Stdio {
 /// More than an `execve` takes (`ARG_MAX`).
 const LONGEST_ENV_FILE: u64 = 4 << 20;
 
-/// Reads lines `NAME=VALUE`; `export` before and quotes around are taken off, `#` begins a
-/// remark, nothing is expanded.
+/// Reads lines `NAME=VALUE`. A leading `export` and quotes are removed, `#` starts a comment,
+/// nothing is expanded.
 pub fn read_env_file(
     file: &Path,
     env: &mut BTreeMap<String, Option<String>>,
@@ -169,7 +169,7 @@ fn env_value(text: &str) -> String {
     text[..remark].trim_end().to_owned()
 }
 
-/// Which code steps go through rather than stop in.
+/// The setting for step filters.
 #[derive(Deserialize, Debug)]
 #[serde(
     untagged,
@@ -187,7 +187,7 @@ impl Default for StepFilters {
 }
 
 impl StepFilters {
-    /// What it comes to.
+    /// Compiles the filters.
     ///
     /// # Errors
     /// Patterns that are too long or too many.
