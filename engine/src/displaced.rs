@@ -1,16 +1,16 @@
-//! Stepping off a breakpoint without lifting it: the covered instruction has a copy elsewhere
-//! (a slot), with a jump back behind it, so that no other thread ever runs past the site and
-//! the thread needs no second stop. Indirect calls are emulated: from a slot they would push
-//! its address.
+//! Displaced stepping: a thread passes a breakpoint without removal of the trap. It executes a copy
+//! of the covered instruction (in a slot), followed by a jump back, so that no other thread can
+//! miss the site and the thread needs no second stop. Indirect calls are emulated: a copy would
+//! push the slot's address.
 
 use crate::arch::x86_64::{self, SLOT_SIZE};
 use crate::os::{Backend, Mapping, RegisterSet};
 use dwarf::{LoadAddr, Memory};
 use std::collections::BTreeMap;
 
-/// Bytes of one region of slots.
+/// Size of a region of slots in bytes.
 pub const REGION: u64 = 1 << 16;
-/// A region serves code this near to it: RIP-relative operands reach 2 GiB.
+/// Maximum distance of code from its region: RIP-relative operands reach 2 GiB.
 const REACH: u64 = 1 << 30;
 
 /// Memory in the debuggee that holds slots.
@@ -23,32 +23,32 @@ struct Region {
 #[derive(Clone, Copy)]
 struct Slot {
     site: LoadAddr,
-    /// Where the jump back begins.
+    /// Address of the jump back.
     jump: LoadAddr,
-    /// Where it goes: behind the original, or to what it calls.
+    /// Its target: after the original instruction, or the callee.
     next: LoadAddr,
 }
 
-/// Where a thread found in a slot really is.
+/// The position of a thread in a slot, in terms of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// Before the covered instruction, whose breakpoint has been dealt with.
+    /// Before the covered instruction, whose breakpoint has been handled.
     Before(LoadAddr),
-    /// Behind it.
+    /// After it.
     Behind(LoadAddr),
-    /// In the middle of an instruction that took several to copy.
+    /// In the middle of an instruction that was relocated to several.
     Inside,
 }
 
-/// How a thread gets over the covered instruction. Made once a hit and used at once: boxing
-/// the registers would cost more than moving them.
+/// The way to move a thread past the covered instruction. Created once per hit and used at once:
+/// boxing the registers would cost more than moving them.
 #[allow(clippy::large_enum_variant)]
 pub enum Over {
-    /// Set these registers and let it run.
+    /// Set these registers and resume.
     Go(RegisterSet),
     /// First map a region here.
     NeedsRegion(LoadAddr),
-    /// It cannot be done without lifting the breakpoint.
+    /// Impossible without removal of the trap.
     Impossible,
 }
 
@@ -56,16 +56,16 @@ pub enum Over {
 #[derive(Default)]
 pub struct Slots {
     regions: Vec<Region>,
-    /// Covered address → where its slot is.
+    /// Covered address → address of its slot.
     starts: BTreeMap<LoadAddr, LoadAddr>,
-    /// All slots by where they are, also those of code that is gone: a thread may be in one.
+    /// All slots by address, including those of unmapped code: a thread may be in one.
     slots: BTreeMap<LoadAddr, Slot>,
-    /// Mapping failed once: not tried again.
+    /// Mapping failed once and is not tried again.
     refused: bool,
 }
 
 impl Slots {
-    /// How a thread with `registers` gets over the instruction at `site`.
+    /// Returns how a thread with `registers` passes the instruction at `site`.
     pub fn over(
         &mut self,
         site: LoadAddr,
@@ -131,25 +131,25 @@ impl Slots {
         Over::Go(registers)
     }
 
-    /// Registers with which a thread at `site` would be well off without us: in the copy of
-    /// what the trap covers.
+    /// Returns registers with which a thread at `site` can continue without the debugger: in the
+    /// copy of the covered instruction. `None` if there is no copy.
     pub fn refuge(&self, site: LoadAddr, registers: &RegisterSet) -> Option<RegisterSet> {
         let mut registers = *registers;
         registers.set_pc(*self.starts.get(&site)?);
         Some(registers)
     }
 
-    /// A region was mapped.
+    /// Adds a mapped region.
     pub fn add_region(&mut self, start: LoadAddr) {
         self.regions.push(Region { start, used: 0 });
     }
 
-    /// Regions cannot be mapped in this process.
+    /// Disables displaced stepping: regions cannot be mapped in this process.
     pub fn refuse(&mut self) {
         self.refused = true;
     }
 
-    /// Where a thread at `pc` really is, if that is in a slot.
+    /// Returns the position of a thread at `pc`, if that is in a slot.
     pub fn origin(&self, pc: LoadAddr) -> Option<Origin> {
         if !self.holds(pc) {
             return None;
@@ -164,23 +164,23 @@ impl Slots {
         })
     }
 
-    /// Whether `pc` is in one of our regions.
+    /// Returns whether `pc` is in one of our regions.
     pub fn holds(&self, pc: LoadAddr) -> bool {
         self.regions.iter().any(|region| pc - region.start < REGION)
     }
 
-    /// The regions, for unmapping.
+    /// Returns the regions, to unmap them.
     pub fn regions(&self) -> Vec<LoadAddr> {
         self.regions.iter().map(|region| region.start).collect()
     }
 
-    /// Copies of the code there are not used any more: it is unmapped, or written over. Nor is
-    /// their room.
+    /// Drops the copies of code in a range that is unmapped or overwritten. Their room is not
+    /// reused.
     pub fn forget_in(&mut self, start: LoadAddr, end: LoadAddr) {
         self.starts.retain(|addr, _| *addr < start || *addr >= end);
     }
 
-    /// How many bytes from `addr` on are before the next region of ours; 0: it is in one.
+    /// Returns the number of bytes from `addr` to the next region of ours; 0: it is in one.
     pub fn distance(&self, addr: LoadAddr) -> u64 {
         let to = |region: &Region| match addr - region.start < REGION {
             true => 0,
@@ -190,7 +190,7 @@ impl Slots {
     }
 }
 
-/// A free place for so many bytes near `site`, as far below or above as need be.
+/// Returns a free address for `len` bytes near `site`, as far below or above as necessary.
 pub fn free_place(site: LoadAddr, len: u64, mappings: &[Mapping]) -> Option<LoadAddr> {
     const LOWEST: u64 = 0x1_0000;
     const HIGHEST: u64 = 0x7fff_ffff_0000;
@@ -203,7 +203,7 @@ pub fn free_place(site: LoadAddr, len: u64, mappings: &[Mapping]) -> Option<Load
             best = Some(place);
         }
     };
-    // A distance from what is mapped, so that the heap and stacks may grow.
+    // Distance to existing mappings, so that the heap and stacks can grow.
     const GAP: u64 = 1 << 20;
     let mut end_before = LOWEST;
     for mapping in mappings {

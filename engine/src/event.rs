@@ -1,4 +1,4 @@
-//! What the debuggee did, in the engine's own words.
+//! Events of the debuggee, in the engine's terms.
 
 use crate::exception::Exception;
 use crate::ids::BreakpointId;
@@ -9,120 +9,118 @@ use crate::images::modules::ModuleInfo;
 use crate::inspect::value::Value;
 use std::path::PathBuf;
 
-/// Something that a client may want to know.
+/// An event for the client.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// A call into the program has ended: the evaluation that wanted it can be asked for again.
+    /// A call into the program has ended: the evaluation that needs it can be requested again.
     CallEnded,
-    /// The program that was started in a terminal has reached its first instruction and is
-    /// held there (see `Debugger::seize_launcher`).
+    /// The program launched in a terminal has reached its first instruction and is held there (see
+    /// `Debugger::seize_launcher`).
     Launched,
-    /// The program that was to be started in a terminal ended before it was started.
+    /// The program to be launched in a terminal ended before its start.
     LaunchFailed(String),
-    /// The process that was waited for has been attached to and is held (see
-    /// `Debugger::attach_when_started`).
+    /// The awaited process was attached to and is held (see `Debugger::attach_when_started`).
     Attached,
-    /// It could not be attached to; nobody waits any more.
+    /// The attach to the awaited process failed; the wait has ended.
     AttachFailed(Error),
-    /// A thread exists now.
+    /// A thread was created.
     ThreadStarted(ThreadId),
     /// A thread has ended.
     ThreadExited(ThreadId),
-    /// An image was loaded, or more is known of one (`Debugger::use_debug_file`).
+    /// An image was loaded, or more of its debug info is known (`Debugger::use_debug_file`).
     ModuleLoaded(ModuleInfo),
     /// An image was unloaded.
     ModuleUnloaded(ModuleId),
     /// A breakpoint was bound, or lost its last location.
     BreakpointChanged(BreakpointId),
-    /// A breakpoint is no more, for this reason.
+    /// A breakpoint was removed, for this reason.
     BreakpointRemoved(BreakpointId, String),
     /// The debuggee wrote to its console.
     Output {
-        /// Which descriptor.
+        /// The descriptor.
         stream: OutputStream,
-        /// What it wrote; cut anywhere, also inside a character.
+        /// The output; it may be split inside a character.
         bytes: Vec<u8>,
     },
-    /// Logpoints were hit: their texts, values filled in; each ends with a newline.
+    /// Log messages of breakpoints, values filled in; each ends with a newline.
     Log(String),
     /// A remark for the user's console; ends with a newline.
     Note(String),
-    /// All threads are stopped, or in non-stop mode one.
+    /// All threads are stopped; in non-stop mode, one.
     Stopped(Stop),
-    /// A process that the debuggee made is the debuggee now; threads and modules are announced
-    /// anew.
+    /// A child of the debuggee is the debuggee now; its threads and modules are reported again.
     Followed {
-        /// The one before, which runs on without us.
+        /// The former debuggee, which runs on untraced.
         parent: i32,
     },
-    /// A process that the debuggee made is held for a debugger of its own:
-    /// `Debugger::hand_over` or `Debugger::release_child` is due.
+    /// A child of the debuggee is held for another debugger, until `Debugger::hand_over` or
+    /// `Debugger::release_child`.
     ChildHeld {
         /// The process.
         pid: i32,
-        /// What it runs.
+        /// Its program.
         program: PathBuf,
     },
-    /// The process replaced its program (`execve`); modules and threads were announced anew.
+    /// The process replaced its program (`execve`); its modules and threads were reported again.
     Exec,
     /// The process is gone; the last event of a session.
     Exited(ExitStatus),
 }
 
-/// A stop that is shown.
+/// A reported stop.
 #[derive(Clone, Debug)]
 pub struct Stop {
     /// The thread that caused it.
     pub thread: ThreadId,
-    /// Whether all others are stopped with it.
+    /// Whether all other threads are stopped, too.
     pub all: bool,
-    /// Why.
+    /// The reason.
     pub reason: StopReason,
-    /// The error of the evaluation whose call has stopped here before it returned: nothing more
-    /// comes of it, and no [`Event::CallEnded`] follows.
+    /// The error of the evaluation whose call was suspended by this stop: it has ended, and no
+    /// [`Event::CallEnded`] follows.
     pub abandoned: Option<Error>,
 }
 
-/// Why a thread stopped.
+/// The reason of a stop.
 #[derive(Clone, Debug)]
 pub enum StopReason {
     /// Before its first instruction, or right after attaching.
     Entry,
-    /// At breakpoints that all say stop.
+    /// At breakpoints that stop.
     Breakpoint(Vec<BreakpointId>),
-    /// At breakpoints one of which could not decide; the text says why.
+    /// At breakpoints, one of which could not be evaluated; the text says why.
     BreakpointError(Vec<BreakpointId>, String),
-    /// Watched data was accessed, or is gone: the data breakpoints, behind them breakpoints in
-    /// the code where that led; and what happened (`x: 4 -> 5`).
+    /// Watched data was accessed or has ended: the data breakpoints, followed by breakpoints in the
+    /// code at the pc; and a description (`x: 4 -> 5`).
     Data(Vec<BreakpointId>, String),
-    /// A step is done.
+    /// A step has ended.
     Step,
-    /// It was moved to another line.
+    /// The thread was moved to another line.
     Goto,
-    /// A frame of it was restarted.
+    /// A frame of the thread was restarted.
     Restart,
-    /// The client asked.
+    /// A pause requested by the client.
     Pause,
-    /// A function called for an expression that had stopped before it returned has ended; the
-    /// thread is where it was before the call.
+    /// A suspended function that was called for an expression has ended; the thread's state from
+    /// before the call is restored.
     CallEnded {
-        /// The function.
+        /// The name of the function.
         name: String,
-        /// What it returned, or what happened instead.
+        /// Its result, or why there is none.
         outcome: Result<Value, Error>,
     },
-    /// A signal is about to be delivered, or discarded.
+    /// A signal is about to be delivered or discarded.
     Signal {
-        /// Which.
+        /// The signal.
         info: SignalInfo,
-        /// The filters that wanted to know of it.
+        /// The filters that match it.
         ids: Vec<BreakpointId>,
     },
-    /// An exception, a panic, or what a sanitizer has found.
+    /// An exception, a panic, or a sanitizer report.
     Exception {
-        /// The filters that wanted to know of it.
+        /// The filters that match it.
         ids: Vec<BreakpointId>,
-        /// What; see [`crate::Debugger::exception_info`].
+        /// The exception; see [`crate::Debugger::exception_info`].
         exception: Exception,
     },
     /// A trap instruction of the program itself.

@@ -1,4 +1,4 @@
-//! A thread of the debuggee, as far as ptrace is concerned.
+//! The state of a thread of the debuggee, as seen through ptrace.
 
 use crate::breakpoint::AskedPlace;
 use crate::call::SuspendedCall;
@@ -13,56 +13,57 @@ use dwarf::LoadAddr;
 /// A thread.
 #[derive(Default)]
 pub struct Thread {
-    /// It waits for us to let it go on.
+    /// Whether it is in a ptrace stop.
     pub stopped: bool,
-    /// It is stopped for the client, and stays so while others run.
+    /// Whether it is stopped for the client; it stays so while others run.
     pub held: bool,
-    /// It stays stopped until the places of function breakpoints are known.
+    /// Whether it stays stopped until the locations of function breakpoints are known.
     pub awaits_places: bool,
-    /// The client wants it stopped.
+    /// Whether the client has requested a pause.
     pub pausing: bool,
-    /// It is stopped with a SIGTRAP, which it would be told of if we let go of it.
+    /// Whether it is in the signal-delivery-stop of a SIGTRAP, which a detach would deliver.
     pub trapped: bool,
-    /// We asked it to stop and have not seen it do so.
+    /// Whether it was interrupted and has not stopped yet.
     pub interrupted: bool,
-    /// What it is to be told when it goes on (0: nothing).
+    /// The signal to deliver on resume (0: none).
     pub signal: Signal,
-    /// A stop that has not been looked at, because another one came first.
+    /// A stop that has not been handled, because another one came first.
     pub deferred: Option<WaitStatus>,
-    /// The breakpoint at this address has been dealt with: going on from here does not hit it.
+    /// The site whose breakpoint has been handled: a resume from here does not hit it again.
     pub passed: Option<LoadAddr>,
-    /// Its last hit was shown to the client.
+    /// Whether its last hit was reported to the client.
     pub is_hit_shown: bool,
-    /// Passes of breakpoints that were counted, and go on when handlers of signals return.
+    /// Counted passes of breakpoints that continue when signal handlers return.
     pub interrupted_passes: Vec<InterruptedPass>,
-    /// It has told of this in the middle of a system call, which writes to its registers at its end.
+    /// The event by which it stopped inside a system call, which still writes its registers at its
+    /// end.
     pub within: Option<WaitStatus>,
-    /// It ran into this trap of a trampoline, and nobody has dealt with that yet.
+    /// The trap of a trampoline that it has executed, until that is handled.
     pub trap: Option<DetourTrap>,
-    /// A hit at this site that the program itself has counted, and found to be one to stop at.
+    /// A hit at this site that the program itself has counted, and that stops.
     pub counted: Option<(LoadAddr, BreakpointId)>,
-    /// Registers of the stopped thread, once read.
+    /// Cached registers of the stopped thread.
     pub registers: Option<RegisterSet>,
-    /// They were changed and the kernel does not know it yet.
+    /// Whether these were changed and are not written to the kernel yet.
     pub unwritten: bool,
-    /// The whole process was stopped by a signal (group-stop) when this one was last heard of:
-    /// it stays so until SIGCONT ends that.
+    /// Whether the process was in a group-stop at this thread's last stop: that lasts until
+    /// SIGCONT.
     pub group_stop: bool,
-    /// Inlined calls at its very place that are not shown as entered.
+    /// Number of inlined calls at its pc that are not shown as entered.
     pub hidden: usize,
-    /// The place that was asked for where it stopped.
+    /// The requested location at which it stopped.
     pub asked: AskedPlace,
     /// The function that it has just been stepped out of.
     pub returned: Option<Returning>,
-    /// The step under way.
+    /// The step in progress.
     pub step: Option<Stepping>,
-    /// The state of `Watches` that its debug registers are set to; 0: none, as at birth.
+    /// The version of `Watches` that its debug registers have; 0: none, as for a new thread.
     pub armed: u32,
-    /// Calls for expressions that have stopped before they returned, the last one last: each
-    /// was made where the one before it had stopped.
+    /// Suspended calls for expressions, in the order in which they were made: each was made where
+    /// the one before it had stopped.
     pub suspended: Vec<SuspendedCall>,
-    /// Debug registers that it has hit and that nobody has looked at yet, a bit each.
+    /// Debug registers that it has hit and that are not handled yet, a bit each.
     pub accessed: u8,
-    /// Its birth was announced.
+    /// Whether its creation was reported to the client.
     pub announced: bool,
 }

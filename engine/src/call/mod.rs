@@ -1,7 +1,6 @@
-//! Calls of the program's functions on a stopped thread, all others held: System V psABI for
-//! x86-64, §3.2. The session goes on meanwhile; [`Event::CallEnded`] tells of the end, and then
-//! the thread is as it was before. A call that a user has typed stops at breakpoints
-//! (`suspended`).
+//! Calls of the program's functions on a stopped thread while all others stay stopped (System V
+//! psABI for x86-64, §3.2). The session keeps running; [`Event::CallEnded`] reports the end, with
+//! the thread's state restored. A call typed by the user stops at breakpoints (`suspended`).
 
 mod suspended;
 
@@ -27,87 +26,87 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 pub use suspended::SuspendedCall;
 
-/// How long a call may take where nobody says otherwise.
+/// Default timeout of a call.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What leaf functions keep below the stack pointer (psABI §3.2.2).
+/// Bytes below the stack pointer that leaf functions use (psABI §3.2.2).
 const RED_ZONE: u64 = 128;
-/// What an evaluation has done so far that must not be done twice: it begins again when a call
-/// has ended.
+/// What an evaluation has done so far. It is restarted after each call, and nothing in here is done
+/// twice.
 #[derive(Default)]
 pub(crate) struct Replay {
     pub expression: (Option<crate::FrameKey>, String),
     pub done: HashMap<(usize, usize), Result<Value, Error>>,
     pub wanted: Option<Call>,
-    /// Bytes of the stack below the red zone that hold what calls have returned there.
+    /// Bytes of the stack below the red zone that hold results of calls.
     pub reserved: u64,
 }
 
-/// A call that a thread can be sent into, or is in.
+/// A call that a thread is prepared for or in.
 pub(crate) struct Prepared {
     pub name: String,
     pub span: Range<usize>,
     returns: Ty,
     language: dwarf::Language,
-    /// What it returns is there.
+    /// Address of the result in memory.
     result: Option<LoadAddr>,
-    /// Where it returns to, and the stack pointer then.
+    /// The return address, and the stack pointer after the return.
     pub back: (LoadAddr, u64),
-    /// The thread's registers where it begins.
+    /// The thread's registers at the beginning of the call.
     begin: (RegisterSet, Option<Vec<u8>>),
-    /// As they are to be afterwards.
+    /// The registers to restore after it.
     pub saved: RegisterSet,
     pub extended: Vec<u8>,
 }
 
-/// What a stop of a thread in a call comes to.
+/// The effect of a stop of a thread in a call.
 pub(crate) enum Progress {
-    /// The thread has ended, or the program is another one.
+    /// The thread has ended, or the process has executed another program.
     Gone,
-    /// It is stopped for nothing that has to do with the call.
+    /// The thread is stopped; the stop has nothing to do with the call.
     Settled,
-    /// It has been let go.
+    /// The thread was resumed.
     Going,
     /// The call has returned.
     Returned,
-    /// The call has come to an end that is none.
+    /// The call ended without a return; the text says how.
     Failed(String),
 }
 
-/// What a thread is in the middle of when it is sent into a call, its registers aside.
+/// The state of a thread that a call interrupts, apart from its registers.
 pub(crate) struct Standing {
     passed: Option<LoadAddr>,
     is_hit_shown: bool,
-    /// The signal that it is to get when it is resumed.
+    /// The signal to deliver on resume.
     signal: Signal,
-    /// What came with it.
+    /// The data of the signal.
     signal_data: Option<SignalData>,
     hidden: usize,
     asked: AskedPlace,
 }
 
-/// A call under way that an evaluation waits for.
+/// A call in progress that an evaluation waits for.
 pub(crate) struct Active {
     thread: ThreadId,
     call: Prepared,
     before: Standing,
     deadline: Instant,
     cancel: Option<Arc<AtomicBool>>,
-    /// Why it is being interrupted.
+    /// The reason for interrupting it.
     abort: Option<Error>,
     /// Whether breakpoints are hit in it.
     purpose: Purpose,
-    /// What the program had counted itself before, where nobody else counts meanwhile.
+    /// The program's hit counters before the call, if no other thread runs.
     counted: Option<Counted>,
 }
 
 impl Debugger {
-    /// Whether a call into the program is under way.
+    /// Returns whether a call into the program is in progress.
     pub fn is_calling(&self) -> bool {
         self.call.is_some()
     }
 
-    /// How long a call may take; it is interrupted then.
+    /// Sets the timeout of calls; a call is interrupted after it.
     pub fn set_call_limit(&mut self, limit: Duration) {
         self.call_limit = limit;
     }
@@ -121,7 +120,7 @@ impl Debugger {
             .min()
     }
 
-    /// Begins a call; its end is told by [`Event::CallEnded`].
+    /// Starts a call; [`Event::CallEnded`] reports its end.
     pub(crate) fn begin_call(
         &mut self,
         thread: ThreadId,
@@ -136,7 +135,7 @@ impl Debugger {
         }
         let call = self.prepare_call(thread, call)?;
         let counted = match (purpose, self.non_stop) {
-            // What it comes by is hit.
+            // Breakpoints in it count as hit.
             (Purpose::Command, _) => None,
             (_, false) => Some(self.counted_so_far()),
             (_, true) => {
@@ -168,7 +167,7 @@ impl Debugger {
         Ok(())
     }
 
-    /// What a thread is in the middle of; it is no longer.
+    /// Removes the state that a call interrupts from a thread, and returns it.
     fn take_standing(&mut self, thread: ThreadId) -> Option<Standing> {
         let state = self.thread_mut(thread)?;
         state.held = false;
@@ -186,7 +185,7 @@ impl Debugger {
         Some(before)
     }
 
-    /// Writes what a function is given, and where it returns to, below the stack of a thread.
+    /// Writes a function's arguments and return address below the stack of a thread.
     pub(crate) fn prepare_call(&mut self, thread: ThreadId, call: Call) -> Result<Prepared, Error> {
         let Some(back) = self.modules.entry() else {
             return refused("the program has no entry point to return to");
@@ -222,7 +221,7 @@ impl Debugger {
                 .min(crate::inspect::value::LARGEST);
             let at = keep(Vec::new(), len);
             result = Some(LoadAddr(at));
-            // It must outlive the calls that come after this one.
+            // The result must survive later calls.
             self.replay.get_mut().reserved = base.wrapping_sub(at);
             handed.word(at);
         }
@@ -259,7 +258,7 @@ impl Debugger {
         })
     }
 
-    /// Sets a thread's registers for a call; false: they cannot be written.
+    /// Sets a thread's registers for a call. Returns false if they cannot be written.
     pub(crate) fn send_into(&mut self, thread: ThreadId, call: &Prepared) -> bool {
         let (registers, vectors) = &call.begin;
         let vectors = vectors.as_ref();
@@ -267,7 +266,7 @@ impl Debugger {
             && self.set_registers_of(thread, *registers)
     }
 
-    /// Plants the traps that calls end at.
+    /// Inserts the traps at which calls end.
     pub(crate) fn catch_call(&mut self, back: LoadAddr, owner: Owner) {
         self.sites.add(back, owner, &*self.os);
         if let Some(process) = &mut self.process {
@@ -278,7 +277,7 @@ impl Debugger {
         }
     }
 
-    /// Where C++ ends a program whose exception nobody catches.
+    /// Returns the functions by which C++ terminates a program with an uncaught exception.
     fn terminators(&self) -> Vec<LoadAddr> {
         let images = self.modules.loaded.iter();
         images
@@ -286,7 +285,7 @@ impl Debugger {
             .collect()
     }
 
-    /// Interrupts the call under way; what it has done stays done.
+    /// Interrupts the call in progress; its side effects remain.
     pub fn abort_call(&mut self, why: Error) {
         let Some(call) = &mut self.call else { return };
         if call.abort.is_some() {
@@ -300,7 +299,7 @@ impl Debugger {
         self.os.interrupt(thread);
     }
 
-    /// Interrupts a call that takes too long, or that nobody waits for any more.
+    /// Interrupts a call that has timed out or that no evaluation needs any more.
     pub(crate) fn check_call(&mut self) {
         self.hurry_asking(None);
         let Some(call) = &self.call else { return };
@@ -317,7 +316,8 @@ impl Debugger {
         }
     }
 
-    /// Whether what the program counts and tells is only a call's, to be taken back.
+    /// Returns whether hits and messages counted in the program belong to a call, and are to be
+    /// dropped.
     pub(crate) fn is_uncounted_call(&self) -> bool {
         self.call
             .as_ref()
@@ -328,7 +328,7 @@ impl Debugger {
         self.call.as_ref().is_some_and(|call| call.thread == thread)
     }
 
-    /// The thread of the call stopped.
+    /// Handles a stop of the thread of the call.
     pub(crate) fn on_call_stop(&mut self, thread: ThreadId, status: WaitStatus) {
         let Some(back) = self.call.as_ref().map(|call| call.call.back) else {
             return;
@@ -343,7 +343,7 @@ impl Debugger {
         }
     }
 
-    /// Ends the call that a stopped thread is in, if it is being interrupted. False: it is not.
+    /// Ends the call of a stopped thread if it is being interrupted. Returns false if it is not.
     pub(crate) fn end_aborted_call(&mut self, thread: ThreadId) -> bool {
         let call = self.call.as_mut().filter(|call| call.thread == thread);
         let Some(why) = call.and_then(|call| call.abort.take()) else {
@@ -353,7 +353,7 @@ impl Debugger {
         true
     }
 
-    /// What a stop of a thread comes to that is in a call which returns to `back`.
+    /// Classifies a stop of a thread that is in a call which returns to `back`.
     pub(crate) fn call_progress(
         &mut self,
         thread: ThreadId,
@@ -379,7 +379,7 @@ impl Debugger {
                 let accessed = self
                     .thread_mut(thread)
                     .map(|it| std::mem::take(&mut it.accessed));
-                // What is watched in memory is passed over, a debug register for code is a breakpoint.
+                // Accesses to watched data are ignored; a debug register for code is a breakpoint.
                 if self.watches.is_code(accessed.unwrap_or_default())
                     && let Some(registers) = self.registers_of(thread)
                 {
@@ -433,14 +433,13 @@ impl Debugger {
             self.on_site(thread, addr);
             return Progress::Going;
         }
-        // Neither counted nor told: nobody came by but who looks.
+        // Not counted or logged: the call is the debugger's.
         self.pass_site(thread, addr, &owners);
         self.go_on(thread, Resume::Continue);
         Progress::Going
     }
 
-    /// Whether breakpoints are hit in the call that a thread is in, as they are when the program
-    /// runs.
+    /// Returns whether breakpoints are hit in the call of a thread, as when the program runs.
     fn hits_breakpoints(&self, thread: ThreadId) -> bool {
         let mut call = self.call.iter().filter(|call| call.thread == thread);
         let is_typed = call.any(|it| it.purpose == Purpose::Command && it.abort.is_none());
@@ -454,7 +453,7 @@ impl Debugger {
         self.end_call(Err(why));
     }
 
-    /// Puts the thread back where it was, and keeps what came of the call.
+    /// Restores the thread's state and keeps the result of the call.
     fn end_call(&mut self, outcome: Result<(), Error>) {
         let Some(call) = self.call.take() else { return };
         let thread = call.thread;
@@ -476,7 +475,7 @@ impl Debugger {
         }
     }
 
-    /// Gives a thread the registers back that it had before a call.
+    /// Restores the registers that a thread had before a call.
     fn restore_registers(&mut self, thread: ThreadId, call: &Prepared) {
         let restored = self.os.set_extended_registers(thread, &call.extended)
             && self.set_registers_of(thread, call.saved);
@@ -485,7 +484,7 @@ impl Debugger {
         }
     }
 
-    /// Puts a thread back into the middle of what it was in.
+    /// Restores the interrupted state of a thread.
     fn restore_standing(&mut self, thread: ThreadId, before: Standing) {
         if let Some(data) = &before.signal_data {
             self.os.set_signal_data(thread, data);
@@ -496,14 +495,14 @@ impl Debugger {
             state.is_hit_shown = before.is_hit_shown;
             state.hidden = before.hidden;
             state.asked = before.asked;
-            // A signal that came meanwhile is kept, unless one waited before.
+            // A signal that arrived during the call is kept, unless one was pending before.
             if before.signal.0 != 0 {
                 state.signal = before.signal;
             }
         }
     }
 
-    /// What a call has returned.
+    /// Returns the result of a call.
     pub(crate) fn call_value(&mut self, thread: ThreadId, call: &Prepared) -> Result<Value, Error> {
         if matches!(call.returns.shape(), Shape::Void | Shape::Unit) {
             return Ok(Value::new(
@@ -527,7 +526,7 @@ impl Debugger {
         })
     }
 
-    /// The call's thread is gone: there is nothing to put back.
+    /// Drops the call, whose thread is gone: there is no state to restore.
     pub(crate) fn forget_call(&mut self, why: &str) {
         if let Some(call) = self.call.take() {
             let why = Error::eval(format!("`{}` did not return: {why}", call.call.name));
@@ -541,7 +540,7 @@ impl Debugger {
         self.stacks.clear();
         let replay = self.replay.get_mut();
         match value {
-            // Nobody asks again for what was cancelled.
+            // A cancelled evaluation is not restarted.
             Err(Error::Cancelled) => *replay = Replay::default(),
             value => drop(replay.done.insert((span.start, span.end), value)),
         }
@@ -550,7 +549,7 @@ impl Debugger {
 }
 
 impl Prepared {
-    /// The call did `what` instead of returning.
+    /// Returns the error for a call that did `what` instead of returning.
     pub(crate) fn given_up(&self, what: &str) -> Error {
         Error::eval(format!(
             "`{}` {what}; the call was given up, and the thread is where it was",
@@ -559,13 +558,13 @@ impl Prepared {
     }
 }
 
-/// Why a call is forgotten whose thread is gone.
+/// Why a call was dropped whose thread is gone.
 pub(crate) const ENDED: &str = "the program ended in it, or became another";
 
-/// What a call does whose exception would leave it.
+/// What a call did whose exception would leave it.
 const UNCAUGHT: &str = "threw an exception that it does not catch";
 
-/// Why a thread cannot be sent anywhere.
+/// Returns the error for a thread whose registers cannot be written.
 pub(crate) fn unwritable() -> Error {
     Error::Unsupported("cannot call: the registers cannot be written".into())
 }

@@ -1,12 +1,11 @@
-//! Calls that have stopped before they returned: a function that a user calls from the console
-//! runs as the program does, so breakpoints in it are hit. The evaluation is over then. The frames
-//! of the function stay on the thread's stack, and what the thread had in its registers before the
-//! call stays with the thread. Behind those frames the stack goes on with it, as if it had been
-//! unwound from there.
+//! Calls that have stopped before they returned: a function that a user calls from the console runs
+//! like the program, so breakpoints in it are hit. The evaluation ends then. The frames of the
+//! function stay on the thread's stack, and the registers from before the call are saved with the
+//! thread. Above those frames, the stack is unwound from the saved registers.
 //!
-//! The return trap stays as well. Where the function returns to it, or ends with an exception that
-//! it does not catch, the registers are put back and the thread stops: it ran for the user, and not
-//! by itself. A frame that was left by a long jump returns to no trap: that is seen by the stack, and
+//! The return trap stays, too. When the function returns to it, or ends with an uncaught exception,
+//! the registers are restored and the thread stops: it ran on behalf of the user. A frame left by a
+//! long jump returns to no trap: the stack reveals it, and its call is dropped.
 //! its call dropped.
 
 use super::{Prepared, Replay, Standing, UNCAUGHT};
@@ -20,27 +19,27 @@ use crate::os::Mapping;
 use crate::stack::ThreadStack;
 use dwarf::{FrameAddress, LoadAddr, Registers, SourceLocation};
 
-/// No expression is quoted that is longer.
+/// Maximum length of a quoted expression.
 const MAX_QUOTED: usize = 60;
 
-/// A call that has not returned, and that no evaluation waits for.
+/// A call that has not returned and that no evaluation waits for.
 pub struct SuspendedCall {
     call: Prepared,
     before: Standing,
 }
 
-/// Where the stack of a thread goes on behind the frames that a suspended call has made.
+/// The caller of the frames that a suspended call has made.
 pub(crate) struct ConsoleCallFrame {
     pub caller: (FrameAddress, Registers),
-    /// Inlined calls that its innermost frame does not show.
+    /// Number of inlined calls that its innermost frame does not show.
     pub hidden: usize,
-    /// The line that it shows, where that is not its code's.
+    /// The line to show, if the line table has another one.
     pub shown: Option<SourceLocation>,
 }
 
 impl Debugger {
-    /// A thread that a call is under way on is about to be shown stopped: the call is suspended.
-    /// Gives what the evaluation ends with that waited for it.
+    /// Suspends the call in progress on a thread whose stop is about to be reported. Returns the
+    /// error of the evaluation that waited for it.
     pub(crate) fn suspend_call(&mut self, thread: ThreadId, reason: &StopReason) -> Option<Error> {
         let call = self.call.take_if(|call| call.thread == thread)?;
         let quoted = self
@@ -80,7 +79,7 @@ impl Debugger {
         Some(why)
     }
 
-    /// The line of an address, its file by its base name.
+    /// Returns file (base name) and line of an address.
     fn place_of(&self, addr: LoadAddr) -> Option<String> {
         let loaded = self.modules.at(addr)?;
         let at = loaded.module.place_at(loaded.bias.file(addr))?;
@@ -88,8 +87,8 @@ impl Debugger {
         Some(format!("{file}:{}", at.line))
     }
 
-    /// What the stack goes on with where a frame returns to `back` with this stack pointer, if a
-    /// suspended call made that frame.
+    /// Returns the caller of a frame that returns to `back` with this stack pointer, if a suspended
+    /// call made that frame.
     pub(crate) fn console_call_at(
         &self,
         thread: ThreadId,
@@ -108,8 +107,8 @@ impl Debugger {
         })
     }
 
-    /// A thread has hit a trap at which suspended calls end. True: one has, and the stop was
-    /// reported.
+    /// Handles a hit of the trap at which suspended calls end. Returns true if one has ended; its
+    /// stop is reported then.
     pub(crate) fn on_suspended_site(&mut self, thread: ThreadId, addr: LoadAddr) -> bool {
         if self.end_returned_call(thread) {
             return true;
@@ -124,7 +123,7 @@ impl Debugger {
         true
     }
 
-    /// Ends the call that has returned to where a thread is. False: none has.
+    /// Ends the call that has returned to a thread's pc. Returns false if there is none.
     pub(crate) fn end_returned_call(&mut self, thread: ThreadId) -> bool {
         if self
             .thread_mut(thread)
@@ -139,7 +138,7 @@ impl Debugger {
         let returned = self.thread_mut(thread).and_then(|state| {
             let mut calls = state.suspended.iter();
             let index = calls.rposition(|it| it.call.back == here)?;
-            // Those behind it have been left by a long jump.
+            // Later calls have been left by a long jump.
             state.suspended.drain(index..).next()
         });
         let Some(returned) = returned else {
@@ -151,12 +150,12 @@ impl Debugger {
         true
     }
 
-    /// Gives up the last call of a thread that has stopped before it returned, and puts the thread
-    /// back to where it was; [`StopReason::CallEnded`] follows, and nothing has run.
+    /// Aborts the last suspended call of a thread and restores the thread's state;
+    /// [`StopReason::CallEnded`] follows, and no code has run.
     ///
     /// # Errors
-    /// The thread is not stopped, or not in such a call; it waits in a system call that it cannot
-    /// be taken out of.
+    /// The thread is not stopped, or not in such a call, or blocked in a system call that cannot be
+    /// interrupted.
     pub fn abandon_call(&mut self, thread: ThreadId) -> Result<(), Error> {
         self.can_run()?;
         self.stopped_thread(thread)?;
@@ -174,18 +173,18 @@ impl Debugger {
         Ok(())
     }
 
-    /// The last suspended call of a thread, which is about to leave it.
+    /// Removes and returns the last suspended call of a thread.
     fn take_suspended(&mut self, thread: ThreadId) -> Option<SuspendedCall> {
         let state = self.thread_mut(thread)?;
         let last = state.suspended.pop()?;
         if crate::process::stops(state.signal) {
-            // It was for what the call did.
+            // The pending signal was caused by the call.
             state.signal = Signal(0);
         }
         Some(last)
     }
 
-    /// Puts a thread back to where it was before a call, and stops there.
+    /// Restores a thread's state from before a call, and reports a stop.
     fn end_suspended(
         &mut self,
         thread: ThreadId,
@@ -199,14 +198,14 @@ impl Debugger {
         self.end_scopes_up_to(thread, LoadAddr(ended.call.back.1));
         let name = ended.call.name;
         self.report(thread, StopReason::CallEnded { name, outcome });
-        // As it was shown then.
+        // As at the stop before the call.
         if let Some(state) = self.thread_mut(thread) {
             state.hidden = hidden;
             state.asked = asked;
         }
     }
 
-    /// Takes the return trap away when no call is suspended any more.
+    /// Removes the return trap when no call is suspended any more.
     pub(crate) fn release_return_trap(&mut self) {
         let mut threads = self.process.iter().flat_map(|it| it.threads.values());
         if threads.all(|state| state.suspended.is_empty()) {
@@ -214,8 +213,8 @@ impl Debugger {
         }
     }
 
-    /// Puts all threads back to where they were before calls that have not returned: no trap of
-    /// ours will be there to do it. All threads are stopped.
+    /// Restores the state of all threads from before their suspended calls: the return trap is
+    /// about to be removed. All threads are stopped.
     pub(crate) fn end_suspended_calls(&mut self) {
         let process = self.process.iter();
         let threads = process.flat_map(|process| &process.threads);
@@ -235,7 +234,7 @@ impl Debugger {
         self.release_return_trap();
     }
 
-    /// Forgets calls whose frames a stopped thread has left otherwise than by returning.
+    /// Drops calls whose frames a stopped thread has left without a return.
     fn drop_left_calls(&mut self, thread: ThreadId) {
         let suspended = |this: &mut Self| {
             let state = this.thread_mut(thread);
@@ -264,8 +263,8 @@ impl Debugger {
     }
 }
 
-/// Whether a stack goes past `end`, where the frames of a call began, without them. A signal's
-/// handler may be on another stack.
+/// Returns whether a stack extends past `end`, where the frames of a call began, without them. A
+/// signal handler may run on another stack.
 fn has_left(stack: &ThreadStack, end: u64, mappings: &[Mapping]) -> bool {
     let is_in = |it: &Mapping, addr: u64| (it.start.0..it.end.0).contains(&addr);
     let mapping = mappings.iter().find(|it| is_in(it, end.saturating_sub(1)));

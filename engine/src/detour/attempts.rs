@@ -1,17 +1,17 @@
-//! When a jump is tried in the place of a trap.
+//! When to try to replace a trap by a jump.
 
-/// Hits of a trap that were not worth a stop before a jump is tried: most breakpoints have fewer.
+/// Hits that do not stop before the first attempt: most breakpoints have fewer.
 const FIRST: u32 = 16;
-/// Hits between two attempts, at most: an attempt may cost as much as some hundred hits.
+/// Maximum number of hits between two attempts: an attempt may cost as much as some hundred hits.
 const MAX_INTERVAL: u32 = 4096;
 
-/// The hits of a trap since it stands there, as far as they were not worth a stop, and when they
-/// lead to the next attempt to put a jump there.
+/// Counts the hits of a trap that did not stop, and determines at which of them to try to install a
+/// jump.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempts {
-    /// Hits until the next attempt; `None`: there is none.
+    /// Hits until the next attempt; `None`: no more attempts.
     left: Option<u32>,
-    /// How many those were at first.
+    /// The initial value of `left`.
     interval: u32,
 }
 
@@ -25,8 +25,8 @@ impl Default for Attempts {
 }
 
 impl Attempts {
-    /// Another hit was not worth a stop. True: a jump is to be tried now. The next attempt, if
-    /// this one is refused, comes after twice as many hits.
+    /// Counts a hit that did not stop. Returns true if an attempt is due now. After a refusal, the
+    /// next attempt comes after twice as many hits.
     pub fn is_due(&mut self) -> bool {
         let Some(left) = &mut self.left else {
             return false;
@@ -40,12 +40,12 @@ impl Attempts {
         true
     }
 
-    /// What was in the way lasts: the trap stays.
+    /// Keeps the trap for good: the obstacle is permanent.
     pub fn give_up(&mut self) {
         self.left = None;
     }
 
-    /// Whether the trap stays.
+    /// Returns whether the trap stays.
     pub fn is_given_up(&self) -> bool {
         self.left.is_none()
     }

@@ -1,17 +1,18 @@
-//! Calls of ours that come by jumps: what the program counts and tells there is not of its own.
+//! Calls made by the debugger that pass jump patches: their hits and messages are not the program's
+//! own.
 
 use crate::debugger::Debugger;
 use dwarf::LoadAddr;
 
-/// Why a breakpoint that counts or tells has no jump.
+/// Why a breakpoint with a hit count or a message has no jump.
 pub(super) const CALLED_THROUGH: &str =
     "a condition calls functions that may come by, which is not to be counted";
 
-/// The counters of the program, and how they stood.
+/// The hit counters in the program, and their saved values.
 pub(crate) struct Counted(Vec<(LoadAddr, u64)>);
 
 impl Debugger {
-    /// What the program has counted, before one thread is sent into a call; what was told is heard.
+    /// Saves the hit counters before one thread makes a call; pending messages are drained.
     pub(crate) fn counted_so_far(&mut self) -> Counted {
         if self.detours.is_empty() {
             return Counted(Vec::new());
@@ -33,7 +34,7 @@ impl Debugger {
         Counted(counted.collect())
     }
 
-    /// Takes back what the program has counted and told since, all other threads being stopped.
+    /// Restores the hit counters and drops the messages since; all other threads must be stopped.
     pub(crate) fn uncount(&mut self, before: &Counted) {
         for (at, count) in &before.0 {
             self.os.write_memory(*at, &count.to_le_bytes());
@@ -49,8 +50,8 @@ impl Debugger {
         }
     }
 
-    /// A thread is sent into a call while others run: where hits are counted or told, each stops
-    /// its thread from now on.
+    /// Prepares for a call that runs while other threads run: from now on, sites with counters or
+    /// messages trap.
     pub(crate) fn count_no_calls(&mut self) {
         if std::mem::replace(&mut self.detours.called_through, true) {
             return;

@@ -1,4 +1,4 @@
-//! The code of one function, and what is known of who comes where in it.
+//! The code of one function, and the possible entries into it.
 
 use super::table;
 use super::window::NoRoom;
@@ -8,32 +8,32 @@ use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// A run of a function's code.
+/// A contiguous range of a function's code.
 pub struct Run {
-    /// Where it begins.
+    /// Its first address.
     pub start: LoadAddr,
     /// Its instructions.
     pub bytes: Vec<u8>,
-    /// What is behind it, of the next function mostly.
+    /// The bytes after it, usually of the next function.
     pub behind: Vec<u8>,
-    /// How many bytes of that are there to fill a gap only: nobody comes there.
+    /// How many of these bytes are padding that is never executed.
     pub padding: usize,
 }
 
 /// The code of a function.
 pub struct FunctionCode {
     runs: Vec<Run>,
-    /// Places that are come to by other means than branches: landing pads.
+    /// Addresses entered other than by branches: landing pads.
     entered: BTreeSet<LoadAddr>,
-    /// Where the function's own branches lead; `None`: not all of them are known.
+    /// Targets of the function's own branches; `None`: not all of them are known.
     targets: Option<BTreeSet<LoadAddr>>,
 }
 
 impl FunctionCode {
-    /// The code of the function that is at `addr` in an image, as `memory` has it.
+    /// Reads the code of the function at `addr` in an image from `memory`.
     ///
     /// # Errors
-    /// No function is known there, or it cannot be read.
+    /// No function is known there, or its code cannot be read.
     pub fn read(
         module: &Module,
         bias: LoadBias,
@@ -41,7 +41,7 @@ impl FunctionCode {
         memory: &dyn Memory,
     ) -> Result<Self, NoRoom> {
         const UNKNOWN: NoRoom = "it is in no known function";
-        /// Longer ones are made by nobody.
+        /// Maximum size of a function in bytes.
         const LONGEST_FUNCTION: u64 = 1 << 24;
         let function = module.function_at(bias.file(addr)).ok_or(UNKNOWN)?;
         let mut runs = Vec::new();
@@ -82,8 +82,8 @@ impl FunctionCode {
         Ok(Self::new(runs, pads, memory))
     }
 
-    /// A function of these runs, in which `entered` are come to by other means than its branches;
-    /// its tables are in `memory`.
+    /// Returns a function of these ranges; `entered` are the addresses entered other than by its
+    /// branches. Its jump tables are read from `memory`.
     pub fn new(runs: Vec<Run>, entered: BTreeSet<LoadAddr>, memory: &dyn Memory) -> Self {
         let targets = targets(&runs, memory);
         Self {
@@ -93,19 +93,19 @@ impl FunctionCode {
         }
     }
 
-    /// The run that holds an address.
+    /// Returns the range that contains an address.
     pub fn run_at(&self, addr: LoadAddr) -> Option<&Run> {
         let holds = |run: &&Run| addr - run.start < run.bytes.len() as u64;
         self.runs.iter().find(holds)
     }
 
-    /// Whether all places are known that the function's own branches lead to.
+    /// Returns whether all targets of the function's own branches are known.
     pub fn targets_are_known(&self) -> bool {
         self.targets.is_some()
     }
 
-    /// Why somebody comes to one of these places who has not passed the instruction before it, if
-    /// that is known.
+    /// Returns why control may enter `places` other than by fall-through (landing pad, branch
+    /// target). `None` if no reason is known; see [`Self::targets_are_known`].
     pub fn entered(&self, places: Range<LoadAddr>) -> Option<NoRoom> {
         if self.entered.range(places.clone()).next().is_some() {
             return Some("an exception may come back to what follows it");
@@ -116,7 +116,7 @@ impl FunctionCode {
     }
 }
 
-/// Where branches lead; `None`: not all of that is known.
+/// Returns the targets of branches; `None`: not all of them are known.
 fn targets(runs: &[Run], memory: &dyn Memory) -> Option<BTreeSet<LoadAddr>> {
     let decode = |run: &Run| {
         let decoder = Decoder::with_ip(64, &run.bytes, run.start.0, DecoderOptions::NONE);
@@ -129,7 +129,7 @@ fn targets(runs: &[Run], memory: &dyn Memory) -> Option<BTreeSet<LoadAddr>> {
             return None;
         }
         if instruction.is_ip_rel_memory_operand() {
-            // The address of a label, if that is in the function.
+            // The address of a label, if it is in the function.
             targets.insert(LoadAddr(instruction.ip_rel_memory_address()));
         }
         if instruction.op0_kind() == OpKind::NearBranch64 {
@@ -141,7 +141,7 @@ fn targets(runs: &[Run], memory: &dyn Memory) -> Option<BTreeSet<LoadAddr>> {
     Some(targets)
 }
 
-/// How many bytes at the beginning do nothing, and would not be missed.
+/// Returns the length of the padding at the beginning of some bytes.
 fn padding(bytes: &[u8]) -> usize {
     let mut decoder = Decoder::new(64, bytes, DecoderOptions::NONE);
     let mut padding = 0;

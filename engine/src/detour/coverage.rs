@@ -1,5 +1,5 @@
-//! How many of an image's statement lines the program itself can be made to ask at: what
-//! `tests/benches/detours.rs` measures, without a process.
+//! Statistics of how many statement lines of an image can have a jump patch;
+//! `tests/benches/detours.rs` measures them without a process.
 
 use super::code::FunctionCode;
 use super::layout::{Layout, Link, Refused};
@@ -11,20 +11,20 @@ use dwarf::{FileAddr, LoadAddr, LoadBias, Memory, Module, Unreadable};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What would become of breakpoints on all statement lines of all functions of an image: how often
-/// is what.
+/// The outcome for breakpoints on all statement lines of all functions of an image, with counts.
 #[derive(Default)]
 pub struct Coverage {
-    /// Why a jump could stand there.
+    /// Kinds of possible jumps.
     pub jumps: BTreeMap<&'static str, u64>,
-    /// Why only a trap can.
+    /// Reasons for a trap.
     pub traps: BTreeMap<NoRoom, u64>,
-    /// The same where all lines of a function have breakpoints at once.
+    /// The same if all lines of a function have breakpoints at once.
     pub together: BTreeMap<&'static str, u64>,
 }
 
 impl Coverage {
-    /// Looks at all functions of an image with debug info, as if nobody else were in the process.
+    /// Examines all functions of an image with debug info, as if the process had no other memory in
+    /// use.
     pub fn of(module: &Module) -> Coverage {
         let symbols = module.functions_by_symbol();
         let entries: BTreeSet<FileAddr> = symbols.iter().map(|it| it.addr).collect();
@@ -82,7 +82,7 @@ impl Coverage {
 }
 
 impl Coverage {
-    /// Has jumps at all of these sites, one after the other as if they were passed in their order.
+    /// Places jumps at all of these sites, one after the other in the order of execution.
     fn add_together(&mut self, sites: &[LoadAddr], code: &FunctionCode, image: &Image<'_>) {
         let mut layout = Layout::default();
         for site in sites {
@@ -116,12 +116,12 @@ impl Coverage {
     }
 }
 
-/// Where a trampoline could be.
+/// Distance of a possible trampoline from the image.
 const AWAY: u64 = 1 << 24;
-/// What a line has that would have it without others, too.
+/// The outcome of a line that has a trap without neighbors, too.
 const TRAP_ALONE: &str = "trap: the same without neighbors";
 
-/// How a jump could stand at an address.
+/// Returns how a jump could be placed at an address.
 fn place(
     site: LoadAddr,
     code: &FunctionCode,
@@ -152,7 +152,7 @@ fn place(
     })
 }
 
-/// An image as its file has it, where the kernel would map it, with a heap behind it.
+/// An image read from its file, at the address where the kernel would map it, followed by a heap.
 struct Image<'a> {
     module: &'a Module,
     bias: LoadBias,
@@ -161,7 +161,7 @@ struct Image<'a> {
 
 impl<'a> Image<'a> {
     fn new(module: &'a Module) -> Self {
-        /// Where the kernel has programs that may be anywhere, and does not choose at random.
+        /// Start of a position-independent program if addresses are not randomised.
         const START: u64 = 0x5555_5555_4000;
         const HEAP: u64 = 0x2_1000;
         let range = module.load_range();

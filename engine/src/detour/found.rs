@@ -1,4 +1,4 @@
-//! Threads that are found in a trampoline, or on their way to one: where the program would be
+//! Threads stopped in a trampoline or in the jump to one: the state that the program would have
 //! without it.
 
 use super::trampoline;
@@ -11,7 +11,8 @@ use crate::process::{SI_KERNEL, Trap};
 use dwarf::LoadAddr;
 
 impl Debugger {
-    /// The program's registers, of a thread that is in a trampoline; true: past its site.
+    /// Returns the program's registers of a thread in a trampoline, and whether it has passed its
+    /// site.
     pub(crate) fn out_of_trampoline(
         &mut self,
         thread: ThreadId,
@@ -49,7 +50,7 @@ impl Debugger {
         Some((at(registers, site), passed))
     }
 
-    /// The registers of who is in a question, for going on as if the answer were no.
+    /// Returns the registers of a thread in a condition, to resume as if the condition were false.
     pub(crate) fn behind_question(
         &mut self,
         thread: ThreadId,
@@ -61,9 +62,9 @@ impl Debugger {
         Some(at(registers, copy))
     }
 
-    /// The program's vector registers, from where a trampoline keeps them.
+    /// Restores the program's vector registers, which a trampoline has saved at `kept`.
     fn give_vectors_back(&mut self, thread: ThreadId, kept: LoadAddr) {
-        /// Places in what XSAVE writes (Intel SDM, "XSAVE Managed State").
+        /// Offsets in the XSAVE area (Intel SDM, "XSAVE Managed State").
         const MXCSR: usize = 24;
         const XMM: usize = 160;
         const USED: usize = 512;
@@ -82,7 +83,8 @@ impl Debugger {
         }
     }
 
-    /// What a thread ran into, if that is a trap in a trampoline: it is back before it.
+    /// Returns the trap of a trampoline that a thread has executed, if any; its pc is moved back to
+    /// the trap.
     pub(crate) fn detour_trap(&mut self, thread: ThreadId) -> Option<Trap> {
         if self.detours.is_empty() {
             return None;
@@ -98,8 +100,8 @@ impl Debugger {
         }
     }
 
-    /// Whose registers say that it has just run into a trap in a trampoline is back before it, and
-    /// it is noted what that means. Others may ask for its registers before its stop is dealt with.
+    /// If the thread has just executed a trap of a trampoline, moves its pc back to it and records
+    /// which trap it was. Other code may need the registers before the stop is dispatched.
     pub(crate) fn back_at_trap(&mut self, thread: ThreadId, registers: &mut RegisterSet) {
         let trap = registers.pc() - 1;
         let Some(kind) = self.detours.trap(trap) else {
@@ -118,7 +120,7 @@ impl Debugger {
         }
     }
 
-    /// Whether a signal says that a question has read what is not there.
+    /// Returns whether a signal is a fault of a condition that read unmapped memory.
     pub(crate) fn is_fault_of_question(&self, thread: ThreadId, signal: Signal) -> bool {
         !self.detours.is_empty()
             && is_fault(signal)
@@ -132,8 +134,8 @@ impl Debugger {
             })
     }
 
-    /// A thread that is about to be told of a signal is where the program would be; where its own
-    /// instruction is at fault, that is in its place again.
+    /// Moves a thread in a trampoline to the program's own address before it gets a signal; if the
+    /// program's own instruction faulted, that instruction is restored to its place.
     pub(crate) fn out_of_the_way(&mut self, thread: ThreadId, signal: Signal) {
         if self.detours.is_empty() {
             return;
@@ -152,7 +154,7 @@ impl Debugger {
         }
     }
 
-    /// How many hits of a breakpoint the program has counted.
+    /// Returns how many hits of a breakpoint the program has counted.
     pub(crate) fn counted_in_detours(&self, id: BreakpointId) -> u64 {
         let mut word = [0; 8];
         match self.detours.counter(id) {
@@ -161,14 +163,14 @@ impl Debugger {
         }
     }
 
-    /// Counts a hit that nobody has counted yet; gives its number.
+    /// Counts a hit that is not counted yet. Returns its number.
     pub(crate) fn number_of_hit(&mut self, thread: ThreadId, id: BreakpointId) -> u64 {
         let program_counts = self.detours.count_for(id, &self.sites);
         if !program_counts {
             let hits = self.breakpoints.count(id);
             return hits + self.counted_in_detours(id);
         }
-        // Others may be about to count, too: each hit has a number of its own.
+        // Other threads may be about to count: each hit has its own number.
         self.with_all_stopped(thread, |this| {
             let number = this.counted_in_detours(id) + 1;
             if let Some(at) = this.detours.counter(id) {
@@ -178,10 +180,10 @@ impl Debugger {
         })
     }
 
-    /// Breakpoints have been changed: what was asked before is not to be asked any more.
+    /// Removes the jump patches of changed breakpoints: their conditions are outdated.
     pub(crate) fn end_changed_detours(&mut self) {
         let mut gone = Vec::new();
-        // Former ones of a site have ended already.
+        // Earlier patches of a site have been removed already.
         for start in self.detours.latest.values() {
             let Some(detour) = self.detours.all.get_mut(start) else {
                 continue;
@@ -203,8 +205,7 @@ impl Debugger {
         }
     }
 
-    /// What is asked of a breakpoint has changed, or it is new: where the program could not be
-    /// asked before, it is tried again.
+    /// Allows new attempts to install jump patches for a new or changed breakpoint.
     pub(crate) fn forget_refused_detours(&mut self, id: BreakpointId) {
         for addr in self.breakpoints.places(id) {
             if let Some(site) = self.sites.get(addr)
@@ -215,7 +216,8 @@ impl Debugger {
         }
     }
 
-    /// A step would be one into a trampoline, and never come out: it is to run into the trap.
+    /// Removes the jump at a thread's pc before a single step: the step would end in a trampoline,
+    /// but has to hit the trap.
     pub(crate) fn end_detour_before(&mut self, thread: ThreadId) {
         if self.detours.is_empty() {
             return;
@@ -230,7 +232,7 @@ impl Debugger {
     }
 }
 
-/// Whether a signal may come of an instruction.
+/// Returns whether an instruction can raise this signal.
 fn is_fault(signal: Signal) -> bool {
     matches!(
         signal.0,

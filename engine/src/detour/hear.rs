@@ -1,4 +1,4 @@
-//! Hearing what the program says at log points.
+//! Draining of log messages that the program writes itself.
 
 use super::ring::{self, Frameless, Ring};
 use crate::debugger::{Debugger, State};
@@ -10,7 +10,7 @@ use dwarf::LoadAddr;
 use std::time::{Duration, Instant};
 
 impl Debugger {
-    /// Has the debuggee share memory with us to say things in.
+    /// Makes the debuggee map memory shared with us, for its log messages.
     pub(super) fn find_ring(
         &mut self,
         thread: ThreadId,
@@ -21,14 +21,14 @@ impl Debugger {
             return Ok(());
         }
         let pid = self.pid().ok_or(NO)?;
-        // What it may not do could be its end.
+        // A forbidden system call could kill it.
         if self.os.is_confined(pid) {
             return Err("the program may not do all system calls (seccomp)");
         }
         if !self.find_detour_room(thread, near) {
             return Err(NO);
         }
-        // A place that holds zero: no name.
+        // A word of zeros: an empty name.
         let name = self.detours.new_counter(near).ok_or(NO)?;
         let at = free_place(near, ring::LEN, &self.os.mappings(pid)).ok_or(NO)?;
         let file = self.system_call(thread, SystemCall::MemoryFile { name });
@@ -53,11 +53,11 @@ impl Debugger {
         Ok(())
     }
 
-    /// Tells what the program has said since, up to a bound. True: there is more.
+    /// Emits log messages of the program, up to a limit. Returns true if there are more.
     pub(crate) fn hear_messages(&mut self) -> bool {
-        /// Records at once.
+        /// Maximum number of records per call.
         const MOST: usize = 4096;
-        /// Bytes of one event.
+        /// Maximum size of one event in bytes.
         const LONGEST: usize = 1 << 15;
         if self.is_uncounted_call() {
             return false;
@@ -94,7 +94,7 @@ impl Debugger {
         heard == MOST
     }
 
-    /// Tells all that the program has said; its threads are stopped, or are no more.
+    /// Emits all log messages of the program; its threads are stopped or gone.
     pub(crate) fn hear_all_messages(&mut self) {
         let Some(ring) = &self.detours.ring else {
             return;
@@ -103,7 +103,7 @@ impl Debugger {
             return;
         }
         while self.hear_messages() {}
-        // Who was in the midst of telling is to end it.
+        // A thread in the middle of a message has to complete it.
         let threads: Vec<ThreadId> = match &self.process {
             Some(process) => process.threads.keys().copied().collect(),
             None => Vec::new(),
@@ -124,9 +124,9 @@ impl Debugger {
         }
     }
 
-    /// When to listen again to what the program says.
+    /// Returns when to drain messages next.
     pub(crate) fn next_hearing(&self) -> Option<Instant> {
-        /// Nobody notices less.
+        /// The drain interval; a shorter delay is not noticeable.
         const OFTEN: Duration = Duration::from_millis(8);
         let tells = self.detours.ring.is_some() && self.detours.tells_something();
         (tells && self.state() == State::Running).then(|| Instant::now() + OFTEN)

@@ -1,6 +1,6 @@
-//! Where jumps lead that share bytes with their neighbours: breakpoints may be closer to each other
-//! than a jump is long. The last bytes of a jump are then the first ones of what follows, which may
-//! be the next jump; so where one of them can lead depends on where the next one does.
+//! Targets of jumps that share bytes with their neighbors: breakpoints may be closer to each other
+//! than a jump is long. The last bytes of a jump are then the first ones of what follows, possibly
+//! of the next jump; so the target of one depends on the target of the next.
 
 use super::springboard::{self, Springboards};
 use crate::arch::x86_64::{BREAKPOINT, JUMP, NEAR_JUMP};
@@ -11,60 +11,60 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 use std::ops::Range;
 
-/// Jumps of one chain, at most: the guardian restores them one after the other.
+/// Maximum number of jumps in a chain: the guardian restores them one after the other.
 pub const MAX_LINKS: usize = 16;
-/// Places that are looked at for a chain, at most.
+/// Maximum number of addresses tried for a chain.
 const MAX_TRIES: u32 = 8192;
-/// Places that are looked at for one jump between two bounds, at most.
+/// Maximum number of addresses tried for one jump between two bounds.
 const SAMPLES: u64 = 64;
-/// Bytes of a distance.
+/// Bytes of a jump's displacement.
 const DISTANCE: usize = JUMP - 1;
 
 /// A jump of a chain.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Where it is.
+    /// Address of the jump.
     pub site: LoadAddr,
-    /// How many of its bytes may be chosen, the first one included, which is given.
+    /// The number of its bytes that may be chosen, including the first one, which is fixed.
     pub own: usize,
-    /// The trampoline that it is to reach, by a springboard or without.
+    /// The trampoline that it has to reach, directly or through a springboard.
     pub trampoline: LoadAddr,
-    /// The jump that is there already, with its springboard.
+    /// The existing jump and its springboard.
     pub current: Option<(JumpBytes, Option<LoadAddr>)>,
 }
 
-/// A jump as it is to be written.
+/// A jump to be written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Laid {
-    /// Where.
+    /// Its address.
     pub site: LoadAddr,
-    /// What.
+    /// Its bytes.
     pub jump: JumpBytes,
-    /// Where it leads if that is not its trampoline.
+    /// Its target, if that is not its trampoline.
     pub springboard: Option<LoadAddr>,
 }
 
-/// Why no jump can stand at a site.
+/// Why no jump can be placed at a site.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// There is no memory where it could lead.
+    /// No memory is available at its possible targets.
     NoMemory,
-    /// The same where neighbors have a part in it.
+    /// The same, with neighboring jumps involved.
     Neighbors,
 }
 
-/// Jumps that stand in a process or are to be written, and other sites around them.
+/// Jumps that exist in a process or are to be written, and other sites around them.
 #[derive(Default)]
 pub struct Layout {
     sites: BTreeSet<LoadAddr>,
     jumps: BTreeMap<LoadAddr, Link>,
-    /// Those that are not as they were added.
+    /// Jumps that differ from when they were added.
     changed: BTreeSet<LoadAddr>,
     boards: Springboards,
 }
 
 impl Layout {
-    /// Nothing, in a process that has these springboards.
+    /// Returns an empty layout for a process with these springboards.
     pub fn new(boards: Springboards) -> Self {
         Self {
             boards,
@@ -72,18 +72,18 @@ impl Layout {
         }
     }
 
-    /// There is a site at an address: a trap, until a jump is added or laid.
+    /// Adds a site: a trap, until a jump is added or laid.
     pub fn add_site(&mut self, addr: LoadAddr) {
         self.sites.insert(addr);
     }
 
-    /// There is a jump.
+    /// Adds an existing jump.
     pub fn add_jump(&mut self, link: Link) {
         self.sites.insert(link.site);
         self.jumps.insert(link.site, link);
     }
 
-    /// The jumps that are to be written.
+    /// Returns the jumps to write.
     pub fn changed(&self) -> impl Iterator<Item = Laid> {
         let links = self.changed.iter().filter_map(|site| self.jumps.get(site));
         links.filter_map(|link| {
@@ -97,7 +97,7 @@ impl Layout {
         })
     }
 
-    /// Finds where a new jump leads, and those before and behind it that share bytes with it.
+    /// Finds the target of a new jump, and of those before and after it that share bytes with it.
     pub fn lay(
         &mut self,
         link: Link,
@@ -123,7 +123,7 @@ impl Layout {
         chain.extend(before.iter().filter_map(link_at));
         let mut laid = self.lay_chain(&chain, memory, mappings);
         if laid.is_none() && !behind.is_empty() {
-            // Those behind it may lead elsewhere.
+            // The targets of the later jumps may change.
             let behind = behind.iter().rev().filter_map(link_at);
             chain = behind.chain(chain).collect();
             laid = self.lay_chain(&chain, memory, mappings);
@@ -164,7 +164,7 @@ impl Layout {
         Some((laid, boards))
     }
 
-    /// The last jump before a site that has bytes of it.
+    /// Returns the last jump before a site that shares bytes with it.
     fn jump_before(&self, site: LoadAddr) -> Option<LoadAddr> {
         let from = LoadAddr(site.0.saturating_sub(JUMP as u64 - 1));
         self.jumps
@@ -173,16 +173,16 @@ impl Layout {
             .map(|(site, _)| *site)
     }
 
-    /// The first jump behind a site that has bytes of the one there.
+    /// Returns the first jump after a site that shares bytes with the jump there.
     fn jump_behind(&self, site: LoadAddr) -> Option<LoadAddr> {
         let behind = site + 1..site + JUMP as u64;
         self.jumps.range(behind).next().map(|(site, _)| *site)
     }
 }
 
-/// Finds where the jumps of a chain lead, the last one in memory first. `image` is the memory
-/// from `start` on as it will be around them. What they need of memory is added to `boards`, whether
-/// it is mapped or not.
+/// Finds targets for the jumps of a chain, the last one in memory first. `image` is the memory from
+/// `start` as it will be around them. Springboards that they need are added to `boards`, whether
+/// their memory is mapped or not.
 fn lay_out(
     links: &[Link],
     start: LoadAddr,
@@ -228,13 +228,13 @@ struct Search<'a> {
     image: Vec<u8>,
     boards: &'a mut Springboards,
     mappings: &'a [Mapping],
-    /// The springboards of the first links.
+    /// The springboards of the links laid so far.
     chosen: Vec<Option<LoadAddr>>,
     left: u32,
 }
 
 impl Search<'_> {
-    /// Lays this link and all behind it in the list, which are before it in memory.
+    /// Lays this link and all after it in the list, which are before it in memory.
     fn lay(&mut self, index: usize) -> bool {
         let links = self.links;
         let Some(link) = links.get(index) else {
@@ -257,7 +257,7 @@ impl Search<'_> {
         {
             return true;
         }
-        // The first bytes of its distance are the last ones of that of the jump before it.
+        // The first bytes of its displacement are the last ones of the previous jump's.
         let before = links.get(index + 1).map(|before| link.site - before.site);
         let shared = before.map_or(0, |distance| DISTANCE.saturating_sub(distance as usize));
         let chosen = shared.min(link.own - 1);
@@ -273,8 +273,8 @@ impl Search<'_> {
         false
     }
 
-    /// Tries places of `reach` where a number of so many bytes is the lowest part of the distance:
-    /// such that the jump before this one has somewhere to lead.
+    /// Tries addresses in `reach` with a number of `bytes` bytes as the lowest part of the
+    /// displacement, such that the jump before this one has a possible target.
     fn try_low(&mut self, index: usize, reach: &Range<u64>, bytes: usize, low: u64) -> bool {
         let links = self.links;
         let (Some(link), Some(before)) = (links.get(index), links.get(index + 1)) else {
@@ -303,7 +303,7 @@ impl Search<'_> {
         let steps = (reach.end - reach.start) / step;
         let mut places: Vec<u64> = Vec::new();
         if bytes == 1 {
-            // In memory that is there, if there is a place.
+            // In mapped memory, if there is room.
             let pages = self.boards.pages_in(reach).take(SAMPLES as usize / 4);
             places.extend(pages.flat_map(|page| {
                 let first = page.max(reach.start) - reach.start;
@@ -325,7 +325,7 @@ impl Search<'_> {
         false
     }
 
-    /// Tries one springboard at a place of these.
+    /// Tries a springboard at an address in `reach`.
     fn try_within(&mut self, index: usize, reach: &Range<u64>) -> bool {
         let (Some(link), Some(left)) = (self.links.get(index), self.left.checked_sub(1)) else {
             return false;
@@ -345,7 +345,7 @@ impl Search<'_> {
         is_laid
     }
 
-    /// Tries these first bytes of a link's distance.
+    /// Tries these first bytes of a link's displacement.
     fn try_distance(&mut self, index: usize, own: &[u8], springboard: Option<LoadAddr>) -> bool {
         let Some(link) = self.links.get(index) else {
             return false;
@@ -373,7 +373,7 @@ impl Search<'_> {
         self.boards.place_for(site, reach)
     }
 
-    /// The bytes of a link that are not its own.
+    /// Returns the bytes of a link that are fixed.
     fn tail(&self, link: &Link) -> Option<Vec<u8>> {
         let from = usize::try_from(link.site - self.start).ok()?;
         let tail = self.image.get(from + link.own..from + JUMP)?;
@@ -388,12 +388,12 @@ impl Search<'_> {
     }
 }
 
-/// Where a link can lead whose last bytes are these: from places on where its own part of the distance
-/// is zero.
+/// Returns the possible targets of a link with these last bytes: ranges that start where its own
+/// part of the displacement is zero.
 fn reaches(link: &Link, tail: &[u8]) -> Vec<Range<u64>> {
-    /// Far enough.
+    /// Maximum distance of a free target.
     const FAR: u64 = 1 << 30;
-    /// What three bytes of a distance reach over.
+    /// Range of three bytes of a displacement.
     const PART: u64 = 1 << 24;
     if !tail.is_empty() {
         return springboard::reach(link.site, tail).into_iter().collect();
@@ -404,8 +404,8 @@ fn reaches(link: &Link, tail: &[u8]) -> Vec<Range<u64>> {
     vec![before, behind]
 }
 
-/// Numbers of so many bytes: all of one, else some from all of them; those first that lead near if
-/// they are the highest part of a distance.
+/// Returns numbers of `bytes` bytes: all of one byte, else a sample; first those that give near
+/// targets if they are the highest part of a displacement.
 fn lowest(bytes: usize) -> impl Iterator<Item = u64> {
     let (count, step) = match bytes {
         1 => (1 << 8, 1),

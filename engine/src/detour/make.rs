@@ -1,4 +1,4 @@
-//! Making a detour: whether there is room for a jump, and all that is written for it.
+//! Installation of a jump patch: the checks, and everything that is written for it.
 
 use super::code::FunctionCode;
 use super::ring::{self, Message, Part};
@@ -20,14 +20,14 @@ use dwarf::LoadAddr;
 
 /// Why a site keeps its trap.
 pub(super) struct Refusal {
-    /// For people.
+    /// The reason, for users.
     why: String,
-    /// Nothing that happens to threads or other sites changes it.
+    /// Whether it is permanent: no change of threads or other sites can remove it.
     is_lasting: bool,
 }
 
 impl Refusal {
-    /// It is worth another attempt later.
+    /// Returns a refusal after which another attempt is worthwhile.
     pub(super) fn passing(why: &str) -> Self {
         Self {
             why: why.to_owned(),
@@ -46,7 +46,8 @@ impl<T: Into<String>> From<T> for Refusal {
 }
 
 impl Debugger {
-    /// Nobody wanted to stop at a site: after a few times its question is asked in the debuggee.
+    /// Counts a hit that did not stop; after some of them, the condition is moved into the
+    /// debuggee.
     pub(crate) fn note_pass(&mut self, thread: ThreadId, addr: LoadAddr) {
         let Some(site) = self.sites.get(addr) else {
             return;
@@ -88,8 +89,8 @@ impl Debugger {
             && !self.watches.sees_reads()
     }
 
-    /// Puts a jump in the place of the trap at `addr`; where hits are counted, of all traps of the
-    /// breakpoint: all or none are to be counted by the program.
+    /// Replaces the trap at `addr` by a jump. If hits are counted, replaces all traps of the
+    /// breakpoint: the program has to count all hits or none.
     fn make_detour(
         &mut self,
         thread: ThreadId,
@@ -106,14 +107,14 @@ impl Debugger {
             return Err(super::calls::CALLED_THROUGH.into());
         }
         if let Some(segments) = segments.filter(|_| says_itself(hit)) {
-            // Nothing is asked of the program for a message that it cannot tell.
+            // No condition is compiled for a message that the program cannot write.
             let message = message_of(
                 &segments,
                 &CodeScope::at(&self.modules, addr, self.breakpoints.hidden(id, addr)),
             );
             match message {
                 Ok(_) => self.find_ring(thread, addr)?,
-                // It counts at least.
+                // Its hits can still be counted there.
                 Err(_) if hit.is_some() => {}
                 Err(why) => return Err(why.into()),
             }
@@ -169,7 +170,7 @@ impl Debugger {
         })
     }
 
-    /// A trampoline for the jump at `site`, which is only to be written.
+    /// Prepares a trampoline for the jump at `site`; it has yet to be written.
     fn prepare(
         &mut self,
         site: LoadAddr,
@@ -231,9 +232,9 @@ impl Debugger {
         })
     }
 
-    /// Writes a trampoline, which no jump leads to yet; all threads are stopped.
+    /// Writes a trampoline that no jump leads to yet; all threads are stopped.
     fn write_trampoline(&mut self, detour: &Detour) -> Result<(), Refusal> {
-        /// What traps are when nobody waits for them: a `nop`.
+        /// A `nop`, which replaces traps that are not used.
         const NOTHING: u8 = 0x90;
         let Detour {
             site,
@@ -255,7 +256,7 @@ impl Debugger {
         Ok(())
     }
 
-    /// The instructions at a site that a jump would cover.
+    /// Returns the instructions at a site that a jump would cover.
     fn window_at(&self, addr: LoadAddr) -> Result<Window, &'static str> {
         let loaded = self.modules.at(addr).ok_or("it is in no known function")?;
         let code = FunctionCode::read(&loaded.module, loaded.bias, addr, &self.memory())?;
@@ -266,10 +267,10 @@ impl Debugger {
         Window::at(addr, &code, &others)
     }
 
-    /// Whether a thread may have been interrupted, by a signal whose handler runs, behind `start`
-    /// and before `end`: its stack has such an address then.
+    /// Returns whether a thread may have been interrupted, by a signal whose handler runs, after
+    /// `start` and before `end`: its stack contains such an address then.
     fn may_come_back_into(&mut self, start: LoadAddr, end: LoadAddr) -> bool {
-        /// Who has more on the stack is not looked at so closely.
+        /// Maximum number of stack bytes searched per thread; a larger stack counts as a match.
         const MOST: u64 = 1 << 20;
         const PORTION: usize = 1 << 14;
         let Some(process) = &self.process else {
@@ -310,7 +311,7 @@ impl Debugger {
         false
     }
 
-    /// Takes all threads, which are stopped, out of springboards: some may lead elsewhere from now on.
+    /// Moves all stopped threads out of springboards: some of these may get new targets.
     pub(super) fn leave_springboards(&mut self) {
         let threads = self
             .process
@@ -324,7 +325,7 @@ impl Debugger {
         }
     }
 
-    /// Has the debuggee map memory near a site, if there is none with room.
+    /// Makes the debuggee map memory near a site, if no region there has room.
     pub(super) fn find_detour_room(&mut self, thread: ThreadId, addr: LoadAddr) -> bool {
         if self.detours.near(addr).is_some() {
             return true;
@@ -359,12 +360,13 @@ impl Debugger {
     }
 }
 
-/// Whether the program is to tell a message at such hits: for a single one it is not worth it.
+/// Returns whether the program writes the message at such hits: for a single hit it is not worth
+/// it.
 fn says_itself(hit: Option<HitCondition>) -> bool {
     !matches!(hit, Some(HitCondition::Exactly(_) | HitCondition::Once))
 }
 
-/// A breakpoint's message, where a record of it has all there is to tell.
+/// Compiles a breakpoint's message, if a record can hold all its values.
 fn message_of(segments: &[Segment], scope: &CodeScope<'_>) -> Result<Message, String> {
     let mut parts = Vec::new();
     for segment in segments {
@@ -384,7 +386,7 @@ fn message_of(segments: &[Segment], scope: &CodeScope<'_>) -> Result<Message, St
     let left = ring::ROOM.checked_sub(least);
     let left = left.ok_or("its message has too many values")?;
     let texts: usize = values.iter().map(|value| value.texts()).sum();
-    // Each of them has the same room; what is longer is told by the interpreter.
+    // All texts get the same room; a hit with a longer one is a deopt.
     let room = left.checked_div(texts).unwrap_or(0) & !7;
     for value in &mut values {
         value.set_room(room).map_err(|why| why.to_string())?;

@@ -1,11 +1,10 @@
-//! Breakpoints whose questions are answered in the debuggee: a jump at the site leads to code
-//! that asks, counts and goes on, and only who is to be stopped traps. A breakpoint begins on the
-//! trap and comes here when it has been passed a few times; it goes back as soon as anybody else
-//! is interested in the place.
+//! Fast breakpoints: a jump at the site leads to code in the debuggee that evaluates the condition,
+//! counts the hit and continues; only a hit that stops traps. A breakpoint starts with a trap and
+//! gets its jump after some hits; the trap returns as soon as the site gets another owner.
 //!
-//! Nobody sees any of it: memory is read without the jumps (`breakpoint::site`), and who is found
-//! in a trampoline is where the program would be without it (`process::registers`). Trampolines
-//! stay as long as the process: a thread may be on its way through one whose jump is gone.
+//! None of this is visible: memory is read without the jumps (`breakpoint::site`), and a thread in
+//! a trampoline is shown where the program would be without it (`process::registers`). Trampolines
+//! stay as long as the process: a thread may be in one whose jump has been removed.
 
 mod attempts;
 mod calls;
@@ -40,73 +39,73 @@ pub use trampoline::State as Phase;
 use trampoline::{Kept, Trampoline};
 use window::Window;
 
-/// Bytes of a region of counters.
+/// Size of a region of counters in bytes.
 const COUNTERS: u64 = 1 << 12;
 
-/// Memory in the debuggee: code, and counters behind it.
+/// Memory in the debuggee: code, followed by counters.
 struct Region {
     start: LoadAddr,
     used: u64,
     counters: u64,
 }
 
-/// What a jump leads to.
+/// A jump patch: the target of a jump, and its data.
 struct Detour {
     site: LoadAddr,
     breakpoint: BreakpointId,
     trampoline: Trampoline,
-    /// Where the jump leads that goes on to the trampoline.
+    /// The intermediate jump to the trampoline.
     springboard: Option<LoadAddr>,
     window: Window,
-    /// Where hits are counted.
+    /// Address of the hit counter.
     counter: Option<LoadAddr>,
-    /// What is said at hits.
+    /// The log message of a hit.
     message: Option<Message>,
-    /// What was asked of the breakpoint then.
+    /// The breakpoint's options when this was compiled.
     options: BreakpointOptions,
 }
 
-/// All trampolines of the process, also those that no jump leads to any more.
+/// All trampolines of the process, including those that no jump leads to any more.
 #[derive(Default)]
 pub struct Detours {
     regions: Vec<Region>,
     all: BTreeMap<LoadAddr, Detour>,
     springboards: Springboards,
-    /// Of each site the last one.
+    /// The latest trampoline of each site.
     latest: BTreeMap<LoadAddr, LoadAddr>,
-    /// What was said.
+    /// The log messages.
     ring: Option<Ring>,
-    /// Conditions call functions while other threads run: what counts or tells stays on its trap,
-    /// where a call that comes by is known from the program.
+    /// Whether conditions call functions while other threads run. Sites with counters or messages
+    /// keep their traps then, where such calls can be distinguished from the program.
     called_through: bool,
-    /// Memory cannot be had.
+    /// Whether no memory can be mapped.
     refused: bool,
-    /// One is being made: what is hit meanwhile waits.
+    /// Whether one is being installed; hits that arrive during this wait.
     making: bool,
 }
 
-/// A trap in a trampoline.
+/// The cause of a trap in a trampoline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DetourTrap {
-    /// Decide whether to stop at this site.
+    /// The interpreter has to decide whether to stop at this site.
     Ask(LoadAddr),
-    /// The hit is one to stop at.
+    /// The hit stops.
     Stop,
 }
 
 impl Detours {
-    /// Whether there are none.
+    /// Returns whether there are no jump patches.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// Whether an address is in memory of ours.
+    /// Returns whether an address is in a region of ours.
     pub fn holds(&self, addr: LoadAddr) -> bool {
         let in_region = |region: &Region| addr - region.start < REGION + COUNTERS;
         self.springboards.hold(addr) || self.regions.iter().any(in_region)
     }
 
-    /// The detour whose trampoline is at an address.
+    /// Returns the jump patch whose trampoline contains an address.
     fn at(&self, pc: LoadAddr) -> Option<&Detour> {
         if !self.holds(pc) {
             return None;
@@ -114,17 +113,17 @@ impl Detours {
         self.all.range(..=pc).next_back().map(|(_, detour)| detour)
     }
 
-    /// What is true of a thread there, and of which site.
+    /// Returns the site and the state of a thread at this address of a trampoline.
     pub fn phase(&self, pc: LoadAddr) -> Option<(LoadAddr, Phase)> {
         if let Some(site) = self.springboards.site_of(pc) {
-            // Nothing has been saved yet.
+            // No register has been saved yet.
             return Some((site, Phase::Asking(Kept::default())));
         }
         let detour = self.at(pc)?;
         Some((detour.site, detour.trampoline.state(pc)?))
     }
 
-    /// What the trap at an address means, if it is one of ours.
+    /// Returns the cause of the trap at an address, if it is one of ours.
     pub fn trap(&self, addr: LoadAddr) -> Option<DetourTrap> {
         let detour = self.at(addr)?;
         if addr == detour.trampoline.ask {
@@ -133,19 +132,20 @@ impl Detours {
         (Some(addr) == detour.trampoline.stop).then_some(DetourTrap::Stop)
     }
 
-    /// Where a thread has to go on that is at `pc`, and past the jump that is there or covers it.
+    /// Returns the address at which a thread at `pc` continues past the jump that is there or
+    /// covers it.
     pub fn way_on(&self, pc: LoadAddr, sites: &Sites) -> Option<LoadAddr> {
         self.covering(pc, sites)?.trampoline.copy_of(pc)
     }
 
-    /// The site of the jump that is at `pc` or covers it.
+    /// Returns the site of the jump that is at `pc` or covers it.
     pub fn jump_over(&self, pc: LoadAddr, sites: &Sites) -> Option<LoadAddr> {
         let detour = self.covering(pc, sites)?;
         detour.trampoline.copy_of(pc)?;
         Some(detour.site)
     }
 
-    /// What the jump leads to that is at `pc` or covers it.
+    /// Returns the patch whose jump is at `pc` or covers it.
     fn covering(&self, pc: LoadAddr, sites: &Sites) -> Option<&Detour> {
         let from = LoadAddr(pc.0.saturating_sub((JUMP + LONGEST) as u64));
         let near = self.latest.range(from..=pc).rev();
@@ -157,7 +157,7 @@ impl Detours {
         self.all.get(start).filter(|it| pc < it.window.end)
     }
 
-    /// Where the hits of a breakpoint have been counted.
+    /// Returns the address of the hit counter of a breakpoint.
     fn counter(&self, breakpoint: BreakpointId) -> Option<LoadAddr> {
         let of_it = |detour: &&Detour| detour.breakpoint == breakpoint;
         self.all
@@ -166,7 +166,7 @@ impl Detours {
             .find_map(|detour| detour.counter)
     }
 
-    /// Whether a jump leads to where hits of a breakpoint are counted.
+    /// Returns whether a jump leads to code that counts hits of a breakpoint.
     fn count_for(&self, breakpoint: BreakpointId, sites: &Sites) -> bool {
         let mut latest = self.latest.values().filter_map(|start| self.all.get(start));
         latest.any(|detour| {
@@ -178,14 +178,15 @@ impl Detours {
         })
     }
 
-    /// Whether a site's jump leads to where something is told, or something is not heard yet.
+    /// Returns whether a jump leads to code that writes messages, or messages are still to be
+    /// drained.
     fn tells_something(&self) -> bool {
         let mut latest = self.latest.values().filter_map(|start| self.all.get(start));
         latest.any(|detour| detour.message.is_some())
             || self.ring.as_ref().is_some_and(|ring| !ring.is_read())
     }
 
-    /// Memory that is to be unmapped, with its length.
+    /// Returns the regions to unmap, with their lengths.
     pub fn regions(&self) -> Vec<(LoadAddr, u64)> {
         let all = self.regions.iter();
         all.map(|region| (region.start, REGION + COUNTERS))
@@ -194,12 +195,12 @@ impl Detours {
             .collect()
     }
 
-    /// Forgets what jumps in unmapped memory led to; threads may still be on their way.
+    /// Drops the patches of jumps in unmapped memory; threads may still be in their trampolines.
     pub fn forget_in(&mut self, start: LoadAddr, end: LoadAddr) {
         self.latest.retain(|site, _| *site < start || *site >= end);
     }
 
-    /// A place to count at.
+    /// Allocates a hit counter.
     fn new_counter(&mut self, site: LoadAddr) -> Option<LoadAddr> {
         let region = self.near(site)?;
         let at = region.start + REGION + region.counters;
@@ -207,7 +208,7 @@ impl Detours {
         Some(at)
     }
 
-    /// How much is used, of each region.
+    /// Returns the used sizes of each region.
     fn room(&self) -> Vec<(u64, u64)> {
         let regions = self.regions.iter();
         regions
@@ -215,7 +216,7 @@ impl Detours {
             .collect()
     }
 
-    /// Has as much room again as was there: what was made since leads nowhere.
+    /// Frees the room allocated since `room` was returned: its code is unused.
     fn give_back(&mut self, room: &[(u64, u64)]) {
         let before = room.iter().copied().chain(std::iter::repeat((0, 0)));
         for (region, before) in self.regions.iter_mut().zip(before) {
@@ -224,7 +225,7 @@ impl Detours {
         self.keep_springboards();
     }
 
-    /// Those that no jump leads by are free again.
+    /// Frees springboards that no jump uses.
     fn keep_springboards(&mut self) {
         let boards = self.all.values().filter_map(|detour| detour.springboard);
         let needed: BTreeSet<LoadAddr> = boards.collect();
@@ -232,9 +233,9 @@ impl Detours {
     }
 
     fn near(&mut self, site: LoadAddr) -> Option<&mut Region> {
-        /// As far as RIP-relative operands and jumps reach, with room to spare.
+        /// Range of RIP-relative operands and jumps, with a margin.
         const REACH: u64 = 1 << 30;
-        /// Room for one more, however long.
+        /// Minimum room for another trampoline of maximum size.
         const ROOM: u64 = 1 << 13;
         let has_room = |region: &&mut Region| {
             region.start.0.abs_diff(site.0) < REACH

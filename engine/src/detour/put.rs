@@ -1,4 +1,4 @@
-//! Writing jumps: where they lead, and those of their neighbors that share bytes with them.
+//! Writing of jumps, and of the neighbors that share bytes with them.
 
 use super::layout::{Laid, Layout, Link, MAX_LINKS, Refused};
 use super::make::Refusal;
@@ -12,21 +12,21 @@ use crate::os::SystemCall;
 use dwarf::LoadAddr;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Jumps that are to be written, each once.
+/// Jumps to write, each once.
 type Plan = BTreeMap<LoadAddr, Laid>;
 
-/// Why a jump of so few bytes cannot lead anywhere.
+/// Why a jump with few bytes of its own has no possible target.
 const TAKEN: &str = "too few bytes are there before what others come to, and where a jump of so few \
                      could lead no memory can be had";
-/// The same where others have a part in it.
+/// The same with neighboring jumps involved.
 const CLOSE: &str = "another breakpoint is close to it, and there are too few places where the jumps \
                      of both could lead";
-/// They have changed meanwhile.
+/// The neighbors have changed since.
 const CHANGED: &str = "a breakpoint close to it has changed";
 
 impl Debugger {
-    /// Decides where the jumps of these detours lead, and others that have bytes of theirs; has the
-    /// debuggee map the memory for that.
+    /// Decides the targets of these patches' jumps and of others that share bytes with them; makes
+    /// the debuggee map the memory for them.
     pub(super) fn lay_jumps(
         &mut self,
         thread: ThreadId,
@@ -68,7 +68,7 @@ impl Debugger {
         Ok(plan)
     }
 
-    /// Adds the sites around one, as far as they share bytes with it or with each other.
+    /// Adds the sites around one that share bytes with it or with each other.
     fn add_neighbors(&self, site: LoadAddr, layout: &mut Layout) {
         const FAR: u64 = (JUMP * MAX_LINKS) as u64;
         let from = LoadAddr(site.0.saturating_sub(FAR));
@@ -81,8 +81,8 @@ impl Debugger {
         }
     }
 
-    /// Writes jumps, those of `ready` for the first time, and springboards; all threads are stopped,
-    /// none in a springboard.
+    /// Writes jumps, those of `ready` for the first time, and springboards; all threads are
+    /// stopped, none in a springboard.
     pub(super) fn put_jumps(&mut self, ready: &[Detour], plan: &Plan) -> Result<(), Refusal> {
         for detour in ready {
             let owners = self.sites.get(detour.site).map(|site| site.owners().len());
@@ -104,7 +104,7 @@ impl Debugger {
         for site in plan.keys() {
             self.sites.pause_jump(*site, &*self.os);
         }
-        // What a jump shares with the next one is there before it.
+        // The bytes shared with the next jump are written before this one.
         let mut jumps = plan.values().rev();
         if jumps.all(|laid| self.sites.divert(laid.site, laid.jump, &*self.os)) {
             return Ok(());
@@ -115,7 +115,7 @@ impl Debugger {
         Err(Refusal::passing(CHANGED))
     }
 
-    /// The jumps that are there now lead by these springboards.
+    /// Records the springboards of the jumps that were written.
     pub(super) fn note_springboards(&mut self, plan: &Plan) {
         for (site, laid) in plan {
             let start = self.detours.latest.get(site);
@@ -128,7 +128,7 @@ impl Debugger {
 }
 
 impl Detours {
-    /// What the jump that stands at a site leads to.
+    /// Returns the patch of the jump at a site.
     fn jump_of(&self, site: LoadAddr, sites: &Sites) -> Option<&Detour> {
         sites.jump_at(site)?;
         self.all.get(self.latest.get(&site)?)
@@ -136,7 +136,7 @@ impl Detours {
 }
 
 impl Detour {
-    /// Its jump, as it is now if it is written.
+    /// Returns the link of its jump; `now`: the jump if it is written.
     fn link(&self, now: Option<JumpBytes>) -> Link {
         Link {
             site: self.site,

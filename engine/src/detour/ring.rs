@@ -1,5 +1,5 @@
-//! What the program itself says at log points: records in memory that it shares with us, in the
-//! order of the hits. Who finds no room traps, and waits for us.
+//! Log messages that the program writes itself: records in shared memory, in the order of the hits.
+//! A thread that finds the ring full traps and waits for the debugger.
 
 use crate::compile::Captured;
 use crate::ids::error::Error;
@@ -12,41 +12,42 @@ use dwarf::{LoadAddr, LoadBias, Memory, Module, ModuleMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Where the number of records begun is, and that of records read.
+/// Offset of the number of slots taken by writers; that of slots read is at [`TAIL`].
 pub const HEAD: i32 = 0;
 /// See [`HEAD`].
 pub const TAIL: i32 = 64;
-/// Where records begin, at slots.
+/// Offset of the first slot.
 pub const RECORDS: i32 = 128;
-/// Bytes of a slot; a record takes as many in a row as it needs.
+/// Size of a slot in bytes; a record takes as many consecutive ones as it needs.
 pub const SLOT: u64 = 64;
-/// Where the values of a record begin: behind the number of its first slot from 1, which is there
-/// when it is whole, whose it is, and the bytes of its values.
+/// Offset of the values in a record. Before them are the number of its first slot plus 1, written
+/// when the record is complete, the address that identifies its writer's site, and the size of its
+/// values.
 pub const VALUES: i32 = 24;
-/// Bytes of values that a record has room for.
+/// Maximum size of a record's values in bytes.
 pub const ROOM: usize = 488;
-/// Slots that fit. What a record at the last of them takes more lies behind it: the first ones
-/// are its own then, and nobody looks at them.
+/// Number of slots. A record that begins in the last ones extends past the end of the ring; the
+/// first slots then belong to it and are unused.
 pub const COUNT: u64 = 1 << 14;
-/// Bytes of all that.
+/// Size of the shared memory in bytes.
 pub const LEN: u64 = RECORDS as u64 + SLOT * COUNT + (VALUES as usize + ROOM) as u64;
 
 /// A part of a message.
 #[derive(Clone, Debug)]
 pub enum Part {
-    /// Said as it is.
+    /// Literal text.
     Text(Rc<str>),
-    /// A value, in a record behind those before it.
+    /// A value, stored in a record after those before it.
     Value {
-        /// What it is, and how it gets there.
+        /// How the value is captured.
         captured: Captured,
-        /// How its integers are written.
+        /// The format of its integers.
         numbers: NumberFormat,
     },
 }
 
 impl Part {
-    /// The value, if it is one.
+    /// Returns the value, if it is one.
     pub fn value_mut(&mut self) -> Option<&mut Captured> {
         match self {
             Part::Text(_) => None,
@@ -55,7 +56,7 @@ impl Part {
     }
 }
 
-/// What a breakpoint says.
+/// A breakpoint's log message.
 #[derive(Clone, Debug)]
 pub struct Message {
     /// Its parts.
@@ -63,7 +64,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Its values, in their order.
+    /// Returns its values in order.
     pub fn values(&self) -> impl Iterator<Item = &Captured> {
         self.parts.iter().filter_map(|part| match part {
             Part::Text(_) => None,
@@ -71,12 +72,12 @@ impl Message {
         })
     }
 
-    /// Bytes of its values at most, in whole words.
+    /// Returns the maximum size of its values in bytes, a multiple of 8.
     pub fn size(&self) -> usize {
         self.values().map(Captured::most).sum()
     }
 
-    /// What it says with these values.
+    /// Appends the message with these values to `text`.
     pub fn text(&self, mut values: &[u8], target: &dyn Target, text: &mut String) {
         for part in &*self.parts {
             match part {
@@ -99,16 +100,16 @@ impl Message {
     }
 }
 
-/// The records.
+/// The ring of records.
 pub struct Ring {
-    /// Where the program has them.
+    /// Its address in the program.
     pub at: LoadAddr,
     shared: Shared,
     read: u64,
 }
 
 impl Ring {
-    /// The records that the program has at an address.
+    /// Returns the ring at an address of the program.
     pub fn new(at: LoadAddr, shared: Shared) -> Self {
         Self {
             at,
@@ -117,12 +118,13 @@ impl Ring {
         }
     }
 
-    /// Whether nothing is there that has not been read.
+    /// Returns whether all records have been read.
     pub fn is_read(&self) -> bool {
         self.shared.word(HEAD as usize) == self.read
     }
 
-    /// The next record: whose it is; its values come into `values`.
+    /// Reads the next record: returns the address that identifies its site, and stores its values
+    /// in `values`.
     pub fn next(&mut self, values: &mut Vec<u8>) -> Option<LoadAddr> {
         let place = self.place();
         if self.shared.word(place) != self.read + 1 {
@@ -139,7 +141,8 @@ impl Ring {
         Some(whose)
     }
 
-    /// Passes over what was begun by who is no more; true: there was something.
+    /// Skips slots whose writer died before completing its record; no living thread may be writing.
+    /// Returns whether there were any.
     pub fn skip(&mut self) -> bool {
         let mut lost = 0;
         while !self.is_read() && lost < COUNT && self.shared.word(self.place()) != self.read + 1 {
@@ -149,7 +152,7 @@ impl Ring {
         lost > 0
     }
 
-    /// As if so many slots had been taken by somebody who has not filled them.
+    /// Takes `slots` slots like a writer that does not complete its record.
     #[cfg(test)]
     pub fn pretend_taken(&mut self, slots: u64) {
         let head = self.shared.word(HEAD as usize);
@@ -160,8 +163,8 @@ impl Ring {
         RECORDS as usize + (self.read % COUNT * SLOT) as usize
     }
 
-    /// Gives slots back. They begin with 0: what was a value must not be taken for the number of
-    /// a record that is whole.
+    /// Frees slots. Their first words are set to 0: a former value must not be taken for the number
+    /// of a complete record.
     fn pass(&mut self, slots: u64) {
         let place = self.place();
         for slot in 0..slots {
@@ -172,7 +175,7 @@ impl Ring {
     }
 }
 
-/// The program while nobody is asked about a frame of it.
+/// A view of the program that evaluates outside of any frame.
 pub struct Frameless<'a> {
     /// Its memory.
     pub memory: ProcessMemory<'a>,
@@ -181,7 +184,7 @@ pub struct Frameless<'a> {
 }
 
 impl Frameless<'_> {
-    /// What a message says.
+    /// Appends the text of a message.
     pub fn say(&self, message: &Message, values: &[u8], text: &mut String) {
         message.text(values, self, text);
     }

@@ -1,6 +1,6 @@
-//! Jumps that share their last bytes with what follows them: others come there, so these bytes stay
-//! as they are and decide, more or less, where such a jump leads. There a second jump is put, which
-//! goes on to the trampoline.
+//! Springboards: a jump that shares its last bytes with what follows it cannot choose them, since
+//! control may enter there; so its target is more or less fixed. A second jump at that target leads
+//! on to the trampoline.
 
 use crate::arch::x86_64::JUMP;
 use crate::os::Mapping;
@@ -8,25 +8,26 @@ use dwarf::LoadAddr;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Bytes of a page, the least that can be mapped.
+/// Size of a page in bytes, the smallest unit to map.
 pub const PAGE: u64 = 1 << 12;
-/// Bytes of a jump to anywhere: more than 2 GiB may be between a springboard and the trampoline.
+/// Size of an absolute jump in bytes: a springboard may be more than 2 GiB from the trampoline.
 const LEN: u64 = 14;
-/// Programs have no memory below.
+/// Programs have no memory below this address.
 const LOWEST: u64 = 0x1_0000;
-/// Nor above.
+/// Programs have no memory from this address on.
 const HIGHEST: u64 = 0x7fff_ffff_0000;
 
 /// The springboards of a process.
 #[derive(Clone, Default)]
 pub struct Springboards {
-    /// Memory for them.
+    /// Their pages.
     pages: BTreeSet<LoadAddr>,
-    /// Where each is, and the site of the jump to it.
+    /// Address of each, and the site of the jump to it.
     boards: BTreeMap<LoadAddr, LoadAddr>,
 }
 
-/// Where a jump at `site` can lead whose last bytes are `kept`; `None`: to no memory of programs.
+/// Returns the possible targets of a jump at `site` with the last bytes `kept`; `None`: all are
+/// outside of user memory.
 pub fn reach(site: LoadAddr, kept: &[u8]) -> Option<Range<u64>> {
     let free = (JUMP - 1).checked_sub(kept.len())?;
     let mut distance = [0; JUMP - 1];
@@ -38,54 +39,54 @@ pub fn reach(site: LoadAddr, kept: &[u8]) -> Option<Range<u64>> {
 }
 
 impl Springboards {
-    /// Memory for them: its pages.
+    /// Returns the pages of the springboards.
     pub fn pages(&self) -> impl Iterator<Item = LoadAddr> {
         self.pages.iter().copied()
     }
 
-    /// Whether an address is in their memory.
+    /// Returns whether an address is in these pages.
     pub fn hold(&self, addr: LoadAddr) -> bool {
         self.pages.contains(&page(addr.0))
     }
 
-    /// The site whose jump leads to the springboard at an address.
+    /// Returns the site whose jump leads to the springboard at an address.
     pub fn site_of(&self, board: LoadAddr) -> Option<LoadAddr> {
         self.boards.get(&board).copied()
     }
 
-    /// A page has been mapped.
+    /// Adds a page that has been mapped.
     pub fn add_page(&mut self, page: LoadAddr) {
         self.pages.insert(page);
     }
 
-    /// A springboard at a free place, for the jump at a site.
+    /// Adds a springboard at a free address, for the jump at a site.
     pub fn add(&mut self, place: LoadAddr, site: LoadAddr) {
         self.boards.insert(place, site);
     }
 
-    /// There is none at this place any more.
+    /// Removes the springboard at an address.
     pub fn remove(&mut self, place: LoadAddr) {
         self.boards.remove(&place);
     }
 
-    /// Where the pages are that are there and have some of these places.
+    /// Returns the addresses of mapped pages with room in `reach`.
     pub fn pages_in(&self, reach: &Range<u64>) -> impl Iterator<Item = u64> {
         let pages = self.pages.range(page(reach.start)..LoadAddr(reach.end));
         pages.map(|page| page.0)
     }
 
-    /// The pages that a springboard is on.
+    /// Returns the pages that a springboard occupies.
     pub fn pages_of(place: LoadAddr) -> [LoadAddr; 2] {
         [page(place.0), page(place.0 + LEN - 1)]
     }
 
-    /// Only these springboards are needed any more.
+    /// Removes the springboards that are not needed any more.
     pub fn keep(&mut self, is_needed: impl Fn(LoadAddr) -> bool) {
         self.boards.retain(|place, _| is_needed(*place));
     }
 
-    /// A place of these for the jump at `site`: one that it has had, or a free one in memory that is
-    /// there.
+    /// Returns an address in `reach` for the jump at `site`: the one that it has already, or a free
+    /// one in mapped pages.
     pub fn place_for(&self, site: LoadAddr, reach: &Range<u64>) -> Option<LoadAddr> {
         let places = LoadAddr(reach.start)..LoadAddr(reach.end);
         let mut boards = self.boards.range(places);
@@ -93,7 +94,7 @@ impl Springboards {
         former.or_else(|| self.free_place(reach))
     }
 
-    /// A free place of these, in memory that is there.
+    /// Returns a free address in `reach`, in mapped pages.
     fn free_place(&self, reach: &Range<u64>) -> Option<LoadAddr> {
         let mut at = reach.start;
         loop {
@@ -113,7 +114,7 @@ impl Springboards {
         }
     }
 
-    /// The pages that are to be mapped, so that there is a free place of these.
+    /// Returns the pages to map to get a free address in `reach`.
     pub fn missing_pages(&self, reach: &Range<u64>, mappings: &[Mapping]) -> Vec<LoadAddr> {
         let mut at = reach.start;
         while at < reach.end {
@@ -122,7 +123,7 @@ impl Springboards {
             let missing: Vec<LoadAddr> = wanted.filter(|it| !self.pages.contains(it)).collect();
             let taken = missing.iter().find_map(|it| taken_until(*it, mappings));
             match taken {
-                // A place that is ours is not free, or it would have been taken.
+                // An address in our pages is not free, or it would have been used.
                 None if !missing.is_empty() => return missing,
                 None => at = page(at).0 + PAGE,
                 Some(until) => at = until.max(at + 1),
@@ -132,9 +133,9 @@ impl Springboards {
     }
 }
 
-/// Where what is mapped at a page, or is to be left free there, ends.
+/// Returns the end of the mapping at a page, or of the room to leave free there.
 fn taken_until(page: LoadAddr, mappings: &[Mapping]) -> Option<u64> {
-    /// What the heap and the main thread's stack may grow by.
+    /// Room to leave for the heap and the main thread's stack to grow, in bytes.
     const GROWS: u64 = 1 << 26;
     let taken = mappings.iter().map(|mapping| {
         let name = mapping.path.as_os_str();
@@ -183,7 +184,7 @@ mod tests {
         assert_eq!(reach(SITE, &[0x55, 0x48]), Some(near..near + 0x1_0000));
         let wide = behind - 0x7700_0000;
         assert_eq!(reach(SITE, &[0x89]), Some(wide..wide + 0x100_0000));
-        // A program that begins at 4 MiB has no memory 2 GiB before it.
+        // A program at 4 MiB has no memory 2 GiB below it.
         assert_eq!(reach(LoadAddr(0x40_1000), &[0x89]), None);
         assert_eq!(reach(LoadAddr(0x7fff_fffe_0000), &[0x48]), None);
     }
@@ -195,7 +196,7 @@ mod tests {
         let reach = start..start + 0x1000;
         assert_eq!(boards.free_place(&reach), None);
         boards.add_page(LoadAddr(0x1_0000_0000));
-        // Fourteen bytes are there, and fourteen again once the next page is.
+        // Room for fourteen bytes, and for fourteen more once the next page is mapped.
         let mut places = Vec::new();
         while let Some(place) = boards.free_place(&reach) {
             boards.add(place, LoadAddr(1));
@@ -212,7 +213,7 @@ mod tests {
         assert!(places.is_sorted_by(|a, b| a + LEN <= *b), "{places:x?}");
         assert_eq!(places.first(), Some(&start));
         assert_eq!(places.len() as u64, (reach.end - start).div_ceil(LEN));
-        // A site has its own again, also where there is no other.
+        // A site gets its own again, also if there is no other room.
         assert_eq!(boards.place_for(LoadAddr(1), &reach), Some(LoadAddr(start)));
         assert_eq!(boards.place_for(LoadAddr(2), &reach), None);
         boards.keep(|_| false);
@@ -231,7 +232,7 @@ mod tests {
         );
         let heap = [mapping(0x1_0000_0000, 0x1_0000_3000, "[heap]")];
         assert_eq!(boards.missing_pages(&wide, &heap), []);
-        // Bytes of two pages, of which one is taken.
+        // Bytes in two pages, one of which is taken.
         let exact = 0x1_0000_2ffa..0x1_0000_2ffb;
         assert_eq!(boards.missing_pages(&exact, &maps), []);
         assert_eq!(boards.missing_pages(&exact, &[]).len(), 2);

@@ -1,5 +1,5 @@
-//! Where the jumps by tables of a function lead. What counts is that no place is left out: a table
-//! is read as far as its words lead into the function, which is as far as it goes or beyond.
+//! Targets of a function's jumps by tables. No target may be missed: a table is read until a word
+//! does not lead into the function, which is at its end or after it.
 
 use super::code::Run;
 use dwarf::{LoadAddr, Memory};
@@ -8,22 +8,23 @@ use iced_x86::{
 };
 use std::collections::BTreeSet;
 
-/// Entries that are read of a table.
+/// Maximum number of table entries to read.
 const MOST: u64 = 1 << 16;
-/// Instructions that may make one jump.
+/// Maximum number of instructions that compute one jump.
 const STEPS: usize = 8;
 
-/// What a jump goes by.
+/// The kind of table of a jump.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Form {
-    /// Words of 32 bits, each a distance from the beginning of the table.
+    /// 32-bit distances from the beginning of the table.
     Distances,
-    /// Addresses, from there on.
+    /// Addresses, starting at this address.
     Addresses(LoadAddr),
 }
 
-/// Places that indirect jumps of a function may lead to, and `None` if that cannot be told.
-/// `instructions` are those of each run, `branched_to` the places that its other branches lead to.
+/// Returns the possible targets of a function's indirect jumps, `None` if they cannot be
+/// determined. `instructions` are those of each range, `branched_to` the targets of its other
+/// branches.
 pub fn targets(
     runs: &[Run],
     instructions: &[Vec<Instruction>],
@@ -35,7 +36,7 @@ pub fn targets(
     for run in instructions {
         for (index, jump) in run.iter().enumerate() {
             if jump.flow_control() != FlowControl::IndirectBranch
-                // A tail call by way of the global offset table.
+                // A tail call through the global offset table.
                 || jump.is_ip_rel_memory_operand()
             {
                 continue;
@@ -52,12 +53,12 @@ pub fn targets(
     if !by_distances {
         return Some(targets);
     }
-    // Which one of the tables a jump goes by need not be known: their addresses are all in here.
+    // The table of each jump need not be known: the addresses of all tables are in the function.
     let mut tables = BTreeSet::new();
     for instruction in instructions.iter().flatten() {
         if instruction.code() == Code::Lea_r64_m && instruction.is_ip_rel_memory_operand() {
             let addr = LoadAddr(instruction.ip_rel_memory_address());
-            // Distances may be from a label, where the program has the address of one.
+            // The distances may be relative to a label if the program has the address of one.
             if is_in(runs, addr) {
                 return None;
             }
@@ -76,7 +77,7 @@ pub fn targets(
     (!by_distances.is_empty()).then_some(targets)
 }
 
-/// The entries of a table; `None` if there are none.
+/// Returns the entries of a table; `None` if there are none.
 fn read(
     runs: &[Run],
     table: LoadAddr,
@@ -91,13 +92,14 @@ fn read(
     (ends && !entries.is_empty()).then_some(entries)
 }
 
-/// Whether an address is in the function, or just behind: what is never come to may be there.
+/// Returns whether an address is in the function or just after it: an unreachable target may be
+/// there.
 fn is_in(runs: &[Run], addr: LoadAddr) -> bool {
     runs.iter()
         .any(|run| addr - run.start <= run.bytes.len() as u64)
 }
 
-/// What a jump, the last one of these instructions, goes by.
+/// Returns the table of a jump, the last one of these instructions.
 fn form(instructions: &[Instruction], branched_to: &BTreeSet<LoadAddr>) -> Option<Form> {
     let jump = instructions.last()?;
     match jump.op0_kind() {
@@ -107,7 +109,7 @@ fn form(instructions: &[Instruction], branched_to: &BTreeSet<LoadAddr>) -> Optio
     }
 }
 
-/// `table(,%index,8)`, an address of 32 bits.
+/// Recognises `table(,%index,8)`, a 32-bit address.
 fn addresses(instruction: &Instruction) -> Option<Form> {
     let is_table = instruction.memory_base() == Register::None
         && instruction.memory_index() != Register::None
@@ -117,21 +119,21 @@ fn addresses(instruction: &Instruction) -> Option<Form> {
     is_table.then_some(Form::Addresses(table))
 }
 
-/// What the value of a register is made of at the last of these instructions: a table's address,
-/// and a word of it.
+/// Recognises a register's value at the last of these instructions as the sum of a table's address
+/// and a word of the table.
 fn by_register(
     instructions: &[Instruction],
     register: Register,
     branched_to: &BTreeSet<LoadAddr>,
 ) -> Option<Form> {
     let mut factory = InstructionInfoFactory::new();
-    // The registers whose values are not explained yet.
+    // Registers whose values are still to be found.
     let mut wanted = vec![register];
     for pair in instructions.windows(2).rev().take(STEPS) {
         let [instruction, next] = pair else {
             return None;
         };
-        // It could be another value by another way.
+        // Control may enter here with another value.
         if instruction.flow_control() != FlowControl::Next
             || branched_to.contains(&LoadAddr(next.ip()))
         {
@@ -175,7 +177,7 @@ mod tests {
     const START: u64 = 0x1000;
     const TABLE: u64 = 0x2000;
 
-    /// A table's bytes.
+    /// The bytes of a table.
     struct Words(Vec<u8>);
 
     impl Words {
@@ -205,7 +207,7 @@ mod tests {
         }
     }
 
-    /// `lea addr(%rip)` of the register that a ModR/M byte names.
+    /// Appends `lea addr(%rip)` to the register in a ModR/M byte.
     fn lea(code: &mut Vec<u8>, register: u8, addr: u64) {
         code.extend([0x48, 0x8d, register]);
         let next = START + code.len() as u64 + 4;
@@ -215,7 +217,8 @@ mod tests {
     /// nop; nop; mov %rsp,%rbp; ret
     const ARMS: [u8; 6] = [0x90, 0x90, 0x48, 0x89, 0xe5, 0xc3];
 
-    /// Bytes that a jump behind `dispatch` may change, where two arms begin with those bytes.
+    /// Returns how many bytes of a jump after `dispatch` may be changed, if two arms begin at these
+    /// bytes.
     fn free_at_arms(dispatch: &[u8], memory: &dyn Memory) -> usize {
         let bytes = [dispatch, &ARMS].concat();
         let run = Run {
@@ -229,7 +232,7 @@ mod tests {
         5 - Window::at(site, &code, &[]).expect("a window").kept.len()
     }
 
-    /// What clang and rustc write, and gcc that optimizes.
+    /// Returns the code of clang, rustc and optimizing gcc.
     fn llvm(addr: u64) -> Vec<u8> {
         let mut code = Vec::new();
         // lea table(%rip),%rcx; movslq (%rcx,%rax,4),%rax; add %rcx,%rax; jmp *%rax
@@ -246,10 +249,10 @@ mod tests {
         assert_eq!(free(&[arms, 0]), 5);
         assert_eq!(free(&[arms, arms + 1]), 1);
         assert_eq!(free(&[arms + 2, arms, 0]), 2);
-        // What nobody comes to may be behind the end; the next table is none of this function.
+        // An unreachable target may be after the end; the next table belongs to another function.
         assert_eq!(free(&[arms + 6, arms + 2]), 2);
         assert_eq!(free(&[arms, 0x5_0000, arms + 1]), 5);
-        // No table is there.
+        // There is no table.
         assert_eq!(free(&[0x5_0000]), 1);
         assert_eq!(free(&[]), 1);
     }
@@ -291,11 +294,11 @@ mod tests {
         none(&[0xff, 0xe0]);
         none(&[0xff, 0x60, 0x08]);
         none(&[0x48, 0x8b, 0x04, 0xc2, 0xff, 0xe0]);
-        // The sum is of something else.
+        // The sum uses another register.
         let mut other = llvm(TABLE);
         other.splice(7..11, [0x48, 0x89, 0xd0]);
         none(&other);
-        // Somebody comes into the midst of it: jmp to the sum.
+        // A branch into the middle of it: jmp to the sum.
         let mut entered = llvm(TABLE);
         entered.extend([0xeb, (-7_i8) as u8]);
         none(&entered);

@@ -1,6 +1,6 @@
-//! The code that a jump leads to: it saves what it uses, asks, and goes on with the instructions
-//! that the jump covers, or traps. Whoever is found in it is shown where the program would be
-//! without it ([`Trampoline::state`]).
+//! The code that a jump leads to: it saves the registers that it uses, evaluates the condition, and
+//! continues with the relocated instructions, or traps. A thread in it is shown where the program
+//! would be without it ([`Trampoline::state`]).
 
 use super::ring::{self, Message};
 use super::window::Window;
@@ -17,11 +17,11 @@ use iced_x86::code_asm::{
 use iced_x86::{BlockEncoderOptions, IcedError};
 use std::collections::BTreeSet;
 
-/// What the ABI lets a function use below its stack pointer.
+/// Bytes below its stack pointer that the ABI lets a function use.
 const RED_ZONE: i32 = 128;
-/// What counting uses: rax, rcx, rdx and r8 by their DWARF numbers.
+/// Registers used to count: rax, rcx, rdx and r8 by their DWARF numbers.
 const COUNTING: [Register; 4] = [Register(0), Register(2), Register(1), Register(8)];
-/// What telling uses: rax, rdx, rcx, rbx, rsi, rdi and r8.
+/// Registers used to write a record: rax, rdx, rcx, rbx, rsi, rdi and r8.
 const SAYING: [Register; 7] = [
     Register(0),
     Register(1),
@@ -31,35 +31,35 @@ const SAYING: [Register; 7] = [
     Register(5),
     Register(8),
 ];
-/// General registers by their DWARF numbers.
+/// General-purpose registers by their DWARF numbers.
 const GENERAL: [AsmRegister64; 16] = [
     rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15,
 ];
 const VECTORS: [AsmRegisterXmm; 4] = [xmm0, xmm1, xmm2, xmm3];
-/// Where `mxcsr` is behind the vector registers, and what the question's is.
+/// Offsets after the vector registers of the saved `mxcsr` and of the condition's.
 const MXCSR: [i32; 2] = [64, 68];
-/// Bytes of all that.
+/// Size of the vector area in bytes.
 pub const VECTOR_AREA: i32 = 72;
-/// The `mxcsr` that programs start with.
+/// The initial `mxcsr` of a program.
 const MXCSR_AT_START: i32 = 0x1f80;
 
-/// Hits are counted here, and stop at some.
+/// A hit counter and the hits to stop at.
 #[derive(Clone, Copy, Debug)]
 pub struct Count {
-    /// Where the number of hits is.
+    /// Address of the counter.
     pub at: LoadAddr,
-    /// At which to stop.
+    /// The hits to stop at.
     pub hit: HitCondition,
 }
 
-/// What comes of it that nothing speaks against a hit.
+/// The action at a hit whose condition holds.
 #[derive(Clone, Copy)]
 pub enum Then<'a> {
-    /// The debugger is asked.
+    /// Trap to the debugger.
     Stop,
-    /// It is counted.
+    /// Count the hit.
     Count(Count),
-    /// It is told, by a record there; where it is counted, only if it is one to stop at.
+    /// Write a record; if hits are counted, only for those that would stop.
     Say {
         message: &'a Message,
         ring: LoadAddr,
@@ -67,33 +67,34 @@ pub enum Then<'a> {
     },
 }
 
-/// What is true of a thread that is about to execute an instruction of ours.
+/// The state of a thread that is about to execute an instruction of a trampoline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// Nothing has come of it yet: it may as well begin again.
+    /// No side effect yet: the evaluation may start again.
     Asking(Kept),
-    /// A hit has been counted and not been told yet.
+    /// A hit has been counted, but its record is not written yet.
     Deciding,
-    /// Nobody wants to stop.
+    /// The hit does not stop.
     Leaving(Kept),
-    /// It is to execute the copy of the instruction at this address, or what is there.
+    /// The copy of the instruction at this address, or the instruction itself, is next.
     At(LoadAddr),
-    /// In the middle of an instruction that took several to copy.
+    /// In the middle of an instruction that was relocated to several.
     Inside,
 }
 
-/// What of the program's state is on the stack.
+/// The part of the program's state that is saved on the stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Kept {
-    /// Bytes of stack that are ours: the program's own pointer is so many above `rsp`.
+    /// Bytes of stack in use by the trampoline: the program's stack pointer is this far above
+    /// `rsp`.
     depth: i32,
-    /// How many of the trampoline's saved registers are there.
+    /// The number of the trampoline's saved registers on the stack.
     saved: usize,
-    /// Whether the vector registers are, at `rsp`.
+    /// Whether the vector registers are saved, at `rsp`.
     pub vectors: bool,
 }
 
-/// An instruction cannot be encoded where it would have to be.
+/// An instruction cannot be encoded at its new address.
 #[derive(Debug)]
 pub struct Immovable;
 
@@ -104,36 +105,36 @@ impl From<IcedError> for Immovable {
     }
 }
 
-/// A trampoline, to be written to its address.
+/// A trampoline to be written at its address.
 #[derive(Debug)]
 pub struct Trampoline {
-    /// Where it begins.
+    /// Its first address.
     pub start: LoadAddr,
-    /// All of it.
+    /// Its code.
     pub bytes: Vec<u8>,
-    /// States from these offsets on.
+    /// The states of threads, each from an offset on.
     states: Vec<(u32, State)>,
-    /// What is saved, the first one highest on the stack.
+    /// The saved registers, the first one highest on the stack.
     saved: Vec<Register>,
-    /// The trap for what the interpreter must decide.
+    /// Address of the trap for a deopt.
     pub ask: LoadAddr,
-    /// The trap for hits that are to stop.
+    /// Address of the trap for hits that stop.
     pub stop: Option<LoadAddr>,
-    /// What is on the stack at those.
+    /// The saved state at these traps.
     kept: Kept,
-    /// Where the copies of the covered instructions are, by their addresses.
+    /// Addresses of the covered instructions and of their copies.
     copies: Vec<(LoadAddr, LoadAddr)>,
 }
 
 struct Builder {
     asm: CodeAssembler,
-    /// By instruction.
+    /// The state of each instruction.
     states: Vec<State>,
     kept: Kept,
 }
 
 impl Builder {
-    /// All instructions since the last mark are executed in this state.
+    /// Sets the state of all instructions since the last mark.
     fn mark(&mut self, state: State) {
         self.states.resize(self.asm.instructions().len(), state);
     }
@@ -146,7 +147,7 @@ impl Builder {
         self.mark(State::Leaving(self.kept));
     }
 
-    /// Moves the stack pointer without touching the flags.
+    /// Moves the stack pointer without changing the flags.
     fn take(&mut self, bytes: i32) -> Result<(), IcedError> {
         if bytes != 0 {
             self.asm.lea(rsp, ptr(rsp) - bytes)?;
@@ -167,9 +168,9 @@ impl Builder {
         Ok(())
     }
 
-    /// Takes a record and fills it with what is between `values` bytes above `rsp` and `rbx`;
-    /// `whose` it is. Goes to `full` where there is no room; until then it is in the state
-    /// `before`.
+    /// Emits code that takes a record and fills it with the values between `values` bytes above
+    /// `rsp` and `rbx`; `whose` identifies the site. It jumps to `full` if there is no room; until
+    /// then its state is `before`.
     fn say(
         &mut self,
         values: i32,
@@ -194,7 +195,7 @@ impl Builder {
         self.asm.ja(full)?;
         self.asm.lock().cmpxchg(ptr(rcx) + ring::HEAD, rdx)?;
         self.mark(before);
-        // The record is ours from here on, and others wait for it.
+        // The record is taken from here on, and the reader waits for it.
         self.asm.jne(again)?;
         self.asm.mov(rdx, rax)?;
         self.asm.and(edx, ring::COUNT as i32 - 1)?;
@@ -229,10 +230,10 @@ impl Builder {
 }
 
 impl Trampoline {
-    /// A trampoline at `start` for the jump at `site`, which covers `window`.
+    /// Builds a trampoline at `start` for the jump at `site`, which covers `window`.
     ///
     /// # Errors
-    /// An instruction that cannot be moved there.
+    /// An instruction cannot be relocated.
     pub fn build(
         start: LoadAddr,
         site: LoadAddr,
@@ -286,7 +287,7 @@ impl Trampoline {
         let pushed = it.kept;
         let vectors = condition.is_some_and(Condition::uses_vectors)
             || say.is_some_and(|(message, _)| message.values().any(Captured::uses_vectors));
-        // Vector registers, then what is to be said.
+        // Vector registers, then the values of the message.
         let values = if vectors { VECTOR_AREA } else { 0 };
         let area = values + say.map_or(0, |(message, _)| message.size() as i32);
         it.take(area)?;
@@ -304,7 +305,7 @@ impl Trampoline {
         let mut leave = it.asm.create_label();
         let mut places = [0; 16];
         for (index, register) in general.iter().enumerate() {
-            // The flags are above them.
+            // The saved flags are above them.
             places[usize::from(register.0)] = it.kept.depth - RED_ZONE - 8 * (index as i32 + 2);
         }
         let mut saved = SavedRegisters {
@@ -320,7 +321,7 @@ impl Trampoline {
         it.asm.set_label(&mut yes)?;
         if let Some((message, _)) = say {
             it.asm.lea(rbx, ptr(rsp) + values)?;
-            // The condition and other values have come before.
+            // The condition and the earlier values may have changed these registers.
             saved.written = used.iter().fold(0, |all, number| all | 1 << number);
             for value in message.values() {
                 value.emit(&mut it.asm, &saved, rbx, ask)?;
@@ -355,7 +356,7 @@ impl Trampoline {
             it.asm.jmp(leave)?;
         }
         it.mark(State::Deciding);
-        // Two labels cannot be at one instruction.
+        // An instruction can have only one label.
         it.asm.nop()?;
         it.asm.set_label(&mut ask)?;
         it.give_vectors_back()?;
@@ -392,7 +393,7 @@ impl Trampoline {
         let states = offsets.iter().copied().zip(it.states);
         let mut trampoline = Trampoline {
             start,
-            // An instruction that became several has no offset; none here does.
+            // An instruction that became several has no offset; there is none here.
             states: states.filter(|(offset, _)| *offset != u32::MAX).collect(),
             ask: at(asks),
             stop: stop.map(at),
@@ -405,7 +406,7 @@ impl Trampoline {
         Ok(trampoline)
     }
 
-    /// Behind all questions: the covered instructions, and the way back.
+    /// Emits the relocated instructions and the jump back.
     fn add_copies(&mut self, site: LoadAddr, window: &Window) -> Result<(), Immovable> {
         let mut next = site;
         for instruction in &window.instructions {
@@ -414,7 +415,7 @@ impl Trampoline {
             let addr = LoadAddr(instruction.ip());
             self.copies.push((addr, here));
             self.states.push((self.bytes.len() as u32, State::At(addr)));
-            // What takes several instructions is left by its end only.
+            // An instruction relocated to several can be left only at its end.
             let first = x86_64::decode(&bytes, here).len();
             if first < bytes.len() {
                 let inside = self.bytes.len() + first;
@@ -429,17 +430,17 @@ impl Trampoline {
         Ok(())
     }
 
-    /// Its traps.
+    /// Returns the addresses of its traps.
     pub fn traps(&self) -> impl Iterator<Item = LoadAddr> {
         [Some(self.ask), self.stop].into_iter().flatten()
     }
 
-    /// What is on the stack where it traps.
+    /// Returns the saved state at its traps.
     pub fn kept(&self) -> Kept {
         self.kept
     }
 
-    /// What is true of a thread at `pc`.
+    /// Returns the state of a thread at `pc`.
     pub fn state(&self, pc: LoadAddr) -> Option<State> {
         let offset = pc - self.start;
         if offset >= self.bytes.len() as u64 {
@@ -453,7 +454,7 @@ impl Trampoline {
             .map(|(_, state)| *state)
     }
 
-    /// The program's registers, from those of a thread that has some on the stack.
+    /// Returns the program's registers of a thread with some of them on the stack.
     pub fn registers(
         &self,
         raw: &RegisterSet,
@@ -470,14 +471,14 @@ impl Trampoline {
         Some(registers)
     }
 
-    /// The copy of the covered instruction at an address.
+    /// Returns the copy of the covered instruction at an address.
     pub fn copy_of(&self, addr: LoadAddr) -> Option<LoadAddr> {
         let copy = self.copies.iter().find(|(original, _)| *original == addr);
         copy.map(|(_, copy)| *copy)
     }
 }
 
-/// Goes to `leave` unless the hit whose number is in `rax` is one to stop at.
+/// Emits a jump to `leave` unless the hit whose number is in `rax` stops.
 fn unless_it_stops(
     asm: &mut CodeAssembler,
     hit: HitCondition,

@@ -1,5 +1,5 @@
-//! Trampolines, run by this process: what comes out behind them is what comes out of the covered
-//! instructions alone, whatever is asked, counted or told on the way.
+//! Trampolines, run by this process: their effect equals that of the covered instructions alone,
+//! for all conditions, counters and messages.
 
 use super::code::FunctionCode;
 use super::ring::{self, Message, Part, Ring};
@@ -28,7 +28,7 @@ const ARENA: usize = 0x10000;
 /// All arithmetic flags, and the direction.
 const FLAGS: u64 = 0xcd5;
 
-/// What a program has in its registers, and in its red zone.
+/// A program's registers and red zone.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Seen {
     general: Vec<u64>,
@@ -38,14 +38,14 @@ struct Seen {
     red_zone: Vec<u64>,
 }
 
-/// Code at a site: what a jump there covers, and more.
+/// Code at a site: the instructions that a jump covers, and more.
 type Code = fn(&mut CodeAssembler, u64) -> Result<(), IcedError>;
 
-/// What becomes of a jump, if there is one.
+/// The result of a run.
 struct Run {
     seen: Seen,
     traps: usize,
-    /// The last trap was the trampoline's for the interpreter, or that for hits to stop at.
+    /// Whether the last trap was the one for a deopt, or the one for hits that stop.
     asked: bool,
     stopped: bool,
 }
@@ -87,7 +87,7 @@ fn condition(machine: &Machine, text: &str) -> Condition {
     Condition::compile(&expression, machine).expect("a condition")
 }
 
-/// Runs code with the machine's registers, by way of a trampoline if there is a question.
+/// Runs code with the machine's registers, through a trampoline if there is a condition.
 fn run(machine: &Machine, code: Code, question: Option<(Option<&Condition>, Then<'_>)>) -> Run {
     const RED_ZONE: usize = 16;
     let stack = machine.general[7];
@@ -140,7 +140,7 @@ fn run(machine: &Machine, code: Code, question: Option<(Option<&Condition>, Then
             let trampoline = Trampoline::build(start, at, &window, condition, then);
             let trampoline = trampoline.expect("a trampoline");
             let jump = x86_64::jump(at, start);
-            // Nobody comes back into what the jump covers.
+            // Control never returns into the covered instructions.
             let covered = (window.end.0 - at.0) as usize;
             site[..covered.max(5)].fill(0xf4);
             site[..5].copy_from_slice(&jump);
@@ -152,7 +152,7 @@ fn run(machine: &Machine, code: Code, question: Option<(Option<&Condition>, Then
     });
     let flags = seen[16] & FLAGS;
     let base = seen[50];
-    // Addresses are others in every run.
+    // Addresses differ in every run.
     let relative = |word: u64| match word.wrapping_sub(base) < ARENA as u64 {
         true => word - base,
         false => word,
@@ -182,7 +182,7 @@ const XMM: [AsmRegisterXmm; 16] = [
 ];
 const KEPT: [AsmRegister64; 6] = [rbx, rbp, r12, r13, r14, r15];
 
-/// Becomes the program, and goes to the site.
+/// Loads the program's registers and jumps to the site.
 fn enter(
     machine: &Machine,
     base: u64,
@@ -217,7 +217,7 @@ fn enter(
     asm.assemble(base)
 }
 
-/// Stores what the program has, and becomes the test again.
+/// Stores the program's registers and returns to the test.
 fn collect(base: u64, host: u64, seen: u64) -> Result<Vec<u8>, IcedError> {
     let mut asm = CodeAssembler::new(64)?;
     // mov [seen], rax
@@ -249,7 +249,7 @@ fn collect(base: u64, host: u64, seen: u64) -> Result<Vec<u8>, IcedError> {
     asm.assemble(base + COLLECT)
 }
 
-/// Memory by its distance from the instruction.
+/// Returns an operand relative to the instruction.
 fn there(addr: u64) -> MemoryOperand {
     MemoryOperand::with_base_displ_size(iced_x86::Register::RIP, addr as i64, 8)
 }
@@ -378,7 +378,7 @@ fn hits_are_counted_and_stop_where_they_should() {
     }
 }
 
-/// What a jump at a site takes the place of.
+/// Returns the instructions that a jump at a site replaces.
 fn window(site: LoadAddr, code: &[u8], machine: &Machine) -> Window {
     let run = super::code::Run {
         start: site,
@@ -393,7 +393,7 @@ fn window(site: LoadAddr, code: &[u8], machine: &Machine) -> Window {
     window
 }
 
-/// What code of the test's own has written.
+/// Reads a word written by the test's own code.
 fn read_word(at: LoadAddr) -> u64 {
     let mut word = [0; 8];
     let machine = Machine::new(Language::C);
@@ -486,7 +486,7 @@ fn a_full_ring_asks_or_says_that_it_has_counted() {
     }
 }
 
-/// Wherever a thread is found, there is an answer to where the program would be.
+/// Each instruction has a state from which the program's position is known.
 #[test]
 fn every_instruction_has_a_state() {
     let machine = machine();
@@ -530,7 +530,7 @@ fn every_instruction_has_a_state() {
                 .state(LoadAddr(instruction.ip()))
                 .expect("a state");
             decided |= state == State::Deciding;
-            // Nothing is written to anybody's memory while it may begin again: but for the stack.
+            // While the evaluation may start again, only the stack is written.
             let stores = instruction.has_lock_prefix();
             assert!(!stores || matches!(state, State::Asking(_) | State::Deciding));
             at_end = Some(state);

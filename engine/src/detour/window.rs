@@ -1,33 +1,33 @@
-//! Which instructions make room for a jump. Whoever comes to a place inside what they covered
-//! must have come over the jump: where that cannot be proved, there is no room.
+//! The instructions that a jump replaces. Control must not enter inside them except over the jump:
+//! unless that is proved, the jump is refused.
 
 use super::code::FunctionCode;
 use crate::arch::x86_64::{self, JUMP};
 use dwarf::LoadAddr;
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 
-/// The instructions that a jump takes the place of.
+/// The instructions that a jump replaces.
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// In their order, the one at the site first.
+    /// The instructions in order, the one at the site first.
     pub instructions: Vec<Instruction>,
-    /// The address behind them.
+    /// The address after them.
     pub end: LoadAddr,
-    /// The last bytes of the jump, which are the first ones of what follows: others come there, so
-    /// they have to stay as they are.
+    /// The last bytes of the jump, which are the first ones of what follows: control may enter
+    /// there, so they must not change.
     pub kept: Vec<u8>,
 }
 
-/// Why there is no room, for people.
+/// Why a jump is refused, for users.
 pub type NoRoom = &'static str;
 
 impl Window {
-    /// The instructions from `site` on that a jump there would take the place of, in the function of
-    /// that code: as many as the jump is long, or else as many as nobody comes into and none of the
-    /// `others` is at, which are sites in their order.
+    /// Returns the instructions from `site` that a jump there would replace, in the function of
+    /// that code: as many as the jump is long, or else as many as control does not enter and
+    /// contain none of the `others`, which are sites in order.
     ///
     /// # Errors
-    /// What is in the way.
+    /// The obstacle.
     pub fn at(site: LoadAddr, code: &FunctionCode, others: &[LoadAddr]) -> Result<Window, NoRoom> {
         let run = code.run_at(site).ok_or("it is in no known function")?;
         let from = (site - run.start) as usize;
@@ -49,7 +49,7 @@ impl Window {
             true => length + run.padding,
             false => length,
         };
-        // Also in what fills a gap there may be another one.
+        // Padding may contain another site, too.
         let next = others.iter().find(|other| **other > site);
         let free = next.map_or(free, |next| free.min((*next - site) as usize));
         let there = run.bytes[from..].iter().chain(&run.behind).take(JUMP);
@@ -64,18 +64,19 @@ impl Window {
         })
     }
 
-    /// How many bytes of the jump are not those of what follows.
+    /// Returns how many bytes of the jump do not belong to what follows.
     pub fn own(&self) -> usize {
         JUMP - self.kept.len()
     }
 
-    /// The address behind the jump and all that it takes the place of.
+    /// Returns the address after the jump and all instructions that it replaces.
     pub fn reaches_to(&self, site: LoadAddr) -> LoadAddr {
         self.end.max(site + JUMP as u64)
     }
 }
 
-/// Whether nothing runs on behind an instruction that a jump at `site` is to take the place of.
+/// Returns whether an instruction ends the control flow; fails if a jump at `site` cannot replace
+/// it.
 fn admit(
     instruction: &Instruction,
     site: LoadAddr,
@@ -91,7 +92,7 @@ fn admit(
     if instruction.ip() > site.0 && !code.targets_are_known() {
         return Err("the function jumps by a table, maybe to what follows it");
     }
-    // The one at the site may be branched into behind a prefix.
+    // The instruction at the site may be entered after a prefix.
     let inside = instruction.ip().max(site.0 + 1)..instruction.next_ip();
     match code.entered(LoadAddr(inside.start)..LoadAddr(inside.end)) {
         Some(_) if instruction.ip() == site.0 => Err("the function jumps into the midst of it"),
@@ -100,14 +101,14 @@ fn admit(
     }
 }
 
-/// Whether an instruction can be run elsewhere, and whether nothing runs on behind it.
+/// Returns whether an instruction ends the control flow; fails if it cannot be relocated.
 fn check(instruction: &Instruction) -> Result<bool, NoRoom> {
     if instruction.is_invalid() {
         return Err("what follows it is no code");
     }
     match instruction.flow_control() {
         FlowControl::Next => match instruction.mnemonic() {
-            // A stop in there is the kernel's business, which looks at the address.
+            // The kernel looks at the address of a thread that stops in there.
             Mnemonic::Syscall | Mnemonic::Sysenter | Mnemonic::Hlt => {
                 Err("a system call follows it")
             }

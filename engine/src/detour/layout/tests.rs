@@ -4,9 +4,9 @@ use super::super::springboard::PAGE;
 use super::*;
 use std::collections::BTreeMap;
 
-/// Where the kernel has programs that may be anywhere.
+/// Start of a position-independent program.
 const IMAGE: LoadAddr = LoadAddr(0x5555_5555_4000);
-/// Where programs are linked to that may not.
+/// Start of a program linked to a fixed address.
 const FIXED: LoadAddr = LoadAddr(0x40_0000);
 const AWAY: u64 = 1 << 24;
 
@@ -23,8 +23,8 @@ fn mapping(start: LoadAddr, len: u64) -> Mapping {
     }
 }
 
-/// Sites so many bytes from each other, each with a jump that ends where the next one begins. The
-/// last one has room for all of its jump.
+/// Returns links at these distances in bytes, each with a jump that ends where the next one begins.
+/// The last one has room for all of its jump.
 fn chain(start: LoadAddr, distances: &[u64]) -> Vec<Link> {
     let mut site = start;
     let mut links = Vec::new();
@@ -55,8 +55,8 @@ fn lay(links: &[Link], boards: &mut Springboards, image: LoadAddr) -> Option<Vec
     Some(laid)
 }
 
-/// Each jump leads to its trampoline or to a springboard of its own, where nothing else is, when all
-/// of them are written.
+/// Checks that each jump, once all are written, leads to its trampoline or to a springboard of its
+/// own, with nothing else there.
 fn check(links: &[Link], laid: &[Laid], mappings: &[Mapping]) {
     let mut memory: BTreeMap<LoadAddr, u8> = BTreeMap::new();
     let mut boards: Vec<LoadAddr> = Vec::new();
@@ -90,7 +90,7 @@ fn check(links: &[Link], laid: &[Laid], mappings: &[Mapping]) {
     }
 }
 
-/// All chains of up to four with these distances, at some addresses.
+/// Tests all chains of up to four links with these distances, at some addresses.
 #[test]
 fn jumps_that_share_bytes_all_lead_somewhere() {
     let (mut all, mut laid) = (0, 0);
@@ -105,13 +105,13 @@ fn jumps_that_share_bytes_all_lead_somewhere() {
             }
         }
     }
-    // Where each of them has a byte or two of its own only, there may be no memory.
+    // If each link has only a byte or two of its own, there may be no memory.
     assert!(laid * 100 >= all * 97, "{laid} of {all}");
 }
 
 #[test]
 fn programs_at_low_addresses_have_no_memory_far_before_them() {
-    // 0xe9 would be the highest byte of its distance, which leads back.
+    // 0xe9 would be the highest byte of its displacement, which is negative.
     assert_eq!(
         lay(&chain(FIXED, &[4]), &mut Springboards::default(), FIXED),
         None
@@ -134,7 +134,7 @@ fn jumps_that_are_there_stay_where_they_lead() {
     for (link, laid) in links.iter_mut().zip(&there) {
         link.current = Some((laid.jump, laid.springboard));
     }
-    // One comes before them, the last one stays in any case.
+    // A jump is added before them; the last one stays in any case.
     let all = lay(&links, &mut boards, IMAGE).expect("a place");
     assert_eq!(all[0], there[0]);
     // Nothing changes at all.
@@ -150,7 +150,7 @@ fn the_search_for_places_ends() {
     for distances in [[1, 1, 1], [2, 2, 2], [3, 3, 3], [4, 4, 4]] {
         let mut links = chain(IMAGE, &distances);
         for link in &mut links {
-            // No jump reaches it by itself.
+            // The jump cannot reach it directly.
             link.trampoline = LoadAddr(0x1000);
         }
         let image = vec![0x90; 24];

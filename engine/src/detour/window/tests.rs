@@ -1,4 +1,4 @@
-//! Functions assembled by hand, and all small ones of some instructions.
+//! Functions assembled by hand, and all small ones of a few instructions.
 
 use super::super::code::{FunctionCode, Run};
 use super::*;
@@ -34,7 +34,7 @@ fn function(bytes: &[u8], padding: usize, entered: &[u64]) -> FunctionCode {
     FunctionCode::new(vec![run], entered, &Nothing)
 }
 
-/// Bytes of the window at an offset, and what is kept of those behind it.
+/// Returns the size of the window at an offset, and the bytes after it that must not change.
 fn window(offset: u64, code: &FunctionCode) -> Result<(u64, Vec<u8>), NoRoom> {
     let site = START + offset;
     Window::at(site, code, &[]).map(|window| (window.end - site, window.kept))
@@ -64,13 +64,13 @@ fn what_a_loop_comes_back_to_stays() {
         0x90, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0xeb, 0xf7, 0xc3,
     ];
     assert_eq!(in_code(&code, 0), Ok((1, vec![0x48, 0x89, 0xe5, 0x48])));
-    // To the site itself anybody may come.
+    // Control may enter at the site itself.
     assert_eq!(in_code(&code, 1), Ok((7, WHOLE)));
 }
 
 #[test]
 fn what_is_branched_into_behind_a_prefix_is_left_alone() {
-    // 0: je 3; 2: lock cmpxchg %ecx,(%rdi): the branch leaves the prefix out.
+    // 0: je 3; 2: lock cmpxchg %ecx,(%rdi): the branch skips the prefix.
     let code = [
         0x74, 0x01, 0xf0, 0x0f, 0xb1, 0x8f, 0, 0, 0, 0, 0x90, 0x90, 0xc3,
     ];
@@ -120,7 +120,7 @@ fn ends_of_functions_have_padding_or_share_with_the_next_one() {
     assert_eq!(with(2), Ok((2, vec![0x55])));
     assert_eq!(with(3), Ok((2, WHOLE)));
     assert_eq!(with(9), Ok((2, WHOLE)));
-    // Nothing is taken of instructions that run on into what is no padding.
+    // Instructions that fall through into bytes that are no padding are not covered.
     assert_eq!(in_code(&code, 1), Ok((1, vec![0x55, 0x48, 0x89, 0xe5])));
     let run = Run {
         start: START,
@@ -166,13 +166,13 @@ fn what_the_processor_or_the_kernel_looks_at_stays_in_its_place() {
 fn bytes_that_are_no_code_take_no_jump() {
     let code = [0x90, 0x06, 0x06, 0x06, 0x06, 0x06];
     assert!(in_code(&code, 1).is_err());
-    // Where branches lead is not known then either.
+    // The branch targets are unknown then, too.
     assert_eq!(in_code(&code, 0), Ok((1, vec![0x06; 4])));
     assert!(in_code(&code, 6).is_err());
 }
 
-/// Of all functions of four of these instructions and a branch to any place, at every site: no
-/// byte changes that anybody comes to who has not come over the site.
+/// For all functions of four of these instructions and a branch to any address, at every site: a
+/// changed byte is reached only over the site.
 #[test]
 fn no_byte_changes_that_others_come_to() {
     const INSTRUCTIONS: [&[u8]; 9] = [
@@ -222,7 +222,7 @@ fn no_byte_changes_that_others_come_to() {
                 }
                 assert!(changed <= length, "{chosen:x?} at {site}");
                 for (index, start) in starts.iter().enumerate().filter(|(_, it)| inside(**it)) {
-                    // Whoever returns comes behind a call, and what runs on there stays.
+                    // A return enters after a call, and the instruction there must not change.
                     assert_ne!(chosen[index - 1], INSTRUCTIONS[5], "{chosen:x?} at {start}");
                     assert_ne!(chosen[index], INSTRUCTIONS[8], "{chosen:x?} at {start}");
                 }
