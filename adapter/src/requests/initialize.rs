@@ -70,7 +70,7 @@ impl Request for Cancel {
         if arguments.request_id.is_some()
             && arguments.request_id == session.startup.pending_request()
         {
-            session.let_go(None);
+            session.end_or_detach(None);
             startup::fail(session, RequestError::Cancelled);
         }
         if let Some(id) = arguments.progress_id {

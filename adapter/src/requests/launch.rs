@@ -334,7 +334,7 @@ impl Request for Disconnect {
     }
 
     fn handle(session: &mut Session, arguments: DisconnectArguments) -> Result<(), RequestError> {
-        session.let_go(arguments.terminate_debuggee);
+        session.end_or_detach(arguments.terminate_debuggee);
         session.end();
         Ok(())
     }
@@ -359,7 +359,7 @@ impl Request for Terminate {
             State::NoProcess | State::Ended => return Ok(()),
             // Nothing of it is there to be ended.
             _ if session.debugger.is_post_mortem() => {
-                session.let_go(None);
+                session.end_or_detach(None);
                 events::exited(session, ExitStatus::Detached);
             }
             State::Running | State::Stopped if !asked_before => {

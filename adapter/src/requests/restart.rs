@@ -53,7 +53,7 @@ fn end_former(session: &mut Session, kill: bool) {
         // Else VS Code keeps its reason as that of the next process.
         events::continued(session);
     }
-    session.let_go(Some(kill));
+    session.end_or_detach(Some(kill));
     events::forget_process(session);
     session.startup.begin_again();
 }

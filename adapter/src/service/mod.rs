@@ -63,14 +63,14 @@ impl Service<'_> {
         while !self.session.is_over() {
             if let Some(signal) = engine::os::asked_to_end() {
                 tracing::info!(?signal, "asked to end by the system");
-                self.session.let_go(None);
+                self.session.end_or_detach(None);
                 events::exited(&mut self.session, ExitStatus::Detached);
                 self.session.end();
                 break;
             }
             match self.received.try_recv() {
                 Ok(Inbound::Ended(end)) => {
-                    self.session.let_go(None);
+                    self.session.end_or_detach(None);
                     return Ok(end?);
                 }
                 Ok(inbound) => {
@@ -123,7 +123,7 @@ impl Service<'_> {
             Err(error) => {
                 let text = format!("The session cannot go on: {error}\n");
                 self.session.important(&text);
-                self.session.let_go(None);
+                self.session.end_or_detach(None);
                 return Err(error.into());
             }
         }

@@ -4,7 +4,7 @@ use super::settings;
 use crate::config::{Common, Live};
 use crate::protocol::{RawSettings, Response, StartDebuggingRequestArguments};
 use crate::session::Session;
-use crate::session::handover::{self, Given, Offer, Report};
+use crate::session::handover::{self, ChildOffer, Given, HandoverEvent};
 use crate::session::startup;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ use std::time::Duration;
 pub struct Children {
     /// How long a child waits for its session.
     pub patience: Duration,
-    offers: HashMap<i32, Offer>,
+    offers: HashMap<i32, ChildOffer>,
     /// What the client was asked: which child each request was for.
     asked: HashMap<u64, i32>,
     told: bool,
@@ -38,10 +38,10 @@ pub fn held(session: &mut Session, pid: i32, program: &Path) {
         return;
     }
     let patience = session.children.patience;
-    let offer = match Offer::open(pid, patience, session.inbox.clone()) {
+    let offer = match ChildOffer::open(pid, patience, session.inbox.clone()) {
         Ok(offer) => offer,
         Err(error) => {
-            let_go(session, pid, &error.to_string());
+            detach_child(session, pid, &error.to_string());
             return;
         }
     };
@@ -69,7 +69,7 @@ fn inherited(settings: &RawSettings) -> Map<String, Value> {
         .collect()
 }
 
-fn let_go(session: &mut Session, pid: i32, why: &str) {
+fn detach_child(session: &mut Session, pid: i32, why: &str) {
     session.children.offers.remove(&pid);
     session.debugger.release_child(pid);
     session.important(&format!(
@@ -84,14 +84,14 @@ pub fn on_response(session: &mut Session, response: &Response) {
     {
         let message = response.message.as_deref().unwrap_or("no reason given");
         let why = format!("the editor cannot begin a session: {message}");
-        let_go(session, pid, &why);
+        detach_child(session, pid, &why);
     }
 }
 
 /// News of a child on offer.
-pub fn on_report(session: &mut Session, report: Report) {
+pub fn on_report(session: &mut Session, report: HandoverEvent) {
     match report {
-        Report::Wanted { pid, by, socket } => {
+        HandoverEvent::Wanted { pid, by, socket } => {
             let Some(offer) = session.children.offers.get_mut(&pid) else {
                 return;
             };
@@ -111,21 +111,21 @@ pub fn on_report(session: &mut Session, report: Report) {
                 Err(error) => tracing::info!(pid, %error, "a child cannot be handed over"),
             }
         }
-        Report::Unwanted { pid } if session.children.offers.contains_key(&pid) => {
+        HandoverEvent::Unwanted { pid } if session.children.offers.contains_key(&pid) => {
             let seconds = session.children.patience.as_secs_f32();
-            let_go(
+            detach_child(
                 session,
                 pid,
                 &format!("no session came for it in {seconds} s"),
             );
         }
-        Report::Taken { pid } => session.debugger.taken_over(pid),
+        HandoverEvent::Taken { pid } => session.debugger.taken_over(pid),
         // Also where the offer is gone: the session may have restarted meanwhile.
-        Report::Lost { pid } => {
+        HandoverEvent::Lost { pid } => {
             session.children.offers.remove(&pid);
             session.debugger.take_back(pid);
         }
-        Report::Unwanted { .. } => {}
+        HandoverEvent::Unwanted { .. } => {}
     }
 }
 

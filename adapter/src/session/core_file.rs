@@ -26,7 +26,7 @@ pub struct Unpacking {
 
 /// The end of unpacking.
 #[derive(Debug)]
-pub struct Report {
+pub struct UnpackResult {
     of: Arc<AtomicBool>,
     file: Result<CoreFile, Error>,
 }
@@ -56,7 +56,7 @@ impl Unpacking {
                     percentage.store(part.min(100) as u32, Ordering::Relaxed);
                     !of.load(Ordering::Relaxed)
                 });
-                inbox.put(News::Core(Report { of, file }));
+                inbox.put(News::Core(UnpackResult { of, file }));
             })?;
         Ok(unpacking)
     }
@@ -106,7 +106,7 @@ fn use_file(
 }
 
 /// A core file has been unpacked, or cannot be.
-pub fn on_report(session: &mut Session, report: Report) {
+pub fn on_report(session: &mut Session, report: UnpackResult) {
     let unpacking = session.startup.being_unpacked();
     let Some(unpacking) = unpacking.filter(|it| Arc::ptr_eq(&it.given_up, &report.of)) else {
         return;

@@ -95,7 +95,7 @@ impl Process {
 
 /// What became of a run.
 #[derive(Debug)]
-pub struct Report {
+pub struct FetchResult {
     number: u64,
     outcome: Result<PathBuf, Failure>,
 }
@@ -208,7 +208,7 @@ fn start(session: &mut Session, wanted: Wanted) {
     let runs = Arc::clone(&process);
     let work = move || {
         let outcome = fetch(&build_id, &runs);
-        inbox.put(News::DebugFile(Report { number, outcome }));
+        inbox.put(News::DebugFile(FetchResult { number, outcome }));
     };
     match thread::Builder::new().name("debuginfod".into()).spawn(work) {
         Ok(_) => {
@@ -224,7 +224,7 @@ fn start(session: &mut Session, wanted: Wanted) {
 }
 
 /// A run has ended.
-pub fn on_report(session: &mut Session, report: Report) {
+pub fn on_report(session: &mut Session, report: FetchResult) {
     let current = &mut session.debuginfod.fetch;
     // One that was cancelled reports, too.
     let Some(fetch) = current.take_if(|fetch| fetch.number == report.number) else {

@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 
 /// What the client was told of the debuggee.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct ReportedState {
     announced: bool,
     threads: HashSet<ThreadId>,
     modules: HashMap<ModuleId, Module>,
@@ -40,7 +40,7 @@ pub fn on_event(session: &mut Session, event: Event) {
         Event::AttachFailed(error) => session.important(&format!("{error}\n")),
         Event::ThreadStarted(id) => thread_started(session, id),
         Event::ThreadExited(id) => {
-            if session.told.threads.remove(&id) {
+            if session.reported.threads.remove(&id) {
                 thread_event(session, ThreadEventReason::Exited, id);
             }
         }
@@ -70,7 +70,7 @@ pub fn on_event(session: &mut Session, event: Event) {
 
 /// Tells of the process, its threads and its images, before it is let go.
 pub fn announce(session: &mut Session) {
-    session.told.announced = true;
+    session.reported.announced = true;
     process(session);
     if session.debugger.is_post_mortem() {
         let capabilities = ChangedCapabilities::of_core_file();
@@ -102,7 +102,7 @@ fn process(session: &Session) {
 
 /// Tells that threads and images of the process before are no more.
 pub fn forget_process(session: &mut Session) {
-    let told = std::mem::take(&mut session.told);
+    let told = std::mem::take(&mut session.reported);
     let mut threads: Vec<ThreadId> = told.threads.into_iter().collect();
     threads.sort_unstable();
     for thread in threads {
@@ -110,7 +110,7 @@ pub fn forget_process(session: &mut Session) {
     }
     let mut modules: Vec<ModuleId> = told.modules.keys().copied().collect();
     modules.sort_unstable();
-    session.told.modules = told.modules;
+    session.reported.modules = told.modules;
     for module in modules {
         module_unloaded(session, module);
     }
@@ -128,7 +128,7 @@ pub fn continued(session: &Session) {
 }
 
 fn thread_started(session: &mut Session, id: ThreadId) {
-    if session.told.announced && session.told.threads.insert(id) {
+    if session.reported.announced && session.reported.threads.insert(id) {
         thread_event(session, ThreadEventReason::Started, id);
     }
 }
@@ -139,11 +139,11 @@ fn thread_event(session: &Session, reason: ThreadEventReason, id: ThreadId) {
 }
 
 fn module_loaded(session: &mut Session, info: &ModuleInfo) {
-    if !session.told.announced {
+    if !session.reported.announced {
         return;
     }
     let module = describe_module(info);
-    let reason = match session.told.modules.insert(info.id, module.clone()) {
+    let reason = match session.reported.modules.insert(info.id, module.clone()) {
         None => "new",
         // It was among all images when the debugger's word of it was still on its way.
         Some(told) if told == module => return,
@@ -182,7 +182,7 @@ pub fn describe_module(info: &ModuleInfo) -> Module {
 }
 
 fn module_unloaded(session: &mut Session, id: ModuleId) {
-    if session.told.modules.remove(&id).is_some() {
+    if session.reported.modules.remove(&id).is_some() {
         let module = Module {
             id: id.0,
             ..Module::default()
@@ -212,8 +212,8 @@ fn breakpoint_removed(session: &mut Session, id: BreakpointId, why: String) {
 
 fn output(session: &mut Session, stream: OutputStream, bytes: &[u8]) {
     let (carry, category) = match stream {
-        OutputStream::Stdout => (&mut session.told.stdout, OutputCategory::Stdout),
-        OutputStream::Stderr => (&mut session.told.stderr, OutputCategory::Stderr),
+        OutputStream::Stdout => (&mut session.reported.stdout, OutputCategory::Stdout),
+        OutputStream::Stderr => (&mut session.reported.stderr, OutputCategory::Stderr),
     };
     let text = carry.push(bytes);
     if !text.is_empty() {
@@ -299,13 +299,13 @@ const KILLED: Signal = Signal(9);
 
 /// Tells of the end, once, after all the program has said.
 pub fn exited(session: &mut Session, status: ExitStatus) {
-    if std::mem::replace(&mut session.told.ended, true) {
+    if std::mem::replace(&mut session.reported.ended, true) {
         return;
     }
     startup::answer(session);
     for (category, rest) in [
-        (OutputCategory::Stdout, session.told.stdout.finish()),
-        (OutputCategory::Stderr, session.told.stderr.finish()),
+        (OutputCategory::Stdout, session.reported.stdout.finish()),
+        (OutputCategory::Stderr, session.reported.stderr.finish()),
     ] {
         if !rest.is_empty() {
             session.output(category, rest);

@@ -21,7 +21,7 @@ const WORD_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What the parent's session hears of a child that it holds.
 #[derive(Debug)]
-pub enum Report {
+pub enum HandoverEvent {
     /// A session has come for it.
     Wanted {
         /// The child.
@@ -50,7 +50,7 @@ pub enum Report {
 
 /// A child on offer, at a socket; taken back when dropped.
 #[derive(Debug)]
-pub struct Offer {
+pub struct ChildOffer {
     directory: TempDir,
     /// Who came.
     pub socket: Option<UnixStream>,
@@ -58,7 +58,7 @@ pub struct Offer {
     pub changed: Map<String, Value>,
 }
 
-impl Offer {
+impl ChildOffer {
     /// Waits for a session that wants the child, on a thread of its own.
     ///
     /// # Errors
@@ -75,11 +75,11 @@ impl Offer {
             .name("handover".to_owned())
             .spawn(move || {
                 let report = match await_session(&listener, pid, patience, &inbox) {
-                    Ok(true) => Report::Taken { pid },
-                    Ok(false) => Report::Unwanted { pid },
+                    Ok(true) => HandoverEvent::Taken { pid },
+                    Ok(false) => HandoverEvent::Unwanted { pid },
                     Err(error) => {
                         tracing::info!(pid, %error, "a child was not taken over");
-                        Report::Lost { pid }
+                        HandoverEvent::Lost { pid }
                     }
                 };
                 inbox.put(News::Child(report));
@@ -114,7 +114,7 @@ impl Offer {
     }
 }
 
-impl Drop for Offer {
+impl Drop for ChildOffer {
     fn drop(&mut self) {
         // Ends the thread if nobody ever came.
         let _ = UnixStream::connect(self.path());
@@ -142,7 +142,7 @@ fn await_session(
         .trim()
         .parse()
         .map_err(|_| io::Error::other("the session did not say who it is"))?;
-    inbox.put(News::Child(Report::Wanted { pid, by, socket }));
+    inbox.put(News::Child(HandoverEvent::Wanted { pid, by, socket }));
     // It says so when it has the child.
     lines.read_exact(&mut [0])?;
     Ok(true)

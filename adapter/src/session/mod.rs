@@ -32,7 +32,7 @@ use children::Children;
 use debuginfod::Debuginfod;
 use deferred::Deferred;
 use engine::{Debugger, State, ThreadId};
-use events::Told;
+use events::ReportedState;
 use handles::Handles;
 use history::History;
 use joined::Joined;
@@ -87,7 +87,7 @@ pub struct Session {
     /// How far launching or attaching has come.
     pub startup: Startup,
     /// What the client was told of the debuggee.
-    pub told: Told,
+    pub reported: ReportedState,
     /// What happened before the stop.
     pub history: History,
     /// The stop at `main` that the settings ask for.
@@ -127,7 +127,7 @@ impl Session {
             memory_views: MemoryViews::default(),
             settings: ActiveSettings::default(),
             startup: Startup::default(),
-            told: Told::default(),
+            reported: ReportedState::default(),
             history: History::default(),
             main_stop: MainStop::default(),
             progress: Progress::default(),
@@ -219,7 +219,7 @@ impl Session {
     }
 
     /// Ends the debuggee, or lets it run on without us; `None`: as it began.
-    pub fn let_go(&mut self, terminate: Option<bool>) {
+    pub fn end_or_detach(&mut self, terminate: Option<bool>) {
         let terminate = terminate.or(self.settings.terminate_debuggee);
         let terminate = terminate.unwrap_or(self.startup.ends_with_session());
         startup::fail(self, RequestError::Cancelled);

@@ -8,21 +8,21 @@ use std::path::PathBuf;
 #[derive(Debug)]
 pub enum News {
     /// Of a program started in a terminal.
-    Terminal(terminal::Report),
+    Terminal(terminal::LauncherEvent),
     /// The folder of Rust's own sources, if there is one.
     RustSources(Option<PathBuf>),
     /// Of a child process that is to have a session of its own.
-    Child(handover::Report),
+    Child(handover::HandoverEvent),
     /// The child process that this session attaches to.
     Given(handover::Given),
     /// Settings have changed in the session of the parent process.
     Settings(Map<String, Value>),
     /// The result of fetching debug info.
-    DebugFile(debuginfod::Report),
+    DebugFile(debuginfod::FetchResult),
     /// A core file is unpacked, or cannot be.
-    Core(core_file::Report),
+    Core(core_file::UnpackResult),
     /// The files of a program's standard streams are open, or cannot be.
-    Stdio(opening::Report),
+    Stdio(opening::OpenResult),
 }
 
 /// Takes a report to what it is about.

@@ -33,7 +33,7 @@ impl Opening {
 
 /// The end of it.
 #[derive(Debug)]
-pub struct Report {
+pub struct OpenResult {
     of: Arc<()>,
     files: Result<OpenStdio, Error>,
 }
@@ -59,7 +59,7 @@ pub fn launch(session: &mut Session, launch: &Launch) -> Result<(), RequestError
     let (inbox, settings) = (session.inbox.clone(), launch.clone());
     let open = move || {
         let files = OpenStdio::open(&settings);
-        inbox.put(News::Stdio(Report { of: report, files }));
+        inbox.put(News::Stdio(OpenResult { of: report, files }));
     };
     let failed = |error| RequestError::Start(format!("no thread to open `stdio`: {error}"));
     let opening = thread::Builder::new().name("stdio".into()).spawn(open);
@@ -73,7 +73,7 @@ pub fn launch(session: &mut Session, launch: &Launch) -> Result<(), RequestError
 }
 
 /// The files are open, or cannot be.
-pub fn on_report(session: &mut Session, report: Report) {
+pub fn on_report(session: &mut Session, report: OpenResult) {
     let opening = session.startup.being_opened();
     // Another launch, or none, is under way by now: the files are closed.
     let Some(opening) = opening.filter(|opening| Arc::ptr_eq(&opening.of, &report.of)) else {

@@ -11,7 +11,7 @@ use crate::session::core_file::Unpacking;
 use crate::session::events;
 use crate::session::main_stop;
 use crate::session::opening::Opening;
-use crate::session::terminal::{Rendezvous, Report};
+use crate::session::terminal::{LauncherEvent, Rendezvous};
 use engine::{Event, ExitStatus, Signal, State};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -384,12 +384,12 @@ pub fn on_response(session: &mut Session, response: &Response) {
 }
 
 /// News from the terminal.
-pub fn on_report(session: &mut Session, report: Report) {
+pub fn on_report(session: &mut Session, report: LauncherEvent) {
     let Stage::Terminal(terminal) = &mut session.startup.stage else {
         return;
     };
     match report {
-        Report::Waiting { pid, socket } => match session.debugger.seize_launcher(pid) {
+        LauncherEvent::Waiting { pid, socket } => match session.debugger.seize_launcher(pid) {
             Ok(()) => {
                 // If it is gone, its end is reported.
                 let _ = (&socket).write_all(b"g");
@@ -397,10 +397,10 @@ pub fn on_report(session: &mut Session, report: Report) {
             }
             Err(error) => fail(session, RequestError::Start(error.to_string())),
         },
-        Report::Gone {
+        LauncherEvent::Gone {
             failure: Some(failure),
         } => fail(session, RequestError::Start(failure)),
-        Report::Gone { failure: None } => {
+        LauncherEvent::Gone { failure: None } => {
             match std::mem::replace(&mut terminal.end, LauncherEnd::Closed) {
                 LauncherEnd::Ended(why) => fail(session, RequestError::Start(why)),
                 LauncherEnd::None | LauncherEnd::Closed => {}

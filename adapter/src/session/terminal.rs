@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 /// What the terminal's side says.
 #[derive(Debug)]
-pub enum Report {
+pub enum LauncherEvent {
     /// It waits for us to take hold of it.
     Waiting {
         /// Its process.
@@ -47,7 +47,7 @@ impl Rendezvous {
             .spawn(move || {
                 let failure = await_launcher(&listener, &inbox)
                     .unwrap_or_else(|error| Some(format!("the terminal's launcher: {error}")));
-                inbox.put(News::Terminal(Report::Gone { failure }));
+                inbox.put(News::Terminal(LauncherEvent::Gone { failure }));
             })?;
         Ok(rendezvous)
     }
@@ -75,7 +75,7 @@ fn await_launcher(listener: &UnixListener, inbox: &Inbox) -> io::Result<Option<S
         .trim()
         .parse()
         .map_err(|_| io::Error::other("it did not say who it is"))?;
-    inbox.put(News::Terminal(Report::Waiting { pid, socket }));
+    inbox.put(News::Terminal(LauncherEvent::Waiting { pid, socket }));
     let mut failure = String::new();
     lines.read_to_string(&mut failure)?;
     Ok(Some(failure).filter(|failure| !failure.is_empty()))
