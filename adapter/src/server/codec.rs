@@ -4,16 +4,17 @@ use std::io;
 use tokio_util::bytes::{Buf, BufMut, BytesMut};
 use tokio_util::codec::{Decoder, Encoder};
 
-/// The longest message that is read.
+/// Maximum length of a message's body in bytes.
 const MAX_BODY: usize = 64 << 20;
-/// The longest header that is read.
+/// Maximum length of a header in bytes.
 const MAX_HEADER: usize = 16 << 10;
 
-/// Bytes that a header takes at most: its name, a number of 20 digits, two ends of lines.
+/// Maximum length of a header that this codec writes: its name, a number of 20 digits, two line
+/// ends.
 pub const HEADER_ROOM: usize = "Content-Length: ".len() + 20 + 4;
 
-/// Writes the header of the message that stands behind [`HEADER_ROOM`] bytes, and of which `more`
-/// bytes are to follow, just before it. Gives where the header begins.
+/// Writes the header of the message that follows [`HEADER_ROOM`] bytes in `frame`, directly before
+/// it; `more` further bytes of the message are sent separately. Returns the start of the header.
 pub fn put_header(frame: &mut [u8], more: usize) -> usize {
     let header = header(frame.len().saturating_sub(HEADER_ROOM) + more);
     let start = HEADER_ROOM.saturating_sub(header.len());
@@ -25,28 +26,28 @@ fn header(length: usize) -> String {
     format!("Content-Length: {length}\r\n\r\n")
 }
 
-/// A stream that is no sequence of frames; nothing after it can be read.
+/// An error in the framing; nothing after it can be read.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
-    /// A line of the header that is no `name: value`.
+    /// A line of the header is not `name: value`.
     #[error("`{0}` is not a header field of a DAP message")]
     NotAHeader(String),
-    /// A header that does not end.
+    /// The header does not end.
     #[error("the header of a message is longer than {MAX_HEADER} bytes")]
     LongHeader,
-    /// A header that does not begin with the one field that matters.
+    /// The header does not start with `Content-Length`.
     #[error("a message's header does not begin with Content-Length")]
     NoLength,
-    /// A field that no message of the protocol has.
+    /// The header has a field that DAP does not have.
     #[error("`{0}` is no header field of a DAP message")]
     UnknownField(String),
-    /// A length that is no number.
+    /// The length is not a number.
     #[error("`{0}` is not a Content-Length")]
     BadLength(String),
-    /// A message that would fill the memory.
+    /// The message is too long.
     #[error("a message of {0} bytes is too long")]
     LongBody(usize),
-    /// The end of the stream in the middle of a message.
+    /// The stream ended inside a message.
     #[error("the stream ended inside a message")]
     Ended,
     /// The stream cannot be read or written.
@@ -54,10 +55,10 @@ pub enum FrameError {
     Io(#[from] io::Error),
 }
 
-/// Cuts a stream of bytes into messages, and back.
+/// Splits a stream of bytes into messages, and frames messages.
 #[derive(Debug, Default)]
 pub struct Codec {
-    /// Bytes of the header seen so far.
+    /// Length of the header so far in bytes.
     header: usize,
     /// Its Content-Length, once seen.
     length: Option<usize>,
@@ -66,14 +67,14 @@ pub struct Codec {
 }
 
 impl Codec {
-    /// Takes one line of the header, its end removed.
+    /// Parses a line of the header without its line end.
     fn header_line(&mut self, line: &[u8]) -> Result<(), FrameError> {
         let line = String::from_utf8_lossy(line);
         let Some((name, value)) = line.split_once(':') else {
             let shown: String = line.chars().take(80).collect();
             return Err(FrameError::NotAHeader(shown));
         };
-        // Strict: HTTP has these fields, too, but others before them.
+        // Strict: HTTP has these fields, too, but starts with others.
         let is = |known: &str| name.eq_ignore_ascii_case(known);
         if self.length.is_some() && !is("content-type") {
             return Err(FrameError::UnknownField(name.chars().take(80).collect()));
@@ -159,7 +160,7 @@ impl Encoder<&[u8]> for Codec {
 mod tests {
     use super::*;
 
-    /// Feeds `input` in pieces of the lengths that `cuts` gives in turn.
+    /// Decodes `input` in pieces; `cut` returns the length of the next piece.
     fn decode(input: &[u8], mut cut: impl FnMut() -> usize) -> Result<Vec<Vec<u8>>, FrameError> {
         let (mut codec, mut buffer, mut rest) = (Codec::default(), BytesMut::new(), input);
         let mut messages = Vec::new();

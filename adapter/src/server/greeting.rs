@@ -1,6 +1,6 @@
-//! What a client on a socket has to send first: a token where one is demanded, and `initialize`. A web
-//! page can make its browser connect to any port of this machine, but neither HTTP nor TLS begins
-//! like this.
+//! The first bytes that a client must send on a socket: a token where one is required, and
+//! `initialize`. A web page can make its browser connect to any port of this machine, but neither
+//! HTTP nor TLS starts like this.
 
 use super::token::Token;
 use crate::protocol::{Incoming, Request, read_message};
@@ -15,73 +15,74 @@ use std::time::{Duration, Instant};
 use tokio_util::bytes::{BufMut, BytesMut};
 use tokio_util::codec::{Decoder, Encoder};
 
-/// How long a client may take for it.
+/// Timeout of the greeting.
 pub const PATIENCE: Duration = Duration::from_secs(10);
-/// The longest greeting, in bytes.
+/// Maximum length of the greeting in bytes.
 const LONGEST: usize = 64 << 10;
-/// How long a refused client may take to hear why.
+/// Grace period for a refused client to read the error.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// A line with the token, before the first message.
 const TOKEN_LINE: &[u8] = b"stillpoint-token:";
-/// The begin of a message.
+/// The start of a message.
 const FRAME: &[u8] = b"content-length:";
 
-/// What a client has to prove.
+/// What a client must prove.
 #[derive(Clone, Debug)]
 pub enum Demand {
-    /// Nothing: the kernel says that it is the same user. A token that is given has to be right.
+    /// Nothing: it is the same user, according to the kernel. If it sends a token, the token must
+    /// be right.
     Nothing(Option<Token>),
-    /// That it knows the token.
+    /// Knowledge of the token.
     Token(Token),
 }
 
 /// Why a client is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// It does not speak the protocol.
+    /// It does not speak DAP.
     #[error("{0}")]
     Foreign(#[from] FrameError),
-    /// Its first message is no request, or too long.
+    /// Its first message is not a request, or is too long.
     #[error("the first message is no `initialize` request of less than {LONGEST} bytes")]
     NoGreeting,
-    /// Its first request is another one.
+    /// Its first request is not `initialize`.
     #[error("send `initialize` before `{0}`")]
     TooEarly(String),
-    /// It has given no token.
+    /// It sent no token.
     #[error(
         "this port demands a token; send it as `token` in the arguments of `initialize`, or in a \
          line `Stillpoint-Token: TOKEN` before the first message"
     )]
     NoToken,
-    /// It has given another token.
+    /// It sent a wrong token.
     #[error("the token is wrong; use the one that was printed or set where `stillpoint` listens")]
     WrongToken,
-    /// It says nothing.
+    /// It sent no greeting in time.
     #[error("no `initialize` came within {} s", PATIENCE.as_secs())]
     Silent,
-    /// It has gone.
+    /// It has disconnected.
     #[error("the client has gone")]
     Gone,
     /// There are too many clients.
     #[error("there are {0} sessions already; end one, or allow more by --max-sessions")]
     Full(usize),
-    /// The system does not let us read.
+    /// Reading failed.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
-/// What the bytes so far come to.
+/// The decision about a client from its bytes so far.
 #[derive(Debug)]
 enum Verdict {
-    /// There have to be more.
+    /// More bytes are needed.
     More,
-    /// The client may use us; its messages begin here.
+    /// The client is admitted; its messages start at this offset.
     Admitted(usize),
-    /// It may not; its request, where that can be answered.
+    /// The client is refused; its request, if it can be answered.
     Refused(Refusal, Option<Request>),
 }
 
-/// What comes of a client's first bytes.
+/// Decides about a client by its first bytes.
 fn judge(bytes: &[u8], demand: &Demand) -> Verdict {
     let refused = |why| Verdict::Refused(why, None);
     let begins = |with: &[u8]| {
@@ -104,7 +105,7 @@ fn judge(bytes: &[u8], demand: &Demand) -> Verdict {
     } else if !begins(FRAME) {
         let line = bytes.split(|byte| *byte == b'\n').next();
         let line = String::from_utf8_lossy(line.unwrap_or_default());
-        // It may have what a terminal takes for commands.
+        // The line may contain a terminal's escape sequences.
         let shown = line.trim_end().escape_debug().take(80).collect();
         return refused(FrameError::NotAHeader(shown).into());
     }
@@ -123,7 +124,7 @@ fn judge(bytes: &[u8], demand: &Demand) -> Verdict {
         return Verdict::Refused(why, Some(request));
     }
     let argument = request.arguments.get("token");
-    // What is no text is no token.
+    // A value that is not a string is a wrong token.
     let argument = argument.map(|token| token.as_str().unwrap_or_default());
     let given = line_token.as_deref().or(argument);
     let (token, demanded) = match demand {
@@ -139,10 +140,10 @@ fn judge(bytes: &[u8], demand: &Demand) -> Verdict {
     }
 }
 
-/// Waits for what a client says first. Gives the bytes for the session, its `initialize` first.
+/// Reads a client's greeting. Returns the bytes for the session, which start with `initialize`.
 ///
 /// # Errors
-/// The client may not use us; it has been told why, if it can be.
+/// The client is refused; it has got an error response, if it sent a request.
 pub fn greet(stream: &Stream, demand: &Demand) -> Result<BytesMut, Refusal> {
     let refused = match hear(stream, |bytes| judge(bytes, demand)) {
         Ok(bytes) => return Ok(bytes),
@@ -151,9 +152,9 @@ pub fn greet(stream: &Stream, demand: &Demand) -> Result<BytesMut, Refusal> {
     Err(tell(stream, refused))
 }
 
-/// Tells a client that there is no room for it, once it has said who it is.
+/// Rejects a client because there are too many sessions, once its greeting has arrived.
 pub fn turn_away(stream: &Stream, sessions: usize) {
-    // Any `initialize` will do.
+    // Any `initialize` is enough.
     let demand = Demand::Nothing(None);
     let refused = hear(stream, |bytes| match judge(bytes, &demand) {
         Verdict::Admitted(from) => {
@@ -173,10 +174,10 @@ pub fn turn_away(stream: &Stream, sessions: usize) {
     }
 }
 
-/// A client that is refused, and the request by which it can be told.
+/// Why a client is refused, and the request to answer.
 type Refused = (Refusal, Option<Request>);
 
-/// Reads until it is clear what comes of it.
+/// Reads until the decision is clear.
 fn hear(stream: &Stream, judge: impl Fn(&[u8]) -> Verdict) -> Result<BytesMut, Refused> {
     let deadline = Instant::now() + PATIENCE;
     let mut bytes = BytesMut::new();
@@ -205,7 +206,7 @@ fn is_temporary(error: &io::Error) -> bool {
     [io::ErrorKind::WouldBlock, io::ErrorKind::Interrupted].contains(&error.kind())
 }
 
-/// Whether there is something to read before the deadline.
+/// Waits for input until the deadline. Returns false if there is none.
 fn wait(stream: &Stream, deadline: Instant) -> io::Result<bool> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -222,7 +223,7 @@ fn wait(stream: &Stream, deadline: Instant) -> io::Result<bool> {
     }
 }
 
-/// Answers the request with an error, if there is one, and ends the connection.
+/// Answers the request, if there is one, with an error, and closes the connection.
 fn tell(stream: &Stream, (why, request): Refused) -> Refusal {
     let Some(request) = request else {
         return why;
@@ -234,10 +235,10 @@ fn tell(stream: &Stream, (why, request): Refused) -> Refusal {
     });
     let mut frame = BytesMut::new();
     let framed = Codec::default().encode(answer.to_string().as_bytes(), &mut frame);
-    // It fits into the buffer of a new connection, or the client does not listen.
+    // The response fits into the buffer of a new connection, unless the client reads nothing.
     if framed.is_ok() && stream.write(&frame).is_ok() {
         let _ = shutdown(stream.as_fd().as_raw_fd(), Shutdown::Write);
-        // Closed with bytes unread, a connection is reset, and the answer may be lost.
+        // Closing a connection with unread bytes resets it, and the response may be lost.
         let deadline = Instant::now() + LAST_WORDS;
         let mut left = LONGEST;
         while left > 0 && wait(stream, deadline).unwrap_or(false) {

@@ -1,5 +1,5 @@
-//! The way in. The session's thread reads the client itself, where it sleeps. While it is busy with
-//! a request for long, the thread that moves bytes stands in: a `cancel` has to be heard then.
+//! Reading from the client. The session thread reads whenever it is idle. While it is busy with a
+//! long request, the transport thread reads in its place, so that a `cancel` takes effect.
 
 use super::{CancelFlag, Inbound, Inbox, Queued, Weight};
 use crate::files::log;
@@ -20,56 +20,57 @@ use tokio::sync::Notify;
 use tokio_util::bytes::{BufMut, BytesMut};
 use tokio_util::codec::Decoder;
 
-/// A request that takes longer has the client heard by another thread.
+/// Duration of a request after which the transport thread reads in the session's place.
 const BUSY: Duration = Duration::from_millis(5);
-/// How long a client that disconnects waits for what it has asked for before.
+/// Grace period for unanswered requests after a `disconnect`; then they are cancelled.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// Bytes read at once.
+/// Maximum number of bytes per read.
 const PORTION: usize = 64 << 10;
 
-/// The client's messages, for whoever reads them next.
+/// The client's messages; read by the session thread or the transport thread.
 pub struct Intake<News> {
     stream: Stream,
     reader: Mutex<Reader>,
     queued: Arc<Queued>,
     inbox: Inbox<News>,
     runtime: Handle,
-    /// Whether the session carries out a request.
+    /// Whether the session is handling a request.
     busy: AtomicBool,
-    /// Rings when it may have done so for long.
+    /// Fires when the session may have been busy for [`BUSY`].
     alarm: Alarm,
-    /// Whether the alarm is set: for a series of short requests it is set once.
+    /// Whether the alarm is set: a series of short requests sets it once.
     alarm_set: AtomicBool,
-    /// Whether somebody stands in.
+    /// Whether the transport thread reads.
     stood_in_for: AtomicBool,
-    /// Tells them that the session listens again.
+    /// Notifies the transport thread that the session reads again.
     back: Notify,
 }
 
-/// What is known of the stream.
+/// The state of the stream.
 struct Reader {
     codec: Codec,
     buffer: BytesMut,
     portion: Box<[u8]>,
-    /// Requests that are not answered yet.
+    /// Cancel flags of unanswered requests, by sequence number.
     flags: HashMap<i64, Weak<AtomicBool>>,
     prune_at: usize,
     ended: bool,
 }
 
-/// What reading gave.
+/// The result of a read.
 #[derive(PartialEq, Eq)]
 enum Read {
     /// Messages, or a part of one.
     Some,
-    /// Nothing is there now.
+    /// No bytes are available now.
     Nothing,
-    /// Nothing will ever be.
+    /// The stream has ended.
     Ended,
 }
 
 impl<News> Intake<News> {
-    /// The client behind `stream`; `runtime` is of the thread that runs [`Intake::stand_in`].
+    /// Creates the intake of `stream`; `runtime` belongs to the thread that runs
+    /// [`Intake::stand_in`].
     ///
     /// # Errors
     /// The system has no timers left.
@@ -100,7 +101,7 @@ impl<News> Intake<News> {
         })
     }
 
-    /// What has been read of the stream before.
+    /// Adds bytes that were read from the stream earlier.
     pub(super) fn hear(&self, said: BytesMut) {
         let mut reader = self.reader();
         reader.buffer.unsplit(said);
@@ -108,23 +109,24 @@ impl<News> Intake<News> {
     }
 
     fn reader(&self) -> MutexGuard<'_, Reader> {
-        // Whoever panicked in here has taken a message with it, no more.
+        // A panic with the lock held loses one message at most.
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the session waits for besides the debuggee, if the client may be listened to.
+    /// Returns the descriptor that the session waits for besides the debuggee; `None` under
+    /// backpressure and at the end of the stream.
     pub fn to_wait_for(&self) -> Option<BorrowedFd<'_>> {
         let listens = self.queued.has_room() && !self.reader().ended;
         listens.then(|| self.stream.as_fd())
     }
 
-    /// Reads what is there, for the session itself.
+    /// Reads what is available, on the session thread.
     pub fn read(&self) {
         self.reader()
             .read(self, |portion| self.stream.read(portion));
     }
 
-    /// Waits for more; whether there may be still more.
+    /// Waits for input and reads it. Returns false after the timeout and at the end of the stream.
     pub fn read_within(&self, patience: Duration) -> bool {
         let mut files = [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)];
         let patience = PollTimeout::try_from(patience).unwrap_or(PollTimeout::ZERO);
@@ -135,7 +137,7 @@ impl<News> Intake<News> {
                 != Read::Ended
     }
 
-    /// The session begins to carry out a request.
+    /// Marks the session as busy with a request.
     pub fn begin(&self) {
         self.busy.store(true, Ordering::SeqCst);
         if !self.alarm_set.swap(true, Ordering::SeqCst)
@@ -145,7 +147,7 @@ impl<News> Intake<News> {
         }
     }
 
-    /// The session has nothing to do.
+    /// Marks the session as idle.
     pub fn end(&self) {
         self.busy.store(false, Ordering::SeqCst);
         if self.stood_in_for.load(Ordering::SeqCst) {
@@ -153,26 +155,26 @@ impl<News> Intake<News> {
         }
     }
 
-    /// Reads on while the session is busy for long; comes back when there is no more to hear.
+    /// Reads in the session's place whenever it is busy for long. Returns at the end of the stream.
     ///
     /// # Errors
     /// The system has no descriptors left, or the stream cannot be waited for.
     pub async fn stand_in(&self) -> io::Result<()> {
-        // A file never keeps anybody waiting, and who types is slower than any request.
+        // A file is always readable, and a user at a terminal is slower than any request.
         if !self.stream.never_blocks() {
             return Ok(());
         }
-        // To Tokio, a pipe is whatever can be waited for and read.
+        // `pipe::Receiver` accepts any descriptor that can be polled and read.
         let alarm = self.alarm.as_fd().try_clone_to_owned()?;
         let alarm = pipe::Receiver::from_owned_fd_unchecked(alarm)?;
         loop {
             alarm.readable().await?;
             let _ = alarm.try_read(&mut [0; 8]);
-            // It is set anew by whoever is busy from here on.
+            // The next busy request sets it again.
             self.alarm_set.store(false, Ordering::SeqCst);
             self.stood_in_for.store(true, Ordering::SeqCst);
-            // Waited for no longer than needed: each message would wake us as well, and the session
-            // would wait until we have read it.
+            // Stop reading as soon as the session is idle: otherwise each message would wake this
+            // thread as well, and the session would wait for its lock.
             let read = match self.busy.load(Ordering::SeqCst) {
                 true => tokio::select! {
                     read = self.read_on() => read?,
@@ -187,7 +189,7 @@ impl<News> Intake<News> {
         }
     }
 
-    /// Reads and wakes the session, until there is no more to hear.
+    /// Reads and wakes the session, until the end of the stream.
     async fn read_on(&self) -> io::Result<Read> {
         let stream = pipe::Receiver::from_owned_fd_unchecked(self.stream.descriptor()?)?;
         loop {
@@ -203,7 +205,7 @@ impl<News> Intake<News> {
         }
     }
 
-    /// Passes a message on. A `cancel` takes effect here, past all that is queued.
+    /// Queues a message for the session. A `cancel` takes effect here, ahead of queued messages.
     fn pass_on(&self, reader: &mut Reader, bytes: &[u8]) {
         tracing::debug!(message = %log::shown(bytes), "received");
         let weight = Weight::of(bytes, &self.queued);
@@ -227,7 +229,7 @@ impl<News> Intake<News> {
 }
 
 impl Reader {
-    /// Reads what is there, one portion of it.
+    /// Reads one portion of what is available.
     fn read(
         &mut self,
         intake: &Intake<impl Sized>,
@@ -251,7 +253,7 @@ impl Reader {
         self.end(intake, end.map(|_| ()))
     }
 
-    /// Passes on what is complete.
+    /// Queues all complete messages.
     fn decode(&mut self, intake: &Intake<impl Sized>) -> Read {
         loop {
             match self.codec.decode(&mut self.buffer) {
@@ -268,7 +270,8 @@ impl Reader {
         Read::Ended
     }
 
-    /// The flag by which a request can be cancelled; a `cancel` sets the one that it names.
+    /// Creates the cancel flag of a request. For a `cancel`, first sets the flag of the request
+    /// that it names.
     fn flag(&mut self, request: &Request) -> CancelFlag {
         if request.command == "cancel" {
             let id = request.arguments.get("requestId");
@@ -287,7 +290,7 @@ impl Reader {
     }
 }
 
-/// Cancels, after a while, what has not been answered by then.
+/// Cancels what is still unanswered after a grace period.
 async fn give_up_after(patience: Duration, flags: Vec<CancelFlag>) {
     tokio::time::sleep(patience).await;
     for flag in flags {

@@ -1,5 +1,5 @@
-//! Listening for clients, each of which gets a process of its own: SIGCHLD belongs to a process, so a
-//! session does, and no crash costs more than one.
+//! Listening for clients. Each client gets a process of its own: SIGCHLD belongs to a process, so a
+//! session does, too, and a crash ends one session only.
 
 use super::greeting::{self, Demand};
 use super::token::{self, Token};
@@ -24,14 +24,14 @@ use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// How many clients at once may be about to show a token: each costs a process.
+/// Maximum number of clients at once that have not shown a token yet: each costs a process.
 const MOST_STRANGERS: usize = 8;
-/// How many clients at once are told that there is no room.
+/// Maximum number of rejected clients at once that get an error response.
 const MOST_TURNED_AWAY: usize = 16;
-/// What a session writes to its stdout once its client may use it.
+/// Byte that a session's process writes to its stdout once its client is admitted.
 const ADMITTED: u8 = b'+';
 
-/// Where to listen.
+/// The address to listen at.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum At {
     /// A Unix socket in the user's runtime folder.
@@ -43,10 +43,11 @@ pub enum At {
 }
 
 impl At {
-    /// What follows `--listen`: nothing, a path, a port of this machine, or an address with a port.
+    /// Parses the value of `--listen`: nothing, a path, a port of this machine, or an address with
+    /// a port.
     ///
     /// # Errors
-    /// It is none of these.
+    /// The text is none of these.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Ok(At::RuntimeFolder);
@@ -68,25 +69,25 @@ impl At {
     }
 }
 
-/// How to listen.
+/// Options of the listener.
 #[derive(Debug)]
 pub struct Listening {
-    /// Where.
+    /// The address.
     pub at: At,
     /// The token that the user has set.
     pub token: Option<Token>,
-    /// How many sessions there may be at once.
+    /// Maximum number of simultaneous sessions.
     pub max_sessions: usize,
-    /// Arguments for the processes of the sessions.
+    /// Arguments for the sessions' processes.
     pub hand_on: Vec<String>,
 }
 
-/// Serves clients until a signal asks us to end.
+/// Serves clients until SIGTERM, SIGINT or SIGHUP.
 ///
 /// # Errors
-/// The place cannot be had, or is not safe; our own program is not to be found.
+/// The address cannot be used or is not safe, or the executable is not found.
 pub fn listen(how: Listening) -> io::Result<()> {
-    // Blocked before there are threads: what they start has no signals blocked.
+    // Signals are blocked before threads start; child processes start with none blocked.
     let end = engine::os::host::block_end_signals()?;
     let (door, token) = Door::open(&how)?;
     let porter = Porter {
@@ -129,16 +130,16 @@ pub fn listen(how: Listening) -> io::Result<()> {
     }
 }
 
-/// Which user a client is.
+/// The user of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Who {
-    /// The kernel says that it is the user we belong to.
+    /// This user, according to the kernel.
     SameUser,
     /// Perhaps another user, perhaps on another machine.
     Stranger,
 }
 
-/// What clients connect to.
+/// The listening socket.
 enum Door {
     Tcp(TcpListener),
     Unix(UnixListener, SocketFile),
@@ -147,7 +148,7 @@ enum Door {
 /// A socket in a folder; removed when dropped.
 struct SocketFile {
     path: PathBuf,
-    /// Removed with it.
+    /// A temporary folder that is removed with it.
     _folder: Option<TempDir>,
 }
 
@@ -158,7 +159,7 @@ impl Drop for SocketFile {
 }
 
 impl Door {
-    /// It, and the token that strangers have to show.
+    /// Opens the socket. Returns it with the token that clients of other users must show.
     fn open(how: &Listening) -> io::Result<(Self, Option<Token>)> {
         let (path, folder) = match &how.at {
             At::Addresses(addresses) => {
@@ -177,7 +178,7 @@ impl Door {
         Ok((Door::Unix(listener, file), how.token.clone()))
     }
 
-    /// For people and programs.
+    /// Returns the address as text.
     fn name(&self) -> io::Result<String> {
         Ok(match self {
             Door::Tcp(listener) => listener.local_addr()?.to_string(),
@@ -185,12 +186,12 @@ impl Door {
         })
     }
 
-    /// A client, if one is there that may speak.
+    /// Accepts a client; `None` if there is none, or its user is not allowed.
     fn accept(&self) -> io::Result<Option<(OwnedFd, Who)>> {
         let us = geteuid().as_raw();
         let accepted: io::Result<(OwnedFd, Who)> = match self {
             Door::Tcp(listener) => listener.accept().and_then(|(socket, peer)| {
-                // Messages are small, and each is waited for.
+                // Messages are small, and each is awaited: do not delay them.
                 socket.set_nodelay(true)?;
                 let user = engine::os::user_of_peer(socket.local_addr()?, peer);
                 let who = match peer.ip().to_canonical().is_loopback() && user == Some(us) {
@@ -229,7 +230,7 @@ impl AsFd for Door {
     }
 }
 
-/// Listens on TCP; other machines reach us only if the user has set a token.
+/// Listens on TCP. Other machines are admitted only if the user has set a token.
 fn tcp(addresses: &[SocketAddr], token_set: bool) -> io::Result<TcpListener> {
     let public = addresses
         .iter()
@@ -242,12 +243,12 @@ fn tcp(addresses: &[SocketAddr], token_set: bool) -> io::Result<TcpListener> {
         )));
     }
     let listener = TcpListener::bind(addresses)?;
-    // A client that is gone again must not keep us waiting.
+    // A client that has already disconnected must not block `accept`.
     listener.set_nonblocking(true)?;
     Ok(listener)
 }
 
-/// Where the socket is if the user does not say; and the folder that is to go with it.
+/// Returns the default path of the socket, and the folder to remove with it.
 fn runtime_path() -> io::Result<(PathBuf, Option<TempDir>)> {
     let name = format!("stillpoint-{}.sock", std::process::id());
     let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
@@ -257,7 +258,7 @@ fn runtime_path() -> io::Result<(PathBuf, Option<TempDir>)> {
             Ok((folder.join(name), None))
         }
         None => {
-            // Made with 0700.
+            // Created with mode 0700.
             let folder = tempfile::Builder::new().prefix("stillpoint-").tempdir()?;
             Ok((folder.path().join(name), Some(folder)))
         }
@@ -273,8 +274,7 @@ fn unsafe_place(unusable: Unusable) -> io::Error {
     }
 }
 
-/// Listens at a path, for this user only. What a listener that was killed has left there is
-/// replaced.
+/// Listens on a Unix socket for this user only. Replaces the socket of a listener that was killed.
 fn unix(path: &Path) -> io::Result<UnixListener> {
     let folder = std::path::absolute(path)?;
     let folder = folder.parent().unwrap_or(Path::new("/"));
@@ -282,7 +282,7 @@ fn unix(path: &Path) -> io::Result<UnixListener> {
         private::folder(folder).map_err(unsafe_place)?;
     }
     private::in_safe_folder(path).map_err(unsafe_place)?;
-    // From its first moment on: no other user may connect in between.
+    // Set before `bind`: no other user may connect in between.
     let usual = umask(Mode::from_bits_truncate(0o177));
     let mut bound = UnixListener::bind(path);
     if let Err(error) = &bound
@@ -300,27 +300,27 @@ fn unix(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Whether there is a socket that leads nowhere.
+/// Returns true for a socket without a listener.
 fn is_left_over(path: &Path) -> bool {
     let is_socket = fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
     let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
     is_socket && UnixStream::connect(path).err().is_some_and(refused)
 }
 
-/// How many there are.
+/// Numbers of clients.
 #[derive(Debug, Default)]
 struct Counts {
     sessions: AtomicUsize,
-    /// Of these: strangers that have not shown the token yet.
+    /// Sessions whose client has not shown the token yet.
     strangers: AtomicUsize,
     turned_away: AtomicUsize,
 }
 
-/// One more of them, as long as this lives.
+/// A client counted until this is dropped.
 struct One(Arc<Counts>, fn(&Counts) -> &AtomicUsize);
 
 impl One {
-    /// None, if there are `most` already.
+    /// Counts a client; `None` if there are `most` already.
     fn of(counts: &Arc<Counts>, which: fn(&Counts) -> &AtomicUsize, most: usize) -> Option<Self> {
         let before = which(counts).fetch_add(1, Ordering::SeqCst);
         let one = One(Arc::clone(counts), which);
@@ -334,11 +334,11 @@ impl Drop for One {
     }
 }
 
-/// Gives clients sessions.
+/// Starts a session for each client.
 struct Porter {
     program: PathBuf,
     token: Option<Token>,
-    /// The same user needs it, too.
+    /// Whether clients of the same user need the token, too.
     demanded: bool,
     hand_on: Vec<String>,
     max_sessions: usize,
@@ -371,7 +371,7 @@ impl Porter {
             command.arg("--same-user");
         }
         let child = command.spawn();
-        // It has the socket now: only its end closes the connection.
+        // The child has the socket now: the connection closes only when the child exits.
         drop(command);
         match child {
             Ok(mut child) => {
@@ -390,7 +390,7 @@ impl Porter {
         }
     }
 
-    /// Tells a client that there are too many.
+    /// Rejects a client with an error response: there are too many sessions.
     fn turn_away(&self, socket: OwnedFd) {
         let Some(one) = One::of(&self.counts, |it| &it.turned_away, MOST_TURNED_AWAY) else {
             return;
@@ -405,10 +405,10 @@ impl Porter {
     }
 }
 
-/// What the client of a session has to show, by what the listener has told us.
+/// Returns what the client of a session's process must prove, from the listener's environment.
 ///
 /// # Errors
-/// The listener has set no token, and the client is not proven to be the same user.
+/// The listener has set no token, and the client may belong to another user.
 pub fn demand(same_user: bool) -> io::Result<Demand> {
     let token = env::var(token::VARIABLE).ok();
     let token = token.and_then(|token| Token::new(&token).ok());
@@ -419,10 +419,10 @@ pub fn demand(same_user: bool) -> io::Result<Demand> {
     }
 }
 
-/// Tells the listener that the client may use us.
+/// Reports to the listener that the client is admitted.
 pub fn admitted() {
     let mut stdout = io::stdout();
-    // It may have ended.
+    // The listener may have exited.
     let _ = stdout.write_all(&[ADMITTED]);
     let _ = stdout.flush();
 }

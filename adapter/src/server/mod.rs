@@ -1,6 +1,5 @@
-//! The transport: from a stream of bytes to messages and back. The session's thread reads and
-//! writes the stream itself as long as neither has to wait; Tokio, on a thread of its own, does
-//! what would.
+//! The transport: between a stream of bytes and messages. The session thread reads and writes the
+//! stream itself while that does not block; a thread with Tokio does the rest.
 
 pub mod codec;
 mod greeting;
@@ -28,25 +27,25 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::bytes::BytesMut;
 
-/// Set when the client cancels a request.
+/// Set when the client cancels the request.
 pub type CancelFlag = Arc<AtomicBool>;
 
-/// What reaches the session: the client's messages, and `News` from our own threads.
+/// A message for the session: from the client, or `News` from other threads of the adapter.
 #[derive(Debug)]
 pub enum Inbound<News> {
     /// A request.
     Request(Request, CancelFlag, Weight),
-    /// The response to a request of ours.
+    /// A response to a reverse request.
     Response(Response),
     /// A message that cannot be parsed.
     Malformed(Malformed, Weight),
-    /// A report of another thread.
+    /// A report from another thread.
     News(News),
-    /// The client has closed the stream, or what it sends is no DAP.
+    /// The client has closed the stream, or sent something that is not DAP.
     Ended(Result<(), FrameError>),
 }
 
-/// The session's queue, for any thread.
+/// The sending end of the session's queue, for any thread.
 pub struct Inbox<News> {
     queue: mpsc::Sender<Inbound<News>>,
     waker: Waker,
@@ -62,15 +61,15 @@ impl<News> Clone for Inbox<News> {
 }
 
 impl<News> Inbox<News> {
-    /// Queues a report and wakes the session; without effect after the end of the session.
+    /// Queues a report and wakes the session; has no effect after the end of the session.
     pub fn put(&self, news: News) {
         self.put_without_wake(Inbound::News(news));
         self.wake();
     }
 
-    /// Queues a message; the caller wakes the session later, or is the session.
+    /// Queues a message; the caller wakes the session later, or is the session thread.
     fn put_without_wake(&self, inbound: Inbound<News>) {
-        // Fails when the session has ended.
+        // Fails only after the end of the session.
         let _ = self.queue.send(inbound);
     }
 
@@ -79,19 +78,19 @@ impl<News> Inbox<News> {
     }
 }
 
-/// Above this many queued bytes the client has to read before it is listened to.
+/// Backpressure: above this many unsent bytes, no more input is read.
 const FLOOD: usize = 64 << 20;
-/// Above this many bytes of requests not yet carried out, the client has to wait.
+/// Backpressure: above this many bytes of unhandled requests, no more input is read.
 const BACKLOG: usize = 16 << 20;
 
-/// What waits on the way in and on the way out.
+/// Sizes of both queues.
 #[derive(Debug, Default)]
 struct Queued {
-    /// To be carried out.
+    /// Bytes of unhandled requests.
     received: AtomicUsize,
-    /// To be written.
+    /// Bytes to be written.
     bytes: AtomicUsize,
-    /// Tells the reader that there is less of either.
+    /// Notifies the reader when either decreases.
     less: Notify,
 }
 
@@ -100,12 +99,12 @@ impl Queued {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether the client may be listened to.
+    /// Returns true if input may be read.
     fn has_room(&self) -> bool {
         self.bytes() <= FLOOD && self.received.load(Ordering::Relaxed) <= BACKLOG
     }
 
-    /// Comes back when it may.
+    /// Waits until input may be read.
     async fn room(&self) {
         while !self.has_room() {
             self.less.notified().await;
@@ -113,7 +112,7 @@ impl Queued {
     }
 }
 
-/// The bytes of a message that is being dealt with as long as this lives.
+/// The size of a message that counts as unhandled until this is dropped.
 #[derive(Debug)]
 pub struct Weight(Arc<Queued>, usize);
 
@@ -137,18 +136,18 @@ impl Drop for Weight {
 pub struct Connection<News> {
     /// The session's queue.
     pub inbox: Inbox<News>,
-    /// What is in it.
+    /// The receiving end of it.
     pub received: mpsc::Receiver<Inbound<News>>,
-    /// Reads the client's messages into it.
+    /// Reads the client's messages into the queue.
     pub intake: Arc<Intake<News>>,
     /// Writes to the client.
     pub outbox: Outbox,
-    /// Gets a message once all is written that was sent before `outbox` was dropped.
+    /// Receives a message when everything sent before `outbox` was dropped is written.
     pub flushed: mpsc::Receiver<()>,
 }
 
 impl<News: Send + 'static> Connection<News> {
-    /// Starts to move messages. `said` is what was read of the client already; `waker` wakes the
+    /// Starts the transport. `said` are bytes read from the client earlier; `waker` wakes the
     /// session.
     ///
     /// # Errors
@@ -178,13 +177,13 @@ impl<News: Send + 'static> Connection<News> {
                 runtime.block_on(async {
                     tokio::spawn(async move {
                         if let Err(error) = reader.stand_in().await {
-                            // The session still reads all, but only between two requests.
+                            // The session still reads, but only between two requests.
                             tracing::info!(%error, "no cancel is seen during a request");
                         }
                     });
                     outbox::write(&output, rest, &queued, &waker).await;
                 });
-                // Writing to stdout may block for ever; the process ends without it.
+                // A write to stdout may block forever; the process exits without waiting for it.
                 runtime.shutdown_background();
                 let _ = done.send(());
             })?;

@@ -1,5 +1,5 @@
-//! The way out. The session's thread writes what fits at once, and only what the client does not
-//! take is left to the thread that moves bytes: waking it costs more than most answers.
+//! Writing to the client. The session thread writes what fits at once. Only the rest is left to the
+//! transport thread: waking it costs more than most responses.
 
 use super::Queued;
 use crate::files::log;
@@ -17,34 +17,34 @@ use tokio::net::unix::pipe;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio_util::bytes::{Buf, Bytes};
 
-/// Below this many queued bytes the debuggee's output flows again.
+/// Below this many queued bytes, the debuggee's output is read again.
 const LOW_WATER: usize = 64 << 10;
-/// Above this many queued bytes the debuggee's output has to wait: answers queue up behind it.
+/// Above this many queued bytes, the debuggee's output is not read: responses would wait behind it.
 const HIGH_WATER: usize = 256 << 10;
-/// Room that is kept for the next message.
+/// Maximum capacity kept for the next message, in bytes.
 const KEPT: usize = 4 << 20;
-/// Bytes of data that are made text at once: few enough to stay in the processor's cache until
-/// they are in the pipe. Divides by three, so that no padding comes before the end.
+/// Bytes of data encoded at once: few enough to stay in the processor's cache until they are
+/// written. A multiple of three, so that padding occurs only at the end.
 const PORTION: usize = 192 << 10;
-/// What stands behind data in an answer: the ends of the string, the body and the message.
+/// The text after the data in a response: the ends of string, body and message.
 const DATA_TAIL: &str = "\"}}";
-/// A body of more bytes is not copied behind the beginning of its message.
+/// Above this many bytes, a body is written separately and not copied behind the message's head.
 const LARGE: usize = 64 << 10;
 
-/// The session's way out.
+/// The queue of messages to the client.
 pub struct Outbox {
     stream: Arc<Stream>,
-    /// What the client has not taken yet goes here.
+    /// The bytes that the client has not read yet.
     queue: UnboundedSender<Bytes>,
     queued: Arc<Queued>,
-    /// Messages so far: they are numbered in their order, from 1.
+    /// Number of messages so far; they are numbered from 1.
     sent: Cell<u64>,
-    /// Where messages are made, the header's room in front of them.
+    /// The buffer for messages, with room for the header in front.
     frame: RefCell<Vec<u8>>,
 }
 
 impl Outbox {
-    /// To be emptied into the same stream by [`write`].
+    /// Creates an outbox whose queue is written to the same stream by [`write`].
     pub(super) fn new(
         stream: Arc<Stream>,
         queue: UnboundedSender<Bytes>,
@@ -59,7 +59,7 @@ impl Outbox {
         }
     }
 
-    /// Sends a message, an answer with its body; gives its number.
+    /// Sends a message, for a response with its body. Returns its number.
     pub fn send(&self, message: &Outgoing<'_>, body: Option<Body>) -> Option<u64> {
         let seq = self.sent.get() + 1;
         let mut frame = self.frame.borrow_mut();
@@ -71,7 +71,7 @@ impl Outbox {
             tracing::error!(%error, "a message cannot be written");
             return None;
         }
-        // A message is an object with members.
+        // A message is an object that has members already.
         frame[joint] = b',';
         let (mut text, data) = body.map_or_else(Default::default, |body| (body.json, body.data));
         let tail = match (text.is_empty(), data.is_empty()) {
@@ -82,7 +82,7 @@ impl Outbox {
         if !text.is_empty() {
             frame.pop();
             frame.extend_from_slice(b",\"body\":");
-            // The data come where the ends of its string and of the body are.
+            // The data go before the ends of string and body.
             text.truncate(text.len() + 1 - tail.len());
         }
         let more = text.len() + base64_len(data.len()) + tail.len();
@@ -112,29 +112,28 @@ impl Outbox {
         Some(seq)
     }
 
-    /// Sends what is in `frame` from `start` on; what the client does not take at once is taken out
-    /// of it.
+    /// Sends `frame` from `start` on. What the client does not read at once is moved to the queue.
     fn put(&self, frame: &mut Vec<u8>, start: usize) {
         let taken = start + self.write(&frame[start..]);
         if taken < frame.len() {
             let mut rest = Bytes::from(std::mem::take(frame));
             rest.advance(taken);
             self.queued.bytes.fetch_add(rest.len(), Ordering::Relaxed);
-            // Fails only when the client is gone, of which the reader tells.
+            // Fails only if the client is gone, which the reader reports.
             let _ = self.queue.send(rest);
         }
     }
 
-    /// Writes what the client takes at once; gives how many bytes it took.
+    /// Writes as much as the client reads at once. Returns the number of bytes.
     fn write(&self, frame: &[u8]) -> usize {
         let mut taken = 0;
-        // Acquire: what was queued before is in the stream.
+        // Acquire: the queue is empty, so all of it is in the stream.
         if self.queued.bytes.load(Ordering::Acquire) == 0 {
             while taken < frame.len() {
                 match self.stream.write(&frame[taken..]) {
                     Ok(count) => taken += count,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    // The other thread waits, or finds out that nobody listens any more.
+                    // The transport thread waits for the client, or finds that it is gone.
                     Err(_) => break,
                 }
             }
@@ -142,13 +141,13 @@ impl Outbox {
         taken
     }
 
-    /// Whether the client reads too slowly.
+    /// Returns true if the client reads too slowly.
     pub fn is_full(&self) -> bool {
         self.queued.bytes() > HIGH_WATER
     }
 }
 
-/// How long so many bytes are in base64, padding included.
+/// Returns the length of base64 for `len` bytes, including padding.
 fn base64_len(len: usize) -> usize {
     len.div_ceil(3) * 4
 }
@@ -160,7 +159,7 @@ fn put_base64(bytes: &[u8], text: &mut Vec<u8>) {
     debug_assert_eq!(written, Ok(text.len() - start));
 }
 
-/// Writes what is queued until the session ends.
+/// Writes queued bytes until the session ends.
 pub async fn write(
     stream: &Stream,
     mut queue: UnboundedReceiver<Bytes>,
@@ -188,8 +187,8 @@ async fn write_all(stream: &Stream, frame: &[u8]) -> io::Result<()> {
         stdout.write_all(frame).await?;
         return stdout.flush().await;
     }
-    // Waited for no longer than needed: all that the client takes would wake us. (To Tokio, a
-    // pipe is whatever can be waited for and written to.)
+    // Registered only while waiting: otherwise each read of the client would wake this thread.
+    // `pipe::Sender` accepts any descriptor that can be polled and written.
     let mut stream = pipe::Sender::from_owned_fd_unchecked(stream.descriptor()?)?;
     stream.write_all(frame).await
 }
@@ -204,7 +203,7 @@ mod tests {
     use tokio_util::bytes::BytesMut;
     use tokio_util::codec::Decoder;
 
-    /// What a client gets that begins to read when everything has been said.
+    /// Returns what a client reads that starts to read after the last message.
     fn heard(
         mut pipe: PipeReader,
         outbox: Outbox,
@@ -276,7 +275,7 @@ mod tests {
         let stream = Arc::new(Stream::of(&stdout).expect("a stream"));
         drop(stdout);
         let outbox = Outbox::new(stream, queue, Arc::default());
-        // None, small ones, and those around which copies end.
+        // None, small ones, and lengths around the copy threshold.
         let bodies = [0, 1, LARGE - 20, LARGE, LARGE + 20, 3 * LARGE];
         let bodies = bodies.map(|len| (len > 0).then(|| json!({"text": "a".repeat(len)})));
         for body in &bodies {

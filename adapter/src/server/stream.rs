@@ -1,5 +1,5 @@
-//! The client's stream, one direction each. Pipes and sockets are read and written without
-//! blocking; what cannot be (files, terminals, what stderr shares) is asked before it is read.
+//! One direction of the client's stream. Pipes and sockets are read and written without blocking;
+//! others (files, terminals, a file shared with stderr) are polled before each read.
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -9,11 +9,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 
-/// The status flags of an open file, put back when this is dropped.
+/// The status flags of an open file, restored on drop.
 pub struct Flags(Option<(OwnedFd, OFlag)>);
 
 impl Flags {
-    /// Remembers the flags of an open file.
+    /// Saves the flags of an open file.
     pub fn of(file: impl AsFd) -> Self {
         let file = file.as_fd().try_clone_to_owned().ok();
         let known = file.and_then(|file| Some((status_flags(&file)?, file)));
@@ -29,7 +29,7 @@ fn status_flags(file: &impl AsFd) -> Option<OFlag> {
 impl Drop for Flags {
     fn drop(&mut self) {
         if let Some((file, flags)) = &self.0 {
-            // Nobody is left to be told of an error.
+            // An error could not be reported here.
             let _ = fcntl(file, FcntlArg::F_SETFL(*flags));
         }
     }
@@ -43,10 +43,10 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// One of our own descriptors.
+    /// Creates a stream of an open descriptor.
     ///
     /// # Errors
-    /// It is closed.
+    /// The descriptor is closed.
     pub fn of(descriptor: impl AsFd) -> io::Result<Self> {
         let file = File::from(descriptor.as_fd().try_clone_to_owned()?);
         let never_blocks = can_wait(&file)? && set_nonblocking(&file);
@@ -57,7 +57,7 @@ impl Stream {
         Ok(Self { file, never_blocks })
     }
 
-    /// Both directions of a socket.
+    /// Creates both directions of a socket.
     ///
     /// # Errors
     /// The system has no descriptors left.
@@ -68,12 +68,12 @@ impl Stream {
         Ok([file, other].map(|file| Self { file, never_blocks }))
     }
 
-    /// Whether [`Stream::write`] can be used, and waited for.
+    /// Returns true if [`Stream::write`] can be used and the stream can be polled.
     pub fn never_blocks(&self) -> bool {
         self.never_blocks
     }
 
-    /// A second descriptor of the same.
+    /// Duplicates the descriptor.
     ///
     /// # Errors
     /// The system has no descriptors left.
@@ -81,10 +81,10 @@ impl Stream {
         Ok(self.file.try_clone()?.into())
     }
 
-    /// Reads what is there, 0 bytes at the end.
+    /// Reads available bytes; 0 bytes at the end of the stream.
     ///
     /// # Errors
-    /// `WouldBlock`: nothing is there now. Others: it cannot be read any more.
+    /// `WouldBlock`: nothing is available now. Others: the stream cannot be read any more.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         if !self.never_blocks && !self.has_something() {
             return Err(io::ErrorKind::WouldBlock.into());
@@ -92,10 +92,10 @@ impl Stream {
         (&self.file).read(buffer)
     }
 
-    /// Writes as much as fits.
+    /// Writes as many bytes as fit.
     ///
     /// # Errors
-    /// `WouldBlock`: nothing fits now, or writing might block. Others: nobody listens any more.
+    /// `WouldBlock`: nothing fits now, or writing might block. Others: the reader is gone.
     pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         if !self.never_blocks {
             return Err(io::ErrorKind::WouldBlock.into());
@@ -115,17 +115,17 @@ impl AsFd for Stream {
     }
 }
 
-/// Whether a descriptor can be waited for, and its flags are nobody else's business.
+/// Returns true if a descriptor can be polled, and its flags are not shared with others.
 fn can_wait(file: &File) -> io::Result<bool> {
     let metadata = file.metadata()?;
-    // Flags belong to the open file: what stderr shares must stay as it is.
+    // Flags belong to the open file: one that stderr shares must not change.
     let stderr = File::from(io::stderr().as_fd().try_clone_to_owned()?).metadata();
     if stderr.is_ok_and(|stderr| (stderr.dev(), stderr.ino()) == (metadata.dev(), metadata.ino())) {
         return Ok(false);
     }
     let file_type = metadata.file_type();
     if file_type.is_socket() {
-        // Of another family it is no business of ours.
+        // Sockets of other families are left as they are.
         let socket = UnixStream::from(OwnedFd::from(file.try_clone()?));
         return Ok(socket.local_addr().is_ok());
     }

@@ -1,24 +1,24 @@
-//! The secret by which clients of a TCP port show that they may use it.
+//! The secret with which clients of a TCP port prove that they are allowed.
 
 use std::fmt::{self, Write as _};
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, Read};
 
-/// The environment variable that may hold it.
+/// The environment variable with the token.
 pub const VARIABLE: &str = "STILLPOINT_TOKEN";
-/// Random bytes of one that we make.
+/// Number of random bytes of a generated token.
 const BYTES: usize = 16;
 
-/// A secret; never printed by accident.
+/// A secret, whose `Debug` output does not contain it.
 #[derive(Clone)]
 pub struct Token(String);
 
 impl Token {
-    /// One that the user has chosen: visible characters of ASCII.
+    /// Creates the token that the user has chosen: visible ASCII characters.
     ///
     /// # Errors
-    /// It cannot stand in a line.
+    /// The text is empty or contains other characters.
     pub fn new(text: &str) -> Result<Self, String> {
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err("a token consists of visible ASCII characters".to_owned());
@@ -26,10 +26,10 @@ impl Token {
         Ok(Self(text.to_owned()))
     }
 
-    /// A random one.
+    /// Generates a random token.
     ///
     /// # Errors
-    /// The system gives no random bytes.
+    /// The system has no random bytes.
     pub fn random() -> io::Result<Self> {
         let mut bytes = [0; BYTES];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
@@ -41,12 +41,12 @@ impl Token {
         Ok(Self(text))
     }
 
-    /// For those that are to know it.
+    /// Returns the secret itself.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Whether `other` is the same, found out in a time that tells no more than their lengths.
+    /// Compares two tokens in a time that depends on their lengths only.
     pub fn is(&self, other: &str) -> bool {
         let (ours, theirs) = (self.0.as_bytes(), other.as_bytes());
         let pairs = ours.iter().zip(theirs);
