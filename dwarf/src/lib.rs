@@ -45,7 +45,7 @@ pub use file::disk_cache::finish_keeping;
 pub use file::mapping::{
     MappedFile, map_file, mapped_at, open_regular, read_regular, truncated_files,
 };
-pub use functions::variable::{PlainPlace, Variable, VariableKind};
+pub use functions::variable::{SimpleLocation, Variable, VariableKind};
 pub use functions::{Function, FunctionFrame, InlinedSubroutine, Scope, ScopeKind};
 pub use ids::addr::{AddrRange, FileAddr, LoadAddr, LoadBias};
 pub use ids::error::Error;
@@ -55,7 +55,7 @@ pub use ids::source::{LineLocation, LineRow, SourceFile, SourceLocation};
 pub use ids::symbol::{Symbol, SymbolKind};
 pub use ids::{DieRef, Language, Machine, Segment, SymbolStatus, ThreadStorage};
 pub use locations::static_location::{StaticLocation, StaticPiece, Term, TermOperator};
-pub use locations::tail_call::{Called, JumpAddress, TailCall};
+pub use locations::tail_call::{Callee, JumpAddress, TailCall};
 pub use locations::{CallerFrame, FrameContext, Location, Piece};
 pub use module::{FunctionPlaces, Module, are_names_wanted};
 pub use names::Method;
@@ -64,4 +64,6 @@ pub use types::{
     ArrayType, BaseType, Bitfield, Composite, CompositeKind, Encoding, Enumeration, Enumerator,
     Inheritance, Member, MemberOffset, Subroutine, Type, TypeId, TypeKind, Variant, VariantPart,
 };
-pub use unwind::{CfaPlace, FrameAddress, ModuleMap, StackPlace, Unwinder, Unwound, WayBack};
+pub use unwind::{
+    CfaLocation, FrameAddress, HeuristicUnwind, ModuleMap, RegisterOffset, Unwinder, Unwound,
+};

@@ -27,7 +27,7 @@ fn a_second_start_takes_the_names_from_the_cache() {
     second.keep_in(&cache);
 
     assert!(!first.has_names());
-    first.prepare_names();
+    first.index_names();
     assert!(first.has_names() && file.exists());
     let name = "a_second_start_takes_the_names_from_the_cache";
     let found = first.functions_named(name);
@@ -41,7 +41,7 @@ fn a_second_start_takes_the_names_from_the_cache() {
     // Not over the old one: the first module reads that.
     fs::remove_file(&file).unwrap();
     fs::write(&file, &bytes).unwrap();
-    second.prepare_names();
+    second.index_names();
     assert!(second.has_names());
     assert!(second.types_named("i32", None).is_empty());
     assert!(!first.types_named("i32", None).is_empty());
@@ -70,7 +70,7 @@ fn names_are_kept_whoever_asked_for_them() {
         // Either all names were read for that, or one was searched for.
         if module.take_names_wanted() {
             assert!(!module.has_names());
-            module.prepare_names();
+            module.index_names();
         }
         assert!(module.has_names() && !module.take_names_wanted());
         dwarf::finish_keeping(PATIENCE);
@@ -84,11 +84,11 @@ fn names_that_were_given_up_are_not_kept() {
     let folder = tempfile::tempdir().unwrap();
     let module = Module::open(&std::env::current_exe().unwrap()).unwrap();
     module.keep_in(folder.path());
-    assert!(!module.lacks_names());
-    module.give_up_names();
-    module.prepare_names();
+    assert!(!module.has_partial_names());
+    module.cancel_indexing();
+    module.index_names();
     // They are not read again; a single name may still be found by a search.
-    assert!(module.has_names() && module.lacks_names());
+    assert!(module.has_names() && module.has_partial_names());
     assert_eq!(module.names_read().0, 0);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }

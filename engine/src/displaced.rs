@@ -21,7 +21,7 @@ struct Region {
 
 /// A copy of a covered instruction.
 #[derive(Clone, Copy)]
-struct Slot {
+struct DisplacedPad {
     site: LoadAddr,
     /// Address of the jump back.
     jump: LoadAddr,
@@ -31,7 +31,7 @@ struct Slot {
 
 /// The position of a thread in a slot, in terms of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Origin {
+pub enum PadPosition {
     /// Before the covered instruction, whose breakpoint has been handled.
     Before(LoadAddr),
     /// After it.
@@ -43,7 +43,7 @@ pub enum Origin {
 /// The way to move a thread past the covered instruction. Created once per hit and used at once:
 /// boxing the registers would cost more than moving them.
 #[allow(clippy::large_enum_variant)]
-pub enum Over {
+pub enum PastSite {
     /// Set these registers and resume.
     Go(RegisterSet),
     /// First map a region here.
@@ -54,86 +54,86 @@ pub enum Over {
 
 /// All slots of the process.
 #[derive(Default)]
-pub struct Slots {
+pub struct DisplacedPads {
     regions: Vec<Region>,
     /// Covered address → address of its slot.
     starts: BTreeMap<LoadAddr, LoadAddr>,
     /// All slots by address, including those of unmapped code: a thread may be in one.
-    slots: BTreeMap<LoadAddr, Slot>,
+    slots: BTreeMap<LoadAddr, DisplacedPad>,
     /// Mapping failed once and is not tried again.
     refused: bool,
 }
 
-impl Slots {
+impl DisplacedPads {
     /// Returns how a thread with `registers` passes the instruction at `site`.
-    pub fn over(
+    pub fn past_site(
         &mut self,
         site: LoadAddr,
         registers: &RegisterSet,
         memory: &dyn Memory,
         os: &dyn Backend,
         mappings: impl FnOnce() -> Vec<Mapping>,
-    ) -> Over {
+    ) -> PastSite {
         let mut registers = *registers;
         if let Some(start) = self.starts.get(&site) {
             registers.set_pc(*start);
-            return Over::Go(registers);
+            return PastSite::Go(registers);
         }
         let Some(instruction) = x86_64::read(memory, site) else {
-            return Over::Impossible;
+            return PastSite::Impossible;
         };
         if let Some(after) = x86_64::emulate(&instruction, &registers, memory) {
-            return Over::Go(after);
+            return PastSite::Go(after);
         }
         if x86_64::is_call(&instruction) && instruction.op0_kind() != iced_x86::OpKind::NearBranch64
         {
             let Some(call) = x86_64::call(&instruction, &registers, memory) else {
-                return Over::Impossible;
+                return PastSite::Impossible;
             };
             let sp = registers.sp().wrapping_sub(8);
             if !os.write_memory(LoadAddr(sp), &call.return_address.0.to_le_bytes()) {
-                return Over::Impossible;
+                return PastSite::Impossible;
             }
             registers.set_sp(sp);
             registers.set_pc(call.target);
-            return Over::Go(registers);
+            return PastSite::Go(registers);
         }
         if self.refused {
-            return Over::Impossible;
+            return PastSite::Impossible;
         }
         let near = |region: &&mut Region| {
             region.start.0.abs_diff(site.0) < REACH && region.used + SLOT_SIZE as u64 <= REGION
         };
         let Some(region) = self.regions.iter_mut().find(near) else {
             return match free_place(site, REGION, &mappings()) {
-                Some(place) => Over::NeedsRegion(place),
-                None => Over::Impossible,
+                Some(place) => PastSite::NeedsRegion(place),
+                None => PastSite::Impossible,
             };
         };
         let start = region.start + region.used;
         let Some(relocated) = x86_64::relocate(&instruction, start) else {
-            return Over::Impossible;
+            return PastSite::Impossible;
         };
         if !os.write_memory(start, &relocated.bytes) {
-            return Over::Impossible;
+            return PastSite::Impossible;
         }
         region.used += SLOT_SIZE as u64;
         self.starts.insert(site, start);
         self.slots.insert(
             start,
-            Slot {
+            DisplacedPad {
                 site,
                 jump: start + relocated.jump as u64,
                 next: relocated.next,
             },
         );
         registers.set_pc(start);
-        Over::Go(registers)
+        PastSite::Go(registers)
     }
 
     /// Returns registers with which a thread at `site` can continue without the debugger: in the
     /// copy of the covered instruction. `None` if there is no copy.
-    pub fn refuge(&self, site: LoadAddr, registers: &RegisterSet) -> Option<RegisterSet> {
+    pub fn safe_registers(&self, site: LoadAddr, registers: &RegisterSet) -> Option<RegisterSet> {
         let mut registers = *registers;
         registers.set_pc(*self.starts.get(&site)?);
         Some(registers)
@@ -145,22 +145,22 @@ impl Slots {
     }
 
     /// Disables displaced stepping: regions cannot be mapped in this process.
-    pub fn refuse(&mut self) {
+    pub fn disable(&mut self) {
         self.refused = true;
     }
 
     /// Returns the position of a thread at `pc`, if that is in a slot.
-    pub fn origin(&self, pc: LoadAddr) -> Option<Origin> {
+    pub fn origin(&self, pc: LoadAddr) -> Option<PadPosition> {
         if !self.holds(pc) {
             return None;
         }
         let (start, slot) = self.slots.range(..=pc).next_back()?;
         Some(if pc == *start {
-            Origin::Before(slot.site)
+            PadPosition::Before(slot.site)
         } else if pc == slot.jump {
-            Origin::Behind(slot.next)
+            PadPosition::Behind(slot.next)
         } else {
-            Origin::Inside
+            PadPosition::Inside
         })
     }
 

@@ -53,7 +53,7 @@ pub enum Event {
         /// The former debuggee, which runs on untraced.
         parent: i32,
     },
-    /// A child of the debuggee is held for another debugger, until `Debugger::hand_over` or
+    /// A child of the debuggee is held for another debugger, until `Debugger::argument_passing` or
     /// `Debugger::release_child`.
     ChildHeld {
         /// The process.

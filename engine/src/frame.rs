@@ -15,7 +15,7 @@ use crate::images::modules::{Loaded, Modules};
 use crate::inspect::eval::EvalContext;
 use crate::inspect::registers::parts as register_parts;
 use crate::inspect::registers::xsave;
-use crate::inspect::value::place::Bytes;
+use crate::inspect::value::location::Bytes;
 use crate::inspect::value::{Named, RegisterPlace, Target, Ty, Value};
 use crate::memory::{PageCache, ProcessMemory};
 use crate::os::Backend;
@@ -38,7 +38,7 @@ pub(crate) struct FrameScope<'a> {
     modules: &'a Modules,
     unwinder: &'a RefCell<Unwinder>,
     cancel: Option<&'a AtomicBool>,
-    frame: Option<Place<'a>>,
+    frame: Option<FramePosition<'a>>,
     results: &'a [Value],
     replay: &'a RefCell<crate::call::Replay>,
     subject: Option<&'a crate::exception::Subject>,
@@ -59,7 +59,7 @@ pub(crate) struct Parameter {
 }
 
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct FramePosition<'a> {
     key: FrameKey,
     physical: &'a PhysicalFrame,
     /// The machine frame's number.
@@ -76,7 +76,7 @@ impl Debugger {
         key: FrameKey,
         use_it: impl FnOnce(&mut FrameScope<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        if !self.is_shown(key.thread) {
+        if !self.is_visible_stop(key.thread) {
             return self.in_hit_frame(key.thread, 0, use_it);
         }
         self.unwound(key.thread, key.level + 1)?;
@@ -149,7 +149,7 @@ impl Debugger {
             modules: &self.modules,
             unwinder: &self.unwinder,
             cancel: self.cancel.as_deref(),
-            frame: frame.map(|(key, physical, index, inner)| Place {
+            frame: frame.map(|(key, physical, index, inner)| FramePosition {
                 key,
                 physical,
                 index,
@@ -171,7 +171,7 @@ impl Debugger {
             return self.write_extended(place, bytes);
         }
         let mut set = self
-            .registers_of(place.thread)
+            .user_registers(place.thread)
             .ok_or(Error::NoSuchThread(place.thread.0))?;
         let old = set.get(place.register).unwrap_or(0);
         let value = register_parts::written(old, bytes);
@@ -204,7 +204,7 @@ impl FrameScope<'_> {
     }
 
     /// The registers of the frame as the evaluation has left them.
-    fn seen_registers<'a>(&'a self, place: Place<'a>) -> &'a dwarf::Registers {
+    fn seen_registers<'a>(&'a self, place: FramePosition<'a>) -> &'a dwarf::Registers {
         self.written.as_ref().unwrap_or(&place.physical.registers)
     }
 
@@ -531,7 +531,7 @@ impl FrameScope<'_> {
 
     /// What a thread has besides the general registers, with what the evaluation has written;
     /// known of the innermost frame only.
-    fn extended(&self, place: Place<'_>) -> Option<Cow<'_, [u8]>> {
+    fn extended(&self, place: FramePosition<'_>) -> Option<Cow<'_, [u8]>> {
         let read = || self.os.extended_registers(place.key.thread);
         let area = self.extended.get_or_init(read).as_deref();
         let mut area = Cow::Borrowed(area.filter(|_| place.index == 0)?);
@@ -559,7 +559,7 @@ impl FrameScope<'_> {
 
     fn register_value(
         &self,
-        place: Place<'_>,
+        place: FramePosition<'_>,
         register: dwarf::Register,
         name: &str,
         value: u64,
@@ -619,7 +619,7 @@ impl FrameScope<'_> {
 }
 
 /// A register of the machine frame that a place is in.
-fn at(place: Place<'_>, register: dwarf::Register) -> RegisterPlace {
+fn at(place: FramePosition<'_>, register: dwarf::Register) -> RegisterPlace {
     RegisterPlace {
         thread: place.key.thread,
         level: place.index,

@@ -5,20 +5,20 @@
 //! `os` talks to the operating system.
 
 mod arch;
+mod argument_passing;
 pub mod breakpoint;
 mod call;
 mod compile;
 pub mod debugger;
-mod detour;
 mod disassembly;
 mod displaced;
 pub mod event;
 pub mod exception;
 mod frame;
-mod hand_over;
 mod ids;
 mod images;
 mod inspect;
+mod jump_patch;
 mod memory;
 pub mod os;
 mod plan;
@@ -28,14 +28,13 @@ mod thread;
 
 pub use breakpoint::watch::{DataAccess, DataBreakpoint, WatchScope, Watchable};
 pub use breakpoint::{
-    BreakpointInfo, BreakpointOptions, BreakpointPlace, FunctionBreakpoint, InstructionBreakpoint,
+    BreakpointInfo, BreakpointOptions, FunctionBreakpoint, InstructionBreakpoint, ResolvedLocation,
     SourceBreakpoint, recorded_checksum,
 };
 pub use debugger::{
     Debugger, Evaluated, Extent, Granularity, LineCode, MutexWait, NamesStatus, RegisterGroup,
     State, StepKind, SymbolInfo, ThreadInfo, Wait,
 };
-pub use detour::Coverage;
 pub use disassembly::{CodeName, Disassembled, Flavor, Listing, Wanted};
 pub use dwarf::{
     Language, LoadAddr, SourceFile, SourceLocation, SymbolKind, SymbolStatus, finish_keeping,
@@ -48,13 +47,14 @@ pub use ids::{
     BreakpointId, ExitStatus, FrameKey, Launch, ModuleId, OutputStream, Signal, SignalInfo,
     StdioTarget, ThreadId,
 };
-pub use images::indexer::Reading;
+pub use images::indexer::IndexingProgress;
 pub use images::modules::ModuleInfo;
 pub use inspect::eval::{self, Purpose};
 pub use inspect::value::{
-    Child, Limits, Named, Next, Numbers, Objects, Presentation, Value, Which,
+    Child, ChildBatch, ChildFilter, Limits, Named, Numbers, Objects, Presentation, Value,
 };
 pub use inspect::{language, value, visualize};
+pub use jump_patch::Coverage;
 pub use os::{CoreFile, Mapping, OpenStdio, Waker};
 pub use plan::{GotoTarget, StepFilters, StepTarget};
 pub use process::{Follow, FollowFork, Handover};

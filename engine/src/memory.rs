@@ -8,9 +8,9 @@ use std::cell::RefCell;
 
 const PAGE: usize = 4096;
 /// Pages kept for one stop: 64 MiB, then it starts over.
-const MOST_PAGES: usize = 1 << 14;
+const MAX_PAGES: usize = 1 << 14;
 /// Reads of more than this go past the cache.
-const LARGE: usize = 16 * PAGE;
+const MAX_CACHED_READ: usize = 16 * PAGE;
 
 /// Pages that were read since the last resume. `None`: the page cannot be read whole.
 #[derive(Default)]
@@ -68,7 +68,7 @@ impl ProcessMemory<'_> {
             let base = here & !(PAGE as u64 - 1);
             let offset = (here - base) as usize;
             let count = (PAGE - offset).min(buffer.len() - done);
-            if pages.len() >= MOST_PAGES {
+            if pages.len() >= MAX_PAGES {
                 pages.clear();
             }
             let page = pages.entry(base).or_insert_with(|| {
@@ -103,7 +103,7 @@ impl Memory for ProcessMemory<'_> {
             return Ok(());
         }
         let result = match self.cache {
-            Some(cache) if buffer.len() <= LARGE => self.read_cached(cache, addr, buffer),
+            Some(cache) if buffer.len() <= MAX_CACHED_READ => self.read_cached(cache, addr, buffer),
             _ => self.read_raw(addr, buffer),
         };
         result.map_err(|_| Unreadable {

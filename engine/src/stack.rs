@@ -70,14 +70,14 @@ pub struct Stack {
 const DEEPEST: usize = 1 << 20;
 
 /// Reasons that are told of; a program with so many has nothing but broken stacks.
-const MOST_BROKEN_STACKS: usize = 100;
+const MAX_BROKEN_STACKS: usize = 100;
 
 /// By return address and entry of the function that runs: where the functions are that tail
 /// calls left between the two.
 pub(crate) type TailCalls = FxHashMap<(LoadAddr, LoadAddr), Vec<FrameAddress>>;
 
 /// More calls than any stack has are a program that jumps about; start over then.
-const MOST_KNOWN_CALLS: usize = 1 << 16;
+const MAX_KNOWN_CALLS: usize = 1 << 16;
 
 /// A frame as the machine has it.
 pub(crate) struct PhysicalFrame {
@@ -204,7 +204,7 @@ impl Debugger {
         thread: ThreadId,
     ) -> Result<(FrameAddress, Registers), Error> {
         let set = self
-            .registers_of(thread)
+            .user_registers(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
         let mut registers = set.to_registers();
         registers.set_vectors_later(self.os.vector_reader(thread));
@@ -285,7 +285,7 @@ impl Debugger {
                     .map(|(caller, _)| (caller.addr(), unwound.cfa.0));
                 frame.cfa = Some(unwound.cfa);
                 frame.is_signal = unwound.signal_frame;
-                frame.by_rules = unwound.by_rules;
+                frame.by_rules = unwound.from_cfi;
                 stack.next = unwound
                     .caller
                     .filter(|(caller, _)| !self.is_start_of_all(&frame, *caller));
@@ -379,7 +379,7 @@ impl Debugger {
         }
         let called = self.modules.at(caller.lookup()).and_then(|loaded| {
             let back = loaded.bias.file(back);
-            loaded.module.called_at(back)
+            loaded.module.callee_at(back)
         });
         let gone = called.zip(self.modules.at(entry)).map(|(called, loaded)| {
             let calls = loaded.module.tail_calls(&called, function);
@@ -391,7 +391,7 @@ impl Debugger {
         });
         let gone = gone.unwrap_or_default();
         let mut known = self.tail_calls.borrow_mut();
-        if known.len() >= MOST_KNOWN_CALLS {
+        if known.len() >= MAX_KNOWN_CALLS {
             known.clear();
         }
         known.insert((back, entry), gone.clone());
@@ -439,7 +439,7 @@ impl Debugger {
         let Some(reason) = stack.and_then(|stack| stack.broken.take()) else {
             return;
         };
-        if self.told_of_stacks.len() < MOST_BROKEN_STACKS
+        if self.told_of_stacks.len() < MAX_BROKEN_STACKS
             && self.told_of_stacks.insert(reason.clone())
         {
             let note = format!(

@@ -2,11 +2,11 @@
 
 use crate::breakpoint::AskedPlace;
 use crate::call::SuspendedCall;
-use crate::detour::DetourTrap;
 use crate::ids::BreakpointId;
 use crate::ids::Signal;
+use crate::jump_patch::PatchTrap;
 use crate::os::{RegisterSet, WaitStatus};
-use crate::plan::{Returning, Stepping};
+use crate::plan::{ReturnedFunction, Stepping};
 use crate::process::InterruptedPass;
 use dwarf::LoadAddr;
 
@@ -16,13 +16,13 @@ pub struct Thread {
     /// Whether it is in a ptrace stop.
     pub stopped: bool,
     /// Whether it is stopped for the client; it stays so while others run.
-    pub held: bool,
+    pub stopped_for_client: bool,
     /// Whether it stays stopped until the locations of function breakpoints are known.
     pub awaits_places: bool,
     /// Whether the client has requested a pause.
     pub pausing: bool,
     /// Whether it is in the signal-delivery-stop of a SIGTRAP, which a detach would deliver.
-    pub trapped: bool,
+    pub in_sigtrap_stop: bool,
     /// Whether it was interrupted and has not stopped yet.
     pub interrupted: bool,
     /// The signal to deliver on resume (0: none).
@@ -30,40 +30,40 @@ pub struct Thread {
     /// A stop that has not been handled, because another one came first.
     pub deferred: Option<WaitStatus>,
     /// The site whose breakpoint has been handled: a resume from here does not hit it again.
-    pub passed: Option<LoadAddr>,
+    pub passed_site: Option<LoadAddr>,
     /// Whether its last hit was reported to the client.
     pub is_hit_shown: bool,
     /// Counted passes of breakpoints that continue when signal handlers return.
     pub interrupted_passes: Vec<InterruptedPass>,
     /// The event by which it stopped inside a system call, which still writes its registers at its
     /// end.
-    pub within: Option<WaitStatus>,
+    pub syscall_event: Option<WaitStatus>,
     /// The trap of a trampoline that it has executed, until that is handled.
-    pub trap: Option<DetourTrap>,
+    pub pending_patch_trap: Option<PatchTrap>,
     /// A hit at this site that the program itself has counted, and that stops.
-    pub counted: Option<(LoadAddr, BreakpointId)>,
+    pub pending_counted_hit: Option<(LoadAddr, BreakpointId)>,
     /// Cached registers of the stopped thread.
     pub registers: Option<RegisterSet>,
     /// Whether these were changed and are not written to the kernel yet.
-    pub unwritten: bool,
+    pub registers_dirty: bool,
     /// Whether the process was in a group-stop at this thread's last stop: that lasts until
     /// SIGCONT.
     pub group_stop: bool,
     /// Number of inlined calls at its pc that are not shown as entered.
-    pub hidden: usize,
+    pub hidden_inlined: usize,
     /// The requested location at which it stopped.
     pub asked: AskedPlace,
     /// The function that it has just been stepped out of.
-    pub returned: Option<Returning>,
+    pub returned: Option<ReturnedFunction>,
     /// The step in progress.
     pub step: Option<Stepping>,
     /// The version of `Watches` that its debug registers have; 0: none, as for a new thread.
-    pub armed: u32,
+    pub debug_register_generation: u32,
     /// Suspended calls for expressions, in the order in which they were made: each was made where
     /// the one before it had stopped.
     pub suspended: Vec<SuspendedCall>,
     /// Debug registers that it has hit and that are not handled yet, a bit each.
-    pub accessed: u8,
+    pub debug_register_hits: u8,
     /// Whether its creation was reported to the client.
     pub announced: bool,
 }

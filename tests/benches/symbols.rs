@@ -92,7 +92,7 @@ fn measure(arguments: &[String]) {
         // From here on the peak is told anew.
         std::fs::write("/proc/self/clear_refs", "5").expect("the peak begins anew");
         let (resident, used) = (status("VmRSS:"), processor_time());
-        module.prepare_names();
+        module.index_names();
         let (used, peak) = (processor_time() - used, status("VmHWM:"));
         done("ms to read all names");
         let grown = |now: f64| (now - resident).max(0.0) / size;

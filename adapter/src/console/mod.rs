@@ -235,7 +235,7 @@ impl Call<'_> {
     fn address(&mut self, expression: &str) -> Result<LoadAddr, RequestError> {
         let debugger = &mut self.session.debugger;
         let evaluated = debugger.evaluate(self.frame, expression, Purpose::Look)?;
-        Ok(debugger.address_meant(&evaluated.value)?)
+        Ok(debugger.value_address(&evaluated.value)?)
     }
 
     /// Returns a command's usage, for messages.

@@ -199,7 +199,7 @@ fn file_and_line(text: &str) -> Option<(&str, u32)> {
 
 fn code_of(call: &mut Call<'_>, file: &str, line: u32) -> Result<String, RequestError> {
     let path = call.session.sources.to_debug_info(Path::new(file));
-    let found = call.session.debugger.code_of_line(&path, line);
+    let found = call.session.debugger.addresses_of_line(&path, line);
     if found.is_empty() {
         let near = call
             .session

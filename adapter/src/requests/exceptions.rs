@@ -97,7 +97,7 @@ impl Request for SetExceptionBreakpoints {
                     filter: id,
                     label,
                     description,
-                    default: ExceptionFilter::USUAL.contains(filter),
+                    default: ExceptionFilter::DEFAULT.contains(filter),
                     supports_condition: true,
                     condition_description: condition,
                 },

@@ -30,7 +30,7 @@ impl Request for Continue {
         debuginfod::before_going_on(session);
         let thread = thread_id(arguments.thread_id)?;
         let alone = arguments.single_thread.unwrap_or(false);
-        session.debugger.run_alone(alone);
+        session.debugger.set_single_thread(alone);
         let all_threads_continued = session.debugger.resume(thread)?;
         match all_threads_continued {
             true => session.handles.clear(),
@@ -83,7 +83,7 @@ fn step(
     session.debugger.can_run()?;
     debuginfod::before_going_on(session);
     let thread = thread_id(thread)?;
-    session.debugger.run_alone(alone.unwrap_or(false));
+    session.debugger.set_single_thread(alone.unwrap_or(false));
     session.debugger.step(thread, kind, granularity)?;
     session.runs_on(thread);
     Ok(())

@@ -49,7 +49,7 @@ impl Request for Restart {
 fn end_former(session: &mut Session, kill: bool) {
     // Whoever still waits for the start has it.
     startup::answer(session);
-    if session.debugger.shows_a_stop() {
+    if session.debugger.has_visible_stop() {
         // Else VS Code keeps its reason as that of the next process.
         events::continued(session);
     }

@@ -54,7 +54,7 @@ impl Request for StepInTargets {
 pub fn step_into_target(session: &mut Session, id: i64, alone: bool) -> Result<(), RequestError> {
     let target = session.handles.step_target(id)?;
     debuginfod::before_going_on(session);
-    session.debugger.run_alone(alone);
+    session.debugger.set_single_thread(alone);
     session.debugger.step_into(&target)?;
     session.runs_on(target.thread);
     Ok(())

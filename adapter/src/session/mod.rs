@@ -186,7 +186,7 @@ impl Session {
             (RequiredState::Always, _)
             | (RequiredState::Process, State::Held | State::Running | State::Stopped) => Ok(()),
             (RequiredState::Stopped, State::Stopped) => Ok(()),
-            (RequiredState::Stopped, State::Running) if self.debugger.shows_a_stop() => Ok(()),
+            (RequiredState::Stopped, State::Running) if self.debugger.has_visible_stop() => Ok(()),
             (_, State::NoProcess) => Err(RequestError::NoProcess(
                 "there is no program yet; send launch or attach first",
             )),

@@ -13,15 +13,15 @@ const PER_BYTE: usize = 1024;
 
 /// Memory budget for one function or type, or for the functions of a unit.
 #[derive(Default)]
-pub(crate) struct Allowance {
+pub(crate) struct EntryBudget {
     start: usize,
     taken: usize,
 }
 
-impl Allowance {
+impl EntryBudget {
     /// Returns the budget for data read from an entry and the entries below it.
-    pub(crate) fn of(entry: &Entry) -> Allowance {
-        Allowance {
+    pub(crate) fn of(entry: &Entry) -> EntryBudget {
+        EntryBudget {
             start: entry.offset().0,
             taken: 0,
         }
@@ -45,9 +45,9 @@ impl Allowance {
 /// Bytes of a section read so far. Its parts do not overlap, so the sum can exceed the section's
 /// size only in a corrupt file.
 #[derive(Default)]
-pub(crate) struct Consumed(AtomicUsize);
+pub(crate) struct SectionBytesRead(AtomicUsize);
 
-impl Consumed {
+impl SectionBytesRead {
     /// Returns whether more has been read than a section of `size` bytes can have.
     pub(crate) fn is_all(&self, size: usize) -> bool {
         self.0.load(Ordering::Relaxed) > size

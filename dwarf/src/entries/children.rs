@@ -1,6 +1,6 @@
 //! Iteration over the children of an entry.
 
-use crate::entries::budget::Allowance;
+use crate::entries::budget::EntryBudget;
 use crate::entries::units::{Entry, Unit};
 use crate::file::R;
 use crate::ids::error::Error;
@@ -12,7 +12,7 @@ pub(crate) struct Children<'a> {
     entries: EntriesRaw<'a, R>,
     level: isize,
     entry: Entry,
-    allowance: Allowance,
+    allowance: EntryBudget,
 }
 
 impl<'a> Children<'a> {
@@ -28,7 +28,7 @@ impl<'a> Children<'a> {
             entries,
             level,
             entry,
-            allowance: Allowance::of(parent),
+            allowance: EntryBudget::of(parent),
         }))
     }
 

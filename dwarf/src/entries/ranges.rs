@@ -1,6 +1,6 @@
 //! Address to unit: by `.debug_aranges`, or by root entries for the units that it omits.
 
-use crate::entries::budget::Consumed;
+use crate::entries::budget::SectionBytesRead;
 use crate::entries::units::{Entries, Ranges, Unit};
 use crate::file::object::{u32_at, u64_at};
 use crate::ids::addr::{AddrRange, FileAddr};
@@ -12,7 +12,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Scans of the [`ArangeSet`]s before a sorted table is built; by then they have cost as much as
 /// the table.
-const PASSES: usize = 16;
+const SCANS_BEFORE_TABLE: usize = 16;
 
 /// Recently hit sets that are tried before a scan: those of a line's locations, or of a stack's
 /// frames.
@@ -32,7 +32,7 @@ pub(crate) struct RangeTables {
     /// Ranges of the units that `.debug_aranges` omits (clang does not write the section).
     rest: OnceLock<RangeTable>,
     /// Bytes of range lists read for the root entries of those units.
-    consumed: Consumed,
+    consumed: SectionBytesRead,
 }
 
 /// The ranges of one unit in `.debug_aranges` (DWARF 5 §6.1.2).
@@ -99,7 +99,7 @@ impl Entries {
         }
         let end = addr.checked_add(1)?;
         let quick = match self.ranges.quick.get() {
-            None if self.ranges.passes.fetch_add(1, Ordering::Relaxed) < PASSES => {
+            None if self.ranges.passes.fetch_add(1, Ordering::Relaxed) < SCANS_BEFORE_TABLE => {
                 self.unit_by_pass(addr)
             }
             _ => self.quick_ranges().meeting(addr, end).next(),

@@ -1,6 +1,6 @@
 //! One scan over a unit's entries: its functions and the nesting of its scopes.
 
-use crate::entries::budget::Allowance;
+use crate::entries::budget::EntryBudget;
 use crate::entries::units::{Entries, Unit, Value};
 use crate::entries::walk::{Shapes, Visited, Visitor};
 use crate::ids::DieRef;
@@ -99,7 +99,7 @@ const RANGES: u8 = 2;
 struct Scanning<'a> {
     entries: &'a Entries,
     scan: UnitScan,
-    allowance: Allowance,
+    allowance: EntryBudget,
     /// Depth of the children, and index into `scan.scopes`, of the open scopes.
     open: Vec<(isize, u32)>,
     in_function: Option<isize>,
@@ -192,7 +192,7 @@ impl Entries {
             let mut scanning = Scanning {
                 entries: self,
                 scan: UnitScan::default(),
-                allowance: Allowance::default(),
+                allowance: EntryBudget::default(),
                 open: Vec::new(),
                 in_function: None,
             };

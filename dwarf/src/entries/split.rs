@@ -18,13 +18,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 /// The file that has a unit's entries.
-pub(crate) enum Split {
+pub(crate) enum UnitStorage {
     /// The unit is not split.
     No,
     /// The entries are in another file.
     Skeleton(Box<Skeleton>),
     /// This unit was read from a split file.
-    Part(Part),
+    SplitUnit(SplitUnit),
 }
 
 /// A skeleton's reference to its split unit (DWARF 5 §3.1.2).
@@ -36,7 +36,7 @@ pub(crate) struct Skeleton {
 
 /// A unit's position in a split file.
 #[derive(Clone)]
-pub(crate) struct Part {
+pub(crate) struct SplitUnit {
     dwarf: Arc<gimli::Dwarf<R>>,
     /// The type units of its file, for `DW_FORM_ref_sig8`.
     types: &'static TypeUnits,
@@ -44,7 +44,7 @@ pub(crate) struct Part {
     lines: Option<usize>,
 }
 
-impl Part {
+impl SplitUnit {
     pub(crate) fn dwarf(&self) -> &gimli::Dwarf<R> {
         &self.dwarf
     }
@@ -98,20 +98,24 @@ fn path(bytes: &'static [u8]) -> &'static Path {
     Path::new(std::ffi::OsStr::from_bytes(bytes))
 }
 
-impl Split {
+impl UnitStorage {
     /// Returns the skeleton that the root entry of a unit of the image describes, or `Split::No`.
-    pub(crate) fn of_root(root: &Entry, raw: &gimli::Unit<R>, dwarf: &gimli::Dwarf<R>) -> Split {
+    pub(crate) fn of_root(
+        root: &Entry,
+        raw: &gimli::Unit<R>,
+        dwarf: &gimli::Dwarf<R>,
+    ) -> UnitStorage {
         let name = root
             .attr_value(gimli::DW_AT_dwo_name)
             .or_else(|| root.attr_value(gimli::DW_AT_GNU_dwo_name))
             .and_then(|value| dwarf.attr_string(raw, value).ok());
         match (name, raw.dwo_id.or_else(|| root_id(root))) {
-            (Some(name), Some(id)) => Split::Skeleton(Box::new(Skeleton {
+            (Some(name), Some(id)) => UnitStorage::Skeleton(Box::new(Skeleton {
                 name: name.slice(),
                 id,
                 whole: OnceLock::new(),
             })),
-            _ => Split::No,
+            _ => UnitStorage::No,
         }
     }
 }
@@ -235,7 +239,7 @@ impl Entries {
         let slot = types.units.get((index - types.first) as usize)?;
         slot.unit
             .get_or_init(|| {
-                let part = Part {
+                let part = SplitUnit {
                     dwarf: slot.dwarf.clone(),
                     types,
                     lines: None,
@@ -251,7 +255,7 @@ impl Entries {
 
     /// Like `whole`, for a unit that is already read.
     pub(crate) fn whole_of<'a>(&self, unit: &'a Unit) -> &'a Unit {
-        let Split::Skeleton(skeleton) = &unit.split else {
+        let UnitStorage::Skeleton(skeleton) = &unit.split else {
             return unit;
         };
         skeleton
@@ -288,7 +292,7 @@ impl Entries {
                 let header = headers.into_iter().find(|header| {
                     type_of(header).is_none() && unit_id(&dwarf, header) == Some(skeleton.id)
                 });
-                let part = Part {
+                let part = SplitUnit {
                     dwarf: Arc::new(dwarf),
                     types: package.types,
                     lines: None,
@@ -313,7 +317,7 @@ impl Entries {
                 tracing::debug!(path = %candidate.display(), "split file of another build");
                 continue;
             };
-            let part = Part {
+            let part = SplitUnit {
                 dwarf: dwarf.clone(),
                 types: file.types,
                 lines: None,
@@ -335,7 +339,7 @@ impl Entries {
         &self,
         index: u32,
         header: UnitHeader<R>,
-        part: Part,
+        part: SplitUnit,
         skeleton: Option<&Unit>,
     ) -> Option<Unit> {
         let mut unit = self
@@ -345,7 +349,7 @@ impl Entries {
         // DWARF 5 §7.3.2.2: `.debug_line.dwo` has the file tables of type units. A compilation unit
         // uses the skeleton's table, unless it has `DW_AT_stmt_list`.
         let own = unit.stmt_list.take();
-        if let Split::Part(part) = &mut unit.split
+        if let UnitStorage::SplitUnit(part) = &mut unit.split
             && !part.dwarf.debug_line.reader().is_empty()
         {
             part.lines = own;
@@ -468,7 +472,7 @@ impl Unit {
     /// Returns the offset of the unit's own file table in `.debug_line.dwo`, if it has one.
     pub(crate) fn own_lines(&self) -> Option<usize> {
         match &self.split {
-            Split::Part(part) => part.lines,
+            UnitStorage::SplitUnit(part) => part.lines,
             _ => None,
         }
     }
@@ -476,7 +480,7 @@ impl Unit {
     /// Returns the type of the split file that has this signature.
     pub(crate) fn split_type(&self, signature: u64) -> Option<DieRef> {
         match &self.split {
-            Split::Part(part) => part.types.signatures.get(&signature).copied(),
+            UnitStorage::SplitUnit(part) => part.types.signatures.get(&signature).copied(),
             _ => None,
         }
     }

@@ -6,7 +6,7 @@
 use crate::entries::abbreviations::AbbreviationTables;
 use crate::entries::ranges::RangeTables;
 use crate::entries::scan::UnitScan;
-use crate::entries::split::{Part, Split, SplitFiles};
+use crate::entries::split::{SplitFiles, SplitUnit, UnitStorage};
 use crate::file::object::Image;
 use crate::file::sections::load_sections;
 use crate::file::{R, mapping};
@@ -66,7 +66,7 @@ pub(crate) struct Unit {
     /// Whether the unit is in the supplementary file.
     pub(crate) supplementary: bool,
     /// Whether the entries are in another file, or were read from one.
-    pub(crate) split: Split,
+    pub(crate) split: UnitStorage,
     pub(crate) tag: gimli::DwTag,
     pub(crate) language: Language,
     pub(crate) optimized: bool,
@@ -192,7 +192,7 @@ impl Entries {
         let unread = self.slots.get(index as usize);
         let unread = unread.filter(|slot| slot.unit.get().is_none());
         let once = unread.and_then(|slot| self.read_unit(index, slot.header).ok());
-        match once.filter(|unit| matches!(unit.split, Split::No)) {
+        match once.filter(|unit| matches!(unit.split, UnitStorage::No)) {
             Some(unit) => {
                 work(&unit);
                 let (section, header) = (&self.dwarf_of(&unit).debug_abbrev, &unit.raw.header);
@@ -206,7 +206,7 @@ impl Entries {
     /// Returns the DWARF sections that a unit is read from.
     pub(crate) fn dwarf_of<'a>(&'a self, unit: &'a Unit) -> &'a gimli::Dwarf<R> {
         match &unit.split {
-            Split::Part(part) => part.dwarf(),
+            UnitStorage::SplitUnit(part) => part.dwarf(),
             _ => self.sections(unit.supplementary),
         }
     }
@@ -230,7 +230,7 @@ impl Entries {
         index: u32,
         header: UnitHeader<R>,
         supplementary: bool,
-        part: Option<Part>,
+        part: Option<SplitUnit>,
         skeleton: Option<&Unit>,
     ) -> Result<Unit, gimli::Error> {
         let dwarf = match &part {
@@ -309,8 +309,8 @@ impl Entries {
         let optimized = root.attr_value(gimli::DW_AT_APPLE_optimized).is_some()
             || producer.is_some_and(|producer| is_optimized(producer.slice()));
         let split = match part {
-            Some(part) => Split::Part(part),
-            None => Split::of_root(&root, &raw, dwarf),
+            Some(part) => UnitStorage::SplitUnit(part),
+            None => UnitStorage::of_root(&root, &raw, dwarf),
         };
         Ok(Unit {
             index,
@@ -387,7 +387,7 @@ impl Entries {
         };
         let header = &unit.raw.header;
         let name = match &unit.split {
-            Split::Part(_) => header.section().dwo_name(),
+            UnitStorage::SplitUnit(_) => header.section().dwo_name(),
             _ => Some(header.section().name()),
         };
         let offset = header.offset().0.saturating_add(die.offset as usize);
@@ -421,7 +421,7 @@ impl Entries {
                 offset: offset.0 as u64,
             }),
             Value::DebugInfoRef(offset) => match &unit.split {
-                Split::Part(_) => unit.entry_at(offset.0),
+                UnitStorage::SplitUnit(_) => unit.entry_at(offset.0),
                 _ => self.info_entry(offset.0, unit.supplementary),
             },
             Value::DebugInfoRefSup(offset) => self.info_entry(offset.0, true),

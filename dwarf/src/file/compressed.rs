@@ -25,7 +25,7 @@ const KIND: &str = "sections";
 /// Smaller sections are not worth a cache file: decompression takes almost no time.
 const WORTH_KEEPING: usize = 1 << 20;
 /// Maximum size of the cache file of one image.
-const MOST_KEPT: usize = disk_cache::MOST_BYTES as usize / 4;
+const MAX_KEPT_BYTES: usize = disk_cache::MAX_FOLDER_BYTES as usize / 4;
 /// Maximum decompressed size of a section.
 const MAX_DECOMPRESSED: u64 = 1 << 36;
 
@@ -113,7 +113,7 @@ pub(crate) fn inflate(image: &Image, wanted: &[&str], folder: Option<&Path>) {
     if let Some(file) = &file
         && load(file, &sections).is_some()
     {
-        disk_cache::used(file);
+        disk_cache::touch(file);
         return;
     }
     let contents: Vec<&'static [u8]> = sections
@@ -127,10 +127,10 @@ pub(crate) fn inflate(image: &Image, wanted: &[&str], folder: Option<&Path>) {
         .all(|((_, compressed), contents)| compressed.0.uncompressed_size == contents.len() as u64);
     if let Some(file) = file
         && whole
-        && (WORTH_KEEPING..=MOST_KEPT).contains(&total)
+        && (WORTH_KEEPING..=MAX_KEPT_BYTES).contains(&total)
     {
         let header = header(&sections);
-        disk_cache::write_later(file, move |out| {
+        disk_cache::write_in_background(file, move |out| {
             out.write_all(&header)?;
             contents
                 .into_iter()

@@ -10,7 +10,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 /// Maximum size of all files of the cache together; the least recently used are evicted first.
-pub(crate) const MOST_BYTES: u64 = 1 << 30;
+pub(crate) const MAX_FOLDER_BYTES: u64 = 1 << 30;
 /// Age after which unfinished files are deleted.
 const UNFINISHED: Duration = Duration::from_secs(3600);
 
@@ -24,7 +24,7 @@ pub(crate) fn file(folder: &Path, build_id: &[u8], kind: &str) -> Option<PathBuf
 }
 
 /// Marks a file as just used, so that it is evicted last.
-pub(crate) fn used(path: &Path) {
+pub(crate) fn touch(path: &Path) {
     // The owner may set the times of a file whatever mode it is opened in.
     if let Ok(file) = open_regular(path) {
         let _ = file.set_modified(SystemTime::now());
@@ -66,11 +66,11 @@ pub(crate) fn write(
         let _ = fs::remove_file(&temporary);
     }
     written?;
-    trim(folder, MOST_BYTES)
+    trim(folder, MAX_FOLDER_BYTES)
 }
 
 /// Number of files that background threads are writing, and the signal for its changes.
-static UNWRITTEN: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
+static PENDING_WRITES: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
 
 /// Counts a file as being written until dropped; [`finish_keeping`] waits for it.
 struct Writing;
@@ -89,12 +89,17 @@ impl Drop for Writing {
 }
 
 fn count(change: impl FnOnce(&mut usize)) {
-    change(&mut UNWRITTEN.0.lock().unwrap_or_else(PoisonError::into_inner));
-    UNWRITTEN.1.notify_all();
+    change(
+        &mut PENDING_WRITES
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner),
+    );
+    PENDING_WRITES.1.notify_all();
 }
 
 /// Calls [`write`] on a thread of its own.
-pub(crate) fn write_later(
+pub(crate) fn write_in_background(
     path: PathBuf,
     contents: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static,
 ) {
@@ -117,8 +122,11 @@ pub(crate) fn write_later(
 /// Waits until the cache files being written are complete, at most `patience`. Call it before the
 /// process ends.
 pub fn finish_keeping(patience: Duration) {
-    let unwritten = UNWRITTEN.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let waited = UNWRITTEN
+    let unwritten = PENDING_WRITES
+        .0
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let waited = PENDING_WRITES
         .1
         .wait_timeout_while(unwritten, patience, |unwritten| *unwritten > 0);
     drop(waited);

@@ -3,7 +3,7 @@
 pub(crate) mod scopes;
 pub(crate) mod variable;
 
-use crate::functions::variable::{PlainPlace, Variable};
+use crate::functions::variable::{SimpleLocation, Variable};
 use crate::ids::addr::{AddrRange, FileAddr};
 use crate::ids::source::SourceLocation;
 use crate::ids::{DieRef, Language};
@@ -38,7 +38,7 @@ pub struct Function {
     /// Its parameters, variables and inner scopes.
     pub scope: Scope,
     /// Base of its variables' locations, if it is a single operation.
-    pub frame_base: Option<PlainPlace>,
+    pub frame_base: Option<SimpleLocation>,
 }
 
 /// A scope: the function itself, a lexical block, or an inlined call.

@@ -1,10 +1,10 @@
 //! Functions with their scopes, from their entries.
 
-use crate::entries::budget::Allowance;
+use crate::entries::budget::EntryBudget;
 use crate::entries::constant::udata;
 use crate::entries::units::{Entry, Ranges, Unit, Value, flag};
 use crate::file::R;
-use crate::functions::variable::{PlainPlace, Variable, VariableKind};
+use crate::functions::variable::{SimpleLocation, Variable, VariableKind};
 use crate::functions::{Function, InlinedSubroutine, Scope, ScopeKind};
 use crate::ids::addr::FileAddr;
 use crate::ids::error::Error;
@@ -38,7 +38,7 @@ impl DebugInfo {
         let Some(lowest) = ranges.first().map(|range| range.start) else {
             return Err(Error::Corrupt("a function without code".into()));
         };
-        let mut allowance = Allowance::of(&entry);
+        let mut allowance = EntryBudget::of(&entry);
         allowance.take(entry.offset(), size_of_val(&*ranges))?;
         let mut scope = Scope {
             kind: ScopeKind::Function,
@@ -90,7 +90,7 @@ impl DebugInfo {
         unit: &Unit,
         entries: &mut EntriesRaw<'_, R>,
         depth: usize,
-        allowance: &mut Allowance,
+        allowance: &mut EntryBudget,
         scope: &mut Scope,
     ) -> Result<(), Error> {
         let level = entries.next_depth();
@@ -170,7 +170,7 @@ impl DebugInfo {
         &self,
         unit: &Unit,
         entry: &Entry,
-        allowance: &mut Allowance,
+        allowance: &mut EntryBudget,
         scope: &mut Scope,
     ) -> Result<(), Error> {
         let Some(origin) = entry
@@ -223,7 +223,7 @@ impl DebugInfo {
         if !entry.has_children() {
             return Ok(found);
         }
-        let mut allowance = Allowance::of(&entry);
+        let mut allowance = EntryBudget::of(&entry);
         let level = entries.next_depth();
         while !entries.is_empty() && entries.next_depth() >= level {
             let here = entries.next_depth();
@@ -272,7 +272,7 @@ impl DebugInfo {
         unit: &Unit,
         entry: &Entry,
         ranges: &Ranges,
-        allowance: &mut Allowance,
+        allowance: &mut EntryBudget,
     ) -> Result<Scope, Error> {
         let kind = self.scope_kind(unit, entry, ranges);
         let name = match &kind {
@@ -419,7 +419,7 @@ fn memory_of(variable: Option<&Variable>) -> usize {
 }
 
 /// Returns the location in an entry's own attribute if it is a single operation.
-fn plain_place(unit: &Unit, entry: &Entry, at: gimli::DwAt) -> Option<PlainPlace> {
+fn plain_place(unit: &Unit, entry: &Entry, at: gimli::DwAt) -> Option<SimpleLocation> {
     let expression = entry.attr_value(at)?.exprloc_value()?;
-    PlainPlace::of(expression, unit.raw.encoding())
+    SimpleLocation::of(expression, unit.raw.encoding())
 }

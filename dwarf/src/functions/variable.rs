@@ -36,13 +36,13 @@ pub struct Variable {
     /// Whether the compiler generated it (`DW_AT_artificial`: `this` of a lambda, …).
     pub artificial: bool,
     /// Its location, if it is a single operation.
-    pub place: Option<PlainPlace>,
+    pub place: Option<SimpleLocation>,
 }
 
 /// A location of a single operation, as most are in unoptimized code: evaluating it needs neither
 /// the DWARF expression machine nor the entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PlainPlace {
+pub enum SimpleLocation {
     /// Offset in bytes from the function's frame base (`DW_OP_fbreg`).
     FrameOffset(i64),
     /// The canonical frame address (`DW_OP_call_frame_cfa`).
@@ -53,19 +53,19 @@ pub enum PlainPlace {
     Register(Register),
 }
 
-impl PlainPlace {
+impl SimpleLocation {
     /// Decodes an expression; `None` if it is not a single operation of these.
-    pub(crate) fn of(expression: Expression<R>, encoding: Encoding) -> Option<PlainPlace> {
+    pub(crate) fn of(expression: Expression<R>, encoding: Encoding) -> Option<SimpleLocation> {
         let mut rest = expression.0;
         let operation = Operation::parse(&mut rest, encoding).ok()?;
         if !rest.is_empty() {
             return None;
         }
         Some(match operation {
-            Operation::FrameOffset { offset } => PlainPlace::FrameOffset(offset),
-            Operation::CallFrameCFA => PlainPlace::FrameAddress,
-            Operation::Address { address } => PlainPlace::Address(address),
-            Operation::Register { register } => PlainPlace::Register(Register(register.0)),
+            Operation::FrameOffset { offset } => SimpleLocation::FrameOffset(offset),
+            Operation::CallFrameCFA => SimpleLocation::FrameAddress,
+            Operation::Address { address } => SimpleLocation::Address(address),
+            Operation::Register { register } => SimpleLocation::Register(Register(register.0)),
             _ => return None,
         })
     }

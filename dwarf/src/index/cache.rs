@@ -86,7 +86,7 @@ pub(crate) fn load(folder: &Path, build_id: &[u8], debug_size: u64) -> Option<Na
     if !rest.is_empty() {
         return None;
     }
-    disk_cache::used(&path);
+    disk_cache::touch(&path);
     Some(index)
 }
 

@@ -6,7 +6,7 @@
 //! gimli's reader of these tables allocates for every entry and searches their abbreviations
 //! one by one, which takes longer than reading the units.
 
-use super::{Found, NameIndex};
+use super::{IndexEntries, NameIndex};
 use crate::file::R;
 use crate::file::object::Image;
 use crate::ids::error::Error;
@@ -56,11 +56,14 @@ pub(super) fn read(info: &DebugInfo, holder: &Image) -> Result<Option<NameIndex>
     let left = AtomicI64::new(i64::try_from(section.len()).unwrap_or(i64::MAX));
     let mut found = chunks
         .into_par_iter()
-        .try_fold(Found::default, |mut found, (offset, table, names)| {
-            let read = table.read_names(info, names, &left, &mut found);
-            read.map(|()| found).map_err(|error| at(offset, &error))
-        })
-        .try_reduce(Found::default, |mut all, found| {
+        .try_fold(
+            IndexEntries::default,
+            |mut found, (offset, table, names)| {
+                let read = table.read_names(info, names, &left, &mut found);
+                read.map(|()| found).map_err(|error| at(offset, &error))
+            },
+        )
+        .try_reduce(IndexEntries::default, |mut all, found| {
             all.append(found);
             Ok(all)
         })?;
@@ -154,7 +157,7 @@ impl Table {
         info: &DebugInfo,
         names: Range<usize>,
         left: &AtomicI64,
-        found: &mut Found,
+        found: &mut IndexEntries,
     ) -> Result<(), Error> {
         let word = usize::from(self.format.word_size());
         let (mut strings, mut entries) = (self.strings, self.entries);

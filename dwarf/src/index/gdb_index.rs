@@ -18,9 +18,9 @@ const WORDS: usize = 6;
 const MOST_UNITS: usize = 32;
 
 /// Keys of names and the units that have them, sorted.
-pub(crate) struct UnitsOfNames(Vec<(u32, u32)>);
+pub(crate) struct GdbIndexUnits(Vec<(u32, u32)>);
 
-impl UnitsOfNames {
+impl GdbIndexUnits {
     /// The units that have names of this key; `None` if they are too many to be read now.
     pub(crate) fn get(&self, key: u32) -> Option<Vec<u32>> {
         let start = self.0.partition_point(|entry| entry.0 < key);
@@ -38,7 +38,7 @@ impl UnitsOfNames {
     ///
     /// # Errors
     /// The table contradicts itself or the units: none of it can be trusted.
-    pub(crate) fn read(info: &DebugInfo, holder: &Image) -> Result<Option<UnitsOfNames>, Error> {
+    pub(crate) fn read(info: &DebugInfo, holder: &Image) -> Result<Option<GdbIndexUnits>, Error> {
         let data = holder.section_data(SECTION);
         if data.is_empty() {
             return Ok(None);
@@ -123,7 +123,7 @@ impl UnitsOfNames {
             })?;
         entries.par_sort_unstable();
         entries.dedup();
-        Ok(Some(UnitsOfNames(entries)))
+        Ok(Some(GdbIndexUnits(entries)))
     }
 }
 

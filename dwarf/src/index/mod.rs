@@ -45,15 +45,15 @@ pub(crate) struct Named {
 
 /// Entries as they are found.
 #[derive(Default)]
-struct Found {
+struct IndexEntries {
     functions: Collected,
     inlined: Collected,
     types: Collected,
     statics: Collected,
 }
 
-impl Found {
-    fn append(&mut self, other: Found) {
+impl IndexEntries {
+    fn append(&mut self, other: IndexEntries) {
         self.functions.append(other.functions);
         self.inlined.append(other.inlined);
         self.types.append(other.types);
@@ -148,12 +148,16 @@ impl DebugInfo {
         self.index_some(units).into_index(false)
     }
 
-    fn index_some(&self, units: Vec<u32>) -> Found {
+    fn index_some(&self, units: Vec<u32>) -> IndexEntries {
         let keys = Keys::new(self, self.bytes_of(&units));
         self.index_units(units, &keys)
     }
 
-    fn index_units(&self, units: impl IntoParallelIterator<Item = u32>, keys: &Keys) -> Found {
+    fn index_units(
+        &self,
+        units: impl IntoParallelIterator<Item = u32>,
+        keys: &Keys,
+    ) -> IndexEntries {
         // As many as there are threads, however the units are divided among them.
         let states = Mutex::new(Vec::<State>::new());
         let lock = || states.lock().unwrap_or_else(PoisonError::into_inner);
@@ -162,7 +166,7 @@ impl DebugInfo {
             self.index_unit(unit, keys, &mut state);
             lock().push(state);
         });
-        let mut found = Found::default();
+        let mut found = IndexEntries::default();
         for state in states.into_inner().unwrap_or_else(PoisonError::into_inner) {
             found.append(state.found);
         }

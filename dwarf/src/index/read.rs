@@ -1,6 +1,6 @@
 //! The names that the entries of units have, read from the entries themselves.
 
-use super::Found;
+use super::IndexEntries;
 use crate::entries::units::{MAX_HOPS, MAX_NAME, Unit, Value};
 use crate::entries::walk::{Shapes, Visited, Visitor};
 use crate::file::mapping;
@@ -36,7 +36,7 @@ fn may_have_name(abbreviation: &Abbreviation) -> bool {
 /// What one thread that reads names knows.
 #[derive(Default)]
 pub(super) struct State {
-    pub(super) found: Found,
+    pub(super) found: IndexEntries,
     shapes: Shapes,
 }
 
@@ -149,7 +149,7 @@ impl NameReader<'_> {
 /// Collects the entries that the index has.
 struct Indexing<'a> {
     names: NameReader<'a>,
-    found: &'a mut Found,
+    found: &'a mut IndexEntries,
     /// Depth of the outermost function that the entries are in.
     in_function: Option<isize>,
 }

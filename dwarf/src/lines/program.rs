@@ -58,13 +58,13 @@ struct Sequence {
 /// The rows of one address. The last one has the code's position; the earlier ones cover no
 /// instruction (gcc emits such rows for location views).
 #[derive(Clone, Copy)]
-pub(crate) struct Group<'a> {
+pub(crate) struct RowGroup<'a> {
     pub(crate) start: u64,
     pub(crate) end: u64,
     rows: &'a [Row],
 }
 
-impl Group<'_> {
+impl RowGroup<'_> {
     /// Returns the row with the code's position: the last one, but a recommended breakpoint
     /// location wins over the last row if that is none. With gcc's view numbers several rows have
     /// one address, and breakpoints are set on the recommended one.
@@ -223,7 +223,7 @@ impl Program {
     pub(crate) fn row(
         &self,
         info: &DebugInfo,
-        group: Group<'_>,
+        group: RowGroup<'_>,
         clip: Option<AddrRange<FileAddr>>,
     ) -> LineRow {
         let (mut start, mut end) = (group.start, group.end);
@@ -301,13 +301,13 @@ impl LineTable {
     }
 
     /// Returns the rows that cover `addr`.
-    pub(crate) fn group_at(&self, addr: u64) -> Option<Group<'_>> {
+    pub(crate) fn group_at(&self, addr: u64) -> Option<RowGroup<'_>> {
         let sequence = self.sequence_at(addr)?;
         let rows = self.rows_of(sequence);
         let end = rows.partition_point(|row| row.addr <= addr);
         let start_addr = rows.get(end.checked_sub(1)?)?.addr;
         let start = rows.partition_point(|row| row.addr < start_addr);
-        Some(Group {
+        Some(RowGroup {
             start: start_addr,
             end: rows.get(end).map_or(sequence.end, |row| row.addr),
             rows: rows.get(start..end)?,
@@ -326,7 +326,10 @@ impl LineTable {
     }
 
     /// Returns the groups of rows that intersect `range`, by address.
-    pub(crate) fn groups_in(&self, range: AddrRange<FileAddr>) -> impl Iterator<Item = Group<'_>> {
+    pub(crate) fn groups_in(
+        &self,
+        range: AddrRange<FileAddr>,
+    ) -> impl Iterator<Item = RowGroup<'_>> {
         let end = self
             .sequences
             .partition_point(|sequence| sequence.start < range.end.0);
@@ -350,14 +353,14 @@ impl LineTable {
 }
 
 /// Groups the rows of one sequence by address.
-fn groups(rows: &[Row], end: u64) -> impl Iterator<Item = Group<'_>> {
+fn groups(rows: &[Row], end: u64) -> impl Iterator<Item = RowGroup<'_>> {
     let mut rest = rows;
     std::iter::from_fn(move || {
         let start = rest.first()?.addr;
         let count = rest.iter().take_while(|row| row.addr == start).count();
         let (rows, behind) = rest.split_at_checked(count)?;
         rest = behind;
-        Some(Group {
+        Some(RowGroup {
             start,
             end: behind.first().map_or(end, |row| row.addr),
             rows,

@@ -1,7 +1,7 @@
 //! Source files by name: finds the line programs that mention a file, and reads units of
 //! `.debug_info` only for matches.
 
-use crate::entries::budget::Consumed;
+use crate::entries::budget::SectionBytesRead;
 use crate::entries::units::Unit;
 use crate::file::object::{u16_at, u32_at, u64_at};
 use crate::ids::addr::FileAddr;
@@ -24,7 +24,7 @@ pub(crate) struct Sources {
     /// Line programs parsed so far, by offset in `.debug_line`.
     pub(crate) programs: RwLock<FxHashMap<usize, Option<Arc<Program>>>>,
     /// Bytes of `.debug_line` read for them.
-    pub(crate) consumed: Consumed,
+    pub(crate) consumed: SectionBytesRead,
     files: RwLock<FxHashMap<PathBuf, Arc<SourceFile>>>,
     canonical: RwLock<FxHashMap<PathBuf, Option<PathBuf>>>,
     /// Programs that mention a file, by the file's path.
@@ -162,8 +162,8 @@ impl DebugInfo {
     }
 
     /// Finds the locations of a line, without their function instances.
-    pub(crate) fn line_hits(&self, file: &SourceFile, line: u32) -> LinePlaces {
-        let mut places = LinePlaces::default();
+    pub(crate) fn line_hits(&self, file: &SourceFile, line: u32) -> LineLocations {
+        let mut places = LineLocations::default();
         if line == 0 {
             return places;
         }
@@ -399,7 +399,7 @@ impl DebugInfo {
 
 /// The locations that `DebugInfo::line_hits` finds.
 #[derive(Default)]
-pub(crate) struct LinePlaces {
+pub(crate) struct LineLocations {
     /// Recommended locations whose code belongs to the line, with their run of rows.
     pub(crate) effective: Vec<(LineLocation, (u32, u32))>,
     /// Locations where the line starts, but the code belongs to another line.

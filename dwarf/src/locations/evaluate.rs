@@ -3,7 +3,7 @@
 use crate::entries::constant::{constant, fit};
 use crate::entries::units::{Entry, Unit, Value as Attribute, flag};
 use crate::file::R;
-use crate::functions::variable::{PlainPlace, Variable};
+use crate::functions::variable::{SimpleLocation, Variable};
 use crate::ids::DieRef;
 use crate::ids::addr::{LoadAddr, LoadBias};
 use crate::ids::error::Error;
@@ -87,19 +87,19 @@ pub(crate) fn locate(
 }
 
 /// Evaluates a single-operation location; `None` if it needs the full evaluation.
-fn locate_plain(place: PlainPlace, frame: &FrameContext<'_>) -> Option<LoadAddr> {
+fn locate_plain(place: SimpleLocation, frame: &FrameContext<'_>) -> Option<LoadAddr> {
     match place {
-        PlainPlace::FrameOffset(offset) => {
+        SimpleLocation::FrameOffset(offset) => {
             let base = match frame.function?.frame_base? {
-                PlainPlace::FrameAddress => frame.cfa?.0,
-                PlainPlace::Register(register) => frame.registers.get(register)?,
-                PlainPlace::FrameOffset(_) | PlainPlace::Address(_) => return None,
+                SimpleLocation::FrameAddress => frame.cfa?.0,
+                SimpleLocation::Register(register) => frame.registers.get(register)?,
+                SimpleLocation::FrameOffset(_) | SimpleLocation::Address(_) => return None,
             };
             Some(LoadAddr(base.wrapping_add(offset.cast_unsigned())))
         }
-        PlainPlace::FrameAddress => frame.cfa,
-        PlainPlace::Address(address) => Some(LoadAddr(address.wrapping_add(frame.bias.0))),
-        PlainPlace::Register(_) => None,
+        SimpleLocation::FrameAddress => frame.cfa,
+        SimpleLocation::Address(address) => Some(LoadAddr(address.wrapping_add(frame.bias.0))),
+        SimpleLocation::Register(_) => None,
     }
 }
 
@@ -291,14 +291,16 @@ impl<'a> Scope<'a> {
     /// Returns the address that a single-operation expression gives. Most locations in unoptimized
     /// code are such, and need no expression machine.
     fn plain_address(&self, expression: Expression<R>, depth: u32) -> Result<Option<u64>, Error> {
-        Ok(match PlainPlace::of(expression, self.unit.raw.encoding()) {
-            Some(PlainPlace::FrameOffset(offset)) if depth < MAX_DEPTH => Some(
-                self.frame_base(depth + 1)?
-                    .wrapping_add(offset.cast_unsigned()),
-            ),
-            Some(PlainPlace::FrameOffset(_) | PlainPlace::Register(_)) | None => None,
-            Some(place) => locate_plain(place, self.frame).map(|place| place.0),
-        })
+        Ok(
+            match SimpleLocation::of(expression, self.unit.raw.encoding()) {
+                Some(SimpleLocation::FrameOffset(offset)) if depth < MAX_DEPTH => Some(
+                    self.frame_base(depth + 1)?
+                        .wrapping_add(offset.cast_unsigned()),
+                ),
+                Some(SimpleLocation::FrameOffset(_) | SimpleLocation::Register(_)) | None => None,
+                Some(place) => locate_plain(place, self.frame).map(|place| place.0),
+            },
+        )
     }
 
     /// Evaluates an expression in this scope to an address or number.

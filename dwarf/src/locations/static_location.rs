@@ -21,7 +21,7 @@ use gimli::{Expression, Operation, UnwindContext};
 use std::cell::Cell;
 
 /// Maximum number of operands of a term; compilers need a handful.
-const LARGEST: u32 = 64;
+const MAX_OPERANDS: u32 = 64;
 /// Maximum number of operations per expression.
 const MAX_OPERATIONS: usize = 256;
 /// Maximum nesting of declarations and frame bases.
@@ -381,7 +381,7 @@ impl Places<'_> {
             }
             _ => return Err(unsupported("this kind of location")),
         };
-        if term.size() > LARGEST {
+        if term.size() > MAX_OPERANDS {
             return Err(Error::Limit("a location of too many operands".into()));
         }
         stack.push(term);

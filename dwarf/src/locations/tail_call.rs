@@ -13,7 +13,7 @@ use gimli::UnitOffset;
 use std::sync::Arc;
 
 /// The target function of a call or jump.
-pub struct Called {
+pub struct Callee {
     /// Identity of the module whose entries name it.
     module: u64,
     /// The entry that all instances of the function originate from.
@@ -43,16 +43,16 @@ pub enum JumpAddress {
 /// A call site that is a jump (a tail call).
 struct Jump {
     address: JumpAddress,
-    called: Called,
+    called: Callee,
 }
 
 /// Maximum number of functions to visit: a longer chain would be ambiguous anyway.
-const MOST_FUNCTIONS: usize = 64;
+const MAX_FUNCTIONS: usize = 64;
 
 impl Module {
     /// Returns the target of the call that returns to `return_address`; `None` if its call site
     /// does not name one.
-    pub fn called_at(&self, return_address: FileAddr) -> Option<Called> {
+    pub fn callee_at(&self, return_address: FileAddr) -> Option<Callee> {
         let info = self.info()?;
         let caller = info.function_die_at(return_address.0.checked_sub(1)?)?;
         let mut found = None;
@@ -71,7 +71,7 @@ impl Module {
     /// Returns the functions that ended in tail calls between the call of `called` and `running`,
     /// innermost first. Empty if `called` itself runs, if no chain leads from it to `running`, or
     /// if several do.
-    pub fn tail_calls(&self, called: &Called, running: &Function) -> Vec<TailCall> {
+    pub fn tail_calls(&self, called: &Callee, running: &Function) -> Vec<TailCall> {
         let mut search = Search {
             module: self,
             running,
@@ -87,7 +87,7 @@ impl Module {
         }
         match &mut *search.found {
             // If the search was cut off, there may be further chains.
-            [only] if search.visited <= MOST_FUNCTIONS => {
+            [only] if search.visited <= MAX_FUNCTIONS => {
                 only.reverse();
                 std::mem::take(only)
             }
@@ -95,14 +95,14 @@ impl Module {
         }
     }
 
-    fn called(&self, info: &DebugInfo, unit: &Unit, site: &Entry) -> Option<Called> {
+    fn called(&self, info: &DebugInfo, unit: &Unit, site: &Entry) -> Option<Callee> {
         // The call site of a call through a pointer names no function.
         let origin = site
             .attr_value(gimli::DW_AT_call_origin)
             .or_else(|| site.attr_value(gimli::DW_AT_abstract_origin))
             .and_then(|value| info.reference(unit, value))?;
         let (unit, entry) = info.entry(origin).ok()?;
-        Some(Called {
+        Some(Callee {
             module: self.identity,
             root: info.root_origin(origin),
             name: info.qualified_name_of(unit, &entry),
@@ -111,7 +111,7 @@ impl Module {
     }
 
     /// Returns the concrete function in this image.
-    fn function_called(&self, info: &DebugInfo, called: &Called) -> Option<Arc<Function>> {
+    fn function_called(&self, info: &DebugInfo, called: &Callee) -> Option<Arc<Function>> {
         if called.module == self.identity
             && let Some(die) = info.instance_of(called.root)
         {
@@ -140,7 +140,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn runs(&self, info: &DebugInfo, called: &Called) -> bool {
+    fn runs(&self, info: &DebugInfo, called: &Callee) -> bool {
         if called.module == self.module.identity && called.root == info.root_origin(self.running.id)
         {
             return true;
@@ -157,7 +157,7 @@ impl Search<'_> {
             return;
         }
         self.visited += 1;
-        if self.visited > MOST_FUNCTIONS {
+        if self.visited > MAX_FUNCTIONS {
             return;
         }
         let mut jumps = Vec::new();

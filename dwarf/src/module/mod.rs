@@ -15,7 +15,7 @@ use crate::ids::error::Error;
 use crate::ids::source::{LineRow, SourceFile};
 use crate::ids::symbol::Symbol;
 use crate::ids::{DieRef, Language, Machine, Segment, SymbolStatus, ThreadStorage};
-use crate::index::gdb_index::UnitsOfNames;
+use crate::index::gdb_index::GdbIndexUnits;
 use crate::index::{self, NameIndex, Named, Names};
 use crate::lines::DebugInfo;
 use crate::naming::Key;
@@ -69,7 +69,7 @@ pub struct Module {
     looked_for_index: AtomicBool,
     /// Whether a name was searched for that the index would have found faster.
     wants_index: AtomicBool,
-    units_of_names: OnceLock<Option<UnitsOfNames>>,
+    units_of_names: OnceLock<Option<GdbIndexUnits>>,
     /// Results of searches for names before the index was there, by key; `None`: only the index can
     /// find the name.
     named: RwLock<FxHashMap<u32, Option<Arc<Named>>>>,
@@ -394,9 +394,9 @@ impl Module {
         }
     }
 
-    fn units_of_names(&self, info: &DebugInfo) -> Option<&UnitsOfNames> {
+    fn units_of_names(&self, info: &DebugInfo) -> Option<&GdbIndexUnits> {
         let read = || {
-            UnitsOfNames::read(info, self.holder()).unwrap_or_else(|error| {
+            GdbIndexUnits::read(info, self.holder()).unwrap_or_else(|error| {
                 tracing::warn!(image = %self.holder().path.display(), %error, "names wait for all units");
                 None
             })
@@ -405,7 +405,7 @@ impl Module {
     }
 
     /// Returns whether a name was searched for that the index would have found, and clears the
-    /// flag. [`Module::prepare_names`] builds the index.
+    /// flag. [`Module::index_names`] builds the index.
     pub fn take_names_wanted(&self) -> bool {
         self.wants_index.swap(false, Ordering::Relaxed) && self.index.get().is_none()
     }
@@ -422,7 +422,7 @@ impl Module {
         self.index.get().is_some()
     }
 
-    /// Returns the progress of [`Module::prepare_names`]: units read, and units in all.
+    /// Returns the progress of [`Module::index_names`]: units read, and units in all.
     pub fn names_read(&self) -> (u32, u32) {
         match self.info.get() {
             Some(Some(info)) => (info.indexed.load(Ordering::Relaxed), info.unit_count()),
@@ -430,18 +430,18 @@ impl Module {
         }
     }
 
-    /// Cancels [`Module::prepare_names`] from another thread. Names not read by then are found only
+    /// Cancels [`Module::index_names`] from another thread. Names not read by then are found only
     /// through `.gdb_index`, or by a search for the name, which does not cover split units and
     /// debug info below 1 MB.
-    pub fn give_up_names(&self) {
+    pub fn cancel_indexing(&self) {
         if let Some(info) = self.info() {
             info.given_up.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Returns whether lookups by name may miss because [`Module::give_up_names`] cancelled the
+    /// Returns whether lookups by name may miss because [`Module::cancel_indexing`] cancelled the
     /// indexing before its end.
-    pub fn lacks_names(&self) -> bool {
+    pub fn has_partial_names(&self) -> bool {
         let given_up = |info: &DebugInfo| info.given_up.load(Ordering::Relaxed);
         let (read, all) = self.names_read();
         self.index.get().is_some() && read < all && self.info().is_some_and(given_up)
@@ -450,7 +450,7 @@ impl Module {
     /// Builds the name index: from the cache if it is there, else from a trustworthy
     /// `.debug_names`, else by reading all units in parallel. An index that took long is then
     /// cached. This may take seconds: call it on a background thread.
-    pub fn prepare_names(&self) {
+    pub fn index_names(&self) {
         let Some(info) = self.info() else {
             return;
         };

@@ -9,7 +9,7 @@ use crate::file::demangle::{cpp_function_name, rust_path};
 use crate::ids::{DieRef, Language};
 use crate::lines::DebugInfo;
 use crate::naming::parameters::Parameters;
-use crate::naming::simple_template_names::Told;
+use crate::naming::simple_template_names::ArgumentBudget;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
@@ -50,7 +50,7 @@ impl DebugInfo {
     /// Like `qualified_name`, for an entry that is already read.
     pub(crate) fn qualified_name_of(&self, unit: &Unit, entry: &Entry) -> String {
         let mut name = String::new();
-        self.write_name(unit, entry, None, 0, &Told::default(), &mut name);
+        self.write_name(unit, entry, None, 0, &ArgumentBudget::default(), &mut name);
         // rustc names the namespace of an implementation `{impl#0}`; the symbol has its type and
         // trait.
         if unit.language == Language::Rust
@@ -119,7 +119,7 @@ impl DebugInfo {
             && let Ok((unit, entry)) = self.entry(parent)
             && entry.tag() != gimli::DW_TAG_subprogram
         {
-            self.write_name(unit, &entry, None, 0, &Told::default(), &mut name);
+            self.write_name(unit, &entry, None, 0, &ArgumentBudget::default(), &mut name);
         }
         name
     }
@@ -139,7 +139,7 @@ impl DebugInfo {
         entry: &Entry,
         member: Option<&[u8]>,
         depth: usize,
-        told: &Told,
+        told: &ArgumentBudget,
         out: &mut String,
     ) {
         if depth > MAX_NESTING {

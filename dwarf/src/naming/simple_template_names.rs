@@ -21,13 +21,13 @@ const MOST_PARAMETERS: usize = 256;
 
 /// Work done for the arguments of one name; arguments of arguments may be infinite.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct ArgumentBudget {
     types: Cell<u32>,
     /// Entries examined for parameters.
     entries: Cell<u32>,
 }
 
-impl Told {
+impl ArgumentBudget {
     fn one_more_type(&self) -> bool {
         self.types.set(self.types.get() + 1);
         self.types.get() <= 64
@@ -110,7 +110,7 @@ impl DebugInfo {
         entry: &Entry,
         name: &[u8],
         depth: usize,
-        told: &Told,
+        told: &ArgumentBudget,
         out: &mut String,
     ) {
         let is_bare = may_be_template(entry.tag())
@@ -134,7 +134,7 @@ impl DebugInfo {
         entry: &Entry,
         first: usize,
         depth: usize,
-        told: &Told,
+        told: &ArgumentBudget,
         out: &mut String,
     ) -> Result<(), Error> {
         let Some(mut children) = Children::of(unit, entry)? else {
@@ -199,7 +199,7 @@ impl DebugInfo {
                 gimli::DW_TAG_formal_parameter if !flag(child, gimli::DW_AT_artificial) => {
                     let ty = child.attr_value(gimli::DW_AT_type);
                     let ty = ty.and_then(|ty| self.reference(unit, ty));
-                    let (before, behind) = self.spelled(ty, 0, &Told::default());
+                    let (before, behind) = self.spelled(ty, 0, &ArgumentBudget::default());
                     types.push(before + &behind);
                 }
                 gimli::DW_TAG_unspecified_parameters => types.push("...".to_owned()),
@@ -242,7 +242,7 @@ impl DebugInfo {
     }
 
     /// Returns the text before and after a name that declares it with a type.
-    fn spelled(&self, ty: Option<DieRef>, depth: usize, told: &Told) -> (String, String) {
+    fn spelled(&self, ty: Option<DieRef>, depth: usize, told: &ArgumentBudget) -> (String, String) {
         let Some(ty) = ty else {
             return ("void".to_owned(), String::new());
         };

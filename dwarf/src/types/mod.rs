@@ -23,22 +23,22 @@ pub struct Type {
     pub size: Option<u64>,
     /// The kind of type.
     pub kind: TypeKind,
-    pub(crate) kept: Kept,
+    pub(crate) extension: ExtensionSlot,
 }
 
 impl Type {
     /// Returns the data that the reader of the type memoizes with it, created empty on first use;
     /// `None` if data of another Rust type is there already.
-    pub fn kept<T: Any + Default + Send + Sync>(&self) -> Option<&T> {
-        let kept = self.kept.0.get_or_init(|| Arc::new(T::default()));
+    pub fn extension<T: Any + Default + Send + Sync>(&self) -> Option<&T> {
+        let kept = self.extension.0.get_or_init(|| Arc::new(T::default()));
         kept.downcast_ref()
     }
 }
 
 #[derive(Clone, Default)]
-pub(crate) struct Kept(OnceLock<Arc<dyn Any + Send + Sync>>);
+pub(crate) struct ExtensionSlot(OnceLock<Arc<dyn Any + Send + Sync>>);
 
-impl std::fmt::Debug for Kept {
+impl std::fmt::Debug for ExtensionSlot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Kept")
     }

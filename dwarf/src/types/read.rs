@@ -8,7 +8,7 @@ use crate::ids::{DieRef, Language};
 use crate::lines::DebugInfo;
 use crate::types::{
     ArrayType, BaseType, Bitfield, Composite, CompositeKind, Encoding, Enumeration, Enumerator,
-    Inheritance, Kept, Member, MemberOffset, Subroutine, Type, TypeId, TypeKind, Variant,
+    ExtensionSlot, Inheritance, Member, MemberOffset, Subroutine, Type, TypeId, TypeKind, Variant,
     VariantPart,
 };
 use gimli::{Operation, UnitOffset};
@@ -88,7 +88,7 @@ impl DebugInfo {
             name: self.type_name(unit, &entry),
             size: self.type_size(unit, &entry, 0),
             kind,
-            kept: Kept::default(),
+            extension: ExtensionSlot::default(),
         })
     }
 

@@ -6,7 +6,9 @@ use crate::ids::error::Error;
 use crate::ids::memory::Memory;
 use crate::ids::register::{Register, Registers};
 use crate::module::Module;
-use crate::unwind::{CfaPlace, FrameAddress, ModuleMap, StackPlace, Unwound, WayBack, preserved};
+use crate::unwind::{
+    CfaLocation, FrameAddress, HeuristicUnwind, ModuleMap, RegisterOffset, Unwound, preserved,
+};
 
 /// Unwinds code outside all modules: a call through a bad pointer, or generated code.
 pub(crate) fn without_module(
@@ -41,7 +43,7 @@ pub(crate) fn without_rules(
     frame: &Frame<'_>,
     module: &Module,
     bias: LoadBias,
-    ways: &[WayBack],
+    ways: &[HeuristicUnwind],
 ) -> Result<Unwound, Error> {
     let Frame {
         modules,
@@ -108,15 +110,15 @@ fn is_code(modules: &dyn ModuleMap, pc: LoadAddr) -> bool {
 }
 
 /// Unwinds by the rule that the instructions ahead imply, if it leads to the address after a call.
-fn by_instructions(frame: &Frame<'_>, way: &WayBack) -> Option<Unwound> {
-    let at = |place: StackPlace| {
+fn by_instructions(frame: &Frame<'_>, way: &HeuristicUnwind) -> Option<Unwound> {
+    let at = |place: RegisterOffset| {
         let base = frame.registers.get(place.register)?;
         Some(base.wrapping_add_signed(place.offset))
     };
     let word = |addr: u64| frame.memory.read_uint(LoadAddr(addr), 8).ok();
     let cfa = match way.cfa {
-        CfaPlace::At(place) => at(place)?,
-        CfaPlace::SavedAt(place) => word(at(place)?)?,
+        CfaLocation::At(place) => at(place)?,
+        CfaLocation::SavedAt(place) => word(at(place)?)?,
     };
     if cfa <= frame.registers.sp()? {
         return None;
@@ -163,7 +165,7 @@ fn step(registers: &Registers, cfa: u64, pc: u64, frame_pointer: Option<u64>) ->
         cfa: LoadAddr(cfa),
         caller: (pc != 0).then_some((FrameAddress::ReturnAddress(LoadAddr(pc)), caller)),
         signal_frame: false,
-        by_rules: false,
+        from_cfi: false,
     }
 }
 
@@ -256,7 +258,7 @@ fn frame_pointer(
             cfa: LoadAddr(sp),
             caller: None,
             signal_frame: false,
-            by_rules: false,
+            from_cfi: false,
         });
     }
     if frame < sp || !frame.is_multiple_of(8) {
@@ -300,7 +302,7 @@ fn signal_frame(
         cfa: LoadAddr(sp),
         caller: (pc.0 != 0).then_some((FrameAddress::Pc(pc), caller)),
         signal_frame: true,
-        by_rules: false,
+        from_cfi: false,
     }))
 }
 

@@ -24,14 +24,19 @@ pub trait ModuleMap {
     /// For code without call frame information: returns candidate unwind rules inferred from the
     /// instructions around `addr`, most likely first. `is_return`: `addr` is a return address. The
     /// default implementation knows no instruction set and returns none.
-    fn ways_back(&self, _module: &Module, _addr: FileAddr, _is_return: bool) -> Vec<WayBack> {
+    fn heuristic_unwinds(
+        &self,
+        _module: &Module,
+        _addr: FileAddr,
+        _is_return: bool,
+    ) -> Vec<HeuristicUnwind> {
         Vec::new()
     }
 }
 
 /// A stack address, as an offset from the current value of a register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct StackPlace {
+pub struct RegisterOffset {
     /// The stack pointer or frame pointer.
     pub register: Register,
     /// Offset in bytes.
@@ -40,20 +45,20 @@ pub struct StackPlace {
 
 /// The canonical frame address of a heuristic rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CfaPlace {
+pub enum CfaLocation {
     /// The address itself.
-    At(StackPlace),
+    At(RegisterOffset),
     /// Saved in a word there, as the function aligned its stack.
-    SavedAt(StackPlace),
+    SavedAt(RegisterOffset),
 }
 
 /// A heuristic unwind rule, inferred from instructions.
 #[derive(Clone, Debug)]
-pub struct WayBack {
+pub struct HeuristicUnwind {
     /// The canonical frame address; the return address is in the word below it.
-    pub cfa: CfaPlace,
+    pub cfa: CfaLocation,
     /// Where the caller's registers are saved.
-    pub saved: Vec<(Register, StackPlace)>,
+    pub saved: Vec<(Register, RegisterOffset)>,
 }
 
 /// The address of a frame: the pc, or a return address. For a return address the instruction to
@@ -93,7 +98,7 @@ pub struct Unwound {
     /// Whether the frame is a signal trampoline.
     pub signal_frame: bool,
     /// Whether call frame information was used; otherwise instructions or the frame pointer.
-    pub by_rules: bool,
+    pub from_cfi: bool,
 }
 
 /// Unwinds frames and caches unwind rules.
@@ -102,7 +107,7 @@ pub struct Unwinder {
     /// By module and address in it; `None` without call frame information.
     rules: FxHashMap<(u64, u64), Option<Arc<Rule>>>,
     /// Heuristic rules for code without call frame information.
-    ways: FxHashMap<(u64, u64, bool), Arc<[WayBack]>>,
+    ways: FxHashMap<(u64, u64, bool), Arc<[HeuristicUnwind]>>,
     context: UnwindContext<usize>,
 }
 
@@ -189,12 +194,12 @@ impl Unwinder {
         module: &Module,
         addr: FileAddr,
         is_return: bool,
-    ) -> Arc<[WayBack]> {
+    ) -> Arc<[HeuristicUnwind]> {
         if self.ways.len() >= MAX_RULES {
             self.ways.clear();
         }
         let ways = self.ways.entry((module.identity, addr.0, is_return));
-        ways.or_insert_with(|| modules.ways_back(module, addr, is_return).into())
+        ways.or_insert_with(|| modules.heuristic_unwinds(module, addr, is_return).into())
             .clone()
     }
 
@@ -312,7 +317,7 @@ fn apply(
         cfa: LoadAddr(cfa),
         caller: None,
         signal_frame: rule.signal_frame,
-        by_rules: true,
+        from_cfi: true,
     };
     if outermost {
         return Ok(unwound);

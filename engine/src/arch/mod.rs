@@ -6,8 +6,8 @@ pub(crate) mod x86_64_access;
 pub(crate) mod x86_64_body;
 pub(crate) mod x86_64_entry;
 pub(crate) mod x86_64_flow;
+pub(crate) mod x86_64_heuristic_unwind;
 mod x86_64_simulation;
-pub(crate) mod x86_64_way_back;
 
 pub(crate) use x86_64_simulation::Simulation;
 

@@ -10,7 +10,7 @@ use iced_x86::{
 /// The breakpoint instruction (`int3`).
 pub const BREAKPOINT: u8 = 0xcc;
 /// Maximum length of an instruction in bytes.
-pub const LONGEST: usize = 15;
+pub const MAX_INSTRUCTION_BYTES: usize = 15;
 /// Opcode of `jmp rel32`.
 pub const NEAR_JUMP: u8 = 0xe9;
 /// Length of `jmp rel32`, which reaches ±2 GiB.
@@ -25,9 +25,9 @@ pub fn decode(bytes: &[u8], addr: LoadAddr) -> Instruction {
 
 /// Reads and decodes the instruction at `addr`, without breakpoints.
 pub fn read(memory: &dyn Memory, addr: LoadAddr) -> Option<Instruction> {
-    let mut bytes = [0; LONGEST];
+    let mut bytes = [0; MAX_INSTRUCTION_BYTES];
     // Fewer bytes are readable near the end of a mapping.
-    let len = (1..=LONGEST)
+    let len = (1..=MAX_INSTRUCTION_BYTES)
         .rev()
         .find(|len| memory.read(addr, &mut bytes[..*len]).is_ok())?;
     let instruction = decode(&bytes[..len], addr);

@@ -79,7 +79,7 @@ pub enum Operand {
 /// A chain of loads that produced a register's value: from `root`, then at an offset from each
 /// loaded address.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Way {
+pub struct PointerChain {
     /// An address in the frame or in an image.
     pub root: u64,
     /// Offset added to each loaded address.
@@ -87,7 +87,7 @@ pub struct Way {
 }
 
 /// Maximum number of loads; expressions in a source have fewer.
-const LONGEST_WAY: usize = 8;
+const MAX_POINTERS: usize = 8;
 
 /// Returns the chain of loads for the value of `wanted` after `code`, which is a function from its
 /// start up to the pc. `None`: the instructions alone do not determine it.
@@ -95,14 +95,14 @@ pub fn way_to(
     wanted: Register,
     code: &[Instruction],
     registers: &impl RegisterFile,
-) -> Option<Way> {
+) -> Option<PointerChain> {
     let end = code.last()?.next_ip();
     let targets: FxHashSet<u64> = code
         .iter()
         .filter(|instruction| instruction.op0_kind() == OpKind::NearBranch64)
         .map(Instruction::near_branch64)
         .collect();
-    let mut ways: FxHashMap<Register, Way> = FxHashMap::default();
+    let mut ways: FxHashMap<Register, PointerChain> = FxHashMap::default();
     let mut factory = InstructionInfoFactory::new();
     for instruction in code {
         // A branch from elsewhere may bring other values.
@@ -134,9 +134,9 @@ pub fn way_to(
 
 fn loaded(
     instruction: &Instruction,
-    ways: &FxHashMap<Register, Way>,
+    ways: &FxHashMap<Register, PointerChain>,
     registers: &impl RegisterFile,
-) -> Option<(Register, Way)> {
+) -> Option<(Register, PointerChain)> {
     let to = instruction.op0_register();
     match instruction.code() {
         Code::Mov_r64_rm64 | Code::Mov_rm64_r64 if instruction.op1_kind() == OpKind::Register => {
@@ -146,18 +146,20 @@ fn loaded(
         Code::Mov_r64_rm64 if instruction.memory_index() == Register::None => {
             let displacement = instruction.memory_displacement64();
             let way = match instruction.memory_base() {
-                Register::RIP => Way {
+                Register::RIP => PointerChain {
                     root: displacement,
                     offsets: Vec::new(),
                 },
-                base @ (Register::RBP | Register::RSP) if !ways.contains_key(&base) => Way {
-                    root: register_value(base, registers)?.wrapping_add(displacement),
-                    offsets: Vec::new(),
-                },
+                base @ (Register::RBP | Register::RSP) if !ways.contains_key(&base) => {
+                    PointerChain {
+                        root: register_value(base, registers)?.wrapping_add(displacement),
+                        offsets: Vec::new(),
+                    }
+                }
                 base => {
                     let mut way = ways.get(&base)?.clone();
                     way.offsets.push(displacement as i64);
-                    (way.offsets.len() <= LONGEST_WAY).then_some(way)?
+                    (way.offsets.len() <= MAX_POINTERS).then_some(way)?
                 }
             };
             Some((to, way))

@@ -11,7 +11,7 @@ use iced_x86::{
 use rustc_hash::FxHashMap;
 
 /// Maximum number of instructions to examine.
-const MOST: usize = 4096;
+const MAX_INSTRUCTIONS: usize = 4096;
 /// Maximum number of instructions in a prologue.
 const PROLOGUE: usize = 64;
 /// Argument registers, and the static chain of C's nested functions (r10).
@@ -43,7 +43,7 @@ pub fn taken(
     // The registers written on all paths to each instruction.
     let mut written: FxHashMap<LoadAddr, u16> = FxHashMap::default();
     let (mut todo, mut taken) = (vec![(entry, 0)], 0);
-    for _ in 0..MOST {
+    for _ in 0..MAX_INSTRUCTIONS {
         let Some((at, mut before)) = todo.pop() else {
             break;
         };

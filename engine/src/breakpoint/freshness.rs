@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 /// Maximum size in bytes of a file to hash; larger files are compared by their time alone.
-const LONGEST: u64 = 16 << 20;
+const MAX_HASHED_BYTES: u64 = 16 << 20;
 
 /// Results of earlier checks, with the modification time of the file.
 pub type Checked = FxHashMap<(PathBuf, ModuleId), (SystemTime, Option<String>)>;
@@ -66,6 +66,6 @@ pub fn recorded_checksum(file: &SourceFile) -> Option<&[u8; 16]> {
 }
 
 fn checksum(path: &Path) -> Option<[u8; 16]> {
-    let text = dwarf::read_regular(path, LONGEST).ok()?;
+    let text = dwarf::read_regular(path, MAX_HASHED_BYTES).ok()?;
     Some(Md5::digest(&text).into())
 }

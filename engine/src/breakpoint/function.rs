@@ -1,7 +1,7 @@
 //! Breakpoints on functions by name: resolved by symbols at once, and by debug info once it has
 //! been searched.
 
-use super::Bound;
+use super::BoundLocation;
 use super::indirect::{Chooser, choosers};
 use super::resolve::{
     Resolved, at_symbol, bind, bind_body, first_of_each_instance, with_entries_inside,
@@ -20,22 +20,22 @@ use std::sync::Arc;
 /// A function name and the locations found so far; those from debug info are added later.
 pub struct Named {
     name: Arc<str>,
-    found: FxHashMap<ModuleId, Found>,
+    found: FxHashMap<ModuleId, ModuleLocations>,
     /// Images ([`Module::identity`]) that are searched for the name.
     searched: Vec<u64>,
     /// Whether the program no longer waits for pending searches.
     passed_by: bool,
 }
 
-struct Found {
+struct ModuleLocations {
     /// Whether the debug info has been searched.
     complete: bool,
-    places: Vec<Bound>,
+    places: Vec<BoundLocation>,
     /// Ifunc resolvers of the name, which select further functions.
     choosers: Vec<Chooser>,
 }
 
-impl Found {
+impl ModuleLocations {
     fn in_image(name: &str, loaded: &Loaded) -> Self {
         let known = loaded.module.function_places(name);
         let choosers = choosers(name, loaded);
@@ -94,7 +94,7 @@ impl Named {
 
     /// Returns whether a new image may have something of the name.
     pub fn concerns(&mut self, loaded: &Loaded) -> bool {
-        let found = Found::in_image(&self.name, loaded);
+        let found = ModuleLocations::in_image(&self.name, loaded);
         let concerns = !found.is_nothing();
         self.found.insert(loaded.id, found);
         concerns
@@ -102,7 +102,7 @@ impl Named {
 
     /// Adds the locations in a new image; also the image, if it is still to be searched.
     pub fn add_places(&mut self, loaded: &Loaded, resolved: &mut Resolved) {
-        let found = Found::in_image(&self.name, loaded);
+        let found = ModuleLocations::in_image(&self.name, loaded);
         let complete = found.complete;
         resolved.bound.extend(found.places.iter().cloned());
         resolved.choosers.extend(found.choosers.iter().cloned());
@@ -125,7 +125,7 @@ impl Named {
                     unread.push(loaded);
                 }
                 if complete || known.is_none() {
-                    let found = Found::in_image(&self.name, loaded);
+                    let found = ModuleLocations::in_image(&self.name, loaded);
                     self.found.insert(loaded.id, found);
                 }
             }
@@ -176,7 +176,7 @@ fn find(
     loaded: &Loaded,
     places: Option<&FunctionPlaces>,
     is_chooser: impl Fn(FileAddr) -> bool,
-) -> Vec<Bound> {
+) -> Vec<BoundLocation> {
     let places = places.map_or(Vec::new(), |places| {
         in_debug_info(places, loaded, is_chooser)
     });
@@ -190,11 +190,11 @@ fn in_debug_info(
     places: &FunctionPlaces,
     loaded: &Loaded,
     is_chooser: impl Fn(FileAddr) -> bool,
-) -> Vec<Bound> {
+) -> Vec<BoundLocation> {
     let module = &loaded.module;
     let functions = places.functions.iter();
     let functions = functions.filter(|function| !is_chooser(function.entry));
-    let mut bound: Vec<Bound> = functions
+    let mut bound: Vec<BoundLocation> = functions
         .map(|function| bind_body(loaded, function))
         .collect();
     for entry in &places.inlined {
@@ -324,7 +324,7 @@ fn within_any(ranges: &[AddrRange<FileAddr>], addr: FileAddr) -> bool {
 }
 
 /// Returns functions by their symbols; only those with debug info, if there are any.
-fn by_symbols(name: &str, loaded: &Loaded) -> Vec<Bound> {
+fn by_symbols(name: &str, loaded: &Loaded) -> Vec<BoundLocation> {
     let module = &loaded.module;
     let (mut known, mut unknown) = (Vec::new(), Vec::new());
     for symbol in module.function_symbols(name) {

@@ -1,7 +1,7 @@
 //! Evaluation of a breakpoint hit: condition, hit count and log message.
 
-use super::asking::Decided;
 use super::condition::{HitCondition, Segment};
+use super::condition_call::ConditionResults;
 use super::site::Owner;
 use crate::debugger::Debugger;
 use crate::event::{Event, StopReason};
@@ -15,12 +15,12 @@ use dwarf::LoadAddr;
 impl Debugger {
     /// Evaluates the owners of a site that a thread has hit, and returns those that stop. Side
     /// effects (counts, messages) happen here; the results of the conditions are given.
-    pub(crate) fn ask_breakpoints(
+    pub(crate) fn evaluate_breakpoints(
         &mut self,
         thread: ThreadId,
         addr: LoadAddr,
         owners: &[Owner],
-        mut decided: Decided,
+        mut decided: ConditionResults,
     ) -> Option<StopReason> {
         let mut ids = Vec::new();
         let mut problem = None;
@@ -97,9 +97,9 @@ impl Debugger {
         if hit.is_some_and(|hit| !hit.holds(number)) {
             return Ok(false);
         }
-        self.spend_if_once(id);
+        self.disable_if_once(id);
         match message {
-            Some(message) => self.tell(thread, hidden, &message),
+            Some(message) => self.emit_log_message(thread, hidden, &message),
             None => return Ok(true),
         }
         Ok(false)
@@ -107,9 +107,14 @@ impl Debugger {
 
     /// Emits a breakpoint's log message, formatted in the frame of a stopped thread without its
     /// `hidden` inlined calls.
-    pub(crate) fn tell(&mut self, thread: ThreadId, hidden: usize, message: &[Segment]) {
+    pub(crate) fn emit_log_message(
+        &mut self,
+        thread: ThreadId,
+        hidden: usize,
+        message: &[Segment],
+    ) {
         // Earlier messages are emitted first.
-        while self.hear_messages() {}
+        while self.drain_messages() {}
         let mut text = String::new();
         for segment in message {
             match segment {
@@ -140,21 +145,21 @@ impl Debugger {
         if !text.ends_with('\n') {
             text.push('\n');
         }
-        self.say(&text);
+        self.emit_console(&text);
     }
 
     /// Appends log messages to those not yet sent to the client: one event with many messages is
     /// cheaper than many events.
-    pub(crate) fn say(&mut self, text: &str) {
+    pub(crate) fn emit_console(&mut self, text: &str) {
         /// Maximum size of one event in bytes.
-        const LONGEST: usize = 1 << 15;
+        const MAX_EVENT_BYTES: usize = 1 << 15;
         match self.events.back_mut() {
-            Some(Event::Log(told)) if told.len() < LONGEST => told.push_str(text),
+            Some(Event::Log(told)) if told.len() < MAX_EVENT_BYTES => told.push_str(text),
             _ => self.events.push_back(Event::Log(text.to_owned())),
         }
     }
 
-    pub(crate) fn spend_if_once(&mut self, id: BreakpointId) {
+    pub(crate) fn disable_if_once(&mut self, id: BreakpointId) {
         let breakpoint = self.breakpoints.all.get(&id);
         if breakpoint.is_some_and(|it| it.hit == Some(HitCondition::Once)) {
             self.spend(id);

@@ -4,7 +4,7 @@
 
 use super::resolve::at_symbol;
 use super::site::Owner;
-use super::{Bound, Search};
+use super::{BoundLocation, Search};
 use crate::debugger::Debugger;
 use crate::event::Event;
 use crate::ids::BreakpointId;
@@ -113,7 +113,7 @@ fn is_choice(home: &Loaded, addr: LoadAddr) -> bool {
 
 impl Debugger {
     /// Returns the locations of selected functions. Resolvers without a choice get a trap.
-    pub(super) fn chosen(&mut self, choosers: &[Chooser]) -> Vec<Bound> {
+    pub(super) fn chosen(&mut self, choosers: &[Chooser]) -> Vec<BoundLocation> {
         let mut bound = Vec::new();
         for chooser in choosers {
             let known = self.choices.known.get(&chooser.addr).cloned();
@@ -137,13 +137,13 @@ impl Debugger {
                 }
             }
         }
-        bound.sort_by_key(|bound: &Bound| bound.addr);
+        bound.sort_by_key(|bound: &BoundLocation| bound.addr);
         bound
     }
 
     /// Handles a thread at the entry of a resolver, or at its return address.
     pub(crate) fn on_chooser(&mut self, thread: ThreadId, addr: LoadAddr, owners: &[Owner]) {
-        let Some(registers) = self.registers_of(thread) else {
+        let Some(registers) = self.user_registers(thread) else {
             return;
         };
         let sp = registers.sp();

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 /// Number of lines with code above and below whose functions are searched.
 const NEIGHBOURS: usize = 3;
 /// Maximum number of functions searched: a line may be in many instances of a template.
-const MOST_FUNCTIONS: usize = 256;
+const MAX_FUNCTIONS: usize = 256;
 
 /// Returns where the code of the calls on a line begins.
 pub fn calls_on_line(module: &Module, file: &SourceFile, line: u32) -> Vec<LineLocation> {
@@ -18,7 +18,7 @@ pub fn calls_on_line(module: &Module, file: &SourceFile, line: u32) -> Vec<LineL
     let mut found = Calls::default();
     for near in near.take(2 * NEIGHBOURS) {
         for location in module.line_locations(file, *near) {
-            if seen.len() < MOST_FUNCTIONS
+            if seen.len() < MAX_FUNCTIONS
                 && let Some(function) = module.function_at(location.addr)
                 && seen.insert(function.entry)
             {

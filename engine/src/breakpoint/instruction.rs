@@ -2,7 +2,7 @@
 //! instruction begins is refused.
 
 use super::resolve::{Resolved, bind};
-use super::{Bound, BreakpointInfo, InstructionBreakpoint, SourceBreakpoint, Spec};
+use super::{BoundLocation, BreakpointInfo, InstructionBreakpoint, SourceBreakpoint, Spec};
 use crate::arch::x86_64;
 use crate::debugger::Debugger;
 use crate::disassembly::CodeName;
@@ -16,7 +16,7 @@ use dwarf::{Language, LoadAddr, Memory};
 const NO_IMAGE: ModuleId = ModuleId(u32::MAX);
 
 /// Maximum size in bytes of a function whose instructions are decoded from its entry.
-const LONGEST: u64 = 1 << 20;
+const MAX_FUNCTION_BYTES: u64 = 1 << 20;
 
 impl Debugger {
     pub(crate) fn replace_code_breakpoints(
@@ -87,7 +87,7 @@ fn resolve(
     }
     let Some(loaded) = modules.at(addr) else {
         return Resolved {
-            bound: vec![Bound {
+            bound: vec![BoundLocation {
                 addr,
                 module: NO_IMAGE,
                 source: None,
@@ -122,7 +122,7 @@ fn covered_by(addr: LoadAddr, loaded: &Loaded, memory: &dyn Memory) -> Option<Lo
     let function = loaded.module.function_at(here)?;
     let range = function.ranges.iter().find(|it| it.contains(here))?;
     let mut at = loaded.bias.load(range.start);
-    if addr.0.abs_diff(at.0) > LONGEST {
+    if addr.0.abs_diff(at.0) > MAX_FUNCTION_BYTES {
         return None;
     }
     while at < addr {

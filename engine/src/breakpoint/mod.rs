@@ -1,7 +1,7 @@
 //! Breakpoints of the client, the locations they bind to, and their sites in the code.
 
-mod asking;
 mod condition;
+mod condition_call;
 mod depth;
 mod freshness;
 mod function;
@@ -29,9 +29,9 @@ use crate::ids::ModuleId;
 use crate::images::indexer::Indexer;
 use crate::images::modules::Loaded;
 use crate::inspect::eval::Expression;
-pub(crate) use asking::{Asking, Decided, GRACE};
 pub use condition::HitCondition;
 pub use condition::Segment;
+pub(crate) use condition_call::{CALL_GRACE, ConditionCall, ConditionResults};
 use dwarf::{Language, LoadAddr, SourceLocation};
 use function::Named;
 use names::Names;
@@ -88,7 +88,7 @@ pub struct InstructionBreakpoint {
 
 /// The location of a breakpoint.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct BreakpointPlace {
+pub struct ResolvedLocation {
     /// Source file as the debug info names it, line and column (0: unknown).
     pub source: Option<(PathBuf, u32, u32)>,
     /// Its first address.
@@ -108,9 +108,9 @@ pub struct BreakpointInfo {
     /// Why it is not verified, or a remark.
     pub message: Option<String>,
     /// Its first location.
-    pub place: Option<BreakpointPlace>,
+    pub place: Option<ResolvedLocation>,
     /// The number of its locations.
-    pub places: usize,
+    pub bound_addresses: usize,
 }
 
 /// What a breakpoint is set on.
@@ -130,7 +130,7 @@ enum Spec {
 
 /// An address that a breakpoint is bound to.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Bound {
+pub(crate) struct BoundLocation {
     pub addr: LoadAddr,
     module: ModuleId,
     pub source: Option<(PathBuf, u32, u32)>,
@@ -144,7 +144,7 @@ pub(crate) struct Bound {
 
 /// A condition and a message, parsed in the language of the location; parsed again on each bind.
 #[derive(Default)]
-struct Program {
+struct CompiledOptions {
     condition: Option<Rc<Expression>>,
     message: Option<Rc<[Segment]>>,
 }
@@ -160,12 +160,12 @@ struct Breakpoint {
     spec: Spec,
     options: BreakpointOptions,
     hit: Option<HitCondition>,
-    program: Program,
+    program: CompiledOptions,
     names: Names,
     hits: u64,
     /// Whether it has stopped once, as its hit condition demands.
     spent: bool,
-    bound: Vec<Bound>,
+    bound: Vec<BoundLocation>,
     /// Locations at which names of its condition or message are unknown, unlike at others: it is
     /// not hit there.
     lacking: Vec<LoadAddr>,
@@ -176,7 +176,7 @@ struct Breakpoint {
     /// A remark on a bound breakpoint.
     note: Option<String>,
     /// A remark whether the program or the debugger evaluates its hits, once that is decided.
-    asked: Option<String>,
+    evaluation_note: Option<String>,
     search: Search,
 }
 
@@ -186,7 +186,7 @@ impl Breakpoint {
             spec,
             options: BreakpointOptions::default(),
             hit: None,
-            program: Program::default(),
+            program: CompiledOptions::default(),
             names: Names::default(),
             hits: 0,
             spent: false,
@@ -195,7 +195,7 @@ impl Breakpoint {
             failure: None,
             pending: None,
             note: None,
-            asked: None,
+            evaluation_note: None,
             search: Search::Line,
         };
         breakpoint.set_options(options);
@@ -206,7 +206,7 @@ impl Breakpoint {
         self.options = options;
         self.hits = 0;
         self.spent = false;
-        self.asked = None;
+        self.evaluation_note = None;
         self.parse(self.bound.first().map(|bound| bound.language));
     }
 
@@ -214,7 +214,7 @@ impl Breakpoint {
     fn parse(&mut self, language: Option<Language>) {
         let language = language.unwrap_or_default();
         self.failure = None;
-        self.program = Program::default();
+        self.program = CompiledOptions::default();
         self.names = Names::default();
         self.hit = None;
         if let Spec::Function(name) = &self.spec
@@ -248,7 +248,7 @@ impl Breakpoint {
     }
 
     /// Returns the first of its locations that can be hit.
-    fn shown_place(&self) -> Option<&Bound> {
+    fn shown_place(&self) -> Option<&BoundLocation> {
         let mut hit = self.bound.iter();
         hit.find(|bound| !self.lacks_names_at(bound.addr))
             .or(self.bound.first())
@@ -258,7 +258,7 @@ impl Breakpoint {
         self.lacking.contains(&addr)
     }
 
-    fn bound_at(&self, addr: LoadAddr) -> Option<&Bound> {
+    fn bound_at(&self, addr: LoadAddr) -> Option<&BoundLocation> {
         self.bound.iter().find(|bound| bound.addr == addr)
     }
 
@@ -272,19 +272,19 @@ impl Breakpoint {
                 true => {
                     let said = [
                         self.note.as_deref(),
-                        self.asked.as_deref(),
-                        self.names.said(),
+                        self.evaluation_note.as_deref(),
+                        self.names.problem(),
                     ];
                     let said: Vec<&str> = said.into_iter().flatten().collect();
                     (!said.is_empty()).then(|| said.join("; "))
                 }
                 false => self.pending.clone(),
             }),
-            place: self.shown_place().map(|bound| BreakpointPlace {
+            place: self.shown_place().map(|bound| ResolvedLocation {
                 source: bound.source.clone(),
                 address: bound.addr,
             }),
-            places: self.bound.len() - self.lacking.len().min(self.bound.len()),
+            bound_addresses: self.bound.len() - self.lacking.len().min(self.bound.len()),
         }
     }
 }
@@ -311,26 +311,26 @@ impl Breakpoints {
     /// Drops the bindings of all breakpoints for a new process. Returns those that have ended with
     /// the old one.
     pub fn unbind_all(&mut self) -> Vec<BreakpointId> {
-        let mut ended = self.end_data(OF_ANOTHER_PROGRAM);
+        let mut ended = self.end_data(PROGRAM_REPLACED);
         for (id, breakpoint) in &mut self.all {
             if matches!(breakpoint.spec, Spec::Instruction(_)) && !breakpoint.bound.is_empty() {
-                breakpoint.failure = Some(OF_ANOTHER_PROGRAM.into());
+                breakpoint.failure = Some(PROGRAM_REPLACED.into());
                 ended.push(*id);
             }
             breakpoint.bound.clear();
             breakpoint.lacking.clear();
-            breakpoint.pending = Some(PENDING.into());
+            breakpoint.pending = Some(NO_LOCATION_YET.into());
         }
         ended
     }
 
     /// Prepares for a restart of the program: hit counts are reset, and breakpoints on instructions
     /// stay. Returns those that have ended with the process.
-    pub fn start_anew(&mut self) -> Vec<BreakpointId> {
+    pub fn reset_for_restart(&mut self) -> Vec<BreakpointId> {
         for breakpoint in self.all.values_mut() {
             breakpoint.bound.clear();
             breakpoint.lacking.clear();
-            breakpoint.pending = Some(PENDING.into());
+            breakpoint.pending = Some(NO_LOCATION_YET.into());
             breakpoint.hits = 0;
             if std::mem::take(&mut breakpoint.spent) {
                 breakpoint.failure = None;
@@ -344,7 +344,7 @@ impl Breakpoints {
     ///
     /// # Errors
     /// Why the debugger has to evaluate each hit.
-    pub fn askable(
+    pub fn in_process_check(
         &self,
         id: BreakpointId,
     ) -> Result<(Option<Rc<Expression>>, Option<HitCondition>), &'static str> {
@@ -388,15 +388,17 @@ impl Breakpoints {
 
     /// Returns true until [`Self::say_who_is_asked`] has noted, for the current options, whether
     /// the program or the debugger evaluates this breakpoint.
-    pub fn nobody_is_said(&self, id: BreakpointId) -> bool {
-        self.all.get(&id).is_some_and(|it| it.asked.is_none())
+    pub fn lacks_evaluation_note(&self, id: BreakpointId) -> bool {
+        self.all
+            .get(&id)
+            .is_some_and(|it| it.evaluation_note.is_none())
     }
 
     /// Notes whether the program or the debugger evaluates the hits of a breakpoint. Returns true
     /// if the note is new.
-    pub fn say_who_is_asked(&mut self, id: BreakpointId, asked: String) -> bool {
+    pub fn set_evaluation_note(&mut self, id: BreakpointId, asked: String) -> bool {
         let breakpoint = self.all.get_mut(&id);
-        breakpoint.is_some_and(|it| it.asked.replace(asked.clone()) != Some(asked))
+        breakpoint.is_some_and(|it| it.evaluation_note.replace(asked.clone()) != Some(asked))
     }
 
     /// Returns the number of inlined calls at `addr` inside the frame that a breakpoint was
@@ -413,7 +415,7 @@ impl Breakpoints {
     }
 
     /// Returns the addresses that a breakpoint is bound to.
-    pub fn places(&self, id: BreakpointId) -> Vec<LoadAddr> {
+    pub fn bound_addresses(&self, id: BreakpointId) -> Vec<LoadAddr> {
         let breakpoint = self.all.get(&id);
         let bound = breakpoint.map_or(&[][..], |breakpoint| &breakpoint.bound);
         let bound = bound.iter().map(|bound| bound.addr);
@@ -448,7 +450,7 @@ impl Breakpoints {
     }
 
     /// Resets the count: the program's counter takes over and already includes these hits.
-    pub fn count_elsewhere(&mut self, id: BreakpointId) {
+    pub fn reset_trap_hits(&mut self, id: BreakpointId) {
         if let Some(breakpoint) = self.all.get_mut(&id) {
             breakpoint.hits = 0;
         }
@@ -496,10 +498,11 @@ impl Breakpoints {
     }
 }
 
-const OF_ANOTHER_PROGRAM: &str =
+const PROGRAM_REPLACED: &str =
     "the process runs another program now: what was at the address is gone";
 
-const PENDING: &str = "no image that is loaded has it yet; it binds when one is loaded that does";
+const NO_LOCATION_YET: &str =
+    "no image that is loaded has it yet; it binds when one is loaded that does";
 
 impl Debugger {
     pub(crate) fn replace_source_breakpoints(
@@ -557,7 +560,7 @@ impl Debugger {
         }
         self.end_changed_detours();
         for id in &ids {
-            if self.breakpoints.nobody_is_said(*id) {
+            if self.breakpoints.lacks_evaluation_note(*id) {
                 self.forget_refused_detours(*id);
             }
             let unbound = self
@@ -717,7 +720,7 @@ impl Debugger {
             }
             let (old, kept) = std::mem::take(&mut breakpoint.bound)
                 .into_iter()
-                .partition::<Vec<Bound>, _>(|bound| bound.module == module);
+                .partition::<Vec<BoundLocation>, _>(|bound| bound.module == module);
             breakpoint.bound = kept;
             breakpoint.names = Names::Unchecked;
             self.bind(id);
@@ -725,7 +728,7 @@ impl Debugger {
             // Old sites go last: no thread may slip past a location that stays.
             let bound = self.breakpoints.all.get(&id).map(|it| it.bound.as_slice());
             for place in old {
-                let stays = |bound: &[Bound]| bound.iter().any(|it| it.addr == place.addr);
+                let stays = |bound: &[BoundLocation]| bound.iter().any(|it| it.addr == place.addr);
                 if !bound.is_some_and(stays) {
                     self.sites.remove(place.addr, Owner::User(id), &*self.os);
                 }
@@ -743,7 +746,7 @@ impl Debugger {
             let before = breakpoint.bound.len();
             breakpoint.bound.retain(|bound| bound.module != gone.id);
             if breakpoint.bound.is_empty() && before > 0 {
-                breakpoint.pending = Some(PENDING.into());
+                breakpoint.pending = Some(NO_LOCATION_YET.into());
                 self.events.push_back(Event::BreakpointChanged(*id));
             }
         }

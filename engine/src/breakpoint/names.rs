@@ -8,14 +8,14 @@ use crate::debugger::Debugger;
 use crate::ids::BreakpointId;
 use crate::images::modules::Modules;
 use crate::inspect::eval::types::named_by;
-use crate::inspect::eval::{Expression, Meaning, Mentioned, nearest};
+use crate::inspect::eval::{Expression, Meaning, NameRef, nearest};
 use crate::inspect::value::Ty;
 use dwarf::{Language, Module};
 use std::cell::RefCell;
 use std::sync::Arc;
 
 /// Maximum number of locations of a breakpoint that are checked.
-const MOST_PLACES: usize = 16;
+const MAX_LOCATIONS: usize = 16;
 
 /// Message of a breakpoint until its names have been searched everywhere.
 const READING: &str = "looking for the names in it in the debug info";
@@ -37,7 +37,7 @@ pub(super) enum Names {
 }
 
 impl Names {
-    pub(super) fn said(&self) -> Option<&str> {
+    pub(super) fn problem(&self) -> Option<&str> {
         match self {
             Names::Unknown(said) | Names::InPart(said) => Some(said),
             Names::Reading => Some(READING),
@@ -47,7 +47,7 @@ impl Names {
 }
 
 /// A location in the code, with the images that would have to be indexed to know more.
-struct Here<'a> {
+struct NameScope<'a> {
     modules: &'a Modules,
     scope: CodeScope<'a>,
     unread: RefCell<Vec<Arc<Module>>>,
@@ -78,11 +78,11 @@ impl Debugger {
             }
         }
         let (mut known, mut lacking, mut unread_somewhere) = (false, Vec::new(), false);
-        let places = &breakpoint.bound[..breakpoint.bound.len().min(MOST_PLACES)];
+        let places = &breakpoint.bound[..breakpoint.bound.len().min(MAX_LOCATIONS)];
         let places = places.iter().filter(|_| !asked.is_empty());
         let places: Vec<_> = places
             .map(|place| {
-                let here = Here {
+                let here = NameScope {
                     modules: &self.modules,
                     scope: CodeScope::at(&self.modules, place.addr, place.hidden),
                     unread: RefCell::default(),
@@ -133,7 +133,7 @@ impl Debugger {
         let Some(breakpoint) = self.breakpoints.all.get_mut(&id) else {
             return false;
         };
-        let changed = names.said() != breakpoint.names.said();
+        let changed = names.problem() != breakpoint.names.problem();
         breakpoint.names = names;
         let before = std::mem::replace(&mut breakpoint.lacking, lacking);
         let places = breakpoint.bound.iter().map(|bound| bound.addr);
@@ -149,7 +149,7 @@ impl Debugger {
     }
 }
 
-impl Here<'_> {
+impl NameScope<'_> {
     fn has_local(&self, name: &str) -> bool {
         !matches!(self.scope.local(name), Ok(None))
             || self
@@ -191,7 +191,7 @@ impl Here<'_> {
         }
     }
 
-    fn no_such(&self, wrong: &Mentioned<'_>) -> String {
+    fn no_such(&self, wrong: &NameRef<'_>) -> String {
         let name = wrong.name;
         if wrong.what == Meaning::Type {
             return format!("no type `{name}` here");
@@ -212,7 +212,7 @@ impl Here<'_> {
         message
     }
 
-    fn may_know(&self, mentioned: &Mentioned<'_>, language: Language) -> bool {
+    fn may_know(&self, mentioned: &NameRef<'_>, language: Language) -> bool {
         let name = mentioned.name;
         match mentioned.what {
             Meaning::Register => true,
@@ -289,7 +289,7 @@ impl Here<'_> {
     /// is noted, or only in part.
     fn any_image(&self, mut has: impl FnMut(&Module) -> bool) -> bool {
         let images = || self.modules.loaded.iter().map(|loaded| &loaded.module);
-        if images().any(|module| has(module) || module.lacks_names()) {
+        if images().any(|module| has(module) || module.has_partial_names()) {
             return true;
         }
         let unread: Vec<Arc<Module>> = images().filter(|it| !it.has_names()).cloned().collect();
@@ -299,7 +299,7 @@ impl Here<'_> {
     }
 }
 
-impl Declared for Here<'_> {
+impl Declared for NameScope<'_> {
     fn variable(&self, name: &str) -> Option<Ty> {
         match self.scope.local(name) {
             Ok(Some(local)) => Some(local.ty),

@@ -1,6 +1,6 @@
 //! Breakpoints on all functions whose readable names match: `/regular expression/`.
 
-use super::Bound;
+use super::BoundLocation;
 use super::resolve::{Resolved, at_symbol};
 use crate::ids::ModuleId;
 use crate::images::modules::{Loaded, Modules};
@@ -11,18 +11,18 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
 /// Maximum number of locations of a pattern.
-pub const MOST: usize = 1_000;
+pub const MAX_LOCATIONS: usize = 1_000;
 /// Maximum size of a compiled pattern in bytes.
-const MOST_COMPILED: usize = 1 << 20;
+const MAX_COMPILED_BYTES: usize = 1 << 20;
 
 /// A pattern and its matches so far.
 pub struct Pattern {
     regex: Regex,
-    found: FxHashMap<ModuleId, Found>,
+    found: FxHashMap<ModuleId, ModuleMatches>,
 }
 
 /// The matches in one image.
-struct Found {
+struct ModuleMatches {
     /// The first addresses.
     addresses: Vec<FileAddr>,
     /// The number of matches.
@@ -36,7 +36,9 @@ impl Pattern {
     /// A description of the error for users.
     pub fn parse(name: &str) -> Option<Result<Self, String>> {
         let text = name.strip_prefix('/')?.strip_suffix('/')?;
-        let built = RegexBuilder::new(text).size_limit(MOST_COMPILED).build();
+        let built = RegexBuilder::new(text)
+            .size_limit(MAX_COMPILED_BYTES)
+            .build();
         Some(match built {
             Ok(regex) if !text.is_empty() => Ok(Self {
                 regex,
@@ -66,7 +68,7 @@ impl Pattern {
         for of_the_system in [false, true] {
             let fit = |loaded: &&Loaded| loaded.is_of_the_system() == of_the_system;
             for loaded in modules.loaded.iter().filter(fit) {
-                let room = MOST.saturating_sub(bound.len());
+                let room = MAX_LOCATIONS.saturating_sub(bound.len());
                 total += self.places(loaded, room, &mut bound);
             }
             if total > 0 {
@@ -86,7 +88,7 @@ impl Pattern {
                 bound.len()
             )
         });
-        bound.sort_by_key(|bound: &Bound| bound.addr);
+        bound.sort_by_key(|bound: &BoundLocation| bound.addr);
         bound.dedup_by_key(|bound| bound.addr);
         Resolved {
             bound,
@@ -98,7 +100,7 @@ impl Pattern {
 
     /// Adds the locations in an image, at most `room`. Returns the number of matching functions.
     /// Functions without debug info count only if there are no others.
-    fn places(&mut self, loaded: &Loaded, room: usize, bound: &mut Vec<Bound>) -> usize {
+    fn places(&mut self, loaded: &Loaded, room: usize, bound: &mut Vec<BoundLocation>) -> usize {
         let regex = &self.regex;
         let found = self
             .found
@@ -117,7 +119,7 @@ impl Pattern {
     }
 }
 
-fn find(regex: &Regex, loaded: &Loaded) -> Found {
+fn find(regex: &Regex, loaded: &Loaded) -> ModuleMatches {
     let symbols = loaded.module.functions_by_symbol();
     let matches = |symbol: &&Symbol| {
         let name: Cow<'_, str> = dwarf::demangle_function(symbol.name);
@@ -133,7 +135,7 @@ fn find(regex: &Regex, loaded: &Loaded) -> Found {
     addresses.sort_unstable();
     addresses.dedup();
     let total = addresses.len();
-    addresses.truncate(MOST);
+    addresses.truncate(MAX_LOCATIONS);
     addresses.shrink_to_fit();
-    Found { addresses, total }
+    ModuleMatches { addresses, total }
 }

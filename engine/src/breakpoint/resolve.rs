@@ -1,7 +1,7 @@
 //! Resolution of lines to addresses, in every instance of their code, and of functions to the
 //! address after their prologue.
 
-use super::Bound;
+use super::BoundLocation;
 use super::depth::{Line, declaration, depth_of};
 use super::indirect::Chooser;
 use super::inlined::calls_on_line;
@@ -24,7 +24,7 @@ const MAX_LINES_AHEAD: usize = 64;
 /// The locations of a breakpoint.
 #[derive(Default)]
 pub struct Resolved {
-    pub bound: Vec<Bound>,
+    pub bound: Vec<BoundLocation>,
     /// Why there are none.
     pub why: Option<String>,
     /// A remark for the user.
@@ -53,7 +53,7 @@ fn resolve_line(
     column: Option<u32>,
     files: &Files<'_>,
     modules: &Modules,
-) -> (Vec<Bound>, Option<String>) {
+) -> (Vec<BoundLocation>, Option<String>) {
     let files = &files.files;
     if files.is_empty() {
         return (Vec::new(), Some(no_such_source(source, modules)));
@@ -106,7 +106,7 @@ pub fn resolve_line_in<'a>(
     source: &Path,
     line: u32,
     column: Option<u32>,
-) -> Vec<Bound> {
+) -> Vec<BoundLocation> {
     let mut bound = Vec::new();
     for loaded in images {
         let module = &loaded.module;
@@ -124,7 +124,7 @@ pub fn resolve_line_in<'a>(
     in_order(bound)
 }
 
-fn in_order(mut bound: Vec<Bound>) -> Vec<Bound> {
+fn in_order(mut bound: Vec<BoundLocation>) -> Vec<BoundLocation> {
     bound.sort_by_key(|bound| bound.addr);
     bound.dedup_by_key(|bound| bound.addr);
     bound
@@ -136,7 +136,7 @@ fn bind_all(
     file: &SourceFile,
     line: u32,
     mut locations: Vec<LineLocation>,
-) -> Vec<Bound> {
+) -> Vec<BoundLocation> {
     let module = &loaded.module;
     let line = Line { file, line };
     for location in &mut locations {
@@ -182,7 +182,7 @@ fn bind_all(
 
 /// Makes a stop show the requested line, also if the line table assigns another one to the code.
 fn show_as_asked(
-    place: &mut Bound,
+    place: &mut BoundLocation,
     asked: SourceLocation,
     natural: Option<SourceLocation>,
     line: Line<'_>,
@@ -406,13 +406,13 @@ fn returns_in(module: &Module) -> impl FnMut(Callee) -> bool + '_ {
 /// Returns whether a callee ever returns; `None` if that is unknown.
 fn returns(module: &Module, callee: Callee) -> Option<bool> {
     /// Maximum size of a function to decode, in bytes: one that never returns is short.
-    const LONGEST: u64 = 1 << 12;
+    const MAX_FUNCTION_BYTES: u64 = 1 << 12;
     let start = match callee {
         Callee::At(addr) => addr,
         Callee::In(place) => module.relocated(place)?,
     };
     let symbol = module.symbol_at(start)?;
-    if symbol.addr != start || symbol.size == 0 || symbol.size > LONGEST {
+    if symbol.addr != start || symbol.size == 0 || symbol.size > MAX_FUNCTION_BYTES {
         return None;
     }
     let mut code = vec![0; symbol.size as usize];
@@ -428,13 +428,13 @@ fn behind_prologue(module: &Module, addr: FileAddr) -> FileAddr {
     }
 }
 
-pub fn bind(loaded: &Loaded, addr: FileAddr) -> Bound {
+pub fn bind(loaded: &Loaded, addr: FileAddr) -> BoundLocation {
     let source = loaded
         .module
         .row_at(addr)
         .and_then(|row| row.location)
         .map(|location| (location.file.path.clone(), location.line, location.column));
-    Bound {
+    BoundLocation {
         addr: loaded.bias.load(addr),
         module: loaded.id,
         source,
@@ -467,7 +467,7 @@ fn no_code(files: &[(&Loaded, Arc<SourceFile>)], line: u32) -> String {
 
 /// Returns the location of a function's body, shown as the function itself although its first line
 /// may be that of an inlined call.
-pub fn bind_body(loaded: &Loaded, function: &Function) -> Bound {
+pub fn bind_body(loaded: &Loaded, function: &Function) -> BoundLocation {
     let addr = body::passed_once(&loaded.module, function);
     let mut place = bind(loaded, addr);
     place.hidden = calls_at_body(function, addr);
@@ -481,7 +481,7 @@ pub fn bind_body(loaded: &Loaded, function: &Function) -> Bound {
 }
 
 /// Returns the location of a symbol's function, and whether it has debug info.
-pub fn at_symbol(loaded: &Loaded, addr: FileAddr) -> (Bound, bool) {
+pub fn at_symbol(loaded: &Loaded, addr: FileAddr) -> (BoundLocation, bool) {
     match loaded.module.function_at(addr) {
         Some(function) if function.entry == addr => (bind_body(loaded, &function), true),
         _ => (bind(loaded, addr), false),

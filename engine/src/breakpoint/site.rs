@@ -2,10 +2,10 @@
 //! owners' conditions are evaluated by code in the debuggee (`native`), a jump to that code
 //! replaces the trap; it is removed as soon as the site gets another owner.
 
-use crate::arch::x86_64::{BREAKPOINT, JUMP, LONGEST, NEAR_JUMP};
-use crate::detour::Attempts;
+use crate::arch::x86_64::{BREAKPOINT, JUMP, MAX_INSTRUCTION_BYTES, NEAR_JUMP};
 use crate::ids::BreakpointId;
 use crate::ids::ThreadId;
+use crate::jump_patch::Attempts;
 use crate::memory::PatchedCode;
 use crate::os::Backend;
 use dwarf::LoadAddr;
@@ -52,7 +52,7 @@ pub struct Site {
     /// The program's byte under the trap. Updated when something writes there.
     original: Cell<u8>,
     owners: SmallVec<[Owner; 1]>,
-    diversion: Cell<Option<Diversion>>,
+    diversion: Cell<Option<PatchedBytes>>,
     /// The program's bytes under the last jump.
     covered: Cell<Option<[u8; JUMP]>>,
     /// When to try to replace the trap by a jump.
@@ -61,7 +61,7 @@ pub struct Site {
 
 /// A jump that replaces the trap.
 #[derive(Clone, Copy, Debug)]
-struct Diversion {
+struct PatchedBytes {
     /// The program's bytes under the jump.
     original: [u8; JUMP],
     jump: JumpBytes,
@@ -88,7 +88,7 @@ impl JumpBytes {
 
 impl Site {
     /// Returns whether a jump of ours is there.
-    pub fn is_diverted(&self) -> bool {
+    pub fn has_jump(&self) -> bool {
         self.diversion.get().is_some()
     }
 
@@ -122,7 +122,7 @@ impl Site {
     /// Replaces the jump by the trap while threads may run. The first byte is written first: from
     /// then on threads trap, and control never enters at the bytes after it.
     fn restore_trap(&self, addr: LoadAddr, os: &dyn Backend) {
-        let Some(Diversion { original, jump, .. }) = self.diversion.take() else {
+        let Some(PatchedBytes { original, jump, .. }) = self.diversion.take() else {
             return;
         };
         let own = jump.own();
@@ -146,7 +146,7 @@ pub struct Sites {
     sites: BTreeMap<LoadAddr, Site>,
     /// Original bytes of removed sites. A child forked before the removal still has the traps in
     /// its copy and may be seen only later.
-    former: BTreeMap<LoadAddr, (u8, Option<[u8; JUMP]>)>,
+    removed_sites: BTreeMap<LoadAddr, (u8, Option<[u8; JUMP]>)>,
 }
 
 impl Sites {
@@ -199,17 +199,17 @@ impl Sites {
         };
         site.owners.retain(|other| *other != owner);
         if site.owners.is_empty() {
-            self.give_back(addr, os);
+            self.restore_original(addr, os);
             os.guard(addr, None);
             if let Some(site) = self.sites.remove(&addr) {
                 let former = (site.original.get(), site.covered.get());
-                self.former.insert(addr, former);
+                self.removed_sites.insert(addr, former);
             }
         }
     }
 
     /// Restores the original byte, unless the program has overwritten or unmapped our trap.
-    fn give_back(&self, addr: LoadAddr, os: &dyn Backend) {
+    fn restore_original(&self, addr: LoadAddr, os: &dyn Backend) {
         let Some(site) = self.sites.get(&addr) else {
             return;
         };
@@ -236,7 +236,7 @@ impl Sites {
     /// Restores all original bytes and drops all sites.
     pub fn remove_all(&mut self, os: &dyn Backend) {
         for addr in self.sites.keys() {
-            self.give_back(*addr, os);
+            self.restore_original(*addr, os);
             os.guard(*addr, None);
         }
         self.sites.clear();
@@ -245,18 +245,19 @@ impl Sites {
     /// Drops all sites without writing: their memory is gone.
     pub fn forget_all(&mut self) {
         self.sites.clear();
-        self.former.clear();
+        self.removed_sites.clear();
     }
 
     /// Drops the sites in unmapped memory.
-    pub fn forget_in(&mut self, start: LoadAddr, end: LoadAddr) {
+    pub fn discard_range(&mut self, start: LoadAddr, end: LoadAddr) {
         self.sites.retain(|addr, _| *addr < start || *addr >= end);
-        self.former.retain(|addr, _| *addr < start || *addr >= end);
+        self.removed_sites
+            .retain(|addr, _| *addr < start || *addr >= end);
     }
 
     /// Removes the trap for an in-place step, without changing its owners.
     pub fn lift(&self, addr: LoadAddr, os: &dyn Backend) {
-        self.give_back(addr, os);
+        self.restore_original(addr, os);
     }
 
     /// Inserts a removed trap again.
@@ -276,7 +277,7 @@ impl Sites {
     /// Replaces the trap by a jump, or changes the target of the jump; all threads are stopped.
     /// Jumps that share the changed bytes are to be changed next: one at a time, from the last to
     /// the first. Returns false if the memory cannot be written or has other bytes.
-    pub fn divert(&self, addr: LoadAddr, jump: JumpBytes, os: &dyn Backend) -> bool {
+    pub fn install_jump(&self, addr: LoadAddr, jump: JumpBytes, os: &dyn Backend) -> bool {
         let Some(site) = self.sites.get(&addr) else {
             return false;
         };
@@ -314,7 +315,7 @@ impl Sites {
             }
             return false;
         }
-        site.diversion.set(Some(Diversion {
+        site.diversion.set(Some(PatchedBytes {
             original,
             jump,
             rank,
@@ -325,7 +326,7 @@ impl Sites {
 
     /// Inserts the trap at a site whose jump is to be changed next.
     pub fn pause_jump(&self, addr: LoadAddr, os: &dyn Backend) {
-        if self.get(addr).is_some_and(Site::is_diverted) {
+        if self.get(addr).is_some_and(Site::has_jump) {
             os.write_memory(addr, &[BREAKPOINT]);
         }
     }
@@ -347,7 +348,11 @@ impl Sites {
     /// it.
     pub fn end_diversions(&self, start: LoadAddr, end: LoadAddr, os: &dyn Backend) {
         // The last instruction that a jump covers may extend past it.
-        let from = LoadAddr(start.0.saturating_sub((JUMP + LONGEST) as u64));
+        let from = LoadAddr(
+            start
+                .0
+                .saturating_sub((JUMP + MAX_INSTRUCTION_BYTES) as u64),
+        );
         if start < end {
             for addr in self.sites.range(from..end).map(|(addr, _)| *addr) {
                 self.end_diversion_at(addr, os);
@@ -364,7 +369,7 @@ impl Sites {
 
     /// Restores the trap at a site.
     pub fn end_diversion_at(&self, addr: LoadAddr, os: &dyn Backend) {
-        if self.sites.get(&addr).is_some_and(Site::is_diverted) {
+        if self.sites.get(&addr).is_some_and(Site::has_jump) {
             self.end_diversions_over(addr, os);
         }
     }
@@ -375,7 +380,7 @@ impl Sites {
     fn end_diversions_over(&self, addr: LoadAddr, os: &dyn Backend) {
         let mut from = addr;
         while let Some((first, _)) =
-            (self.sites.range(before(from)..from)).find(|it| it.1.is_diverted())
+            (self.sites.range(before(from)..from)).find(|it| it.1.has_jump())
         {
             from = *first;
         }
@@ -394,7 +399,7 @@ impl Sites {
     ) -> Vec<(LoadAddr, u8)> {
         let present = self.sites.iter();
         let present = present.map(|(addr, site)| (*addr, site.original.get(), site.covered.get()));
-        let former = self.former.iter();
+        let former = self.removed_sites.iter();
         let former = former.filter(|(addr, _)| !self.sites.contains_key(addr));
         let former = former.map(|(addr, (original, covered))| (*addr, *original, *covered));
         let mut originals = Vec::new();
@@ -434,7 +439,7 @@ impl PatchedCode for Sites {
             return;
         }
         for (at, site) in self.sites.range(before(addr)..end) {
-            if let Some(Diversion { original, jump, .. }) = site.diversion.get() {
+            if let Some(PatchedBytes { original, jump, .. }) = site.diversion.get() {
                 let own = original.iter().zip(jump.own());
                 for (index, (original, jump)) in own.enumerate() {
                     let offset = (at.0 + index as u64).wrapping_sub(addr.0);

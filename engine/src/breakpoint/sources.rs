@@ -1,6 +1,6 @@
 //! Mapping of a path to source files in the debug info.
 
-use super::PENDING;
+use super::NO_LOCATION_YET;
 use crate::images::modules::{Loaded, Modules};
 use dwarf::SourceFile;
 use std::path::{Component, Path, PathBuf};
@@ -114,7 +114,7 @@ pub fn no_such_source(source: &Path, modules: &Modules) -> String {
                 program.module.path().display()
             )
         }
-        _ => PENDING.to_owned(),
+        _ => NO_LOCATION_YET.to_owned(),
     }
 }
 

@@ -4,20 +4,20 @@
 
 mod suspended;
 
+use crate::argument_passing::HandedOver;
 use crate::breakpoint::AskedPlace;
 use crate::breakpoint::site::Owner;
 use crate::debugger::Debugger;
-use crate::detour::Counted;
 use crate::event::Event;
-use crate::hand_over::HandedOver;
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
 use crate::inspect::abi::sysv;
 use crate::inspect::eval::{Call, Purpose};
-use crate::inspect::value::place::Bytes;
-use crate::inspect::value::{Place, Shape, Ty, Value};
+use crate::inspect::value::location::Bytes;
+use crate::inspect::value::{Shape, Ty, Value, ValueLocation};
+use crate::jump_patch::Counted;
 use crate::os::{RegisterSet, Resume, SignalData, WaitStatus};
-use crate::process::Found;
+use crate::process::StopCause;
 use dwarf::LoadAddr;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 pub use suspended::SuspendedCall;
 
 /// Default timeout of a call.
-pub const PATIENCE: Duration = Duration::from_secs(5);
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Bytes below the stack pointer that leaf functions use (psABI §3.2.2).
 const RED_ZONE: u64 = 128;
@@ -43,7 +43,7 @@ pub(crate) struct Replay {
 }
 
 /// A call that a thread is prepared for or in.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedCall {
     pub name: String,
     pub span: Range<usize>,
     returns: Ty,
@@ -60,7 +60,7 @@ pub(crate) struct Prepared {
 }
 
 /// The effect of a stop of a thread in a call.
-pub(crate) enum Progress {
+pub(crate) enum CallStop {
     /// The thread has ended, or the process has executed another program.
     Gone,
     /// The thread is stopped; the stop has nothing to do with the call.
@@ -86,9 +86,9 @@ pub(crate) struct Standing {
 }
 
 /// A call in progress that an evaluation waits for.
-pub(crate) struct Active {
+pub(crate) struct PendingCall {
     thread: ThreadId,
-    call: Prepared,
+    call: PreparedCall,
     before: Standing,
     deadline: Instant,
     cancel: Option<Arc<AtomicBool>>,
@@ -146,11 +146,11 @@ impl Debugger {
         let Some(before) = self.take_standing(thread) else {
             return Err(Error::NoSuchThread(thread.0));
         };
-        self.catch_call(call.back.0, Owner::Call);
+        self.plant_return_trap(call.back.0, Owner::Call);
         self.pages.clear();
         self.stacks.clear();
         let is_ready = self.send_into(thread, &call);
-        self.call = Some(Active {
+        self.call = Some(PendingCall {
             thread,
             call,
             before,
@@ -161,7 +161,7 @@ impl Debugger {
             counted,
         });
         match is_ready {
-            true => self.go_on(thread, Resume::Continue),
+            true => self.resume_thread(thread, Resume::Continue),
             false => self.end_call(Err(unwritable())),
         }
         Ok(())
@@ -170,13 +170,13 @@ impl Debugger {
     /// Removes the state that a call interrupts from a thread, and returns it.
     fn take_standing(&mut self, thread: ThreadId) -> Option<Standing> {
         let state = self.thread_mut(thread)?;
-        state.held = false;
+        state.stopped_for_client = false;
         let mut before = Standing {
-            passed: state.passed.take(),
+            passed: state.passed_site.take(),
             is_hit_shown: state.is_hit_shown,
             signal: std::mem::take(&mut state.signal),
             signal_data: None,
-            hidden: state.hidden,
+            hidden: state.hidden_inlined,
             asked: state.asked.clone(),
         };
         if before.signal.0 != 0 {
@@ -186,16 +186,20 @@ impl Debugger {
     }
 
     /// Writes a function's arguments and return address below the stack of a thread.
-    pub(crate) fn prepare_call(&mut self, thread: ThreadId, call: Call) -> Result<Prepared, Error> {
+    pub(crate) fn prepare_call(
+        &mut self,
+        thread: ThreadId,
+        call: Call,
+    ) -> Result<PreparedCall, Error> {
         let Some(back) = self.modules.entry() else {
             return refused("the program has no entry point to return to");
         };
-        if let Some(why) = self.lasting_system_call(thread) {
+        if let Some(why) = self.blocking_syscall_reason(thread) {
             return refused(why);
         }
         self.write_registers(thread);
         let (Some(saved), Some(extended)) = (
-            self.registers_of(thread),
+            self.user_registers(thread),
             self.os.extended_registers(thread),
         ) else {
             return refused("the registers cannot be read");
@@ -218,7 +222,7 @@ impl Debugger {
                 .returns
                 .size()
                 .unwrap_or(0)
-                .min(crate::inspect::value::LARGEST);
+                .min(crate::inspect::value::MAX_VALUE_BYTES);
             let at = keep(Vec::new(), len);
             result = Some(LoadAddr(at));
             // The result must survive later calls.
@@ -245,7 +249,7 @@ impl Debugger {
         registers.set_sp(top);
         registers.set_pc(call.entry);
         handed.write(&mut registers, &mut vectors);
-        Ok(Prepared {
+        Ok(PreparedCall {
             name: call.name,
             span: call.span,
             returns: call.returns,
@@ -259,7 +263,7 @@ impl Debugger {
     }
 
     /// Sets a thread's registers for a call. Returns false if they cannot be written.
-    pub(crate) fn send_into(&mut self, thread: ThreadId, call: &Prepared) -> bool {
+    pub(crate) fn send_into(&mut self, thread: ThreadId, call: &PreparedCall) -> bool {
         let (registers, vectors) = &call.begin;
         let vectors = vectors.as_ref();
         vectors.is_none_or(|vectors| self.os.set_extended_registers(thread, vectors))
@@ -267,7 +271,7 @@ impl Debugger {
     }
 
     /// Inserts the traps at which calls end.
-    pub(crate) fn catch_call(&mut self, back: LoadAddr, owner: Owner) {
+    pub(crate) fn plant_return_trap(&mut self, back: LoadAddr, owner: Owner) {
         self.sites.add(back, owner, &*self.os);
         if let Some(process) = &mut self.process {
             process.has_called = true;
@@ -334,12 +338,12 @@ impl Debugger {
             return;
         };
         match self.call_progress(thread, status, back) {
-            Progress::Gone => self.forget_call(ENDED),
-            Progress::Settled if self.end_aborted_call(thread) => {}
-            Progress::Settled => self.go_on(thread, Resume::Continue),
-            Progress::Going => {}
-            Progress::Returned => self.end_call(Ok(())),
-            Progress::Failed(what) => self.give_up_call(&what),
+            CallStop::Gone => self.drop_call(ENDED),
+            CallStop::Settled if self.end_aborted_call(thread) => {}
+            CallStop::Settled => self.resume_thread(thread, Resume::Continue),
+            CallStop::Going => {}
+            CallStop::Returned => self.end_call(Ok(())),
+            CallStop::Failed(what) => self.give_up_call(&what),
         }
     }
 
@@ -359,41 +363,43 @@ impl Debugger {
         thread: ThreadId,
         status: WaitStatus,
         back: (LoadAddr, u64),
-    ) -> Progress {
-        let settled = self.settle(thread, status);
+    ) -> CallStop {
+        let settled = self.handle_bookkeeping_stop(thread, status);
         if self.thread_mut(thread).is_none() || matches!(status, WaitStatus::Execed(_)) {
-            return Progress::Gone;
+            return CallStop::Gone;
         }
         if settled {
-            return Progress::Settled;
+            return CallStop::Settled;
         }
-        let signal = match self.found(thread, status) {
-            Some(Found::Counted(addr, id)) if self.hits_breakpoints(thread) => {
-                self.on_counted(thread, addr, id);
-                return Progress::Going;
+        let signal = match self.classify_stop(thread, status) {
+            Some(StopCause::Counted(addr, id)) if self.hits_breakpoints(thread) => {
+                self.on_counted_hit(thread, addr, id);
+                return CallStop::Going;
             }
-            Some(Found::Site(addr) | Found::Counted(addr, _)) => {
+            Some(StopCause::Site(addr) | StopCause::Counted(addr, _)) => {
                 return self.at_site_in_call(thread, addr, back);
             }
-            Some(Found::Step | Found::Access) => {
+            Some(StopCause::Step | StopCause::Access) => {
                 let accessed = self
                     .thread_mut(thread)
-                    .map(|it| std::mem::take(&mut it.accessed));
+                    .map(|it| std::mem::take(&mut it.debug_register_hits));
                 // Accesses to watched data are ignored; a debug register for code is a breakpoint.
                 if self.watches.is_code(accessed.unwrap_or_default())
-                    && let Some(registers) = self.registers_of(thread)
+                    && let Some(registers) = self.user_registers(thread)
                 {
                     return self.at_site_in_call(thread, registers.pc(), back);
                 }
-                self.go_on(thread, Resume::Continue);
-                return Progress::Going;
+                self.resume_thread(thread, Resume::Continue);
+                return CallStop::Going;
             }
-            Some(Found::Own) => return Progress::Failed("ran into a trap of its own".into()),
-            Some(Found::Signal(signal)) => signal,
-            None => return Progress::Going,
+            Some(StopCause::ProgramTrap) => {
+                return CallStop::Failed("ran into a trap of its own".into());
+            }
+            Some(StopCause::Signal(signal)) => signal,
+            None => return CallStop::Going,
         };
-        if crate::process::stops(signal) {
-            return Progress::Failed(match signal.0 {
+        if crate::process::is_fatal_signal(signal) {
+            return CallStop::Failed(match signal.0 {
                 libc::SIGSEGV => "died of SIGSEGV".to_owned(),
                 libc::SIGABRT => {
                     "was aborted (SIGABRT): a failed assertion, a panic or an exception that nobody catches".to_owned()
@@ -410,8 +416,8 @@ impl Debugger {
         {
             state.signal = signal;
         }
-        self.go_on(thread, Resume::Continue);
-        Progress::Going
+        self.resume_thread(thread, Resume::Continue);
+        CallStop::Going
     }
 
     fn at_site_in_call(
@@ -419,31 +425,31 @@ impl Debugger {
         thread: ThreadId,
         addr: LoadAddr,
         (back, sp): (LoadAddr, u64),
-    ) -> Progress {
-        let here = self.registers_of(thread).map(|registers| registers.sp());
+    ) -> CallStop {
+        let here = self.user_registers(thread).map(|registers| registers.sp());
         if addr == back && here == Some(sp) {
-            return Progress::Returned;
+            return CallStop::Returned;
         }
         let owners = self.owners_at(addr);
         let ends = |owner: &Owner| matches!(owner, Owner::Call | Owner::Asking);
         if owners.iter().any(ends) && addr != back {
-            return Progress::Failed(UNCAUGHT.into());
+            return CallStop::Failed(UNCAUGHT.into());
         }
         if self.hits_breakpoints(thread) && owners.iter().any(|it| matches!(it, Owner::User(_))) {
             self.on_site(thread, addr);
-            return Progress::Going;
+            return CallStop::Going;
         }
         // Not counted or logged: the call is the debugger's.
-        self.pass_site(thread, addr, &owners);
-        self.go_on(thread, Resume::Continue);
-        Progress::Going
+        self.mark_site_passed(thread, addr, &owners);
+        self.resume_thread(thread, Resume::Continue);
+        CallStop::Going
     }
 
     /// Returns whether breakpoints are hit in the call of a thread, as when the program runs.
     fn hits_breakpoints(&self, thread: ThreadId) -> bool {
         let mut call = self.call.iter().filter(|call| call.thread == thread);
         let is_typed = call.any(|it| it.purpose == Purpose::Command && it.abort.is_none());
-        is_typed && !self.is_asking(thread)
+        is_typed && !self.in_condition_call(thread)
     }
 
     /// Ends the call, which did `what` instead of returning.
@@ -461,22 +467,22 @@ impl Debugger {
         self.restore_registers(thread, &call.call);
         match &call.counted {
             Some(counted) => self.uncount(counted),
-            None => self.hear_all_messages(),
+            None => self.drain_all_messages(),
         }
         let alone = self.non_stop;
         self.restore_standing(thread, call.before);
         if let Some(state) = self.thread_mut(thread) {
-            state.held = alone;
+            state.stopped_for_client = alone;
         }
         self.answer(&call.call.span, value);
         let outlives = self.process.as_ref().is_some_and(|it| !it.launched);
-        if outlives && self.is_shown(thread) {
-            self.park_all();
+        if outlives && self.is_visible_stop(thread) {
+            self.make_all_safe_to_kill();
         }
     }
 
     /// Restores the registers that a thread had before a call.
-    fn restore_registers(&mut self, thread: ThreadId, call: &Prepared) {
+    fn restore_registers(&mut self, thread: ThreadId, call: &PreparedCall) {
         let restored = self.os.set_extended_registers(thread, &call.extended)
             && self.set_registers_of(thread, call.saved);
         if !restored {
@@ -490,10 +496,10 @@ impl Debugger {
             self.os.set_signal_data(thread, data);
         }
         if let Some(state) = self.thread_mut(thread) {
-            state.accessed = 0;
-            state.passed = before.passed;
+            state.debug_register_hits = 0;
+            state.passed_site = before.passed;
             state.is_hit_shown = before.is_hit_shown;
-            state.hidden = before.hidden;
+            state.hidden_inlined = before.hidden;
             state.asked = before.asked;
             // A signal that arrived during the call is kept, unless one was pending before.
             if before.signal.0 != 0 {
@@ -503,17 +509,24 @@ impl Debugger {
     }
 
     /// Returns the result of a call.
-    pub(crate) fn call_value(&mut self, thread: ThreadId, call: &Prepared) -> Result<Value, Error> {
+    pub(crate) fn call_value(
+        &mut self,
+        thread: ThreadId,
+        call: &PreparedCall,
+    ) -> Result<Value, Error> {
         if matches!(call.returns.shape(), Shape::Void | Shape::Unit) {
             return Ok(Value::new(
                 call.returns.clone(),
-                Place::Bytes(Bytes::new(&[])),
+                ValueLocation::Bytes(Bytes::new(&[])),
             ));
         }
         if let Some(addr) = call.result {
-            return Ok(Value::new(call.returns.clone(), Place::Memory(addr, None)));
+            return Ok(Value::new(
+                call.returns.clone(),
+                ValueLocation::Memory(addr, None),
+            ));
         }
-        let set = self.registers_of(thread).ok_or(Error::OptimizedOut)?;
+        let set = self.user_registers(thread).ok_or(Error::OptimizedOut)?;
         let mut registers = set.to_registers();
         registers.set_vectors(self.os.vector_registers(thread));
         let st0 = || self.os.st0(thread);
@@ -527,7 +540,7 @@ impl Debugger {
     }
 
     /// Drops the call, whose thread is gone: there is no state to restore.
-    pub(crate) fn forget_call(&mut self, why: &str) {
+    pub(crate) fn drop_call(&mut self, why: &str) {
         if let Some(call) = self.call.take() {
             let why = Error::eval(format!("`{}` did not return: {why}", call.call.name));
             self.answer(&call.call.span, Err(why));
@@ -548,7 +561,7 @@ impl Debugger {
     }
 }
 
-impl Prepared {
+impl PreparedCall {
     /// Returns the error for a call that did `what` instead of returning.
     pub(crate) fn given_up(&self, what: &str) -> Error {
         Error::eval(format!(

@@ -8,7 +8,7 @@
 //! long jump returns to no trap: the stack reveals it, and its call is dropped.
 //! its call dropped.
 
-use super::{Prepared, Replay, Standing, UNCAUGHT};
+use super::{PreparedCall, Replay, Standing, UNCAUGHT};
 use crate::breakpoint::site::Owner;
 use crate::debugger::Debugger;
 use crate::event::StopReason;
@@ -24,7 +24,7 @@ const MAX_QUOTED: usize = 60;
 
 /// A call that has not returned and that no evaluation waits for.
 pub struct SuspendedCall {
-    call: Prepared,
+    call: PreparedCall,
     before: Standing,
 }
 
@@ -57,7 +57,7 @@ impl Debugger {
             StopReason::Exception { .. } => " for an exception",
             _ => "",
         };
-        let pc = self.registers_of(thread).map(|registers| registers.pc());
+        let pc = self.user_registers(thread).map(|registers| registers.pc());
         let place = pc.and_then(|pc| self.place_of(pc));
         let place = place.map_or_else(String::new, |place| format!(" at {place}"));
         let why = Error::eval(format!(
@@ -65,7 +65,7 @@ impl Debugger {
              to where it was when `{}` returns",
             call.call.name
         ));
-        self.catch_call(call.call.back.0, Owner::Suspended);
+        self.plant_return_trap(call.call.back.0, Owner::Suspended);
         self.sites.remove_owner(Owner::Call, &*self.os);
         *self.replay.get_mut() = Replay::default();
         self.pages.clear();
@@ -131,7 +131,7 @@ impl Debugger {
         {
             return false;
         }
-        let Some(registers) = self.registers_of(thread) else {
+        let Some(registers) = self.user_registers(thread) else {
             return false;
         };
         let here = (registers.pc(), registers.sp());
@@ -160,7 +160,7 @@ impl Debugger {
         self.can_run()?;
         self.stopped_thread(thread)?;
         self.drop_left_calls(thread);
-        if let Some(why) = self.lasting_system_call(thread) {
+        if let Some(why) = self.blocking_syscall_reason(thread) {
             return Err(Error::Unsupported(format!("the call must go on: {why}")));
         }
         let Some(last) = self.take_suspended(thread) else {
@@ -177,7 +177,7 @@ impl Debugger {
     fn take_suspended(&mut self, thread: ThreadId) -> Option<SuspendedCall> {
         let state = self.thread_mut(thread)?;
         let last = state.suspended.pop()?;
-        if crate::process::stops(state.signal) {
+        if crate::process::is_fatal_signal(state.signal) {
             // The pending signal was caused by the call.
             state.signal = Signal(0);
         }
@@ -197,10 +197,10 @@ impl Debugger {
         self.release_return_trap();
         self.end_scopes_up_to(thread, LoadAddr(ended.call.back.1));
         let name = ended.call.name;
-        self.report(thread, StopReason::CallEnded { name, outcome });
+        self.report_stop(thread, StopReason::CallEnded { name, outcome });
         // As at the stop before the call.
         if let Some(state) = self.thread_mut(thread) {
-            state.hidden = hidden;
+            state.hidden_inlined = hidden;
             state.asked = asked;
         }
     }
@@ -222,7 +222,7 @@ impl Debugger {
         let threads: Vec<ThreadId> = suspended.map(|(thread, _)| *thread).collect();
         for thread in threads {
             self.drop_left_calls(thread);
-            if let Some(why) = self.lasting_system_call(thread) {
+            if let Some(why) = self.blocking_syscall_reason(thread) {
                 tracing::error!(%thread, why, "a call from the console cannot be ended");
                 continue;
             }

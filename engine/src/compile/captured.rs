@@ -2,12 +2,15 @@
 //! ([`crate::inspect::value::write`]) will read, and their addresses. The text is the same as if the value
 //! had been formatted at the hit.
 
-use super::code::{Address, Float, Int, Order, Truth, Width};
+use super::code::{Address, BoolExpr, Float, Int, Order, Width};
 use super::containers::compare;
 use super::emit::{At, Emitter};
 use super::lower::Compiler;
 use super::numbers::{address_in, pointee, word_of};
-use super::{Found, Outcomes, Place, Reason, SavedRegisters, Scope, check, dry_run, emit};
+use super::{
+    Exits, NotCompilable, RuntimeLocation, RuntimeValue, SavedRegisters, Scope, check, dry_run,
+    emit,
+};
 use super::{probe, registers};
 use crate::inspect::eval::Expression;
 use crate::inspect::value::scalar::{self, Scalar, ScalarKind};
@@ -18,12 +21,12 @@ use iced_x86::IcedError;
 use iced_x86::code_asm::{AsmRegister64, CodeAssembler, CodeLabel, ptr};
 use std::sync::Arc;
 
-mod told;
+mod format;
 
 /// Maximum number of bytes of an object to capture.
-const MOST_BYTES: u64 = 256;
+const MAX_BYTES: u64 = 256;
 /// Maximum number of memory blocks per value.
-const MOST_BLOCKS: usize = 8;
+const MAX_BLOCKS: usize = 8;
 /// Maximum nesting of objects.
 const DEEPEST: usize = 8;
 /// Size of a block's header in bytes: its address and length.
@@ -58,7 +61,7 @@ enum Kept {
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     /// Whether it is captured at all.
-    pub(super) when: Truth,
+    pub(super) when: BoolExpr,
     /// Its address.
     pub(super) at: Address,
     /// Its length.
@@ -101,7 +104,10 @@ impl Captured {
     ///
     /// # Errors
     /// Why the value needs the interpreter.
-    pub(crate) fn compile(expression: &Expression, scope: &dyn Scope) -> Result<Captured, Reason> {
+    pub(crate) fn compile(
+        expression: &Expression,
+        scope: &dyn Scope,
+    ) -> Result<Captured, NotCompilable> {
         let compiler = Compiler::new(expression, scope);
         let mut value = compiler.value(expression.root())?;
         for _ in 0..DEEPEST {
@@ -115,7 +121,7 @@ impl Captured {
             blocks: Vec::new(),
         };
         let kept = gathered.keep(&value)?;
-        gathered.look_into(&value, &Truth::Constant(true), 0)?;
+        gathered.look_into(&value, &BoolExpr::Constant(true), 0)?;
         let mut captured = Captured {
             ty: value.ty,
             kept,
@@ -132,7 +138,7 @@ impl Captured {
         Ok(captured)
     }
 
-    fn check(&self) -> Result<(), Reason> {
+    fn check(&self) -> Result<(), NotCompilable> {
         match &self.kept {
             Kept::Words(words, _) => {
                 for (word, ..) in words {
@@ -179,7 +185,7 @@ impl Captured {
     ///
     /// # Errors
     /// That is too small.
-    pub(crate) fn set_room(&mut self, room: usize) -> Result<(), Reason> {
+    pub(crate) fn set_room(&mut self, room: usize) -> Result<(), NotCompilable> {
         let too_few = |block: &Block| block.most().is_some_and(|most| room < most.min(LEAST_TEXT));
         if self.blocks.iter().any(too_few) {
             return Err("there is too much to tell at once".into());
@@ -211,10 +217,10 @@ impl Captured {
         record: AsmRegister64,
         ask: CodeLabel,
     ) -> Result<(), IcedError> {
-        let to = Outcomes {
+        let to = Exits {
             yes: ask,
             no: ask,
-            ask,
+            deopt: ask,
         };
         self.store(asm, saved, record, to).map(|_| ())
     }
@@ -224,7 +230,7 @@ impl Captured {
         asm: &mut CodeAssembler,
         saved: &SavedRegisters,
         record: AsmRegister64,
-        to: Outcomes,
+        to: Exits,
     ) -> Result<(u32, bool), IcedError> {
         let mut emitter = Emitter {
             asm,
@@ -254,7 +260,7 @@ impl Captured {
 }
 
 /// Returns the target of a reference, which is shown in its place.
-fn followed(value: &Found) -> Result<Option<Found>, Reason> {
+fn followed(value: &RuntimeValue) -> Result<Option<RuntimeValue>, NotCompilable> {
     match value.ty.shape() {
         Shape::Pointer(of, PointerKind::Reference | PointerKind::Owned)
             if !matches!(of.shape(), Shape::Void | Shape::Function) =>
@@ -275,15 +281,15 @@ fn is_polymorphic(ty: &Ty) -> bool {
     }
 }
 
-fn depends_on_class(ty: &Ty) -> Reason {
-    Reason(format!(
+fn depends_on_class(ty: &Ty) -> NotCompilable {
+    NotCompilable(format!(
         "of what class the `{}` is that it leads to is looked up",
         ty.name()
     ))
 }
 
 /// Returns the number of bytes of a value that the formatter reads at most.
-fn shown_size(ty: &Ty) -> Result<u64, Reason> {
+fn shown_size(ty: &Ty) -> Result<u64, NotCompilable> {
     let size = match ty.shape() {
         Shape::Array(array) => shown_of_array(&array),
         Shape::Text => return Err("a string has no bytes in the program".into()),
@@ -291,11 +297,11 @@ fn shown_size(ty: &Ty) -> Result<u64, Reason> {
         Shape::Void => return Err("nobody knows what is there".into()),
         _ => ty
             .size()
-            .ok_or_else(|| Reason(format!("the size of `{}` is not known", ty.name())))?,
+            .ok_or_else(|| NotCompilable(format!("the size of `{}` is not known", ty.name())))?,
     };
     match size {
-        ..=MOST_BYTES => Ok(size),
-        _ => Err(Reason(format!("a `{}` is too large", ty.name()))),
+        ..=MAX_BYTES => Ok(size),
+        _ => Err(NotCompilable(format!("a `{}` is too large", ty.name()))),
     }
 }
 
@@ -330,17 +336,19 @@ struct Gathered<'a> {
 
 impl Gathered<'_> {
     /// Returns how to capture the value's own bytes.
-    fn keep(&mut self, value: &Found) -> Result<Kept, Reason> {
-        if let (Place::Float(float), Shape::Scalar(scalar)) = (&value.place, value.ty.shape()) {
+    fn keep(&mut self, value: &RuntimeValue) -> Result<Kept, NotCompilable> {
+        if let (RuntimeLocation::Float(float), Shape::Scalar(scalar)) =
+            (&value.place, value.ty.shape())
+        {
             let single = scalar.kind == ScalarKind::Float(scalar::Float::Single);
             return Ok(Kept::Float(float.clone(), single));
         }
         let size = shown_size(&value.ty)?;
-        if let (Place::Memory(address), None) = (&value.place, value.bits)
+        if let (RuntimeLocation::Memory(address), None) = (&value.place, value.bits)
             && !value.ty.is_simple()
         {
             self.push(
-                &Truth::Constant(true),
+                &BoolExpr::Constant(true),
                 address.clone(),
                 Extent::Bytes(size as usize),
             )?;
@@ -369,8 +377,8 @@ impl Gathered<'_> {
         Ok(Kept::Words(words, size as usize))
     }
 
-    fn push(&mut self, when: &Truth, at: Address, extent: Extent) -> Result<(), Reason> {
-        if self.blocks.len() == MOST_BLOCKS {
+    fn push(&mut self, when: &BoolExpr, at: Address, extent: Extent) -> Result<(), NotCompilable> {
+        if self.blocks.len() == MAX_BLOCKS {
             return Err("it leads to too many others".into());
         }
         self.blocks.push(Block {
@@ -382,7 +390,12 @@ impl Gathered<'_> {
     }
 
     /// Captures what the formatter shows besides the value's own bytes, which are captured already.
-    fn look_into(&mut self, value: &Found, when: &Truth, depth: usize) -> Result<(), Reason> {
+    fn look_into(
+        &mut self,
+        value: &RuntimeValue,
+        when: &BoolExpr,
+        depth: usize,
+    ) -> Result<(), NotCompilable> {
         if depth == DEEPEST {
             return Err("it has too much in it".into());
         }
@@ -393,7 +406,7 @@ impl Gathered<'_> {
             Shape::Pointer(of, PointerKind::Raw) => self.pointer(value, &of, when),
             Shape::Pointer(of, _) => match followed(value)? {
                 Some(pointee) => {
-                    let Place::Memory(address) = &pointee.place else {
+                    let RuntimeLocation::Memory(address) = &pointee.place else {
                         return Err("a reference to what is nowhere".into());
                     };
                     let size = shown_size(&of)? as usize;
@@ -404,13 +417,18 @@ impl Gathered<'_> {
             },
             Shape::Array(array) => self.array(value, &array, when, depth),
             Shape::Composite(ty) => self.composite(value, &ty, when, depth),
-            Shape::Void | Shape::Function | Shape::Text | Shape::Broken(_) => {
-                Err(Reason(format!("a `{}` is no value", value.ty.name())))
-            }
+            Shape::Void | Shape::Function | Shape::Text | Shape::Broken(_) => Err(NotCompilable(
+                format!("a `{}` is no value", value.ty.name()),
+            )),
         }
     }
 
-    fn pointer(&mut self, value: &Found, of: &Ty, when: &Truth) -> Result<(), Reason> {
+    fn pointer(
+        &mut self,
+        value: &RuntimeValue,
+        of: &Ty,
+        when: &BoolExpr,
+    ) -> Result<(), NotCompilable> {
         if value.ty.language() == Language::Rust {
             return Ok(());
         }
@@ -428,11 +446,11 @@ impl Gathered<'_> {
 
     fn array(
         &mut self,
-        value: &Found,
+        value: &RuntimeValue,
         array: &ArrayTy,
-        when: &Truth,
+        when: &BoolExpr,
         depth: usize,
-    ) -> Result<(), Reason> {
+    ) -> Result<(), NotCompilable> {
         let shown = array
             .count
             .unwrap_or(0)
@@ -443,7 +461,7 @@ impl Gathered<'_> {
                 .place
                 .clone()
                 .offset(index.saturating_mul(array.stride))?;
-            let element = Found::new(array.element.clone(), place);
+            let element = RuntimeValue::new(array.element.clone(), place);
             self.look_into(&element, when, depth + 1)?;
             if self.blocks.len() == before {
                 // If the first element needs no block, the others do not either.
@@ -455,16 +473,19 @@ impl Gathered<'_> {
 
     fn composite(
         &mut self,
-        value: &Found,
+        value: &RuntimeValue,
         ty: &Arc<DwarfTy>,
-        when: &Truth,
+        when: &BoolExpr,
         depth: usize,
-    ) -> Result<(), Reason> {
+    ) -> Result<(), NotCompilable> {
         if ty.visualizer().is_some() {
             return self.row(value, when, depth);
         }
         let Some(composite) = ty.composite() else {
-            return Err(Reason(format!("a `{}` is no value", value.ty.name())));
+            return Err(NotCompilable(format!(
+                "a `{}` is no value",
+                value.ty.name()
+            )));
         };
         if let Some(part) = &composite.variants {
             for variant in &part.variants {
@@ -498,25 +519,30 @@ impl Gathered<'_> {
     }
 
     /// Captures the text or the first elements of a contiguous container.
-    fn row(&mut self, value: &Found, when: &Truth, depth: usize) -> Result<(), Reason> {
-        let says_more = || Reason(format!("`{}` says more than its bytes", value.ty.name()));
+    fn row(
+        &mut self,
+        value: &RuntimeValue,
+        when: &BoolExpr,
+        depth: usize,
+    ) -> Result<(), NotCompilable> {
+        let says_more = || NotCompilable(format!("`{}` says more than its bytes", value.ty.name()));
         let row = self.compiler.row(value)?.ok_or_else(says_more)?;
         let limits = Limits::default();
         let (most, size) = match row.text {
             Some(unit) => (limits.string / unit as usize, unit as usize),
             None => {
                 let size = row.element.size().unwrap_or(0);
-                if size == 0 || size > MOST_BYTES / 4 {
-                    return Err(Reason(format!(
+                if size == 0 || size > MAX_BYTES / 4 {
+                    return Err(NotCompilable(format!(
                         "elements of `{}` are too large",
                         value.ty.name()
                     )));
                 }
                 let before = self.blocks.len();
-                let element = Found::new(row.element.clone(), probe::nowhere());
+                let element = RuntimeValue::new(row.element.clone(), probe::nowhere());
                 self.look_into(&element, when, depth + 1)?;
                 if self.blocks.len() > before {
-                    return Err(Reason(format!(
+                    return Err(NotCompilable(format!(
                         "elements of `{}` lead elsewhere",
                         value.ty.name()
                     )));
@@ -525,10 +551,10 @@ impl Gathered<'_> {
             }
         };
         let len = match row.invalid {
-            Truth::Constant(false) => row.len.clone(),
+            BoolExpr::Constant(false) => row.len.clone(),
             invalid => Int::Unless(Box::new(invalid), Box::new(row.len.clone())),
         };
-        let any = Truth::compare(Order::Ne, false, len, Int::Constant(0));
+        let any = BoolExpr::compare(Order::Ne, false, len, Int::Constant(0));
         let when = when.clone().and(any);
         let extent = Extent::Counted(row.len, most, size);
         self.push(&when, Address::pointed(row.at), extent)
@@ -536,7 +562,7 @@ impl Gathered<'_> {
 }
 
 /// Returns the longest word that begins at a byte and lies in one place.
-fn widest(place: &Place, at: u64, left: u64) -> Result<(Int, Width), Reason> {
+fn widest(place: &RuntimeLocation, at: u64, left: u64) -> Result<(Int, Width), NotCompilable> {
     let mut outcome = Err("it has no bytes".into());
     for size in [8u8, 4, 2, 1] {
         if u64::from(size) <= left {

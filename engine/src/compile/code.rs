@@ -134,15 +134,15 @@ pub enum Int {
     /// An operation on two integers of one width; `true`: deopt on overflow.
     Binary(Operation, Box<Int>, Box<Int>, Width, bool),
     /// 1 or 0.
-    Truth(Box<Truth>),
+    BoolExpr(Box<BoolExpr>),
     /// One of two integers.
-    Choice(Box<Truth>, Box<Int>, Box<Int>),
+    Choice(Box<BoolExpr>, Box<Int>, Box<Int>),
     /// A float, truncated; deopt beyond 64 bits.
     Float(Box<Float>, Width),
     /// An address.
     Address(Box<Address>),
     /// The integer; deopt if the condition holds.
-    Unless(Box<Truth>, Box<Int>),
+    Unless(Box<BoolExpr>, Box<Int>),
 }
 
 /// An address in memory.
@@ -189,24 +189,24 @@ pub enum Float {
     /// Rounded to 32 bits.
     Single(Box<Float>),
     /// One of two floats.
-    Choice(Box<Truth>, Box<Float>, Box<Float>),
+    Choice(Box<BoolExpr>, Box<Float>, Box<Float>),
 }
 
 /// A truth value.
 #[derive(Clone, Debug)]
-pub enum Truth {
+pub enum BoolExpr {
     /// A constant.
     Constant(bool),
     /// Deopt: cannot be decided in compiled code.
-    Ask,
+    Deopt,
     /// Negation.
-    Not(Box<Truth>),
+    Not(Box<BoolExpr>),
     /// Conjunction; the second is computed only if the first holds.
-    And(Box<Truth>, Box<Truth>),
+    And(Box<BoolExpr>, Box<BoolExpr>),
     /// Disjunction; the second is computed only if the first does not hold.
-    Or(Box<Truth>, Box<Truth>),
+    Or(Box<BoolExpr>, Box<BoolExpr>),
     /// One of two truth values.
-    Choice(Box<Truth>, Box<Truth>, Box<Truth>),
+    Choice(Box<BoolExpr>, Box<BoolExpr>, Box<BoolExpr>),
     /// A comparison of canonical integers; `true`: signed.
     Compare(Order, bool, Int, Int),
     /// A comparison of floats; for NaN only `!=` holds.
@@ -304,62 +304,66 @@ impl Address {
     }
 }
 
-impl Truth {
+impl BoolExpr {
     /// Returns whether a number is not zero.
-    pub fn of(int: Int) -> Truth {
+    pub fn of(int: Int) -> BoolExpr {
         match int {
-            Int::Constant(bits) => Truth::Constant(bits != 0),
-            Int::Truth(truth) => *truth,
-            int => Truth::Compare(Order::Ne, false, int, Int::Constant(0)),
+            Int::Constant(bits) => BoolExpr::Constant(bits != 0),
+            Int::BoolExpr(truth) => *truth,
+            int => BoolExpr::Compare(Order::Ne, false, int, Int::Constant(0)),
         }
     }
 
     /// Returns the negation.
-    pub fn not(self) -> Truth {
+    pub fn not(self) -> BoolExpr {
         match self {
-            Truth::Constant(known) => Truth::Constant(!known),
-            Truth::Not(inner) => *inner,
-            Truth::Compare(order, signed, a, b) => Truth::Compare(order.negated(), signed, a, b),
-            other => Truth::Not(Box::new(other)),
+            BoolExpr::Constant(known) => BoolExpr::Constant(!known),
+            BoolExpr::Not(inner) => *inner,
+            BoolExpr::Compare(order, signed, a, b) => {
+                BoolExpr::Compare(order.negated(), signed, a, b)
+            }
+            other => BoolExpr::Not(Box::new(other)),
         }
     }
 
     /// Returns the conjunction.
-    pub fn and(self, other: Truth) -> Truth {
+    pub fn and(self, other: BoolExpr) -> BoolExpr {
         match (self, other) {
-            (Truth::Constant(false), _) => Truth::Constant(false),
-            (Truth::Constant(true), truth) | (truth, Truth::Constant(true)) => truth,
-            (a, b) => Truth::And(Box::new(a), Box::new(b)),
+            (BoolExpr::Constant(false), _) => BoolExpr::Constant(false),
+            (BoolExpr::Constant(true), truth) | (truth, BoolExpr::Constant(true)) => truth,
+            (a, b) => BoolExpr::And(Box::new(a), Box::new(b)),
         }
     }
 
     /// Returns the disjunction.
-    pub fn or(self, other: Truth) -> Truth {
+    pub fn or(self, other: BoolExpr) -> BoolExpr {
         match (self, other) {
-            (Truth::Constant(true), _) => Truth::Constant(true),
-            (Truth::Constant(false), truth) | (truth, Truth::Constant(false)) => truth,
-            (a, b) => Truth::Or(Box::new(a), Box::new(b)),
+            (BoolExpr::Constant(true), _) => BoolExpr::Constant(true),
+            (BoolExpr::Constant(false), truth) | (truth, BoolExpr::Constant(false)) => truth,
+            (a, b) => BoolExpr::Or(Box::new(a), Box::new(b)),
         }
     }
 
     /// Returns one of two truth values.
-    pub fn choice(self, yes: Truth, no: Truth) -> Truth {
+    pub fn choice(self, yes: BoolExpr, no: BoolExpr) -> BoolExpr {
         match self {
-            Truth::Constant(true) => yes,
-            Truth::Constant(false) => no,
-            truth => Truth::Choice(Box::new(truth), Box::new(yes), Box::new(no)),
+            BoolExpr::Constant(true) => yes,
+            BoolExpr::Constant(false) => no,
+            truth => BoolExpr::Choice(Box::new(truth), Box::new(yes), Box::new(no)),
         }
     }
 
     /// Compares canonical integers.
-    pub fn compare(order: Order, signed: bool, a: Int, b: Int) -> Truth {
+    pub fn compare(order: Order, signed: bool, a: Int, b: Int) -> BoolExpr {
         match (a, b) {
-            (Int::Constant(a), Int::Constant(b)) => Truth::Constant(order.of(match signed {
+            (Int::Constant(a), Int::Constant(b)) => BoolExpr::Constant(order.of(match signed {
                 true => (a as i64).cmp(&(b as i64)),
                 false => a.cmp(&b),
             })),
-            (Int::Constant(a), b) => Truth::Compare(order.mirrored(), signed, b, Int::Constant(a)),
-            (a, b) => Truth::Compare(order, signed, a, b),
+            (Int::Constant(a), b) => {
+                BoolExpr::Compare(order.mirrored(), signed, b, Int::Constant(a))
+            }
+            (a, b) => BoolExpr::Compare(order, signed, a, b),
         }
     }
 }

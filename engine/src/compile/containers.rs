@@ -1,11 +1,11 @@
 //! Contiguous elements and text of standard containers, and the methods that need only these, by
 //! the member names of [`crate::inspect::visualize`].
 
-use super::code::{Address, Int, Operation, Order, Truth, Width};
+use super::code::{Address, BoolExpr, Int, Operation, Order, Width};
 use super::lower::{Compiler, within};
 use super::numbers::{address_in, pointee};
-use super::{Found, Place, Reason, probe};
-use crate::inspect::eval::run::DEREFERENCES;
+use super::{NotCompilable, RuntimeLocation, RuntimeValue, probe};
+use crate::inspect::eval::evaluate::DEREFERENCES;
 use crate::inspect::eval::tree::Node;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::types::DwarfTy;
@@ -28,28 +28,28 @@ pub(super) struct Row {
     /// Size of a unit in bytes if they are text.
     pub(super) text: Option<u64>,
     /// Whether the container is inconsistent.
-    pub(super) invalid: Truth,
+    pub(super) invalid: BoolExpr,
 }
 
-pub(super) fn compare(order: Order, a: &Int, b: &Int) -> Truth {
-    Truth::compare(order, false, a.clone(), b.clone())
+pub(super) fn compare(order: Order, a: &Int, b: &Int) -> BoolExpr {
+    BoolExpr::compare(order, false, a.clone(), b.clone())
 }
 
 /// Returns a number or address within a value.
 fn word(
-    value: &Found,
+    value: &RuntimeValue,
     ask: impl FnOnce(&dyn Target, &Value) -> Result<Value, crate::Error>,
-) -> Result<(Int, Ty), Reason> {
+) -> Result<(Int, Ty), NotCompilable> {
     let found = probe::part(value, |target, object| ask(target, object).map(Some))?;
     let found = found.ok_or("a member is missing")?;
     Ok((address_in(&found)?, found.ty))
 }
 
-fn named(value: &Found, path: &'static [&'static str]) -> Result<(Int, Ty), Reason> {
+fn named(value: &RuntimeValue, path: &'static [&'static str]) -> Result<(Int, Ty), NotCompilable> {
     word(value, |target, object| need(target, object, path))
 }
 
-fn target_of(pointer: &Ty) -> Result<Ty, Reason> {
+fn target_of(pointer: &Ty) -> Result<Ty, NotCompilable> {
     match pointer.shape() {
         Shape::Pointer(of, _) => Ok(of),
         _ => Err("a pointer is expected in it".into()),
@@ -58,7 +58,7 @@ fn target_of(pointer: &Ty) -> Result<Ty, Reason> {
 
 impl Compiler<'_> {
     /// Returns the elements of a contiguous standard container; `None` for other types.
-    pub(super) fn row(&self, value: &Found) -> Result<Option<Row>, Reason> {
+    pub(super) fn row(&self, value: &RuntimeValue) -> Result<Option<Row>, NotCompilable> {
         let Shape::Composite(ty) = value.ty.shape() else {
             return Ok(None);
         };
@@ -68,7 +68,7 @@ impl Compiler<'_> {
         let name = &*ty.ty.name;
         let head = &name[..name.find('<').filter(|at| *at > 0).unwrap_or(name.len())];
         let other = || {
-            Reason(format!(
+            NotCompilable(format!(
                 "a `{}` is looked into in a way of its own",
                 value.ty.name()
             ))
@@ -80,7 +80,7 @@ impl Compiler<'_> {
             Some((Library::Libstdcxx, "basic_string_view")) => {
                 let (at, pointer) = named(value, &["_M_str"])?;
                 let (len, _) = named(value, &["_M_len"])?;
-                text(at, target_of(&pointer)?, len, Truth::Constant(false))
+                text(at, target_of(&pointer)?, len, BoolExpr::Constant(false))
             }
             _ if last == "Vec" && ty.language() == Language::Rust => self.vec(value)?,
             _ if last == "String" && ty.language() == Language::Rust => {
@@ -99,7 +99,7 @@ impl Compiler<'_> {
         Ok(Some(row))
     }
 
-    fn vec(&self, value: &Found) -> Result<Row, Reason> {
+    fn vec(&self, value: &RuntimeValue) -> Result<Row, NotCompilable> {
         let (len, _) = named(value, &["len"])?;
         let (at, pointer) = word(value, |target, object| {
             rust_std::pointer_in(target, &need(target, object, &["buf"])?)
@@ -120,7 +120,7 @@ impl Compiler<'_> {
             Ok((capacity, _)) if size > 0 => {
                 compare(Order::Gt, &len, &capacity).or(self.too_many(&capacity, size))
             }
-            _ => Truth::Constant(false),
+            _ => BoolExpr::Constant(false),
         };
         Ok(Row {
             invalid: beyond.or(self.too_many(&len, size)).or(nowhere(&at, &len)),
@@ -132,15 +132,15 @@ impl Compiler<'_> {
     }
 
     /// Returns whether there are more elements than fit into an allocation.
-    fn too_many(&self, len: &Int, size: u64) -> Truth {
+    fn too_many(&self, len: &Int, size: u64) -> BoolExpr {
         match size {
-            0 => Truth::Constant(false),
+            0 => BoolExpr::Constant(false),
             size => compare(Order::Gt, len, &Int::Constant(i64::MAX as u64 / size)),
         }
     }
 
     /// Returns the row of `&[T]`, `&str` and boxes of them.
-    fn slice(&self, value: &Found, ty: &Arc<DwarfTy>) -> Result<Row, Reason> {
+    fn slice(&self, value: &RuntimeValue, ty: &Arc<DwarfTy>) -> Result<Row, NotCompilable> {
         let (at, pointer) = named(value, &["data_ptr"])?;
         let (len, _) = named(value, &["length"])?;
         let to = rust_std::pointee_name(&ty.ty.name);
@@ -150,7 +150,7 @@ impl Compiler<'_> {
             return Ok(text(at, element, len, invalid));
         }
         if !to.starts_with('[') {
-            return Err(Reason(format!(
+            return Err(NotCompilable(format!(
                 "a `{}` is looked into in a way of its own",
                 value.ty.name()
             )));
@@ -170,7 +170,7 @@ impl Compiler<'_> {
     }
 
     /// Returns the row of libstdc++'s `std::vector`.
-    fn vector(&self, value: &Found) -> Result<Row, Reason> {
+    fn vector(&self, value: &RuntimeValue) -> Result<Row, NotCompilable> {
         let (start, pointer) = named(value, &["_M_impl", "_M_start"])?;
         let (finish, _) = named(value, &["_M_impl", "_M_finish"])?;
         let (end, _) = named(value, &["_M_impl", "_M_end_of_storage"])?;
@@ -198,10 +198,10 @@ impl Compiler<'_> {
             _ => divide(Operation::Div),
         };
         let odd = match (size, size.is_power_of_two()) {
-            (1, _) => Truth::Constant(false),
+            (1, _) => BoolExpr::Constant(false),
             (size, true) => {
                 let mask = Int::Constant(size - 1);
-                Truth::of(Int::binary(
+                BoolExpr::of(Int::binary(
                     Operation::And,
                     bytes.clone(),
                     mask,
@@ -209,7 +209,7 @@ impl Compiler<'_> {
                     false,
                 ))
             }
-            _ => Truth::of(divide(Operation::Rem)),
+            _ => BoolExpr::of(divide(Operation::Rem)),
         };
         Ok(Row {
             invalid: compare(Order::Gt, &start, &finish)
@@ -224,7 +224,7 @@ impl Compiler<'_> {
     }
 
     /// Returns the row of libstdc++'s `std::string`.
-    fn string(&self, value: &Found) -> Result<Row, Reason> {
+    fn string(&self, value: &RuntimeValue) -> Result<Row, NotCompilable> {
         let (at, pointer) = word(value, text_of_string)?;
         let (len, _) = named(value, &["_M_string_length"])?;
         let (capacity, _) = named(value, &["_M_allocated_capacity"])?;
@@ -236,18 +236,20 @@ impl Compiler<'_> {
             Shape::Array(array) => array.count.unwrap_or(1).saturating_sub(1),
             _ => 15,
         };
-        let Place::Memory(address) = local.place else {
+        let RuntimeLocation::Memory(address) = local.place else {
             return Err("a string that is not in memory".into());
         };
         // Short strings are stored in the object.
         let is_local = compare(Order::Eq, &at, &address.number());
-        let invalid = compare(Order::Gt, &len, &Int::Constant(room))
-            .and(is_local.choice(Truth::Constant(true), compare(Order::Gt, &len, &capacity)));
+        let invalid = compare(Order::Gt, &len, &Int::Constant(room)).and(is_local.choice(
+            BoolExpr::Constant(true),
+            compare(Order::Gt, &len, &capacity),
+        ));
         Ok(text(at, target_of(&pointer)?, len, invalid))
     }
 
     /// Returns an element of a row; deopt if the index is out of range.
-    pub(super) fn element(&self, row: &Row, index: Int) -> Result<Found, Reason> {
+    pub(super) fn element(&self, row: &Row, index: Int) -> Result<RuntimeValue, NotCompilable> {
         let (element, size) = match row.text {
             Some(unit) => {
                 let (kind, name) = match (unit, self.language) {
@@ -268,26 +270,26 @@ impl Compiler<'_> {
                     Box::new(row.at.clone()),
                 );
                 let address = Address::pointed(at).plus(known.wrapping_mul(size));
-                return Ok(Found::new(element, Place::Memory(address)));
+                return Ok(RuntimeValue::new(element, RuntimeLocation::Memory(address)));
             }
             _ => within(index, row.len.clone())?,
         };
         let at = match &row.invalid {
-            Truth::Constant(false) => row.at.clone(),
+            BoolExpr::Constant(false) => row.at.clone(),
             invalid => Int::Unless(Box::new(invalid.clone()), Box::new(row.at.clone())),
         };
         let address = Address::pointed(at).indexed(index, size);
-        Ok(Found::new(element, Place::Memory(address)))
+        Ok(RuntimeValue::new(element, RuntimeLocation::Memory(address)))
     }
 
     /// Compiles `object.name(arguments)` for methods that need no call.
     pub(super) fn method(
         &self,
-        object: &Found,
+        object: &RuntimeValue,
         name: &str,
         arguments: &[Node],
-    ) -> Result<Found, Reason> {
-        let calls = || Reason(format!("it calls `{name}`"));
+    ) -> Result<RuntimeValue, NotCompilable> {
+        let calls = || NotCompilable(format!("it calls `{name}`"));
         let mut value = object.clone();
         for _ in 0..DEREFERENCES {
             if let Shape::Composite(ty) = value.ty.shape() {
@@ -297,7 +299,7 @@ impl Compiler<'_> {
                 if ty.visualizer().is_some() {
                     let row = self
                         .row(&value)
-                        .map_err(|_| Reason(format!("`{name}()` walks the container")))?;
+                        .map_err(|_| NotCompilable(format!("`{name}()` walks the container")))?;
                     let row = row.ok_or_else(calls)?;
                     return self.of_row(&row, name, arguments)?.ok_or_else(calls);
                 }
@@ -305,7 +307,7 @@ impl Compiler<'_> {
             }
             match value.ty.shape() {
                 Shape::Array(array) => {
-                    let Place::Memory(address) = value.place else {
+                    let RuntimeLocation::Memory(address) = value.place else {
                         return Err(calls());
                     };
                     let row = Row {
@@ -313,7 +315,7 @@ impl Compiler<'_> {
                         element: array.element.clone(),
                         len: Int::Constant(array.count.unwrap_or(0)),
                         text: None,
-                        invalid: Truth::Constant(false),
+                        invalid: BoolExpr::Constant(false),
                     };
                     return self.of_row(&row, name, arguments)?.ok_or_else(calls);
                 }
@@ -324,9 +326,14 @@ impl Compiler<'_> {
         Err(calls())
     }
 
-    fn of_row(&self, row: &Row, name: &str, arguments: &[Node]) -> Result<Option<Found>, Reason> {
+    fn of_row(
+        &self,
+        row: &Row,
+        name: &str,
+        arguments: &[Node],
+    ) -> Result<Option<RuntimeValue>, NotCompilable> {
         let checked = |int: Int| match &row.invalid {
-            Truth::Constant(false) => int,
+            BoolExpr::Constant(false) => int,
             invalid => Int::Unless(Box::new(invalid.clone()), Box::new(int)),
         };
         let units = |bytes: Int| match row.text {
@@ -340,8 +347,8 @@ impl Compiler<'_> {
             ("is_empty" | "empty", []) => {
                 let none = compare(Order::Eq, &row.len, &Int::Constant(0));
                 let none = match &row.invalid {
-                    Truth::Constant(false) => none,
-                    invalid => invalid.clone().choice(Truth::Ask, none),
+                    BoolExpr::Constant(false) => none,
+                    invalid => invalid.clone().choice(BoolExpr::Deopt, none),
                 };
                 self.boolean(none)
             }
@@ -354,13 +361,13 @@ impl Compiler<'_> {
         }))
     }
 
-    fn length(&self, len: Int) -> Found {
+    fn length(&self, len: Int) -> RuntimeValue {
         let like = crate::inspect::eval::arith::size(0, self.language);
-        Found::new(like.ty, Place::Int(len, Width::WORD))
+        RuntimeValue::new(like.ty, RuntimeLocation::Int(len, Width::WORD))
     }
 }
 
-fn text(at: Int, element: Ty, len: Int, invalid: Truth) -> Row {
+fn text(at: Int, element: Ty, len: Int, invalid: BoolExpr) -> Row {
     let unit = element.size().filter(|size| matches!(size, 1 | 2 | 4));
     Row {
         at,
@@ -372,7 +379,7 @@ fn text(at: Int, element: Ty, len: Int, invalid: Truth) -> Row {
 }
 
 /// Returns whether elements would be at address 0.
-fn nowhere(at: &Int, len: &Int) -> Truth {
+fn nowhere(at: &Int, len: &Int) -> BoolExpr {
     let zero = Int::Constant(0);
     compare(Order::Eq, at, &zero).and(compare(Order::Ne, len, &zero))
 }

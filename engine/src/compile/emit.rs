@@ -2,7 +2,7 @@
 //! `rax`, `rcx` and `rdx` are temporary within one operation.
 
 use super::code::{Address, Base, Int, Operation, Width};
-use super::{Outcomes, SavedRegisters};
+use super::{Exits, SavedRegisters};
 use dwarf::Register;
 use iced_x86::IcedError;
 use iced_x86::code_asm::*;
@@ -108,7 +108,7 @@ impl At {
 pub(super) struct Emitter<'a> {
     pub(super) asm: &'a mut CodeAssembler,
     pub(super) saved: &'a SavedRegisters,
-    pub(super) to: Outcomes,
+    pub(super) to: Exits,
     /// Mask of the registers that may be written, by DWARF number: the others still have the
     /// program's values.
     pub(super) clobbers: u32,
@@ -291,7 +291,7 @@ impl Emitter<'_> {
             Int::Binary(operation, a, b, width, checked) => {
                 self.binary(*operation, (a, b), *width, *checked, at)
             }
-            Int::Truth(truth) => {
+            Int::BoolExpr(truth) => {
                 let (no, end) = (self.asm.create_label(), self.asm.create_label());
                 self.branch(truth, false, no, at)?;
                 let to = self.at(at);
@@ -316,7 +316,7 @@ impl Emitter<'_> {
                 self.asm.cvttsd2si(to.r64, from)?;
                 // A conversion out of range gives the least integer.
                 self.asm.cmp(to.r64, 1)?;
-                self.asm.jo(self.to.ask)?;
+                self.asm.jo(self.to.deopt)?;
                 self.canonical(to, *width)
             }
             Int::Address(address) => {
@@ -335,7 +335,7 @@ impl Emitter<'_> {
                 self.asm.lea(to.r64, qword_ptr(place))
             }
             Int::Unless(truth, inner) => {
-                self.branch(truth, true, self.to.ask, at)?;
+                self.branch(truth, true, self.to.deopt, at)?;
                 self.int(inner, at)
             }
         }
@@ -420,7 +420,7 @@ impl Emitter<'_> {
                         let by = self.write(RCX);
                         // Unsigned comparison: a negative count exceeds any width.
                         self.asm.cmp(right.r64, i32::from(width.size) * 8)?;
-                        self.asm.jae(self.to.ask)?;
+                        self.asm.jae(self.to.deopt)?;
                         self.asm.mov(by.r64, right.r64)?;
                         match (operation, width.signed) {
                             (Shl, _) => self.asm.shl(left.r64, cl)?,
@@ -446,8 +446,8 @@ impl Emitter<'_> {
         if checked && may_leave && width.size == 8 {
             // For a product both flags indicate overflow.
             return match (width.signed, operation) {
-                (true, _) | (_, Mul) => self.asm.jo(self.to.ask),
-                (false, _) => self.asm.jb(self.to.ask),
+                (true, _) | (_, Mul) => self.asm.jo(self.to.deopt),
+                (false, _) => self.asm.jb(self.to.deopt),
             };
         }
         if checked && may_leave {
@@ -455,7 +455,7 @@ impl Emitter<'_> {
             let temporary = self.write(RAX);
             self.extend(temporary, to, width)?;
             self.asm.cmp(temporary.r64, to.r64)?;
-            return self.asm.jne(self.to.ask);
+            return self.asm.jne(self.to.deopt);
         }
         match may_leave || operation == Shl {
             true => self.canonical(to, width),
@@ -473,11 +473,11 @@ impl Emitter<'_> {
         let known = simple(b).filter(|by| !matches!(by, 0 | -1));
         if known.is_none() {
             self.asm.test(right.r64, right.r64)?;
-            self.asm.je(self.to.ask)?;
+            self.asm.je(self.to.deopt)?;
             if width.signed {
                 // The least integer divided by minus one overflows.
                 self.asm.cmp(right.r64, -1)?;
-                self.asm.je(self.to.ask)?;
+                self.asm.je(self.to.deopt)?;
             }
         }
         let (quotient, rest) = (self.write(RAX), self.write(RDX));

@@ -132,7 +132,7 @@ impl Emitter<'_> {
             self.asm.lea(temporary.r64, place)?;
             self.asm.sub(temporary.r64, 0x1_0000)?;
             self.asm.shr(temporary.r64, 47)?;
-            self.asm.jne(self.to.ask)?;
+            self.asm.jne(self.to.deopt)?;
         }
         Ok(place)
     }

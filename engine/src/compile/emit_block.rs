@@ -1,7 +1,7 @@
 //! Code generation for copies of the program's memory into a record.
 
 use super::captured::{Block, Extent};
-use super::code::{Float, Truth};
+use super::code::{BoolExpr, Float};
 use super::emit::{At, Done, Emitter, General, RAX, RCX};
 use iced_x86::code_asm::*;
 
@@ -30,7 +30,7 @@ impl Emitter<'_> {
     /// Stores a block at `record`, and advances it; deopt if a text does not fit into `room`.
     pub(super) fn block(&mut self, block: &Block, record: AsmRegister64, room: usize) -> Done {
         let (without, end) = (self.asm.create_label(), self.asm.create_label());
-        let always = matches!(block.when, Truth::Constant(true));
+        let always = matches!(block.when, BoolExpr::Constant(true));
         if !always {
             self.branch(&block.when, false, without, At::START)?;
         }
@@ -125,7 +125,7 @@ impl Emitter<'_> {
         self.asm.cmp(len.r32, last as i32)?;
         self.asm.jb(again)?;
         if last < most {
-            self.asm.jmp(self.to.ask)?;
+            self.asm.jmp(self.to.deopt)?;
         }
         self.place_label(end)?;
         self.asm.mov(qword_ptr(record + 8), len.r64)?;
@@ -151,7 +151,7 @@ impl Emitter<'_> {
             self.asm.cmova(len.r64, read.r64)?;
         } else {
             self.asm.cmp(len.r64, fits as i32)?;
-            self.asm.ja(self.to.ask)?;
+            self.asm.ja(self.to.deopt)?;
         }
         if size > 1 {
             self.asm.imul_3(len.r64, len.r64, size as i32)?;

@@ -1,21 +1,27 @@
 //! Code generation for truth values: comparisons and branches.
 
-use super::code::{Address, Int, Order, Truth, Width};
+use super::code::{Address, BoolExpr, Int, Order, Width};
 use super::emit::{At, Done, Emitter, General, RAX, RSP, simple, sized};
 use iced_x86::IcedError;
 use iced_x86::code_asm::*;
 
 impl Emitter<'_> {
     /// Jumps to `target` if the truth value is `when`; otherwise falls through.
-    pub(super) fn branch(&mut self, truth: &Truth, when: bool, target: CodeLabel, at: At) -> Done {
+    pub(super) fn branch(
+        &mut self,
+        truth: &BoolExpr,
+        when: bool,
+        target: CodeLabel,
+        at: At,
+    ) -> Done {
         match truth {
-            Truth::Constant(known) if *known == when => self.asm.jmp(target),
-            Truth::Constant(_) => Ok(()),
-            Truth::Ask => self.asm.jmp(self.to.ask),
-            Truth::Not(inner) => self.branch(inner, !when, target, at),
-            Truth::And(a, b) | Truth::Or(a, b) => {
+            BoolExpr::Constant(known) if *known == when => self.asm.jmp(target),
+            BoolExpr::Constant(_) => Ok(()),
+            BoolExpr::Deopt => self.asm.jmp(self.to.deopt),
+            BoolExpr::Not(inner) => self.branch(inner, !when, target, at),
+            BoolExpr::And(a, b) | BoolExpr::Or(a, b) => {
                 // The value of the first operand that makes the second unnecessary.
-                let decided = matches!(truth, Truth::Or(..));
+                let decided = matches!(truth, BoolExpr::Or(..));
                 if when == decided {
                     self.branch(a, when, target, at)?;
                     return self.branch(b, when, target, at);
@@ -25,7 +31,7 @@ impl Emitter<'_> {
                 self.branch(b, when, target, at)?;
                 self.place_label(end)
             }
-            Truth::Choice(truth, yes, no) => {
+            BoolExpr::Choice(truth, yes, no) => {
                 let (other, end) = (self.asm.create_label(), self.asm.create_label());
                 self.branch(truth, false, other, at)?;
                 self.branch(yes, when, target, at)?;
@@ -34,15 +40,15 @@ impl Emitter<'_> {
                 self.branch(no, when, target, at)?;
                 self.place_label(end)
             }
-            Truth::Compare(order, signed, a, b) => {
+            BoolExpr::Compare(order, signed, a, b) => {
                 let signed = self.compare(a, b, *signed, at)?;
                 let order = if when { *order } else { order.negated() };
                 self.jump(order, signed, target)
             }
-            Truth::CompareFloats(order, a, b) => {
+            BoolExpr::CompareFloats(order, a, b) => {
                 self.branch_floats(*order, (a, b), when, target, at)
             }
-            Truth::Bytes(address, bytes) => {
+            BoolExpr::Bytes(address, bytes) => {
                 let end = self.asm.create_label();
                 let other = if when { end } else { target };
                 self.compare_bytes(address, bytes, other, at)?;

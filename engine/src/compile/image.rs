@@ -2,7 +2,7 @@
 
 use super::lower::function_at;
 use super::numbers::pointee;
-use super::{Found, Place, Reason, Scope, probe};
+use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, probe};
 use crate::images::modules::{Loaded, Modules};
 use crate::inspect::value::{Shape, Ty};
 use dwarf::{
@@ -74,11 +74,11 @@ impl<'a> CodeScope<'a> {
 
     /// Returns names of functions in the module of the address, at most `MOST`.
     pub(crate) fn functions(&self) -> Vec<String> {
-        const MOST: usize = 1 << 14;
+        const MAX_FUNCTIONS: usize = 1 << 14;
         let symbols = self
             .here()
             .map(|loaded| loaded.module.functions_by_symbol());
-        let symbols = symbols.into_iter().flatten().take(MOST);
+        let symbols = symbols.into_iter().flatten().take(MAX_FUNCTIONS);
         let names = symbols.map(|symbol| {
             let name = dwarf::demangle(symbol.name);
             let name = name.split_once('(').map_or(&*name, |(name, _)| name);
@@ -118,7 +118,7 @@ impl<'a> CodeScope<'a> {
         }
     }
 
-    fn found(&self, loaded: &Loaded, variable: &Variable) -> Result<Found, Reason> {
+    fn found(&self, loaded: &Loaded, variable: &Variable) -> Result<RuntimeValue, NotCompilable> {
         let is_local = matches!(variable.kind, VariableKind::Parameter | VariableKind::Local);
         let function = self.function.as_deref().filter(|_| is_local);
         let pc = match is_local {
@@ -126,15 +126,15 @@ impl<'a> CodeScope<'a> {
             false => dwarf::FileAddr(0),
         };
         let location = loaded.module.locate_static(variable, function, pc);
-        let location = location.map_err(|error| Reason(error.to_string()))?;
+        let location = location.map_err(|error| NotCompilable(error.to_string()))?;
         if location == StaticLocation::OptimizedOut {
             return Err("it is optimized out here".into());
         }
-        let place = Place::of(location, loaded.bias, thread_local(loaded))?;
+        let place = RuntimeLocation::of(location, loaded.bias, thread_local(loaded))?;
         let ty = variable
             .ty
             .map_or(Ty::Void, |id| Ty::dwarf(&loaded.module, loaded.bias, id));
-        Ok(Found::new(ty, place))
+        Ok(RuntimeValue::new(ty, place))
     }
 }
 
@@ -171,7 +171,7 @@ impl Scope for CodeScope<'_> {
         self.pc
     }
 
-    fn local(&self, name: &str) -> Result<Option<Found>, Reason> {
+    fn local(&self, name: &str) -> Result<Option<RuntimeValue>, NotCompilable> {
         let (Some(loaded), Some(function)) = (self.here(), &self.function) else {
             return Ok(None);
         };
@@ -201,7 +201,7 @@ impl Scope for CodeScope<'_> {
         probe::member(&pointee(&closure, of)?, name)
     }
 
-    fn global(&self, name: &str) -> Result<Option<Found>, Reason> {
+    fn global(&self, name: &str) -> Result<Option<RuntimeValue>, NotCompilable> {
         let here = self.here().map(|loaded| loaded.id);
         for loaded in self.images() {
             let near = (Some(loaded.id) == here).then(|| loaded.bias.file(self.pc));

@@ -1,15 +1,15 @@
 //! Compiler: tree → intermediate code, with the meaning that [`crate::inspect::eval`] gives each node.
 
-use super::code::{Float, Int, Order, Truth, Width};
+use super::code::{BoolExpr, Float, Int, Order, Width};
 use super::numbers::{Number, address_in, pointee, referent};
-use super::{Found, Place, Reason, Scope, probe};
+use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, probe};
 use crate::inspect::eval::Expression;
-use crate::inspect::eval::run::{DEREFERENCES, enumerator, extreme, inner};
+use crate::inspect::eval::evaluate::{DEREFERENCES, enumerator, extreme, inner};
 use crate::inspect::eval::tree::{Cast, Kind, Node, Unary};
 use crate::inspect::eval::types::{Layer, TypeName, named_by};
 use crate::inspect::eval::{arith, tree};
 use crate::inspect::registers::parts as register_parts;
-use crate::inspect::value::place::Bytes;
+use crate::inspect::value::location::Bytes;
 use crate::inspect::value::{self, PointerKind, RegisterPlace, Shape, Ty, Value};
 use dwarf::register::x86_64;
 use dwarf::{Language, LoadAddr};
@@ -36,7 +36,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// Compiles a node as a condition.
-    pub(super) fn truth(&self, node: &Node) -> Result<Truth, Reason> {
+    pub(super) fn truth(&self, node: &Node) -> Result<BoolExpr, NotCompilable> {
         match &node.kind {
             Kind::Paren(inner) => self.truth(inner),
             Kind::And(a, b) => self.both(a, b, false),
@@ -44,8 +44,8 @@ impl<'a> Compiler<'a> {
             Kind::Choice(condition, yes, no) => {
                 let condition = self.truth(condition)?;
                 match condition {
-                    Truth::Constant(true) => self.truth(yes),
-                    Truth::Constant(false) => self.truth(no),
+                    BoolExpr::Constant(true) => self.truth(yes),
+                    BoolExpr::Constant(false) => self.truth(no),
                     condition => Ok(condition.choice(self.truth(yes)?, self.truth(no)?)),
                 }
             }
@@ -56,40 +56,43 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn both(&self, a: &Node, b: &Node, decided: bool) -> Result<Truth, Reason> {
+    fn both(&self, a: &Node, b: &Node, decided: bool) -> Result<BoolExpr, NotCompilable> {
         let a = self.truth(a)?;
         match a {
             // The interpreter does not evaluate the right operand either.
-            Truth::Constant(known) if known == decided => Ok(a),
+            BoolExpr::Constant(known) if known == decided => Ok(a),
             a if decided => Ok(a.or(self.truth(b)?)),
             a => Ok(a.and(self.truth(b)?)),
         }
     }
 
     /// Compiles a node to a value.
-    pub(super) fn value(&self, node: &Node) -> Result<Found, Reason> {
+    pub(super) fn value(&self, node: &Node) -> Result<RuntimeValue, NotCompilable> {
         let value = self.any_value(node)?;
         // A step may use an operand more than once; the limit prevents exponential growth.
-        if value.place.parts() > super::MOST_PARTS {
+        if value.place.parts() > super::MAX_PARTS {
             return Err("it is too long".into());
         }
         Ok(value)
     }
 
-    fn any_value(&self, node: &Node) -> Result<Found, Reason> {
+    fn any_value(&self, node: &Node) -> Result<RuntimeValue, NotCompilable> {
         match &node.kind {
             Kind::Literal(ty, bits) => {
                 let size = ty.size().unwrap_or(8).min(16) as usize;
                 let bytes = Bytes::new(&bits.to_le_bytes()[..size]);
-                Ok(Found::new(ty.clone(), Place::Bytes(bytes)))
+                Ok(RuntimeValue::new(ty.clone(), RuntimeLocation::Bytes(bytes)))
             }
             Kind::Number(value, decimal) => {
-                Found::constant(arith::literal(*value, *decimal, self.language))
+                RuntimeValue::constant(arith::literal(*value, *decimal, self.language))
             }
-            Kind::Text(bytes) => Ok(Found::new(Ty::Text, Place::Bytes(Bytes::new(bytes)))),
+            Kind::Text(bytes) => Ok(RuntimeValue::new(
+                Ty::Text,
+                RuntimeLocation::Bytes(Bytes::new(bytes)),
+            )),
             Kind::Name(name) => self
                 .name(name)?
-                .ok_or_else(|| Reason(format!("`{name}` is not known here"))),
+                .ok_or_else(|| NotCompilable(format!("`{name}` is not known here"))),
             Kind::Register(name) => self.register(name),
             Kind::SizeOfType(ty) => self.size_of(&self.ty(ty)?),
             Kind::SizeOf(inner) => self.size_of_node(inner),
@@ -110,14 +113,14 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    pub(super) fn name(&self, name: &str) -> Result<Option<Found>, Reason> {
+    pub(super) fn name(&self, name: &str) -> Result<Option<RuntimeValue>, NotCompilable> {
         if let Some(value) = self.variable(name)? {
             return Ok(Some(value));
         }
         if let Some((path, last)) = name.rsplit_once("::") {
             let ty = self.type_named(path);
             let known = ty.and_then(|ty| enumerator(&ty, last).or_else(|| extreme(&ty, last)));
-            return known.map(Found::constant).transpose();
+            return known.map(RuntimeValue::constant).transpose();
         }
         let own = match self.language {
             Language::Cpp => "this",
@@ -138,11 +141,11 @@ impl<'a> Compiler<'a> {
         }
         let ty = self.scope.enumeration_with(name);
         let known = ty.and_then(|ty| enumerator(&ty, name));
-        known.map(Found::constant).transpose()
+        known.map(RuntimeValue::constant).transpose()
     }
 
-    fn variable(&self, name: &str) -> Result<Option<Found>, Reason> {
-        let where_it_is = |reason: Reason| Reason(format!("`{name}`: {reason}"));
+    fn variable(&self, name: &str) -> Result<Option<RuntimeValue>, NotCompilable> {
+        let where_it_is = |reason: NotCompilable| NotCompilable(format!("`{name}`: {reason}"));
         if let Some(value) = self.scope.local(name).map_err(where_it_is)? {
             return Ok(Some(value));
         }
@@ -162,13 +165,13 @@ impl<'a> Compiler<'a> {
         named_by(self.scope.language(), &find, name)
     }
 
-    fn ty(&self, name: &TypeName) -> Result<Ty, Reason> {
+    fn ty(&self, name: &TypeName) -> Result<Ty, NotCompilable> {
         let base = self.type_named(&name.base);
-        let base = base.ok_or_else(|| Reason(format!("no type `{}` here", name.base)))?;
+        let base = base.ok_or_else(|| NotCompilable(format!("no type `{}` here", name.base)))?;
         Ok(name.of(base))
     }
 
-    fn register(&self, name: &str) -> Result<Found, Reason> {
+    fn register(&self, name: &str) -> Result<RuntimeValue, NotCompilable> {
         let place = |register| RegisterPlace {
             thread: crate::ThreadId(0),
             level: 0,
@@ -188,29 +191,38 @@ impl<'a> Compiler<'a> {
         if let "pc" | "rip" = whole {
             let addr = self.scope.pc();
             let bytes = Bytes::new(&addr.0.to_le_bytes());
-            return Ok(Found::new(like(x86_64::RIP, "rip"), Place::Bytes(bytes)));
+            return Ok(RuntimeValue::new(
+                like(x86_64::RIP, "rip"),
+                RuntimeLocation::Bytes(bytes),
+            ));
         }
         if let Some((register, known)) = general(whole) {
             let ty = like(*register, known);
-            return Ok(Found::new(ty, Place::Register(*register, 0)));
+            return Ok(RuntimeValue::new(
+                ty,
+                RuntimeLocation::Register(*register, 0),
+            ));
         }
         if let Some((whole, skip, ty)) = register_parts::part(name, self.language)
             && let Some((register, _)) = general(&whole)
         {
-            return Ok(Found::new(ty, Place::Register(*register, skip)));
+            return Ok(RuntimeValue::new(
+                ty,
+                RuntimeLocation::Register(*register, skip),
+            ));
         }
         Err(match name {
             "thread" => "`$thread` is the system's to tell".into(),
-            name => Reason(format!("`${name}` is not among the general registers")),
+            name => NotCompilable(format!("`${name}` is not among the general registers")),
         })
     }
 
-    fn unary(&self, operator: Unary, inner: &Node) -> Result<Found, Reason> {
+    fn unary(&self, operator: Unary, inner: &Node) -> Result<RuntimeValue, NotCompilable> {
         let value = self.value(inner)?;
         let operand = self.operand_of(&value, inner)?;
         if let Some(known) = operand.known {
-            let value = arith::unary(operator, known, self.language).map_err(Reason)?;
-            return Found::constant(value);
+            let value = arith::unary(operator, known, self.language).map_err(NotCompilable)?;
+            return RuntimeValue::constant(value);
         }
         let is_bool = operand.scalar.kind == value::scalar::ScalarKind::Bool;
         let rust = self.language == Language::Rust;
@@ -241,14 +253,19 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn choice(&self, condition: &Node, yes: &Node, no: &Node) -> Result<Found, Reason> {
+    fn choice(
+        &self,
+        condition: &Node,
+        yes: &Node,
+        no: &Node,
+    ) -> Result<RuntimeValue, NotCompilable> {
         let condition = match self.truth(condition)? {
-            Truth::Constant(true) => return self.value(yes),
-            Truth::Constant(false) => return self.value(no),
+            BoolExpr::Constant(true) => return self.value(yes),
+            BoolExpr::Constant(false) => return self.value(no),
             condition => Box::new(condition),
         };
         let (yes, no) = (self.value(yes)?, self.value(no)?);
-        let differ = || Reason::from("the sides of `?:` are of different types");
+        let differ = || NotCompilable::from("the sides of `?:` are of different types");
         let simple = |ty: &Ty| {
             matches!(
                 ty.shape(),
@@ -264,17 +281,21 @@ impl<'a> Compiler<'a> {
         }
         let place = match (a.number, b.number) {
             (Number::Int(a, width), Number::Int(b, other)) if width == other => {
-                Place::Int(Int::Choice(condition, Box::new(a), Box::new(b)), width)
+                RuntimeLocation::Int(Int::Choice(condition, Box::new(a), Box::new(b)), width)
             }
             (Number::Float(a), Number::Float(b)) => {
-                Place::Float(Float::Choice(condition, Box::new(a), Box::new(b)))
+                RuntimeLocation::Float(Float::Choice(condition, Box::new(a), Box::new(b)))
             }
             _ => return Err(differ()),
         };
-        Ok(Found::new(yes.ty, place))
+        Ok(RuntimeValue::new(yes.ty, place))
     }
 
-    pub(super) fn find_member(&self, object: &Found, name: &str) -> Result<Option<Found>, Reason> {
+    pub(super) fn find_member(
+        &self,
+        object: &RuntimeValue,
+        name: &str,
+    ) -> Result<Option<RuntimeValue>, NotCompilable> {
         let mut object = object.clone();
         for _ in 0..DEREFERENCES {
             match object.ty.shape() {
@@ -287,7 +308,7 @@ impl<'a> Compiler<'a> {
                     }
                     let composite = of.composite();
                     if of.visualizer().is_some() || composite.is_some_and(|it| it.polymorphic) {
-                        return Err(Reason(format!(
+                        return Err(NotCompilable(format!(
                             "where `{name}` is depends on what is in the `{}`",
                             object.ty.name()
                         )));
@@ -301,16 +322,16 @@ impl<'a> Compiler<'a> {
         Ok(None)
     }
 
-    fn member(&self, object: &Node, name: &str) -> Result<Found, Reason> {
+    fn member(&self, object: &Node, name: &str) -> Result<RuntimeValue, NotCompilable> {
         if let Kind::Register(_) = inner(object).kind {
             return Err("it is a part of a register".into());
         }
         let value = self.value(object)?;
         self.find_member(&value, name)?
-            .ok_or_else(|| Reason(format!("`{}` has no member `{name}`", self.said(object))))
+            .ok_or_else(|| NotCompilable(format!("`{}` has no member `{name}`", self.said(object))))
     }
 
-    fn deref(&self, inner: &Node) -> Result<Found, Reason> {
+    fn deref(&self, inner: &Node) -> Result<RuntimeValue, NotCompilable> {
         let value = referent(self.value(inner)?)?;
         match value.ty.shape() {
             Shape::Pointer(of, _) => match of.shape() {
@@ -319,25 +340,31 @@ impl<'a> Compiler<'a> {
             },
             Shape::Array(array) => {
                 let place = value.place.offset(0)?;
-                Ok(Found::new(array.element.clone(), place))
+                Ok(RuntimeValue::new(array.element.clone(), place))
             }
             Shape::Function => Ok(value),
-            _ => Err(Reason(format!("`{}` is no pointer", self.said(inner)))),
+            _ => Err(NotCompilable(format!(
+                "`{}` is no pointer",
+                self.said(inner)
+            ))),
         }
     }
 
-    fn address_of(&self, inner: &Node) -> Result<Found, Reason> {
+    fn address_of(&self, inner: &Node) -> Result<RuntimeValue, NotCompilable> {
         let value = referent(self.value(inner)?)?;
         match value.place {
-            Place::Memory(address) if value.bits.is_none() => {
-                let place = Place::Int(address.number(), Width::WORD);
-                Ok(Found::new(value.ty.pointer(), place))
+            RuntimeLocation::Memory(address) if value.bits.is_none() => {
+                let place = RuntimeLocation::Int(address.number(), Width::WORD);
+                Ok(RuntimeValue::new(value.ty.pointer(), place))
             }
-            _ => Err(Reason(format!("`{}` has no address", self.said(inner)))),
+            _ => Err(NotCompilable(format!(
+                "`{}` has no address",
+                self.said(inner)
+            ))),
         }
     }
 
-    fn index(&self, object: &Node, index: &Node) -> Result<Found, Reason> {
+    fn index(&self, object: &Node, index: &Node) -> Result<RuntimeValue, NotCompilable> {
         let mut value = self.value(object)?;
         if let Kind::Range(..) = index.kind {
             return Err("it is a row of elements".into());
@@ -350,8 +377,8 @@ impl<'a> Compiler<'a> {
             }
             match value.ty.shape() {
                 Shape::Array(array) => {
-                    let checked =
-                        self.language == Language::Rust || !matches!(value.place, Place::Memory(_));
+                    let checked = self.language == Language::Rust
+                        || !matches!(value.place, RuntimeLocation::Memory(_));
                     let by = match checked {
                         true => within(by, Int::Constant(array.count.unwrap_or(u64::MAX)))?,
                         false => by,
@@ -361,12 +388,12 @@ impl<'a> Compiler<'a> {
                         (place, Int::Constant(by)) => {
                             place.offset(by.wrapping_mul(array.stride))?
                         }
-                        (Place::Memory(address), by) => {
-                            Place::Memory(address.indexed(by, array.stride))
+                        (RuntimeLocation::Memory(address), by) => {
+                            RuntimeLocation::Memory(address.indexed(by, array.stride))
                         }
                         _ => return Err("an array that is not in memory".into()),
                     };
-                    return Ok(Found::new(element, place));
+                    return Ok(RuntimeValue::new(element, place));
                 }
                 Shape::Pointer(of, PointerKind::Reference | PointerKind::Owned) => {
                     value = pointee(&value, of)?;
@@ -377,12 +404,12 @@ impl<'a> Compiler<'a> {
                     let address = super::code::Address::pointed(address_in(&value)?);
                     let mut address = address.indexed(by, size);
                     address.guarded = true;
-                    return Ok(Found::new(of, Place::Memory(address)));
+                    return Ok(RuntimeValue::new(of, RuntimeLocation::Memory(address)));
                 }
                 _ => break,
             }
         }
-        Err(Reason(format!(
+        Err(NotCompilable(format!(
             "`{}` ({}) is indexed in a way of its own",
             self.said(object),
             value.ty.name()
@@ -390,7 +417,11 @@ impl<'a> Compiler<'a> {
     }
 
     /// Returns an index; deopt if it exceeds the signed range.
-    pub(super) fn index_number(&self, value: &Found, node: &Node) -> Result<Int, Reason> {
+    pub(super) fn index_number(
+        &self,
+        value: &RuntimeValue,
+        node: &Node,
+    ) -> Result<Int, NotCompilable> {
         let operand = self.operand_of(value, node)?;
         if operand.scalar.size > 8 {
             return Err("the index has 128 bits".into());
@@ -399,14 +430,19 @@ impl<'a> Compiler<'a> {
             Number::Float(_) => Err("a float is no index".into()),
             Number::Int(Int::Constant(by), Width::WORD) if by as i64 >= 0 => Ok(Int::Constant(by)),
             Number::Int(int, Width::WORD) => {
-                let negative = Truth::compare(Order::Lt, true, int.clone(), Int::Constant(0));
+                let negative = BoolExpr::compare(Order::Lt, true, int.clone(), Int::Constant(0));
                 Ok(Int::Unless(Box::new(negative), Box::new(int)))
             }
             Number::Int(int, _) => Ok(int),
         }
     }
 
-    fn cast_node(&self, cast: Cast, name: &TypeName, node: &Node) -> Result<Found, Reason> {
+    fn cast_node(
+        &self,
+        cast: Cast,
+        name: &TypeName,
+        node: &Node,
+    ) -> Result<RuntimeValue, NotCompilable> {
         let ty = self.ty(name)?;
         if let Kind::Call(..) = inner(node).kind {
             return Err("it calls a function".into());
@@ -417,7 +453,7 @@ impl<'a> Compiler<'a> {
         if let Kind::Name(name) = &inner(node).kind
             && let Some(known) = enumerator(&ty, name)
         {
-            return Found::constant(known);
+            return RuntimeValue::constant(known);
         }
         let value = self.value(node)?;
         if let (Shape::Pointer(to, _), Shape::Pointer(from, _)) = (ty.shape(), value.ty.shape()) {
@@ -432,20 +468,21 @@ impl<'a> Compiler<'a> {
         self.cast(&ty, &value)
     }
 
-    fn size_of(&self, ty: &Ty) -> Result<Found, Reason> {
+    fn size_of(&self, ty: &Ty) -> Result<RuntimeValue, NotCompilable> {
         let size = ty.size();
         let size =
-            size.ok_or_else(|| Reason(format!("the size of `{}` is not known", ty.name())))?;
-        Found::constant(arith::size(size, self.language))
+            size.ok_or_else(|| NotCompilable(format!("the size of `{}` is not known", ty.name())))?;
+        RuntimeValue::constant(arith::size(size, self.language))
     }
 
-    fn size_of_node(&self, node: &Node) -> Result<Found, Reason> {
+    fn size_of_node(&self, node: &Node) -> Result<RuntimeValue, NotCompilable> {
         let Kind::Name(name) = &inner(node).kind else {
             return Err("`sizeof` of more than a name".into());
         };
         let Some(value) = self.name(name)? else {
             let ty = self.type_named(name);
-            return self.size_of(&ty.ok_or_else(|| Reason(format!("`{name}` is not known here")))?);
+            return self
+                .size_of(&ty.ok_or_else(|| NotCompilable(format!("`{name}` is not known here")))?);
         };
         match value.ty.shape() {
             Shape::Pointer(of, PointerKind::Reference) => self.size_of(&of),
@@ -454,18 +491,18 @@ impl<'a> Compiler<'a> {
     }
 
     /// Returns a float in the language's type.
-    pub(super) fn float(&self, float: Float, single: bool) -> Found {
+    pub(super) fn float(&self, float: Float, single: bool) -> RuntimeValue {
         let like = arith::float_value(0.0, single, self.language);
         let float = match single {
             true => Float::Single(Box::new(float)),
             false => float,
         };
-        Found::new(like.ty, Place::Float(float))
+        RuntimeValue::new(like.ty, RuntimeLocation::Float(float))
     }
 
-    fn call(&self, function: &Node, arguments: &[Node]) -> Result<Found, Reason> {
+    fn call(&self, function: &Node, arguments: &[Node]) -> Result<RuntimeValue, NotCompilable> {
         match &inner(function).kind {
-            Kind::Register(name) => Err(Reason(format!("`${name}` looks at the callers"))),
+            Kind::Register(name) => Err(NotCompilable(format!("`${name}` looks at the callers"))),
             Kind::Member(object, name) => {
                 let value = self.value(object)?;
                 self.method(&value, name, arguments)
@@ -478,18 +515,18 @@ impl<'a> Compiler<'a> {
                 {
                     return self.cast(&ty, &self.value(argument)?);
                 }
-                Err(Reason(format!("it calls `{name}`")))
+                Err(NotCompilable(format!("it calls `{name}`")))
             }
-            _ => Err(Reason(format!("it calls `{}`", self.said(function)))),
+            _ => Err(NotCompilable(format!("it calls `{}`", self.said(function)))),
         }
     }
 }
 
 /// Returns an index that must be less than a length; deopt otherwise.
-pub(super) fn within(index: Int, len: Int) -> Result<Int, Reason> {
-    match Truth::compare(Order::Ge, false, index.clone(), len) {
-        Truth::Constant(false) => Ok(index),
-        Truth::Constant(true) => Err("the index is beyond the elements".into()),
+pub(super) fn within(index: Int, len: Int) -> Result<Int, NotCompilable> {
+    match BoolExpr::compare(Order::Ge, false, index.clone(), len) {
+        BoolExpr::Constant(false) => Ok(index),
+        BoolExpr::Constant(true) => Err("the index is beyond the elements".into()),
         beyond => Ok(Int::Unless(Box::new(beyond), Box::new(index))),
     }
 }
@@ -500,9 +537,9 @@ fn complement(int: Int, width: Width) -> Int {
 }
 
 /// Returns the address of code, as the interpreter does for a function's name.
-pub(super) fn function_at(name: &str, entry: LoadAddr) -> Found {
+pub(super) fn function_at(name: &str, entry: LoadAddr) -> RuntimeValue {
     let address = super::code::Address::of(super::code::Base::Zero, entry.0 as i64);
-    Found::new(Ty::Function(name.into()), Place::Memory(address))
+    RuntimeValue::new(Ty::Function(name.into()), RuntimeLocation::Memory(address))
 }
 
 /// Converts a comparison operator of the tree; `None` for other operators.

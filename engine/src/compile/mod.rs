@@ -15,8 +15,8 @@ mod emit_block;
 mod emit_float;
 mod emit_truth;
 mod image;
-mod lacking;
 mod lower;
+mod missing_member;
 mod needs;
 mod numbers;
 mod operators;
@@ -30,36 +30,36 @@ pub(crate) mod tests;
 
 pub(crate) use captured::Captured;
 pub(crate) use image::CodeScope;
-pub(crate) use lacking::Declared;
-pub(crate) use place::{Found, Place};
+pub(crate) use missing_member::Declared;
+pub(crate) use place::{RuntimeLocation, RuntimeValue};
 #[cfg(test)]
 pub(crate) use probe::NoProcess;
 pub(crate) use probe::{may_have_member, member_type};
 pub(crate) use scope::Scope;
 
 use crate::inspect::eval::Expression;
-use code::{Address, Int, Truth};
+use code::{Address, BoolExpr, Int};
 use emit::{At, Emitter};
 use iced_x86::IcedError;
 use iced_x86::code_asm::{CodeAssembler, CodeLabel};
 use needs::Needs;
 
 /// Maximum size of a condition in nodes; larger ones are not worth it.
-const MOST_PARTS: usize = 2000;
+const MAX_PARTS: usize = 2000;
 
 /// Why an expression needs the interpreter, in a few words for the user.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Reason(pub(crate) String);
+pub(crate) struct NotCompilable(pub(crate) String);
 
-impl std::fmt::Display for Reason {
+impl std::fmt::Display for NotCompilable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl From<&str> for Reason {
-    fn from(text: &str) -> Reason {
-        Reason(text.to_owned())
+impl From<&str> for NotCompilable {
+    fn from(text: &str) -> NotCompilable {
+        NotCompilable(text.to_owned())
     }
 }
 
@@ -89,19 +89,19 @@ impl SavedRegisters {
 
 /// Jump targets of the code.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Outcomes {
+pub(crate) struct Exits {
     /// The condition holds.
     pub(crate) yes: CodeLabel,
     /// It does not.
     pub(crate) no: CodeLabel,
     /// Deopt: the interpreter has to decide.
-    pub(crate) ask: CodeLabel,
+    pub(crate) deopt: CodeLabel,
 }
 
 /// A compiled condition.
 #[derive(Clone, Debug)]
 pub(crate) struct Condition {
-    truth: Truth,
+    truth: BoolExpr,
     clobbers: u32,
     vectors: bool,
 }
@@ -111,7 +111,10 @@ impl Condition {
     ///
     /// # Errors
     /// Why the expression needs the interpreter.
-    pub(crate) fn compile(expression: &Expression, scope: &dyn Scope) -> Result<Condition, Reason> {
+    pub(crate) fn compile(
+        expression: &Expression,
+        scope: &dyn Scope,
+    ) -> Result<Condition, NotCompilable> {
         let truth = lower::Compiler::new(expression, scope).truth(expression.root())?;
         check(truth.needs())?;
         let mut condition = Condition {
@@ -146,7 +149,7 @@ impl Condition {
     #[cfg(test)]
     pub(crate) fn known(&self) -> Option<bool> {
         match self.truth {
-            Truth::Constant(known) => Some(known),
+            BoolExpr::Constant(known) => Some(known),
             _ => None,
         }
     }
@@ -159,7 +162,7 @@ impl Condition {
         &self,
         asm: &mut CodeAssembler,
         saved: &SavedRegisters,
-        to: Outcomes,
+        to: Exits,
     ) -> Result<(), IcedError> {
         let mut emitter = self.emitter(asm, saved, to);
         emitter.branch(&self.truth, true, to.yes, At::START)?;
@@ -170,7 +173,7 @@ impl Condition {
         &self,
         asm: &'a mut CodeAssembler,
         saved: &'a SavedRegisters,
-        to: Outcomes,
+        to: Exits,
     ) -> Emitter<'a> {
         Emitter {
             asm,
@@ -189,8 +192,8 @@ fn registers(set: u32) -> impl Iterator<Item = dwarf::Register> + use<> {
         .map(dwarf::Register)
 }
 
-fn check(needs: Needs) -> Result<(), Reason> {
-    if needs.parts > MOST_PARTS {
+fn check(needs: Needs) -> Result<(), NotCompilable> {
+    if needs.parts > MAX_PARTS {
         return Err("it is too long".into());
     }
     if needs.general > emit::POOL.len() || needs.vectors > emit::VECTOR_POOL {
@@ -201,25 +204,25 @@ fn check(needs: Needs) -> Result<(), Reason> {
 
 /// Generates code that is discarded.
 fn dry_run<T>(
-    emit: impl FnOnce(&mut CodeAssembler, &SavedRegisters, Outcomes) -> Result<T, IcedError>,
-) -> Result<T, Reason> {
+    emit: impl FnOnce(&mut CodeAssembler, &SavedRegisters, Exits) -> Result<T, IcedError>,
+) -> Result<T, NotCompilable> {
     let saved = SavedRegisters {
         general: [0; 16],
         written: 0,
         stack_pointer: 0,
         vectors: 0,
     };
-    let failed = |error: IcedError| Reason(format!("the assembler refuses it: {error}"));
+    let failed = |error: IcedError| NotCompilable(format!("the assembler refuses it: {error}"));
     let mut asm = CodeAssembler::new(64).map_err(failed)?;
-    let to = Outcomes {
+    let to = Exits {
         yes: asm.create_label(),
         no: asm.create_label(),
-        ask: asm.create_label(),
+        deopt: asm.create_label(),
     };
     emit(&mut asm, &saved, to).map_err(failed)
 }
 
 /// Returns the place that a pointer points to.
-fn pointed(pointer: Int) -> Place {
-    Place::Memory(Address::pointed(pointer))
+fn pointed(pointer: Int) -> RuntimeLocation {
+    RuntimeLocation::Memory(Address::pointed(pointer))
 }

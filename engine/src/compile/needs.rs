@@ -1,7 +1,7 @@
 //! Register needs of a computation: each pending number has a register of its own, so operands that
 //! need most are computed first.
 
-use super::code::{Address, Base, Float, Int, Truth};
+use super::code::{Address, Base, BoolExpr, Float, Int};
 
 /// Number of registers needed at once, and amount of code.
 #[derive(Clone, Copy, Default, Debug)]
@@ -56,7 +56,7 @@ impl Int {
             Int::Load(address, _) | Int::Address(address) => address.needs(),
             Int::Convert(inner, _) | Int::Field(inner, ..) => inner.needs(),
             Int::Binary(_, a, b, ..) => Needs::both(a.needs(), b.needs()).0,
-            Int::Truth(truth) => truth.needs(),
+            Int::BoolExpr(truth) => truth.needs(),
             Int::Choice(truth, a, b) => truth.needs().and(a.needs()).and(b.needs()),
             Int::Float(float, _) => float.needs(),
             Int::Unless(truth, int) => truth.needs().and(int.needs()),
@@ -102,17 +102,17 @@ fn float_pair(a: &Float, b: &Float) -> Needs {
     })
 }
 
-impl Truth {
+impl BoolExpr {
     /// Returns the needs of computing it.
     pub fn needs(&self) -> Needs {
         let inner = match self {
-            Truth::Constant(_) | Truth::Ask => Needs::default(),
-            Truth::Not(inner) => inner.needs(),
-            Truth::And(a, b) | Truth::Or(a, b) => a.needs().and(b.needs()),
-            Truth::Choice(truth, a, b) => truth.needs().and(a.needs()).and(b.needs()),
-            Truth::Compare(_, _, a, b) => Needs::both(a.needs(), b.needs()).0,
-            Truth::CompareFloats(_, a, b) => float_pair(a, b),
-            Truth::Bytes(address, bytes) => Needs {
+            BoolExpr::Constant(_) | BoolExpr::Deopt => Needs::default(),
+            BoolExpr::Not(inner) => inner.needs(),
+            BoolExpr::And(a, b) | BoolExpr::Or(a, b) => a.needs().and(b.needs()),
+            BoolExpr::Choice(truth, a, b) => truth.needs().and(a.needs()).and(b.needs()),
+            BoolExpr::Compare(_, _, a, b) => Needs::both(a.needs(), b.needs()).0,
+            BoolExpr::CompareFloats(_, a, b) => float_pair(a, b),
+            BoolExpr::Bytes(address, bytes) => Needs {
                 parts: bytes.len() / 8,
                 ..Needs::default()
             }

@@ -1,12 +1,12 @@
 //! Conversion of values to numbers and between types, by the rules of [`crate::inspect::eval`].
 
-use super::code::{Float, Int, Order, Truth, Width};
+use super::code::{BoolExpr, Float, Int, Order, Width};
 use super::lower::Compiler;
-use super::{Found, Place, Reason, pointed};
+use super::{NotCompilable, RuntimeLocation, RuntimeValue, pointed};
 use crate::inspect::eval::arith;
-use crate::inspect::eval::run::{inner, is_flexible};
+use crate::inspect::eval::evaluate::{inner, is_flexible};
 use crate::inspect::eval::tree::{Kind, Node};
-use crate::inspect::value::place::{Bits, Bytes};
+use crate::inspect::value::location::{Bits, Bytes};
 use crate::inspect::value::scalar::{self, Scalar, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty};
 use dwarf::Language;
@@ -36,14 +36,14 @@ pub(super) enum Number {
 
 impl Operand {
     /// Returns whether it counts as true.
-    pub(super) fn truth(self) -> Truth {
+    pub(super) fn truth(self) -> BoolExpr {
         if let Some(known) = self.known {
-            return Truth::Constant(known.is_true());
+            return BoolExpr::Constant(known.is_true());
         }
         match self.number {
-            Number::Int(int, _) => Truth::of(int),
-            Number::Float(Float::Constant(value)) => Truth::Constant(value != 0.0),
-            Number::Float(float) => Truth::CompareFloats(Order::Ne, float, Float::Constant(0.0)),
+            Number::Int(int, _) => BoolExpr::of(int),
+            Number::Float(Float::Constant(value)) => BoolExpr::Constant(value != 0.0),
+            Number::Float(float) => BoolExpr::CompareFloats(Order::Ne, float, Float::Constant(0.0)),
         }
     }
 
@@ -70,14 +70,14 @@ impl Operand {
 ///
 /// # Errors
 /// The scalar has more than 64 bits.
-pub(super) fn width(scalar: Scalar) -> Result<Width, Reason> {
+pub(super) fn width(scalar: Scalar) -> Result<Width, NotCompilable> {
     match scalar.size {
         size @ (1 | 2 | 4 | 8) => Ok(Width {
             size,
             signed: scalar.is_signed(),
         }),
         16 => Err("it has 128 bits".into()),
-        size => Err(Reason(format!("it is an integer of {size} bytes"))),
+        size => Err(NotCompilable(format!("it is an integer of {size} bytes"))),
     }
 }
 
@@ -94,7 +94,7 @@ pub(super) fn of_enumeration(ty: &Ty) -> Option<Scalar> {
 }
 
 /// Returns the number in a value of an integral type, including bit-fields.
-pub(super) fn int_of(value: &Found, width: Width) -> Result<Int, Reason> {
+pub(super) fn int_of(value: &RuntimeValue, width: Width) -> Result<Int, NotCompilable> {
     let Some(Bits { offset, size }) = value.bits else {
         return value.place.raw(0, width);
     };
@@ -126,27 +126,27 @@ pub(super) fn int_of(value: &Found, width: Width) -> Result<Int, Reason> {
 }
 
 /// Returns the bytes of a value of at most eight bytes as a word.
-pub(super) fn word_of(value: &Found) -> Result<Int, Reason> {
+pub(super) fn word_of(value: &RuntimeValue) -> Result<Int, NotCompilable> {
     let scalar = match value.ty.shape() {
         Shape::Scalar(scalar) => Some(scalar),
         _ => of_enumeration(&value.ty),
     };
-    let scalar = scalar.ok_or_else(|| Reason::from("a bit field of this type"))?;
+    let scalar = scalar.ok_or_else(|| NotCompilable::from("a bit field of this type"))?;
     int_of(value, width(scalar)?)
 }
 
 /// Returns the address in a pointer or reference.
-pub(super) fn address_in(pointer: &Found) -> Result<Int, Reason> {
+pub(super) fn address_in(pointer: &RuntimeValue) -> Result<Int, NotCompilable> {
     int_of(pointer, Width::WORD)
 }
 
 /// Returns the target of a pointer or reference.
-pub(super) fn pointee(pointer: &Found, of: Ty) -> Result<Found, Reason> {
-    Ok(Found::new(of, pointed(address_in(pointer)?)))
+pub(super) fn pointee(pointer: &RuntimeValue, of: Ty) -> Result<RuntimeValue, NotCompilable> {
+    Ok(RuntimeValue::new(of, pointed(address_in(pointer)?)))
 }
 
 /// Returns the value itself, or the target if it is a C++ reference.
-pub(super) fn referent(value: Found) -> Result<Found, Reason> {
+pub(super) fn referent(value: RuntimeValue) -> Result<RuntimeValue, NotCompilable> {
     match value.ty.shape() {
         Shape::Pointer(of, PointerKind::Reference) => pointee(&value, of),
         _ => Ok(value),
@@ -155,20 +155,20 @@ pub(super) fn referent(value: Found) -> Result<Found, Reason> {
 
 impl Compiler<'_> {
     /// Returns a value as a number.
-    pub(super) fn operand(&self, value: &Found) -> Result<Operand, Reason> {
+    pub(super) fn operand(&self, value: &RuntimeValue) -> Result<Operand, NotCompilable> {
         let mut value = value.clone();
         for _ in 0..REFERENCES {
             let scalar = match value.ty.shape() {
                 Shape::Scalar(scalar) => scalar,
                 Shape::Enumeration(_) => of_enumeration(&value.ty)
-                    .ok_or_else(|| Reason::from("an enumeration without a type"))?,
+                    .ok_or_else(|| NotCompilable::from("an enumeration without a type"))?,
                 Shape::Pointer(_, PointerKind::Raw) => Scalar::new(ScalarKind::Address, 8),
                 Shape::Pointer(of, _) => {
                     value = pointee(&value, of)?;
                     continue;
                 }
                 Shape::Array(_) | Shape::Function => {
-                    let Place::Memory(address) = value.place else {
+                    let RuntimeLocation::Memory(address) = value.place else {
                         return Err("an array that is not in memory has no address".into());
                     };
                     return Ok(Operand {
@@ -177,18 +177,23 @@ impl Compiler<'_> {
                         known: None,
                     });
                 }
-                _ => return Err(Reason(format!("a `{}` is no number", value.ty.name()))),
+                _ => {
+                    return Err(NotCompilable(format!(
+                        "a `{}` is no number",
+                        value.ty.name()
+                    )));
+                }
             };
             return self.scalar(&value, scalar);
         }
         Err("it is behind too many references".into())
     }
 
-    fn scalar(&self, value: &Found, scalar: Scalar) -> Result<Operand, Reason> {
+    fn scalar(&self, value: &RuntimeValue, scalar: Scalar) -> Result<Operand, NotCompilable> {
         let known = match value.known() {
             Some(known) => {
                 let bits = known.raw(&super::probe::NoProcess);
-                let bits = bits.map_err(|error| Reason(error.to_string()))?;
+                let bits = bits.map_err(|error| NotCompilable(error.to_string()))?;
                 Some(arith::Operand {
                     scalar,
                     number: scalar.number(bits),
@@ -204,7 +209,7 @@ impl Compiler<'_> {
                     scalar::Float::Single => true,
                     scalar::Float::Double => false,
                     _ => {
-                        return Err(Reason(format!(
+                        return Err(NotCompilable(format!(
                             "`{}` is a float of its own",
                             value.ty.name()
                         )));
@@ -226,13 +231,13 @@ impl Compiler<'_> {
         })
     }
 
-    fn float_at(&self, value: &Found, single: bool) -> Result<Float, Reason> {
+    fn float_at(&self, value: &RuntimeValue, single: bool) -> Result<Float, NotCompilable> {
         let size = if single { 4 } else { 8 };
         Ok(match value.place.piece(0, size)? {
-            Place::Float(float) => float,
-            Place::Memory(address) => Float::Load(Box::new(address), single),
-            Place::Vector(number, 0) => Float::Register(number, single),
-            Place::Bytes(bytes) => {
+            RuntimeLocation::Float(float) => float,
+            RuntimeLocation::Memory(address) => Float::Load(Box::new(address), single),
+            RuntimeLocation::Vector(number, 0) => Float::Register(number, single),
+            RuntimeLocation::Bytes(bytes) => {
                 let bits = scalar::bits_of(bytes.get(..size as usize).unwrap_or(&bytes));
                 Float::Constant(match single {
                     true => f64::from(f32::from_bits(bits as u32)),
@@ -244,15 +249,19 @@ impl Compiler<'_> {
     }
 
     /// Casts `value` to `ty`, possibly with loss.
-    pub(super) fn cast(&self, ty: &Ty, value: &Found) -> Result<Found, Reason> {
+    pub(super) fn cast(
+        &self,
+        ty: &Ty,
+        value: &RuntimeValue,
+    ) -> Result<RuntimeValue, NotCompilable> {
         if ty.same_as(&value.ty) {
-            return Ok(Found {
+            return Ok(RuntimeValue {
                 ty: ty.clone(),
                 ..value.clone()
             });
         }
         let no_cast = || {
-            Reason(format!(
+            NotCompilable(format!(
                 "a `{}` cannot be made a `{}`",
                 value.ty.name(),
                 ty.name()
@@ -262,8 +271,8 @@ impl Compiler<'_> {
             Shape::Scalar(to) => to,
             Shape::Enumeration(_) | Shape::Pointer(_, PointerKind::Raw) => {
                 if let Shape::Pointer(..) = value.ty.shape() {
-                    let place = Place::Int(address_in(value)?, Width::WORD);
-                    return Ok(Found::new(ty.clone(), place));
+                    let place = RuntimeLocation::Int(address_in(value)?, Width::WORD);
+                    return Ok(RuntimeValue::new(ty.clone(), place));
                 }
                 of_enumeration(ty).unwrap_or(Scalar::new(ScalarKind::Address, 8))
             }
@@ -273,7 +282,7 @@ impl Compiler<'_> {
             Shape::Composite(_) | Shape::Array(_)
                 if ty.size().is_some() && ty.size() == value.ty.size() =>
             {
-                return Ok(Found::new(ty.clone(), value.place.clone()));
+                return Ok(RuntimeValue::new(ty.clone(), value.place.clone()));
             }
             _ => return Err(no_cast()),
         };
@@ -281,12 +290,12 @@ impl Compiler<'_> {
         let is_number = matches!(ty.shape(), Shape::Scalar(_));
         let place = match (to.kind, from.number.clone()) {
             (ScalarKind::Bool, _) => {
-                let truth = Int::Truth(Box::new(from.truth()));
-                Place::Int(truth, width(to)?)
+                let truth = Int::BoolExpr(Box::new(from.truth()));
+                RuntimeLocation::Int(truth, width(to)?)
             }
             (ScalarKind::Float(format), _) => {
                 let float = from.float();
-                Place::Float(match format {
+                RuntimeLocation::Float(match format {
                     scalar::Float::Double => float,
                     scalar::Float::Single => Float::Single(Box::new(float)),
                     _ => return Err(no_cast()),
@@ -296,46 +305,53 @@ impl Compiler<'_> {
             (_, Number::Float(_)) if !is_number => return Err(no_cast()),
             (_, Number::Float(float)) => {
                 let width = width(to)?;
-                Place::Int(Int::Float(Box::new(float), width), width)
+                RuntimeLocation::Int(Int::Float(Box::new(float), width), width)
             }
             (_, Number::Int(..)) if from.scalar.size == 16 => {
                 return Err("it has 128 bits".into());
             }
             (_, Number::Int(int, have)) => {
                 let width = width(to)?;
-                Place::Int(int.converted(have, width), width)
+                RuntimeLocation::Int(int.converted(have, width), width)
             }
         };
-        Ok(constant(Found::new(ty.clone(), place)))
+        Ok(constant(RuntimeValue::new(ty.clone(), place)))
     }
 
     /// Returns a boolean as a value: an `int` in C.
-    pub(super) fn boolean(&self, truth: Truth) -> Found {
-        let value = arith::boolean(matches!(truth, Truth::Constant(true)), self.language);
+    pub(super) fn boolean(&self, truth: BoolExpr) -> RuntimeValue {
+        let value = arith::boolean(matches!(truth, BoolExpr::Constant(true)), self.language);
         match truth {
-            Truth::Constant(_) => Found::constant(value).unwrap_or_else(|_| self.zero()),
+            BoolExpr::Constant(_) => RuntimeValue::constant(value).unwrap_or_else(|_| self.zero()),
             truth => {
                 let width = Width {
                     size: if self.language == Language::C { 4 } else { 1 },
                     signed: self.language == Language::C,
                 };
-                Found::new(value.ty, Place::Int(Int::Truth(Box::new(truth)), width))
+                RuntimeValue::new(
+                    value.ty,
+                    RuntimeLocation::Int(Int::BoolExpr(Box::new(truth)), width),
+                )
             }
         }
     }
 
-    fn zero(&self) -> Found {
-        Found::new(Ty::Void, Place::Bytes(Bytes::new(&[])))
+    fn zero(&self) -> RuntimeValue {
+        RuntimeValue::new(Ty::Void, RuntimeLocation::Bytes(Bytes::new(&[])))
     }
 
     /// Returns an integer as a value of the language's type of its width.
-    pub(super) fn integer(&self, int: Int, width: Width) -> Found {
+    pub(super) fn integer(&self, int: Int, width: Width) -> RuntimeValue {
         let like = arith::integer(scalar::Int::new(0, width.size, width.signed), self.language);
-        constant(Found::new(like.ty, Place::Int(int, width)))
+        constant(RuntimeValue::new(like.ty, RuntimeLocation::Int(int, width)))
     }
 
     /// Returns the number of a node's value.
-    pub(super) fn operand_of(&self, value: &Found, node: &Node) -> Result<Operand, Reason> {
+    pub(super) fn operand_of(
+        &self,
+        value: &RuntimeValue,
+        node: &Node,
+    ) -> Result<Operand, NotCompilable> {
         let mut operand = self.operand(value)?;
         if let Some(known) = &mut operand.known {
             known.flexible = self.language == Language::Rust && is_flexible(node);
@@ -346,11 +362,11 @@ impl Compiler<'_> {
 }
 
 /// Converts a constant integer to the interpreter's form.
-fn constant(found: Found) -> Found {
+fn constant(found: RuntimeValue) -> RuntimeValue {
     match (&found.place, found.ty.size()) {
-        (Place::Int(Int::Constant(bits), _), Some(size @ 1..=8)) => {
+        (RuntimeLocation::Int(Int::Constant(bits), _), Some(size @ 1..=8)) => {
             let bytes = Bytes::new(&bits.to_le_bytes()[..size as usize]);
-            Found::new(found.ty, Place::Bytes(bytes))
+            RuntimeValue::new(found.ty, RuntimeLocation::Bytes(bytes))
         }
         _ => found,
     }

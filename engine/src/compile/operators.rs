@@ -1,18 +1,18 @@
 //! Binary operators, by the rules of [`crate::inspect::eval`].
 
-use super::code::{Address, Float, Int, Operation, Order, Truth, Width};
+use super::code::{Address, BoolExpr, Float, Int, Operation, Order, Width};
 use super::lower::{Compiler, order};
 use super::numbers::{Number, Operand, address_in, pointee, referent};
-use super::{Found, Place, Reason};
+use super::{NotCompilable, RuntimeLocation, RuntimeValue};
 use crate::inspect::eval::arith;
-use crate::inspect::eval::run::{enumerator, inner};
+use crate::inspect::eval::evaluate::{enumerator, inner};
 use crate::inspect::eval::tree::{Binary, Kind, Node};
 use crate::inspect::value::scalar::{self, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty};
 use dwarf::Language;
 
 /// Maximum length in bytes of a text to compare in compiled code.
-const LONGEST: usize = 64;
+const MAX_COMPARED_BYTES: usize = 64;
 
 /// Applies C's integer promotion.
 pub(super) fn promoted(width: Width, language: Language) -> Width {
@@ -56,7 +56,7 @@ impl Compiler<'_> {
         operator: Binary,
         left: &Node,
         right: &Node,
-    ) -> Result<Found, Reason> {
+    ) -> Result<RuntimeValue, NotCompilable> {
         let mut a = self.value_or_unknown(left)?;
         let mut b = self.value_or_unknown(right)?;
         match (&a, &b) {
@@ -74,7 +74,8 @@ impl Compiler<'_> {
             }
             _ => {}
         }
-        let unknown = |node: &Node| Reason(format!("`{}` is not known here", self.said(node)));
+        let unknown =
+            |node: &Node| NotCompilable(format!("`{}` is not known here", self.said(node)));
         let a = a.ok_or_else(|| unknown(left))?;
         let b = b.ok_or_else(|| unknown(right))?;
         if let Some(order) = order(operator)
@@ -89,7 +90,7 @@ impl Compiler<'_> {
         self.numbers(operator, a, b)
     }
 
-    fn value_or_unknown(&self, node: &Node) -> Result<Option<Found>, Reason> {
+    fn value_or_unknown(&self, node: &Node) -> Result<Option<RuntimeValue>, NotCompilable> {
         match &inner(node).kind {
             Kind::Name(name) => self.name(name),
             _ => self.value(node).map(Some),
@@ -100,9 +101,9 @@ impl Compiler<'_> {
     fn variant_test(
         &self,
         operator: Binary,
-        value: &Found,
+        value: &RuntimeValue,
         name: &Node,
-    ) -> Result<Option<Found>, Reason> {
+    ) -> Result<Option<RuntimeValue>, NotCompilable> {
         let (Kind::Name(name), Binary::Eq | Binary::Ne) = (&inner(name).kind, operator) else {
             return Ok(None);
         };
@@ -123,10 +124,15 @@ impl Compiler<'_> {
         })))
     }
 
-    fn numbers(&self, operator: Binary, a: Operand, b: Operand) -> Result<Found, Reason> {
+    fn numbers(
+        &self,
+        operator: Binary,
+        a: Operand,
+        b: Operand,
+    ) -> Result<RuntimeValue, NotCompilable> {
         if let (Some(a), Some(b)) = (&a.known, &b.known) {
-            let value = arith::binary(operator, *a, *b, self.language).map_err(Reason)?;
-            return Found::constant(value);
+            let value = arith::binary(operator, *a, *b, self.language).map_err(NotCompilable)?;
+            return RuntimeValue::constant(value);
         }
         let (Number::Int(x, x_width), Number::Int(y, y_width)) = (&a.number, &b.number) else {
             return self.floats(operator, a, b);
@@ -154,7 +160,7 @@ impl Compiler<'_> {
             y.clone().converted(y_width, width),
         );
         if let Some(order) = order(operator) {
-            return Ok(self.boolean(Truth::compare(order, width.signed, x, y)));
+            return Ok(self.boolean(BoolExpr::compare(order, width.signed, x, y)));
         }
         let both_bool = [&a, &b].iter().all(|it| it.scalar.kind == ScalarKind::Bool);
         let operation = operation(operator).ok_or("an operator without code")?;
@@ -163,7 +169,7 @@ impl Compiler<'_> {
             && self.language != Language::C
             && let Binary::BitAnd | Binary::BitOr | Binary::BitXor = operator
         {
-            return Ok(self.boolean(Truth::of(Int::binary(operation, x, y, width, false))));
+            return Ok(self.boolean(BoolExpr::of(Int::binary(operation, x, y, width, false))));
         }
         Ok(self.integer(Int::binary(operation, x, y, width, rust), width))
     }
@@ -174,7 +180,7 @@ impl Compiler<'_> {
         (a, left): (Width, &Operand),
         (b, right): (Width, &Operand),
         operator: Binary,
-    ) -> Result<Option<Width>, Reason> {
+    ) -> Result<Option<Width>, NotCompilable> {
         if self.language != Language::Rust {
             return Ok(Some(match a.size.cmp(&b.size) {
                 std::cmp::Ordering::Greater => a,
@@ -202,8 +208,13 @@ impl Compiler<'_> {
 
     /// Compiles a comparison with a number that the other operand's type cannot hold: the result is
     /// constant once the other operand is readable.
-    fn with_wide(&self, operator: Binary, a: Operand, b: Operand) -> Result<Found, Reason> {
-        let too_wide = || Reason::from("it has 128 bits");
+    fn with_wide(
+        &self,
+        operator: Binary,
+        a: Operand,
+        b: Operand,
+    ) -> Result<RuntimeValue, NotCompilable> {
+        let too_wide = || NotCompilable::from("it has 128 bits");
         let mut order = order(operator).ok_or_else(too_wide)?;
         let (known, other) = match (a.known, b.known) {
             (Some(known), None) => {
@@ -230,7 +241,7 @@ impl Compiler<'_> {
         };
         let holds = order.of(ordering);
         // Read the operand anyway, as the interpreter does.
-        let any = Truth::compare(Order::Eq, false, int.clone(), int);
+        let any = BoolExpr::compare(Order::Eq, false, int.clone(), int);
         Ok(self.boolean(match holds {
             true => any,
             false => any.not(),
@@ -242,7 +253,7 @@ impl Compiler<'_> {
         operator: Binary,
         (value, width, left): (Int, Width, &Operand),
         (by, by_width, right): (Int, Width, &Operand),
-    ) -> Result<Found, Reason> {
+    ) -> Result<RuntimeValue, NotCompilable> {
         if left.scalar.size == 16 || right.scalar.size == 16 {
             return Err("it has 128 bits".into());
         }
@@ -263,14 +274,19 @@ impl Compiler<'_> {
         Ok(self.integer(Int::binary(operation, value, by, width, false), width))
     }
 
-    fn floats(&self, operator: Binary, a: Operand, b: Operand) -> Result<Found, Reason> {
+    fn floats(
+        &self,
+        operator: Binary,
+        a: Operand,
+        b: Operand,
+    ) -> Result<RuntimeValue, NotCompilable> {
         if [&a, &b].iter().any(|it| it.scalar.size == 16) {
             return Err("it has 128 bits".into());
         }
         let single = is_single(&a) && is_single(&b);
         let (a, b) = (a.float(), b.float());
         if let Some(order) = order(operator) {
-            return Ok(self.boolean(Truth::CompareFloats(order, a, b)));
+            return Ok(self.boolean(BoolExpr::CompareFloats(order, a, b)));
         }
         let operation = match operator {
             Binary::Add => Operation::Add,
@@ -285,38 +301,44 @@ impl Compiler<'_> {
     }
 
     /// Compiles arithmetic and comparison of addresses; `None` if no operand is an address.
-    fn pointers(&self, operator: Binary, a: &Found, b: &Found) -> Result<Option<Found>, Reason> {
+    fn pointers(
+        &self,
+        operator: Binary,
+        a: &RuntimeValue,
+        b: &RuntimeValue,
+    ) -> Result<Option<RuntimeValue>, NotCompilable> {
         let (left, right) = (pointer(a)?, pointer(b)?);
         if left.is_none() && right.is_none() {
             return Ok(None);
         }
         if let Some(order) = order(operator) {
-            let address = |side: Option<(Int, Ty)>, value: &Found| match (side, value.ty.shape()) {
-                (Some((address, _)), _) => Ok(address),
-                (None, Shape::Pointer(..)) => address_in(value),
-                (None, _) => {
-                    let operand = self.operand(value)?;
-                    match operand.number {
-                        _ if operand.scalar.size > 8 => Err("an address has 64 bits".into()),
-                        Number::Int(int, _) => Ok(int),
-                        Number::Float(_) => Err(Reason::from("a float is no address")),
+            let address =
+                |side: Option<(Int, Ty)>, value: &RuntimeValue| match (side, value.ty.shape()) {
+                    (Some((address, _)), _) => Ok(address),
+                    (None, Shape::Pointer(..)) => address_in(value),
+                    (None, _) => {
+                        let operand = self.operand(value)?;
+                        match operand.number {
+                            _ if operand.scalar.size > 8 => Err("an address has 64 bits".into()),
+                            Number::Int(int, _) => Ok(int),
+                            Number::Float(_) => Err(NotCompilable::from("a float is no address")),
+                        }
                     }
-                }
-            };
+                };
             let (left, right) = (address(left, a)?, address(right, b)?);
             return Ok(Some(
-                self.boolean(Truth::compare(order, false, left, right)),
+                self.boolean(BoolExpr::compare(order, false, left, right)),
             ));
         }
         let size = |of: &Ty| of.size().unwrap_or(1).max(1);
-        let moved = |address: Int, of: Ty, by: &Found, back: bool| {
+        let moved = |address: Int, of: Ty, by: &RuntimeValue, back: bool| {
             let operand = self.operand(by)?;
             let width = Width::WORD;
             let by = match operand.number {
                 _ if operand.scalar.size > 8 => return Err("the index has 128 bits".into()),
                 Number::Int(Int::Constant(by), _) => Int::Constant(by),
                 Number::Int(..) => self.index_of(operand)?,
-                Number::Float(_) => return Err(Reason::from("a float is no index")),
+                Number::Float(_) => return Err(NotCompilable::from("a float is no index")),
             };
             let address = match by {
                 Int::Constant(by) => {
@@ -334,7 +356,10 @@ impl Compiler<'_> {
                     Int::binary(operation, address, by, width, false)
                 }
             };
-            Ok(Some(Found::new(of.pointer(), Place::Int(address, width))))
+            Ok(Some(RuntimeValue::new(
+                of.pointer(),
+                RuntimeLocation::Int(address, width),
+            )))
         };
         match (operator, left, right) {
             (Binary::Sub, Some((x, of)), Some((y, _))) => {
@@ -357,7 +382,7 @@ impl Compiler<'_> {
             (Binary::Add, None, Some((address, of))) => moved(address, of, a, false),
             (Binary::BitAnd | Binary::BitOr | Binary::BitXor | Binary::Shl | Binary::Shr, ..)
             | (Binary::Rem, Some(_), None) => Ok(None),
-            _ => Err(Reason(format!(
+            _ => Err(NotCompilable(format!(
                 "`{}` is not possible with pointers",
                 operator.symbol()
             ))),
@@ -365,10 +390,10 @@ impl Compiler<'_> {
     }
 
     /// Like [`Compiler::index_number`], for an operand that is already read.
-    fn index_of(&self, operand: Operand) -> Result<Int, Reason> {
+    fn index_of(&self, operand: Operand) -> Result<Int, NotCompilable> {
         match operand.number {
             Number::Int(int, Width::WORD) => {
-                let negative = Truth::compare(Order::Lt, true, int.clone(), Int::Constant(0));
+                let negative = BoolExpr::compare(Order::Lt, true, int.clone(), Int::Constant(0));
                 Ok(Int::Unless(Box::new(negative), Box::new(int)))
             }
             Number::Int(int, _) => Ok(int),
@@ -377,17 +402,22 @@ impl Compiler<'_> {
     }
 
     /// Compares text with a literal; `None` if they are not compared as text.
-    fn compare_texts(&self, order: Order, a: &Found, b: &Found) -> Result<Option<Truth>, Reason> {
-        let literal = |it: &Found| match (&it.ty, &it.place) {
-            (Ty::Text, Place::Bytes(bytes)) => Some(bytes.to_vec()),
+    fn compare_texts(
+        &self,
+        order: Order,
+        a: &RuntimeValue,
+        b: &RuntimeValue,
+    ) -> Result<Option<BoolExpr>, NotCompilable> {
+        let literal = |it: &RuntimeValue| match (&it.ty, &it.place) {
+            (Ty::Text, RuntimeLocation::Bytes(bytes)) => Some(bytes.to_vec()),
             _ => None,
         };
         let (text, other) = match (literal(a), literal(b)) {
-            (Some(a), Some(b)) => return Ok(Some(Truth::Constant(order.of(a.cmp(&b))))),
+            (Some(a), Some(b)) => return Ok(Some(BoolExpr::Constant(order.of(a.cmp(&b))))),
             (Some(text), None) => (text, b),
             (None, Some(text)) => (text, a),
             (None, None) => {
-                let may = |it: &Found| {
+                let may = |it: &RuntimeValue| {
                     matches!(
                         it.ty.shape(),
                         Shape::Composite(_)
@@ -403,8 +433,10 @@ impl Compiler<'_> {
         if !matches!(order, Order::Eq | Order::Ne) {
             return Err("the order of texts".into());
         }
-        if text.len() > LONGEST {
-            return Err(Reason(format!("the text is longer than {LONGEST} bytes")));
+        if text.len() > MAX_COMPARED_BYTES {
+            return Err(NotCompilable(format!(
+                "the text is longer than {MAX_COMPARED_BYTES} bytes"
+            )));
         }
         let same = self.is_text(other, &text)?;
         Ok(Some(match order {
@@ -414,7 +446,11 @@ impl Compiler<'_> {
     }
 
     /// Returns whether a value is this text.
-    pub(super) fn is_text(&self, value: &Found, text: &[u8]) -> Result<Truth, Reason> {
+    pub(super) fn is_text(
+        &self,
+        value: &RuntimeValue,
+        text: &[u8],
+    ) -> Result<BoolExpr, NotCompilable> {
         let with_end = || {
             let mut bytes = text.to_vec();
             bytes.push(0);
@@ -426,10 +462,10 @@ impl Compiler<'_> {
                     return Err("the text has a NUL in it".into());
                 }
                 let address = Address::pointed(address_in(value)?);
-                Ok(Truth::Bytes(Box::new(address), with_end()))
+                Ok(BoolExpr::Bytes(Box::new(address), with_end()))
             }
             Shape::Array(array) if is_char(&array.element) => {
-                let Place::Memory(address) = &value.place else {
+                let RuntimeLocation::Memory(address) = &value.place else {
                     return Err("an array that is not in memory".into());
                 };
                 let count = array.count.ok_or("an array of unknown length")?;
@@ -439,9 +475,9 @@ impl Compiler<'_> {
                 let bytes = match (text.len() as u64).cmp(&count) {
                     std::cmp::Ordering::Less => with_end(),
                     std::cmp::Ordering::Equal => text.into(),
-                    std::cmp::Ordering::Greater => return Ok(Truth::Constant(false)),
+                    std::cmp::Ordering::Greater => return Ok(BoolExpr::Constant(false)),
                 };
-                Ok(Truth::Bytes(Box::new(address.clone()), bytes))
+                Ok(BoolExpr::Bytes(Box::new(address.clone()), bytes))
             }
             Shape::Pointer(of, PointerKind::Owned | PointerKind::Reference) => {
                 self.is_text(&pointee(value, of)?, text)
@@ -449,17 +485,17 @@ impl Compiler<'_> {
             _ => match self.row(value)? {
                 Some(row) if row.text == Some(1) => {
                     let len = Int::Constant(text.len() as u64);
-                    let same_len = Truth::compare(Order::Eq, false, row.len.clone(), len);
+                    let same_len = BoolExpr::compare(Order::Eq, false, row.len.clone(), len);
                     let same = match text {
                         [] => same_len,
                         _ => {
                             let address = Box::new(Address::pointed(row.at.clone()));
-                            same_len.and(Truth::Bytes(address, text.into()))
+                            same_len.and(BoolExpr::Bytes(address, text.into()))
                         }
                     };
-                    Ok(row.invalid.choice(Truth::Ask, same))
+                    Ok(row.invalid.choice(BoolExpr::Deopt, same))
                 }
-                _ => Err(Reason(format!(
+                _ => Err(NotCompilable(format!(
                     "a `{}` is compared with text in a way of its own",
                     value.ty.name()
                 ))),
@@ -489,10 +525,10 @@ fn may_be_text(ty: &Ty) -> bool {
 }
 
 /// Returns the address of an operand in pointer arithmetic, and the type of its target.
-fn pointer(value: &Found) -> Result<Option<(Int, Ty)>, Reason> {
+fn pointer(value: &RuntimeValue) -> Result<Option<(Int, Ty)>, NotCompilable> {
     let value = referent(value.clone())?;
-    let address = |value: &Found| match &value.place {
-        Place::Memory(address) if value.bits.is_none() => Some(address.clone().number()),
+    let address = |value: &RuntimeValue| match &value.place {
+        RuntimeLocation::Memory(address) if value.bits.is_none() => Some(address.clone().number()),
         _ => None,
     };
     Ok(match value.ty.shape() {
@@ -504,7 +540,7 @@ fn pointer(value: &Found) -> Result<Option<(Int, Ty)>, Reason> {
 }
 
 /// Returns an enumerator of the other operand's type.
-fn named_by(known: &Found, node: &Node) -> Result<Option<Found>, Reason> {
+fn named_by(known: &RuntimeValue, node: &Node) -> Result<Option<RuntimeValue>, NotCompilable> {
     let Kind::Name(name) = &inner(node).kind else {
         return Ok(None);
     };
@@ -512,5 +548,7 @@ fn named_by(known: &Found, node: &Node) -> Result<Option<Found>, Reason> {
         Shape::Pointer(of, PointerKind::Reference | PointerKind::Owned) => of,
         _ => known.ty.clone(),
     };
-    enumerator(&ty, name).map(Found::constant).transpose()
+    enumerator(&ty, name)
+        .map(RuntimeValue::constant)
+        .transpose()
 }

@@ -1,8 +1,8 @@
 //! Places of values, as far as they are known at compile time.
 
-use super::Reason;
+use super::NotCompilable;
 use super::code::{Address, Base, Float, Int, Operation, Width};
-use crate::inspect::value::place::{Bits, Bytes};
+use crate::inspect::value::location::{Bits, Bytes};
 use crate::inspect::value::{self, Ty, scalar};
 use dwarf::register::x86_64;
 use dwarf::{LoadBias, Register, StaticLocation, Term, TermOperator};
@@ -10,18 +10,18 @@ use std::sync::Arc;
 
 /// A value that is found when the code runs.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct RuntimeValue {
     /// Its type.
     pub(crate) ty: Ty,
     /// The place of its bytes.
-    pub(crate) place: Place,
+    pub(crate) place: RuntimeLocation,
     /// The part of the bytes that a bit-field occupies.
     pub(crate) bits: Option<Bits>,
 }
 
 /// The place of a value when the code runs.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
+pub(crate) enum RuntimeLocation {
     /// In memory.
     Memory(Address),
     /// In a general-purpose register, at an offset in bytes.
@@ -43,13 +43,13 @@ pub(crate) enum Place {
 pub(crate) struct Piece {
     bytes: u64,
     /// `None`: optimized out.
-    place: Option<Place>,
+    place: Option<RuntimeLocation>,
 }
 
-impl Found {
+impl RuntimeValue {
     /// Returns a value of a type at a place.
-    pub(crate) fn new(ty: Ty, place: Place) -> Found {
-        Found {
+    pub(crate) fn new(ty: Ty, place: RuntimeLocation) -> RuntimeValue {
+        RuntimeValue {
             ty,
             place,
             bits: None,
@@ -57,14 +57,16 @@ impl Found {
     }
 
     /// Converts a constant value of the interpreter.
-    pub(super) fn constant(value: value::Value) -> Result<Found, Reason> {
+    pub(super) fn constant(value: value::Value) -> Result<RuntimeValue, NotCompilable> {
         match value.place {
-            value::Place::Bytes(bytes) => Ok(Found::new(value.ty, Place::Bytes(bytes))),
-            value::Place::Memory(addr, _) => Ok(Found {
+            value::ValueLocation::Bytes(bytes) => {
+                Ok(RuntimeValue::new(value.ty, RuntimeLocation::Bytes(bytes)))
+            }
+            value::ValueLocation::Memory(addr, _) => Ok(RuntimeValue {
                 bits: value.bits,
-                ..Found::new(
+                ..RuntimeValue::new(
                     value.ty,
-                    Place::Memory(Address::of(Base::Zero, addr.0 as i64)),
+                    RuntimeLocation::Memory(Address::of(Base::Zero, addr.0 as i64)),
                 )
             }),
             _ => Err("it has no place of its own".into()),
@@ -74,16 +76,16 @@ impl Found {
     /// Returns the interpreter's value if it is constant.
     pub(super) fn known(&self) -> Option<value::Value> {
         match &self.place {
-            Place::Bytes(bytes) => Some(value::Value {
+            RuntimeLocation::Bytes(bytes) => Some(value::Value {
                 bits: self.bits,
-                ..value::Value::new(self.ty.clone(), value::Place::Bytes(bytes.clone()))
+                ..value::Value::new(self.ty.clone(), value::ValueLocation::Bytes(bytes.clone()))
             }),
             _ => None,
         }
     }
 }
 
-impl Place {
+impl RuntimeLocation {
     /// Converts a variable's location. `thread_local` is the offset of the module's thread-local
     /// variables from the thread pointer, if it is fixed.
     ///
@@ -93,27 +95,27 @@ impl Place {
         location: StaticLocation,
         bias: LoadBias,
         thread_local: Option<i64>,
-    ) -> Result<Place, Reason> {
+    ) -> Result<RuntimeLocation, NotCompilable> {
         let terms = Terms { bias, thread_local };
         Ok(match location {
-            StaticLocation::Memory(term) => Place::Memory(terms.address(&term)?),
+            StaticLocation::Memory(term) => RuntimeLocation::Memory(terms.address(&term)?),
             StaticLocation::Register(register) => in_register(register)?,
-            StaticLocation::Value(term) => Place::Int(terms.number(&term)?, Width::WORD),
-            StaticLocation::Constant(bytes) => Place::Bytes(Bytes::new(&bytes)),
+            StaticLocation::Value(term) => RuntimeLocation::Int(terms.number(&term)?, Width::WORD),
+            StaticLocation::Constant(bytes) => RuntimeLocation::Bytes(Bytes::new(&bytes)),
             StaticLocation::OptimizedOut => return Err("it is optimized out here".into()),
             StaticLocation::Pieces(pieces) => {
                 let pieces = pieces.into_iter().map(|piece| {
                     if piece.bits % 8 != 0 || piece.bit_offset % 8 != 0 {
                         return Err("it is in pieces that are not of whole bytes".into());
                     }
-                    let place = Place::of(piece.location, bias, thread_local).ok();
+                    let place = RuntimeLocation::of(piece.location, bias, thread_local).ok();
                     Ok(Piece {
                         bytes: piece.bits / 8,
                         place: place.and_then(|place| place.offset(piece.bit_offset / 8).ok()),
                     })
                 });
-                let pieces: Result<Vec<Piece>, Reason> = pieces.collect();
-                Place::Pieces(pieces?.into(), 0)
+                let pieces: Result<Vec<Piece>, NotCompilable> = pieces.collect();
+                RuntimeLocation::Pieces(pieces?.into(), 0)
             }
         })
     }
@@ -121,79 +123,87 @@ impl Place {
     /// Returns the number of nodes needed to compute the place.
     pub(super) fn parts(&self) -> usize {
         match self {
-            Place::Memory(address) => address.needs().parts,
-            Place::Int(int, _) => int.needs().parts,
-            Place::Float(float) => float.needs().parts,
+            RuntimeLocation::Memory(address) => address.needs().parts,
+            RuntimeLocation::Int(int, _) => int.needs().parts,
+            RuntimeLocation::Float(float) => float.needs().parts,
             _ => 1,
         }
     }
 
     /// Returns the place this number of bytes further on.
-    pub(super) fn offset(self, bytes: u64) -> Result<Place, Reason> {
+    pub(super) fn offset(self, bytes: u64) -> Result<RuntimeLocation, NotCompilable> {
         if bytes == 0 {
             return Ok(self);
         }
-        let beyond = || Reason::from("it is beyond what there is of the value");
+        let beyond = || NotCompilable::from("it is beyond what there is of the value");
         Ok(match self {
-            Place::Memory(address) => Place::Memory(address.plus(bytes)),
-            Place::Register(register, at) => Place::Register(register, at.saturating_add(bytes)),
-            Place::Vector(number, at) => Place::Vector(number, at.saturating_add(bytes)),
-            Place::Bytes(all) => {
-                let rest = usize::try_from(bytes).ok().and_then(|at| all.get(at..));
-                Place::Bytes(Bytes::new(rest.ok_or_else(beyond)?))
+            RuntimeLocation::Memory(address) => RuntimeLocation::Memory(address.plus(bytes)),
+            RuntimeLocation::Register(register, at) => {
+                RuntimeLocation::Register(register, at.saturating_add(bytes))
             }
-            Place::Int(int, width) if bytes < 8 => {
+            RuntimeLocation::Vector(number, at) => {
+                RuntimeLocation::Vector(number, at.saturating_add(bytes))
+            }
+            RuntimeLocation::Bytes(all) => {
+                let rest = usize::try_from(bytes).ok().and_then(|at| all.get(at..));
+                RuntimeLocation::Bytes(Bytes::new(rest.ok_or_else(beyond)?))
+            }
+            RuntimeLocation::Int(int, width) if bytes < 8 => {
                 // As bytes, including those of the sign extension.
                 let by = Int::Constant(bytes * 8);
                 let word = int.converted(width, Width::WORD);
                 let rest = Int::binary(Operation::Shr, word, by, Width::WORD, false);
-                Place::Int(rest, Width::WORD)
+                RuntimeLocation::Int(rest, Width::WORD)
             }
-            Place::Int(..) | Place::Float(_) => return Err(beyond()),
-            Place::Pieces(pieces, at) => Place::Pieces(pieces, at.saturating_add(bytes)),
+            RuntimeLocation::Int(..) | RuntimeLocation::Float(_) => return Err(beyond()),
+            RuntimeLocation::Pieces(pieces, at) => {
+                RuntimeLocation::Pieces(pieces, at.saturating_add(bytes))
+            }
         })
     }
 
     /// Returns the bytes from an offset on as a canonical number.
-    pub(super) fn raw(&self, at: u64, width: Width) -> Result<Int, Reason> {
+    pub(super) fn raw(&self, at: u64, width: Width) -> Result<Int, NotCompilable> {
         let size = u64::from(width.size);
-        let beyond = || Reason::from("it is beyond what there is of the value");
+        let beyond = || NotCompilable::from("it is beyond what there is of the value");
         Ok(match self {
-            Place::Memory(address) => Int::Load(Box::new(address.clone().plus(at)), width),
-            Place::Register(register, skip) => {
+            RuntimeLocation::Memory(address) => {
+                Int::Load(Box::new(address.clone().plus(at)), width)
+            }
+            RuntimeLocation::Register(register, skip) => {
                 let skip = skip.saturating_add(at);
                 if skip.saturating_add(size) > 8 {
                     return Err(beyond());
                 }
                 Int::Register(*register, skip as u8, width)
             }
-            Place::Bytes(bytes) => {
+            RuntimeLocation::Bytes(bytes) => {
                 let start = usize::try_from(at).ok();
                 let part = start.and_then(|at| bytes.get(at..)?.get(..usize::from(width.size)));
                 let bits = scalar::bits_of(part.ok_or_else(beyond)?);
                 Int::Constant(width.canonical(bits as u64))
             }
-            Place::Int(int, have) if at == 0 => int.clone().converted(*have, width),
-            Place::Int(..) if at < 8 => match self.clone().offset(at)? {
-                Place::Int(int, have) => int.converted(have, width),
+            RuntimeLocation::Int(int, have) if at == 0 => int.clone().converted(*have, width),
+            RuntimeLocation::Int(..) if at < 8 => match self.clone().offset(at)? {
+                RuntimeLocation::Int(int, have) => int.converted(have, width),
                 _ => return Err(beyond()),
             },
-            Place::Int(..) => return Err(beyond()),
-            Place::Vector(number, skip) => {
+            RuntimeLocation::Int(..) => return Err(beyond()),
+            RuntimeLocation::Vector(number, skip) => {
                 let skip = skip.saturating_add(at);
                 if skip / 8 != skip.saturating_add(size - 1) / 8 || skip >= 16 {
                     return Err(beyond());
                 }
                 Int::Vector(*number, skip as u8, width)
             }
-            Place::Float(_) => return Err("it is a float that nothing holds".into()),
-            Place::Pieces(..) => self.piece(at, size)?.raw(0, width)?,
+            RuntimeLocation::Float(_) => return Err("it is a float that nothing holds".into()),
+            RuntimeLocation::Pieces(..) => self.piece(at, size)?.raw(0, width)?,
         })
     }
 
     /// Returns the place of some bytes of pieces, which must be in one piece.
-    pub(super) fn piece(&self, at: u64, size: u64) -> Result<Place, Reason> {
-        let Place::Pieces(pieces, skip) = self else {
+    pub(super) fn piece(&self, at: u64, size: u64) -> Result<RuntimeLocation, NotCompilable> {
+        let RuntimeLocation::Pieces(pieces, skip) = self else {
             return self.clone().offset(at);
         };
         let mut from = skip.saturating_add(at);
@@ -204,7 +214,7 @@ impl Place {
                 }
                 let place = piece.place.clone();
                 return place
-                    .ok_or_else(|| Reason::from("it is optimized out here"))?
+                    .ok_or_else(|| NotCompilable::from("it is optimized out here"))?
                     .offset(from);
             }
             from -= piece.bytes;
@@ -213,11 +223,11 @@ impl Place {
     }
 }
 
-fn in_register(register: Register) -> Result<Place, Reason> {
+fn in_register(register: Register) -> Result<RuntimeLocation, NotCompilable> {
     let vector = register.0.checked_sub(x86_64::XMM0.0);
     match (register.0, vector) {
-        (0..16, _) => Ok(Place::Register(register, 0)),
-        (_, Some(number @ 0..16)) => Ok(Place::Vector(number as u8, 0)),
+        (0..16, _) => Ok(RuntimeLocation::Register(register, 0)),
+        (_, Some(number @ 0..16)) => Ok(RuntimeLocation::Vector(number as u8, 0)),
         _ => Err("it is in a register that is not general".into()),
     }
 }
@@ -228,7 +238,7 @@ struct Terms {
 }
 
 impl Terms {
-    fn address(&self, term: &Term) -> Result<Address, Reason> {
+    fn address(&self, term: &Term) -> Result<Address, NotCompilable> {
         Ok(match term {
             Term::Constant(number) => Address::of(Base::Zero, *number as i64),
             Term::Image(addr) => Address::of(Base::Zero, self.bias.load(*addr).0 as i64),
@@ -237,7 +247,9 @@ impl Terms {
             }
             Term::ThreadLocal(offset) => {
                 let begin = self.thread_local.ok_or_else(|| {
-                    Reason::from("it is thread-local, of an image without a fixed place for it")
+                    NotCompilable::from(
+                        "it is thread-local, of an image without a fixed place for it",
+                    )
                 })?;
                 Address::of(Base::Thread, begin.wrapping_add(*offset as i64))
             }
@@ -247,7 +259,7 @@ impl Terms {
         })
     }
 
-    fn number(&self, term: &Term) -> Result<Int, Reason> {
+    fn number(&self, term: &Term) -> Result<Int, NotCompilable> {
         Ok(match term {
             Term::Load(address, size) => {
                 let size = match size {

@@ -2,9 +2,9 @@
 //! ones, and every read fails.
 
 use super::code::{Address, Base};
-use super::{Found, Place, Reason};
+use super::{NotCompilable, RuntimeLocation, RuntimeValue};
 use crate::ids::error::Error;
-use crate::inspect::eval::run::DEREFERENCES;
+use crate::inspect::eval::evaluate::DEREFERENCES;
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{self, RegisterPlace, Shape, Target, Ty, Value, members};
 use dwarf::{LoadAddr, LoadBias, Memory, Module, ModuleMap, Unreadable};
@@ -14,8 +14,8 @@ use std::sync::Arc;
 const NOWHERE: u64 = 0xffff_0000_0000_0000;
 
 /// Returns the place of a fake object.
-pub(super) fn nowhere() -> Place {
-    Place::Memory(Address::of(Base::Zero, NOWHERE as i64))
+pub(super) fn nowhere() -> RuntimeLocation {
+    RuntimeLocation::Memory(Address::of(Base::Zero, NOWHERE as i64))
 }
 
 /// A process without memory.
@@ -65,15 +65,15 @@ impl Target for NoProcess {
 /// # Errors
 /// The result depends on memory contents.
 pub(super) fn part(
-    value: &Found,
+    value: &RuntimeValue,
     ask: impl FnOnce(&dyn Target, &Value) -> Result<Option<Value>, Error>,
-) -> Result<Option<Found>, Reason> {
+) -> Result<Option<RuntimeValue>, NotCompilable> {
     let object = Value::new(
         value.ty.clone(),
-        value::Place::Memory(LoadAddr(NOWHERE), None),
+        value::ValueLocation::Memory(LoadAddr(NOWHERE), None),
     );
     let depends = |_| {
-        Reason(format!(
+        NotCompilable(format!(
             "what is in a `{}` depends on its contents",
             value.ty.name()
         ))
@@ -81,19 +81,19 @@ pub(super) fn part(
     let Some(found) = ask(&NoProcess, &object).map_err(depends)? else {
         return Ok(None);
     };
-    let value::Place::Memory(addr, _) = found.place else {
-        return Found::constant(found).map(Some);
+    let value::ValueLocation::Memory(addr, _) = found.place else {
+        return RuntimeValue::constant(found).map(Some);
     };
     let size = value.ty.size().unwrap_or(0);
     let place = match addr.0.checked_sub(NOWHERE) {
         Some(offset) if offset <= size => value.place.clone().offset(offset)?,
         // A static member.
-        None => Place::Memory(Address::of(Base::Zero, addr.0 as i64)),
+        None => RuntimeLocation::Memory(Address::of(Base::Zero, addr.0 as i64)),
         Some(_) => return Err("a member lies beyond its object".into()),
     };
-    Ok(Some(Found {
+    Ok(Some(RuntimeValue {
         bits: found.bits,
-        ..Found::new(found.ty, place)
+        ..RuntimeValue::new(found.ty, place)
     }))
 }
 
@@ -109,7 +109,10 @@ pub(crate) fn may_have_member(ty: &Ty, name: &str) -> bool {
     }
     match ty.shape() {
         Shape::Composite(class) if class.visualizer().is_none() => {
-            let object = Value::new(ty.clone(), value::Place::Memory(LoadAddr(NOWHERE), None));
+            let object = Value::new(
+                ty.clone(),
+                value::ValueLocation::Memory(LoadAddr(NOWHERE), None),
+            );
             !matches!(members::find(&NoProcess, &object, name), Ok(None))
         }
         Shape::Composite(_) => true,
@@ -141,7 +144,7 @@ fn plain_object(ty: &Ty) -> Option<Value> {
         match ty.shape() {
             Shape::Pointer(of, _) => ty = of,
             Shape::Composite(class) if is_plain(&class, 0) => {
-                let place = value::Place::Memory(LoadAddr(NOWHERE), None);
+                let place = value::ValueLocation::Memory(LoadAddr(NOWHERE), None);
                 return Some(Value::new(ty, place));
             }
             _ => return None,
@@ -176,6 +179,9 @@ fn is_plain(class: &DwarfTy, depth: usize) -> bool {
 ///
 /// # Errors
 /// The result depends on memory contents.
-pub(super) fn member(value: &Found, name: &str) -> Result<Option<Found>, Reason> {
+pub(super) fn member(
+    value: &RuntimeValue,
+    name: &str,
+) -> Result<Option<RuntimeValue>, NotCompilable> {
     part(value, |target, object| members::find(target, object, name))
 }

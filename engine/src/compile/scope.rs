@@ -1,6 +1,6 @@
 //! Name lookup for compiled conditions.
 
-use super::{Found, Reason};
+use super::{NotCompilable, RuntimeValue};
 use crate::inspect::value::Ty;
 use dwarf::{Language, LoadAddr, LoadBias, Module, TypeId};
 use std::sync::Arc;
@@ -16,12 +16,12 @@ pub(crate) trait Scope {
     ///
     /// # Errors
     /// It exists, but its location is unknown at compile time.
-    fn local(&self, name: &str) -> Result<Option<Found>, Reason>;
+    fn local(&self, name: &str) -> Result<Option<RuntimeValue>, NotCompilable>;
     /// Returns a variable of static storage, or a function, by name.
     ///
     /// # Errors
     /// It exists, but its location is unknown at compile time.
-    fn global(&self, name: &str) -> Result<Option<Found>, Reason>;
+    fn global(&self, name: &str) -> Result<Option<RuntimeValue>, NotCompilable>;
     /// Returns a type by name.
     fn type_named(&self, name: &str) -> Option<(Arc<Module>, LoadBias, TypeId)>;
     /// Returns the enumeration of a bare enumerator.

@@ -1,10 +1,10 @@
 //! Rust's enums: the active variant, and its contents.
 
-use super::code::{Address, Base, Int, Order, Truth, Width};
+use super::code::{Address, Base, BoolExpr, Int, Order, Width};
 use super::containers::compare;
 use super::lower::Compiler;
 use super::numbers::{int_of, of_enumeration, width};
-use super::{Found, Place, Reason, probe};
+use super::{NotCompilable, RuntimeLocation, RuntimeValue, probe};
 use crate::inspect::eval::tree::Node;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::types::DwarfTy;
@@ -12,16 +12,16 @@ use crate::inspect::value::{Shape, members};
 use std::sync::Arc;
 
 /// Maximum number of variants of an enum: each takes a comparison.
-const MOST_VARIANTS: usize = 64;
+const MAX_VARIANTS: usize = 64;
 
 impl Compiler<'_> {
     /// Returns whether a Rust enum has a variant; `None` if it defines none of that name.
     pub(super) fn is_variant(
         &self,
-        value: &Found,
+        value: &RuntimeValue,
         ty: &Arc<DwarfTy>,
         name: &str,
-    ) -> Result<Option<Truth>, Reason> {
+    ) -> Result<Option<BoolExpr>, NotCompilable> {
         let Some(part) = ty.composite().and_then(|it| it.variants.as_ref()) else {
             return Ok(None);
         };
@@ -34,9 +34,9 @@ impl Compiler<'_> {
         }
         let Some(discriminant) = &part.discriminant else {
             let first = part.variants.first();
-            return Ok(Some(Truth::Constant(first.is_some_and(is_it))));
+            return Ok(Some(BoolExpr::Constant(first.is_some_and(is_it))));
         };
-        if part.variants.len() > MOST_VARIANTS {
+        if part.variants.len() > MAX_VARIANTS {
             return Err("an enum of too many variants".into());
         }
         let tag = probe::part(value, |target, object| {
@@ -52,7 +52,7 @@ impl Compiler<'_> {
         };
         let width = width(scalar)?;
         let tag = int_of(&tag, width)?;
-        let (mut this, mut others) = (Truth::Constant(false), Truth::Constant(false));
+        let (mut this, mut others) = (BoolExpr::Constant(false), BoolExpr::Constant(false));
         let mut default = None;
         for variant in &part.variants {
             if variant.values.is_empty() {
@@ -72,8 +72,8 @@ impl Compiler<'_> {
             Some(false) => this,
             // Neither matches: the tag is invalid.
             None => this.choice(
-                Truth::Constant(true),
-                others.choice(Truth::Constant(false), Truth::Ask),
+                BoolExpr::Constant(true),
+                others.choice(BoolExpr::Constant(false), BoolExpr::Deopt),
             ),
         }))
     }
@@ -82,15 +82,15 @@ impl Compiler<'_> {
     /// another variant is active.
     pub(super) fn member_of_variant(
         &self,
-        value: &Found,
+        value: &RuntimeValue,
         ty: &Arc<DwarfTy>,
         name: &str,
-    ) -> Result<Option<Found>, Reason> {
+    ) -> Result<Option<RuntimeValue>, NotCompilable> {
         let composite = ty.composite();
         let Some(part) = composite.and_then(|it| it.variants.as_ref()) else {
             return Ok(None);
         };
-        let mut found: Option<(String, Found)> = None;
+        let mut found: Option<(String, RuntimeValue)> = None;
         for holder in part.variants.iter().filter_map(|it| it.members.first()) {
             let payload = probe::part(value, |target, object| {
                 members::member(target, object, ty, holder).map(Some)
@@ -100,7 +100,7 @@ impl Compiler<'_> {
                 continue;
             };
             if found.is_some() {
-                return Err(Reason(format!("more than one variant has `{name}`")));
+                return Err(NotCompilable(format!("more than one variant has `{name}`")));
             }
             found = Some((holder.name.clone(), member));
         }
@@ -113,43 +113,43 @@ impl Compiler<'_> {
     /// Returns a part of a variant; deopt if another variant is active.
     fn only_at(
         &self,
-        value: &Found,
+        value: &RuntimeValue,
         ty: &Arc<DwarfTy>,
         variant: &str,
-        part: Found,
-    ) -> Result<Found, Reason> {
+        part: RuntimeValue,
+    ) -> Result<RuntimeValue, NotCompilable> {
         let is = self.is_variant(value, ty, variant)?;
         let is = is.ok_or("an enum without such a variant")?;
-        let Place::Memory(address) = &part.place else {
+        let RuntimeLocation::Memory(address) = &part.place else {
             return match is {
-                Truth::Constant(true) => Ok(part),
+                BoolExpr::Constant(true) => Ok(part),
                 _ => Err("an enum that is not in memory".into()),
             };
         };
         // The address depends on the check, so whatever is read there is read after it.
         let place = match is {
-            Truth::Constant(true) => Place::Memory(address.clone()),
+            BoolExpr::Constant(true) => RuntimeLocation::Memory(address.clone()),
             is => {
                 let at = Box::new(address.clone().number());
-                Place::Memory(Address::of(
+                RuntimeLocation::Memory(Address::of(
                     Base::Int(Int::Unless(Box::new(is.not()), at)),
                     0,
                 ))
             }
         };
-        Ok(Found {
+        Ok(RuntimeValue {
             bits: part.bits,
-            ..Found::new(part.ty, place)
+            ..RuntimeValue::new(part.ty, place)
         })
     }
 
     pub(super) fn of_option(
         &self,
-        value: &Found,
+        value: &RuntimeValue,
         ty: &Arc<DwarfTy>,
         name: &str,
         arguments: &[Node],
-    ) -> Result<Option<Found>, Reason> {
+    ) -> Result<Option<RuntimeValue>, NotCompilable> {
         let variant = match (name, arguments) {
             ("is_some", []) => "Some",
             ("is_none", []) => "None",
@@ -172,7 +172,12 @@ impl Compiler<'_> {
         Ok(is.map(|is| self.boolean(is)))
     }
 
-    fn payload(&self, value: &Found, ty: &Arc<DwarfTy>, variant: &str) -> Result<Found, Reason> {
+    fn payload(
+        &self,
+        value: &RuntimeValue,
+        ty: &Arc<DwarfTy>,
+        variant: &str,
+    ) -> Result<RuntimeValue, NotCompilable> {
         let part = ty.composite().and_then(|it| it.variants.as_ref());
         let holders = part.map_or(&[][..], |it| &it.variants);
         let mut holders = holders.iter().filter_map(|it| it.members.first());
@@ -188,7 +193,7 @@ impl Compiler<'_> {
 }
 
 /// Returns whether a discriminant is in a range, whatever its signedness in the debug info.
-fn in_range(tag: &Int, width: Width, low: i128, high: i128) -> Result<Truth, Reason> {
+fn in_range(tag: &Int, width: Width, low: i128, high: i128) -> Result<BoolExpr, NotCompilable> {
     let fits = |number: i128| {
         let bits = u32::from(width.size) * 8;
         (-(1i128 << (bits - 1))..1i128 << bits).contains(&number)
@@ -208,6 +213,6 @@ fn in_range(tag: &Int, width: Width, low: i128, high: i128) -> Result<Truth, Rea
     if !as_typed(low) || !as_typed(high) {
         return Err("discriminants in a range of the other sign".into());
     }
-    let bound = |order, number| Truth::compare(order, signed, tag.clone(), canonical(number));
+    let bound = |order, number| BoolExpr::compare(order, signed, tag.clone(), canonical(number));
     Ok(bound(Order::Ge, low).and(bound(Order::Le, high)))
 }

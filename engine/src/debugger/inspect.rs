@@ -62,7 +62,7 @@ impl Debugger {
 
     /// Whether a thread is stopped for the client.
     pub fn is_stopped(&self, thread: ThreadId) -> bool {
-        self.is_shown(thread)
+        self.is_visible_stop(thread)
     }
 
     /// The symbols of a name: the raw one, the readable one, or its end behind `::`. This reads
@@ -118,7 +118,7 @@ impl Debugger {
     }
 
     /// Where the code of a source line begins, in each function and each inlined copy.
-    pub fn code_of_line(&self, source: &Path, line: u32) -> Vec<LineCode> {
+    pub fn addresses_of_line(&self, source: &Path, line: u32) -> Vec<LineCode> {
         let mut found = Vec::new();
         for (loaded, file) in files_of(source, &self.modules).files {
             for place in loaded.module.line_locations(&file, line) {
@@ -145,7 +145,7 @@ impl Debugger {
         if module.debug_size() == 0 {
             return NamesStatus::None;
         }
-        if module.lacks_names() {
+        if module.has_partial_names() {
             let (read, units) = module.names_read();
             return NamesStatus::Partial(read, units);
         }
@@ -164,7 +164,7 @@ impl Debugger {
     ///
     /// # Errors
     /// It cannot be read, or is nowhere in memory.
-    pub fn address_meant(&mut self, value: &Value) -> Result<LoadAddr, Error> {
+    pub fn value_address(&mut self, value: &Value) -> Result<LoadAddr, Error> {
         self.in_process(|scope| {
             let value = value.referent(scope)?;
             let is_number = match value.ty.shape() {

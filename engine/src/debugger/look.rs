@@ -8,13 +8,15 @@ use crate::ids::error::Error;
 use crate::inspect::abi::sysv::{self, Passing};
 use crate::inspect::eval::{Completion, EvalContext, Expression, Purpose};
 use crate::inspect::value::scalar::NumberFormat;
-use crate::inspect::value::{Limits, Named, Next, Objects, Place, Presentation, Ty, Value, Which};
-use crate::plan::Returning;
+use crate::inspect::value::{
+    ChildBatch, ChildFilter, Limits, Named, Objects, Presentation, Ty, Value, ValueLocation,
+};
+use crate::plan::ReturnedFunction;
 use crate::stack::{Frame, Stack};
 use std::ops::Range;
 
 /// Results that are kept; behind them only the last one.
-const MOST_RESULTS: usize = 10_000;
+const MAX_RESULTS: usize = 10_000;
 
 /// What an expression has become.
 #[derive(Clone, Debug)]
@@ -86,7 +88,7 @@ impl Debugger {
     }
 
     /// The function that was just stepped out of into a frame, and what it returns.
-    fn returned_from(&self, frame: FrameKey) -> Option<(Returning, Ty)> {
+    fn returned_from(&self, frame: FrameKey) -> Option<(ReturnedFunction, Ty)> {
         let threads = &self.process.as_ref()?.threads;
         let function = threads.get(&frame.thread)?.returned.clone()?;
         let ty = function.function.return_type?;
@@ -177,14 +179,15 @@ impl Debugger {
     /// the next one comes. What of it is not in memory, and small values, stay as they are now.
     pub fn remember_result(&mut self, value: &Value) {
         let mut kept = value.clone();
-        if let (Place::Memory(addr, None), Some(size @ 1..=16)) = (&value.place, value.ty.size())
+        if let (ValueLocation::Memory(addr, None), Some(size @ 1..=16)) =
+            (&value.place, value.ty.size())
             && let Ok(bytes) = self.in_process(|scope| value.place.read(scope, size as usize))
         {
             let mut few = [0; 16];
             few[..bytes.len()].copy_from_slice(&bytes);
-            kept.place = Place::Memory(*addr, Some((few, bytes.len() as u8)));
+            kept.place = ValueLocation::Memory(*addr, Some((few, bytes.len() as u8)));
         }
-        self.results.truncate(MOST_RESULTS - 1);
+        self.results.truncate(MAX_RESULTS - 1);
         self.results.push(kept);
     }
 
@@ -287,9 +290,9 @@ impl Debugger {
     pub fn next_children(
         &mut self,
         value: &Value,
-        which: Which,
+        which: ChildFilter,
         range: &mut Range<u64>,
-    ) -> Result<Next, Error> {
+    ) -> Result<ChildBatch, Error> {
         self.stopped()?;
         self.in_process(|scope| crate::inspect::value::next_children(scope, value, which, range))
     }

@@ -108,7 +108,7 @@ impl Debugger {
 
     /// Forgets what was read of memory that has been written, and copies of code in it.
     fn memory_was_written(&mut self, addr: LoadAddr, len: usize) {
-        let first = addr.0.saturating_sub(x86_64::LONGEST as u64);
+        let first = addr.0.saturating_sub(x86_64::MAX_INSTRUCTION_BYTES as u64);
         let end = LoadAddr(addr.0.saturating_add(len as u64));
         self.slots.forget_in(LoadAddr(first), end);
         self.pages.clear();

@@ -20,9 +20,8 @@ use crate::breakpoint::watch::Watches;
 use crate::breakpoint::{
     BreakpointInfo, Breakpoints, FunctionBreakpoint, InstructionBreakpoint, SourceBreakpoint,
 };
-use crate::detour::Detours;
 use crate::disassembly::CodeName;
-use crate::displaced::Slots;
+use crate::displaced::DisplacedPads;
 use crate::event::{Event, StopReason};
 use crate::exception::{Exceptions, SignalRules};
 use crate::ids::BreakpointId;
@@ -30,14 +29,15 @@ use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::ids::{Launch, ModuleId};
 use crate::images::indexer::Indexer;
-use crate::images::indexer::Reading;
+use crate::images::indexer::IndexingProgress;
 use crate::images::modules::ModuleInfo;
 use crate::images::modules::Modules;
 use crate::inspect::value::Value;
+use crate::jump_patch::JumpPatches;
 use crate::memory::PageCache;
-use crate::os::{Backend, Besides, OpenStdio, Ready, WaitStatus, Waker};
+use crate::os::{Backend, OpenStdio, Ready, WaitInterest, WaitStatus, Waker};
 use crate::plan::{Reaches, StepFilters};
-use crate::process::{Awaited, FollowFork, Given, Lost, Process};
+use crate::process::{FollowFork, Given, Process, ProcessWatch, UnclaimedHandover};
 use crate::stack::{TailCalls, ThreadStack};
 use dwarf::{LoadAddr, Unwinder};
 use rustc_hash::FxHashMap;
@@ -65,12 +65,12 @@ pub struct Debugger {
     /// Which functions were chosen for names that mean one of several.
     pub(crate) choices: crate::breakpoint::Choices,
     pub(crate) watches: Watches,
-    pub(crate) slots: Slots,
-    pub(crate) detours: Detours,
+    pub(crate) slots: DisplacedPads,
+    pub(crate) detours: JumpPatches,
     pub(crate) unwinder: RefCell<Unwinder>,
     pub(crate) tail_calls: RefCell<TailCalls>,
     /// The thread that goes on next does so alone.
-    pub(crate) alone: bool,
+    pub(crate) resume_single_thread: bool,
     /// Which code steps go through, and what was found out of it.
     pub(crate) step_filters: StepFilters,
     pub(crate) reaches: RefCell<Reaches>,
@@ -84,9 +84,9 @@ pub struct Debugger {
     /// Results that expressions can name (`$1`).
     pub(crate) results: Vec<Value>,
     /// The call under way.
-    pub(crate) call: Option<crate::call::Active>,
+    pub(crate) call: Option<crate::call::PendingCall>,
     /// Threads that run functions for conditions of breakpoints.
-    pub(crate) asking: FxHashMap<ThreadId, crate::breakpoint::Asking>,
+    pub(crate) asking: FxHashMap<ThreadId, crate::breakpoint::ConditionCall>,
     pub(crate) call_limit: Duration,
     /// Each thread stops by itself, while the others run.
     pub(crate) non_stop: bool,
@@ -94,13 +94,13 @@ pub struct Debugger {
     pub(crate) cancel: Option<Arc<AtomicBool>>,
     pub(crate) output_held: bool,
     /// Stops may be ready that no signal tells of any more.
-    pub(crate) more_stops: bool,
+    pub(crate) stops_may_be_ready: bool,
     /// When it was last looked whether the client has something to say.
-    looked: Instant,
+    client_polled_at: Instant,
     /// What a data breakpoint has just found where it was touched, while it asks its condition.
-    pub(crate) touched: Option<(LoadAddr, Vec<u8>)>,
+    pub(crate) watch_value_override: Option<(LoadAddr, Vec<u8>)>,
     /// The thread that was let go last.
-    pub(crate) pass: Option<crate::process::Pass>,
+    pub(crate) pass: Option<crate::process::LastResume>,
     /// SIGTERM was sent by us: it is no reason to stop.
     pub(crate) terminating: bool,
     /// The session's process is gone.
@@ -112,9 +112,9 @@ pub struct Debugger {
     /// Processes that were detached for another debugger, which may not have them yet.
     pub(crate) given: Vec<Given>,
     /// Processes that were let go for a debugger that has not taken them over.
-    pub(crate) lost: Vec<Lost>,
+    pub(crate) lost: Vec<UnclaimedHandover>,
     /// A process that is to be attached to as soon as there is one.
-    pub(crate) awaited: Option<Awaited>,
+    pub(crate) awaited: Option<ProcessWatch>,
     pub(crate) system_call_at: Option<LoadAddr>,
     /// What a wait inside another operation has learnt and not yet told.
     woken: bool,
@@ -128,7 +128,7 @@ const OUTPUT_PORTION: usize = 1 << 16;
 
 /// So long events may come one after the other before it is looked whether the client has
 /// something to say.
-const UNHEARD: Duration = Duration::from_millis(2);
+const CLIENT_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 impl Debugger {
     /// A debugger with no process yet. `os::prepare` must have run before the first thread.
@@ -136,7 +136,7 @@ impl Debugger {
     /// # Errors
     /// The system has no descriptors left.
     pub fn new() -> Result<Self, Error> {
-        Ok(Self::with_backend(crate::os::native()?))
+        Ok(Self::with_backend(crate::os::live_backend()?))
     }
 
     /// A debugger on a backend, live or not.
@@ -153,11 +153,11 @@ impl Debugger {
             sites: Sites::default(),
             choices: crate::breakpoint::Choices::default(),
             watches: Watches::default(),
-            slots: Slots::default(),
-            detours: Detours::default(),
+            slots: DisplacedPads::default(),
+            detours: JumpPatches::default(),
             unwinder: RefCell::new(Unwinder::new()),
             tail_calls: RefCell::default(),
-            alone: false,
+            resume_single_thread: false,
             step_filters: StepFilters::none(),
             reaches: RefCell::default(),
             events: VecDeque::new(),
@@ -168,15 +168,15 @@ impl Debugger {
             results: Vec::new(),
             call: None,
             asking: FxHashMap::default(),
-            call_limit: crate::call::PATIENCE,
+            call_limit: crate::call::CALL_TIMEOUT,
             non_stop: false,
             replay: RefCell::default(),
             cancel: None,
             output_held: false,
-            more_stops: false,
-            looked: Instant::now(),
+            stops_may_be_ready: false,
+            client_polled_at: Instant::now(),
             pass: None,
-            touched: None,
+            watch_value_override: None,
             terminating: false,
             over: false,
             follow: FollowFork::default(),
@@ -223,7 +223,7 @@ impl Debugger {
     }
 
     /// The image whose names are being read in the background, if there is one.
-    pub fn reading_names(&self) -> Option<Reading> {
+    pub fn reading_names(&self) -> Option<IndexingProgress> {
         self.indexer.reading()
     }
 
@@ -239,7 +239,7 @@ impl Debugger {
     /// Ends the reading that [`Debugger::reading_names`] tells of: what has not been read of the
     /// image stays unknown by name.
     pub fn give_up_reading_names(&mut self) {
-        self.indexer.give_up();
+        self.indexer.cancel_current();
     }
 
     // ---- life and death
@@ -268,7 +268,7 @@ impl Debugger {
         self.thread_is_there(ThreadId(pid));
         // The kernel ends a single step from here before the first instruction.
         if let Some(state) = self.thread_mut(ThreadId(pid)) {
-            state.within = Some(WaitStatus::Execed(ThreadId(pid)));
+            state.syscall_event = Some(WaitStatus::Execed(ThreadId(pid)));
         }
         self.load_initial_modules();
         Ok(())
@@ -360,16 +360,16 @@ impl Debugger {
         self.holding = false;
         self.exceptions.start_anew();
         self.sites.forget_all();
-        self.slots = Slots::default();
-        self.detours = Detours::default();
+        self.slots = DisplacedPads::default();
+        self.detours = JumpPatches::default();
         self.modules.clear();
         self.unwinder.borrow_mut().clear();
         self.tail_calls.borrow_mut().clear();
         self.forget_watches();
-        for id in self.breakpoints.start_anew() {
+        for id in self.breakpoints.reset_for_restart() {
             self.events.push_back(Event::BreakpointChanged(id));
         }
-        self.forget_stop();
+        self.clear_stop_state();
     }
 
     pub(crate) fn thread_is_there(&mut self, thread: ThreadId) {
@@ -458,7 +458,7 @@ impl Debugger {
                 },
                 None => StopReason::Entry,
             };
-            self.report(thread, reason);
+            self.report_stop(thread, reason);
             return Ok(());
         }
         if self.launched {
@@ -472,11 +472,11 @@ impl Debugger {
             .map(|(thread, _)| *thread)
             .collect();
         match (stop, self.non_stop) {
-            (false, _) => self.go_on_all(),
-            (true, false) => self.report(current, StopReason::Entry),
+            (false, _) => self.resume_all(),
+            (true, false) => self.report_stop(current, StopReason::Entry),
             (true, true) => {
                 for thread in others.into_iter().chain([current]) {
-                    self.report(thread, StopReason::Entry);
+                    self.report_stop(thread, StopReason::Entry);
                 }
             }
         }
@@ -499,15 +499,15 @@ impl Debugger {
         client: Option<BorrowedFd<'_>>,
     ) -> Result<Wait, Error> {
         loop {
-            self.more_stops = false;
+            self.stops_may_be_ready = false;
             // A program that always has something to tell does not keep the client from being heard.
-            if !self.events.is_empty() && self.looked.elapsed() >= UNHEARD {
-                let besides = Besides {
+            if !self.events.is_empty() && self.client_polled_at.elapsed() >= CLIENT_POLL_INTERVAL {
+                let besides = WaitInterest {
                     output: false,
                     client,
                 };
                 let ready = self.os.wait(Some(Instant::now()), besides)?;
-                self.looked = Instant::now();
+                self.client_polled_at = Instant::now();
                 self.remember(ready);
                 if ready.client {
                     return Ok(Wait::Client);
@@ -524,15 +524,15 @@ impl Debugger {
             if !self.output_held {
                 self.collect_stops();
             }
-            if !self.output_held && self.hear_messages() {
-                self.more_stops = true;
+            if !self.output_held && self.drain_messages() {
+                self.stops_may_be_ready = true;
             }
-            self.go_over_to_child();
+            self.switch_to_child();
             self.finish_if_ended();
             self.check_call();
             self.look_for_process();
-            self.take_lost_back();
-            if self.indexer.take_news() {
+            self.reclaim_handovers();
+            if self.indexer.poll_events() {
                 self.bind_functions();
             }
             if self.holding {
@@ -551,23 +551,23 @@ impl Debugger {
                 .and_then(|process| process.ended)
                 .map(|(_, patience)| patience)
                 .filter(|_| !self.output_held && !self.waits_for_children());
-            let until = if self.more_stops {
+            let until = if self.stops_may_be_ready {
                 Some(Instant::now())
             } else {
                 let found = self.awaited.as_ref().map(|awaited| awaited.next);
                 let lost = self.lost.iter().map(|lost| lost.next).min();
-                let said = self.next_hearing().filter(|_| !self.output_held);
+                let said = self.next_drain().filter(|_| !self.output_held);
                 [deadline, ended, found, lost, said, self.call_deadline()]
                     .into_iter()
                     .flatten()
                     .min()
             };
-            let besides = Besides {
+            let besides = WaitInterest {
                 output: !self.output_held && self.os.output_open(),
                 client,
             };
             let ready = self.os.wait(until, besides)?;
-            self.looked = Instant::now();
+            self.client_polled_at = Instant::now();
             self.remember(ready);
             if ready.output {
                 self.pump_output(OUTPUT_PORTION);

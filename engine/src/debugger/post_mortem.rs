@@ -25,7 +25,7 @@ impl Debugger {
         for note in core.notes() {
             self.events.push_back(Event::Note(note.clone()));
         }
-        self.os = crate::os::of_core(core, self.os.waker())?;
+        self.os = crate::os::core_backend(core, self.os.waker())?;
         // Nothing runs beside a stopped thread.
         self.non_stop = false;
         self.begin(process);
@@ -42,7 +42,7 @@ impl Debugger {
     /// Puts a core file away: what follows may be a live process.
     pub(crate) fn close_core(&mut self) {
         self.process = None;
-        self.forget_stop();
+        self.clear_stop_state();
         self.events.clear();
         self.over = true;
         match crate::os::native_woken_by(self.os.waker()) {

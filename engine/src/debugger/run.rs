@@ -19,7 +19,7 @@ impl Debugger {
     }
 
     /// Whether there is a stopped thread to look at, others may run.
-    pub fn shows_a_stop(&self) -> bool {
+    pub fn has_visible_stop(&self) -> bool {
         self.current_thread().is_some()
     }
 
@@ -36,24 +36,24 @@ impl Debugger {
 
     pub(crate) fn stopped_thread(&self, thread: ThreadId) -> Result<(), Error> {
         match self.stopped()?.threads.get(&thread) {
-            Some(_) if self.is_shown(thread) => Ok(()),
+            Some(_) if self.is_visible_stop(thread) => Ok(()),
             Some(_) => Err(Error::NotStopped),
             None => Err(Error::NoSuchThread(thread.0)),
         }
     }
 
     /// Whether a thread is stopped for the client, and not just on its way through.
-    pub(crate) fn is_shown(&self, thread: ThreadId) -> bool {
+    pub(crate) fn is_visible_stop(&self, thread: ThreadId) -> bool {
         let Some(process) = &self.process else {
             return false;
         };
         let all = process.state == State::Stopped;
         let state = process.threads.get(&thread);
-        state.is_some_and(|state| state.stopped && (all || state.held))
+        state.is_some_and(|state| state.stopped && (all || state.stopped_for_client))
     }
 
     /// What is only true for one stop.
-    pub(crate) fn forget_stop(&mut self) {
+    pub(crate) fn clear_stop_state(&mut self) {
         self.pages.clear();
         self.stacks.clear();
         for state in self
@@ -61,7 +61,7 @@ impl Debugger {
             .iter_mut()
             .flat_map(|it| it.threads.values_mut())
         {
-            state.hidden = 0;
+            state.hidden_inlined = 0;
             state.returned = None;
         }
         self.exceptions.forget_stop();
@@ -73,7 +73,7 @@ impl Debugger {
         self.stacks.remove(&thread);
         self.exceptions.forget_stop_of(thread);
         if let Some(state) = self.thread_mut(thread) {
-            state.hidden = 0;
+            state.hidden_inlined = 0;
             state.returned = None;
         }
     }
@@ -81,24 +81,24 @@ impl Debugger {
     /// Inlined calls that a thread's innermost frame does not show.
     pub(crate) fn hidden_at(&self, thread: ThreadId) -> usize {
         let state = self.process.as_ref().and_then(|it| it.threads.get(&thread));
-        state.map_or(0, |state| state.hidden)
+        state.map_or(0, |state| state.hidden_inlined)
     }
 
     /// The line of the place that was asked for where a thread is, if its code counts as another
     /// line's.
     pub(crate) fn shown_line(&self, thread: ThreadId, pc: LoadAddr) -> Option<SourceLocation> {
         let state = self.process.as_ref()?.threads.get(&thread)?;
-        state.asked.shown_at(pc, state.hidden)
+        state.asked.shown_at(pc, state.hidden_inlined)
     }
 
     /// The thread of the last stop, or one that is there.
     pub fn current_thread(&self) -> Option<ThreadId> {
         let process = self.process.as_ref()?;
         Some(process.current)
-            .filter(|thread| self.is_shown(*thread))
+            .filter(|thread| self.is_visible_stop(*thread))
             .or_else(|| {
                 let mut threads = process.threads.keys().copied();
-                threads.find(|thread| self.is_shown(*thread))
+                threads.find(|thread| self.is_visible_stop(*thread))
             })
     }
 
@@ -111,22 +111,22 @@ impl Debugger {
         let process = self.stopped()?;
         if self.non_stop && process.threads.contains_key(&thread) {
             self.stopped_thread(thread)?;
-            self.go_on_from(thread);
-            return Ok(!self.shows_a_stop());
+            self.resume_from_stop(thread);
+            return Ok(!self.has_visible_stop());
         }
-        let all = !self.alone;
+        let all = !self.resume_single_thread;
         if !all {
             self.stopped_thread(thread)?;
         }
-        self.go_on_from(thread);
+        self.resume_from_stop(thread);
         Ok(all)
     }
 
     /// Whether only the thread that is named next is to go on, by a step or by
     /// [`Debugger::resume`], while all others stay where they are. It may come to wait for one
     /// of them: [`Debugger::interrupt`] ends that.
-    pub fn run_alone(&mut self, alone: bool) {
-        self.alone = alone;
+    pub fn set_single_thread(&mut self, alone: bool) {
+        self.resume_single_thread = alone;
     }
 
     /// Asks the program to stop, or in non-stop mode the thread that is named;
@@ -162,7 +162,7 @@ impl Debugger {
         self.set_state(State::Stopped);
         self.stop_all();
         match self.current_thread() {
-            Some(thread) => self.report(thread, StopReason::Pause),
+            Some(thread) => self.report_stop(thread, StopReason::Pause),
             // None could be stopped, or the process has just ended.
             None => self.set_state(State::Running),
         }

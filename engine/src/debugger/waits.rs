@@ -30,7 +30,7 @@ impl Debugger {
     /// have no answer.
     pub fn mutex_wait(&mut self, thread: ThreadId) -> Option<MutexWait> {
         self.stopped_thread(thread).ok()?;
-        let wait = self.registers_of(thread)?.futex_wait()?;
+        let wait = self.user_registers(thread)?.futex_wait()?;
         let is_thread = |process: &crate::process::Process, id| process.threads.contains_key(&id);
         let mut words = [0; 20];
         let read = self.in_process(|scope| {

@@ -1,7 +1,7 @@
 //! Decodes memory into instructions, forwards and backwards. The start of a preceding instruction
 //! is found only by decoding from an earlier known start.
 
-use crate::arch::x86_64::LONGEST;
+use crate::arch::x86_64::MAX_INSTRUCTION_BYTES;
 use crate::debugger::Debugger;
 use dwarf::{AddrRange, LoadAddr};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
@@ -47,7 +47,9 @@ impl Debugger {
         if count == 0 {
             return Vec::new();
         }
-        let bytes = self.read_memory(addr, count * LONGEST).unwrap_or_default();
+        let bytes = self
+            .read_memory(addr, count * MAX_INSTRUCTION_BYTES)
+            .unwrap_or_default();
         let end = addr + bytes.len() as u64;
         let stops = self.starts_in(addr, end);
         let mut rows = decoded(&bytes, addr, &stops, count);
@@ -72,7 +74,7 @@ impl Debugger {
         if count == 0 {
             return Vec::new();
         }
-        let longest = (count * LONGEST) as u64;
+        let longest = (count * MAX_INSTRUCTION_BYTES) as u64;
         let low = LoadAddr(addr.0.saturating_sub(longest));
         // Some more bytes, so that a guessed start can resynchronize.
         let low = self.code_start(low).unwrap_or(low - low.0.min(64));
@@ -158,7 +160,9 @@ fn decoded(bytes: &[u8], start: LoadAddr, stops: &[LoadAddr], count: usize) -> V
         let addr = start + at as u64;
         while stops.next_if(|stop| *stop <= addr).is_some() {}
         let instruction = decode_at(&mut decoder, at, addr);
-        let room = stops.peek().map_or(LONGEST as u64, |stop| *stop - addr);
+        let room = stops
+            .peek()
+            .map_or(MAX_INSTRUCTION_BYTES as u64, |stop| *stop - addr);
         let len = match instruction {
             Some(instruction) if instruction.len() as u64 <= room => {
                 rows.push(Row {
@@ -207,7 +211,7 @@ fn guessed_start(bytes: &[u8], start: LoadAddr, stop: LoadAddr) -> LoadAddr {
         }
         (missed, bad)
     };
-    let skips = 0..LONGEST.min(len.max(1));
+    let skips = 0..MAX_INSTRUCTION_BYTES.min(len.max(1));
     let best = skips.min_by_key(|skip| (mistakes(*skip), *skip));
     start + best.unwrap_or(0) as u64
 }

@@ -10,7 +10,7 @@ use dwarf::{AddrRange, FileAddr, LoadAddr};
 use std::path::{Path, PathBuf};
 
 /// Maximum size in bytes of a listed function; larger ones are cut to the part around an address.
-const LONGEST: u64 = 1 << 20;
+const MAX_LISTED_BYTES: u64 = 1 << 20;
 /// Instructions before and after an address of unknown code.
 const AROUND: usize = 32;
 
@@ -63,7 +63,7 @@ impl Debugger {
         let image = loaded.map(|loaded| loaded.module.path().to_path_buf());
         let known = loaded.and_then(|loaded| {
             let (range, symbol) = loaded.module.code_at(loaded.bias.file(addr))?;
-            (range.end - range.start <= LONGEST).then_some((range, symbol))
+            (range.end - range.start <= MAX_LISTED_BYTES).then_some((range, symbol))
         });
         if let Some((range, symbol)) = known {
             return Some(CodeName {
@@ -140,7 +140,7 @@ impl Debugger {
 /// newer build.
 fn place_of(code: &CodeName, modules: &Modules) -> Option<AddrRange<LoadAddr>> {
     let range = AddrRange::new(code.start, code.end);
-    if code.end.saturating_sub(code.start) > LONGEST {
+    if code.end.saturating_sub(code.start) > MAX_LISTED_BYTES {
         return None;
     }
     let Some(image) = &code.image else {
@@ -162,7 +162,7 @@ fn place_of(code: &CodeName, modules: &Modules) -> Option<AddrRange<LoadAddr>> {
                     loaded.module.code_at(function.addr)?.0
                 }
             };
-            let longest = range.start + LONGEST;
+            let longest = range.start + MAX_LISTED_BYTES;
             AddrRange::new(range.start, range.end.min(longest))
         }
     };

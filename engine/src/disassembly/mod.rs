@@ -14,7 +14,7 @@ use std::sync::Arc;
 use text::{Names, Writer};
 
 /// Maximum number of instructions per request.
-pub const MOST: usize = 1 << 18;
+pub const MAX_INSTRUCTIONS: usize = 1 << 18;
 
 /// Assembly syntax.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -67,9 +67,9 @@ impl Debugger {
     pub fn disassemble(&self, wanted: &Wanted) -> Result<Vec<Disassembled>, Error> {
         self.process_with_memory()?;
         let skipped = wanted.first.unsigned_abs();
-        if wanted.count > MOST || skipped > MOST as u64 {
+        if wanted.count > MAX_INSTRUCTIONS || skipped > MAX_INSTRUCTIONS as u64 {
             return Err(Error::Unsupported(format!(
-                "at most {MOST} instructions are disassembled at a time, and as far away; ask for \
+                "at most {MAX_INSTRUCTIONS} instructions are disassembled at a time, and as far away; ask for \
                  fewer"
             )));
         }

@@ -22,10 +22,10 @@ const LANDING_BEFORE_HEADER: u64 = 16;
 /// point to such a start.
 const BEGINNINGS: [u64; 4] = [0, 80, 96, 128];
 
-const LONGEST_NAME: usize = 4096;
-const LONGEST_MESSAGE: usize = 1 << 16;
+const MAX_NAME_BYTES: usize = 4096;
+const MAX_MESSAGE_BYTES: usize = 1 << 16;
 /// Maximum number of bases to follow, in case the hierarchy is corrupt.
-const MOST_BASES: usize = 64;
+const MAX_BASES: usize = 64;
 
 /// An exception object.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -131,7 +131,7 @@ impl Reader<'_> {
 
     fn raw_name(&self, info: u64) -> Option<String> {
         let name = LoadAddr(self.word(info.wrapping_add(8))?);
-        let (bytes, cut) = read_terminated(self.memory, name, 1, LONGEST_NAME).ok()?;
+        let (bytes, cut) = read_terminated(self.memory, name, 1, MAX_NAME_BYTES).ok()?;
         let name = String::from_utf8(bytes).ok()?;
         let name = name.strip_prefix('*').unwrap_or(&name);
         (!cut && !name.is_empty()).then(|| name.to_owned())
@@ -142,12 +142,12 @@ impl Reader<'_> {
     fn bases(&self, info: u64, at: u64, found: &mut Vec<(u64, Option<u64>)>) {
         let mut open = vec![(info, Some(at))];
         while let Some((info, at)) = open.pop() {
-            if found.len() >= MOST_BASES {
+            if found.len() >= MAX_BASES {
                 return;
             }
             let mut add = |base: u64, offset: Option<u64>| {
                 let known = found.iter().any(|(known, _)| *known == base);
-                if !known && found.len() < MOST_BASES {
+                if !known && found.len() < MAX_BASES {
                     let place = at.zip(offset).map(|(at, offset)| at.wrapping_add(offset));
                     found.push((base, place));
                     open.push((base, place));
@@ -161,7 +161,7 @@ impl Reader<'_> {
                 }
                 Some("vmi") => {
                     let count = self.memory.read_uint(LoadAddr(info.wrapping_add(20)), 4);
-                    for index in 0..count.unwrap_or(0).min(MOST_BASES as u64) {
+                    for index in 0..count.unwrap_or(0).min(MAX_BASES as u64) {
                         let entry = info.wrapping_add(24 + 16 * index);
                         let (Some(base), Some(flags)) =
                             (self.word(entry), self.word(entry.wrapping_add(8)))
@@ -200,7 +200,7 @@ impl Reader<'_> {
             has_text.then_some(*at)?
         })?;
         let text = self.word(object.wrapping_add(offset).wrapping_add(8))?;
-        let read = read_terminated(self.memory, LoadAddr(text), 1, LONGEST_MESSAGE);
+        let read = read_terminated(self.memory, LoadAddr(text), 1, MAX_MESSAGE_BYTES);
         let (bytes, _) = read.ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }

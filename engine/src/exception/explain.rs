@@ -22,9 +22,9 @@ const LOWEST: u64 = 0x1_0000;
 const NEAR_STACK: u64 = 0x1_0000;
 /// Maximum distance in bytes between the stack pointer and the stack, when a large frame does not
 /// fit.
-const LARGEST_FRAME: u64 = 64 << 20;
+const MAX_FRAME_BYTES: u64 = 64 << 20;
 /// Maximum size in bytes of a function to analyse from its start.
-const LONGEST_FUNCTION: u64 = 1 << 16;
+const MAX_FUNCTION_BYTES: u64 = 1 << 16;
 /// Number of frames and of stack words to examine for an abort.
 const FRAMES: usize = 24;
 const WORDS: u64 = 512;
@@ -38,7 +38,7 @@ impl Debugger {
             (libc::SIGFPE, Some(_)) => Some(self.explain_arithmetic(thread, info.code)),
             (libc::SIGILL, Some(addr)) => Some(self.explain_illegal(addr)),
             (libc::SIGABRT, _) => self.explain_abort(thread),
-            (libc::SIGSYS, _) if info.code > 0 => self.registers_of(thread).map(|registers| {
+            (libc::SIGSYS, _) if info.code > 0 => self.user_registers(thread).map(|registers| {
                 let number = registers.to_registers();
                 let number = number.get(dwarf::register::x86_64::RAX).unwrap_or(0) as i64;
                 format!("a system call that a seccomp filter forbids (rax is {number})")
@@ -52,13 +52,13 @@ impl Debugger {
     }
 
     fn instruction(&mut self, thread: ThreadId) -> Option<(Instruction, RegisterSet)> {
-        let registers = self.registers_of(thread)?;
+        let registers = self.user_registers(thread)?;
         let instruction = x86_64::read(&self.memory(), registers.pc())?;
         Some((instruction, registers))
     }
 
     fn explain_fault(&mut self, thread: ThreadId, code: i32, addr: LoadAddr) -> Option<String> {
-        let registers = self.registers_of(thread)?;
+        let registers = self.user_registers(thread)?;
         let instruction = self.instruction(thread).map(|(instruction, _)| instruction);
         let touched = instruction.map_or_else(Vec::new, |it| accesses(&it, &registers));
         if code == SI_KERNEL {
@@ -230,7 +230,7 @@ impl Debugger {
         let frames = self.stack(thread, 0, Some(FRAMES)).ok()?.frames;
         let has = |part: &str| frames.iter().any(|frame| frame.name.contains(part));
         if has("terminate") || has("__cxa_throw") || has("__cxa_rethrow") {
-            let sp = self.registers_of(thread)?.sp();
+            let sp = self.user_registers(thread)?.sp();
             let memory = self.memory();
             let reader = Reader {
                 memory: &memory,
@@ -313,7 +313,7 @@ impl Debugger {
     /// Returns the expression of the pointer that an access used, and of the value accessed.
     fn names_of(&mut self, thread: ThreadId, access: &Access) -> Option<(String, String)> {
         let (base, offset) = access.base.filter(|_| access.is_plain)?;
-        let registers = self.registers_of(thread)?;
+        let registers = self.user_registers(thread)?;
         let code = self.code_before(registers.pc());
         let way = code.and_then(|code| way_to(base, &code, &registers));
         let register = x86_64::dwarf_register(base);
@@ -335,7 +335,7 @@ impl Debugger {
         let entry = loaded.bias.load(function.entry);
         let len =
             pc.0.checked_sub(entry.0)
-                .filter(|len| (1..LONGEST_FUNCTION).contains(len))?;
+                .filter(|len| (1..MAX_FUNCTION_BYTES).contains(len))?;
         let mut bytes = vec![0; len as usize];
         self.memory().read(entry, &mut bytes).ok()?;
         let mut code = Vec::new();
@@ -400,7 +400,7 @@ fn stack_overflow(mappings: &[Mapping], addr: u64, sp: u64) -> Option<String> {
         .filter(|mapping| mapping.start.0 > addr)
         .find(is_usable)?;
     let is_stack = above.writable && !above.executable && sp < above.end.0;
-    if !is_stack || above.start.0 - addr > LARGEST_FRAME {
+    if !is_stack || above.start.0 - addr > MAX_FRAME_BYTES {
         return None;
     }
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);

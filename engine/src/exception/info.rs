@@ -38,7 +38,7 @@ impl Debugger {
                 Some(ExceptionInfo {
                     reason: format!("signal {name}"),
                     text: self.explain(thread, &info),
-                    unhandled: crate::process::stops(info.signal),
+                    unhandled: crate::process::is_fatal_signal(info.signal),
                     expression: Some(super::condition::NAME),
                     id: name,
                     ..ExceptionInfo::default()

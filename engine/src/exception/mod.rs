@@ -28,7 +28,7 @@ use condition::Condition;
 use cpp::{Reader, Thrown};
 use dwarf::register::x86_64::{RDI, RSI};
 use dwarf::{LoadAddr, Memory};
-use report::Report;
+use report::SanitizerReport;
 use rust::Panic;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ pub enum ExceptionFilter {
 
 impl ExceptionFilter {
     /// The filters in force until others are set.
-    pub const USUAL: [ExceptionFilter; 3] = [
+    pub const DEFAULT: [ExceptionFilter; 3] = [
         ExceptionFilter::CppUncaught,
         ExceptionFilter::RustPanic,
         ExceptionFilter::Sanitizer,
@@ -148,7 +148,7 @@ const MARKS: [&str; 3] = [
 pub(crate) enum Subject {
     Cpp(Thrown),
     Panic(Panic),
-    Report(Report),
+    Report(SanitizerReport),
     Signal(Signal),
 }
 
@@ -228,7 +228,7 @@ pub(crate) struct Exceptions {
 
 impl Default for Exceptions {
     fn default() -> Self {
-        let usual = ExceptionFilter::USUAL.into_iter();
+        let usual = ExceptionFilter::DEFAULT.into_iter();
         Self {
             watched: usual.map(|it| Watched::new(it, None, None)).collect(),
             found: FxHashMap::default(),
@@ -315,7 +315,7 @@ impl Exceptions {
                 (None, false) => pending(),
             },
             place: None,
-            places,
+            bound_addresses: places,
         })
     }
 }
@@ -447,7 +447,7 @@ impl Debugger {
             self.exceptions.begun.remove(&thread);
         }
         let exception = self.exception_at(thread, point)?;
-        let sp = self.registers_of(thread)?.sp();
+        let sp = self.user_registers(thread)?.sp();
         let back = match exception.point {
             // The exception may still be caught.
             Point::Panic => Some(self.os_word(sp)?),
@@ -458,7 +458,7 @@ impl Debugger {
 
     /// Records a panic, at the entry of the function that runs the hook.
     fn note_panic(&mut self, thread: ThreadId) {
-        let Some(registers) = self.registers_of(thread) else {
+        let Some(registers) = self.user_registers(thread) else {
             return;
         };
         let payload = registers.get(RDI).zip(registers.get(RSI));
@@ -477,7 +477,7 @@ impl Debugger {
             return None;
         }
         let begun = self.exceptions.begun.remove(&thread)?;
-        let sp = self.registers_of(thread)?.sp();
+        let sp = self.user_registers(thread)?.sp();
         if sp > begun.sp || self.os_word(begun.sp) != Some(begun.back) {
             return None;
         }
@@ -555,7 +555,7 @@ impl Debugger {
             return false;
         };
         let (sp, back) = (doomed.sp, doomed.back);
-        let here = self.registers_of(thread).map(|registers| registers.sp());
+        let here = self.user_registers(thread).map(|registers| registers.sp());
         let runs = || back.is_none_or(|back| self.os_word(sp) == Some(back));
         here.is_some_and(|here| here <= sp.wrapping_add(8)) && runs()
     }
@@ -589,9 +589,9 @@ impl Debugger {
     fn exception_at(&mut self, thread: ThreadId, point: Point) -> Option<Exception> {
         if point == Point::Report {
             // The report's text may still be in the pipe.
-            self.pump_output(crate::process::OUTPUT_BURST);
+            self.pump_output(crate::process::OUTPUT_DRAIN_LIMIT);
         }
-        let registers = self.registers_of(thread)?;
+        let registers = self.user_registers(thread)?;
         let (first, second) = (registers.get(RDI)?, registers.get(RSI)?);
         let terminating = match point {
             Point::Terminate => self.words_near(thread),
@@ -623,7 +623,7 @@ impl Debugger {
                 let text = String::from_utf8_lossy(&bytes).into_owned();
                 let summary = text.strip_prefix("SUMMARY: ").unwrap_or(&text);
                 let summary = summary.trim_end().to_owned();
-                Some(Subject::Report(Report {
+                Some(Subject::Report(SanitizerReport {
                     summary,
                     is_printed: true,
                 }))
@@ -634,7 +634,7 @@ impl Debugger {
                     .map_while(|at| memory.read_uint(LoadAddr(at), 8).ok())
                     .collect();
                 let what = reader.mistake(&words)?;
-                Some(Subject::Report(Report {
+                Some(Subject::Report(SanitizerReport {
                     summary: format!("UndefinedBehaviorSanitizer: {what}"),
                     is_printed: false,
                 }))

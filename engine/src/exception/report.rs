@@ -8,7 +8,7 @@ use dwarf::LoadAddr;
 
 /// A sanitizer's report.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Report {
+pub struct SanitizerReport {
     /// Its last line: sanitizer, kind of error, position.
     pub summary: String,
     /// Whether it has been printed completely.
@@ -36,7 +36,7 @@ impl Reader<'_> {
     }
 }
 
-impl Report {
+impl SanitizerReport {
     /// Returns the details of a report from its summary (`AddressSanitizer: heap-use-after-free
     /// /tmp/a.c:5 in main`) and the end of stderr.
     pub fn info(&self, stderr: &[u8]) -> ExceptionInfo {
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn reports() {
         let report = |summary: &str, stderr: &str| {
-            let report = Report {
+            let report = SanitizerReport {
                 summary: summary.into(),
                 is_printed: true,
             };

@@ -6,7 +6,7 @@ use crate::inspect::value::Ty;
 use dwarf::{LoadAddr, ModuleMap};
 
 const STRING: &str = "alloc::string::String";
-const LONGEST_MESSAGE: u64 = 1 << 16;
+const MAX_MESSAGE_BYTES: u64 = 1 << 16;
 
 /// A panic.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -92,12 +92,12 @@ impl Reader<'_> {
     }
 
     fn rust_text(&self, at: u64, len: u64) -> Option<String> {
-        let mut bytes = vec![0; len.min(LONGEST_MESSAGE) as usize];
+        let mut bytes = vec![0; len.min(MAX_MESSAGE_BYTES) as usize];
         self.memory.read(LoadAddr(at), &mut bytes).ok()?;
         match String::from_utf8(bytes) {
             Ok(text) => Some(text),
             // Cut inside a character.
-            Err(error) if len > LONGEST_MESSAGE => {
+            Err(error) if len > MAX_MESSAGE_BYTES => {
                 Some(String::from_utf8_lossy(error.as_bytes()).into_owned())
             }
             Err(_) => None,

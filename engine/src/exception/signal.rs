@@ -65,7 +65,7 @@ impl SignalRule {
     /// Returns the default rule: signals of program errors stop, and all are delivered.
     pub fn usual(signal: Signal) -> Self {
         Self {
-            stop: crate::process::stops(signal),
+            stop: crate::process::is_fatal_signal(signal),
             pass: true,
             print: false,
         }
@@ -132,7 +132,7 @@ impl Debugger {
             false => self.ask_signal(thread, signal, rule),
         };
         if let Some(reason) = reason {
-            self.report(thread, reason);
+            self.report_stop(thread, reason);
             return;
         }
         if rule.print && !sent_by_us {
@@ -146,7 +146,7 @@ impl Debugger {
         }
         match rule.pass || sent_by_us {
             true => self.signal_while_stepping(thread),
-            false => self.go_on_stepping(thread),
+            false => self.resume_step(thread),
         }
     }
 

@@ -1,13 +1,13 @@
 //! What a condition may ask of its thread: which one it is, and who called.
 
 use super::FrameScope;
-use crate::inspect::value::place::Bytes;
+use crate::inspect::value::location::Bytes;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
-use crate::inspect::value::{Place, Ty, Value};
+use crate::inspect::value::{Ty, Value, ValueLocation};
 use dwarf::FrameAddress;
 
 /// Frames that are searched for a caller, at most.
-const MOST_FRAMES: usize = 1 << 16;
+const MAX_FRAMES: usize = 1 << 16;
 
 impl FrameScope<'_> {
     /// `$thread` and `$thread_name`.
@@ -23,7 +23,7 @@ impl FrameScope<'_> {
                 let name = self.os.thread_name(thread.0, thread);
                 Some(Value::new(
                     Ty::Text,
-                    Place::Bytes(Bytes::new(name.as_bytes())),
+                    ValueLocation::Bytes(Bytes::new(name.as_bytes())),
                 ))
             }
             _ => None,
@@ -49,7 +49,7 @@ impl FrameScope<'_> {
         };
         let mut address = place.physical.address;
         let mut registers = place.physical.registers.clone();
-        for _ in 0..MOST_FRAMES {
+        for _ in 0..MAX_FRAMES {
             if self.visit_calls(address, skip, &mut visit) || self.is_cancelled() {
                 break;
             }

@@ -4,7 +4,7 @@
 use super::FrameScope;
 use crate::ids::error::Error;
 use crate::inspect::value::types::DwarfTy;
-use crate::inspect::value::{Named, Place, Shape, Target, Value, members};
+use crate::inspect::value::{Named, Shape, Target, Value, ValueLocation, members};
 use dwarf::{LoadAddr, Variable, VariableKind};
 use std::sync::Arc;
 
@@ -96,7 +96,7 @@ impl FrameScope<'_> {
         let number = members::member(self, &state, &ty, discriminant).ok()?;
         let size = usize::try_from(number.ty.size()?).ok()?;
         let at = |value: &Value| match value.place {
-            Place::Memory(addr, _) => Some(addr),
+            ValueLocation::Memory(addr, _) => Some(addr),
             _ => None,
         };
         Some((at(&state)?, (at(&number)?, size)))
@@ -108,7 +108,7 @@ fn is_lost(value: &Result<Value, Error>) -> bool {
         value,
         Err(Error::OptimizedOut)
             | Ok(Value {
-                place: Place::OptimizedOut,
+                place: ValueLocation::OptimizedOut,
                 ..
             })
     )

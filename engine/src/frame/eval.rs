@@ -2,7 +2,7 @@
 
 use super::FrameScope;
 use crate::ids::error::Error;
-use crate::inspect::eval::{Call, EvalContext, Known};
+use crate::inspect::eval::{Call, EvalContext, ResolvedFunction};
 use crate::inspect::registers::parts as register_parts;
 use crate::inspect::registers::xsave;
 use crate::inspect::value::{Shape, Target, Ty, Value, members};
@@ -127,20 +127,18 @@ impl EvalContext for FrameScope<'_> {
         names.map(|(_, name)| (*name).to_owned()).collect()
     }
 
-    fn functions(&self, name: &str) -> Vec<Known> {
+    fn functions(&self, name: &str) -> Vec<ResolvedFunction> {
         let mut all = Vec::new();
         for loaded in self.images_from_here() {
             let functions = loaded.module.functions_named(name).into_iter();
-            all.extend(
-                functions
-                    .filter(|it| self.sees(name, it))
-                    .map(|function| Known {
-                        module: loaded.module.clone(),
-                        bias: loaded.bias,
-                        nearness: self.nearness(loaded, &function),
-                        function,
-                    }),
-            );
+            all.extend(functions.filter(|it| self.sees(name, it)).map(|function| {
+                ResolvedFunction {
+                    module: loaded.module.clone(),
+                    bias: loaded.bias,
+                    nearness: self.nearness(loaded, &function),
+                    function,
+                }
+            }));
             if !all.is_empty() {
                 break;
             }

@@ -1,13 +1,13 @@
 //! What a thread stopped for, as expressions see it, and the names of pointers that led it astray.
 
 use super::FrameScope;
-use crate::arch::x86_64_access::Way;
+use crate::arch::x86_64_access::PointerChain;
 use crate::exception::Subject;
 use crate::ids::error::Error;
 use crate::inspect::eval::EvalContext;
 use crate::inspect::language::{c, template};
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
-use crate::inspect::value::{Place, Shape, Target, Ty, Value, members};
+use crate::inspect::value::{Shape, Target, Ty, Value, ValueLocation, members};
 use crate::inspect::visualize::standard::callable::type_named;
 use dwarf::{Language, LoadAddr};
 
@@ -27,7 +27,7 @@ impl FrameScope<'_> {
             Some(Subject::Cpp(thrown)) => {
                 let name = &thrown.type_name;
                 let ty = named(self, name).ok_or_else(|| unknown(name))?;
-                Ok(Value::new(ty, Place::Memory(thrown.object, None)))
+                Ok(Value::new(ty, ValueLocation::Memory(thrown.object, None)))
             }
             Some(Subject::Panic(panic)) => {
                 let (at, name) = panic.value.ok_or_else(|| {
@@ -36,7 +36,7 @@ impl FrameScope<'_> {
                 let found = self.type_named(name);
                 let (module, bias, id) = found.ok_or_else(|| unknown(name))?;
                 let ty = Ty::dwarf(&module, bias, id);
-                Ok(Value::new(ty, Place::Memory(at, None)))
+                Ok(Value::new(ty, ValueLocation::Memory(at, None)))
             }
             Some(Subject::Report(_)) => Err(Error::eval(
                 "a sanitizer's report is no value; see what it says",
@@ -66,7 +66,7 @@ impl FrameScope<'_> {
 
     /// The expression of the pointer that came by `way`, and of what is `offset` bytes behind
     /// where it points.
-    pub fn names_of(&self, way: &Way, offset: i64) -> Option<(String, String)> {
+    pub fn names_of(&self, way: &PointerChain, offset: i64) -> Option<(String, String)> {
         let root = LoadAddr(way.root);
         let local = self.locals().ok()?.into_iter().find_map(|local| {
             let value = local.value.ok()?;
@@ -94,7 +94,7 @@ impl FrameScope<'_> {
         self.locals().ok()?.into_iter().rev().find_map(|local| {
             let value = local.value.ok()?;
             let is_there = match &value.place {
-                Place::Register {
+                ValueLocation::Register {
                     register: place, ..
                 } => place.register == register,
                 _ => false,
@@ -129,7 +129,7 @@ impl FrameScope<'_> {
             .size()
             .filter(|size| *size > 0 && offset.is_multiple_of(*size))?;
         let at = LoadAddr(target.address()?.0.wrapping_add(offset));
-        let element = Value::new(of, Place::Memory(at, None));
+        let element = Value::new(of, ValueLocation::Memory(at, None));
         Some((format!("{name}[{}]", offset / size), element))
     }
 }

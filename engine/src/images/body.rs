@@ -2,7 +2,7 @@
 //! would miss that place or come by more than once.
 
 use crate::arch::x86_64_body::{self, Body, Code, MAX_INSTRUCTION};
-use dwarf::{FileAddr, Function, Machine, Module, PlainPlace, VariableKind};
+use dwarf::{FileAddr, Function, Machine, Module, SimpleLocation, VariableKind};
 
 /// A place in the body that every call of the function passes.
 pub fn passed_by_each_call(module: &Module, function: &Function) -> FileAddr {
@@ -38,7 +38,7 @@ fn in_body(
         parts: &|| code_of(module, function),
         spills_parameters: variables.any(|it| {
             it.kind == VariableKind::Parameter
-                && matches!(it.place, Some(PlainPlace::FrameOffset(_)))
+                && matches!(it.place, Some(SimpleLocation::FrameOffset(_)))
         }),
     };
     let body = x86_64_body::passed_by_each_call(&code, function.entry, marked);

@@ -56,7 +56,7 @@ impl Indexer {
         // needs a core for never stands behind names.
         let threads = rayon::ThreadPoolBuilder::new()
             .thread_name(|index| format!("names {index}"))
-            .start_handler(|_| crate::os::give_way())
+            .start_handler(|_| crate::os::lower_thread_priority())
             .build()
             .inspect_err(|error| tracing::warn!(%error, "no threads for names"))
             .ok()?;
@@ -64,7 +64,7 @@ impl Indexer {
             for module in modules {
                 let began = Instant::now();
                 let _ = tell.send(News::Began(Arc::clone(&module), began));
-                threads.install(|| module.prepare_names());
+                threads.install(|| module.index_names());
                 tracing::info!(image = %module.path().display(), took = ?began.elapsed(), "names are ready");
                 let _ = tell.send(News::Ready);
                 waker.wake();
@@ -126,9 +126,9 @@ impl Indexer {
     }
 
     /// The search that began first of those that have not ended.
-    pub fn awaited_search(&self) -> Option<Reading> {
+    pub fn awaited_search(&self) -> Option<IndexingProgress> {
         let (module, began) = self.searches.values().min_by_key(|(_, began)| *began)?;
-        Some(Reading {
+        Some(IndexingProgress {
             image: file_name(module),
             began: *began,
             units_read: 0,
@@ -137,7 +137,7 @@ impl Indexer {
     }
 
     /// Whether names became ready, or functions were found, since the last time this was asked.
-    pub fn take_news(&mut self) -> bool {
+    pub fn poll_events(&mut self) -> bool {
         let waited = self.waiting + self.searches.len();
         loop {
             match self.searched.as_ref().map(Receiver::try_recv) {
@@ -168,9 +168,9 @@ impl Indexer {
     }
 
     /// Ends the reading that [`Indexer::reading`] tells of: the names of the rest stay unknown.
-    pub fn give_up(&mut self) {
+    pub fn cancel_current(&mut self) {
         if let Some((module, _)) = &self.current {
-            module.give_up_names();
+            module.cancel_indexing();
             self.given_up = true;
         }
     }
@@ -181,21 +181,21 @@ impl Indexer {
     }
 
     /// The image whose names are being read; `None` once all are ready.
-    pub fn reading(&self) -> Option<Reading> {
+    pub fn reading(&self) -> Option<IndexingProgress> {
         if self.waiting == 0 || self.given_up {
             return None;
         }
         Some(match &self.current {
             Some((module, began)) => {
                 let (units_read, units) = module.names_read();
-                Reading {
+                IndexingProgress {
                     image: file_name(module),
                     began: *began,
                     units_read,
                     units,
                 }
             }
-            None => Reading {
+            None => IndexingProgress {
                 image: String::new(),
                 began: Instant::now(),
                 units_read: 0,
@@ -214,7 +214,7 @@ fn file_name(module: &Module) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::os::native;
+    use crate::os::live_backend;
     use std::path::Path;
 
     fn module() -> Arc<Module> {
@@ -225,13 +225,13 @@ mod tests {
 
     #[test]
     fn an_image_at_the_address_of_a_former_one_is_another_one() {
-        let os = native().unwrap();
+        let os = live_backend().unwrap();
         let mut indexer = Indexer::default();
         let former = module();
         let address = Arc::as_ptr(&former);
         indexer.prepare(&former, || os.waker());
         while indexer.reading().is_some() {
-            indexer.take_news();
+            indexer.poll_events();
             std::thread::yield_now();
         }
         drop(former);
@@ -254,7 +254,7 @@ mod tests {
 
 /// An image whose names are being read in the background.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Reading {
+pub struct IndexingProgress {
     /// Base name of its file.
     pub image: String,
     /// Since when.

@@ -8,8 +8,8 @@ use crate::ids::error::Error;
 use crate::memory::ProcessMemory;
 use crate::os::MappedFile;
 use dwarf::{
-    AddrRange, FileAddr, LoadAddr, LoadBias, Machine, Memory, Module, ModuleMap, SymbolStatus,
-    WayBack,
+    AddrRange, FileAddr, HeuristicUnwind, LoadAddr, LoadBias, Machine, Memory, Module, ModuleMap,
+    SymbolStatus,
 };
 use list::{Entry, LoaderList};
 use rustc_hash::FxHashSet;
@@ -502,9 +502,16 @@ impl ModuleMap for Modules {
         self.at(addr).map(|loaded| (&*loaded.module, loaded.bias))
     }
 
-    fn ways_back(&self, module: &Module, addr: FileAddr, is_return: bool) -> Vec<WayBack> {
+    fn heuristic_unwinds(
+        &self,
+        module: &Module,
+        addr: FileAddr,
+        is_return: bool,
+    ) -> Vec<HeuristicUnwind> {
         match module.machine() {
-            Machine::X86_64 => crate::arch::x86_64_way_back::ways_back(module, addr, is_return),
+            Machine::X86_64 => {
+                crate::arch::x86_64_heuristic_unwind::ways_back(module, addr, is_return)
+            }
             _ => Vec::new(),
         }
     }

@@ -6,7 +6,7 @@ use crate::images::modules::{Loaded, Modules};
 use dwarf::{LoadAddr, Memory, Registers, register::x86_64};
 
 /// Generations and modules that a dtv has entries for; more is garbage.
-const MOST_MODULES: u64 = 1 << 20;
+const MAX_MODULES: u64 = 1 << 20;
 
 /// Where the copy of an image's thread-local variables begins, of the thread with these
 /// registers.
@@ -54,13 +54,13 @@ pub(crate) fn block(
         .ok_or_else(|| unknown("the loader does not list the image"))?;
     let id = read(map + glibc.module_id)?;
     let table = LoadAddr(read(LoadAddr(thread.wrapping_add(glibc.table)))?);
-    if id == 0 || id > MOST_MODULES || table.0 == 0 {
+    if id == 0 || id > MAX_MODULES || table.0 == 0 {
         return Err(no_storage());
     }
     // Entry -1 says how many there are.
     let entry = |index: u64| LoadAddr(table.0.wrapping_add(index.wrapping_mul(glibc.entry_size)));
     let known = read(entry(u64::MAX) + glibc.counter)?;
-    let at = match id <= known.min(MOST_MODULES) {
+    let at = match id <= known.min(MAX_MODULES) {
         true => read(entry(id) + glibc.pointer)?,
         false => u64::MAX,
     };

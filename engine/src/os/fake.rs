@@ -2,7 +2,8 @@
 //! the engine's calls are logged.
 
 use super::{
-    Backend, Besides, MappedFile, Mapping, OpenStdio, Ready, RegisterSet, Resume, WaitStatus, Waker,
+    Backend, MappedFile, Mapping, OpenStdio, Ready, RegisterSet, Resume, WaitInterest, WaitStatus,
+    Waker,
 };
 use crate::ids::Launch;
 use crate::ids::error::Error;
@@ -66,7 +67,7 @@ impl Backend for Fake {
             .collect())
     }
 
-    fn wait(&mut self, _: Option<Instant>, _: Besides<'_>) -> Result<Ready, Error> {
+    fn wait(&mut self, _: Option<Instant>, _: WaitInterest<'_>) -> Result<Ready, Error> {
         // A test that waits for more than it scripted runs into the deadline.
         Ok(Ready::default())
     }
@@ -75,7 +76,7 @@ impl Backend for Fake {
         self.0.borrow_mut().stops.pop_front()
     }
 
-    fn await_stop(&mut self, thread: ThreadId) -> Option<WaitStatus> {
+    fn wait_for_stop(&mut self, thread: ThreadId) -> Option<WaitStatus> {
         let mut script = self.0.borrow_mut();
         let index = script
             .stops
@@ -84,8 +85,8 @@ impl Backend for Fake {
         script.stops.remove(index).map(|(_, status)| status)
     }
 
-    fn stop_of(&mut self, thread: ThreadId) -> Option<WaitStatus> {
-        self.await_stop(thread)
+    fn poll_stop(&mut self, thread: ThreadId) -> Option<WaitStatus> {
+        self.wait_for_stop(thread)
     }
 
     fn resume(&mut self, thread: ThreadId, how: Resume, signal: Signal) {
@@ -226,7 +227,7 @@ impl Backend for Fake {
         }
     }
 
-    fn mend(&mut self, _: i32, _: LoadAddr, _: &[u8], _: &[u8]) -> bool {
+    fn restore_code(&mut self, _: i32, _: LoadAddr, _: &[u8], _: &[u8]) -> bool {
         true
     }
 

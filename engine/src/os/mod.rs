@@ -22,8 +22,8 @@ pub(crate) use linux::own_code;
 pub(crate) use linux::vectors_in;
 #[cfg(target_os = "linux")]
 pub use linux::{
-    Launcher, OpenStdio, ProcessGroup, Shared, Waker, asked_to_end, give_way, host, prepare,
-    stand_behind_front, user_of_peer,
+    Launcher, OpenStdio, ProcessGroup, Shared, Waker, asked_to_end, host, lower_thread_priority,
+    prepare, stand_behind_front, user_of_peer,
 };
 #[cfg(target_os = "linux")]
 pub use post_mortem::{Core, CoreFile};
@@ -32,7 +32,7 @@ pub use post_mortem::{Core, CoreFile};
 ///
 /// # Errors
 /// The system has no descriptors left.
-pub(crate) fn native() -> Result<Box<dyn Backend>, Error> {
+pub(crate) fn live_backend() -> Result<Box<dyn Backend>, Error> {
     #[cfg(target_os = "linux")]
     return Ok(Box::new(linux::LinuxBackend::new()?));
     #[cfg(not(target_os = "linux"))]
@@ -53,7 +53,7 @@ pub(crate) fn native_woken_by(waker: Waker) -> Result<Box<dyn Backend>, Error> {
 ///
 /// # Errors
 /// The system has no descriptors left.
-pub(crate) fn of_core(core: Core, waker: Waker) -> Result<Box<dyn Backend>, Error> {
+pub(crate) fn core_backend(core: Core, waker: Waker) -> Result<Box<dyn Backend>, Error> {
     Ok(Box::new(post_mortem::PostMortem::new(core, waker)?))
 }
 
@@ -93,7 +93,7 @@ pub enum Resume {
 
 /// The events that [`Backend::wait`] waits for in addition to stops and the waker.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Besides<'a> {
+pub struct WaitInterest<'a> {
     /// Output of the debuggee.
     pub output: bool,
     /// A descriptor to read from; its end counts, too.
@@ -203,18 +203,22 @@ pub trait Backend {
     ///
     /// # Errors
     /// The system refuses to wait.
-    fn wait(&mut self, deadline: Option<Instant>, besides: Besides<'_>) -> Result<Ready, Error>;
+    fn wait(
+        &mut self,
+        deadline: Option<Instant>,
+        besides: WaitInterest<'_>,
+    ) -> Result<Ready, Error>;
     /// Returns the next stop of any thread, if one is available.
     fn next_stop(&mut self) -> Option<(ThreadId, WaitStatus)>;
     /// Returns the stop of one thread, if it is available.
-    fn stop_of(&mut self, thread: ThreadId) -> Option<WaitStatus>;
+    fn poll_stop(&mut self, thread: ThreadId) -> Option<WaitStatus>;
     /// Waits at most `patience` for the stop of a thread that was just resumed and is likely to
     /// stop soon. Spins instead of sleeping, as a wake-up takes longer.
-    fn stop_within(&mut self, thread: ThreadId, _patience: Duration) -> Option<WaitStatus> {
-        self.stop_of(thread)
+    fn spin_for_stop(&mut self, thread: ThreadId, _patience: Duration) -> Option<WaitStatus> {
+        self.poll_stop(thread)
     }
     /// Waits for the stop of a thread that is about to stop. `None`: it is gone.
-    fn await_stop(&mut self, thread: ThreadId) -> Option<WaitStatus>;
+    fn wait_for_stop(&mut self, thread: ThreadId) -> Option<WaitStatus>;
     /// Resumes a stopped thread, delivering a signal (0 for none).
     fn resume(&mut self, thread: ThreadId, how: Resume, signal: Signal);
     /// Keeps a thread in its group-stop (PTRACE_LISTEN); false if it is not in one.
@@ -314,7 +318,7 @@ pub trait Backend {
     fn write_memory_of(&self, pid: i32, writes: &[(LoadAddr, u8)]);
     /// Writes `original` in an untraced process if it has `bytes` there. Stops it for that, so that
     /// it never executes a half-written instruction. Returns false if it is still traced.
-    fn mend(&mut self, pid: i32, addr: LoadAddr, bytes: &[u8], original: &[u8]) -> bool;
+    fn restore_code(&mut self, pid: i32, addr: LoadAddr, bytes: &[u8], original: &[u8]) -> bool;
     /// Registers an action for a process that is no longer traced, to be carried out when this
     /// process ends in any way. Replaces an earlier one for it.
     fn leave_duty(&mut self, _pid: i32, _duty: Duty) {}

@@ -1,6 +1,8 @@
 //! How a step begins: which plan serves what was asked for, where the thread is.
 
-use super::{Coroutine, Mode, Plan, Returning, Start, StepInstruction, StepOut, StepRange, Target};
+use super::{
+    Coroutine, Mode, Plan, ReturnedFunction, Start, StepInstruction, StepOut, StepRange, Target,
+};
 use crate::debugger::{Debugger, Granularity, StepKind};
 use crate::event::StopReason;
 use crate::ids::FrameKey;
@@ -10,7 +12,7 @@ use dwarf::LoadAddr;
 use std::sync::Arc;
 
 /// No way out is looked for behind more frames of code that steps go through.
-const MOST_FRAMES: usize = 256;
+const MAX_FRAMES: usize = 256;
 
 impl Debugger {
     /// Starts a step; [`StopReason::Step`] follows, or another stop that comes first.
@@ -26,7 +28,7 @@ impl Debugger {
         self.can_run()?;
         self.stopped_thread(thread)?;
         let registers = self
-            .registers_of(thread)
+            .user_registers(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
         let pc = registers.pc();
         let hidden = self.hidden_at(thread);
@@ -117,17 +119,17 @@ impl Debugger {
     pub(crate) fn enter_inlined(&mut self, thread: ThreadId, left_out: usize) {
         self.forget_stop_of(thread);
         if let Some(state) = self.thread_mut(thread) {
-            state.hidden = left_out;
+            state.hidden_inlined = left_out;
         }
-        self.tell_of_stop(thread, StopReason::Step, None);
+        self.emit_stopped(thread, StopReason::Step, None);
     }
 
     /// A thread's innermost machine frame as one that returns to an address.
-    fn returning(&self, thread: ThreadId, at: LoadAddr) -> Option<Returning> {
+    fn returning(&self, thread: ThreadId, at: LoadAddr) -> Option<ReturnedFunction> {
         let frame = self.stacks.get(&thread)?.physical.first()?;
         let (function, bias) = frame.function.clone()?;
         let loaded = self.modules.at(frame.address.lookup())?;
-        Some(Returning {
+        Some(ReturnedFunction {
             at,
             function,
             module: Arc::clone(&loaded.module),
@@ -176,9 +178,9 @@ impl Debugger {
         let shown = |debugger: &Self, addr: LoadAddr| {
             Start::shown_at(&debugger.modules, &debugger.step_filters, addr)
         };
-        let here = self.registers_of(thread)?.pc();
+        let here = self.user_registers(thread)?.pc();
         shown(self, here)?;
-        for outer in 1..MOST_FRAMES {
+        for outer in 1..MAX_FRAMES {
             let stack = self.stacks.get(&thread)?;
             if outer >= stack.physical.len() {
                 let levels = stack.levels;

@@ -12,13 +12,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// A jump to a jump to a jump is followed so far.
-const MOST_STUBS: usize = 4;
+const MAX_STUBS: usize = 4;
 /// Unoptimized thunks have so many instructions before their jump.
-const MOST_IN_STUB: usize = 24;
+const MAX_STUB_INSTRUCTIONS: usize = 24;
 /// Code that is looked through for calls of what is to be seen, in instructions.
-const MOST_INSTRUCTIONS: usize = 60_000;
+const MAX_INSTRUCTIONS: usize = 60_000;
 /// No more places than these get a trap on the way through such code.
-const MOST_PLACES: usize = 256;
+const MAX_TRAPS: usize = 256;
 
 /// Where a function that is called at `target` is stepped into: its body, if it has lines, also
 /// behind procedure linkage tables and thunks. Not if it is `filtered` and steps go through it.
@@ -35,7 +35,7 @@ pub fn body_of(view: &View<'_>, target: LoadAddr, filtered: bool) -> Option<Load
 /// The function whose entry a call at `target` leads to.
 pub fn function_at<'a>(view: &View<'a>, target: LoadAddr) -> Option<(&'a Loaded, Arc<Function>)> {
     let mut target = target;
-    for _ in 0..MOST_STUBS {
+    for _ in 0..MAX_STUBS {
         let loaded = view.modules.at(target)?;
         let addr = loaded.bias.file(target);
         match loaded.module.function_at(addr) {
@@ -57,7 +57,7 @@ fn has_lines(loaded: &Loaded, function: &Function) -> bool {
 /// Where a stub (PLT entry, thunk) jumps to in the end.
 fn behind_stub(view: &View<'_>, stub: LoadAddr) -> Option<LoadAddr> {
     let mut at = stub;
-    for _ in 0..MOST_IN_STUB {
+    for _ in 0..MAX_STUB_INSTRUCTIONS {
         let instruction = x86_64::read(view.memory, at)?;
         match instruction.flow_control() {
             FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => {
@@ -144,22 +144,22 @@ impl<'a> Code<'a> {
 
 /// What code that is not shown leads to.
 #[derive(Default, Debug)]
-pub struct Reach {
+pub struct ReachableCalls {
     /// Bodies of functions to be seen that it calls by name.
     pub bodies: Vec<LoadAddr>,
     /// Calls in it that go where only registers tell.
     pub indirect: Vec<LoadAddr>,
 }
 
-impl Reach {
+impl ReachableCalls {
     /// Takes in what other code leads to.
-    pub fn add(&mut self, other: &Reach) {
+    pub fn add(&mut self, other: &ReachableCalls) {
         for (own, others) in [
             (&mut self.bodies, &other.bodies),
             (&mut self.indirect, &other.indirect),
         ] {
             for addr in others {
-                if own.len() < MOST_PLACES && !own.contains(addr) {
+                if own.len() < MAX_TRAPS && !own.contains(addr) {
                     own.push(*addr);
                 }
             }
@@ -168,11 +168,11 @@ impl Reach {
 }
 
 /// What was found out of functions, by entry; to be forgotten when images come or go.
-pub type Reaches = FxHashMap<LoadAddr, Rc<Reach>>;
+pub type Reaches = FxHashMap<LoadAddr, Rc<ReachableCalls>>;
 
 /// What the function that a call at `target` leads to may call in turn, as far as the code
 /// that it runs through has lines.
-pub fn reach(view: &View<'_>, target: LoadAddr) -> Rc<Reach> {
+pub fn reach(view: &View<'_>, target: LoadAddr) -> Rc<ReachableCalls> {
     if let Some(known) = view.reaches.borrow().get(&target) {
         return Rc::clone(known);
     }
@@ -181,13 +181,13 @@ pub fn reach(view: &View<'_>, target: LoadAddr) -> Rc<Reach> {
     found
 }
 
-fn search(view: &View<'_>, from: LoadAddr) -> Reach {
-    let mut found = Reach::default();
+fn search(view: &View<'_>, from: LoadAddr) -> ReachableCalls {
+    let mut found = ReachableCalls::default();
     let mut code = Code::new(view);
     let (mut seen, mut called) = (FxHashSet::default(), FxHashSet::default());
     let mut todo = Vec::new();
     // False if nothing is known of the function.
-    let mut enter = |target: LoadAddr, todo: &mut Vec<LoadAddr>, found: &mut Reach| {
+    let mut enter = |target: LoadAddr, todo: &mut Vec<LoadAddr>, found: &mut ReachableCalls| {
         if !called.insert(target) {
             return true;
         }
@@ -204,9 +204,9 @@ fn search(view: &View<'_>, from: LoadAddr) -> Reach {
     };
     enter(from, &mut todo, &mut found);
     while let Some(at) = todo.pop() {
-        if seen.len() >= MOST_INSTRUCTIONS
-            || found.bodies.len() >= MOST_PLACES
-            || found.indirect.len() >= MOST_PLACES
+        if seen.len() >= MAX_INSTRUCTIONS
+            || found.bodies.len() >= MAX_TRAPS
+            || found.indirect.len() >= MAX_TRAPS
         {
             break;
         }
@@ -259,8 +259,8 @@ fn search(view: &View<'_>, from: LoadAddr) -> Reach {
             _ => todo.push(next),
         }
     }
-    found.bodies.truncate(MOST_PLACES);
-    found.indirect.truncate(MOST_PLACES);
+    found.bodies.truncate(MAX_TRAPS);
+    found.indirect.truncate(MAX_TRAPS);
     found
 }
 
@@ -298,12 +298,12 @@ pub fn near_target(instruction: &Instruction) -> Option<LoadAddr> {
 
 /// What a call may lead to by the pointers to functions that it is given, in the registers of
 /// its arguments.
-pub fn given(view: &View<'_>) -> Reach {
+pub fn given(view: &View<'_>) -> ReachableCalls {
     use dwarf::Register;
     // rdi, rsi, rdx, rcx, r8, r9 (System V ABI, x86-64).
     let arguments = [5, 4, 1, 2, 8, 9];
     let values = arguments.map(|number| view.registers.get(Register(number)));
-    let mut found = Reach::default();
+    let mut found = ReachableCalls::default();
     for target in values.into_iter().flatten().map(LoadAddr) {
         let own = |loaded: &Loaded| {
             let function = loaded.module.function_at(loaded.bias.file(target));

@@ -48,7 +48,7 @@ impl Debugger {
     /// A thread is at the traps of these owners' steps: it takes over the one that waits for a
     /// future which it is about to resume.
     pub(crate) fn take_step_over(&mut self, thread: ThreadId, owners: &[Owner]) {
-        let Some(registers) = self.registers_of(thread) else {
+        let Some(registers) = self.user_registers(thread) else {
             return;
         };
         let resumed = |owner: &Owner| {
@@ -74,8 +74,9 @@ impl Debugger {
             return;
         }
         let mut threads = self.process.iter().flat_map(|process| &process.threads);
-        let heir =
-            threads.find(|(other, state)| **other != thread && !state.held && state.step.is_none());
+        let heir = threads.find(|(other, state)| {
+            **other != thread && !state.stopped_for_client && state.step.is_none()
+        });
         if let Some((heir, _)) = heir {
             self.hand_step(thread, *heir);
         }

@@ -21,9 +21,9 @@ const DEFAULTS: &[&str] = &[
 ];
 
 /// No pattern is longer, and no list has more of them.
-const MOST: usize = 1 << 12;
+const MAX_PATTERNS: usize = 1 << 12;
 /// What all patterns may take once compiled.
-const MOST_COMPILED: usize = 1 << 22;
+const MAX_COMPILED_BYTES: usize = 1 << 22;
 
 /// Which sources steps go through.
 pub struct StepFilters {
@@ -58,9 +58,9 @@ impl StepFilters {
     /// # Errors
     /// Too long or too many patterns; the text says so.
     pub fn new(more: &[String]) -> Result<Self, String> {
-        if more.len() > MOST || more.iter().any(|pattern| pattern.len() > MOST) {
+        if more.len() > MAX_PATTERNS || more.iter().any(|pattern| pattern.len() > MAX_PATTERNS) {
             return Err(format!(
-                "more than {MOST} patterns, or one of more than {MOST} bytes"
+                "more than {MAX_PATTERNS} patterns, or one of more than {MAX_PATTERNS} bytes"
             ));
         }
         let all = DEFAULTS.iter().copied();
@@ -76,7 +76,7 @@ impl StepFilters {
             patterns.push(format!("(?s-u)^{expression}$"));
         }
         let built = regex::bytes::RegexSetBuilder::new(patterns)
-            .size_limit(MOST_COMPILED)
+            .size_limit(MAX_COMPILED_BYTES)
             .build();
         Ok(Self {
             patterns: built.map_err(|error| error.to_string())?,
@@ -181,6 +181,6 @@ mod tests {
         assert!(skips(&filters, "a+bc.c") && !skips(&filters, "aab.c"));
         let off = StepFilters::new(&["!*".into()]).unwrap();
         assert!(!skips(&off, "/usr/include/c++/12/vector"));
-        assert!(StepFilters::new(&vec!["*".into(); MOST + 1]).is_err());
+        assert!(StepFilters::new(&vec!["*".into(); MAX_PATTERNS + 1]).is_err());
     }
 }

@@ -36,7 +36,7 @@ impl Debugger {
         let threads: Vec<ThreadId> = self.threads().into_iter().map(|it| it.id).collect();
         let mut places = Vec::new();
         for thread in threads {
-            places.extend(self.registers_of(thread).map(|registers| registers.pc()));
+            places.extend(self.user_registers(thread).map(|registers| registers.pc()));
         }
         let mut targets = Vec::new();
         for bound in resolve(source, line, None, &self.modules).bound {
@@ -75,7 +75,7 @@ impl Debugger {
         let here = self.piece_at(addr);
         let threads = self.threads().into_iter();
         let pcs: Vec<LoadAddr> = threads
-            .filter_map(|it| Some(self.registers_of(it.id)?.pc()))
+            .filter_map(|it| Some(self.user_registers(it.id)?.pc()))
             .collect();
         if here.is_none() || !pcs.into_iter().any(|pc| self.piece_at(pc) == here) {
             return Ok(Vec::new());
@@ -116,7 +116,7 @@ impl Debugger {
         self.can_run()?;
         self.stopped_thread(thread)?;
         let mut registers = self
-            .registers_of(thread)
+            .user_registers(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
         let refuse = |why: &str| Err(Error::Unsupported(why.into()));
         let place = |addr: LoadAddr| {
@@ -165,9 +165,9 @@ impl Debugger {
         if !self.set_registers_of(thread, registers) {
             return Err(Error::NoSuchThread(thread.0));
         }
-        self.report(thread, StopReason::Goto);
+        self.report_stop(thread, StopReason::Goto);
         if let Some(state) = self.thread_mut(thread) {
-            state.hidden = target.hidden;
+            state.hidden_inlined = target.hidden;
         }
         Ok(())
     }

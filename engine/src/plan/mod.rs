@@ -6,10 +6,10 @@ mod callee;
 mod coroutine;
 mod filter;
 mod goto;
-mod place;
 mod region;
 mod restart;
 mod start;
+mod step_end;
 mod step_instruction;
 mod step_out;
 mod step_range;
@@ -43,7 +43,7 @@ pub enum Verdict {
     /// Run until one of these is reached.
     RunTo(Vec<Target>),
     /// This was not it: run on to one of the same places.
-    Again,
+    KeepRunning,
     /// The step is done here; so many inlined calls that begin right here are not entered.
     Done { hidden: usize },
     /// Nothing more to stop for: the program runs on.
@@ -77,12 +77,12 @@ pub struct Stepping {
     /// Where a signal interrupted a single step: the handler returns here.
     interrupted_at: Option<Target>,
     /// The function that is stepped out of.
-    returning: Option<Returning>,
+    returning: Option<ReturnedFunction>,
 }
 
 /// A function that returns, or has just returned.
 #[derive(Clone)]
-pub struct Returning {
+pub struct ReturnedFunction {
     /// Where to.
     at: LoadAddr,
     /// What.
@@ -112,18 +112,18 @@ impl Debugger {
             Verdict::RunTo(targets) if self.would_hit(thread, &targets) => {}
             Verdict::RunTo(targets) => self.set_targets(thread, targets),
             Verdict::Abandon => self.cancel_step(thread),
-            Verdict::Step | Verdict::Again | Verdict::Done { .. } => {}
+            Verdict::Step | Verdict::KeepRunning | Verdict::Done { .. } => {}
         }
-        self.go_on_from(thread);
+        self.resume_from_stop(thread);
     }
 
     /// Whether a stopped thread would run into one of these targets without having moved.
     fn would_hit(&mut self, thread: ThreadId, targets: &[Target]) -> bool {
-        let Some(registers) = self.registers_of(thread) else {
+        let Some(registers) = self.user_registers(thread) else {
             return false;
         };
         let (pc, sp) = (registers.pc(), registers.sp());
-        let passed = self.thread_mut(thread).and_then(|state| state.passed);
+        let passed = self.thread_mut(thread).and_then(|state| state.passed_site);
         let mut here = targets.iter();
         passed != Some(pc) && here.any(|target| target.addr == pc && sp >= target.sp)
     }
@@ -173,17 +173,17 @@ impl Debugger {
     }
 
     /// How the stepping thread goes on; all others just run.
-    pub(crate) fn go_on_stepping(&mut self, thread: ThreadId) {
+    pub(crate) fn resume_step(&mut self, thread: ThreadId) {
         let how = match self.step_of(thread) {
             Some(step) if step.targets.is_empty() && step.interrupted_at.is_none() => Resume::Step,
             _ => Resume::Continue,
         };
-        self.go_on(thread, how);
+        self.resume_thread(thread, how);
     }
 
     /// A signal that does not stop the program arrived: its handler is no part of the step.
     pub(crate) fn signal_while_stepping(&mut self, thread: ThreadId) {
-        let registers = self.registers_of(thread);
+        let registers = self.user_registers(thread);
         if let (Some(registers), Some(step)) = (registers, self.step_of(thread))
             && step.targets.is_empty()
             // Else it came before the handler of another one has returned.
@@ -197,33 +197,33 @@ impl Debugger {
             self.sites.add(target.addr, Owner::Step(thread), &*self.os);
             // The trap is to be hit when the handler returns here, not passed now.
             if let Some(state) = self.thread_mut(thread)
-                && state.passed.take() == Some(target.addr)
+                && state.passed_site.take() == Some(target.addr)
             {
                 state.interrupt_pass(registers);
             }
         }
-        self.go_on_stepping(thread);
+        self.resume_step(thread);
     }
 
     /// The stepping thread's single step is done.
     pub(crate) fn on_single_step(&mut self, thread: ThreadId) {
         if self.step_of(thread).is_none() {
             // A step that was given up while it ran.
-            self.go_on(thread, Resume::Continue);
+            self.resume_thread(thread, Resume::Continue);
             return;
         }
         if self.end_returned_call(thread) {
             return;
         }
         if !self.ask_plan(thread) {
-            self.go_on_stepping(thread);
+            self.resume_step(thread);
         }
     }
 
     /// Whether a thread is back from a signal's handler, before an instruction whose breakpoints
     /// have been asked.
     pub(crate) fn is_back_at_passed(&mut self, thread: ThreadId) -> bool {
-        let registers = self.registers_of(thread);
+        let registers = self.user_registers(thread);
         registers.is_some_and(|registers| {
             let state = self.thread_mut(thread);
             state.is_some_and(|state| state.resumes_pass(&registers))
@@ -233,7 +233,7 @@ impl Debugger {
     /// The thread is at a trap of a step. True: dealt with; the thread has been set going or
     /// its stop was reported.
     pub(crate) fn on_step_site(&mut self, thread: ThreadId, addr: LoadAddr) -> bool {
-        let Some(sp) = self.registers_of(thread).map(|registers| registers.sp()) else {
+        let Some(sp) = self.user_registers(thread).map(|registers| registers.sp()) else {
             return false;
         };
         let Some(step) = self.step_of(thread) else {
@@ -243,7 +243,7 @@ impl Debugger {
         if step.interrupted_at.as_ref().is_some_and(reached) {
             step.interrupted_at = None;
             self.sites.remove(addr, Owner::Step(thread), &*self.os);
-            self.go_on_stepping(thread);
+            self.resume_step(thread);
             return true;
         }
         step.targets.iter().any(reached) && self.ask_plan(thread)
@@ -267,7 +267,7 @@ impl Debugger {
 
     /// False if the plan has nothing to say to where the thread is: it goes on as it does.
     fn ask_plan(&mut self, thread: ThreadId) -> bool {
-        let Some(registers) = self.registers_of(thread) else {
+        let Some(registers) = self.user_registers(thread) else {
             return true;
         };
         let step = self.thread_mut(thread).and_then(|state| state.step.take());
@@ -283,16 +283,16 @@ impl Debugger {
         match verdict {
             Verdict::Step => {
                 self.set_targets(thread, Vec::new());
-                self.go_on_stepping(thread);
+                self.resume_step(thread);
             }
             Verdict::RunTo(targets) => {
                 self.set_targets(thread, targets);
-                self.go_on_stepping(thread);
+                self.resume_step(thread);
             }
-            Verdict::Again => return false,
+            Verdict::KeepRunning => return false,
             Verdict::Abandon => {
                 self.cancel_step(thread);
-                self.go_on(thread, Resume::Continue);
+                self.resume_thread(thread, Resume::Continue);
             }
             Verdict::Done { hidden } => self.step_done(thread, registers.pc(), hidden),
         }
@@ -304,19 +304,19 @@ impl Debugger {
         let owners = self.owners_at(pc);
         let passed = self
             .thread_mut(thread)
-            .is_some_and(|state| state.passed == Some(pc));
+            .is_some_and(|state| state.passed_site == Some(pc));
         let reason = if passed {
             None
         } else {
             let decided = self.decide_without_calls(thread, pc, &owners);
-            self.ask_breakpoints(thread, pc, &owners, decided)
+            self.evaluate_breakpoints(thread, pc, &owners, decided)
         };
         let is_step = reason.is_none();
         let returning = self.step_of(thread).and_then(|step| step.returning.take());
-        self.report(thread, reason.unwrap_or(StopReason::Step));
+        self.report_stop(thread, reason.unwrap_or(StopReason::Step));
         if let Some(state) = self.thread_mut(thread) {
             if is_step {
-                state.hidden = hidden;
+                state.hidden_inlined = hidden;
             }
             state.returned = returning.filter(|it| it.at == pc);
         }

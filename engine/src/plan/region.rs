@@ -13,7 +13,7 @@ use iced_x86::{FlowControl, Instruction};
 use rustc_hash::FxHashSet;
 
 /// A line of more instructions is left in several goes.
-const MOST: usize = 2048;
+const MAX_INSTRUCTIONS: usize = 2048;
 
 /// A call in a region.
 pub struct Call {
@@ -61,7 +61,7 @@ impl Region {
             if !seen.insert(at) {
                 continue;
             }
-            if at != from && !inside(at) || region.instructions.len() >= MOST {
+            if at != from && !inside(at) || region.instructions.len() >= MAX_INSTRUCTIONS {
                 region.exits.push(at);
                 continue;
             }

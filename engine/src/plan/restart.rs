@@ -2,15 +2,15 @@
 //! what the function was given as that is now.
 
 use crate::arch::{x86_64, x86_64_entry};
+use crate::argument_passing::HandedOver;
 use crate::debugger::Debugger;
 use crate::event::StopReason;
 use crate::frame::Parameter;
-use crate::hand_over::HandedOver;
 use crate::ids::FrameKey;
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
 use crate::inspect::abi::sysv::{self, Passing};
-use crate::inspect::eval::{Argument, How, in_registers};
+use crate::inspect::eval::{Argument, ArgumentPassing, in_registers};
 use crate::inspect::value::{Shape, Ty, Value};
 use crate::stack::{PhysicalFrame, ThreadStack, calls_beginning_at};
 use dwarf::register::x86_64::XMM0;
@@ -109,7 +109,7 @@ impl Debugger {
         let begun = self.begun(thread, index)?;
         let entry = begun.bias.load(begun.function.entry);
         let mut registers = self
-            .registers_of(thread)
+            .user_registers(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
         if index > 0 || registers.pc() != entry {
             self.can_throw_away(thread, index)?;
@@ -146,16 +146,16 @@ impl Debugger {
         }
         let at_entry = calls_beginning_at(&begun.module, begun.function.entry);
         if let Some(state) = self.thread_mut(thread)
-            && crate::process::stops(state.signal)
+            && crate::process::is_fatal_signal(state.signal)
         {
             // It was for what is undone.
             state.signal = Signal(0);
         }
-        self.report(thread, StopReason::Restart);
+        self.report_stop(thread, StopReason::Restart);
         if let Some(state) = self.thread_mut(thread) {
-            state.hidden = at_entry;
+            state.hidden_inlined = at_entry;
             // A breakpoint on the first instruction is to be hit again.
-            state.passed = None;
+            state.passed_site = None;
         }
         Ok(())
     }
@@ -303,7 +303,7 @@ fn hand_again(parameter: Parameter, begun: &Begun, handed: &mut HandedOver) -> R
             }
         }
         Passing::Memory => {
-            let how = How::Stack(sysv::stack_alignment(&value.ty));
+            let how = ArgumentPassing::Stack(sysv::stack_alignment(&value.ty));
             let bytes = bytes()?;
             handed.add(Argument { bytes, how }, |_| 0);
         }

@@ -2,13 +2,13 @@
 //! to where an exception or a long jump goes on that leaves the frame. Out of an `async fn` that
 //! waits there is no way but its end.
 
-use super::view::Landing;
+use super::view::UnwindTarget;
 use super::{Coroutine, Plan, Target, Verdict, View};
 
 /// Done at the return address.
 pub struct StepOut {
     back: Target,
-    landing: Option<Landing>,
+    landing: Option<UnwindTarget>,
     coroutine: Option<Coroutine>,
     /// Whether that is to be resumed first.
     waits: bool,
@@ -27,7 +27,7 @@ impl StepOut {
         (plan, verdict)
     }
 
-    fn land(&mut self, landing: Landing) -> Verdict {
+    fn land(&mut self, landing: UnwindTarget) -> Verdict {
         self.landing = Some(landing);
         Verdict::RunTo(vec![landing.target])
     }
@@ -58,7 +58,7 @@ impl Plan for StepOut {
                 return self.run_on(view);
             }
             if view.registers.pc() == coroutine.entry {
-                return Verdict::Again;
+                return Verdict::KeepRunning;
             }
         }
         match view.escape() {
@@ -73,7 +73,7 @@ impl Plan for StepOut {
                 },
             },
             Some(Some(landing)) if landing.target.sp >= self.back.sp => self.land(landing),
-            Some(_) => Verdict::Again,
+            Some(_) => Verdict::KeepRunning,
         }
     }
 

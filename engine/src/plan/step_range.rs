@@ -1,7 +1,7 @@
 //! Over or into, by lines: at full speed to where the line can be left, or to what it calls,
 //! until another line begins in the same frame, or the frame is left.
 
-use super::callee::{Code, Reach, body_of, function_at, given, near_target, reach};
+use super::callee::{Code, ReachableCalls, body_of, function_at, given, near_target, reach};
 use super::coroutine::Coroutine;
 use super::filter::StepFilters;
 use super::region::{Loop, Region};
@@ -27,7 +27,7 @@ pub enum Mode {
 }
 
 /// No stack has more frames of code that steps go through.
-const MOST_FRAMES: usize = 256;
+const MAX_FRAMES: usize = 256;
 
 /// What a person calls `next` and `step in`.
 pub struct StepRange {
@@ -40,7 +40,7 @@ pub struct StepRange {
     /// The loop that has begun again during the step.
     begun: Option<Loop>,
     /// What is entered when it is reached, and calls that are looked at.
-    wanted: Reach,
+    wanted: ReachableCalls,
     /// Where the frame returns to.
     out: Option<Target>,
     /// The stack pointer at the beginning.
@@ -100,7 +100,7 @@ impl StepRange {
             phase: Phase::Leaving,
             region: Region::default(),
             begun: None,
-            wanted: Reach::default(),
+            wanted: ReachableCalls::default(),
             out: None,
             sp: 0,
             coroutine: None,
@@ -150,7 +150,7 @@ impl StepRange {
         if self.wanted.indirect.contains(&view.registers.pc()) {
             // A trap where the thread stands would not be hit.
             let verdict = self.at_call(view);
-            if verdict != Verdict::Again {
+            if verdict != Verdict::KeepRunning {
                 return verdict;
             }
         }
@@ -206,8 +206,8 @@ impl StepRange {
     }
 
     /// What the calls of the region are to be watched for.
-    fn wanted_by_calls(&self, view: &View<'_>) -> Reach {
-        let mut wanted = Reach::default();
+    fn wanted_by_calls(&self, view: &View<'_>) -> ReachableCalls {
+        let mut wanted = ReachableCalls::default();
         match self.mode {
             Mode::Over => {}
             Mode::IntoCall(at) => wanted.indirect.push(at),
@@ -226,7 +226,7 @@ impl StepRange {
     }
 
     /// What a call at `at` of `target` is to be watched for.
-    fn want(&self, view: &View<'_>, target: LoadAddr, at: LoadAddr, wanted: &mut Reach) {
+    fn want(&self, view: &View<'_>, target: LoadAddr, at: LoadAddr, wanted: &mut ReachableCalls) {
         if let Some(body) = body_of(view, target, self.filtered) {
             if !makes_a_future(view, target) {
                 wanted.bodies.push(body);
@@ -340,13 +340,13 @@ impl StepRange {
 
     /// Runs through code that is not shown to what it calls or returns to.
     fn go_through(&mut self, view: &View<'_>) -> Verdict {
-        let mut wanted = Reach::default();
+        let mut wanted = ReachableCalls::default();
         let mut frame = (
             FrameAddress::ReturnAddress(view.registers.pc()),
             view.registers.to_registers(),
         );
         let mut back = None;
-        for _ in 0..MOST_FRAMES {
+        for _ in 0..MAX_FRAMES {
             let lookup = frame.0.lookup();
             if let Some(loaded) = view.modules.at(lookup)
                 && let Some(function) = loaded.module.function_at(loaded.bias.file(lookup))
@@ -397,10 +397,10 @@ impl StepRange {
             });
         }
         self.phase = Phase::InTailCall;
-        self.wanted = Reach::default();
+        self.wanted = ReachableCalls::default();
         if self.mode != Mode::Over {
             let pc = view.registers.pc();
-            let mut wanted = Reach::default();
+            let mut wanted = ReachableCalls::default();
             self.want(view, pc, pc, &mut wanted);
             wanted.indirect.retain(|at| *at != pc);
             if wanted.bodies.contains(&pc) {
@@ -436,19 +436,19 @@ impl StepRange {
             && at == pc
         {
             return match self.is_deeper(view) {
-                true => Verdict::Again,
+                true => Verdict::KeepRunning,
                 false => Verdict::Done { hidden },
             };
         }
         let instruction = x86_64::read(view.memory, pc);
         let target = instruction.and_then(|it| x86_64::target(&it, view.registers, view.memory));
         let Some(target) = target else {
-            return Verdict::Again;
+            return Verdict::KeepRunning;
         };
-        let mut wanted = Reach::default();
+        let mut wanted = ReachableCalls::default();
         if self.mode == Mode::IntoCall(pc) {
             if self.is_deeper(view) {
-                return Verdict::Again;
+                return Verdict::KeepRunning;
             }
             wanted.bodies.extend(body_of(view, target, false));
             self.wanted = wanted;
@@ -461,7 +461,7 @@ impl StepRange {
         let before = self.wanted.bodies.len() + self.wanted.indirect.len();
         self.wanted.add(&wanted);
         if self.wanted.bodies.len() + self.wanted.indirect.len() == before {
-            return Verdict::Again;
+            return Verdict::KeepRunning;
         }
         self.run_on(view)
     }
@@ -470,7 +470,7 @@ impl StepRange {
     fn at_escape(&mut self, view: &View<'_>) -> Option<Verdict> {
         let landing = match view.escape()? {
             Some(landing) => landing,
-            None => return Some(Verdict::Again),
+            None => return Some(Verdict::KeepRunning),
         };
         // Below us it is no matter of ours: the call goes on.
         let is_below = match (self.out, landing.cfa) {
@@ -478,7 +478,7 @@ impl StepRange {
             _ => landing.target.sp < self.sp,
         };
         if is_below {
-            return Some(Verdict::Again);
+            return Some(Verdict::KeepRunning);
         }
         self.phase = Phase::Landing(landing.target);
         Some(self.run_on(view))
@@ -519,12 +519,12 @@ impl Plan for StepRange {
         if let Phase::Landing(target) = self.phase {
             return match pc == target.addr {
                 true => self.landed(view),
-                false => Verdict::Again,
+                false => Verdict::KeepRunning,
             };
         }
         if self.phase == Phase::Waiting {
             if !self.coroutine.is_some_and(|it| it.is_resumed(view)) {
-                return Verdict::Again;
+                return Verdict::KeepRunning;
             }
             self.sp = sp;
             self.out = view.out();
@@ -553,11 +553,11 @@ impl Plan for StepRange {
             return self.at_call(view);
         }
         if matches!(self.phase, Phase::Through(_) | Phase::InTailCall) {
-            return Verdict::Again;
+            return Verdict::KeepRunning;
         }
         if self.is_deeper(view) {
             if self.phase == Phase::InCalls || self.region.calls.is_empty() {
-                return Verdict::Again;
+                return Verdict::KeepRunning;
             }
             self.phase = Phase::InCalls;
             return self.run_on(view);

@@ -13,7 +13,7 @@ use crate::stack::calls_beginning_at;
 use dwarf::{DieRef, LoadAddr, ScopeKind, SourceLocation};
 
 /// A line has no more targets than a person would look through.
-const MOST: usize = 256;
+const MAX_TARGETS: usize = 256;
 
 /// A call that a step can enter.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ impl Debugger {
         let thread = key.thread;
         self.stopped_thread(thread)?;
         let registers = self
-            .registers_of(thread)
+            .user_registers(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
         let hidden = self.hidden_at(thread);
         let start = Start::at(&self.modules, registers.pc(), hidden);
@@ -68,7 +68,7 @@ impl Debugger {
         let mut found = calls(&view, &start, &region);
         found.extend(inlined_calls(&view, &start, &region));
         found.sort_by_key(|(_, entry)| entry.addr());
-        found.truncate(MOST);
+        found.truncate(MAX_TARGETS);
         let target = |(name, entry): (String, Entry)| {
             let loaded = self.modules.at(entry.addr())?;
             let row = loaded.module.row_at(loaded.bias.file(entry.addr()));
@@ -96,7 +96,7 @@ impl Debugger {
         let thread = target.thread;
         self.stopped_thread(thread)?;
         let registers = self
-            .registers_of(thread)
+            .user_registers(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
         let mode = match target.entry {
             Entry::Inlined(addr, left_out) if addr == registers.pc() => {

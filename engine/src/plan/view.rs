@@ -12,7 +12,7 @@ use iced_x86::Mnemonic;
 use std::cell::RefCell;
 
 /// No more frames of Rust's library are between a frame to be seen and what it has called.
-const MOST_FRAMES: usize = 64;
+const MAX_FRAMES: usize = 64;
 
 /// A thread at a stop.
 pub struct View<'a> {
@@ -26,7 +26,7 @@ pub struct View<'a> {
 
 /// Where an exception, a panic or a long jump takes the thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Landing {
+pub struct UnwindTarget {
     /// The place.
     pub target: Target,
     /// The canonical address of its frame, where that is known.
@@ -87,7 +87,7 @@ impl View<'_> {
     /// Where the thread comes back to code that steps stop in.
     pub fn out_to_shown(&self) -> Option<Target> {
         let (mut address, mut registers) = self.innermost();
-        for _ in 0..MOST_FRAMES {
+        for _ in 0..MAX_FRAMES {
             let unwound = self.unwind(address, &registers)?;
             (address, registers) = unwound.caller?;
             if Start::shown_at(self.modules, self.filters, address.lookup()).is_some() {
@@ -102,7 +102,7 @@ impl View<'_> {
 
     /// Where the thread is about to be taken, if it is where exceptions are caught or long
     /// jumps are made; `Some(None)`: that cannot be told.
-    pub fn escape(&self) -> Option<Option<Landing>> {
+    pub fn escape(&self) -> Option<Option<UnwindTarget>> {
         let pc = self.registers.pc();
         if self.modules.catch_entries().contains(&pc) {
             return Some(self.handler());
@@ -117,13 +117,13 @@ impl View<'_> {
     }
 
     /// The C++ handler that is beginning.
-    fn handler(&self) -> Option<Landing> {
+    fn handler(&self) -> Option<UnwindTarget> {
         let sp = self.registers.sp();
         let back = self.memory.read_uint(LoadAddr(sp), 8).ok()?;
         let (address, registers) = self.innermost();
         let caller = self.unwind(address, &registers).and_then(|it| it.caller);
         let frame = caller.and_then(|(address, registers)| self.unwind(address, &registers));
-        Some(Landing {
+        Some(UnwindTarget {
             target: Target {
                 addr: LoadAddr(back),
                 sp: sp.wrapping_add(8),
@@ -135,7 +135,7 @@ impl View<'_> {
     /// What the first argument of `longjmp` says: the stack pointer and the place are its words
     /// 6 and 7 in the C libraries of Linux, which glibc (`PTR_MANGLE`) rotates and mixes with a
     /// word of the thread's own.
-    fn long_jump(&self) -> Option<Landing> {
+    fn long_jump(&self) -> Option<UnwindTarget> {
         let buffer = self.registers.get(Register(5))?;
         let word = |index: u64| {
             let addr = LoadAddr(buffer.wrapping_add(index * 8));
@@ -152,7 +152,7 @@ impl View<'_> {
         } else {
             (sp, pc)
         };
-        is_code(pc).then_some(Landing {
+        is_code(pc).then_some(UnwindTarget {
             target: Target {
                 addr: LoadAddr(pc),
                 sp,
@@ -164,7 +164,7 @@ impl View<'_> {
     /// Where the thread goes on that stands where the function of a context returned to
     /// (`makecontext`): in the context that this one is linked to, as that was left. glibc's
     /// code there begins with `mov rsp, rbx`, and rbx is where the linked context is told.
-    pub fn linked_context(&self) -> Option<Landing> {
+    pub fn linked_context(&self) -> Option<UnwindTarget> {
         /// Of `ucontext_t`, bits/types and sys/ucontext.h: `uc_mcontext.gregs[REG_RSP]`, then
         /// `[REG_RIP]`.
         const SP_IN_CONTEXT: u64 = 160;
@@ -183,7 +183,7 @@ impl View<'_> {
         };
         let (sp, pc) = (word(SP_IN_CONTEXT)?, word(SP_IN_CONTEXT + 8)?);
         self.modules.at(LoadAddr(pc))?;
-        Some(Landing {
+        Some(UnwindTarget {
             target: Target {
                 addr: LoadAddr(pc),
                 sp,
@@ -193,14 +193,14 @@ impl View<'_> {
     }
 
     /// Where Rust's `catch_unwind` was called that is about to return the panic.
-    fn panic_caught(&self) -> Option<Landing> {
+    fn panic_caught(&self) -> Option<UnwindTarget> {
         let (mut address, mut registers) = self.innermost();
-        for _ in 0..MOST_FRAMES {
+        for _ in 0..MAX_FRAMES {
             let unwound = self.unwind(address, &registers)?;
             (address, registers) = unwound.caller?;
             if Start::shown_at(self.modules, self.filters, address.lookup()).is_some() {
                 let frame = self.unwind(address, &registers);
-                return Some(Landing {
+                return Some(UnwindTarget {
                     target: Target {
                         addr: address.addr(),
                         sp: unwound.cfa.0,

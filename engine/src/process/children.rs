@@ -12,7 +12,7 @@ use crate::debugger::{Debugger, State};
 use crate::event::{Event, StopReason};
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
-use crate::os::{Besides, Duty, RegisterSet, Resume, SystemCall, WaitStatus};
+use crate::os::{Duty, RegisterSet, Resume, SystemCall, WaitInterest, WaitStatus};
 use dwarf::LoadAddr;
 use regex::Regex;
 use std::collections::BTreeMap;
@@ -116,7 +116,7 @@ impl Given {
 }
 
 /// A process that no debugger has taken over.
-pub struct Lost {
+pub struct UnclaimedHandover {
     handover: Handover,
     /// Time of the next attempt to restore its bytes.
     pub next: Instant,
@@ -127,11 +127,11 @@ pub struct Lost {
 /// A jump to itself (x86-64: `jmp` with a displacement of −2).
 const IN_PLACE: [u8; 2] = [0xeb, 0xfe];
 /// Maximum number of children held at once; further ones are detached.
-const MOST_HELD: usize = 64;
+const MAX_HELD_CHILDREN: usize = 64;
 /// Interval of attempts on a process that another tracer still has.
-const TICK: Duration = Duration::from_millis(10);
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// Maximum time for children to stop when they are detached.
-const PATIENCE: Duration = Duration::from_secs(2);
+const CHILD_STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Debugger {
     /// Sets what happens to processes that the debuggee creates from now on.
@@ -144,13 +144,13 @@ impl Debugger {
             return;
         };
         process.children.insert(child, kind);
-        let mut status = process.early.remove(&ThreadId(child));
+        let mut status = process.unclaimed_stops.remove(&ThreadId(child));
         let becomes = kind == Child::Fork
             && self.follow.follow == Follow::Child
             && self.follow.programs.is_empty();
         if status.is_none() && becomes {
             // At once: its parent must not run ahead of it.
-            status = self.os.await_stop(ThreadId(child));
+            status = self.os.wait_for_stop(ThreadId(child));
         }
         if let Some(status) = status {
             self.on_child(ThreadId(child), kind, status);
@@ -191,25 +191,25 @@ impl Debugger {
 
     /// Waits for forked children that have not stopped yet: the data needed to clean their memory
     /// is about to be dropped.
-    fn await_births(&mut self) -> Vec<(ThreadId, WaitStatus)> {
+    fn wait_unseen_children(&mut self) -> Vec<(ThreadId, WaitStatus)> {
         let children = self.process.iter().flat_map(|process| &process.children);
         let unseen = children.filter(|(_, kind)| **kind == Child::Fork);
         let unseen: Vec<ThreadId> = unseen.map(|(child, _)| ThreadId(*child)).collect();
         let born = unseen.into_iter();
-        born.filter_map(|child| Some((child, self.os.await_stop(child)?)))
+        born.filter_map(|child| Some((child, self.os.wait_for_stop(child)?)))
             .collect()
     }
 
     /// Handles forked children that have not stopped yet.
-    pub(crate) fn meet_children(&mut self) {
-        for (child, status) in self.await_births() {
+    pub(crate) fn handle_unseen_children(&mut self) {
+        for (child, status) in self.wait_unseen_children() {
             self.on_child(child, Child::Fork, status);
         }
     }
 
     /// Cleans and detaches forked children that have not stopped yet.
-    pub(crate) fn release_births(&mut self) {
-        for (child, status) in self.await_births() {
+    pub(crate) fn detach_unseen_children(&mut self) {
+        for (child, status) in self.wait_unseen_children() {
             self.set_child(child, None);
             let signal = match status {
                 WaitStatus::Exited(_) | WaitStatus::Killed(_) => continue,
@@ -274,9 +274,9 @@ impl Debugger {
                     _ if site.is_some_and(|trap| self.detours.trap(trap).is_some()) => {
                         self.os.resume(child, Resume::Continue, Signal(0));
                     }
-                    (Some(registers), _) if self.is_fault_of_question(child, signal) => {
+                    (Some(registers), _) if self.is_condition_fault(child, signal) => {
                         // Its condition is not evaluated: its hits are not the debuggee's.
-                        match self.behind_question(child, &registers) {
+                        match self.registers_past_condition(child, &registers) {
                             Some(registers) => {
                                 self.os.set_registers(child, &registers);
                                 self.os.resume(child, Resume::Continue, Signal(0));
@@ -314,7 +314,7 @@ impl Debugger {
         site: LoadAddr,
         registers: RegisterSet,
     ) {
-        match self.way_over(child, site, &registers) {
+        match self.registers_past_site(child, site, &registers) {
             Some(registers) => {
                 self.os.set_registers(child, &registers);
                 self.os.resume(child, Resume::Continue, Signal(0));
@@ -323,7 +323,7 @@ impl Debugger {
                 self.os.set_registers(child, &registers);
                 self.sites.lift(site, &*self.os);
                 self.os.resume(child, Resume::Step, Signal(0));
-                self.os.await_stop(child);
+                self.os.wait_for_stop(child);
                 self.sites.plant(site, &*self.os);
                 self.os.resume(child, Resume::Continue, Signal(0));
             }
@@ -343,7 +343,7 @@ impl Debugger {
         let most = match self.follow.follow {
             // One child becomes the debuggee; later ones are detached.
             Follow::Child => 1,
-            _ => MOST_HELD,
+            _ => MAX_HELD_CHILDREN,
         };
         if process.children.values().filter(held).count() >= most {
             self.let_child_go(child, signal);
@@ -378,7 +378,10 @@ impl Debugger {
         };
         self.follow.follow == Follow::Child
             && matches!(process.state, State::Running | State::Ended)
-            && !process.threads.values().any(|thread| thread.held)
+            && !process
+                .threads
+                .values()
+                .any(|thread| thread.stopped_for_client)
             && process
                 .children
                 .values()
@@ -386,7 +389,7 @@ impl Debugger {
     }
 
     /// Makes the child that is to be followed the debuggee.
-    pub(crate) fn go_over_to_child(&mut self) {
+    pub(crate) fn switch_to_child(&mut self) {
         if !self.is_child_due() {
             return;
         }
@@ -433,9 +436,9 @@ impl Debugger {
         self.load_initial_modules();
         if stepped {
             // A step over the fork ends here.
-            self.report(child, StopReason::Step);
+            self.report_stop(child, StopReason::Step);
         } else {
-            self.go_on(child, Resume::Continue);
+            self.resume_thread(child, Resume::Continue);
         }
     }
 
@@ -468,7 +471,7 @@ impl Debugger {
         // Leave the `execve` or `fork` stop that it may be in.
         self.os.interrupt(child);
         self.os.resume(child, Resume::Continue, Signal(0));
-        let registers = match self.os.await_stop(child) {
+        let registers = match self.os.wait_for_stop(child) {
             Some(WaitStatus::Exited(_) | WaitStatus::Killed(_)) | None => None,
             Some(status) => {
                 if let WaitStatus::Signal(one) = status {
@@ -530,7 +533,7 @@ impl Debugger {
         let call = registers.for_system_call(SystemCall::AllowTracer { pid: to }, at);
         self.os.set_registers(child, &call);
         self.os.resume(child, Resume::Step, Signal(0));
-        self.os.await_stop(child);
+        self.os.wait_for_stop(child);
         self.os
             .set_registers(child, &registers.outside_system_call());
     }
@@ -548,28 +551,28 @@ impl Debugger {
             self.release_child(pid);
             return;
         };
-        self.lost.push(Lost {
+        self.lost.push(UnclaimedHandover {
             handover: self.given.swap_remove(index).handover,
             next: Instant::now(),
-            last: Instant::now() + PATIENCE,
+            last: Instant::now() + CHILD_STOP_TIMEOUT,
         });
-        self.take_lost_back();
+        self.reclaim_handovers();
     }
 
     /// Restores the bytes of processes that no debugger has taken over, if an attempt is due.
-    pub(crate) fn take_lost_back(&mut self) {
+    pub(crate) fn reclaim_handovers(&mut self) {
         let now = Instant::now();
         for mut lost in std::mem::take(&mut self.lost) {
             if lost.next <= now {
                 let Handover {
                     pid, at, original, ..
                 } = lost.handover;
-                let mended = self.os.mend(pid, at, &IN_PLACE, &original);
+                let mended = self.os.restore_code(pid, at, &IN_PLACE, &original);
                 if mended || now >= lost.last {
                     self.os.end_duty(pid);
                     continue;
                 }
-                lost.next = now + TICK;
+                lost.next = now + RETRY_INTERVAL;
             }
             self.lost.push(lost);
         }
@@ -585,7 +588,7 @@ impl Debugger {
             .into_iter()
             .partition(|it| it.handover.launched);
         self.lost = lost;
-        for Lost { handover, .. } in launched {
+        for UnclaimedHandover { handover, .. } in launched {
             self.os.kill_left(handover.pid);
         }
     }
@@ -618,10 +621,10 @@ impl Debugger {
                 }
             }
         }
-        let patience = Instant::now() + PATIENCE;
+        let patience = Instant::now() + CHILD_STOP_TIMEOUT;
         while !running.is_empty() && Instant::now() < patience {
             let Some((child, status)) = self.os.next_stop() else {
-                match self.os.wait(Some(patience), Besides::default()) {
+                match self.os.wait(Some(patience), WaitInterest::default()) {
                     Ok(ready) => self.remember(ready),
                     Err(_) => return,
                 }

@@ -2,11 +2,11 @@
 
 use super::Child;
 use crate::debugger::{Debugger, State};
-use crate::displaced::Slots;
+use crate::displaced::DisplacedPads;
 use crate::event::Event;
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
-use crate::os::{Besides, Resume, WaitStatus};
+use crate::os::{Resume, WaitInterest, WaitStatus};
 use std::time::{Duration, Instant};
 
 /// How long to spin for the end of a killed process.
@@ -22,7 +22,7 @@ impl Debugger {
         let called = self.call.take().is_some();
         self.asking.clear();
         self.kill_left();
-        self.release_births();
+        self.detach_unseen_children();
         let Some(mut process) = self.process.take() else {
             return;
         };
@@ -41,10 +41,10 @@ impl Debugger {
         // The kernel's teardown takes longer than ours.
         self.sites.forget_all();
         self.forget_watches();
-        self.slots = Slots::default();
+        self.slots = DisplacedPads::default();
         self.detours = Default::default();
         self.os.close_memory();
-        self.forget_stop();
+        self.clear_stop_state();
         if lives {
             self.collect(process.pid);
         }
@@ -59,7 +59,7 @@ impl Debugger {
         // The leader's exit is reported last; a stopped thread dies, too. A small program is gone
         // before a sleeping thread would wake.
         let mut at_once =
-            (self.os.stop_within(ThreadId(pid), AT_ONCE)).map(|status| (ThreadId(pid), status));
+            (self.os.spin_for_stop(ThreadId(pid), AT_ONCE)).map(|status| (ThreadId(pid), status));
         let patience = Instant::now() + Duration::from_secs(2);
         loop {
             match at_once.take().or_else(|| self.os.next_stop()) {
@@ -73,7 +73,7 @@ impl Debugger {
                     }
                 }
                 None if Instant::now() >= patience => break,
-                None => match self.os.wait(Some(patience), Besides::default()) {
+                None => match self.os.wait(Some(patience), WaitInterest::default()) {
                     Ok(ready) => self.remember(ready),
                     Err(_) => break,
                 },
@@ -93,7 +93,7 @@ impl Debugger {
         self.end_group_stop();
         // The thread of a call runs already and gets the signal.
         if self.call.is_none() && matches!(self.state(), State::Stopped | State::Held) {
-            self.go_on_all();
+            self.resume_all();
         }
         Ok(())
     }

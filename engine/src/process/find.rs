@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 /// Interval of the search for a process to start: it lists `/proc` and reads the program names of
 /// new processes.
-const TICK: Duration = Duration::from_millis(10);
+const SCAN_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A process that is waited for.
-pub struct Awaited {
+pub struct ProcessWatch {
     name: String,
     /// Pids that existed before, or that could not be attached to.
     others: HashSet<i32>,
@@ -41,10 +41,10 @@ impl Debugger {
     /// There is a process already.
     pub fn attach_when_started(&mut self, name: &str) -> Result<(), Error> {
         self.no_process_yet()?;
-        self.awaited = Some(Awaited {
+        self.awaited = Some(ProcessWatch {
             name: name.to_owned(),
             others: self.os.processes().into_iter().collect(),
-            next: Instant::now() + TICK,
+            next: Instant::now() + SCAN_INTERVAL,
         });
         Ok(())
     }
@@ -55,7 +55,7 @@ impl Debugger {
         let Some(awaited) = self.awaited.as_mut().filter(|it| it.next <= now) else {
             return;
         };
-        awaited.next = now + TICK;
+        awaited.next = now + SCAN_INTERVAL;
         let there: HashSet<i32> = self.os.processes().into_iter().collect();
         // Pids are reused.
         awaited.others.retain(|pid| there.contains(pid));

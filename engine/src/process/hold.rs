@@ -4,7 +4,7 @@
 use crate::debugger::{Debugger, State};
 use crate::event::Event;
 use crate::ids::ThreadId;
-use crate::images::indexer::Reading;
+use crate::images::indexer::IndexingProgress;
 
 impl Debugger {
     /// Holds a stopped thread while the locations of function breakpoints are being searched. Calls
@@ -50,14 +50,14 @@ impl Debugger {
         for thread in held {
             // One of these resumes, or another handler, may have stopped everything.
             if self.state() == State::Running {
-                self.go_on_stepping(thread);
+                self.resume_step(thread);
             }
         }
     }
 
     /// Returns the progress of the search for function breakpoints that holds threads; `None` if no
     /// thread is held.
-    pub fn held_for_functions(&self) -> Option<Reading> {
+    pub fn held_for_functions(&self) -> Option<IndexingProgress> {
         self.indexer.awaited_search().filter(|_| self.holding)
     }
 

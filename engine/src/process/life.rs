@@ -1,7 +1,7 @@
 //! Creation and exit of threads, `execve`, the end of the process, and its remaining output.
 //! Processes that the debuggee creates: `children`.
 
-use super::{Child, OUTPUT_PATIENCE};
+use super::{Child, OUTPUT_TIMEOUT};
 use crate::breakpoint::site::Owner;
 use crate::debugger::{Debugger, State};
 use crate::event::Event;
@@ -13,7 +13,7 @@ impl Debugger {
     /// Handles the creation of a thread, as its creator reports it.
     pub(crate) fn on_clone(&mut self, new: ThreadId) {
         let process = self.process.as_mut();
-        if !process.is_some_and(|process| process.untold.remove(&new)) {
+        if !process.is_some_and(|process| process.unannounced_threads.remove(&new)) {
             self.adopt(new);
         }
     }
@@ -22,7 +22,7 @@ impl Debugger {
         let Some(process) = &mut self.process else {
             return;
         };
-        let early = process.early.remove(&new);
+        let early = process.unclaimed_stops.remove(&new);
         let running = process.state == State::Running;
         let thread = process.threads.entry(new).or_default();
         if !thread.announced {
@@ -33,13 +33,13 @@ impl Debugger {
             if running {
                 self.on_stop(new, status);
             } else {
-                self.settle(new, status);
+                self.handle_bookkeeping_stop(new, status);
             }
         }
     }
 
     /// Handles a stop of an unknown thread: the report of its creation is still to come.
-    pub(crate) fn on_stranger(&mut self, thread: ThreadId, status: WaitStatus) {
+    pub(crate) fn on_unknown_thread(&mut self, thread: ThreadId, status: WaitStatus) {
         let Some(process) = &mut self.process else {
             return;
         };
@@ -48,8 +48,8 @@ impl Debugger {
             return;
         }
         if matches!(status, WaitStatus::Exited(_) | WaitStatus::Killed(_)) {
-            process.early.remove(&thread);
-            process.untold.insert(thread);
+            process.unclaimed_stops.remove(&thread);
+            process.unannounced_threads.insert(thread);
             return;
         }
         if process.state == State::Ended {
@@ -57,12 +57,12 @@ impl Debugger {
             return;
         }
         if self.os.process_of(thread) == Some(process.pid) {
-            process.untold.insert(thread);
+            process.unannounced_threads.insert(thread);
             self.adopt(thread);
             self.on_stop(thread, status);
             return;
         }
-        process.early.insert(thread, status);
+        process.unclaimed_stops.insert(thread, status);
     }
 
     pub(crate) fn thread_ended(&mut self, thread: ThreadId, status: WaitStatus) {
@@ -95,11 +95,11 @@ impl Debugger {
             process.threads.clear();
             self.asking.clear();
             process.state = State::Ended;
-            process.ended = Some((status, Instant::now() + OUTPUT_PATIENCE));
+            process.ended = Some((status, Instant::now() + OUTPUT_TIMEOUT));
             // A child whose parent was killed before it reported the fork has our traps, too: the
             // sites are kept for its sake.
-            for (child, status) in std::mem::take(&mut process.early) {
-                self.on_stranger(child, status);
+            for (child, status) in std::mem::take(&mut process.unclaimed_stops) {
+                self.on_unknown_thread(child, status);
             }
             self.forget_watches();
         }
@@ -116,26 +116,26 @@ impl Debugger {
             return;
         };
         if held && let Some((_, patience)) = &mut process.ended {
-            *patience = Instant::now() + OUTPUT_PATIENCE;
+            *patience = Instant::now() + OUTPUT_TIMEOUT;
             return;
         }
         if let Some((status, patience)) = process.ended
             && (!open || Instant::now() >= patience)
         {
             process.ended = None;
-            self.release_births();
+            self.detach_unseen_children();
             let Some(process) = &mut self.process else {
                 return;
             };
             let children = std::mem::take(&mut process.children);
-            self.hear_all_messages();
+            self.drain_all_messages();
             self.events.push_back(Event::Exited(status));
             self.process = None;
             self.os.close_memory();
             self.sites.forget_all();
             self.choices = Default::default();
             self.release_children(children);
-            self.forget_stop();
+            self.clear_stop_state();
             self.over = true;
         }
     }
@@ -150,7 +150,7 @@ impl Debugger {
             if let Some(process) = &mut self.process
                 && let Some((_, patience)) = &mut process.ended
             {
-                *patience = Instant::now() + OUTPUT_PATIENCE;
+                *patience = Instant::now() + OUTPUT_TIMEOUT;
             }
             if stream == OutputStream::Stderr {
                 self.keep_stderr(&bytes);
@@ -161,7 +161,7 @@ impl Debugger {
 
     /// Handles an exec: all other threads are gone, and all addresses are new.
     pub(crate) fn on_exec(&mut self, thread: ThreadId, former: ThreadId) {
-        self.meet_children();
+        self.handle_unseen_children();
         let Some(process) = &mut self.process else {
             return;
         };
@@ -192,13 +192,13 @@ impl Debugger {
         if was_launcher {
             process.state = State::Held;
         }
-        self.hear_all_messages();
+        self.drain_all_messages();
         self.sites.forget_all();
         self.choices = Default::default();
         self.slots = Default::default();
         self.detours = Default::default();
         self.forget_watches();
-        self.forget_stop();
+        self.clear_stop_state();
         if let Err(error) = self.os.open_memory(pid) {
             self.events.push_back(Event::Note(format!("{error}\n")));
         }

@@ -28,7 +28,8 @@ impl Debugger {
         };
         let gone: Vec<ModuleId> = change.removed.iter().map(|loaded| loaded.id).collect();
         for loaded in change.removed {
-            self.sites.forget_in(loaded.range.start, loaded.range.end);
+            self.sites
+                .discard_range(loaded.range.start, loaded.range.end);
             self.slots.forget_in(loaded.range.start, loaded.range.end);
             self.detours.forget_in(loaded.range.start, loaded.range.end);
             self.choices.forget_in(loaded.range.start, loaded.range.end);
@@ -61,7 +62,7 @@ impl Debugger {
         if !self.process.as_ref().is_some_and(watched) {
             return;
         }
-        let Some(sp) = self.registers_of(thread).map(|it| LoadAddr(it.sp())) else {
+        let Some(sp) = self.user_registers(thread).map(|it| LoadAddr(it.sp())) else {
             return;
         };
         let memory = ProcessMemory {

@@ -22,35 +22,35 @@ use crate::ids::{ExitStatus, Signal, ThreadId};
 use crate::images::modules::announce::Announcements;
 use crate::os::{Resume, WaitStatus};
 use crate::thread::Thread;
-pub(crate) use children::{Child, Given, Lost};
+pub(crate) use children::{Child, Given, UnclaimedHandover};
 pub use children::{Follow, FollowFork, Handover};
 use dwarf::LoadAddr;
-pub(crate) use find::Awaited;
+pub(crate) use find::ProcessWatch;
 pub use pass::InterruptedPass;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
-pub(crate) use trap::{Found, SI_KERNEL, Trap};
+pub(crate) use trap::{SI_KERNEL, SigtrapKind, StopCause};
 
 /// Maximum time for threads to stop. After it, a stop is reported without the threads that still
 /// run.
-const STOP_PATIENCE: Duration = Duration::from_secs(2);
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long to wait for the rest of the output of a process that has ended, before its end is
 /// reported.
-const OUTPUT_PATIENCE: Duration = Duration::from_millis(300);
+const OUTPUT_TIMEOUT: Duration = Duration::from_millis(300);
 /// Maximum number of bytes of output passed to the client before a stop is reported.
-pub(crate) const OUTPUT_BURST: usize = 1 << 20;
+pub(crate) const OUTPUT_DRAIN_LIMIT: usize = 1 << 20;
 
 /// How long stops are collected in one pass, so that the inbox is served in between.
-const COLLECTING: Duration = Duration::from_millis(1);
+const COLLECT_BUDGET: Duration = Duration::from_millis(1);
 /// If a thread stops within this time of its last resume, its next stop is awaited by spinning:
 /// sleeping costs two wake-ups, one on either side.
-const QUICK: Duration = Duration::from_micros(100);
+const SPIN_IF_STOPPED_WITHIN: Duration = Duration::from_micros(100);
 /// How long to spin.
-const LINGERING: Duration = Duration::from_micros(50);
+const SPIN_FOR: Duration = Duration::from_micros(50);
 
 /// The last resume of a thread whose stop was not reported.
 #[derive(Clone, Copy)]
-pub(crate) struct Pass {
+pub(crate) struct LastResume {
     thread: ThreadId,
     at: Instant,
     /// Whether the stop came within `QUICK` of the resume before it.
@@ -66,9 +66,9 @@ pub struct Process {
     /// Processes that the debuggee created and that are still traced.
     pub children: BTreeMap<i32, Child>,
     /// Stops of threads and children whose creation has not been reported yet.
-    pub early: BTreeMap<ThreadId, WaitStatus>,
+    pub unclaimed_stops: BTreeMap<ThreadId, WaitStatus>,
     /// Threads that were seen, and may have ended, before the kernel reported their creation.
-    pub untold: BTreeSet<ThreadId>,
+    pub unannounced_threads: BTreeSet<ThreadId>,
     /// The thread of the last stop.
     pub current: ThreadId,
     /// Whether it is a launcher that has not executed the program yet.
@@ -93,8 +93,8 @@ impl Process {
             state: State::Held,
             threads: BTreeMap::new(),
             children: BTreeMap::new(),
-            early: BTreeMap::new(),
-            untold: BTreeSet::new(),
+            unclaimed_stops: BTreeMap::new(),
+            unannounced_threads: BTreeSet::new(),
             current: ThreadId(pid),
             launcher: false,
             ended: None,
@@ -107,7 +107,7 @@ impl Process {
 }
 
 /// Returns whether a signal is fatal by default and therefore reported as a stop.
-pub(crate) fn stops(signal: Signal) -> bool {
+pub(crate) fn is_fatal_signal(signal: Signal) -> bool {
     matches!(
         signal.0,
         libc::SIGSEGV
@@ -125,33 +125,33 @@ impl Debugger {
     /// between.
     pub(crate) fn collect_stops(&mut self) {
         let began = Instant::now();
-        while began.elapsed() < COLLECTING {
+        while began.elapsed() < COLLECT_BUDGET {
             if !self.events.is_empty() || self.is_child_due() {
                 return;
             }
-            let stop = self.os.next_stop().or_else(|| self.linger());
+            let stop = self.os.next_stop().or_else(|| self.spin_for_next_stop());
             let Some((thread, status)) = stop else {
                 return;
             };
             let pass = self.pass.filter(|pass| pass.thread == thread);
-            let is_quick = pass.is_some_and(|pass| pass.at.elapsed() < QUICK);
+            let is_quick = pass.is_some_and(|pass| pass.at.elapsed() < SPIN_IF_STOPPED_WITHIN);
             self.on_stop(thread, status);
             let went_on = self.thread_mut(thread).is_some_and(|it| !it.stopped);
-            self.pass = went_on.then(|| Pass {
+            self.pass = went_on.then(|| LastResume {
                 thread,
                 at: Instant::now(),
                 is_quick,
             });
         }
         // More stops may be ready, and no further SIGCHLD will announce them.
-        self.more_stops = true;
+        self.stops_may_be_ready = true;
     }
 
     /// Spins for the next stop of a thread that stops again and again in quick succession. Returns
     /// `None` if no such thread stops in time.
-    fn linger(&mut self) -> Option<(ThreadId, WaitStatus)> {
+    fn spin_for_next_stop(&mut self) -> Option<(ThreadId, WaitStatus)> {
         let pass = self.pass.filter(|pass| pass.is_quick)?;
-        let status = self.os.stop_within(pass.thread, LINGERING);
+        let status = self.os.spin_for_stop(pass.thread, SPIN_FOR);
         if status.is_none() {
             self.pass = None;
         }
@@ -173,7 +173,7 @@ impl Debugger {
             return;
         };
         if !process.threads.contains_key(&thread) {
-            self.on_stranger(thread, status);
+            self.on_unknown_thread(thread, status);
             return;
         }
         if process.launcher && !matches!(status, WaitStatus::Execed(_)) {
@@ -186,18 +186,18 @@ impl Debugger {
             self.pages.clear();
             self.stacks.remove(&thread);
         }
-        if self.is_asking(thread) {
-            self.on_asking_stop(thread, status);
+        if self.in_condition_call(thread) {
+            self.on_condition_call_stop(thread, status);
             return;
         }
         if is_called {
             self.on_call_stop(thread, status);
             return;
         }
-        if self.settle(thread, status) {
+        if self.handle_bookkeeping_stop(thread, status) {
             // A bookkeeping stop: nothing to report.
             if self.state() == State::Running {
-                self.go_on_settled(thread);
+                self.resume_or_pause(thread);
             }
             return;
         }
@@ -206,26 +206,26 @@ impl Debugger {
             self.defer(thread, status);
             return;
         }
-        self.judge(thread, status);
+        self.dispatch_stop(thread, status);
     }
 
     /// Resumes a thread that has nothing to report, or reports a pause if the client has requested
     /// one.
-    pub(crate) fn go_on_settled(&mut self, thread: ThreadId) {
+    pub(crate) fn resume_or_pause(&mut self, thread: ThreadId) {
         let pausing = self
             .thread_mut(thread)
             .is_some_and(|state| state.stopped && state.pausing);
         if pausing {
-            self.report(thread, StopReason::Pause);
+            self.report_stop(thread, StopReason::Pause);
         } else {
-            self.go_on_stepping(thread);
+            self.resume_step(thread);
         }
     }
 
     /// Handles stops that are bookkeeping (new thread or process, exec, exit, our own interrupt,
     /// group-stop), in any state. Returns true if there is nothing to report; the thread is then
     /// stopped, or gone. Returns false if `judge` has to decide.
-    pub(crate) fn settle(&mut self, thread: ThreadId, status: WaitStatus) -> bool {
+    pub(crate) fn handle_bookkeeping_stop(&mut self, thread: ThreadId, status: WaitStatus) -> bool {
         match status {
             WaitStatus::Exited(_) | WaitStatus::Killed(_) => {
                 self.thread_ended(thread, status);
@@ -273,11 +273,11 @@ impl Debugger {
         if let Some(state) = self.thread_mut(thread) {
             state.stopped = true;
             state.interrupted = false;
-            state.within = within.then_some(status);
+            state.syscall_event = within.then_some(status);
             state.registers = None;
-            state.counted = None;
-            state.trap = None;
-            state.trapped = trapped;
+            state.pending_counted_hit = None;
+            state.pending_patch_trap = None;
+            state.in_sigtrap_stop = trapped;
         }
         self.note_group_stop(thread, status);
     }
@@ -286,25 +286,25 @@ impl Debugger {
     /// the pc goes back to the site, and the breakpoint is hit again.
     fn defer(&mut self, thread: ThreadId, status: WaitStatus) {
         if status == WaitStatus::Signal(Signal(libc::SIGTRAP))
-            && let Some(trap) = self.trap_kind(thread)
+            && let Some(trap) = self.classify_sigtrap(thread)
         {
             match trap {
                 // Recorded with the thread.
-                Trap::Counted(..) => return,
-                Trap::Site(addr) | Trap::Stale(addr) => {
+                SigtrapKind::Counted(..) => return,
+                SigtrapKind::Site(addr) | SigtrapKind::Stale(addr) => {
                     self.set_pc(thread, addr);
                     return;
                 }
-                Trap::Step | Trap::Access if !self.has_accessed(thread) => return,
-                Trap::Step | Trap::Access => {}
-                Trap::Own | Trap::Sent => {}
+                SigtrapKind::Step | SigtrapKind::Access if !self.has_accessed(thread) => return,
+                SigtrapKind::Step | SigtrapKind::Access => {}
+                SigtrapKind::ProgramTrap | SigtrapKind::UserSigtrap => {}
             }
         }
         if let WaitStatus::Signal(signal) = status
-            && self.is_fault_of_question(thread, signal)
+            && self.is_condition_fault(thread, signal)
         {
             // The condition is evaluated again.
-            self.registers_of(thread);
+            self.user_registers(thread);
             return;
         }
         if let Some(state) = self.thread_mut(thread) {
@@ -313,15 +313,15 @@ impl Debugger {
     }
 
     /// Dispatches a stop that may have to be reported; the debuggee is running.
-    pub(crate) fn judge(&mut self, thread: ThreadId, status: WaitStatus) {
-        let signal = match self.found(thread, status) {
-            Some(Found::Site(addr)) => return self.on_site(thread, addr),
-            Some(Found::Counted(addr, id)) => return self.on_counted(thread, addr, id),
-            Some(kind @ (Found::Step | Found::Access)) => {
-                return self.on_trace(thread, kind == Found::Step);
+    pub(crate) fn dispatch_stop(&mut self, thread: ThreadId, status: WaitStatus) {
+        let signal = match self.classify_stop(thread, status) {
+            Some(StopCause::Site(addr)) => return self.on_site(thread, addr),
+            Some(StopCause::Counted(addr, id)) => return self.on_counted_hit(thread, addr, id),
+            Some(kind @ (StopCause::Step | StopCause::Access)) => {
+                return self.on_step_or_watch_trap(thread, kind == StopCause::Step);
             }
-            Some(Found::Own) => return self.report(thread, StopReason::Trap),
-            Some(Found::Signal(signal)) => signal,
+            Some(StopCause::ProgramTrap) => return self.report_stop(thread, StopReason::Trap),
+            Some(StopCause::Signal(signal)) => signal,
             None => return,
         };
         self.on_signal(thread, signal);
@@ -346,7 +346,7 @@ impl Debugger {
             os: &*self.os,
             patches: &self.sites,
             cache: stopped.then_some(&self.pages),
-            known: self.touched.as_ref(),
+            known: self.watch_value_override.as_ref(),
         }
     }
 }

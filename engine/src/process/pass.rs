@@ -143,8 +143,8 @@ impl Debugger {
             self.execute_pass(thread, how);
             self.end_out_of_turn(thread, before);
         }
-        let pc = self.registers_of(thread).map(|registers| registers.pc());
-        let passed = self.thread_mut(thread).and_then(|state| state.passed);
+        let pc = self.user_registers(thread).map(|registers| registers.pc());
+        let passed = self.thread_mut(thread).and_then(|state| state.passed_site);
         // An instruction that could not be finished: back to its original address.
         if let Some(pc) = pc
             && let Some(site) = self.detours.jump_over(pc, &self.sites)
@@ -156,8 +156,8 @@ impl Debugger {
     }
 
     fn has_passed(&mut self, thread: ThreadId) -> bool {
-        let pc = self.registers_of(thread).map(|registers| registers.pc());
-        let passed = self.thread_mut(thread).and_then(|state| state.passed);
+        let pc = self.user_registers(thread).map(|registers| registers.pc());
+        let passed = self.thread_mut(thread).and_then(|state| state.passed_site);
         pc.is_some() && passed == pc
     }
 
@@ -166,14 +166,14 @@ impl Debugger {
         if !self.has_passed(thread) {
             return;
         }
-        let Some(registers) = self.registers_of(thread) else {
+        let Some(registers) = self.user_registers(thread) else {
             return;
         };
         let site = self.sites.get(registers.pc());
-        if site.is_some_and(|site| !site.is_diverted() && !site.covers_trap())
+        if site.is_some_and(|site| !site.has_jump() && !site.covers_trap())
             && let Some(state) = self.thread_mut(thread)
         {
-            state.passed = None;
+            state.passed_site = None;
             state.interrupt_pass(registers);
         }
     }
@@ -181,13 +181,13 @@ impl Debugger {
     /// Returns what a thread has to execute next of its pass; `None` if nothing, or if it cannot be
     /// executed now.
     fn rest_of_pass(&mut self, thread: ThreadId, how: Resume) -> Option<Rest> {
-        let registers = self.registers_of(thread)?;
+        let registers = self.user_registers(thread)?;
         let pc = registers.pc();
         let state = self.thread_mut(thread)?;
-        let (has_passed, signal) = (state.passed == Some(pc), state.signal.0);
+        let (has_passed, signal) = (state.passed_site == Some(pc), state.signal.0);
         let is_shown = state.is_hit_shown;
         let site = self.sites.get(pc);
-        if let Some(copy) = self.detours.way_on(pc, &self.sites) {
+        if let Some(copy) = self.detours.relocated_pc(pc, &self.sites) {
             return (has_passed || site.is_none()).then_some(Rest::Copy(copy));
         }
         // After a reported stop the handler runs first, as the user expects. A single step handles
@@ -220,11 +220,11 @@ impl Debugger {
     /// Executes one instruction of a pass. Returns false if the rest has to wait. `kept`: a signal
     /// that arrived nevertheless and has to be delivered again.
     fn execute_rest(&mut self, thread: ThreadId, rest: Rest, kept: &mut Option<Signal>) -> bool {
-        let Some(registers) = self.registers_of(thread) else {
+        let Some(registers) = self.user_registers(thread) else {
             return false;
         };
         let next = match rest {
-            Rest::Covered(site) => self.way_over(thread, site, &registers),
+            Rest::Covered(site) => self.registers_past_site(thread, site, &registers),
             Rest::Copy(copy) => {
                 let mut registers = registers;
                 registers.set_pc(copy);
@@ -238,17 +238,19 @@ impl Debugger {
         let is_emulated = !self.slots.holds(next.pc()) && !self.detours.holds(next.pc());
         if !is_emulated {
             self.os.resume(thread, Resume::Step, Signal(0));
-            status = self.os.await_stop(thread);
+            status = self.os.wait_for_stop(thread);
         }
         let Some(state) = self.thread_mut(thread) else {
             return false;
         };
-        let passed = state.passed.take();
+        let passed = state.passed_site.take();
         state.registers = None;
-        state.unwritten = false;
+        state.registers_dirty = false;
         match status {
             None => is_emulated,
-            Some(WaitStatus::Signal(Signal(libc::SIGTRAP))) => self.note_access(thread).is_some(),
+            Some(WaitStatus::Signal(Signal(libc::SIGTRAP))) => {
+                self.record_debug_register_hits(thread).is_some()
+            }
             // The thread has not moved.
             Some(WaitStatus::Interrupted) => {
                 state.interrupted = false;
@@ -260,7 +262,7 @@ impl Debugger {
             }
             // The instruction faulted; it will fault again when the handler has returned.
             Some(WaitStatus::Signal(signal)) if NOT_BLOCKED.contains(&signal.0) => {
-                state.passed = passed;
+                state.passed_site = passed;
                 self.set_registers_of(thread, registers);
                 false
             }
@@ -290,7 +292,7 @@ impl Debugger {
         let threads: Vec<ThreadId> = process.threads.keys().copied().collect();
         let mut may = false;
         for thread in threads {
-            let sp = self.registers_of(thread).map(|registers| registers.sp());
+            let sp = self.user_registers(thread).map(|registers| registers.sp());
             // A handler may run on a stack of its own: the interrupted frame is not left then.
             let is_left = |former: u64| {
                 sp.is_some_and(|sp| {

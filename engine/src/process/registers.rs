@@ -2,7 +2,7 @@
 
 use super::pass::OutOfTurn;
 use crate::debugger::Debugger;
-use crate::displaced::Origin;
+use crate::displaced::PadPosition;
 use crate::ids::{Signal, ThreadId};
 use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
 use dwarf::LoadAddr;
@@ -10,7 +10,7 @@ use dwarf::LoadAddr;
 impl Debugger {
     /// Returns the registers of a stopped thread as the program sees them: the pc is never in one
     /// of our pads.
-    pub(crate) fn registers_of(&mut self, thread: ThreadId) -> Option<RegisterSet> {
+    pub(crate) fn user_registers(&mut self, thread: ThreadId) -> Option<RegisterSet> {
         let state = self.process.as_ref()?.threads.get(&thread)?;
         if !state.stopped {
             return None;
@@ -18,16 +18,16 @@ impl Debugger {
         if let Some(registers) = state.registers {
             return Some(registers);
         }
-        self.end_system_call(thread);
+        self.finish_syscall(thread);
         let mut registers = self.os.registers(thread)?;
         let mut passed = None;
         let mut out_of_turn = None;
-        self.back_at_trap(thread, &mut registers);
+        self.rewind_to_trap(thread, &mut registers);
         // A pad has a handful of instructions, and the code after a counted hit no more than it
         // takes to write a record.
         for _ in 0..1024 {
             match self.slots.origin(registers.pc()) {
-                None => match self.out_of_trampoline(thread, &registers) {
+                None => match self.user_state_in_trampoline(thread, &registers) {
                     Some((outside, site)) => {
                         registers = outside;
                         self.os.set_registers(thread, &registers);
@@ -37,18 +37,18 @@ impl Debugger {
                     None if !self.detours.holds(registers.pc()) => break,
                     None => registers = self.step_inside(thread, &mut out_of_turn)?,
                 },
-                Some(Origin::Before(site)) => {
+                Some(PadPosition::Before(site)) => {
                     registers.set_pc(site);
                     self.os.set_registers(thread, &registers);
                     passed = Some(site);
                     break;
                 }
-                Some(Origin::Behind(next)) => {
+                Some(PadPosition::Behind(next)) => {
                     registers.set_pc(next);
                     self.os.set_registers(thread, &registers);
                     break;
                 }
-                Some(Origin::Inside) => {
+                Some(PadPosition::Inside) => {
                     registers = self.step_inside(thread, &mut out_of_turn)?;
                 }
             }
@@ -58,7 +58,7 @@ impl Debugger {
         }
         let state = self.thread_mut(thread)?;
         if passed.is_some() {
-            state.passed = passed;
+            state.passed_site = passed;
         }
         state.registers = Some(registers);
         Some(registers)
@@ -67,20 +67,20 @@ impl Debugger {
     /// Single-steps a thread that stopped inside a system call to its end: until then, the kernel
     /// overwrites registers that are set, and registers saved now lack the result. Returns false if
     /// the call blocks: a vfork(2) parent waits until its child execs or exits.
-    fn end_system_call(&mut self, thread: ThreadId) -> bool {
+    fn finish_syscall(&mut self, thread: ThreadId) -> bool {
         let Some(state) = self.thread_mut(thread) else {
             return true;
         };
-        match state.within {
+        match state.syscall_event {
             None => return true,
             Some(WaitStatus::Vforked(_)) => return false,
-            Some(_) => state.within = None,
+            Some(_) => state.syscall_event = None,
         }
         self.os.resume(thread, Resume::Step, Signal(0));
-        match self.os.await_stop(thread) {
+        match self.os.wait_for_stop(thread) {
             Some(WaitStatus::Signal(Signal(libc::SIGTRAP))) => {
                 if let Some(state) = self.thread_mut(thread) {
-                    state.trapped = true;
+                    state.in_sigtrap_stop = true;
                 }
             }
             Some(status @ (WaitStatus::Exited(_) | WaitStatus::Killed(_))) => {
@@ -93,8 +93,8 @@ impl Debugger {
     }
 
     /// Returns why the registers of a stopped thread cannot be changed; `None` if they can.
-    pub(crate) fn lasting_system_call(&mut self, thread: ThreadId) -> Option<&'static str> {
-        (!self.end_system_call(thread))
+    pub(crate) fn blocking_syscall_reason(&mut self, thread: ThreadId) -> Option<&'static str> {
+        (!self.finish_syscall(thread))
             .then_some("the thread waits in vfork(2) until its child execs or exits")
     }
 
@@ -109,9 +109,9 @@ impl Debugger {
             None => out_of_turn.insert(self.begin_out_of_turn(thread)),
         };
         self.os.resume(thread, Resume::Step, Signal(0));
-        match self.os.await_stop(thread)? {
+        match self.os.wait_for_stop(thread)? {
             WaitStatus::Signal(Signal(libc::SIGTRAP)) => {
-                self.note_access(thread);
+                self.record_debug_register_hits(thread);
             }
             status => {
                 before.note(status);
@@ -128,18 +128,18 @@ impl Debugger {
         }
         if let Some(state) = self.thread_mut(thread) {
             state.registers = Some(registers);
-            state.unwritten = false;
+            state.registers_dirty = false;
         }
         true
     }
 
     /// Sets the pc of a stopped thread; the kernel gets it only at the next resume.
     pub(crate) fn set_pc(&mut self, thread: ThreadId, pc: LoadAddr) {
-        if let Some(mut registers) = self.registers_of(thread) {
+        if let Some(mut registers) = self.user_registers(thread) {
             registers.set_pc(pc);
             if let Some(state) = self.thread_mut(thread) {
                 state.registers = Some(registers);
-                state.unwritten = true;
+                state.registers_dirty = true;
             }
         }
     }
@@ -147,7 +147,7 @@ impl Debugger {
     /// Writes changed registers to the kernel.
     pub(crate) fn write_registers(&mut self, thread: ThreadId) {
         if let Some(state) = self.thread_mut(thread)
-            && std::mem::take(&mut state.unwritten)
+            && std::mem::take(&mut state.registers_dirty)
             && let Some(registers) = state.registers
         {
             self.os.set_registers(thread, &registers);
@@ -156,8 +156,8 @@ impl Debugger {
 
     /// Executes a system call in a stopped thread and restores its registers. Returns its result;
     /// `None` if that is impossible.
-    pub(crate) fn system_call(&mut self, thread: ThreadId, call: SystemCall) -> Option<i64> {
-        if !self.end_system_call(thread) {
+    pub(crate) fn inject_syscall(&mut self, thread: ThreadId, call: SystemCall) -> Option<i64> {
+        if !self.finish_syscall(thread) {
             return None;
         }
         self.write_registers(thread);
@@ -174,10 +174,10 @@ impl Debugger {
                 break;
             }
             self.os.resume(thread, Resume::Step, Signal(0));
-            match self.os.await_stop(thread)? {
+            match self.os.wait_for_stop(thread)? {
                 WaitStatus::Signal(Signal(libc::SIGTRAP)) => {
                     if let Some(state) = self.thread_mut(thread) {
-                        state.trapped = true;
+                        state.in_sigtrap_stop = true;
                     }
                     result = self
                         .os

@@ -2,7 +2,7 @@
 
 use crate::arch::debug_registers;
 use crate::debugger::{Debugger, State};
-use crate::displaced::{Over, REGION};
+use crate::displaced::{PastSite, REGION};
 use crate::event::StopReason;
 use crate::ids::{Signal, ThreadId};
 use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
@@ -10,11 +10,11 @@ use dwarf::LoadAddr;
 
 impl Debugger {
     /// Resumes one stopped thread: past a breakpoint that it has hit, with its signal.
-    pub(crate) fn go_on(&mut self, thread: ThreadId, how: Resume) {
+    pub(crate) fn resume_thread(&mut self, thread: ThreadId, how: Resume) {
         let Some(state) = self.thread_mut(thread) else {
             return;
         };
-        if !state.stopped || state.held {
+        if !state.stopped || state.stopped_for_client {
             return;
         }
         let (awaits_places, group_stop) = (state.awaits_places, state.group_stop);
@@ -29,7 +29,7 @@ impl Debugger {
         }
         // While a software watchpoint is set, every resume is a single step, except in calls that
         // the debugger makes.
-        let is_called = self.call.is_some() || self.is_asking(thread);
+        let is_called = self.call.is_some() || self.in_condition_call(thread);
         let how = match self.watches.stepping && !is_called {
             true => Resume::Step,
             false => how,
@@ -38,10 +38,10 @@ impl Debugger {
         let Some(state) = self.thread_mut(thread) else {
             return;
         };
-        if let Some((site, id)) = state.counted.take()
+        if let Some((site, id)) = state.pending_counted_hit.take()
             && state.registers.is_some_and(|it| it.pc() == site)
         {
-            return self.on_counted(thread, site, id);
+            return self.on_counted_hit(thread, site, id);
         }
         if state.signal.0 != 0 {
             self.finish_pass(thread, how);
@@ -52,8 +52,11 @@ impl Debugger {
             if state.group_stop && self.stay_stopped(thread) {
                 return;
             }
-            if self.thread_mut(thread).is_some_and(|it| it.accessed != 0) {
-                return self.on_trace(thread, false);
+            if self
+                .thread_mut(thread)
+                .is_some_and(|it| it.debug_register_hits != 0)
+            {
+                return self.on_step_or_watch_trap(thread, false);
             }
         }
         if how == Resume::Step {
@@ -63,9 +66,9 @@ impl Debugger {
             return;
         };
         let signal = std::mem::take(&mut state.signal);
-        let passed = state.passed.take();
+        let passed = state.passed_site.take();
         let mut registers = state.registers.take();
-        let mut unwritten = std::mem::take(&mut state.unwritten);
+        let mut unwritten = std::mem::take(&mut state.registers_dirty);
         state.stopped = false;
         if let (Some(addr), Some(registers)) = (passed, &mut registers)
             && registers.pc() == addr
@@ -86,10 +89,10 @@ impl Debugger {
                     state.signal = signal;
                 }
                 self.set_registers_of(thread, registers);
-                self.report(thread, StopReason::Trap);
+                self.report_stop(thread, StopReason::Trap);
                 return;
             }
-            match self.way_over(thread, addr, &registers) {
+            match self.registers_past_site(thread, addr, &registers) {
                 Some(over) => {
                     // A signal may have arrived during the preparation: it is delivered first.
                     if let Some(state) = self.thread_mut(thread)
@@ -97,10 +100,10 @@ impl Debugger {
                         && let Some(status) = state.deferred.take()
                     {
                         state.stopped = true;
-                        state.passed = passed;
+                        state.passed_site = passed;
                         state.registers = Some(registers);
-                        state.unwritten = true;
-                        self.judge(thread, status);
+                        state.registers_dirty = true;
+                        self.dispatch_stop(thread, status);
                         return;
                     }
                     // If this fails, the thread is gone and its exit will be reported.
@@ -123,7 +126,7 @@ impl Debugger {
             }
         } else if let Some(mut registers) = registers
             && self.sites.get(registers.pc()).is_none()
-            && let Some(copy) = self.detours.way_on(registers.pc(), &self.sites)
+            && let Some(copy) = self.detours.relocated_pc(registers.pc(), &self.sites)
         {
             registers.set_pc(copy);
             self.os.set_registers(thread, &registers);
@@ -135,14 +138,14 @@ impl Debugger {
 
     /// Returns the registers that move a thread past the instruction under a site without removal
     /// of the trap.
-    pub(crate) fn way_over(
+    pub(crate) fn registers_past_site(
         &mut self,
         thread: ThreadId,
         site: LoadAddr,
         registers: &RegisterSet,
     ) -> Option<RegisterSet> {
         let pid = self.process.as_ref()?.pid;
-        if let Some(copy) = self.detours.way_on(site, &self.sites) {
+        if let Some(copy) = self.detours.relocated_pc(site, &self.sites) {
             let mut registers = *registers;
             registers.set_pc(copy);
             return Some(registers);
@@ -157,17 +160,17 @@ impl Debugger {
             };
             match self
                 .slots
-                .over(site, registers, &memory, os, || os.mappings(pid))
+                .past_site(site, registers, &memory, os, || os.mappings(pid))
             {
-                Over::Go(registers) => return Some(registers),
-                Over::Impossible => return None,
-                Over::NeedsRegion(addr) => {
+                PastSite::Go(registers) => return Some(registers),
+                PastSite::Impossible => return None,
+                PastSite::NeedsRegion(addr) => {
                     let call = SystemCall::MapCode { addr, len: REGION };
-                    match self.system_call(thread, call) {
+                    match self.inject_syscall(thread, call) {
                         Some(result) if result as u64 == addr.0 => self.slots.add_region(addr),
                         result => {
                             tracing::info!(?result, "no memory for displaced stepping");
-                            self.slots.refuse();
+                            self.slots.disable();
                         }
                     }
                 }
@@ -188,10 +191,10 @@ impl Debugger {
         if let Some(state) = self.thread_mut(thread) {
             state.stopped = true;
         }
-        let status = self.with_all_stopped(thread, |this| {
+        let status = self.with_world_stopped(thread, |this| {
             this.sites.lift(addr, &*this.os);
             this.os.resume(thread, Resume::Step, signal);
-            let status = this.os.await_stop(thread);
+            let status = this.os.wait_for_stop(thread);
             this.sites.plant(addr, &*this.os);
             if let Some(state) = this.thread_mut(thread) {
                 state.registers = None;
@@ -200,8 +203,8 @@ impl Debugger {
         });
         match status {
             Some(WaitStatus::Signal(Signal(libc::SIGTRAP))) => {
-                self.note_access(thread);
-                self.on_trace(thread, how == Resume::Step);
+                self.record_debug_register_hits(thread);
+                self.on_step_or_watch_trap(thread, how == Resume::Step);
             }
             Some(status) => self.on_stop(thread, status),
             None => {}
@@ -211,7 +214,7 @@ impl Debugger {
     /// Stops the world, runs an action, and resumes the threads that ran and those created since.
     /// `thread` must be stopped already and stays so. Reports no stop of its own; a deferred stop
     /// of another thread is dispatched instead of resuming it.
-    pub(crate) fn with_all_stopped<T>(
+    pub(crate) fn with_world_stopped<T>(
         &mut self,
         thread: ThreadId,
         act: impl FnOnce(&mut Self) -> T,
@@ -235,8 +238,8 @@ impl Debugger {
                     .thread_mut(other)
                     .and_then(|state| state.deferred.take())
                 {
-                    Some(status) => self.judge(other, status),
-                    None => self.go_on(other, Resume::Continue),
+                    Some(status) => self.dispatch_stop(other, status),
+                    None => self.resume_thread(other, Resume::Continue),
                 }
             }
         }
@@ -245,32 +248,32 @@ impl Debugger {
 
     /// Resumes a thread from a reported stop; in all-stop mode also all others, unless it is to run
     /// alone.
-    pub(crate) fn go_on_from(&mut self, thread: ThreadId) {
+    pub(crate) fn resume_from_stop(&mut self, thread: ThreadId) {
         if !self.non_stop {
-            let alone = std::mem::take(&mut self.alone);
-            self.go_on_with(|other| !alone || other == thread);
+            let alone = std::mem::take(&mut self.resume_single_thread);
+            self.resume_where(|other| !alone || other == thread);
             return;
         }
         self.forget_stop_of(thread);
         let Some(state) = self.thread_mut(thread) else {
             return;
         };
-        state.held = false;
+        state.stopped_for_client = false;
         match state.deferred.take() {
-            Some(status) => self.judge(thread, status),
-            None => self.go_on_stepping(thread),
+            Some(status) => self.dispatch_stop(thread, status),
+            None => self.resume_step(thread),
         }
     }
 
     /// Resumes all stopped threads.
-    pub(crate) fn go_on_all(&mut self) {
-        self.go_on_with(|_| true);
+    pub(crate) fn resume_all(&mut self) {
+        self.resume_where(|_| true);
     }
 
     /// Resumes the wanted threads that are stopped. Deferred stops are dispatched first, and may
     /// stop everything again.
-    fn go_on_with(&mut self, wanted: impl Fn(ThreadId) -> bool) {
-        self.forget_stop();
+    fn resume_where(&mut self, wanted: impl Fn(ThreadId) -> bool) {
+        self.clear_stop_state();
         self.set_state(State::Running);
         let Some(process) = &mut self.process else {
             return;
@@ -278,7 +281,7 @@ impl Debugger {
         let threads = process.threads.keys().copied();
         let threads: Vec<ThreadId> = threads.filter(|thread| wanted(*thread)).collect();
         for state in process.threads.values_mut() {
-            state.held = false;
+            state.stopped_for_client = false;
         }
         for thread in &threads {
             let deferred = self
@@ -286,7 +289,7 @@ impl Debugger {
                 .filter(|state| state.stopped)
                 .and_then(|state| state.deferred.take());
             if let Some(status) = deferred {
-                self.judge(*thread, status);
+                self.dispatch_stop(*thread, status);
                 if self.state() != State::Running {
                     return;
                 }
@@ -294,7 +297,7 @@ impl Debugger {
         }
         self.refresh_watches();
         for thread in threads {
-            self.go_on_stepping(thread);
+            self.resume_step(thread);
             if self.state() != State::Running {
                 return;
             }

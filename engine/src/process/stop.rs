@@ -1,26 +1,26 @@
 //! Stopping all threads, reporting the cause, and detaching without leaving anything in the
 //! process.
 
-use super::{Child, OUTPUT_BURST, Process, STOP_PATIENCE};
-use crate::breakpoint::{AskedPlace, GRACE};
+use super::{Child, OUTPUT_DRAIN_LIMIT, Process, STOP_TIMEOUT};
+use crate::breakpoint::{AskedPlace, CALL_GRACE};
 use crate::debugger::{Debugger, State};
 use crate::displaced::REGION;
 use crate::event::{Event, Stop, StopReason};
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
-use crate::os::{Besides, RegisterSet, Resume, SystemCall, WaitStatus};
+use crate::os::{RegisterSet, Resume, SystemCall, WaitInterest, WaitStatus};
 use dwarf::LoadAddr;
 use std::time::{Duration, Instant};
 
 /// Above this many running threads, if few stopped in a pass, wait for `BREATH` instead of polling
 /// each thread again.
-const CROWD: usize = 64;
+const MANY_THREADS: usize = 64;
 /// The wait between two passes over many threads.
-const BREATH: Duration = Duration::from_millis(1);
+const STOP_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 impl Debugger {
     /// Stops all threads and reports the cause.
-    pub(crate) fn report(&mut self, thread: ThreadId, reason: StopReason) {
+    pub(crate) fn report_stop(&mut self, thread: ThreadId, reason: StopReason) {
         let abandoned = self.suspend_call(thread, &reason);
         if self.non_stop {
             self.report_alone(thread, reason, abandoned);
@@ -29,8 +29,8 @@ impl Debugger {
         self.set_state(State::Stopped);
         self.cancel_steps();
         self.stop_all();
-        self.hear_all_messages();
-        self.forget_stop();
+        self.drain_all_messages();
+        self.clear_stop_state();
         // Another thread's execve may have ended this thread.
         let gone = |process: &Process| !process.threads.contains_key(&thread);
         let thread = match &self.process {
@@ -38,14 +38,14 @@ impl Debugger {
             _ => thread,
         };
         if !self.output_held {
-            self.pump_output(OUTPUT_BURST);
+            self.pump_output(OUTPUT_DRAIN_LIMIT);
         }
-        self.stand(thread, &reason);
-        if self.outlives_us() {
-            self.park_all();
+        self.mark_stop_pc(thread, &reason);
+        if self.survives_debugger() {
+            self.make_all_safe_to_kill();
         }
         if self.state() == State::Stopped {
-            self.tell_of_stop(thread, reason, abandoned);
+            self.emit_stopped(thread, reason, abandoned);
         } else if abandoned.is_some() {
             self.events.push_back(Event::CallEnded);
         }
@@ -54,20 +54,20 @@ impl Debugger {
     /// Reports the stop of one thread; all other threads keep running.
     fn report_alone(&mut self, thread: ThreadId, reason: StopReason, abandoned: Option<Error>) {
         self.set_state(State::Running);
-        while self.hear_messages() {}
+        while self.drain_messages() {}
         self.cancel_step(thread);
         self.forget_stop_of(thread);
         if !self.output_held {
-            self.pump_output(OUTPUT_BURST);
+            self.pump_output(OUTPUT_DRAIN_LIMIT);
         }
-        self.stand(thread, &reason);
-        if self.outlives_us() {
-            self.park(thread);
+        self.mark_stop_pc(thread, &reason);
+        if self.survives_debugger() {
+            self.make_safe_to_kill(thread);
         }
         if let Some(state) = self.thread_mut(thread) {
-            state.held = true;
+            state.stopped_for_client = true;
             state.pausing = false;
-            self.tell_of_stop(thread, reason, abandoned);
+            self.emit_stopped(thread, reason, abandoned);
         } else if abandoned.is_some() {
             self.events.push_back(Event::CallEnded);
         }
@@ -75,8 +75,8 @@ impl Debugger {
 
     /// Marks a breakpoint at the stop pc as already hit, so that resuming steps over it. After a
     /// pause or a signal it is still to be hit.
-    fn stand(&mut self, thread: ThreadId, reason: &StopReason) {
-        let pc = self.registers_of(thread).map(|registers| registers.pc());
+    fn mark_stop_pc(&mut self, thread: ThreadId, reason: &StopReason) {
+        let pc = self.user_registers(thread).map(|registers| registers.pc());
         let by_chance = matches!(
             reason,
             StopReason::Pause | StopReason::Signal { .. } | StopReason::CallEnded { .. }
@@ -92,16 +92,16 @@ impl Debugger {
         };
         if let Some(state) = self.thread_mut(thread) {
             if !by_chance {
-                state.passed = pc;
+                state.passed_site = pc;
                 state.is_hit_shown = true;
             }
-            state.hidden = asked.hidden;
+            state.hidden_inlined = asked.hidden;
             state.asked = asked;
         }
     }
 
     /// Emits the event of a stop. `abandoned`: the error of an evaluation whose call has stopped.
-    pub(crate) fn tell_of_stop(
+    pub(crate) fn emit_stopped(
         &mut self,
         thread: ThreadId,
         reason: StopReason,
@@ -120,7 +120,7 @@ impl Debugger {
         }
     }
 
-    fn outlives_us(&self) -> bool {
+    fn survives_debugger(&self) -> bool {
         self.process.as_ref().is_some_and(|it| !it.launched)
     }
 
@@ -142,43 +142,43 @@ impl Debugger {
     /// Puts the stopped threads of a process that outlives the debugger into a state that it
     /// survives if the debugger is killed: no SIGTRAP of ours pending, no pc at or inside one of
     /// our traps.
-    pub(crate) fn park_all(&mut self) {
+    pub(crate) fn make_all_safe_to_kill(&mut self) {
         let threads: Vec<ThreadId> = match &self.process {
             Some(process) => process.threads.keys().copied().collect(),
             None => return,
         };
         for thread in threads {
-            self.park(thread);
+            self.make_safe_to_kill(thread);
         }
     }
 
-    fn park(&mut self, thread: ThreadId) {
+    fn make_safe_to_kill(&mut self, thread: ThreadId) {
         let Some(state) = self.thread_mut(thread) else {
             return;
         };
         if !state.stopped || state.deferred.is_some() || state.signal.0 != 0 {
             return;
         }
-        let Some(registers) = self.registers_of(thread) else {
+        let Some(registers) = self.user_registers(thread) else {
             return;
         };
         let site = registers.pc();
         let mut refuge = None;
         if self.sites.get(site).is_some() && self.make_slot(thread, site, &registers) {
             // An indirect call has no displaced copy: there the guardian has to be quick.
-            refuge = self.slots.refuge(site, &registers);
+            refuge = self.slots.safe_registers(site, &registers);
         }
-        if let Some(copy) = self.detours.way_on(site, &self.sites) {
+        if let Some(copy) = self.detours.relocated_pc(site, &self.sites) {
             let mut registers = registers;
             registers.set_pc(copy);
             refuge = Some(registers);
         }
-        self.end_trap_stop(thread);
+        self.leave_sigtrap_stop(thread);
         match refuge {
             Some(refuge) => {
                 self.os.set_registers(thread, &refuge);
                 if let Some(state) = self.thread_mut(thread) {
-                    state.unwritten = true;
+                    state.registers_dirty = true;
                 }
             }
             None => self.write_registers(thread),
@@ -187,10 +187,10 @@ impl Debugger {
 
     /// Moves a thread out of the signal-delivery-stop of a SIGTRAP without delivering it and
     /// without executing an instruction.
-    pub(crate) fn end_trap_stop(&mut self, thread: ThreadId) {
+    pub(crate) fn leave_sigtrap_stop(&mut self, thread: ThreadId) {
         let trapped = self
             .thread_mut(thread)
-            .is_some_and(|state| std::mem::take(&mut state.trapped));
+            .is_some_and(|state| std::mem::take(&mut state.in_sigtrap_stop));
         if !trapped {
             return;
         }
@@ -198,7 +198,7 @@ impl Debugger {
         // A pending interrupt ends the resume before any instruction.
         self.os.interrupt(thread);
         self.os.resume(thread, Resume::Continue, Signal(0));
-        match self.os.await_stop(thread) {
+        match self.os.wait_for_stop(thread) {
             Some(WaitStatus::Interrupted | WaitStatus::GroupStop(_)) | None => {}
             Some(status @ (WaitStatus::Exited(_) | WaitStatus::Killed(_))) => {
                 self.thread_ended(thread, status);
@@ -220,7 +220,7 @@ impl Debugger {
             crate::arch::x86_64::is_call(&instruction)
                 && crate::arch::x86_64::relocate(&instruction, site).is_none()
         });
-        !indirect && self.way_over(thread, site, registers).is_some()
+        !indirect && self.registers_past_site(thread, site, registers).is_some()
     }
 
     pub(crate) fn running_threads(&self) -> Vec<ThreadId> {
@@ -237,19 +237,19 @@ impl Debugger {
     /// Interrupts all running threads and waits until they stop. Their stops are deferred.
     pub(crate) fn stop_all(&mut self) {
         let begun = Instant::now();
-        let patience = begun + STOP_PATIENCE;
+        let patience = begun + STOP_TIMEOUT;
         loop {
             let running = self.running_threads();
             if running.is_empty() {
                 return;
             }
-            self.hurry_asking(Some(begun + GRACE));
+            self.hurry_asking(Some(begun + CALL_GRACE));
             let until = match self.asking_deadline() {
-                Some(_) => begun + GRACE,
+                Some(_) => begun + CALL_GRACE,
                 None => patience,
             };
             for thread in &running {
-                let is_asking = self.is_asking(*thread);
+                let is_asking = self.in_condition_call(*thread);
                 if let Some(state) = self.thread_mut(*thread)
                     && !state.interrupted
                     && !is_asking
@@ -262,14 +262,14 @@ impl Debugger {
             // them.
             let (all, mut stopped) = (running.len(), 0);
             for thread in running {
-                if let Some(status) = self.os.stop_of(thread) {
+                if let Some(status) = self.os.poll_stop(thread) {
                     self.on_stop(thread, status);
                     stopped += 1;
                 }
             }
-            if all - stopped > CROWD && stopped < all / 4 && Instant::now() < patience {
+            if all - stopped > MANY_THREADS && stopped < all / 4 && Instant::now() < patience {
                 // A wake-up for each thread would cost more than the threads need to stop.
-                std::thread::sleep(BREATH);
+                std::thread::sleep(STOP_POLL_INTERVAL);
                 continue;
             }
             if stopped > 0 {
@@ -281,7 +281,7 @@ impl Debugger {
                     tracing::warn!("some threads cannot be stopped (they wait in the kernel)");
                     return;
                 }
-                None => match self.os.wait(Some(until), Besides::default()) {
+                None => match self.os.wait(Some(until), WaitInterest::default()) {
                     Ok(ready) => self.remember(ready),
                     Err(error) => {
                         tracing::error!(%error, "cannot wait for threads to stop");
@@ -293,9 +293,9 @@ impl Debugger {
     }
 
     /// Removes all instrumentation from the stopped process.
-    pub(crate) fn clean_process(&mut self) {
+    pub(crate) fn remove_instrumentation(&mut self) {
         self.cancel_steps();
-        self.hear_all_messages();
+        self.drain_all_messages();
         self.sites.remove_all(&*self.os);
         let threads: Vec<ThreadId> = match &self.process {
             Some(process) => process.threads.keys().copied().collect(),
@@ -311,7 +311,7 @@ impl Debugger {
             self.disarm(*thread);
             // Reading the registers moves a thread out of its pad.
             in_slot |= self
-                .registers_of(*thread)
+                .user_registers(*thread)
                 .is_none_or(|it| self.slots.holds(it.pc()) || self.detours.holds(it.pc()));
         }
         if in_slot {
@@ -327,15 +327,15 @@ impl Debugger {
         let regions = slots.map(|region| (region, REGION));
         for (addr, len) in regions.chain(self.detours.regions()) {
             if let Some(thread) = threads.first() {
-                self.system_call(*thread, SystemCall::Unmap { addr, len });
+                self.inject_syscall(*thread, SystemCall::Unmap { addr, len });
             }
         }
         self.slots = Default::default();
         self.detours = Default::default();
-        if self.outlives_us()
+        if self.survives_debugger()
             && let Some(thread) = threads.first()
         {
-            self.end_trap_stop(*thread);
+            self.leave_sigtrap_stop(*thread);
         }
     }
 
@@ -345,12 +345,12 @@ impl Debugger {
         self.set_state(State::Stopped);
         self.stop_all();
         self.end_suspended_calls();
-        if self.outlives_us() {
+        if self.survives_debugger() {
             // Detaching takes a while, and the debugger may be killed during it.
-            self.park_all();
+            self.make_all_safe_to_kill();
         }
-        self.release_births();
-        self.clean_process();
+        self.detach_unseen_children();
+        self.remove_instrumentation();
         let threads: Vec<ThreadId> = match &self.process {
             Some(process) => process.threads.keys().copied().collect(),
             None => return Err(Error::NoProcess),
@@ -373,7 +373,7 @@ impl Debugger {
             self.os.detach(thread, signal);
         }
         self.release_children(process.children);
-        self.forget_stop();
+        self.clear_stop_state();
         self.over = true;
         Ok(())
     }

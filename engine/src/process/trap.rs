@@ -1,7 +1,7 @@
 //! Classification of traps, and the handlers of hits.
 
 use crate::arch::x86_64::BREAKPOINT;
-use crate::breakpoint::Decided;
+use crate::breakpoint::ConditionResults;
 use crate::breakpoint::site::Owner;
 use crate::breakpoint::watch::TRAP_HWBKPT;
 use crate::debugger::{Debugger, State};
@@ -16,72 +16,76 @@ pub(crate) const SI_KERNEL: i32 = 0x80;
 
 impl Debugger {
     /// Classifies a SIGTRAP; `None` if the thread is gone.
-    pub(crate) fn trap_kind(&mut self, thread: ThreadId) -> Option<Trap> {
+    pub(crate) fn classify_sigtrap(&mut self, thread: ThreadId) -> Option<SigtrapKind> {
         // A single step is reported with TRAP_TRACE, but one that went past a system call with
         // TRAP_BRKPT (`user_single_step_report`).
-        let code = self.note_access(thread)?;
+        let code = self.record_debug_register_hits(thread)?;
         Some(match code {
             SI_KERNEL if let Some(trap) = self.detour_trap(thread) => trap,
             SI_KERNEL => {
-                let trap = self.registers_of(thread)?.pc() - 1;
+                let trap = self.user_registers(thread)?.pc() - 1;
                 let mut byte = [0];
                 if self.sites.get(trap).is_some() {
-                    Trap::Site(trap)
+                    SigtrapKind::Site(trap)
                 } else if self.os.read_memory(trap, &mut byte) == 1 && byte[0] != BREAKPOINT {
                     // A site that was removed after the hit.
-                    Trap::Stale(trap)
+                    SigtrapKind::Stale(trap)
                 } else {
-                    Trap::Own
+                    SigtrapKind::ProgramTrap
                 }
             }
-            TRAP_HWBKPT => Trap::Access,
-            code if code > 0 => Trap::Step,
-            _ => Trap::Sent,
+            TRAP_HWBKPT => SigtrapKind::Access,
+            code if code > 0 => SigtrapKind::Step,
+            _ => SigtrapKind::UserSigtrap,
         })
     }
 
     /// Classifies a stop that was not bookkeeping. A thread that hit a site is moved back to it.
     /// `None`: nothing to report and the thread was resumed, or the thread is gone.
-    pub(crate) fn found(&mut self, thread: ThreadId, status: WaitStatus) -> Option<Found> {
+    pub(crate) fn classify_stop(
+        &mut self,
+        thread: ThreadId,
+        status: WaitStatus,
+    ) -> Option<StopCause> {
         let WaitStatus::Signal(signal) = status else {
-            self.go_on(thread, Resume::Continue);
+            self.resume_thread(thread, Resume::Continue);
             return None;
         };
         if signal.0 != libc::SIGTRAP {
-            if self.is_fault_of_question(thread, signal) {
+            if self.is_condition_fault(thread, signal) {
                 // The regular evaluation of the condition reports the fault.
-                return Some(Found::Site(self.registers_of(thread)?.pc()));
+                return Some(StopCause::Site(self.user_registers(thread)?.pc()));
             }
-            self.out_of_the_way(thread, signal);
-            return Some(Found::Signal(signal));
+            self.leave_trampoline_for_signal(thread, signal);
+            return Some(StopCause::Signal(signal));
         }
-        match self.trap_kind(thread)? {
-            Trap::Site(addr) => {
+        match self.classify_sigtrap(thread)? {
+            SigtrapKind::Site(addr) => {
                 self.set_pc(thread, addr);
-                Some(Found::Site(addr))
+                Some(StopCause::Site(addr))
             }
-            Trap::Counted(addr, id) => {
+            SigtrapKind::Counted(addr, id) => {
                 if let Some(state) = self.thread_mut(thread) {
-                    state.counted = None;
+                    state.pending_counted_hit = None;
                 }
-                Some(Found::Counted(addr, id))
+                Some(StopCause::Counted(addr, id))
             }
-            Trap::Stale(addr) => {
+            SigtrapKind::Stale(addr) => {
                 self.set_pc(thread, addr);
-                self.go_on(thread, Resume::Continue);
+                self.resume_thread(thread, Resume::Continue);
                 None
             }
-            Trap::Step => Some(Found::Step),
-            Trap::Access => Some(Found::Access),
-            Trap::Own => Some(Found::Own),
-            Trap::Sent => Some(Found::Signal(signal)),
+            SigtrapKind::Step => Some(StopCause::Step),
+            SigtrapKind::Access => Some(StopCause::Access),
+            SigtrapKind::ProgramTrap => Some(StopCause::ProgramTrap),
+            SigtrapKind::UserSigtrap => Some(StopCause::Signal(signal)),
         }
     }
 
     /// Marks a site as hit, so that the thread moves past it; handles the loader's sites.
-    pub(crate) fn pass_site(&mut self, thread: ThreadId, addr: LoadAddr, owners: &[Owner]) {
+    pub(crate) fn mark_site_passed(&mut self, thread: ThreadId, addr: LoadAddr, owners: &[Owner]) {
         if let Some(state) = self.thread_mut(thread) {
-            state.passed = Some(addr);
+            state.passed_site = Some(addr);
             state.is_hit_shown = false;
         }
         if owners.contains(&Owner::Loader) {
@@ -102,12 +106,12 @@ impl Debugger {
         }
         let asked = self.is_back_at_passed(thread);
         let decided = match asked {
-            true => Some(Decided::default()),
-            false => self.decide(thread, addr, &owners),
+            true => Some(ConditionResults::default()),
+            false => self.evaluate_conditions(thread, addr, &owners),
         };
         // `None`: the condition calls a function of the program first.
         let Some(decided) = decided else { return };
-        self.pass_site(thread, addr, &owners);
+        self.mark_site_passed(thread, addr, &owners);
         let ended = self.end_scopes(thread, &owners);
         let exception = match owners.contains(&Owner::Exception) && !asked {
             true => self.ask_exceptions(thread, addr),
@@ -115,7 +119,7 @@ impl Debugger {
         };
         let breakpoint = match asked {
             true => None,
-            false => self.ask_breakpoints(thread, addr, &owners, decided),
+            false => self.evaluate_breakpoints(thread, addr, &owners, decided),
         };
         let reason = match (exception, breakpoint) {
             (
@@ -128,11 +132,11 @@ impl Debugger {
             (exception, breakpoint) => breakpoint.or(exception),
         };
         if let Some(reason) = reason {
-            self.report(thread, with_ended(ended, reason));
+            self.report_stop(thread, with_ended(ended, reason));
             return;
         }
         if !ended.0.is_empty() {
-            self.report(thread, StopReason::Data(ended.0, ended.1.join("; ")));
+            self.report_stop(thread, StopReason::Data(ended.0, ended.1.join("; ")));
             return;
         }
         let of_a_step = |owner: &Owner| matches!(owner, Owner::Step(_));
@@ -143,41 +147,41 @@ impl Debugger {
             }
         }
         if owners.len() == 1 {
-            self.note_pass(thread, addr);
+            self.count_non_stopping_hit(thread, addr);
             if !self.non_stop && self.state() != State::Running && !self.calls_on(thread) {
                 // Another handler has stopped the world.
                 return;
             }
         }
-        self.go_on_stepping(thread);
+        self.resume_step(thread);
     }
 
     /// Handles a thread at a site whose hits the program counts, at a hit that stops or logs.
-    pub(crate) fn on_counted(&mut self, thread: ThreadId, addr: LoadAddr, id: BreakpointId) {
+    pub(crate) fn on_counted_hit(&mut self, thread: ThreadId, addr: LoadAddr, id: BreakpointId) {
         if let Some(state) = self.thread_mut(thread) {
-            state.passed = Some(addr);
+            state.passed_site = Some(addr);
             state.is_hit_shown = false;
         }
         match self.breakpoints.stop_at_counted(id) {
             true => {
-                self.spend_if_once(id);
+                self.disable_if_once(id);
                 match self.breakpoints.message(id) {
                     Some(message) => {
                         let hidden = self.breakpoints.hidden(id, addr);
-                        self.tell(thread, hidden, &message);
-                        self.go_on_stepping(thread);
+                        self.emit_log_message(thread, hidden, &message);
+                        self.resume_step(thread);
                     }
-                    None => self.report(thread, StopReason::Breakpoint(vec![id])),
+                    None => self.report_stop(thread, StopReason::Breakpoint(vec![id])),
                 }
             }
-            false => self.go_on_stepping(thread),
+            false => self.resume_step(thread),
         }
     }
 }
 
 /// The cause of a stop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Found {
+pub(crate) enum StopCause {
     /// One of our sites was hit.
     Site(LoadAddr),
     /// A site whose hits the program counts was hit, at a hit that stops.
@@ -187,14 +191,14 @@ pub(crate) enum Found {
     /// A debug register was hit.
     Access,
     /// The program executed a trap instruction of its own.
-    Own,
+    ProgramTrap,
     /// A signal to deliver to the program.
     Signal(Signal),
 }
 
 /// The cause of a SIGTRAP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Trap {
+pub(crate) enum SigtrapKind {
     /// One of our sites was hit.
     Site(LoadAddr),
     /// A site whose hits the program counts was hit, at a hit that stops.
@@ -206,9 +210,9 @@ pub(crate) enum Trap {
     /// A debug register was hit.
     Access,
     /// The program executed a trap instruction of its own.
-    Own,
+    ProgramTrap,
     /// The signal was sent by a process.
-    Sent,
+    UserSigtrap,
 }
 
 /// Adds breakpoints whose watched frames have ended to the reason of a stop.

@@ -11,7 +11,7 @@ use crate::session::describe::{BUCKET, push, read_only, variable};
 use crate::session::handles::{Container, Opened};
 use engine::value::ChildPath;
 use engine::value::scalar::NumberFormat;
-use engine::{Child, Limits, Next, Numbers, Which};
+use engine::{Child, ChildBatch, ChildFilter, Limits, Numbers};
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ const MANY: u64 = 1000;
 pub(super) fn all_of(
     session: &mut Session,
     of: &Opened,
-    which: Which,
+    which: ChildFilter,
     range: Range<u64>,
     limits: &Limits,
 ) -> Result<VariablesResponse, RequestError> {
@@ -36,7 +36,7 @@ pub(super) fn all_of(
 pub(super) fn children(
     session: &mut Session,
     of: &Opened,
-    which: Which,
+    which: ChildFilter,
     mut range: Range<u64>,
     limits: &Limits,
     body: &mut VariablesResponse,
@@ -50,10 +50,10 @@ pub(super) fn children(
             .debugger
             .next_children(&of.value, which, &mut range)?
         {
-            Next::Numbers(numbers) => {
+            ChildBatch::Numbers(numbers) => {
                 write_numbers(session, of, &numbers, limits.numbers, many, body)?;
             }
-            Next::Children(children) => {
+            ChildBatch::Children(children) => {
                 for Child { name, value, path } in children {
                     let expression = child_expression(of.expression.as_deref(), path, &name);
                     let child = variable(session, of.frame, name, expression, value, &limits)?;

@@ -19,7 +19,7 @@ use crate::session::describe::{BUCKET, Locals, limits, push, read_only};
 use crate::session::handles::Container;
 use crate::session::prefetch;
 use children::{all_of, buckets, children};
-use engine::{RegisterGroup, Which};
+use engine::{ChildFilter, RegisterGroup};
 use scopes::{in_hex, open_register, register_groups, scope};
 use serde::Serialize;
 use std::ops::Range;
@@ -107,13 +107,22 @@ impl Variables {
                 if !pages && all_of_it && of.indexed > BUCKET {
                     let buckets = buckets(session, &of, 0..of.indexed);
                     let mut body = written(&buckets)?;
-                    children(session, &of, Which::Named, 0..of.named, &limits, &mut body)?;
+                    children(
+                        session,
+                        &of,
+                        ChildFilter::Named,
+                        0..of.named,
+                        &limits,
+                        &mut body,
+                    )?;
                     return Ok(body);
                 } else {
                     let (which, all) = match arguments.filter {
-                        None => (Which::All, of.named + of.indexed),
-                        Some(VariablesArgumentsFilter::Named) => (Which::Named, of.named),
-                        Some(VariablesArgumentsFilter::Indexed) => (Which::Indexed, of.indexed),
+                        None => (ChildFilter::All, of.named + of.indexed),
+                        Some(VariablesArgumentsFilter::Named) => (ChildFilter::Named, of.named),
+                        Some(VariablesArgumentsFilter::Indexed) => {
+                            (ChildFilter::Indexed, of.indexed)
+                        }
                     };
                     let range = asked_range(&arguments, all);
                     let left = left_out(&arguments, &range, all);
@@ -129,7 +138,7 @@ impl Variables {
                 buckets(session, &of, range)
             }
             Container::Bucket { of, range } => {
-                return all_of(session, &of, Which::Indexed, range, &limits);
+                return all_of(session, &of, ChildFilter::Indexed, range, &limits);
             }
         };
         written(&variables)

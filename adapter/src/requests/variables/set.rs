@@ -9,7 +9,7 @@ use crate::session::Session;
 use crate::session::describe::{Shown, limits};
 use crate::session::handles::{Container, Opened};
 use crate::session::memory_views::memory_changed;
-use engine::{Child, FrameKey, Named, Value, Which};
+use engine::{Child, ChildFilter, FrameKey, Named, Value};
 
 /// Assigns to a variable.
 pub enum SetVariable {}
@@ -105,10 +105,10 @@ fn in_value(session: &mut Session, of: Opened, name: &str) -> Result<Target, Req
         .filter(|index| *index < of.indexed);
     // Names in brackets are indices, or keys of a map.
     let searches = [
-        index.map(|index| (Which::Indexed, index..index + 1)),
-        Some((Which::Named, 0..of.named)),
+        index.map(|index| (ChildFilter::Indexed, index..index + 1)),
+        Some((ChildFilter::Named, 0..of.named)),
         name.starts_with('[')
-            .then(|| (Which::Indexed, 0..of.indexed.min(MOST))),
+            .then(|| (ChildFilter::Indexed, 0..of.indexed.min(MOST))),
     ];
     let mut found = None;
     for (which, mut range) in searches.into_iter().flatten() {

@@ -4,7 +4,7 @@ use crate::protocol::{Breakpoint, BreakpointReason, BreakpointsResponse, Source}
 use crate::session::Session;
 use crate::session::breakpoints::RequestedBreakpoint;
 use crate::sources::checksums_of;
-use engine::{BreakpointId, BreakpointInfo, BreakpointPlace};
+use engine::{BreakpointId, BreakpointInfo, ResolvedLocation};
 
 /// Breakpoints as the client sees them.
 pub fn described(session: &mut Session, infos: &[BreakpointInfo]) -> BreakpointsResponse {
@@ -76,7 +76,7 @@ fn tell_of_changes(session: &mut Session, breakpoint: &mut Breakpoint, id: Break
 fn at_place(
     session: &mut Session,
     breakpoint: &mut Breakpoint,
-    place: &BreakpointPlace,
+    place: &ResolvedLocation,
     asked: Option<&RequestedBreakpoint>,
 ) {
     breakpoint.instruction_reference = Some(place.address.to_string());

@@ -1,6 +1,6 @@
 //! (file, line) → addresses.
 
-use super::{Group, LineTable, Sequence, groups};
+use super::{LineTable, RowGroup, Sequence, groups};
 use std::sync::atomic::Ordering;
 
 /// An index of a table's rows by line.
@@ -12,11 +12,11 @@ pub(super) struct ByLine {
 }
 
 /// Up to this many line lookups, a scan over all rows is cheaper than an index by line.
-const FEW: u32 = 4;
+const LINEAR_SCAN_LINES: u32 = 4;
 
 /// The addresses of a line in one program.
 #[derive(Default, PartialEq, Eq, Debug)]
-pub(crate) struct LineHits {
+pub(crate) struct LineAddresses {
     /// Recommended addresses: address, column, number of their run of rows.
     pub(crate) effective: Vec<(u64, u16, u32)>,
     runs: u32,
@@ -32,8 +32,8 @@ pub(crate) struct LineHits {
 impl LineTable {
     /// Finds the addresses of a line. A run of consecutive groups of the line counts once; code of
     /// line 0 does not end a run.
-    pub(crate) fn hits(&self, files: &[u32], line: u32) -> LineHits {
-        let mut hits = LineHits::default();
+    pub(crate) fn hits(&self, files: &[u32], line: u32) -> LineAddresses {
+        let mut hits = LineAddresses::default();
         match self.known_rows_of(line) {
             None => {
                 for sequence in &self.sequences {
@@ -62,7 +62,7 @@ impl LineTable {
         of_line: impl Iterator<Item = usize>,
         files: &[u32],
         line: u32,
-        hits: &mut LineHits,
+        hits: &mut LineAddresses,
     ) {
         let rows = self.rows_of(sequence);
         let mut in_run = false;
@@ -82,7 +82,7 @@ impl LineTable {
                 .take_while(|other| other.addr == row.addr)
                 .count();
             behind = first + count;
-            let group = Group {
+            let group = RowGroup {
                 start: row.addr,
                 end: rows.get(behind).map_or(sequence.end, |row| row.addr),
                 rows: &rows[first..behind],
@@ -131,7 +131,7 @@ impl LineTable {
     fn known_rows_of(&self, line: u32) -> Option<(&ByLine, &[u32])> {
         let known = match self.by_line.get() {
             Some(known) => known,
-            None if self.asked.fetch_add(1, Ordering::Relaxed) < FEW => return None,
+            None if self.asked.fetch_add(1, Ordering::Relaxed) < LINEAR_SCAN_LINES => return None,
             None => self.by_line.get_or_init(|| self.sorted_by_line()),
         };
         let line_of = |row: &u32| self.rows.get(*row as usize).map_or(0, |row| row.line);
@@ -193,8 +193,8 @@ mod tests {
     use super::*;
 
     /// Finds the same by a scan over all groups.
-    fn plainly(table: &LineTable, files: &[u32], line: u32) -> LineHits {
-        let mut hits = LineHits::default();
+    fn plainly(table: &LineTable, files: &[u32], line: u32) -> LineAddresses {
+        let mut hits = LineAddresses::default();
         for sequence in &table.sequences {
             let (mut in_run, mut shadowed_before) = (false, false);
             for group in groups(table.rows_of(sequence), sequence.end) {

@@ -32,7 +32,7 @@ fn what_is_written_where_a_jump_is_becomes_the_programs() {
     fake.write_memory(SITE, &[1, 2, 3, 4, 5, 6, 7, 8]);
     let mut sites = Sites::default();
     assert!(sites.add(SITE, Owner::Loader, &fake));
-    assert!(sites.divert(SITE, whole([NEAR_JUMP, 0, 0x10, 0, 0]), &fake));
+    assert!(sites.install_jump(SITE, whole([NEAR_JUMP, 0, 0x10, 0, 0]), &fake));
     assert_eq!(sites.write(SITE + 2, &[0x33, 0x44], &fake), 2);
     let mut now = [0; 8];
     fake.read_memory(SITE, &mut now);
@@ -57,7 +57,7 @@ fn copies_that_were_made_before_sites_came_and_went_are_cleaned() {
     assert!(sites.add(SITE, owner, &fake));
     assert_eq!(cleaned(&sites, own), own);
     assert_eq!(cleaned(&sites, trap), own);
-    assert!(sites.divert(SITE, whole(jump), &fake));
+    assert!(sites.install_jump(SITE, whole(jump), &fake));
     assert_eq!(cleaned(&sites, diverted), own);
     assert_eq!(cleaned(&sites, trap), own);
     sites.end_diversion_at(SITE, &fake);
@@ -88,7 +88,7 @@ fn chain(fake: &Fake) -> (Sites, Vec<LoadAddr>) {
     let middle = [NEAR_JUMP, 0x31, 0x32, 0x33, NEAR_JUMP];
     let first = [NEAR_JUMP, 1, 2, NEAR_JUMP, 0x31];
     for (addr, bytes, own) in [(at[2], last, 3), (at[1], middle, 4), (at[0], first, 3)] {
-        assert!(sites.divert(addr, JumpBytes { bytes, own }, fake));
+        assert!(sites.install_jump(addr, JumpBytes { bytes, own }, fake));
     }
     (sites, at.into())
 }
@@ -154,11 +154,11 @@ fn where_a_jump_leads_is_changed_from_the_last_to_the_first() {
     let middle = changed([NEAR_JUMP, 0x13, 0x23, 0x33, NEAR_JUMP], 4);
     let first = changed([NEAR_JUMP, 9, 8, NEAR_JUMP, 0x13], 3);
     // The next jump is not there yet, or the shared bytes differ.
-    assert!(!sites.divert(at[0], first, &fake));
-    assert!(!sites.divert(at[1], changed(middle.bytes, 3), &fake));
+    assert!(!sites.install_jump(at[0], first, &fake));
+    assert!(!sites.install_jump(at[1], changed(middle.bytes, 3), &fake));
     for (addr, jump) in [(at[2], last), (at[1], middle), (at[0], first)] {
         sites.pause_jump(addr, &fake);
-        assert!(sites.divert(addr, jump, &fake));
+        assert!(sites.install_jump(addr, jump, &fake));
     }
     assert_eq!(sites.jump_at(at[0]), Some(first));
     let mut seen = bytes(&fake);

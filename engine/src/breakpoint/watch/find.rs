@@ -5,11 +5,11 @@ use crate::debugger::Debugger;
 use crate::ids::FrameKey;
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
-use crate::inspect::value::{Place, Ty, Value};
+use crate::inspect::value::{Ty, Value, ValueLocation};
 use dwarf::LoadAddr;
 
 /// Maximum number of frames searched for the one that contains the data.
-const MOST_FRAMES: usize = 1 << 12;
+const MAX_FRAMES: usize = 1 << 12;
 /// Bytes that a leaf function may use below its stack pointer (System V psABI, §3.2.2).
 const RED_ZONE: u64 = 128;
 
@@ -30,13 +30,15 @@ impl Debugger {
         // A C++ reference itself never changes.
         let value = &self.in_process(|scope| value.referent(scope))?;
         let addr = match &value.place {
-            Place::Memory(addr, _) => *addr,
-            Place::Register { .. } => return refused("is in a register here, not in memory"),
-            Place::Bytes(_) => return refused("is no variable: it has no place in memory"),
-            Place::Pieces(..) => return refused("is in several places here"),
-            Place::OptimizedOut => return refused("is optimized out here"),
-            Place::ImplicitPointer => return refused("points to something optimized out"),
-            Place::Failed(error) => return Err((**error).clone()),
+            ValueLocation::Memory(addr, _) => *addr,
+            ValueLocation::Register { .. } => {
+                return refused("is in a register here, not in memory");
+            }
+            ValueLocation::Bytes(_) => return refused("is no variable: it has no place in memory"),
+            ValueLocation::Pieces(..) => return refused("is in several places here"),
+            ValueLocation::OptimizedOut => return refused("is optimized out here"),
+            ValueLocation::ImplicitPointer => return refused("points to something optimized out"),
+            ValueLocation::Failed(error) => return Err((**error).clone()),
         };
         let own = match value.bits {
             Some(bits) => Some(bits.bytes() as u64),
@@ -60,7 +62,7 @@ impl Debugger {
             true => value.clone(),
             false => raw(addr, bytes),
         };
-        value.place = Place::Memory(addr, None);
+        value.place = ValueLocation::Memory(addr, None);
         Ok(Watchable {
             name: name.to_owned(),
             addr,
@@ -83,7 +85,7 @@ impl Debugger {
 
     /// Returns the machine frame that contains an address, on the stack that a frame belongs to.
     fn scope_of(&mut self, frame: FrameKey, addr: LoadAddr) -> Option<WatchScope> {
-        let sp = self.registers_of(frame.thread)?.sp();
+        let sp = self.user_registers(frame.thread)?.sp();
         if addr.0 < sp.wrapping_sub(RED_ZONE) {
             return None;
         }
@@ -106,7 +108,7 @@ impl Debugger {
                     return self.is_alive(&scope).then_some(scope);
                 }
             }
-            if stack.complete || levels > MOST_FRAMES {
+            if stack.complete || levels > MAX_FRAMES {
                 return None;
             }
             levels *= 2;
@@ -144,5 +146,5 @@ fn raw(addr: LoadAddr, bytes: u64) -> Value {
         8 => unsigned(8, "u64"),
         _ => unsigned(1, "u8").array(bytes),
     };
-    Value::new(ty, Place::Memory(addr, None))
+    Value::new(ty, ValueLocation::Memory(addr, None))
 }

@@ -1,14 +1,14 @@
 //! Handlers for an access to watched data, and for the end of its frame.
 
-use super::{DataAccess, Means, WatchScope, Watchable};
+use super::{DataAccess, WatchMechanism, WatchScope, Watchable};
 use crate::arch::debug_registers;
 use crate::breakpoint::site::Owner;
 use crate::debugger::Debugger;
 use crate::event::{Event, StopReason};
 use crate::ids::BreakpointId;
 use crate::ids::ThreadId;
-use crate::inspect::value::place::Bytes;
-use crate::inspect::value::{Limits, Place, Value};
+use crate::inspect::value::location::Bytes;
+use crate::inspect::value::{Limits, Value, ValueLocation};
 use dwarf::LoadAddr;
 use std::rc::Rc;
 
@@ -20,9 +20,11 @@ pub(crate) const TRAP_HWBKPT: i32 = 4;
 impl Debugger {
     /// Records which debug registers caused a SIGTRAP: the kernel forgets it at the next trap.
     /// Returns the `si_code`; `None` if the thread is gone.
-    pub(crate) fn note_access(&mut self, thread: ThreadId) -> Option<i32> {
+    pub(crate) fn record_debug_register_hits(&mut self, thread: ThreadId) -> Option<i32> {
         let code = self.os.signal_info(thread)?.code;
-        let armed = self.thread_mut(thread).map_or(0, |state| state.armed);
+        let armed = self
+            .thread_mut(thread)
+            .map_or(0, |state| state.debug_register_generation);
         if armed != 0 && matches!(code, TRAP_TRACE | TRAP_HWBKPT) {
             let only = self.watches.only_slot(armed);
             let hits = match only.filter(|_| code == TRAP_HWBKPT) {
@@ -30,7 +32,7 @@ impl Debugger {
                 None => debug_registers::hits(self.os.debug_status(thread)),
             };
             if let Some(state) = self.thread_mut(thread) {
-                state.accessed |= hits;
+                state.debug_register_hits |= hits;
             }
         }
         Some(code)
@@ -38,7 +40,9 @@ impl Debugger {
 
     /// Returns whether a stopped thread has accessed watched data since the last check.
     pub(crate) fn has_accessed(&mut self, thread: ThreadId) -> bool {
-        let noted = self.thread_mut(thread).is_some_and(|it| it.accessed != 0);
+        let noted = self
+            .thread_mut(thread)
+            .is_some_and(|it| it.debug_register_hits != 0);
         noted || self.watches.stepping && self.has_changed()
     }
 
@@ -48,41 +52,41 @@ impl Debugger {
         watches.any(|watch| {
             let mut new = vec![0; watch.old.len()];
             let read = self.os.read_memory(watch.data.addr, &mut new);
-            watch.means == Means::Steps && read == new.len() && new != watch.old
+            watch.means == WatchMechanism::Steps && read == new.len() && new != watch.old
         })
     }
 
     /// Handles a thread that has executed a watched instruction or (`stepped`) a single step.
-    pub(crate) fn on_trace(&mut self, thread: ThreadId, stepped: bool) {
+    pub(crate) fn on_step_or_watch_trap(&mut self, thread: ThreadId, stepped: bool) {
         let accessed = self
             .thread_mut(thread)
-            .map_or(0, |state| std::mem::take(&mut state.accessed));
+            .map_or(0, |state| std::mem::take(&mut state.debug_register_hits));
         if (accessed != 0 || self.watches.stepping)
-            && let Some(reason) = self.ask_watches(thread, accessed)
+            && let Some(reason) = self.evaluate_watchpoints(thread, accessed)
         {
-            self.report(thread, reason);
+            self.report_stop(thread, reason);
         } else if self.watches.is_code(accessed)
-            && let Some(registers) = self.registers_of(thread)
+            && let Some(registers) = self.user_registers(thread)
         {
             self.on_site(thread, registers.pc());
         } else if stepped {
             self.on_single_step(thread);
         } else {
-            self.go_on_stepping(thread);
+            self.resume_step(thread);
         }
     }
 
     /// Evaluates data breakpoints and returns the reason to stop, if any. Breakpoints in the code
     /// at the thread's pc are hit with them.
-    fn ask_watches(&mut self, thread: ThreadId, accessed: u8) -> Option<StopReason> {
+    fn evaluate_watchpoints(&mut self, thread: ThreadId, accessed: u8) -> Option<StopReason> {
         let touched: Vec<BreakpointId> = self
             .watches
             .all
             .iter()
             .filter(|(_, watch)| match watch.means {
-                Means::Slots(mask) => mask & accessed != 0,
-                Means::Steps => true,
-                Means::Nothing => false,
+                WatchMechanism::Slots(mask) => mask & accessed != 0,
+                WatchMechanism::Steps => true,
+                WatchMechanism::Nothing => false,
             })
             .map(|(id, _)| *id)
             .collect();
@@ -102,9 +106,9 @@ impl Debugger {
             };
             // The bytes of the change that stopped the thread; another thread may have changed them
             // since.
-            self.touched = Some((access.data.addr, access.new.clone()));
+            self.watch_value_override = Some((access.data.addr, access.new.clone()));
             let answer = self.ask_breakpoint(id, thread, None, None);
-            self.touched = None;
+            self.watch_value_override = None;
             match answer {
                 Ok(false) => continue,
                 Ok(true) => texts.push(self.access_text(&access)),
@@ -115,10 +119,10 @@ impl Debugger {
         if ids.is_empty() {
             return None;
         }
-        let pc = self.registers_of(thread)?.pc();
+        let pc = self.user_registers(thread)?.pc();
         let owners = self.owners_at(pc);
         let decided = self.decide_without_calls(thread, pc, &owners);
-        match self.ask_breakpoints(thread, pc, &owners, decided) {
+        match self.evaluate_breakpoints(thread, pc, &owners, decided) {
             Some(StopReason::Breakpoint(here)) => ids.extend(here),
             Some(StopReason::BreakpointError(here, text)) => {
                 ids.extend(here);
@@ -191,7 +195,7 @@ impl Debugger {
         let mut ended = (Vec::new(), Vec::new());
         for owner in owners {
             let Owner::Scope(id) = *owner else { continue };
-            let Some(registers) = self.registers_of(thread) else {
+            let Some(registers) = self.user_registers(thread) else {
                 continue;
             };
             // The address to which an exception, a panic or a long jump will take the thread.
@@ -225,7 +229,7 @@ impl Debugger {
     fn is_in_own_image(&mut self, id: BreakpointId, thread: ThreadId) -> bool {
         let image = |addr| self.modules.at(addr).map(|loaded| loaded.id);
         let own = self.scope(id).and_then(|scope| image(scope.back));
-        let pc = self.registers_of(thread).map(|registers| registers.pc());
+        let pc = self.user_registers(thread).map(|registers| registers.pc());
         own.is_none() || own == pc.and_then(|pc| self.modules.at(pc)).map(|it| it.id)
     }
 
@@ -314,7 +318,7 @@ struct Access {
 /// Returns a copy of a value with other bytes.
 fn at(value: &Value, bytes: &[u8]) -> Value {
     Value {
-        place: Place::Bytes(Bytes::new(bytes)),
+        place: ValueLocation::Bytes(Bytes::new(bytes)),
         ..value.clone()
     }
 }

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Maximum number of bytes to compare after every instruction.
-const MOST_BYTES: u64 = 1 << 16;
+const MAX_WATCHED_BYTES: u64 = 1 << 16;
 
 /// The accesses at which a data breakpoint stops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,7 +90,7 @@ pub struct DataSpec {
 
 /// How a data breakpoint is watched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Means {
+enum WatchMechanism {
     /// By these debug registers, a bit each.
     Slots(u8),
     /// By a comparison after every instruction of the program.
@@ -105,7 +105,7 @@ struct Watch {
     by_steps: bool,
     /// Its bytes at the last read.
     old: Vec<u8>,
-    means: Means,
+    means: WatchMechanism,
     /// Whether its frame is being left: further changes are ignored.
     left: bool,
 }
@@ -166,7 +166,7 @@ impl Watches {
         for (id, watch) in &mut self.all {
             take_code(&mut slots, Some(*id));
             if watch.left {
-                watch.means = Means::Nothing;
+                watch.means = WatchMechanism::Nothing;
                 continue;
             }
             let changes_only = watch.access == DataAccess::Write;
@@ -180,14 +180,19 @@ impl Watches {
                 .filter(|_| !watch.by_steps && !self.refused)
                 .and_then(|wanted| take_slots(&mut slots, &wanted));
             watch.means = match taken {
-                Some(mask) => Means::Slots(mask),
-                None if changes_only && watch.data.bytes <= MOST_BYTES => Means::Steps,
-                None => Means::Nothing,
+                Some(mask) => WatchMechanism::Slots(mask),
+                None if changes_only && watch.data.bytes <= MAX_WATCHED_BYTES => {
+                    WatchMechanism::Steps
+                }
+                None => WatchMechanism::Nothing,
             };
         }
         take_code(&mut slots, None);
         self.slots = slots;
-        self.stepping = self.all.values().any(|it| it.means == Means::Steps);
+        self.stepping = self
+            .all
+            .values()
+            .any(|it| it.means == WatchMechanism::Steps);
         let changed = slots != before;
         self.generation += u32::from(changed);
         changed
@@ -312,7 +317,7 @@ impl Debugger {
                 access: wanted.access,
                 by_steps: wanted.by_steps,
                 old,
-                means: Means::Nothing,
+                means: WatchMechanism::Nothing,
                 left: false,
             },
         );
@@ -374,7 +379,9 @@ impl Debugger {
     pub(crate) fn arm(&mut self, thread: ThreadId) -> bool {
         let (generation, addresses, control) = self.watches.registers();
         match self.thread_mut(thread) {
-            Some(state) if state.armed != generation => state.armed = generation,
+            Some(state) if state.debug_register_generation != generation => {
+                state.debug_register_generation = generation
+            }
             _ => return true,
         }
         self.os.set_debug_registers(thread, &addresses, control)
@@ -383,7 +390,7 @@ impl Debugger {
     /// Clears a stopped thread's debug registers: they would persist after a detach.
     pub(crate) fn disarm(&mut self, thread: ThreadId) {
         if let Some(state) = self.thread_mut(thread)
-            && std::mem::take(&mut state.armed) != 0
+            && std::mem::take(&mut state.debug_register_generation) != 0
         {
             self.os.set_debug_registers(thread, &[0; SLOTS], 0);
         }
@@ -408,23 +415,23 @@ impl Debugger {
             false => ": the processor's four debug registers are not enough",
         };
         let said = match (watch.means, watch.access) {
-            (Means::Slots(_), DataAccess::Read) => Some(
+            (WatchMechanism::Slots(_), DataAccess::Read) => Some(
                 "the processor stops at reads and writes alike; what changes the value is passed \
                  over"
                     .to_owned(),
             ),
-            (Means::Slots(_), _) => None,
-            (Means::Steps, _) => Some(format!(
+            (WatchMechanism::Slots(_), _) => None,
+            (WatchMechanism::Steps, _) => Some(format!(
                 "watched by single steps, which is slow (some ten thousand instructions a \
                  second){why}"
             )),
-            (Means::Nothing, DataAccess::Write) => Some(format!(
+            (WatchMechanism::Nothing, DataAccess::Write) => Some(format!(
                 "{} bytes are too many to watch{why}",
                 watch.data.bytes
             )),
-            (Means::Nothing, _) => Some(format!("single steps do not show reads{why}")),
+            (WatchMechanism::Nothing, _) => Some(format!("single steps do not show reads{why}")),
         };
-        info.verified = !info.failed && watch.means != Means::Nothing;
+        info.verified = !info.failed && watch.means != WatchMechanism::Nothing;
         info.message = info.message.take().filter(|_| info.failed).or(said);
     }
 
@@ -438,7 +445,7 @@ impl Debugger {
         // The kernel clears the debug registers on exec.
         if let Some(process) = &mut self.process {
             for state in process.threads.values_mut() {
-                state.armed = 0;
+                state.debug_register_generation = 0;
             }
         }
     }

@@ -2,10 +2,12 @@
 
 use crate::compile::code::{Address, Base};
 use crate::compile::lower::function_at;
-use crate::compile::{Captured, Condition, Found, Outcomes, Place, Reason, SavedRegisters, Scope};
+use crate::compile::{
+    Captured, Condition, Exits, NotCompilable, RuntimeLocation, RuntimeValue, SavedRegisters, Scope,
+};
 use crate::ids::error::Error;
 use crate::inspect::eval::{EvalContext, Expression};
-use crate::inspect::value::place::Bytes;
+use crate::inspect::value::location::Bytes;
 use crate::inspect::value::{self, Limits, RegisterPlace, Target, Ty, Value};
 use crate::os::own_code;
 use dwarf::{
@@ -151,9 +153,9 @@ impl Machine {
     }
 
     /// Compiles an expression as a condition.
-    pub fn compiled(&self, text: &str) -> Result<Condition, Reason> {
+    pub fn compiled(&self, text: &str) -> Result<Condition, NotCompilable> {
         let expression = Expression::parse(text, self.language);
-        let expression = expression.map_err(|error| Reason(error.to_string()))?;
+        let expression = expression.map_err(|error| NotCompilable(error.to_string()))?;
         Condition::compile(&expression, self)
     }
 
@@ -165,7 +167,7 @@ impl Machine {
     }
 
     /// Compiles the capture of a value.
-    pub fn captured(&self, text: &str) -> Result<Captured, Reason> {
+    pub fn captured(&self, text: &str) -> Result<Captured, NotCompilable> {
         let expression = Expression::parse(text, self.language).expect("an expression");
         Captured::compile(&expression, self)
     }
@@ -180,7 +182,7 @@ impl Machine {
         let mut end = 0u64;
         let answer = self.with_registers(captured.clobbers(), |asm, saved, to| {
             asm.mov(rbx, place)?;
-            captured.emit(asm, saved, rbx, to.ask)?;
+            captured.emit(asm, saved, rbx, to.deopt)?;
             asm.mov(rax, &raw mut end as u64)?;
             asm.mov(qword_ptr(rax), rbx)?;
             asm.jmp(to.yes)
@@ -194,7 +196,7 @@ impl Machine {
         let len = (end - place) as usize;
         assert!(len <= most && len.is_multiple_of(8), "{len} of {most}");
         let mut text = String::new();
-        let rest = captured.tell(&kept[..len], self, &Limits::default(), &mut text);
+        let rest = captured.format_values(&kept[..len], self, &Limits::default(), &mut text);
         assert_eq!(rest, Some(&[][..]), "{text}");
         Some(text)
     }
@@ -224,11 +226,7 @@ impl Machine {
     fn with_registers(
         &self,
         clobbers: impl Iterator<Item = Register>,
-        body: impl FnOnce(
-            &mut CodeAssembler,
-            &SavedRegisters,
-            Outcomes,
-        ) -> Result<(), iced_x86::IcedError>,
+        body: impl FnOnce(&mut CodeAssembler, &SavedRegisters, Exits) -> Result<(), iced_x86::IcedError>,
     ) -> Answer {
         let saved = SavedRegisters {
             general: std::array::from_fn(|number| -1024 + 8 * number as i32),
@@ -278,14 +276,14 @@ impl Machine {
             for garbage in &xmm[..4] {
                 asm.pcmpeqd(*garbage, *garbage)?;
             }
-            let mut to = Outcomes {
+            let mut to = Exits {
                 yes: asm.create_label(),
                 no: asm.create_label(),
-                ask: asm.create_label(),
+                deopt: asm.create_label(),
             };
             let mut end = asm.create_label();
             body(&mut asm, &saved, to)?;
-            for (label, value) in [(&mut to.yes, 0u32), (&mut to.no, 1), (&mut to.ask, 2)] {
+            for (label, value) in [(&mut to.yes, 0u32), (&mut to.no, 1), (&mut to.deopt, 2)] {
                 asm.set_label(label)?;
                 asm.mov(eax, value)?;
                 asm.jmp(end)?;
@@ -396,10 +394,10 @@ impl EvalContext for Machine {
             let ty = variable
                 .ty
                 .map_or(Ty::Void, |id| Ty::dwarf(module, *bias, id));
-            let place = value::Place::Memory(bias.load(addr), None);
+            let place = value::ValueLocation::Memory(bias.load(addr), None);
             return Ok(Some(Value::new(ty, place)));
         };
-        let in_register = |number: u16, bytes: &[u8]| value::Place::Register {
+        let in_register = |number: u16, bytes: &[u8]| value::ValueLocation::Register {
             register: place(Register(number)),
             bytes: Bytes::new(bytes),
             offset: 0,
@@ -412,7 +410,7 @@ impl EvalContext for Machine {
                 let bytes = self.vectors[usize::from(number)].to_le_bytes();
                 in_register(17 + number, &bytes)
             }
-            at => value::Place::Memory(LoadAddr(self.address(at).unwrap_or(0)), None),
+            at => value::ValueLocation::Memory(LoadAddr(self.address(at).unwrap_or(0)), None),
         };
         Ok(Some(Value::new(ty.clone(), place)))
     }
@@ -440,22 +438,22 @@ impl Scope for Machine {
     fn pc(&self) -> LoadAddr {
         LoadAddr(0x40_1000)
     }
-    fn local(&self, name: &str) -> Result<Option<Found>, Reason> {
+    fn local(&self, name: &str) -> Result<Option<RuntimeValue>, NotCompilable> {
         let Some((ty, at)) = self.named(name) else {
             return Ok(None);
         };
-        let memory = |base, offset| Place::Memory(Address::of(base, offset));
+        let memory = |base, offset| RuntimeLocation::Memory(Address::of(base, offset));
         let place = match at {
             At::Frame(offset) => memory(Base::Register(Register(6)), offset),
             At::Stack(offset) => memory(Base::Register(Register(7)), offset),
             At::Global(offset) => memory(Base::Zero, (self.globals() + offset) as i64),
             At::Address(addr) => memory(Base::Zero, addr as i64),
-            At::Register(number) => Place::Register(Register(number), 0),
-            At::Vector(number) => Place::Vector(number as u8, 0),
+            At::Register(number) => RuntimeLocation::Register(Register(number), 0),
+            At::Vector(number) => RuntimeLocation::Vector(number as u8, 0),
         };
-        Ok(Some(Found::new(ty.clone(), place)))
+        Ok(Some(RuntimeValue::new(ty.clone(), place)))
     }
-    fn global(&self, name: &str) -> Result<Option<Found>, Reason> {
+    fn global(&self, name: &str) -> Result<Option<RuntimeValue>, NotCompilable> {
         let Some((module, bias)) = &self.module else {
             return Ok(None);
         };
@@ -466,11 +464,14 @@ impl Scope for Machine {
             return Ok(function.map(|function| function_at(name, bias.load(function.entry))));
         };
         let found = module.locate_static(variable, None, dwarf::FileAddr(0));
-        let found = found.map_err(|error| Reason(error.to_string()))?;
+        let found = found.map_err(|error| NotCompilable(error.to_string()))?;
         let ty = variable
             .ty
             .map_or(Ty::Void, |id| Ty::dwarf(module, *bias, id));
-        Ok(Some(Found::new(ty, Place::of(found, *bias, None)?)))
+        Ok(Some(RuntimeValue::new(
+            ty,
+            RuntimeLocation::of(found, *bias, None)?,
+        )))
     }
     fn type_named(&self, name: &str) -> Option<(Arc<Module>, LoadBias, TypeId)> {
         let (module, bias) = self.module.as_ref()?;
@@ -504,13 +505,13 @@ pub fn listing(condition: &Condition) -> Vec<String> {
         vectors: 0x80,
     };
     let mut asm = CodeAssembler::new(64).expect("an assembler");
-    let mut to = Outcomes {
+    let mut to = Exits {
         yes: asm.create_label(),
         no: asm.create_label(),
-        ask: asm.create_label(),
+        deopt: asm.create_label(),
     };
     condition.emit(&mut asm, &saved, to).expect("code");
-    for label in [&mut to.yes, &mut to.no, &mut to.ask] {
+    for label in [&mut to.yes, &mut to.no, &mut to.deopt] {
         asm.set_label(label).expect("a label");
         asm.nop().expect("a place");
     }

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 /// The watched function's name where the loader has one for it.
 pub const FUNCTION: &str = "_dl_debug_state";
 /// So many additions are stopped at before the calls are told apart: most programs have fewer.
-const PATIENCE: usize = 16;
+const ADDITIONS_BEFORE_CALLS: usize = 16;
 /// Length of `call rel32`.
 const CALL: u64 = 5;
 /// Code of a loader is shorter.
@@ -32,7 +32,7 @@ impl Announcements {
             false => self.others.insert(back),
         };
         self.additions += usize::from(is_addition);
-        self.additions == PATIENCE
+        self.additions == ADDITIONS_BEFORE_CALLS
     }
 
     /// The calls to watch in the function's place: all but those before additions. `None`: the

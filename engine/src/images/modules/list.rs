@@ -5,9 +5,9 @@ use dwarf::{LoadAddr, LoadBias, Memory};
 use rustc_hash::FxHashMap;
 
 /// The lists are in the debuggee: they may be garbage.
-pub const MOST_IMAGES: usize = 1 << 16;
+pub const MAX_IMAGES: usize = 1 << 16;
 /// So may the chain of namespaces; glibc has 16 at most.
-const MOST_NAMESPACES: usize = 64;
+const MAX_NAMESPACES: usize = 64;
 /// `RT_DELETE` of `r_state`.
 const DELETE: u32 = 2;
 
@@ -93,7 +93,7 @@ impl LoaderList {
             }
             while at.0 != 0 {
                 let link = link(at, memory)?;
-                if link.previous != previous || self.entries.len() >= MOST_IMAGES {
+                if link.previous != previous || self.entries.len() >= MAX_IMAGES {
                     return None;
                 }
                 self.entries.insert(at, link.entry);
@@ -113,7 +113,7 @@ impl LoaderList {
         for namespace in namespaces {
             let mut at = namespace.first;
             while at.0 != 0
-                && all.len() < MOST_IMAGES
+                && all.len() < MAX_IMAGES
                 && let Some(link) = link(at, memory)
             {
                 all.push((link.entry, before.get(&at) != Some(&link.entry)));
@@ -132,7 +132,7 @@ pub fn entries(debug: LoadAddr, memory: &dyn Memory) -> Vec<(LoadAddr, Entry)> {
     for namespace in namespaces(debug, memory) {
         let mut at = namespace.first;
         while at.0 != 0
-            && entries.len() < MOST_IMAGES
+            && entries.len() < MAX_IMAGES
             && let Some(link) = link(at, memory)
         {
             entries.push((at, link.entry));
@@ -147,7 +147,7 @@ fn namespaces(debug: LoadAddr, memory: &dyn Memory) -> Vec<Namespace> {
     // from version 2 on there is the next namespace's behind it.
     let mut found = Vec::new();
     let mut at = debug;
-    while at.0 != 0 && found.len() < MOST_NAMESPACES {
+    while at.0 != 0 && found.len() < MAX_NAMESPACES {
         let mut bytes = [0; 40];
         if memory.read(at, &mut bytes).is_err() {
             break;
@@ -299,6 +299,6 @@ mod tests {
         words.namespace(DEBUG, 0, DEBUG, &[0x1000]);
         words.write(0x1000 + 24, &[0x1000]);
         let read = LoaderList::default().read(LoadAddr(DEBUG), &words);
-        assert!(matches!(read, Change::All(all) if all.len() == MOST_IMAGES));
+        assert!(matches!(read, Change::All(all) if all.len() == MAX_IMAGES));
     }
 }

@@ -2,7 +2,7 @@
 //! was rustc's default: a scalar is passed as it is, a pair of scalars as two arguments, any other
 //! type of up to eight bytes as an integer, and larger types by address.
 
-use super::sysv::{Class, Part, Passing};
+use super::sysv::{Class, Passing, RegisterPart};
 use crate::inspect::value::scalar::{Float, ScalarKind};
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{Shape, Ty};
@@ -18,7 +18,7 @@ pub fn passing(ty: &Ty, returned: bool) -> Passing {
     let (Some(size), Some(layout)) = (ty.size(), layout(ty, 0)) else {
         return Passing::Unknown;
     };
-    let whole = |size| Part {
+    let whole = |size| RegisterPart {
         offset: 0,
         size,
         class: Class::Integer,
@@ -27,7 +27,7 @@ pub fn passing(ty: &Ty, returned: bool) -> Passing {
         Layout::Nothing => Passing::Registers(Vec::new()),
         Layout::One(part) if part.size == 2 * WORD => Passing::Registers(vec![
             whole(WORD),
-            Part {
+            RegisterPart {
                 offset: WORD,
                 ..whole(WORD)
             },
@@ -45,8 +45,8 @@ pub fn passing(ty: &Ty, returned: bool) -> Passing {
 /// The layout of a type, similar to rustc's `BackendRepr`.
 enum Layout {
     Nothing,
-    One(Part),
-    Two(Part, Part),
+    One(RegisterPart),
+    Two(RegisterPart, RegisterPart),
     Many,
 }
 
@@ -66,7 +66,7 @@ fn layout(ty: &Ty, depth: usize) -> Option<Layout> {
         return None;
     }
     let one = |class| {
-        Some(Layout::One(Part {
+        Some(Layout::One(RegisterPart {
             offset: 0,
             size,
             class,
@@ -163,7 +163,7 @@ fn of_enum(ty: &DwarfTy, part: &VariantPart, size: u64, depth: usize) -> Option<
         Layout::One(part) => part,
         _ => return None,
     };
-    let within = |part: &Part| part.offset <= offset && offset < part.offset + part.size;
+    let within = |part: &RegisterPart| part.offset <= offset && offset < part.offset + part.size;
     let holds_tag = |layout: &Layout| match layout {
         Layout::One(part) => within(part),
         Layout::Two(a, b) => within(a) || within(b),
@@ -178,7 +178,7 @@ fn of_enum(ty: &DwarfTy, part: &VariantPart, size: u64, depth: usize) -> Option<
             _ => Some(Layout::Many),
         };
     }
-    let mut common: Option<Part> = None;
+    let mut common: Option<RegisterPart> = None;
     for fields in payloads {
         match (&fields[..], common) {
             ([Layout::One(part)], None) => common = Some(*part),
@@ -193,9 +193,9 @@ fn of_enum(ty: &DwarfTy, part: &VariantPart, size: u64, depth: usize) -> Option<
     Some(joined(all, Some(size)))
 }
 
-impl Part {
-    fn at(self, start: u64) -> Part {
-        Part {
+impl RegisterPart {
+    fn at(self, start: u64) -> RegisterPart {
+        RegisterPart {
             offset: self.offset.saturating_add(start),
             ..self
         }

@@ -1,9 +1,9 @@
 //! Calling convention: System V psABI for x86-64, §3.2.3; [`rustc_abi`] for Rust's own functions.
 
 use super::rustc_abi;
-use crate::inspect::value::place::Bytes;
+use crate::inspect::value::location::Bytes;
 use crate::inspect::value::scalar::{Float, ScalarKind};
-use crate::inspect::value::{Place, Shape, Ty, Value};
+use crate::inspect::value::{Shape, Ty, Value, ValueLocation};
 use dwarf::register::x86_64::{RAX, RDX, XMM0};
 use dwarf::{Language, LoadAddr, MemberOffset, Register, Registers};
 use std::ops::Range;
@@ -30,7 +30,7 @@ pub enum Class {
 
 /// The part of a value in one register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Part {
+pub struct RegisterPart {
     /// Offset of its first byte.
     pub offset: u64,
     /// Size in bytes.
@@ -43,7 +43,7 @@ pub struct Part {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Passing {
     /// In registers, one for each part.
-    Registers(Vec<Part>),
+    Registers(Vec<RegisterPart>),
     /// In memory.
     Memory,
     /// Not known for this type.
@@ -75,7 +75,7 @@ pub fn passing(ty: &Ty, language: Language, returned: bool) -> Passing {
     }
     if parts.iter().any(|(_, class)| *class == Class::X87) {
         return match parts[..] {
-            [(0, class)] if returned => Passing::Registers(vec![Part {
+            [(0, class)] if returned => Passing::Registers(vec![RegisterPart {
                 offset: 0,
                 size,
                 class,
@@ -83,13 +83,13 @@ pub fn passing(ty: &Ty, language: Language, returned: bool) -> Passing {
             _ => Passing::Memory,
         };
     }
-    let mut eights: Vec<Part> = Vec::new();
+    let mut eights: Vec<RegisterPart> = Vec::new();
     for (offset, class) in parts {
         let start = offset / 8 * 8;
         match eights.iter_mut().find(|it| it.offset == start) {
             Some(eight) if class == Class::Integer => eight.class = class,
             Some(_) => {}
-            None => eights.push(Part {
+            None => eights.push(RegisterPart {
                 offset: start,
                 size: (size - start.min(size)).min(8),
                 class,
@@ -167,7 +167,7 @@ pub fn returned(
         Passing::Registers(parts) => parts,
         Passing::Memory => {
             let addr = LoadAddr(registers.get(RAX)?);
-            return Some(Value::new(ty.clone(), Place::Memory(addr, None)));
+            return Some(Value::new(ty.clone(), ValueLocation::Memory(addr, None)));
         }
         Passing::Unknown => return None,
     };
@@ -186,7 +186,10 @@ pub fn returned(
         let room = room.iter_mut().take(part.size as usize);
         room.zip(held).for_each(|(to, byte)| *to = byte);
     }
-    Some(Value::new(ty.clone(), Place::Bytes(Bytes::new(&bytes))))
+    Some(Value::new(
+        ty.clone(),
+        ValueLocation::Bytes(Bytes::new(&bytes)),
+    ))
 }
 
 /// Collects the parts of a type that registers hold, with their offsets.

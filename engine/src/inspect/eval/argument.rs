@@ -1,13 +1,13 @@
 //! Arguments of called functions: values as their calling conventions require, and copies of C++
 //! objects made by copy constructors.
 
-use super::invoke::{Call, Known, parameters};
+use super::evaluate::{At, DEREFERENCES, Evaluator, error};
+use super::invoke::{Call, ResolvedFunction, parameters};
 use super::ownership::is_destroyed;
-use super::run::{At, DEREFERENCES, Run, error};
 use super::tree::Node;
 use super::{convert, exact, hierarchy};
 use crate::ids::error::Error;
-use crate::inspect::abi::sysv::{self, Class, Part, Passing};
+use crate::inspect::abi::sysv::{self, Class, Passing, RegisterPart};
 use crate::inspect::value::members::last_component;
 use crate::inspect::value::scalar::{Float, ScalarKind};
 use crate::inspect::value::text::Unit;
@@ -24,14 +24,14 @@ pub struct Argument {
     /// The bytes.
     pub bytes: Vec<u8>,
     /// How to pass them.
-    pub how: How,
+    pub how: ArgumentPassing,
 }
 
 /// The way to pass an argument.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum How {
+pub enum ArgumentPassing {
     /// Each part in a register; all on the stack if there are too few registers.
-    Registers(Vec<Part>),
+    Registers(Vec<RegisterPart>),
     /// On the stack, aligned to this number of bytes.
     Stack(usize),
     /// By the address of a copy.
@@ -39,14 +39,14 @@ pub enum How {
 }
 
 /// Maximum size of an argument in bytes.
-const LARGEST: u64 = 4096;
+const MAX_ARGUMENT_BYTES: u64 = 4096;
 
 impl Argument {
     /// Returns a number to pass in a general-purpose register.
     pub(crate) fn word(number: u64) -> Argument {
         Argument {
             bytes: number.to_le_bytes().to_vec(),
-            how: How::Registers(vec![Part {
+            how: ArgumentPassing::Registers(vec![RegisterPart {
                 offset: 0,
                 size: 8,
                 class: Class::Integer,
@@ -58,12 +58,12 @@ impl Argument {
     fn copy(bytes: Vec<u8>) -> Argument {
         Argument {
             bytes,
-            how: How::Pointer,
+            how: ArgumentPassing::Pointer,
         }
     }
 }
 
-impl Run<'_> {
+impl Evaluator<'_> {
     /// Returns the class of an argument that must be copied by its copy constructor.
     pub(super) fn copied_class(
         &self,
@@ -119,7 +119,7 @@ impl Run<'_> {
             );
             return Err(error(why, &node.span));
         };
-        if returns.size().is_none_or(|size| size > LARGEST) {
+        if returns.size().is_none_or(|size| size > MAX_ARGUMENT_BYTES) {
             return Err(error(
                 format!("a `{name}` is too large to pass"),
                 &node.span,
@@ -163,7 +163,7 @@ impl Run<'_> {
     }
 
     /// Returns the destructor of exactly this class.
-    fn destructor(&self, class: &Arc<DwarfTy>) -> Option<Known> {
+    fn destructor(&self, class: &Arc<DwarfTy>) -> Option<ResolvedFunction> {
         // The `D0` destructor would also free the memory (Itanium C++ ABI §5.1.4.3).
         self.of_class(class, "~", |known| {
             let symbol = known.function.linkage_name.as_deref().unwrap_or_default();
@@ -180,8 +180,8 @@ impl Run<'_> {
         &self,
         class: &Arc<DwarfTy>,
         prefix: &str,
-        fits: impl Fn(&Known) -> bool,
-    ) -> Option<Known> {
+        fits: impl Fn(&ResolvedFunction) -> bool,
+    ) -> Option<ResolvedFunction> {
         let bare = class.ty.name.split('<').next().unwrap_or_default();
         let name = format!("{prefix}{}", last_component(bare));
         let (own, _) = self.methods_of(class, &name);
@@ -316,7 +316,7 @@ impl Run<'_> {
         };
         let name = value.ty.name();
         let size = value.ty.size().unwrap_or(u64::MAX);
-        if size > LARGEST {
+        if size > MAX_ARGUMENT_BYTES {
             return Err(Error::eval(format!("a `{name}` is too large to pass")));
         }
         if language != Language::Rust && sysv::is_by_address(&value.ty) {
@@ -331,7 +331,7 @@ impl Run<'_> {
             }
             Passing::Memory => {
                 let bytes = value.bytes(target)?.to_vec();
-                let how = How::Stack(sysv::stack_alignment(&value.ty));
+                let how = ArgumentPassing::Stack(sysv::stack_alignment(&value.ty));
                 return Ok(vec![Argument { bytes, how }]);
             }
             Passing::Unknown => {
@@ -348,7 +348,7 @@ impl Run<'_> {
 /// Returns the arguments for a value whose parts are passed in registers.
 pub(crate) fn in_registers(
     ty: &Ty,
-    parts: &[Part],
+    parts: &[RegisterPart],
     mut bytes: Vec<u8>,
     language: Language,
 ) -> Vec<Argument> {
@@ -359,7 +359,7 @@ pub(crate) fn in_registers(
     {
         let negative = scalar.is_signed() && bytes.last().is_some_and(|it| it >> 7 == 1);
         bytes.resize(8, if negative { 0xff } else { 0 });
-        let how = How::Registers(vec![Part { size: 8, ..*part }]);
+        let how = ArgumentPassing::Registers(vec![RegisterPart { size: 8, ..*part }]);
         return vec![Argument { bytes, how }];
     }
     // A pair of scalars is two arguments in Rust: one may be on the stack, the other in a register.
@@ -369,7 +369,7 @@ pub(crate) fn in_registers(
     };
     let groups = parts.chunks(together).map(|parts| Argument {
         bytes: bytes.clone(),
-        how: How::Registers(parts.to_vec()),
+        how: ArgumentPassing::Registers(parts.to_vec()),
     });
     groups.collect()
 }

@@ -1,15 +1,15 @@
 //! Assignments: `a = b`, `a += b`, `++a`, and assignments by requests.
 
 use super::convert;
-use super::run::{At, DEREFERENCES, Run, enumerator, error, inner};
+use super::evaluate::{At, DEREFERENCES, Evaluator, enumerator, error, inner};
 use super::tree::{Binary, Kind, Node};
 use super::{Purpose, arith, ownership};
 use crate::ids::error::Error;
-use crate::inspect::value::place::Bytes;
-use crate::inspect::value::{Place, PointerKind, Shape, Ty, Value, members};
+use crate::inspect::value::location::Bytes;
+use crate::inspect::value::{PointerKind, Shape, Ty, Value, ValueLocation, members};
 use dwarf::Variant;
 
-impl Run<'_> {
+impl Evaluator<'_> {
     pub(super) fn assignment(
         &mut self,
         operator: Option<Binary>,
@@ -60,7 +60,7 @@ impl Run<'_> {
         let was = to.referent(target)?;
         let was = Value::new(
             was.ty.clone(),
-            Place::Bytes(Bytes::new(&was.bytes(target)?)),
+            ValueLocation::Bytes(Bytes::new(&was.bytes(target)?)),
         );
         let one = arith::literal(1, true, self.language);
         let next = self.binary_of(operator, (&was, operand), (&one, node), node)?;
@@ -196,7 +196,7 @@ impl Run<'_> {
             }
         }
         let place = match &to.place {
-            Place::Memory(addr, _) => Place::Memory(*addr, None),
+            ValueLocation::Memory(addr, _) => ValueLocation::Memory(*addr, None),
             other => other.clone(),
         };
         Ok(Some(Value::new(to.ty.clone(), place)))

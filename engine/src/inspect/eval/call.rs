@@ -1,6 +1,6 @@
 //! `f(a)` and `a.f(b)`: functional casts, calls, and methods evaluated without a call.
 
-use super::run::{At, Run, inner};
+use super::evaluate::{At, Evaluator, inner};
 use super::tree::{Kind, Node};
 use super::{arith, convert, types};
 use crate::ids::error::Error;
@@ -8,7 +8,7 @@ use crate::inspect::value::{Shape, Ty, Value};
 use crate::inspect::visualize::{self, View};
 use dwarf::Language;
 
-impl Run<'_> {
+impl Evaluator<'_> {
     /// Evaluates a call; `returns` is the type of a cast around it.
     pub(super) fn call(
         &mut self,

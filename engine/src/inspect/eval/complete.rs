@@ -1,6 +1,6 @@
 //! Completion of expressions.
 
-use super::run::{DEREFERENCES, Run};
+use super::evaluate::{DEREFERENCES, Evaluator};
 use super::tree::{Kind, Node};
 use super::{EvalContext, Purpose, lex, method, parse, types};
 use crate::inspect::value::{Shape, Value, members};
@@ -33,8 +33,8 @@ pub struct Completion {
 }
 
 /// Maximum length of a text to complete, in bytes, and maximum number of completions.
-const LONGEST: usize = 1024;
-const MOST: usize = 500;
+const MAX_TEXT_BYTES: usize = 1024;
+const MAX_COMPLETIONS: usize = 500;
 
 /// Returns the completions at byte `at` of `text`, and the bytes that they replace.
 pub fn complete(
@@ -51,7 +51,7 @@ pub fn complete(
         .map_or(typed.len(), |(start, _)| start);
     let (before, prefix) = typed.split_at(start);
     let mut found = Vec::new();
-    if typed.len() <= LONGEST {
+    if typed.len() <= MAX_TEXT_BYTES {
         let before = before.trim_end();
         if before.ends_with('$') {
             add(&mut found, context.registers(), CompletionKind::Register);
@@ -71,7 +71,7 @@ pub fn complete(
     found.retain(begins);
     let mut seen = std::collections::HashSet::new();
     found.retain(|it| seen.insert(it.text.clone()));
-    found.truncate(MOST);
+    found.truncate(MAX_COMPLETIONS);
     (start..typed.len(), found)
 }
 
@@ -102,7 +102,7 @@ fn of_object(context: &mut dyn EvalContext, text: &str, found: &mut Vec<Completi
         })
         .next();
     let Some((root, part)) = object else { return };
-    let mut run = Run::new(context, Purpose::Look, language, part);
+    let mut run = Evaluator::new(context, Purpose::Look, language, part);
     if let Ok(value) = run.evaluate(&root) {
         of_value(context, &value, found);
     }

@@ -3,15 +3,15 @@
 use super::arith::Operand;
 use super::{EvalContext, lex};
 use crate::ids::error::Error;
-use crate::inspect::value::place::Bytes;
+use crate::inspect::value::location::Bytes;
 use crate::inspect::value::scalar::{self, Int, Number, Scalar, ScalarKind};
 use crate::inspect::value::text::Unit;
-use crate::inspect::value::{Place, PointerKind, Shape, Target, Ty, Value, text};
+use crate::inspect::value::{PointerKind, Shape, Target, Ty, Value, ValueLocation, text};
 use crate::inspect::visualize::{self, View};
 use dwarf::{Language, LoadAddr};
 
 /// Maximum number of bytes of a string to compare.
-pub const STRING: usize = lex::LONGEST;
+pub const STRING: usize = lex::MAX_EXPRESSION_BYTES;
 
 /// Maximum number of references and boxes to follow to a number.
 const REFERENCES: usize = 16;
@@ -122,20 +122,20 @@ pub fn cast(context: &dyn EvalContext, ty: &Ty, value: &Value) -> Result<Value, 
         {
             return Ok(Value::new(ty.clone(), value.place.clone()));
         }
-        Shape::Void => return Ok(Value::new(Ty::Void, Place::Bytes(Bytes::new(&[])))),
+        Shape::Void => return Ok(Value::new(Ty::Void, ValueLocation::Bytes(Bytes::new(&[])))),
         _ => return Err(no_cast(value, ty)),
     };
     let size = ty.size().unwrap_or(8).min(16) as usize;
     Ok(Value::new(
         ty.clone(),
-        Place::Bytes(Bytes::new(&bits.to_le_bytes()[..size])),
+        ValueLocation::Bytes(Bytes::new(&bits.to_le_bytes()[..size])),
     ))
 }
 
 fn pointer_bytes(ty: &Ty, bits: u128) -> Value {
     Value::new(
         ty.clone(),
-        Place::Bytes(Bytes::new(&bits.to_le_bytes()[..8])),
+        ValueLocation::Bytes(Bytes::new(&bits.to_le_bytes()[..8])),
     )
 }
 
@@ -383,11 +383,11 @@ pub fn store(context: &mut dyn EvalContext, to: &Value, bytes: &[u8]) -> Result<
     }
     let mut now = to.clone();
     match &mut now.place {
-        Place::Memory(addr, read) => {
+        ValueLocation::Memory(addr, read) => {
             context.write_memory(*addr, &raw)?;
             *read = None;
         }
-        Place::Register {
+        ValueLocation::Register {
             register,
             bytes,
             offset,
@@ -406,8 +406,11 @@ pub fn store(context: &mut dyn EvalContext, to: &Value, bytes: &[u8]) -> Result<
             context.write_register(*register, &all)?;
             *bytes = Bytes::new(&all);
         }
-        Place::OptimizedOut => return Err(Error::OptimizedOut),
-        Place::Bytes(_) | Place::Pieces(..) | Place::ImplicitPointer | Place::Failed(_) => {
+        ValueLocation::OptimizedOut => return Err(Error::OptimizedOut),
+        ValueLocation::Bytes(_)
+        | ValueLocation::Pieces(..)
+        | ValueLocation::ImplicitPointer
+        | ValueLocation::Failed(_) => {
             return Err(Error::Unsupported(
                 "it has no place of its own in memory or a register, so it cannot be assigned to"
                     .into(),

@@ -3,9 +3,9 @@
 //! template would run as well, and overwrite what follows the object; a bytewise copy of a value
 //! with a destructor would be freed twice.
 
-use super::invoke::{Known, parameters};
+use super::evaluate::Evaluator;
+use super::invoke::{ResolvedFunction, parameters};
 use super::ownership;
-use super::run::Run;
 use crate::inspect::value::scalar::ScalarKind;
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{Shape, Ty, Value};
@@ -51,12 +51,12 @@ impl Refusal {
     }
 }
 
-impl Run<'_> {
+impl Evaluator<'_> {
     /// Ranks a function for a call: `typed` is its name in the expression, `class` that of the
     /// object. All decisions on what is called are made here.
     pub(super) fn fitness(
         &self,
-        known: &Known,
+        known: &ResolvedFunction,
         class: Option<&Arc<DwarfTy>>,
         typed: &str,
         given: &[Value],
@@ -253,7 +253,7 @@ fn derives_within(class: &Ty, base: &Ty, depth: usize) -> bool {
 }
 
 /// Checks that a function is a member of exactly that class.
-pub(super) fn is_member(known: &Known, class: &Arc<DwarfTy>) -> Result<(), Refusal> {
+pub(super) fn is_member(known: &ResolvedFunction, class: &Arc<DwarfTy>) -> Result<(), Refusal> {
     let owner = known.module.class_of(&known.function);
     match owner.map(|id| Ty::dwarf(&known.module, known.bias, id)) {
         Some(owner) => match owner.shape() {
@@ -278,7 +278,7 @@ pub(super) fn is_member(known: &Known, class: &Arc<DwarfTy>) -> Result<(), Refus
 }
 
 /// Returns whether a function is a member of a class or of a base of it.
-pub(super) fn is_inherited(known: &Known, class: &Ty) -> bool {
+pub(super) fn is_inherited(known: &ResolvedFunction, class: &Ty) -> bool {
     let owner = known.module.class_of(&known.function);
     let owner = owner.map(|id| Ty::dwarf(&known.module, known.bias, id));
     owner.is_some_and(|owner| same(class, &owner) || derives(class, &owner))
@@ -402,7 +402,7 @@ fn is_const(ty: &Ty) -> bool {
 }
 
 /// Returns whether a function takes a const object.
-pub(super) fn is_const_method(known: &Known) -> bool {
+pub(super) fn is_const_method(known: &ResolvedFunction) -> bool {
     match parameters(known).first().map(|it| it.strip()) {
         Some(Ty::Dwarf(this)) => match this.ty.kind {
             TypeKind::Pointer(of) => is_const(&this.related_or_void(of)),
@@ -413,11 +413,11 @@ pub(super) fn is_const_method(known: &Known) -> bool {
 }
 
 /// Returns whether a member function takes its object as the first argument.
-pub(super) fn takes_object(known: &Known) -> bool {
+pub(super) fn takes_object(known: &ResolvedFunction) -> bool {
     known.function.language == Language::Rust || has_this(known)
 }
 
-fn has_this(known: &Known) -> bool {
+fn has_this(known: &ResolvedFunction) -> bool {
     let mut variables = known.function.scope.variables.iter();
     let first = variables.find(|it| it.kind == dwarf::VariableKind::Parameter);
     first.is_some_and(|it| it.artificial && it.name == "this")

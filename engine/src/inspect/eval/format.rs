@@ -1,14 +1,14 @@
 //! Format specifiers after a comma at the end of an expression (`,x`, `,10`, `,[n]`).
 
+use super::evaluate::{At, Evaluator};
 use super::lex::TokenKind;
 use super::parse::Parser;
-use super::run::{At, Run};
 use super::tree::Node;
 use super::{arith, convert};
 use crate::ids::error::Error;
-use crate::inspect::value::place::Bytes;
+use crate::inspect::value::location::Bytes;
 use crate::inspect::value::scalar::{Number, NumberFormat, Scalar, ScalarKind};
-use crate::inspect::value::{Place, PointerKind, Shape, Ty, Value};
+use crate::inspect::value::{PointerKind, Shape, Ty, Value, ValueLocation};
 use crate::inspect::visualize::{self, View};
 use dwarf::Language;
 
@@ -62,7 +62,7 @@ impl Parser<'_> {
     }
 }
 
-impl Run<'_> {
+impl Evaluator<'_> {
     /// Applies `format` to a value, except the number format, which the presentation applies.
     ///
     /// # Errors
@@ -97,11 +97,11 @@ impl Run<'_> {
     ) -> Result<Value, Error> {
         let target = self.context.as_target();
         let mut value = value.referent(target)?;
-        for _ in 0..super::run::DEREFERENCES {
+        for _ in 0..super::evaluate::DEREFERENCES {
             let (place, element) = match (visualize::view(target, &value), value.ty.shape()) {
                 (Some(View::Sequence { at, element, len }), _) => {
                     let array = element.array(count.min(len));
-                    return Ok(Value::new(array, Place::Memory(at, None)));
+                    return Ok(Value::new(array, ValueLocation::Memory(at, None)));
                 }
                 (Some(View::Pointee(next) | View::Noted(next, _)), _) => {
                     value = next;
@@ -121,7 +121,7 @@ impl Run<'_> {
                 }
                 _ => (value.place, value.ty),
             };
-            let Place::Memory(addr, _) = place else {
+            let ValueLocation::Memory(addr, _) = place else {
                 return Err(Error::eval("what is repeated must be in memory"));
             };
             if element.size().is_none_or(|size| size == 0) {
@@ -130,7 +130,10 @@ impl Run<'_> {
                     element.name()
                 )));
             }
-            return Ok(Value::new(element.array(count), Place::Memory(addr, None)));
+            return Ok(Value::new(
+                element.array(count),
+                ValueLocation::Memory(addr, None),
+            ));
         }
         Err(Error::eval("too many pointers to follow"))
     }
@@ -143,11 +146,11 @@ impl Run<'_> {
         let character = || Ty::Builtin(Scalar::new(ScalarKind::SignedChar, 1), "char");
         seen = match (visualize::view(target, &seen), seen.ty.shape()) {
             (Some(View::Sequence { at, element, len }), _) if is_byte(&element) => {
-                Value::new(character().array(len), Place::Memory(at, None))
+                Value::new(character().array(len), ValueLocation::Memory(at, None))
             }
             (_, Shape::Pointer(of, PointerKind::Raw)) if is_byte(&of) => Value::new(
                 character().pointer(),
-                Place::Bytes(Bytes::new(&(seen.raw(target)? as u64).to_le_bytes())),
+                ValueLocation::Bytes(Bytes::new(&(seen.raw(target)? as u64).to_le_bytes())),
             ),
             (_, Shape::Array(array)) if is_byte(&array.element) => Value::new(
                 character().array(array.count.unwrap_or(0)),
@@ -156,7 +159,10 @@ impl Run<'_> {
             _ => seen,
         };
         match convert::string(target, &seen)? {
-            Some(bytes) => Ok(Value::new(Ty::Text, Place::Bytes(Bytes::new(&bytes)))),
+            Some(bytes) => Ok(Value::new(
+                Ty::Text,
+                ValueLocation::Bytes(Bytes::new(&bytes)),
+            )),
             None => Err(Error::eval(format!("a `{}` is no text", value.ty.name()))),
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::ids::error::Error;
 use crate::inspect::value::types::DwarfTy;
-use crate::inspect::value::{Place, Shape, Target, Ty, Value, members};
+use crate::inspect::value::{Shape, Target, Ty, Value, ValueLocation, members};
 use crate::inspect::visualize;
 use dwarf::{LoadAddr, MemberOffset};
 
@@ -23,7 +23,10 @@ pub fn related(target: &dyn Target, object: &Value, to: &Ty) -> Result<Option<Va
         && let Some(offset) = offset_in(&class, &object.ty, &mut (0..BASES))
     {
         let addr = LoadAddr(addr.0.wrapping_sub(offset));
-        return Ok(Some(Value::new(to.clone(), Place::Memory(addr, None))));
+        return Ok(Some(Value::new(
+            to.clone(),
+            ValueLocation::Memory(addr, None),
+        )));
     }
     Ok(None)
 }

@@ -3,8 +3,8 @@
 //! ([`EvalContext::answered`](super::EvalContext::answered)).
 
 use super::argument::Argument;
+use super::evaluate::{At, DEREFERENCES, Evaluator, error, inner};
 use super::exact::{self, Refusal};
-use super::run::{At, DEREFERENCES, Run, error, inner};
 use super::tree::{Binary, Kind, Node};
 use super::{Purpose, ownership};
 use crate::ids::error::Error;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// A function of a module.
 #[derive(Clone)]
-pub struct Known {
+pub struct ResolvedFunction {
     /// The module.
     pub module: Arc<Module>,
     /// Its load bias.
@@ -72,7 +72,7 @@ const VIRTUAL: u64 = 256;
 /// Maximum nesting of bases whose functions are examined.
 const BASES: usize = 16;
 
-impl Run<'_> {
+impl Evaluator<'_> {
     /// Calls the best function with one of these names; `None` if there is none.
     pub(super) fn invoke_named(
         &mut self,
@@ -92,7 +92,7 @@ impl Run<'_> {
     /// Calls the best of these functions; with a class, only its own members are candidates.
     fn invoke_best(
         &mut self,
-        known: &[Known],
+        known: &[ResolvedFunction],
         class: Option<&Arc<DwarfTy>>,
         typed: &str,
         given: &[Value],
@@ -111,13 +111,13 @@ impl Run<'_> {
     /// Returns the best of these functions; an error says why none matches.
     fn best<'k>(
         &self,
-        known: &'k [Known],
+        known: &'k [ResolvedFunction],
         class: Option<&Arc<DwarfTy>>,
         typed: &str,
         given: &[Value],
-    ) -> Result<Option<&'k Known>, String> {
-        let mut fitting: Vec<(u32, &Known)> = Vec::new();
-        let mut refused: Option<(&Known, Refusal)> = None;
+    ) -> Result<Option<&'k ResolvedFunction>, String> {
+        let mut fitting: Vec<(u32, &ResolvedFunction)> = Vec::new();
+        let mut refused: Option<(&ResolvedFunction, Refusal)> = None;
         for it in known {
             match self.fitness(it, class, typed, given) {
                 Ok(rank) => fitting.push((rank, it)),
@@ -134,7 +134,7 @@ impl Run<'_> {
                 None => Ok(None),
             };
         };
-        let mut best: Vec<&Known> = fitting
+        let mut best: Vec<&ResolvedFunction> = fitting
             .into_iter()
             .filter(|it| it.0 == rank)
             .map(|it| it.1)
@@ -145,7 +145,7 @@ impl Run<'_> {
             let of_trait = class.is_some() && it.module.class_of(&it.function).is_none();
             (of_trait, exact::is_const_method(it), Reverse(it.nearness))
         });
-        let is_as_near = |it: &&Known| match best.first() {
+        let is_as_near = |it: &&ResolvedFunction| match best.first() {
             Some(first) => {
                 it.nearness == first.nearness
                     && exact::is_const_method(it) == exact::is_const_method(first)
@@ -229,7 +229,12 @@ impl Run<'_> {
         }
     }
 
-    fn invoke(&mut self, known: &Known, given: &[Value], node: &Node) -> Result<Value, Error> {
+    fn invoke(
+        &mut self,
+        known: &ResolvedFunction,
+        given: &[Value],
+        node: &Node,
+    ) -> Result<Value, Error> {
         let returns = match known.function.return_type {
             Some(id) => Ty::dwarf(&known.module, known.bias, id),
             None => Ty::Void,
@@ -268,7 +273,7 @@ impl Run<'_> {
                 return Err(error(why, &node.span));
             }
         };
-        let said = self.said(node).to_owned();
+        let said = self.source_text(node).to_owned();
         let known = match &ty {
             Ty::Dwarf(ty) => match &ty.ty.kind {
                 TypeKind::Subroutine(it) => Some((
@@ -461,7 +466,7 @@ impl Run<'_> {
         &self,
         class: &Arc<DwarfTy>,
         name: &str,
-    ) -> (Vec<Known>, Option<String>) {
+    ) -> (Vec<ResolvedFunction>, Option<String>) {
         let whole = &class.ty.name;
         let bare = whole.split('<').next().unwrap_or_default();
         let names = [format!("{whole}::{name}"), format!("{bare}::{name}")];
@@ -484,12 +489,12 @@ impl Run<'_> {
 
     fn best_virtual<'k>(
         &self,
-        known: &'k [Known],
+        known: &'k [ResolvedFunction],
         name: &str,
         all: &[Value],
-    ) -> Result<Option<&'k Known>, String> {
+    ) -> Result<Option<&'k ResolvedFunction>, String> {
         let given = all.get(1..).unwrap_or_default();
-        let fits = |it: &&Known| {
+        let fits = |it: &&ResolvedFunction| {
             let types = parameters(it);
             let types = types.get(1..).unwrap_or_default();
             types.len() == given.len()
@@ -498,7 +503,7 @@ impl Run<'_> {
                     .zip(given)
                     .all(|(ty, value)| self.accepts(ty, value, Language::Cpp).is_ok())
         };
-        let rank = |it: &&Known| -> u32 {
+        let rank = |it: &&ResolvedFunction| -> u32 {
             let types = parameters(it);
             let types = types.get(1..).unwrap_or_default();
             let pairs = types.iter().zip(given);
@@ -515,7 +520,11 @@ impl Run<'_> {
 
     /// Returns the functions of a name in the vtable of an object, and the whole object (Itanium
     /// C++ ABI, §2.5.2). Thunks have no name and are not included.
-    fn virtual_functions(&self, object: &Value, name: &str) -> Option<(Vec<Known>, Value)> {
+    fn virtual_functions(
+        &self,
+        object: &Value,
+        name: &str,
+    ) -> Option<(Vec<ResolvedFunction>, Value)> {
         let Shape::Composite(ty) = object.ty.shape() else {
             return None;
         };
@@ -540,7 +549,7 @@ impl Run<'_> {
             let Some(function) = module.function_at(bias.file(entry)) else {
                 continue;
             };
-            let found = Known {
+            let found = ResolvedFunction {
                 module,
                 bias,
                 function,
@@ -595,7 +604,7 @@ impl Run<'_> {
 }
 
 /// Returns the message for a function that is not called.
-fn said_refusal(known: &Known, why: Refusal) -> String {
+fn said_refusal(known: &ResolvedFunction, why: Refusal) -> String {
     match why {
         Refusal::Argument(why) => why,
         _ => format!("`{}` takes {}", known.function.name, said_types(known)),
@@ -615,14 +624,14 @@ fn not_in_program(class: &Arc<DwarfTy>, name: &str, other: &str) -> String {
     )
 }
 
-fn said_place(known: &Known) -> String {
+fn said_place(known: &ResolvedFunction) -> String {
     match &known.function.declaration {
         Some(at) => format!(" ({}:{})", at.file.path.display(), at.line),
         None => String::new(),
     }
 }
 
-fn said_types(known: &Known) -> String {
+fn said_types(known: &ResolvedFunction) -> String {
     match &parameters(known)[..] {
         [] => "no arguments".to_owned(),
         types => types.iter().map(Ty::name).collect::<Vec<_>>().join(", "),
@@ -630,7 +639,7 @@ fn said_types(known: &Known) -> String {
 }
 
 /// Returns the types of a function's parameters, `this` first.
-pub(super) fn parameters(known: &Known) -> Vec<Ty> {
+pub(super) fn parameters(known: &ResolvedFunction) -> Vec<Ty> {
     let all = known.function.scope.variables.iter();
     all.filter(|it| it.kind == VariableKind::Parameter)
         .map(|it| match it.ty {

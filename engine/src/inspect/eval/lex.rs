@@ -42,7 +42,7 @@ const SYMBOLS: &[&str] = &[
 ];
 
 /// Maximum length of an expression in bytes.
-pub const LONGEST: usize = 1 << 16;
+pub const MAX_EXPRESSION_BYTES: usize = 1 << 16;
 
 pub(super) fn error(message: impl Into<String>, span: Range<usize>) -> Error {
     Error::Eval {
@@ -56,7 +56,7 @@ pub(super) fn error(message: impl Into<String>, span: Range<usize>) -> Error {
 /// # Errors
 /// An invalid character, number or string; the text is too long.
 pub fn tokens(text: &str, language: Language) -> Result<Vec<Token>, Error> {
-    if text.len() > LONGEST {
+    if text.len() > MAX_EXPRESSION_BYTES {
         return Err(error("the expression is too long", 0..0));
     }
     let mut lexer = Lexer {

@@ -3,12 +3,12 @@
 
 use super::arith;
 use super::convert;
-use super::run::{DEREFERENCES, Key, Run};
+use super::evaluate::{DEREFERENCES, Evaluator, Key};
 use crate::ids::error::Error;
-use crate::inspect::value::place::Bytes;
+use crate::inspect::value::location::Bytes;
 use crate::inspect::value::scalar::{Int, Number, ScalarKind};
 use crate::inspect::value::text::Unit;
-use crate::inspect::value::{Place, PointerKind, Shape, Target, Ty, Value, members};
+use crate::inspect::value::{PointerKind, Shape, Target, Ty, Value, ValueLocation, members};
 use crate::inspect::visualize::{self, Collection, CollectionKind, View};
 use dwarf::{Language, LoadAddr};
 
@@ -111,7 +111,10 @@ impl Elements<'_> {
         match self {
             Elements::Row(at, element, _) => {
                 let addr = *at + index.wrapping_mul(element.size().unwrap_or(0));
-                Ok(Value::new(element.clone(), Place::Memory(addr, None)))
+                Ok(Value::new(
+                    element.clone(),
+                    ValueLocation::Memory(addr, None),
+                ))
             }
             Elements::All(all) => {
                 let (items, lost) = all.items(target, index..index + 1)?;
@@ -160,7 +163,7 @@ impl Elements<'_> {
     }
 }
 
-impl Run<'_> {
+impl Evaluator<'_> {
     /// Evaluates `object.name(arguments)` if the method is known here.
     ///
     /// # Errors
@@ -205,7 +208,7 @@ impl Run<'_> {
             }
             match value.ty.shape() {
                 Shape::Array(array) => {
-                    let Place::Memory(at, _) = value.place else {
+                    let ValueLocation::Memory(at, _) = value.place else {
                         return Ok(None);
                     };
                     let len = array.count.unwrap_or(0);
@@ -293,7 +296,10 @@ impl Run<'_> {
         match (asks, arguments) {
             (Some(Ask::Text), _) if unit == Unit::Byte => {
                 let bytes = convert::string(target, value)?.unwrap_or_default();
-                Ok(Some(Value::new(Ty::Text, Place::Bytes(Bytes::new(&bytes)))))
+                Ok(Some(Value::new(
+                    Ty::Text,
+                    ValueLocation::Bytes(Bytes::new(&bytes)),
+                )))
             }
             (Some(Ask::StartsWith | Ask::EndsWith | Ask::Contains), [part])
                 if unit == Unit::Byte =>
@@ -489,7 +495,7 @@ impl Run<'_> {
                 number.map(|bits| {
                     let size = usize::from(operand.scalar.size).min(16);
                     let bytes = Bytes::new(&bits.to_le_bytes()[..size]);
-                    Value::new(value.ty.clone(), Place::Bytes(bytes))
+                    Value::new(value.ty.clone(), ValueLocation::Bytes(bytes))
                 })
             }
             _ => None,

@@ -6,20 +6,20 @@ mod assign;
 mod call;
 mod complete;
 mod convert;
+pub(crate) mod evaluate;
 mod exact;
 mod format;
 mod hierarchy;
 mod invoke;
 mod lex;
 mod literal;
-mod mentioned;
 mod method;
+mod name_refs;
 mod operators;
 mod ownership;
 mod parse;
 mod parse_forms;
 mod parse_type;
-pub(crate) mod run;
 mod slice;
 mod suggest;
 pub(crate) mod tree;
@@ -29,12 +29,12 @@ pub(crate) mod types;
 mod tests;
 
 pub(crate) use argument::in_registers;
-pub use argument::{Argument, How};
+pub use argument::{Argument, ArgumentPassing};
 pub use complete::{Completion, CompletionKind, complete};
-pub use invoke::{Call, Known};
-pub(crate) use mentioned::{Meaning, Mentioned};
+pub use invoke::{Call, ResolvedFunction};
+pub(crate) use name_refs::{Meaning, NameRef};
 pub use suggest::with_marks;
-pub(crate) use suggest::{nearest, said_with};
+pub(crate) use suggest::{nearest, with_suggestion};
 
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::NumberFormat;
@@ -103,7 +103,7 @@ pub trait EvalContext: Target {
         ))
     }
     /// Returns the functions with a name that are visible from here; several if it is overloaded.
-    fn functions(&self, _name: &str) -> Vec<Known> {
+    fn functions(&self, _name: &str) -> Vec<ResolvedFunction> {
         Vec::new()
     }
     /// Returns the result of a call, an assignment or a condition at this position of the
@@ -162,7 +162,7 @@ impl Expression {
         context: &mut dyn EvalContext,
         purpose: Purpose,
     ) -> Result<Value, Error> {
-        let mut run = run::Run::new(context, purpose, self.language, &self.text);
+        let mut run = evaluate::Evaluator::new(context, purpose, self.language, &self.text);
         let value = run.evaluate(&self.root)?;
         run.formatted(value, &self.format, &self.root)
     }
@@ -197,7 +197,8 @@ impl Expression {
     /// # Errors
     /// Those of [`Expression::evaluate`]; the value is not a boolean.
     pub fn is_true(&self, context: &mut dyn EvalContext) -> Result<bool, Error> {
-        run::Run::new(context, Purpose::Look, self.language, &self.text).truth(&self.root)
+        evaluate::Evaluator::new(context, Purpose::Look, self.language, &self.text)
+            .truth(&self.root)
     }
 
     /// Evaluates the expression as a condition that may call functions of the program.
@@ -205,7 +206,8 @@ impl Expression {
     /// # Errors
     /// Those of [`Expression::is_true`]; [`Error::Calling`]: a call must be made first.
     pub fn decide(&self, context: &mut dyn EvalContext) -> Result<bool, Error> {
-        run::Run::new(context, Purpose::Decide, self.language, &self.text).truth(&self.root)
+        evaluate::Evaluator::new(context, Purpose::Decide, self.language, &self.text)
+            .truth(&self.root)
     }
 }
 
@@ -216,5 +218,5 @@ impl Expression {
 pub fn assign(context: &mut dyn EvalContext, target: &Value, text: &str) -> Result<Value, Error> {
     let language = context.language();
     let (root, _) = parse::parse(text, language)?;
-    run::Run::new(context, Purpose::Look, language, text).assign(target, &root)
+    evaluate::Evaluator::new(context, Purpose::Look, language, text).assign(target, &root)
 }

@@ -1,7 +1,7 @@
 //! Binary operators: numbers, addresses, strings, and names that the other operand's type defines.
 
 use super::convert;
-use super::run::{At, Run, enumerator, inner};
+use super::evaluate::{At, Evaluator, enumerator, inner};
 use super::tree::{Binary, Kind, Node, Unary};
 use super::{arith, types};
 use crate::ids::error::Error;
@@ -9,7 +9,7 @@ use crate::inspect::value::scalar::{Int, Number};
 use crate::inspect::value::{PointerKind, Shape, Ty, Value, members};
 use dwarf::LoadAddr;
 
-impl Run<'_> {
+impl Evaluator<'_> {
     pub(super) fn binary(
         &mut self,
         operator: Binary,

@@ -1,12 +1,12 @@
 //! Parts of sequences: `v[1..4]`, `p@10`.
 
 use super::convert;
-use super::run::{At, DEREFERENCES, Run, inner};
+use super::evaluate::{At, DEREFERENCES, Evaluator, inner};
 use super::tree::{Kind, Node};
 use crate::ids::error::Error;
-use crate::inspect::value::place::Bytes;
+use crate::inspect::value::location::Bytes;
 use crate::inspect::value::text::Unit;
-use crate::inspect::value::{Place, PointerKind, Shape, Ty, Value};
+use crate::inspect::value::{PointerKind, Shape, Ty, Value, ValueLocation};
 use crate::inspect::visualize::{self, View};
 use dwarf::LoadAddr;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use std::ops::Range;
 /// The bounds of a range in the source; `true`: inclusive.
 type Ends<'a> = (&'a Option<Box<Node>>, &'a Option<Box<Node>>, bool);
 
-impl Run<'_> {
+impl Evaluator<'_> {
     /// Evaluates `p@10`: for a name, the elements that it points to; for `*p` and `a[0]`, those
     /// from there on.
     pub(super) fn repeat(
@@ -74,7 +74,7 @@ impl Run<'_> {
         let row = |at: LoadAddr, element: Ty, range: Range<u64>| {
             let offset = range.start.wrapping_mul(element.size().unwrap_or(0));
             let array = element.array(range.end - range.start);
-            Ok(Value::new(array, Place::Memory(at + offset, None)))
+            Ok(Value::new(array, ValueLocation::Memory(at + offset, None)))
         };
         let mut value = value;
         for _ in 0..DEREFERENCES {
@@ -96,7 +96,10 @@ impl Run<'_> {
                     if !bytes.is_empty() {
                         target.memory().read(at + range.start, &mut bytes)?;
                     }
-                    return Ok(Value::new(Ty::Text, Place::Bytes(Bytes::new(&bytes))));
+                    return Ok(Value::new(
+                        Ty::Text,
+                        ValueLocation::Bytes(Bytes::new(&bytes)),
+                    ));
                 }
                 (Some(View::Pointee(next) | View::Noted(next, _)), _) => value = next,
                 (_, Shape::Array(array)) => {

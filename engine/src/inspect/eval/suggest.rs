@@ -1,6 +1,6 @@
 //! Suggestions in errors about names.
 
-use super::run::{DEREFERENCES, Run, error};
+use super::evaluate::{DEREFERENCES, Evaluator, error};
 use super::tree::{Kind, Node};
 use super::{lex, method};
 use crate::ids::error::Error;
@@ -24,7 +24,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, it)| it)
 }
 
-impl Run<'_> {
+impl Evaluator<'_> {
     pub(super) fn no_variable(&self, node: &Node) -> Error {
         let name = match &node.kind {
             Kind::Name(name) => name.as_str(),
@@ -72,14 +72,14 @@ impl Run<'_> {
 
     pub(super) fn no_member(&self, value: &Value, name: &str, object: &Node, node: &Node) -> Error {
         let names = members::names(self.context.as_target(), &self.holder(value));
-        let said = self.said(object);
+        let said = self.source_text(object);
         let ty = value.ty.name();
         let span = self.last_name(node, name);
         if names.is_empty() {
             return error(format!("`{said}` ({ty}) has no members"), &span);
         }
         let message = format!("`{said}` ({ty}) has no member `{name}`");
-        error(said_with(message, name, &names), &span)
+        error(with_suggestion(message, name, &names), &span)
     }
 
     pub(super) fn no_method(&self, value: &Value, name: &str, object: &Node, node: &Node) -> Error {
@@ -88,20 +88,20 @@ impl Run<'_> {
             .into_iter()
             .map(str::to_owned)
             .collect();
-        let said = self.said(object);
+        let said = self.source_text(object);
         let message = format!(
             "`{said}` ({}) has no method `{name}` that can be answered without running the program",
             value.ty.name()
         );
         error(
-            said_with(message, name, &names),
+            with_suggestion(message, name, &names),
             &self.last_name(node, name),
         )
     }
 
     /// Returns the position of `name` in a node: after its last dot.
     fn last_name(&self, node: &Node, name: &str) -> Range<usize> {
-        match self.said(node).rfind(name) {
+        match self.source_text(node).rfind(name) {
             Some(at) => {
                 let start = node.span.start + at;
                 start..start + name.len()
@@ -112,7 +112,7 @@ impl Run<'_> {
 }
 
 /// Appends a suggestion to a message: the most similar name, or a list of all.
-pub(crate) fn said_with(mut message: String, name: &str, names: &[String]) -> String {
+pub(crate) fn with_suggestion(mut message: String, name: &str, names: &[String]) -> String {
     match nearest(name, names.iter().map(String::as_str)) {
         Some(nearest) => message += &format!("; did you mean `{nearest}`?"),
         None if names.is_empty() => {}
@@ -135,7 +135,10 @@ pub fn with_marks(error: &Error, text: &str) -> String {
     };
     // Long texts and those with several lines would not line up.
     let fits = text.len() <= 200 && !text.contains(['\n', '\t']);
-    let (Some(before), true) = (text.get(..span.start), fits && text.len() < lex::LONGEST) else {
+    let (Some(before), true) = (
+        text.get(..span.start),
+        fits && text.len() < lex::MAX_EXPRESSION_BYTES,
+    ) else {
         return message;
     };
     let marked = text.get(span.clone()).unwrap_or_default().chars().count();

@@ -4,7 +4,7 @@ use super::DEPTH;
 use std::borrow::Cow;
 
 /// Maximum length in bytes of a name to shorten.
-const LONGEST: usize = 1 << 14;
+const MAX_NAME_BYTES: usize = 1 << 14;
 
 /// Inline namespaces of library versions.
 const INLINE: &[(&str, &str)] = &[
@@ -64,7 +64,7 @@ pub fn split_arguments(list: &str) -> Vec<&str> {
 
 /// Returns a type's name in readable form: `std::vector<std::string>`.
 pub fn readable(name: &str) -> Cow<'_, str> {
-    if name.len() > LONGEST || !(name.contains('<') || name.contains("std::")) {
+    if name.len() > MAX_NAME_BYTES || !(name.contains('<') || name.contains("std::")) {
         return Cow::Borrowed(name);
     }
     Cow::Owned(shorten(name, 0))

@@ -1,8 +1,8 @@
 //! Parts of registers by their names in assembly: `eax`, `al`, `r8d`.
 
-use crate::inspect::value::place::{Bits, Bytes};
+use crate::inspect::value::location::{Bits, Bytes};
 use crate::inspect::value::scalar::{Float, Scalar, ScalarKind};
-use crate::inspect::value::{Place, RegisterPlace, Ty, Value};
+use crate::inspect::value::{RegisterPlace, Ty, Value, ValueLocation};
 use dwarf::register::x86_64::RFLAGS;
 use dwarf::{Language, Machine, Register, Registers};
 
@@ -31,7 +31,7 @@ pub(crate) fn value(
         let bytes = Bytes::new(&bytes[..usize::from(first + size)]);
         (ty, *register, bytes, first)
     };
-    let place = Place::Register {
+    let place = ValueLocation::Register {
         register: place(register),
         bytes,
         offset: u64::from(offset),
@@ -60,7 +60,7 @@ fn unsigned(size: u8) -> &'static str {
 
 /// Returns a register as an array of numbers (`$xmm0.u32`, `$rax.u8`), or a flag (`$rflags.ZF`).
 pub(crate) fn member(register: &Value, name: &str, language: Language) -> Option<Value> {
-    let Place::Register {
+    let ValueLocation::Register {
         register: at,
         bytes,
         ..
@@ -179,7 +179,7 @@ pub(crate) fn flags(
 }
 
 fn flag(register: RegisterPlace, bytes: Bytes, bit: u8) -> Value {
-    let place = Place::Register {
+    let place = ValueLocation::Register {
         register,
         bytes,
         offset: u64::from(bit / 8),

@@ -2,9 +2,9 @@
 //! x87, vectors of all widths, masks and control registers.
 
 use super::parts::lane;
-use crate::inspect::value::place::Bytes;
+use crate::inspect::value::location::Bytes;
 use crate::inspect::value::scalar::{Float, Scalar, ScalarKind};
-use crate::inspect::value::{Place, RegisterPlace, Ty, Value};
+use crate::inspect::value::{RegisterPlace, Ty, Value, ValueLocation};
 use dwarf::register::x86_64::XMM0;
 use dwarf::{Language, Register};
 use smallvec::{SmallVec, smallvec};
@@ -54,7 +54,7 @@ struct Layout {
 
 /// Offsets depend on the vendor; an area of AMD is shorter than any of Intel.
 fn layout(area: &[u8]) -> Option<Layout> {
-    const LONGEST_OF_AMD: usize = 2600;
+    const MAX_AMD_AREA_BYTES: usize = 2600;
     const END_OF_INTEL: usize = 2688;
     const END_OF_AMD: usize = 2432;
     match area.len() {
@@ -63,7 +63,7 @@ fn layout(area: &[u8]) -> Option<Layout> {
             uppers: 1152,
             high: 1664,
         }),
-        END_OF_AMD..LONGEST_OF_AMD => Some(Layout {
+        END_OF_AMD..MAX_AMD_AREA_BYTES => Some(Layout {
             masks: 832,
             uppers: 896,
             high: 1408,
@@ -170,7 +170,7 @@ pub(crate) fn value(
         8 => lane("u64", language)?,
         len => lane("f64", language)?.array(len as u64 / 8),
     };
-    let place = Place::Register {
+    let place = ValueLocation::Register {
         register: place(register),
         bytes: Bytes::new(&bytes),
         offset: 0,
@@ -243,7 +243,7 @@ mod tests {
             register,
         };
         match value(named(name)?, area, Language::C, at)?.place {
-            Place::Register { bytes, .. } => Some(bytes.to_vec()),
+            ValueLocation::Register { bytes, .. } => Some(bytes.to_vec()),
             _ => None,
         }
     }

@@ -1,9 +1,11 @@
 //! The children of values.
 
-use super::members::{self, Part};
+use super::members::{self, ClassPart};
 use super::numbers::Numbers;
 use super::types::DwarfTy;
-use super::{Child, ChildPath, Limits, Place, PointerKind, Shape, Target, Ty, Value, present};
+use super::{
+    Child, ChildPath, Limits, PointerKind, Shape, Target, Ty, Value, ValueLocation, present,
+};
 use crate::ids::error::Error;
 use crate::inspect::visualize::{self, Collection, CollectionKind, Item, View};
 use dwarf::{Language, LoadAddr};
@@ -20,10 +22,10 @@ pub(super) const BLOCK: u64 = 1 << 20;
 const WHOLE: u64 = 4096;
 
 /// Maximum number of children per request; a length in the debuggee may be garbage.
-const MOST: u64 = 1 << 20;
+const MAX_ELEMENTS: u64 = 1 << 20;
 
 /// Elements to make at once: few enough to stay in the processor's cache until they are formatted.
-const PORTION: u64 = 1024;
+const BATCH_ELEMENTS: u64 = 1024;
 
 /// Limits on a key that is shown as its entry's name.
 const KEY: Limits = Limits {
@@ -41,7 +43,7 @@ const CHECK_EVERY: u64 = 4096;
 
 /// A selection of children.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Which {
+pub enum ChildFilter {
     /// All children, in display order.
     All,
     /// Children with names.
@@ -51,7 +53,7 @@ pub enum Which {
 }
 
 /// The contents of a value.
-pub(super) enum Inside {
+pub(super) enum ChildSource {
     /// No children.
     Nothing,
     /// Bases and members of an object, accessed by `.` or `->`.
@@ -59,7 +61,7 @@ pub(super) enum Inside {
     /// The members according to a view.
     Fields(Vec<(String, Value)>),
     /// Contiguous elements.
-    Elements(Row),
+    Elements(ElementArray),
     /// Elements of a container that are not contiguous.
     Items(Collection),
     /// The target of the pointer or reference.
@@ -67,21 +69,21 @@ pub(super) enum Inside {
 }
 
 /// The contents of a value, and the raw value if a view replaces it.
-pub(super) struct Opened {
-    pub inside: Inside,
+pub(super) struct ExpandedValue {
+    pub inside: ChildSource,
     raw: Option<Value>,
 }
 
-impl Opened {
+impl ExpandedValue {
     /// Returns the number of named and of indexed children.
     fn count(&self, target: &dyn Target) -> (u64, u64) {
         let (named, indexed) = match &self.inside {
-            Inside::Members(object, ty, _) => (count_members(target, object, ty), 0),
-            Inside::Fields(fields) => (fields.len() as u64, 0),
-            Inside::Elements(row) => (0, row.count),
-            Inside::Items(all) => (0, all.len.saturating_add(u64::from(all.more))),
-            Inside::Pointee(_) => (1, 0),
-            Inside::Nothing => (0, 0),
+            ChildSource::Members(object, ty, _) => (count_members(target, object, ty), 0),
+            ChildSource::Fields(fields) => (fields.len() as u64, 0),
+            ChildSource::Elements(row) => (0, row.count),
+            ChildSource::Items(all) => (0, all.len.saturating_add(u64::from(all.more))),
+            ChildSource::Pointee(_) => (1, 0),
+            ChildSource::Nothing => (0, 0),
         };
         (named + u64::from(self.raw.is_some()), indexed)
     }
@@ -97,9 +99,9 @@ fn count_members(target: &dyn Target, object: &Value, ty: &Arc<DwarfTy>) -> u64 
 }
 
 /// Contiguous elements.
-pub(super) struct Row {
+pub(super) struct ElementArray {
     /// The first one.
-    pub place: Place,
+    pub place: ValueLocation,
     /// Their type.
     pub element: Ty,
     /// Distance between elements in bytes.
@@ -108,9 +110,9 @@ pub(super) struct Row {
     pub count: u64,
 }
 
-impl Row {
-    fn of_array(array: &super::types::ArrayTy, place: Place) -> Row {
-        Row {
+impl ElementArray {
+    fn of_array(array: &super::types::ArrayTy, place: ValueLocation) -> ElementArray {
+        ElementArray {
             place,
             element: array.element.clone(),
             stride: array.stride,
@@ -119,9 +121,9 @@ impl Row {
     }
 
     /// Returns a row of elements at an address.
-    pub(super) fn in_memory(at: LoadAddr, element: Ty, count: u64) -> Row {
-        Row {
-            place: Place::Memory(at, None),
+    pub(super) fn in_memory(at: LoadAddr, element: Ty, count: u64) -> ElementArray {
+        ElementArray {
+            place: ValueLocation::Memory(at, None),
             stride: element.size().unwrap_or(0),
             element,
             count,
@@ -133,13 +135,17 @@ impl Row {
 ///
 /// # Errors
 /// The value cannot be read.
-pub(super) fn open(target: &dyn Target, value: &Value) -> Result<Opened, Error> {
+pub(super) fn open(target: &dyn Target, value: &Value) -> Result<ExpandedValue, Error> {
     let mut raw = None;
     let inside = inside(target, value, &mut raw)?;
-    Ok(Opened { inside, raw })
+    Ok(ExpandedValue { inside, raw })
 }
 
-fn inside(target: &dyn Target, value: &Value, raw: &mut Option<Value>) -> Result<Inside, Error> {
+fn inside(
+    target: &dyn Target,
+    value: &Value,
+    raw: &mut Option<Value>,
+) -> Result<ChildSource, Error> {
     let mut value = value.clone();
     let mut access = ".";
     for _ in 0..REFERENCES {
@@ -153,12 +159,14 @@ fn inside(target: &dyn Target, value: &Value, raw: &mut Option<Value>) -> Result
             });
         }
         match view {
-            Some(View::Text { .. } | View::Plain(_)) => return Ok(Inside::Nothing),
+            Some(View::Text { .. } | View::Plain(_)) => return Ok(ChildSource::Nothing),
             Some(View::Sequence { at, element, len }) => {
-                return Ok(Inside::Elements(Row::in_memory(at, element, len)));
+                return Ok(ChildSource::Elements(ElementArray::in_memory(
+                    at, element, len,
+                )));
             }
-            Some(View::Collection(collection)) => return Ok(Inside::Items(collection)),
-            Some(View::Fields { fields, .. }) => return Ok(Inside::Fields(fields)),
+            Some(View::Collection(collection)) => return Ok(ChildSource::Items(collection)),
+            Some(View::Fields { fields, .. }) => return Ok(ChildSource::Fields(fields)),
             Some(View::Pointee(next) | View::Noted(next, _)) => {
                 value = next;
                 continue;
@@ -168,15 +176,15 @@ fn inside(target: &dyn Target, value: &Value, raw: &mut Option<Value>) -> Result
         match value.ty.shape() {
             Shape::Pointer(of, PointerKind::Reference | PointerKind::Owned) => {
                 let next = value.pointee(target, of)?;
-                if matches!(next.place, Place::Memory(LoadAddr(0), _)) {
-                    return Ok(Inside::Nothing);
+                if matches!(next.place, ValueLocation::Memory(LoadAddr(0), _)) {
+                    return Ok(ChildSource::Nothing);
                 }
                 value = visualize::in_truth(target, next);
             }
             Shape::Pointer(of, PointerKind::Raw) => {
                 let of_shape = of.shape();
                 if matches!(of_shape, Shape::Void | Shape::Function) || value.raw(target)? == 0 {
-                    return Ok(Inside::Nothing);
+                    return Ok(ChildSource::Nothing);
                 }
                 let language = value.ty.language();
                 let pointee = visualize::in_truth(target, value.pointee(target, of)?);
@@ -184,31 +192,34 @@ fn inside(target: &dyn Target, value: &Value, raw: &mut Option<Value>) -> Result
                     (&pointee.ty.shape(), language != Language::Rust)
                 {
                     if ty.composite().is_some_and(|it| it.declaration) {
-                        return Ok(Inside::Nothing);
+                        return Ok(ChildSource::Nothing);
                     }
                     if ty.visualizer().is_none() {
                         access = "->";
-                        return Ok(Inside::Members(pointee, ty.clone(), access));
+                        return Ok(ChildSource::Members(pointee, ty.clone(), access));
                     }
                 }
-                return Ok(Inside::Pointee(pointee));
+                return Ok(ChildSource::Pointee(pointee));
             }
             Shape::Array(array) => {
-                return Ok(Inside::Elements(Row::of_array(&array, value.place.clone())));
+                return Ok(ChildSource::Elements(ElementArray::of_array(
+                    &array,
+                    value.place.clone(),
+                )));
             }
             Shape::Composite(ty) => {
                 return Ok(match members::active_variant(target, &value, &ty)? {
                     Some((_, payload)) => match payload.ty.shape() {
-                        Shape::Composite(ty) => Inside::Members(payload, ty, access),
-                        _ => Inside::Nothing,
+                        Shape::Composite(ty) => ChildSource::Members(payload, ty, access),
+                        _ => ChildSource::Nothing,
                     },
-                    None => Inside::Members(value, ty, access),
+                    None => ChildSource::Members(value, ty, access),
                 });
             }
-            _ => return Ok(Inside::Nothing),
+            _ => return Ok(ChildSource::Nothing),
         }
     }
-    Ok(Inside::Nothing)
+    Ok(ChildSource::Nothing)
 }
 
 /// Returns whether a value is an address and a length: the raw value shows nothing more than the
@@ -224,19 +235,19 @@ pub(super) fn count(target: &dyn Target, value: &Value) -> (u64, u64) {
 
 /// The next children of a value.
 #[derive(Debug)]
-pub enum Next {
+pub enum ChildBatch {
     /// Contiguous numbers.
     Numbers(Numbers),
     /// Any other children.
     Children(Vec<Child>),
 }
 
-impl Next {
+impl ChildBatch {
     /// Returns the children as a vector.
     pub fn children(self) -> Vec<Child> {
         match self {
-            Next::Numbers(numbers) => numbers.children().collect(),
-            Next::Children(children) => children,
+            ChildBatch::Numbers(numbers) => numbers.children().collect(),
+            ChildBatch::Children(children) => children,
         }
     }
 }
@@ -249,68 +260,71 @@ impl Next {
 pub fn next_children(
     target: &dyn Target,
     value: &Value,
-    which: Which,
+    which: ChildFilter,
     range: &mut Range<u64>,
-) -> Result<Next, Error> {
+) -> Result<ChildBatch, Error> {
     if target.cancelled() {
         return Err(Error::Cancelled);
     }
     let all = range.clone();
     range.start = range.end;
     let Ok(opened) = open(target, value) else {
-        return Ok(Next::Children(Vec::new()));
+        return Ok(ChildBatch::Children(Vec::new()));
     };
-    let Inside::Elements(row) = &opened.inside else {
-        return children(target, opened, which, all).map(Next::Children);
+    let ChildSource::Elements(row) = &opened.inside else {
+        return children(target, opened, which, all).map(ChildBatch::Children);
     };
     let (named, indexed) = opened.count(target);
     range.end = all.end.min(named.saturating_add(indexed));
-    range.start = all.start.saturating_add(PORTION).min(range.end);
-    if which != Which::Named && all.start < indexed {
+    range.start = all.start.saturating_add(BATCH_ELEMENTS).min(range.end);
+    if which != ChildFilter::Named && all.start < indexed {
         let own = all.start..range.start.min(indexed);
         if let Some(numbers) = Numbers::read(target, row, own.clone()) {
             range.start = own.end;
-            return Ok(Next::Numbers(numbers));
+            return Ok(ChildBatch::Numbers(numbers));
         }
     }
     let portion = all.start..range.start;
-    children(target, opened, which, portion).map(Next::Children)
+    children(target, opened, which, portion).map(ChildBatch::Children)
 }
 
 fn children(
     target: &dyn Target,
-    opened: Opened,
-    which: Which,
+    opened: ExpandedValue,
+    which: ChildFilter,
     range: Range<u64>,
 ) -> Result<Vec<Child>, Error> {
     let (named, indexed) = opened.count(target);
     // Members are all named, elements all indexed; the raw value is a named child after either.
     let own = match opened.inside {
-        Inside::Elements(_) | Inside::Items(_) => indexed,
+        ChildSource::Elements(_) | ChildSource::Items(_) => indexed,
         _ => named - u64::from(opened.raw.is_some()),
     };
-    let is_indexed = matches!(opened.inside, Inside::Elements(_) | Inside::Items(_));
+    let is_indexed = matches!(
+        opened.inside,
+        ChildSource::Elements(_) | ChildSource::Items(_)
+    );
     let (own_range, raw_at) = match (which, is_indexed) {
-        (Which::Named, true) => (0..0, Some(0)),
-        (Which::Indexed, false) => (0..0, None),
-        (Which::Indexed, true) => (range.clone(), None),
+        (ChildFilter::Named, true) => (0..0, Some(0)),
+        (ChildFilter::Indexed, false) => (0..0, None),
+        (ChildFilter::Indexed, true) => (range.clone(), None),
         _ => (range.clone(), Some(own)),
     };
     let mut children = match &opened.inside {
         _ if own_range.is_empty() => Vec::new(),
-        Inside::Nothing => Vec::new(),
-        Inside::Members(object, ty, access) => {
+        ChildSource::Nothing => Vec::new(),
+        ChildSource::Members(object, ty, access) => {
             member_children(target, object, ty, access, own_range)
         }
-        Inside::Fields(fields) => field_children(fields, own_range),
-        Inside::Elements(row) => element_children(target, row, own_range)?,
-        Inside::Items(collection) => item_children(target, collection, own_range)?,
-        Inside::Pointee(pointee) if own_range.contains(&0) => vec![Child {
+        ChildSource::Fields(fields) => field_children(fields, own_range),
+        ChildSource::Elements(row) => element_children(target, row, own_range)?,
+        ChildSource::Items(collection) => item_children(target, collection, own_range)?,
+        ChildSource::Pointee(pointee) if own_range.contains(&0) => vec![Child {
             name: "*".into(),
             value: Ok(pointee.clone()),
             path: Some(ChildPath::Prefix("*".into())),
         }],
-        Inside::Pointee(_) => Vec::new(),
+        ChildSource::Pointee(_) => Vec::new(),
     };
     if let Some(raw) = opened.raw
         && raw_at.is_some_and(|at| range.contains(&at))
@@ -342,7 +356,7 @@ fn item_children(
 ) -> Result<Vec<Child>, Error> {
     let end = range
         .end
-        .min(range.start.saturating_add(MOST))
+        .min(range.start.saturating_add(MAX_ELEMENTS))
         .min(collection.len);
     let (items, lost) = collection.items(target, range.start..end)?;
     let mut children: Vec<Child> = (range.start..)
@@ -405,7 +419,7 @@ fn member_children(
         let suffix =
             |name: &str| is_member_name(name).then(|| ChildPath::Suffix(format!("{access}{name}")));
         children.push(match part {
-            Part::Base(base) => {
+            ClassPart::Base(base) => {
                 let value = members::base(target, object, ty, base);
                 let name = match &value {
                     Ok(value) => value.ty.name(),
@@ -417,7 +431,7 @@ fn member_children(
                     path: Some(ChildPath::Same),
                 }
             }
-            Part::Member(member) => {
+            ClassPart::Member(member) => {
                 let name = members::shown_name(ty, &member.name);
                 let value = members::member(target, object, ty, member);
                 Child {
@@ -426,7 +440,7 @@ fn member_children(
                     path: suffix(name),
                 }
             }
-            Part::Static(member) => Child {
+            ClassPart::Static(member) => Child {
                 name: member.name.clone(),
                 value: members::static_member(target, ty, member),
                 path: suffix(&member.name),
@@ -466,7 +480,7 @@ impl Whole {
             bytes: Vec::new(),
             error: None,
         };
-        if let (Place::Memory(addr, None), Some(size @ 1..=WHOLE)) =
+        if let (ValueLocation::Memory(addr, None), Some(size @ 1..=WHOLE)) =
             (&object.place, object.ty.size())
         {
             whole.start = *addr;
@@ -481,7 +495,7 @@ impl Whole {
 
     /// Returns the value with its bytes if they are few and were read.
     pub(super) fn fill(&self, mut value: Value) -> Value {
-        let (Place::Memory(addr, None), None, Some(size @ 1..=16)) =
+        let (ValueLocation::Memory(addr, None), None, Some(size @ 1..=16)) =
             (&value.place, value.bits, value.ty.size())
         else {
             return value;
@@ -493,7 +507,7 @@ impl Whole {
         if let Some(bytes) = bytes
             && value.ty.is_simple()
         {
-            value.place = Place::read_at(*addr, bytes);
+            value.place = ValueLocation::read_at(*addr, bytes);
         }
         value
     }
@@ -501,7 +515,7 @@ impl Whole {
 
 fn element_children(
     target: &dyn Target,
-    row: &Row,
+    row: &ElementArray,
     range: Range<u64>,
 ) -> Result<Vec<Child>, Error> {
     let start = range.start.min(row.count);
@@ -526,11 +540,11 @@ fn element_children(
 /// Cancelled.
 pub fn elements(
     target: &dyn Target,
-    place: &Place,
+    place: &ValueLocation,
     element: &Ty,
     range: Range<u64>,
 ) -> Result<Vec<Value>, Error> {
-    let row = Row {
+    let row = ElementArray {
         place: place.clone(),
         element: element.clone(),
         stride: element.size().unwrap_or(0),
@@ -539,7 +553,7 @@ pub fn elements(
     row.values(target, range)
 }
 
-impl Row {
+impl ElementArray {
     /// Returns the elements of a range; simple ones are read a block at a time.
     pub(super) fn values(
         &self,
@@ -563,7 +577,7 @@ impl Row {
             let count = per_block.min(range.end - index);
             let first = self.place.offset(index.wrapping_mul(self.stride));
             block.clear();
-            if let (true, Place::Memory(addr, _)) = (simple, &first) {
+            if let (true, ValueLocation::Memory(addr, _)) = (simple, &first) {
                 block.resize(((count - 1) * self.stride + size) as usize, 0);
                 if target.memory().read(*addr, &mut block).is_err() {
                     block.clear();
@@ -572,14 +586,14 @@ impl Row {
             for nth in 0..count {
                 let skip = nth.wrapping_mul(self.stride);
                 let mut place = match &first {
-                    Place::Memory(addr, _) => Place::Memory(*addr + skip, None),
+                    ValueLocation::Memory(addr, _) => ValueLocation::Memory(*addr + skip, None),
                     other => other.offset(skip),
                 };
                 let bytes = block.get(skip as usize..skip.wrapping_add(size) as usize);
-                if let (Place::Memory(addr, _), Some(bytes)) = (&place, bytes)
+                if let (ValueLocation::Memory(addr, _), Some(bytes)) = (&place, bytes)
                     && !block.is_empty()
                 {
-                    place = Place::read_at(*addr, bytes);
+                    place = ValueLocation::read_at(*addr, bytes);
                 }
                 values.push(Value::new(self.element.clone(), place));
             }

@@ -7,7 +7,7 @@ use super::members;
 use super::objects::{Called, Objects};
 use super::scalar::{self, Int, ScalarKind};
 use super::types::DwarfTy;
-use super::{Limits, Place, PointerKind, Presentation, Shape, Target, Ty, Value, text};
+use super::{Limits, PointerKind, Presentation, Shape, Target, Ty, Value, ValueLocation, text};
 use crate::ids::error::Error;
 use crate::inspect::visualize;
 use dwarf::{Language, LoadAddr, Symbol, TypeKind};
@@ -89,7 +89,12 @@ fn presented(
         is_error,
         ..Presentation::default()
     };
-    if is_error && matches!(value.place, Place::OptimizedOut | Place::Failed(_)) {
+    if is_error
+        && matches!(
+            value.place,
+            ValueLocation::OptimizedOut | ValueLocation::Failed(_)
+        )
+    {
         return presentation;
     }
     let shape = value.ty.shape();
@@ -122,8 +127,8 @@ fn is_writable(target: &dyn Target, value: &Value, shape: &Shape) -> bool {
                 .is_ok_and(|it| it.address().is_some_and(|addr| addr.0 != 0));
     }
     let place = match &value.place {
-        Place::Memory(..) => true,
-        Place::Register { register, .. } => register.level == 0,
+        ValueLocation::Memory(..) => true,
+        ValueLocation::Register { register, .. } => register.level == 0,
         _ => false,
     };
     place
@@ -184,8 +189,8 @@ impl Writer<'_> {
 
     fn value_here(&mut self, value: &Value, depth: usize) -> Result<(), Error> {
         match &value.place {
-            Place::OptimizedOut => return Err(Error::OptimizedOut),
-            Place::Failed(error) => return Err((**error).clone()),
+            ValueLocation::OptimizedOut => return Err(Error::OptimizedOut),
+            ValueLocation::Failed(error) => return Err((**error).clone()),
             _ => {}
         }
         match value.ty.shape() {
@@ -236,7 +241,7 @@ impl Writer<'_> {
                 }
             }
             Shape::Text => {
-                let Place::Bytes(bytes) = &value.place else {
+                let ValueLocation::Bytes(bytes) = &value.place else {
                     return Err(Error::OptimizedOut);
                 };
                 let len = bytes.len().min(self.limits.string);
@@ -288,7 +293,7 @@ impl Writer<'_> {
         if self.objects.is_none() || is_plain || addr.0 == 0 {
             return false;
         }
-        let pointee = Value::new(of.clone(), Place::Memory(addr, None));
+        let pointee = Value::new(of.clone(), ValueLocation::Memory(addr, None));
         let pointee = visualize::in_truth(self.target, pointee);
         let whole = pointee.address().unwrap_or(addr);
         let objects = self.objects.as_deref_mut();
@@ -329,7 +334,7 @@ impl Writer<'_> {
 
     /// Writes the dynamic class of the object that a base pointer points to.
     fn pointed_class(&mut self, addr: LoadAddr, of: Ty) {
-        let part = Value::new(of, Place::Memory(addr, None));
+        let part = Value::new(of, ValueLocation::Memory(addr, None));
         if let Some(whole) = visualize::standard::callable::whole_object(self.target, &part) {
             let _ = write!(self.out, " ({})", whole.ty.name());
         }

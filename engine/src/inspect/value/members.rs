@@ -1,8 +1,8 @@
 //! Members of structs, classes, unions and Rust's enums.
 
-use super::place::Bits;
+use super::location::Bits;
 use super::types::DwarfTy;
-use super::{Place, Shape, Target, Ty, Value};
+use super::{Shape, Target, Ty, Value, ValueLocation};
 use crate::ids::error::Error;
 use dwarf::{
     Bitfield, Composite, FileAddr, FrameContext, Inheritance, Location, Member, MemberOffset,
@@ -14,7 +14,7 @@ use std::sync::Arc;
 const NESTING: usize = 24;
 
 /// A named part of a composite, or one that contains named parts.
-pub enum Part<'a> {
+pub enum ClassPart<'a> {
     /// A base class.
     Base(&'a Inheritance),
     /// A data member with a name.
@@ -24,7 +24,7 @@ pub enum Part<'a> {
 }
 
 /// Visitor of parts. Arguments: the object that has the part, that object's type, the part.
-pub type Visit<'a> = dyn FnMut(&Value, &Arc<DwarfTy>, Part<'_>) -> Result<(), Error> + 'a;
+pub type Visit<'a> = dyn FnMut(&Value, &Arc<DwarfTy>, ClassPart<'_>) -> Result<(), Error> + 'a;
 
 /// Returns a data member of `object`, whose type is `ty`.
 ///
@@ -76,17 +76,17 @@ fn place_at(
     object: &Value,
     ty: &DwarfTy,
     offset: &MemberOffset,
-) -> Result<Place, Error> {
+) -> Result<ValueLocation, Error> {
     match offset {
         MemberOffset::Bytes(bytes) => Ok(object.place.offset(*bytes)),
         MemberOffset::Expression(entry) => {
-            let Place::Memory(addr, _) = object.place else {
+            let ValueLocation::Memory(addr, _) = object.place else {
                 return Err(Error::OptimizedOut);
             };
             let addr = with_static_context(target, ty, |context| {
                 ty.module().locate_member(*entry, addr, context)
             })?;
-            Ok(Place::Memory(addr, None))
+            Ok(ValueLocation::Memory(addr, None))
         }
     }
 }
@@ -103,8 +103,8 @@ pub fn static_member(target: &dyn Target, ty: &DwarfTy, member: &Member) -> Resu
     let location =
         with_static_context(target, ty, |context| ty.module().locate(&variable, context))?;
     let place = match location {
-        Location::Memory(addr) => Place::Memory(addr, None),
-        other => Place::of(
+        Location::Memory(addr) => ValueLocation::Memory(addr, None),
+        other => ValueLocation::of(
             other,
             &registers,
             crate::FrameKey {
@@ -181,7 +181,7 @@ fn parts_within(
     };
     for base in &composite.bases {
         if !is_empty(&ty.related(base.ty), 0) {
-            visit(object, ty, Part::Base(base))?;
+            visit(object, ty, ClassPart::Base(base))?;
         }
     }
     // A coroutine's argument has a slot of its own, and an earlier one that it was moved to.
@@ -199,15 +199,15 @@ fn parts_within(
             continue;
         }
         if !is_vtable_pointer(part) {
-            visit(object, ty, Part::Member(part))?;
+            visit(object, ty, ClassPart::Member(part))?;
         }
     }
     for part in &composite.statics {
-        visit(object, ty, Part::Static(part))?;
+        visit(object, ty, ClassPart::Static(part))?;
     }
     // Vtable pointers come last: users rarely need them.
     for part in composite.members.iter().filter(|it| is_vtable_pointer(it)) {
-        visit(object, ty, Part::Member(part))?;
+        visit(object, ty, ClassPart::Member(part))?;
     }
     Ok(())
 }
@@ -284,7 +284,7 @@ pub fn names(target: &dyn Target, object: &Value) -> Vec<String> {
         return self::names(target, &payload);
     }
     let _ = parts(target, object, &ty, &mut |_, ty, part| {
-        if let Part::Member(member) | Part::Static(member) = part {
+        if let ClassPart::Member(member) | ClassPart::Static(member) = part {
             names.push(shown_name(ty, &member.name).to_owned());
         }
         Ok(())

@@ -3,10 +3,10 @@
 mod children;
 mod decimal;
 mod format;
+pub mod location;
 pub mod members;
 mod numbers;
 mod objects;
-pub mod place;
 pub mod scalar;
 pub mod text;
 pub mod types;
@@ -14,21 +14,21 @@ pub mod types;
 #[cfg(test)]
 mod tests;
 
-pub use children::{Next, Which, elements, next_children};
+pub use children::{ChildBatch, ChildFilter, elements, next_children};
 pub use format::{present, present_with, write};
+pub use location::ValueLocation;
 pub use numbers::Numbers;
 pub use objects::Objects;
-pub use place::Place;
 pub use types::{PointerKind, Shape, Ty};
 
 use crate::ids::error::Error;
 use dwarf::{LoadAddr, Location, Memory, Module, ModuleMap, Registers};
-use place::{Bits, Bytes};
+use location::{Bits, Bytes};
 use scalar::{Scalar, ScalarKind};
 use std::sync::Arc;
 
 /// Maximum number of bytes to read at once for one value.
-pub const LARGEST: u64 = 1 << 20;
+pub const MAX_VALUE_BYTES: u64 = 1 << 20;
 
 /// The debuggee, as values and expressions see it: a stopped process, or a test's bytes.
 pub trait Target {
@@ -166,7 +166,7 @@ pub struct Value {
     /// Its type.
     pub ty: Ty,
     /// The place of its bytes.
-    pub place: Place,
+    pub place: ValueLocation,
     /// The part of the bytes that a bit-field occupies.
     pub bits: Option<Bits>,
     /// Whether it is shown member by member, without a view.
@@ -184,7 +184,7 @@ impl Value {
         registers: &Registers,
         frame: crate::FrameKey,
     ) -> Value {
-        Value::new(ty, Place::of(location, registers, frame))
+        Value::new(ty, ValueLocation::of(location, registers, frame))
     }
 
     /// Returns a register's contents as an integer (or address).
@@ -197,7 +197,7 @@ impl Value {
         let bytes = Bytes::new(&value.to_le_bytes());
         Value::new(
             ty,
-            Place::Register {
+            ValueLocation::Register {
                 register: place,
                 bytes,
                 offset: 0,
@@ -212,11 +212,14 @@ impl Value {
         name: &str,
         entry: LoadAddr,
     ) -> Value {
-        Value::new(Ty::Function(name.into()), Place::Memory(entry, None))
+        Value::new(
+            Ty::Function(name.into()),
+            ValueLocation::Memory(entry, None),
+        )
     }
 
     /// Returns a value of a type at a place.
-    pub fn new(ty: Ty, place: Place) -> Value {
+    pub fn new(ty: Ty, place: ValueLocation) -> Value {
         Value {
             ty,
             place,
@@ -232,20 +235,20 @@ impl Value {
         let size = usize::from(scalar.size).min(16);
         Value::new(
             Ty::Builtin(scalar, name),
-            Place::Bytes(Bytes::new(&bytes[..size])),
+            ValueLocation::Bytes(Bytes::new(&bytes[..size])),
         )
     }
 
     /// Returns a pointer with a target type.
     pub fn pointer_to(target: Ty, addr: LoadAddr) -> Value {
         let bytes = Bytes::new(&addr.0.to_le_bytes());
-        Value::new(target.pointer(), Place::Bytes(bytes))
+        Value::new(target.pointer(), ValueLocation::Bytes(bytes))
     }
 
     /// Returns the address of the first byte, if the value is in memory.
     pub fn address(&self) -> Option<LoadAddr> {
         match self.place {
-            Place::Memory(addr, _) if self.bits.is_none() => Some(addr),
+            ValueLocation::Memory(addr, _) if self.bits.is_none() => Some(addr),
             _ => None,
         }
     }
@@ -261,7 +264,7 @@ impl Value {
                 self.ty.name()
             )));
         };
-        if size > LARGEST {
+        if size > MAX_VALUE_BYTES {
             return Err(Error::Unsupported(format!(
                 "{size} bytes are too many to read at once"
             )));
@@ -303,7 +306,7 @@ impl Value {
     /// The value cannot be read.
     pub fn pointee(&self, target: &dyn Target, of: Ty) -> Result<Value, Error> {
         let addr = LoadAddr(self.raw(target)? as u64);
-        Ok(Value::new(of, Place::Memory(addr, None)))
+        Ok(Value::new(of, ValueLocation::Memory(addr, None)))
     }
 
     /// Returns the value itself, or the target if it is a C++ reference.

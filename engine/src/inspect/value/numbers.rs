@@ -1,8 +1,8 @@
 //! Contiguous plain numbers, kept as bytes: cheap in any quantity.
 
-use super::children::{BLOCK, Row};
+use super::children::{BLOCK, ElementArray};
 use super::scalar::{self, NumberFormat, Scalar};
-use super::{Child, ChildPath, Place, Shape, Target, Ty, Value};
+use super::{Child, ChildPath, Shape, Target, Ty, Value, ValueLocation};
 use dwarf::{Language, LoadAddr};
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,12 +23,17 @@ pub struct Numbers {
 impl Numbers {
     /// Reads numbers of a row; `None` if the elements are not numbers, are too far apart, or cannot
     /// all be read.
-    pub(super) fn read(target: &dyn Target, row: &Row, indices: Range<u64>) -> Option<Numbers> {
+    pub(super) fn read(
+        target: &dyn Target,
+        row: &ElementArray,
+        indices: Range<u64>,
+    ) -> Option<Numbers> {
         let Shape::Scalar(scalar) = row.element.shape() else {
             return None;
         };
         let size = u64::from(scalar.size);
-        let Place::Memory(at, _) = row.place.offset(indices.start.wrapping_mul(row.stride)) else {
+        let ValueLocation::Memory(at, _) = row.place.offset(indices.start.wrapping_mul(row.stride))
+        else {
             return None;
         };
         let count = indices.end.checked_sub(indices.start)?;
@@ -82,7 +87,7 @@ impl Numbers {
     /// Returns them as values.
     pub fn children(&self) -> impl Iterator<Item = Child> {
         self.indices().map(|index| {
-            let place = Place::read_at(self.address(index), self.bytes_of(index));
+            let place = ValueLocation::read_at(self.address(index), self.bytes_of(index));
             Child {
                 name: format!("[{index}]"),
                 value: Ok(Value::new(self.element.clone(), place)),
@@ -102,8 +107,8 @@ mod tests {
     fn nobody_makes_room_for_what_lies_between_numbers() {
         let int = Ty::Builtin(Scalar::new(ScalarKind::Signed, 4), "int");
         for stride in [1 << 30, 1 << 40, 1 << 52, u64::MAX / 1023, u64::MAX] {
-            let row = Row {
-                place: Place::Memory(LoadAddr(0x1000), None),
+            let row = ElementArray {
+                place: ValueLocation::Memory(LoadAddr(0x1000), None),
                 element: int.clone(),
                 stride,
                 count: 1024,

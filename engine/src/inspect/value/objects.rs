@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use crate::inspect::value::Value;
     use crate::inspect::value::scalar::{Scalar, ScalarKind};
-    use crate::inspect::value::{Place, Ty};
+    use crate::inspect::value::{Ty, ValueLocation};
 
     #[test]
     fn numbers_stay_and_variables_have_their_names() {
@@ -108,7 +108,10 @@ mod tests {
         assert!(objects.write(1) && !objects.write(1));
         objects.begin();
         assert!(objects.write(1));
-        objects.name(&Value::new(int.clone(), Place::Memory(at, None)), "first");
+        objects.name(
+            &Value::new(int.clone(), ValueLocation::Memory(at, None)),
+            "first",
+        );
         let variable = Called::Variable("first".to_owned());
         assert_eq!(objects.called(at, &int), Some(variable));
         objects.begin();

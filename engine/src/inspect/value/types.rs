@@ -152,7 +152,7 @@ impl DwarfTy {
 
     /// Returns the visualizer of the type, if it has one.
     pub fn visualizer(&self) -> Option<&'static dyn crate::inspect::visualize::Visualizer> {
-        match self.ty.kept::<Facts>() {
+        match self.ty.extension::<Facts>() {
             Some(facts) => *facts
                 .visualizer
                 .get_or_init(|| crate::inspect::visualize::find(self)),
@@ -330,7 +330,7 @@ impl Ty {
     /// Returns the name in the language's syntax.
     pub fn name(&self) -> Arc<str> {
         match self {
-            Ty::Dwarf(ty) => match ty.ty.kept::<Facts>() {
+            Ty::Dwarf(ty) => match ty.ty.extension::<Facts>() {
                 Some(facts) => {
                     let spelled = facts
                         .name
@@ -363,7 +363,7 @@ fn stripped(ty: &Arc<DwarfTy>) -> Ty {
     if let Some(known) = ty.stripped.get() {
         return known.clone();
     }
-    let facts = ty.ty.kept::<Facts>();
+    let facts = ty.ty.extension::<Facts>();
     let known = match facts.and_then(|facts| facts.stripped.get()) {
         Some(Stripped::Dwarf(id)) => ty.related(*id),
         Some(Stripped::Other(other)) => other.clone(),

@@ -16,7 +16,7 @@ pub const BY_FRONT: i32 = libc::SIGTERM;
 
 /// Grace period for an orderly end of the session. Waiting for threads that do not stop and for a
 /// client that does not read has shorter timeouts, which add up to less.
-const PATIENCE: Duration = Duration::from_secs(10);
+const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The first signal received; 0 for none.
 static ASKED: AtomicI32 = AtomicI32::new(0);
@@ -58,7 +58,7 @@ fn hear(waker: &Waker) {
     while unsafe { libc::sigwait(&raw const signals, &raw mut signal) } != 0 {}
     ASKED.store(signal, Ordering::Relaxed);
     waker.wake();
-    thread::sleep(PATIENCE);
+    thread::sleep(END_TIMEOUT);
     tracing::error!("the session does not end: the process does");
     // A launched debuggee dies with its tracer, an attached one is restored by the guardian.
     // SAFETY: ends all threads at once; nothing of this process is used afterwards.

@@ -33,7 +33,8 @@ pub use shared::Shared;
 pub use stdio::OpenStdio;
 
 use super::{
-    Backend, Besides, Duty, MappedFile, Mapping, Ready, RegisterSet, Resume, SignalData, WaitStatus,
+    Backend, Duty, MappedFile, Mapping, Ready, RegisterSet, Resume, SignalData, WaitInterest,
+    WaitStatus,
 };
 use crate::arch::x86_64::{BREAKPOINT, NEAR_JUMP};
 use crate::ids::Launch;
@@ -68,12 +69,12 @@ impl Waker {
 }
 
 /// Lowers the priority of the calling thread (setpriority(2) applies to a thread on Linux).
-pub fn give_way() {
+pub fn lower_thread_priority() {
     // nice 10 gets about 1/10 of a CPU under load. nice 19 would get 1/70, and indexing would stall
     // behind a parallel build.
-    const POLITE: i32 = 10;
+    const INDEXER_NICE: i32 = 10;
     // SAFETY: plain call. If it fails, the thread keeps its priority.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, POLITE) };
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, INDEXER_NICE) };
 }
 
 /// Live processes on this machine. Not `Send`: ptrace requests must come from the thread that
@@ -140,7 +141,7 @@ impl LinuxBackend {
     }
 
     /// Removes a thread that has ended from the guardian's table.
-    fn heard_of(&self, thread: ThreadId, status: WaitStatus) {
+    fn unguard_if_ended(&self, thread: ThreadId, status: WaitStatus) {
         if let (WaitStatus::Exited(_) | WaitStatus::Killed(_), Some(guardian)) =
             (status, &self.guardian)
         {
@@ -224,7 +225,7 @@ impl Backend for LinuxBackend {
         if let Err(error) = self.open_memory(pid) {
             for thread in seized {
                 ptrace::interrupt(thread).ok();
-                if self.await_stop(thread).is_some() {
+                if self.wait_for_stop(thread).is_some() {
                     self.detach(thread, Signal(0));
                 }
             }
@@ -233,7 +234,11 @@ impl Backend for LinuxBackend {
         Ok(seized)
     }
 
-    fn wait(&mut self, deadline: Option<Instant>, besides: Besides<'_>) -> Result<Ready, Error> {
+    fn wait(
+        &mut self,
+        deadline: Option<Instant>,
+        besides: WaitInterest<'_>,
+    ) -> Result<Ready, Error> {
         let mut descriptors = [libc::pollfd {
             fd: -1,
             events: libc::POLLIN,
@@ -305,20 +310,20 @@ impl Backend for LinuxBackend {
                 self.keepers.retain(|(_, keeper)| keeper.pid != thread.0);
                 continue;
             }
-            self.heard_of(thread, status);
+            self.unguard_if_ended(thread, status);
             return Some((thread, status));
         }
     }
 
-    fn stop_of(&mut self, thread: ThreadId) -> Option<WaitStatus> {
+    fn poll_stop(&mut self, thread: ThreadId) -> Option<WaitStatus> {
         ptrace::next_stop(thread.0).map(|(_, status)| status)
     }
 
-    fn stop_within(&mut self, thread: ThreadId, patience: Duration) -> Option<WaitStatus> {
+    fn spin_for_stop(&mut self, thread: ThreadId, patience: Duration) -> Option<WaitStatus> {
         let end = Instant::now() + patience;
         loop {
             if let Some((_, status)) = ptrace::next_stop(thread.0) {
-                self.heard_of(thread, status);
+                self.unguard_if_ended(thread, status);
                 return Some(status);
             }
             if Instant::now() >= end {
@@ -329,9 +334,9 @@ impl Backend for LinuxBackend {
         }
     }
 
-    fn await_stop(&mut self, thread: ThreadId) -> Option<WaitStatus> {
+    fn wait_for_stop(&mut self, thread: ThreadId) -> Option<WaitStatus> {
         let status = ptrace::await_stop(thread)?;
-        self.heard_of(thread, status);
+        self.unguard_if_ended(thread, status);
         Some(status)
     }
 
@@ -563,13 +568,13 @@ impl Backend for LinuxBackend {
         }
     }
 
-    fn mend(&mut self, pid: i32, addr: LoadAddr, bytes: &[u8], original: &[u8]) -> bool {
+    fn restore_code(&mut self, pid: i32, addr: LoadAddr, bytes: &[u8], original: &[u8]) -> bool {
         if let Err(error) = ptrace::seize(pid, false) {
             return error.raw_os_error() != Some(libc::EPERM) || procfs::is_zombie(pid);
         }
         let thread = ThreadId(pid);
         self.interrupt(thread);
-        let signal = match self.await_stop(thread) {
+        let signal = match self.wait_for_stop(thread) {
             Some(WaitStatus::Exited(_) | WaitStatus::Killed(_)) | None => return true,
             Some(WaitStatus::Signal(signal)) => signal,
             Some(_) => Signal(0),

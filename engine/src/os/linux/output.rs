@@ -54,8 +54,8 @@ impl Outputs {
 impl Drop for Outputs {
     fn drop(&mut self) {
         // Mostly all writers are gone, which only a read shows.
-        const MOST: usize = 64;
-        for _ in 0..MOST {
+        const MAX_READERS: usize = 64;
+        for _ in 0..MAX_READERS {
             if self.read().is_none() {
                 break;
             }

@@ -162,7 +162,7 @@ pub fn processes() -> Vec<i32> {
 /// match, or the process has ended.
 pub fn program_named(pid: i32, name: &str) -> Option<PathBuf> {
     /// Maximum length of a process name in bytes (TASK_COMM_LEN without its NUL).
-    const LONGEST: usize = 15;
+    const MAX_COMM_BYTES: usize = 15;
     let program = executable(pid).map(|file| file.path);
     if name.contains('/') {
         let wanted = fs::canonicalize(name).ok();
@@ -174,7 +174,10 @@ pub fn program_named(pid: i32, name: &str) -> Option<PathBuf> {
         return Some(program.clone());
     }
     let called = thread_name(pid, pid);
-    let cut = name.as_bytes().get(..LONGEST).unwrap_or(name.as_bytes());
+    let cut = name
+        .as_bytes()
+        .get(..MAX_COMM_BYTES)
+        .unwrap_or(name.as_bytes());
     let fits = called.as_bytes() == cut && !called.is_empty();
     (fits && !is_zombie(pid)).then(|| program.unwrap_or_else(|| PathBuf::from(called)))
 }

@@ -312,30 +312,30 @@ fn wait_or_gone(tid: i32, block: bool) -> io::Result<Option<(ThreadId, WaitStatu
 /// Returns an available stop of a thread, or of any thread (−1).
 pub fn next_stop(tid: i32) -> Option<(ThreadId, WaitStatus)> {
     let (thread, status) = wait(tid, false)?;
-    Some((thread, told_in_order(thread, status)))
+    Some((thread, take_signal_before_interrupt(thread, status)))
 }
 
 /// Waits for a thread that is about to stop. `None`: it is gone.
 pub fn await_stop(thread: ThreadId) -> Option<WaitStatus> {
     let status = await_any_stop(thread)?;
-    Some(told_in_order(thread, status))
+    Some(take_signal_before_interrupt(thread, status))
 }
 
 /// Polls instead of blocking in `waitpid`. The exit of a process's first thread is reported only
 /// after the exits of all others have been collected, and that is our job.
 fn await_any_stop(thread: ThreadId) -> Option<WaitStatus> {
     /// Time to spin: most stops follow a single instruction.
-    const AWAKE: Duration = Duration::from_micros(500);
+    const SPIN_FOR: Duration = Duration::from_micros(500);
     /// Poll interval after that.
-    const PAUSE: Duration = Duration::from_micros(200);
+    const POLL_INTERVAL: Duration = Duration::from_micros(200);
     let begun = Instant::now();
     loop {
         match wait_or_gone(thread.0, false) {
             Ok(Some((_, status))) => return Some(status),
-            Ok(None) if begun.elapsed() < AWAKE => std::thread::yield_now(),
+            Ok(None) if begun.elapsed() < SPIN_FOR => std::thread::yield_now(),
             // The leader may have ended since the last poll.
             Ok(None) if procfs::is_zombie(thread.0) => return wait(thread.0, false).map(|it| it.1),
-            Ok(None) => std::thread::sleep(PAUSE),
+            Ok(None) => std::thread::sleep(POLL_INTERVAL),
             Err(_) => return None,
         }
     }
@@ -344,7 +344,7 @@ fn await_any_stop(thread: ThreadId) -> Option<WaitStatus> {
 /// If a thread is interrupted just as its instruction traps or faults, the kernel reports the
 /// interrupt first (the pc is already past the trap) and the signal only after the next resume,
 /// wherever the pc is by then. So resumes it once and returns the signal's stop.
-fn told_in_order(thread: ThreadId, mut status: WaitStatus) -> WaitStatus {
+fn take_signal_before_interrupt(thread: ThreadId, mut status: WaitStatus) -> WaitStatus {
     // Twice, as a group-stop may begin in between.
     for _ in 0..2 {
         let interrupted = matches!(status, WaitStatus::Interrupted | WaitStatus::GroupStop(_));

@@ -30,7 +30,7 @@ pub fn of_process(pid: i32, error: &io::Error) -> String {
             ours.unwrap_or(-1)
         );
     }
-    if may_nobody_trace() {
+    if is_ptrace_blocked() {
         return BY_SANDBOX.into();
     }
     match yama() {
@@ -48,7 +48,7 @@ pub fn of_process(pid: i32, error: &io::Error) -> String {
 /// Returns why a launched program cannot be traced, and the remedy.
 pub fn of_launch(error: &io::Error) -> String {
     match yama() {
-        _ if may_nobody_trace() => format!("tracing is not permitted: {BY_SANDBOX}"),
+        _ if is_ptrace_blocked() => format!("tracing is not permitted: {BY_SANDBOX}"),
         Some(scope) if scope > 1 => format!(
             "tracing is not permitted: kernel.yama.ptrace_scope is {scope}; \
              `sysctl kernel.yama.ptrace_scope=1` as root allows it (a 3 stays until a reboot)"
@@ -65,7 +65,7 @@ const BY_SANDBOX: &str = "the sandbox that we run in forbids ptrace (a seccomp f
                           `--security-opt seccomp=unconfined`)";
 
 /// Returns whether a seccomp filter blocks ptrace: without one this request fails with ESRCH.
-fn may_nobody_trace() -> bool {
+fn is_ptrace_blocked() -> bool {
     let filtered = procfs::status_number(std::process::id() as i32, "Seccomp") == Some(2);
     // SAFETY: no process has number 0; the request touches no memory.
     let result = unsafe { libc::ptrace(libc::PTRACE_INTERRUPT, 0, 0, 0) };

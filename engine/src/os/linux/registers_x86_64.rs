@@ -45,12 +45,12 @@ fn sixteens(bytes: &[u8]) -> Vec<u128> {
 }
 
 /// Upper bound of the size of an XSAVE area.
-const LONGEST_XSTATE: usize = 1 << 16;
+const MAX_XSTATE_BYTES: usize = 1 << 16;
 
 /// Reads the XSAVE area of a stopped thread.
 pub fn read_extended(tid: ThreadId) -> Option<Vec<u8>> {
     /// Size that the kernel returned: the same for all threads of a machine.
-    static LENGTH: AtomicUsize = AtomicUsize::new(LONGEST_XSTATE);
+    static LENGTH: AtomicUsize = AtomicUsize::new(MAX_XSTATE_BYTES);
     let mut area = vec![0; LENGTH.load(Ordering::Relaxed)];
     let len = ptrace::register_bytes(tid, NT_X86_XSTATE, false, &mut area)?;
     LENGTH.store(len, Ordering::Relaxed);

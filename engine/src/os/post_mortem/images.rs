@@ -17,7 +17,7 @@ const AT_ENTRY: u64 = 9;
 /// Directory where distributions install debug info and programs by build-id.
 const BY_BUILD_ID: &str = "/usr/lib/debug/.build-id";
 /// Maximum number of mapped files; a larger list is corrupt.
-const MOST_FILES: usize = 1 << 13;
+const MAX_FILES: usize = 1 << 13;
 /// An image's headers and its build-id are in its first page.
 const PAGE: usize = 4096;
 static ZEROS: [u8; PAGE] = [0; PAGE];
@@ -57,7 +57,7 @@ enum Contents {
 }
 
 /// A file of the same build as the mapped one.
-struct Found {
+struct MatchedFile {
     module: Arc<Module>,
     bias: LoadBias,
     /// Whether it has the loaded segments, not only debug info.
@@ -85,7 +85,7 @@ impl Images {
         for part in parts {
             let path = part.path.as_path();
             let place = known.get(path).copied().or_else(|| {
-                (files.len() < MOST_FILES).then(|| {
+                (files.len() < MAX_FILES).then(|| {
                     known.insert(path, files.len());
                     files.push(Mapped {
                         path,
@@ -177,7 +177,7 @@ impl Images {
         path: &Path,
         start: LoadAddr,
         (is_program, user): (bool, Option<&Path>),
-    ) -> Option<Found> {
+    ) -> Option<MatchedFile> {
         let wanted = user.filter(|_| is_program);
         let name = without_deleted(path);
         let id = build_id_at(core, start);
@@ -185,7 +185,7 @@ impl Images {
             // Whole pages are mapped, starting with that of the first segment.
             let first = module.load_range().start.0 & !(PAGE as u64 - 1);
             let bias = LoadBias(start.0.wrapping_sub(first));
-            Found {
+            MatchedFile {
                 module,
                 bias,
                 whole,

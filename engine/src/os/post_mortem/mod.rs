@@ -13,7 +13,7 @@ pub use unpack::CoreFile;
 
 use super::linux::{LinuxBackend, Waker, vectors_in};
 use super::{
-    Backend, Besides, MappedFile, Mapping, OpenStdio, Ready, RegisterSet, Resume, WaitStatus,
+    Backend, MappedFile, Mapping, OpenStdio, Ready, RegisterSet, Resume, WaitInterest, WaitStatus,
 };
 use crate::ids::Launch;
 use crate::ids::error::Error;
@@ -50,7 +50,11 @@ impl Backend for PostMortem {
         self.live.waker()
     }
 
-    fn wait(&mut self, deadline: Option<Instant>, besides: Besides<'_>) -> Result<Ready, Error> {
+    fn wait(
+        &mut self,
+        deadline: Option<Instant>,
+        besides: WaitInterest<'_>,
+    ) -> Result<Ready, Error> {
         self.live.wait(deadline, besides)
     }
 
@@ -80,7 +84,7 @@ impl Backend for PostMortem {
         reader::read_by(at, addr, buffer)
     }
 
-    fn mend(&mut self, _: i32, _: LoadAddr, _: &[u8], _: &[u8]) -> bool {
+    fn restore_code(&mut self, _: i32, _: LoadAddr, _: &[u8], _: &[u8]) -> bool {
         true
     }
 
@@ -144,11 +148,11 @@ impl Backend for PostMortem {
         None
     }
 
-    fn stop_of(&mut self, _: ThreadId) -> Option<WaitStatus> {
+    fn poll_stop(&mut self, _: ThreadId) -> Option<WaitStatus> {
         None
     }
 
-    fn await_stop(&mut self, _: ThreadId) -> Option<WaitStatus> {
+    fn wait_for_stop(&mut self, _: ThreadId) -> Option<WaitStatus> {
         None
     }
 

@@ -20,7 +20,7 @@ const NT_SIGINFO: u32 = 0x5349_4749;
 const NT_FILE: u32 = 0x4649_4c45;
 
 /// Maximum number of threads and of mapped files; more is corrupt.
-const MOST: usize = 1 << 20;
+const MAX_ENTRIES: usize = 1 << 20;
 
 /// A thread at the end of the process.
 pub struct CoreThread {
@@ -67,7 +67,7 @@ impl Notes {
             (b"CORE", NT_PRSTATUS) => self.add_thread(bytes),
             (b"CORE", NT_PRPSINFO) => self.add_process(bytes),
             (b"CORE", NT_AUXV) => {
-                let pairs = bytes.chunks_exact(16).take(MOST);
+                let pairs = bytes.chunks_exact(16).take(MAX_ENTRIES);
                 let pairs = pairs.filter_map(|pair| Some((u64_at(pair, 0)?, u64_at(pair, 8)?)));
                 self.auxiliary = pairs.collect();
             }
@@ -97,7 +97,8 @@ impl Notes {
             let signal = i16::from_le_bytes(bytes.get(12..14)?.try_into().ok()?);
             Some((registers, signal, i32_at(bytes, 32)?))
         };
-        let Some((registers, signal, id)) = read().filter(|_| self.threads.len() < MOST) else {
+        let Some((registers, signal, id)) = read().filter(|_| self.threads.len() < MAX_ENTRIES)
+        else {
             return;
         };
         // A thread with an invalid or duplicate id gets another one, so that it can be selected.
@@ -141,7 +142,7 @@ fn files(bytes: &[u8]) -> Option<Vec<FilePart>> {
     let unit = u64_at(bytes, 8)?;
     let (places, names) = bytes.get(16..)?.split_at_checked(count.checked_mul(24)?)?;
     let names = names.split(|byte| *byte == 0);
-    let parts = places.chunks_exact(24).zip(names).take(MOST);
+    let parts = places.chunks_exact(24).zip(names).take(MAX_ENTRIES);
     let mut parts: Vec<FilePart> = parts
         .filter_map(|(place, name)| {
             Some(FilePart {

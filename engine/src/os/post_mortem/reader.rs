@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// Maximum number of segments (`vm.max_map_count` is usually 65530).
-const MOST_SEGMENTS: usize = 1 << 20;
+const MAX_SEGMENTS: usize = 1 << 20;
 
 const ENDIAN: LittleEndian = LittleEndian;
 
@@ -59,7 +59,7 @@ impl Core {
                    files, `ulimit -c`, or a full disk)";
         let headers = header.program_headers(ENDIAN, file.data);
         let headers = headers.map_err(|_| wrong(cut))?;
-        if headers.len() > MOST_SEGMENTS {
+        if headers.len() > MAX_SEGMENTS {
             return Err(wrong(
                 "it has more segments than a process can have mappings",
             ));

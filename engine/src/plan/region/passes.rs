@@ -25,7 +25,7 @@ pub struct Loop {
 
 /// No more pairs of an address and a loop are followed; a function with more is left as if it had
 /// no loops.
-const MAX_STATES: usize = 4 * super::MOST;
+const MAX_STATES: usize = 4 * super::MAX_INSTRUCTIONS;
 
 /// How the loops of a region lead back to its line.
 #[derive(Default)]

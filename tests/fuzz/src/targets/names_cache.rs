@@ -48,7 +48,7 @@ pub fn names_cache(data: &[u8]) {
     FOLDER.with(|folder| {
         replace(&folder.path().join(name + ".names"), &file);
         module.keep_in(folder.path());
-        module.prepare_names();
+        module.index_names();
     });
     for name in ["work", "main", "get", "int", "ns::Derived", "shared"] {
         module.functions_named(name);

@@ -2,8 +2,8 @@
 
 use super::{Writer, bracketed};
 use crate::ids::error::Error;
-use crate::inspect::value::children::{Row, Whole};
-use crate::inspect::value::members::{self, Part};
+use crate::inspect::value::children::{ElementArray, Whole};
+use crate::inspect::value::members::{self, ClassPart};
 use crate::inspect::value::scalar::{self, Int, Scalar, ScalarKind};
 use crate::inspect::value::text::{self, Unit};
 use crate::inspect::value::types::{ArrayTy, DwarfTy};
@@ -38,7 +38,7 @@ impl Writer<'_> {
                 return self.char_array(value, unit, count);
             }
         }
-        let row = Row {
+        let row = ElementArray {
             place: value.place.clone(),
             element: array.element.clone(),
             stride: array.stride,
@@ -62,7 +62,7 @@ impl Writer<'_> {
     }
 
     /// Writes elements in the language's brackets. Returns false if some were omitted.
-    fn row(&mut self, row: &Row, language: Language, depth: usize) -> Result<bool, Error> {
+    fn row(&mut self, row: &ElementArray, language: Language, depth: usize) -> Result<bool, Error> {
         let (open, close) = match language {
             Language::Rust => ('[', ']'),
             _ => ('{', '}'),
@@ -144,7 +144,8 @@ impl Writer<'_> {
             }
             Some(View::Sequence { at, element, len }) => {
                 let start = self.out.len();
-                let is_whole = self.row(&Row::in_memory(at, element, len), language, depth)?;
+                let is_whole =
+                    self.row(&ElementArray::in_memory(at, element, len), language, depth)?;
                 match is_whole {
                     true => self.count(len, depth),
                     false => self.count_before(start, &len.to_string()),
@@ -186,9 +187,9 @@ impl Writer<'_> {
         }
         self.out.push('{');
         self.members(value, &whole, ty, depth, &|part| match part {
-            Part::Member(member) => format!("{} = ", members::shown_name(ty, &member.name)),
-            Part::Base(base) => format!("<{}> = ", ty.related(base.ty).name()),
-            Part::Static(_) => String::new(),
+            ClassPart::Member(member) => format!("{} = ", members::shown_name(ty, &member.name)),
+            ClassPart::Base(base) => format!("<{}> = ", ty.related(base.ty).name()),
+            ClassPart::Static(_) => String::new(),
         });
         self.out.push('}');
         Ok(())
@@ -320,7 +321,7 @@ impl Writer<'_> {
             " {"
         });
         self.members(value, &whole, ty, depth, &|part| match part {
-            Part::Member(member) if !tuple => {
+            ClassPart::Member(member) if !tuple => {
                 format!("{}: ", members::shown_name(ty, &member.name))
             }
             _ => String::new(),
@@ -344,16 +345,16 @@ impl Writer<'_> {
         whole: &Whole,
         ty: &Arc<DwarfTy>,
         depth: usize,
-        label: &dyn Fn(&Part<'_>) -> String,
+        label: &dyn Fn(&ClassPart<'_>) -> String,
     ) {
         let target = self.target;
         let mut written = 0;
         let outcome = members::parts(target, object, ty, &mut |object, ty, part| {
             let value = match &part {
-                Part::Base(base) => members::base(target, object, ty, base),
-                Part::Member(member) if member.artificial => return Ok(()),
-                Part::Member(member) => members::member(target, object, ty, member),
-                Part::Static(_) => return Ok(()),
+                ClassPart::Base(base) => members::base(target, object, ty, base),
+                ClassPart::Member(member) if member.artificial => return Ok(()),
+                ClassPart::Member(member) => members::member(target, object, ty, member),
+                ClassPart::Static(_) => return Ok(()),
             };
             written += 1;
             if written > self.limits.elements + 1 || self.full() && written > 1 {

@@ -1,5 +1,5 @@
 use super::harness::{Program, children_of};
-use crate::inspect::value::{Limits, Which, present};
+use crate::inspect::value::{ChildFilter, Limits, present};
 use dwarf::Language;
 
 fn each(test: impl Fn(&mut Program)) {
@@ -194,7 +194,7 @@ fn large_arrays_are_read_in_blocks() {
         let value = program.eval("many");
         let before = program.reads();
         let started = std::time::Instant::now();
-        let children = children_of(program, &value, Which::All, 0..100_000).unwrap();
+        let children = children_of(program, &value, ChildFilter::All, 0..100_000).unwrap();
         let limits = Limits::default();
         let texts: Vec<String> = children
             .iter()
@@ -204,7 +204,7 @@ fn large_arrays_are_read_in_blocks() {
         assert_eq!(texts[777], "2331");
         assert_eq!(texts[99_999], "299997");
         assert!(program.reads() - before <= 100);
-        let page = children_of(program, &value, Which::All, 99_990..100_500).unwrap();
+        let page = children_of(program, &value, ChildFilter::All, 99_990..100_500).unwrap();
         assert_eq!(page.len(), 10);
         assert_eq!(page[0].name, "[99990]");
     });

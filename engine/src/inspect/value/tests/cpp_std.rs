@@ -1,7 +1,7 @@
 //! Text of the standard library's types, for each library and compiler.
 
 use super::harness::{Program, children_of};
-use crate::inspect::value::Which;
+use crate::inspect::value::ChildFilter;
 use dwarf::Language;
 
 /// The standard that [`NEWER`] requires.
@@ -328,11 +328,11 @@ fn pages(program: &mut Program) {
     for name in ["large_table", "large_map"] {
         let value = program.eval(name);
         let before = program.reads();
-        let page = children_of(program, &value, Which::Indexed, 0..16).unwrap();
+        let page = children_of(program, &value, ChildFilter::Indexed, 0..16).unwrap();
         let reads = program.reads() - before;
         assert_eq!(page.len(), 16);
         assert!(reads < 400, "{name}: {reads} reads");
-        let all = children_of(program, &value, Which::Indexed, 0..u64::MAX).unwrap();
+        let all = children_of(program, &value, ChildFilter::Indexed, 0..u64::MAX).unwrap();
         assert!(all.len() >= 1000 && all.iter().all(|child| child.value.is_ok()));
     }
 }
@@ -340,7 +340,7 @@ fn pages(program: &mut Program) {
 /// A list that does not store its length, and exceeds the maximum count, is marked.
 fn uncounted(program: &mut Program) {
     let value = program.eval("long_forward");
-    let children = children_of(program, &value, Which::Indexed, 65_530..70_000).unwrap();
+    let children = children_of(program, &value, ChildFilter::Indexed, 65_530..70_000).unwrap();
     let names: Vec<&str> = children.iter().map(|child| &*child.name).collect();
     assert_eq!(names[5..], ["[65535]", "<more>"]);
     let why = children[6].value.as_ref().err().map(ToString::to_string);

@@ -5,8 +5,8 @@ use crate::ids::error::Error;
 use crate::inspect::eval::{EvalContext, Expression, Purpose};
 use crate::inspect::value::scalar::NumberFormat;
 use crate::inspect::value::{
-    Child, ChildPath, Limits, Next, Numbers, RegisterPlace, Target, Ty, Value, Which, members,
-    next_children, present,
+    Child, ChildBatch, ChildFilter, ChildPath, Limits, Numbers, RegisterPlace, Target, Ty, Value,
+    members, next_children, present,
 };
 use dwarf::{
     FileAddr, FrameContext, Language, LoadAddr, LoadBias, Memory, Module, ModuleMap, Registers,
@@ -151,7 +151,7 @@ impl Program {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("program");
         let source = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("src/value/tests")
+            .join("src/inspect/value/tests")
             .join(fixture);
         let built = Command::new(compiler[0])
             .args(&compiler[1..])
@@ -271,7 +271,7 @@ impl Program {
     pub fn children(&mut self, text: &str) -> Vec<Child> {
         let value = self.eval(text);
         let shown = present(self, &value, &Limits::default());
-        let children = children_of(self, &value, Which::All, 0..u64::MAX).unwrap();
+        let children = children_of(self, &value, ChildFilter::All, 0..u64::MAX).unwrap();
         assert_eq!(
             shown.named + shown.indexed,
             children.len() as u64,
@@ -398,14 +398,14 @@ fn expect_same_text(target: &dyn Target, numbers: &Numbers) {
 pub fn children_of(
     target: &dyn Target,
     value: &Value,
-    which: Which,
+    which: ChildFilter,
     mut range: Range<u64>,
 ) -> Result<Vec<Child>, Error> {
     let mut all = Vec::new();
     // A length in memory may be garbage.
     while !range.is_empty() && all.len() < 1 << 20 {
         let next = next_children(target, value, which, &mut range)?;
-        if let Next::Numbers(numbers) = &next {
+        if let ChildBatch::Numbers(numbers) = &next {
             expect_same_text(target, numbers);
         }
         all.extend(next.children());

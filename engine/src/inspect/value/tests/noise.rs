@@ -2,7 +2,9 @@
 
 use super::harness::{Program, children_of};
 use crate::ids::error::Error;
-use crate::inspect::value::{Limits, Place, RegisterPlace, Target, Value, Which, present};
+use crate::inspect::value::{
+    ChildFilter, Limits, RegisterPlace, Target, Value, ValueLocation, present,
+};
 use dwarf::{Language, LoadAddr, LoadBias, Memory, Module, ModuleMap, Unreadable};
 use std::sync::Arc;
 
@@ -81,13 +83,13 @@ fn walk(target: &Noise<'_>, value: &Value, depth: usize) {
     if depth > 3 {
         return;
     }
-    for child in children_of(target, value, Which::All, 0..12).unwrap() {
+    for child in children_of(target, value, ChildFilter::All, 0..12).unwrap() {
         if let Ok(value) = &child.value {
             walk(target, value, depth + 1);
         }
     }
     let far = shown.indexed.saturating_sub(2);
-    for child in children_of(target, value, Which::Indexed, far..u64::MAX).unwrap() {
+    for child in children_of(target, value, ChildFilter::Indexed, far..u64::MAX).unwrap() {
         if let Ok(value) = &child.value {
             walk(target, value, 4);
         }
@@ -117,7 +119,7 @@ fn over_noise(program: &Program, values: &[Value], seeds: u64) {
                 continue;
             }
             let addr = LoadAddr(seed * 8 + 0x1000);
-            let moved = Value::new(value.ty.clone(), Place::Memory(addr, None));
+            let moved = Value::new(value.ty.clone(), ValueLocation::Memory(addr, None));
             walk(&noise, &moved, 0);
         }
     }

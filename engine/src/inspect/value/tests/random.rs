@@ -5,7 +5,7 @@ use super::harness::Program;
 use super::noise::Noise;
 use crate::ids::error::Error;
 use crate::inspect::eval::{EvalContext, Expression, Purpose};
-use crate::inspect::value::{Limits, Place, Target, Ty, Value, present};
+use crate::inspect::value::{Limits, Target, Ty, Value, ValueLocation, present};
 use dwarf::{Language, LoadAddr, LoadBias, Module, TypeId};
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl EvalContext for Noise<'_> {
         if let (Some(value), false) = (&mut value, self.nearly_right)
             && !matches!(value.ty, Ty::Function(_))
         {
-            value.place = Place::Memory(LoadAddr(self.seed * 8 + 0x1000), None);
+            value.place = ValueLocation::Memory(LoadAddr(self.seed * 8 + 0x1000), None);
         }
         Ok(value)
     }

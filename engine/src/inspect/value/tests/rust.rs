@@ -1,5 +1,5 @@
 use super::harness::{Program, children_of, with_each_rustc};
-use crate::inspect::value::{Limits, Which, present};
+use crate::inspect::value::{ChildFilter, Limits, present};
 
 with_each_rustc!("fixture.rs": texts children raw_views expressions assignments);
 
@@ -119,7 +119,7 @@ fn raw_views(program: &mut Program) {
     };
     for viewed in ["vec", "string", "rc"] {
         let raw = raw_of(program, viewed).expect(viewed);
-        let members = children_of(program, &raw, Which::All, 0..9).unwrap();
+        let members = children_of(program, &raw, ChildFilter::All, 0..9).unwrap();
         assert!(
             members.iter().all(|member| member.name != "[raw]"),
             "{members:?}"
@@ -127,7 +127,7 @@ fn raw_views(program: &mut Program) {
         assert!(!members.is_empty(), "{viewed}");
     }
     let vec = raw_of(program, "vec").unwrap();
-    let members = children_of(program, &vec, Which::All, 0..9).unwrap();
+    let members = children_of(program, &vec, ChildFilter::All, 0..9).unwrap();
     assert!(members.iter().any(|member| member.name == "len"));
     for plain in ["point", "some", "text", "slice"] {
         assert!(raw_of(program, plain).is_none(), "{plain}");
@@ -216,7 +216,7 @@ fn assignments(program: &mut Program) {
     ]);
     let value = program.eval("long");
     let started = std::time::Instant::now();
-    let children = children_of(program, &value, Which::All, 0..u64::MAX).unwrap();
+    let children = children_of(program, &value, ChildFilter::All, 0..u64::MAX).unwrap();
     let limits = Limits::default();
     for child in &children {
         assert!(!present(program, child.value.as_ref().unwrap(), &limits).is_error);

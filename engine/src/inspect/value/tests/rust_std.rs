@@ -1,7 +1,7 @@
 //! The types of Rust's standard library.
 
 use super::harness::{Program, children_of, with_each_rustc};
-use crate::inspect::value::{Limits, Which, present};
+use crate::inspect::value::{ChildFilter, Limits, present};
 
 with_each_rustc!("fixture_std.rs": texts coroutines_and_closures children pages);
 
@@ -177,7 +177,7 @@ fn pages(program: &mut Program) {
     let limits = Limits::default();
     let map = program.eval("big_map");
     let before = program.reads();
-    let page = children_of(program, &map, Which::Indexed, 0..100).unwrap();
+    let page = children_of(program, &map, ChildFilter::Indexed, 0..100).unwrap();
     assert_eq!(page.len(), 100);
     for child in &page {
         let key: u64 = child.name.trim_matches(['[', ']']).parse().unwrap();
@@ -186,12 +186,12 @@ fn pages(program: &mut Program) {
     }
     let reads = program.reads() - before;
     assert!(reads < 1000, "{reads} reads for the first page of a map");
-    let end = children_of(program, &map, Which::Indexed, 999_990..u64::MAX).unwrap();
+    let end = children_of(program, &map, ChildFilter::Indexed, 999_990..u64::MAX).unwrap();
     assert_eq!(end.len(), 10);
     let tree = program.eval("big_tree");
-    let page = children_of(program, &tree, Which::Indexed, 50_000..50_003).unwrap();
+    let page = children_of(program, &tree, ChildFilter::Indexed, 50_000..50_003).unwrap();
     let names: Vec<&str> = page.iter().map(|child| &*child.name).collect();
     assert_eq!(names, ["[50000]", "[50001]", "[50002]"]);
-    let all = children_of(program, &tree, Which::Indexed, 0..u64::MAX).unwrap();
+    let all = children_of(program, &tree, ChildFilter::Indexed, 0..u64::MAX).unwrap();
     assert_eq!(all.len(), 100_000);
 }

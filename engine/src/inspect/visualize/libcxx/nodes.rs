@@ -24,7 +24,7 @@ pub fn payload(
     if let Some(node) = node {
         let object = Value::new(
             node,
-            crate::inspect::value::Place::Memory(LoadAddr(0), None),
+            crate::inspect::value::ValueLocation::Memory(LoadAddr(0), None),
         );
         if let Ok(Some(value)) = crate::inspect::value::members::find(target, &object, "__value_")
             && let Some(at) = value.address()

@@ -2,7 +2,7 @@
 
 use super::first;
 use crate::ids::error::Error;
-use crate::inspect::value::{Place, Shape, Ty, Value, members};
+use crate::inspect::value::{Shape, Ty, Value, ValueLocation, members};
 use crate::inspect::visualize::standard::callable::{self, Held};
 use crate::inspect::visualize::standard::{self, Ask, either};
 use crate::inspect::visualize::{View, need, word};
@@ -110,7 +110,7 @@ pub fn function(ask: &Ask<'_>) -> Result<View, Error> {
         return Ok(View::Pointee(code));
     }
     Ok(held.at(match place {
-        Place::Memory(addr, _) => Place::Memory(addr, None),
+        ValueLocation::Memory(addr, _) => ValueLocation::Memory(addr, None),
         other => other,
     }))
 }

@@ -68,10 +68,10 @@ pub fn variant(ask: &Ask<'_>) -> Result<View, Error> {
 /// Returns the elements of a tuple, which are nested bases: each class has its own element and
 /// derives from that of the rest.
 pub fn tuple_elements(target: &dyn Target, tuple: &Value) -> Result<Vec<Value>, Error> {
-    const LONGEST: usize = 256;
+    const MAX_ELEMENTS: usize = 256;
     let mut elements = Vec::new();
     let mut rest = Some(tuple.clone());
-    while let Some(part) = rest.take().filter(|_| elements.len() < LONGEST) {
+    while let Some(part) = rest.take().filter(|_| elements.len() < MAX_ELEMENTS) {
         let Shape::Composite(ty) = part.ty.shape() else {
             break;
         };

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::ids::error::Error;
 use crate::inspect::value::types::DwarfTy;
-use crate::inspect::value::{Place, Shape, Target, Ty, Value, members};
+use crate::inspect::value::{Shape, Target, Ty, Value, ValueLocation, members};
 use crate::inspect::visualize::{Collection, CollectionKind, Item, View, Walk};
 use dwarf::{LoadAddr, MemberOffset};
 use std::ops::ControlFlow;
@@ -173,7 +173,7 @@ impl Tree {
         let layout = &self.layout;
         let nth = |ty: &Ty, first: u64| {
             let at = node + first + index * ty.size().unwrap_or(0);
-            Value::new(ty.clone(), Place::Memory(at, None))
+            Value::new(ty.clone(), ValueLocation::Memory(at, None))
         };
         let key = nth(&layout.key, layout.keys);
         match self.keyed {

@@ -3,7 +3,7 @@
 use super::{NESTING, composite, first_argument, missing};
 use crate::ids::error::Error;
 use crate::inspect::value::types::DwarfTy;
-use crate::inspect::value::{Place, Shape, Target, Ty, Value, members};
+use crate::inspect::value::{Shape, Target, Ty, Value, ValueLocation, members};
 use crate::inspect::visualize::{View, Visualizer, need, word};
 use dwarf::LoadAddr;
 
@@ -30,7 +30,11 @@ impl Visualizer for Dynamic {
         if at.0 == 0 {
             return Ok(View::Invalid("<invalid pointer 0x0>".into()));
         }
-        let (held, notes) = last_of(target, Value::new(of, Place::Memory(at, None)), &vtable)?;
+        let (held, notes) = last_of(
+            target,
+            Value::new(of, ValueLocation::Memory(at, None)),
+            &vtable,
+        )?;
         Ok(match notes.is_empty() {
             true => View::Pointee(held),
             false => View::Noted(held, notes.join(", ")),
@@ -54,7 +58,7 @@ pub(super) fn last_of(
         let at = value.address().ok_or_else(|| missing("address"))?;
         let ty = composite(&value)?;
         if ty.ty.name.trim_start_matches('(').starts_with("dyn ") {
-            return Ok((Value::new(concrete, Place::Memory(at, None)), notes));
+            return Ok((Value::new(concrete, ValueLocation::Memory(at, None)), notes));
         }
         // In structs of other crates all members are of interest.
         let root = ty.ty.name.split("::").next();
@@ -72,7 +76,7 @@ pub(super) fn last_of(
             .and_then(|part| part.0.checked_sub(at.0))
             .and_then(|offset| offset.checked_next_multiple_of(vtable.align))
             .ok_or_else(|| missing("room"))?;
-        value = Value::new(part.ty, Place::Memory(at + offset, None));
+        value = Value::new(part.ty, ValueLocation::Memory(at + offset, None));
     }
     Err(missing("trait object"))
 }

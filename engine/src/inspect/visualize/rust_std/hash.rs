@@ -2,7 +2,7 @@
 
 use super::{argument, missing, number_in, pointer_in, struct_in};
 use crate::ids::error::Error;
-use crate::inspect::value::{Place, Target, Ty, Value, members};
+use crate::inspect::value::{Target, Ty, Value, ValueLocation, members};
 use crate::inspect::visualize::{Collection, CollectionKind, Item, View, Walk, need, word};
 use dwarf::LoadAddr;
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use std::rc::Rc;
 const BLOCK: u64 = 4096;
 
 /// Maximum number of free buckets between two elements.
-const LONGEST_GAP: u64 = 1 << 24;
+const MAX_FREE_BUCKETS: u64 = 1 << 24;
 
 /// Returns the view of a table: `ctrl` points to a byte for each of `bucket_mask + 1` buckets; the
 /// buckets precede it in reverse order.
@@ -75,7 +75,7 @@ impl Table {
     fn item(&self, target: &dyn Target, bucket: u64) -> Result<Item, Error> {
         let before = (bucket + 1).wrapping_mul(self.size);
         let at = LoadAddr(self.control.0.wrapping_sub(before));
-        let entry = Value::new(self.entry.clone(), Place::Memory(at, None));
+        let entry = Value::new(self.entry.clone(), ValueLocation::Memory(at, None));
         Ok(match self.part {
             Part::Pair => Item {
                 key: Some(need(target, &entry, &["__0"])?),
@@ -123,7 +123,7 @@ impl Walk for Table {
                     return Ok(());
                 }
             }
-            if gap > LONGEST_GAP {
+            if gap > MAX_FREE_BUCKETS {
                 return Err(Error::Unsupported(format!("<no element in {gap} buckets>")));
             }
             first += count;

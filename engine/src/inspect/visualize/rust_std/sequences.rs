@@ -2,7 +2,7 @@
 
 use super::{ISIZE_MAX, argument, deref, missing, named_in, number_in, pointer_in, some};
 use crate::ids::error::Error;
-use crate::inspect::value::{Place, Shape, Target, Ty, Value};
+use crate::inspect::value::{Shape, Target, Ty, Value, ValueLocation};
 use crate::inspect::visualize::{Collection, CollectionKind, Item, View, Walk, need, word};
 use dwarf::LoadAddr;
 use std::ops::ControlFlow;
@@ -122,7 +122,7 @@ impl Walk for Ring {
             // Both are less than the capacity, which is less than 2^63.
             let place = (self.head + index) % self.capacity;
             let at = self.at + place.wrapping_mul(self.size);
-            let value = Value::new(self.element.clone(), Place::Memory(at, None));
+            let value = Value::new(self.element.clone(), ValueLocation::Memory(at, None));
             if visit(Item { key: None, value }).is_break() {
                 break;
             }

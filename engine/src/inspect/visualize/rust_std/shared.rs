@@ -2,7 +2,7 @@
 
 use super::{ISIZE_MAX, composite, dynamic, first_argument, missing, number_in, pointer_in, texts};
 use crate::ids::error::Error;
-use crate::inspect::value::{Place, Shape, Target, Value, members};
+use crate::inspect::value::{Shape, Target, Value, ValueLocation, members};
 use crate::inspect::visualize::{View, need, word};
 
 /// A reference-counted value.
@@ -125,7 +125,7 @@ fn seen(
     };
     match len.checked_mul(element.size().unwrap_or(0)) {
         Some(bytes) if bytes <= ISIZE_MAX => {
-            let row = Value::new(element.array(len), Place::Memory(at, None));
+            let row = Value::new(element.array(len), ValueLocation::Memory(at, None));
             Ok(View::Noted(row, note))
         }
         _ => Ok(View::Invalid(format!("<invalid length {len}>"))),

@@ -2,10 +2,10 @@
 
 use super::{ISIZE_MAX, composite, deref, first_argument, missing, sequences, shared, struct_in};
 use crate::ids::error::Error;
-use crate::inspect::value::place::Bytes;
+use crate::inspect::value::location::Bytes;
 use crate::inspect::value::text::Unit;
 use crate::inspect::value::types::DwarfTy;
-use crate::inspect::value::{Place, Shape, Target, Ty, Value, members};
+use crate::inspect::value::{Shape, Target, Ty, Value, ValueLocation, members};
 use crate::inspect::visualize::{View, Visualizer, need, word};
 use dwarf::LoadAddr;
 
@@ -89,7 +89,7 @@ fn with_tail(target: &dyn Target, object: &Value, len: u64) -> Option<View> {
         true => {
             let mut bytes = vec![0; len.min(TAIL) as usize];
             target.memory().read(element.address()?, &mut bytes).ok()?;
-            Value::new(Ty::Text, Place::Bytes(Bytes::new(&bytes)))
+            Value::new(Ty::Text, ValueLocation::Bytes(Bytes::new(&bytes)))
         }
     };
     let mut fields = Vec::new();

@@ -3,14 +3,14 @@
 use crate::ids::error::Error;
 use crate::inspect::language::c;
 use crate::inspect::language::template::{closing, readable, split_arguments};
-use crate::inspect::value::{Place, Shape, Target, Ty, Value, members};
+use crate::inspect::value::{Shape, Target, Ty, Value, ValueLocation, members};
 use crate::inspect::visualize::View;
 use crate::inspect::visualize::standard::{alignment, argument};
 use dwarf::{LoadAddr, LoadBias, Module};
 use std::sync::Arc;
 
 /// Maximum length in bytes of a type name to look up.
-const LONGEST: usize = 4096;
+const MAX_NAME_BYTES: usize = 4096;
 
 /// Maximum nesting of bases to search.
 const NESTING: usize = 16;
@@ -117,7 +117,7 @@ impl Held {
     }
 
     /// Returns the value at a place; only the type's name if the type is unknown.
-    pub fn at(self, place: Place) -> View {
+    pub fn at(self, place: ValueLocation) -> View {
         match self.ty {
             Some(ty) => {
                 // The remark adds brackets itself.
@@ -144,7 +144,7 @@ pub fn class_of(target: &dyn Target, code: LoadAddr, class: &str) -> Option<Ty> 
 
 /// Returns a class or built-in type by its name in a symbol.
 pub fn type_named(target: &dyn Target, name: &str) -> Option<Ty> {
-    if name.len() > LONGEST {
+    if name.len() > MAX_NAME_BYTES {
         return None;
     }
     if let Some(ty) = c::builtin(name) {
@@ -199,7 +199,7 @@ pub fn whole_object(target: &dyn Target, part: &Value) -> Option<Value> {
     let whole = class_of_vtable(target, vptr, &class)?;
     let whole = Value::new(
         whole,
-        Place::Memory(LoadAddr(at.0.wrapping_add_signed(to_top)), None),
+        ValueLocation::Memory(LoadAddr(at.0.wrapping_add_signed(to_top)), None),
     );
     let truly = !whole.ty.same_as(&part.ty) && has_part(target, &whole, part, at, 0);
     truly.then_some(whole)
@@ -283,5 +283,5 @@ pub fn thrown(target: &dyn Target, pointer: &Value) -> Result<View, Error> {
         .and_then(|info| exact_symbol(target, LoadAddr(info)))
         .ok_or_else(unknown)?;
     let class = described(&symbol, "typeinfo").ok_or_else(unknown)?;
-    Ok(Held::named(target, class).at(Place::Memory(at, None)))
+    Ok(Held::named(target, class).at(ValueLocation::Memory(at, None)))
 }

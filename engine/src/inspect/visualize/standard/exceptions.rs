@@ -4,7 +4,7 @@ use super::callable::{self, unknown};
 use super::{Ask, either, std_class, terminated};
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
-use crate::inspect::value::{Place, Ty, Value};
+use crate::inspect::value::{Ty, Value, ValueLocation};
 use crate::inspect::visualize::View;
 
 /// Classes with a text, and their subclasses.
@@ -55,7 +55,7 @@ pub(in crate::inspect::visualize) fn object(ask: &Ask<'_>) -> Result<View, Error
     }
     let at = ask.value.address().ok_or_else(unknown)?;
     let pointer = Ty::Builtin(Scalar::new(ScalarKind::SignedChar, 1), "char").pointer();
-    let text = Value::new(pointer, Place::Memory(at + 8, None));
+    let text = Value::new(pointer, ValueLocation::Memory(at + 8, None));
     let text = terminated(ask.target, &text)?;
     Ok(View::Plain(format!("std::{class}(\"{text}\")")))
 }

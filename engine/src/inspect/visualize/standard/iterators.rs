@@ -3,7 +3,7 @@
 use super::walks::BitRow;
 use super::{Ask, either};
 use crate::ids::error::Error;
-use crate::inspect::value::{Place, Shape, Value};
+use crate::inspect::value::{Shape, Value, ValueLocation};
 use crate::inspect::visualize::{View, word};
 use dwarf::LoadAddr;
 
@@ -51,5 +51,8 @@ pub(in crate::inspect::visualize) fn reverse(ask: &Ask<'_>) -> Result<View, Erro
         return Ok(View::Plain("nullptr".into()));
     }
     let at = LoadAddr(behind.wrapping_sub(element.size().unwrap_or(0)));
-    Ok(View::Pointee(Value::new(element, Place::Memory(at, None))))
+    Ok(View::Pointee(Value::new(
+        element,
+        ValueLocation::Memory(at, None),
+    )))
 }

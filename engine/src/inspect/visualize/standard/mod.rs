@@ -13,7 +13,7 @@ use crate::ids::error::Error;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::text::Unit;
 use crate::inspect::value::types::{ArrayTy, DwarfTy};
-use crate::inspect::value::{Place, PointerKind, Shape, Target, Ty, Value, members, text};
+use crate::inspect::value::{PointerKind, Shape, Target, Ty, Value, ValueLocation, members, text};
 use dwarf::LoadAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -497,7 +497,7 @@ pub(super) fn alternative(ask: &Ask<'_>, index: u64, value: Value) -> Result<Vie
 }
 
 /// Returns an array of `count` elements of a type as a value.
-pub(super) fn row(element: Ty, count: u64, place: Place) -> Value {
+pub(super) fn row(element: Ty, count: u64, place: ValueLocation) -> Value {
     let stride = element.size().unwrap_or(0);
     let array = ArrayTy {
         element,

@@ -2,9 +2,9 @@
 
 use super::alignment;
 use crate::ids::error::Error;
-use crate::inspect::value::place::Bits;
+use crate::inspect::value::location::Bits;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
-use crate::inspect::value::{Place, Shape, Target, Ty, Value, members};
+use crate::inspect::value::{Shape, Target, Ty, Value, ValueLocation, members};
 use crate::inspect::visualize::{Item, Walk};
 use dwarf::LoadAddr;
 use std::ops::ControlFlow;
@@ -35,7 +35,10 @@ impl Payload {
 
     /// Returns the element of a node.
     pub fn of(&self, node: LoadAddr) -> Value {
-        Value::new(self.ty.clone(), Place::Memory(node + self.offset, None))
+        Value::new(
+            self.ty.clone(),
+            ValueLocation::Memory(node + self.offset, None),
+        )
     }
 
     fn item(&self, target: &dyn Target, node: LoadAddr) -> Result<Item, Error> {
@@ -64,7 +67,7 @@ pub fn unwrap_pair(target: &dyn Target, value: Value) -> Result<Value, Error> {
 
 /// Returns the offset of a member in a type, in bytes.
 pub fn offset_of(target: &dyn Target, ty: &Ty, name: &str) -> Option<u64> {
-    let object = Value::new(ty.clone(), Place::Memory(LoadAddr(0), None));
+    let object = Value::new(ty.clone(), ValueLocation::Memory(LoadAddr(0), None));
     let member = members::find(target, &object, name).ok()??;
     member.address().map(|addr| addr.0)
 }
@@ -243,7 +246,7 @@ impl BitRow {
     pub fn bit(&self, nth: u64) -> Value {
         let ty = Ty::Builtin(Scalar::new(ScalarKind::Bool, 1), "bool");
         let at = LoadAddr(self.at.0.wrapping_add(nth / 8));
-        let mut value = Value::new(ty, Place::Memory(at, None));
+        let mut value = Value::new(ty, ValueLocation::Memory(at, None));
         value.bits = Some(Bits {
             offset: (nth % 8) as u8,
             size: 1,
@@ -297,7 +300,7 @@ impl Walk for Blocks {
             let block = read_word(target, self.map + (index / per_block).wrapping_mul(8))?;
             loop {
                 let at = block + (index % per_block).wrapping_mul(size);
-                let value = Value::new(self.element.clone(), Place::Memory(at, None));
+                let value = Value::new(self.element.clone(), ValueLocation::Memory(at, None));
                 if visit(Item { key: None, value }).is_break() || index == u64::MAX {
                     return Ok(());
                 }

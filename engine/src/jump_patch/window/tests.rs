@@ -1,6 +1,6 @@
 //! Functions assembled by hand, and all small ones of a few instructions.
 
-use super::super::code::{FunctionCode, Run};
+use super::super::function_code::{CodeRange, FunctionCode};
 use super::*;
 use dwarf::{Memory, Unreadable};
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ impl Memory for Nothing {
 fn function(bytes: &[u8], padding: usize, entered: &[u64]) -> FunctionCode {
     let mut behind = vec![0xcc; padding];
     behind.extend(NEXT);
-    let run = Run {
+    let run = CodeRange {
         start: START,
         bytes: bytes.to_vec(),
         behind,
@@ -35,12 +35,12 @@ fn function(bytes: &[u8], padding: usize, entered: &[u64]) -> FunctionCode {
 }
 
 /// Returns the size of the window at an offset, and the bytes after it that must not change.
-fn window(offset: u64, code: &FunctionCode) -> Result<(u64, Vec<u8>), NoRoom> {
+fn window(offset: u64, code: &FunctionCode) -> Result<(u64, Vec<u8>), PatchRefusal> {
     let site = START + offset;
-    Window::at(site, code, &[]).map(|window| (window.end - site, window.kept))
+    PatchedRange::at(site, code, &[]).map(|window| (window.end - site, window.overlapped_bytes))
 }
 
-fn in_code(bytes: &[u8], offset: u64) -> Result<(u64, Vec<u8>), NoRoom> {
+fn in_code(bytes: &[u8], offset: u64) -> Result<(u64, Vec<u8>), PatchRefusal> {
     window(offset, &function(bytes, 0, &[]))
 }
 
@@ -122,7 +122,7 @@ fn ends_of_functions_have_padding_or_share_with_the_next_one() {
     assert_eq!(with(9), Ok((2, WHOLE)));
     // Instructions that fall through into bytes that are no padding are not covered.
     assert_eq!(in_code(&code, 1), Ok((1, vec![0x55, 0x48, 0x89, 0xe5])));
-    let run = Run {
+    let run = CodeRange {
         start: START,
         bytes: code.to_vec(),
         behind: Vec::new(),

@@ -2,7 +2,7 @@
 
 use super::{Captured, Extent, HEAD, Kept};
 use crate::ids::error::Error;
-use crate::inspect::value::place::Bytes;
+use crate::inspect::value::location::Bytes;
 use crate::inspect::value::{self, Limits, RegisterPlace, Target, Value};
 use dwarf::{LoadAddr, LoadBias, Memory, Module, ModuleMap, Unreadable};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 impl Captured {
     /// Formats the value stored at the start of `record`, and returns the rest; `None` if the
     /// record is not valid for this code. `target` is used for its modules only.
-    pub(crate) fn tell<'a>(
+    pub(crate) fn format_values<'a>(
         &self,
         record: &'a [u8],
         target: &dyn Target,
@@ -48,8 +48,8 @@ impl Captured {
             });
         }
         let place = match (&self.kept, memory.blocks.first()) {
-            (Kept::Block, Some(block)) => value::Place::Memory(block.at, None),
-            _ => value::Place::Bytes(Bytes::new(bytes)),
+            (Kept::Block, Some(block)) => value::ValueLocation::Memory(block.at, None),
+            _ => value::ValueLocation::Bytes(Bytes::new(bytes)),
         };
         let value = Value::new(self.ty.clone(), place);
         value::write(&memory, &value, limits, text);

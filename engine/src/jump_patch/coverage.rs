@@ -1,11 +1,11 @@
 //! Statistics of how many statement lines of an image can have a jump patch;
 //! `tests/benches/detours.rs` measures them without a process.
 
-use super::code::FunctionCode;
+use super::function_code::FunctionCode;
 use super::layout::{Layout, Link, Refused};
 use super::springboard::{self, PAGE, Springboards};
-use super::trampoline::{Then, Trampoline};
-use super::window::{NoRoom, Window};
+use super::trampoline::{HitAction, Trampoline};
+use super::window::{PatchRefusal, PatchedRange};
 use crate::os::Mapping;
 use dwarf::{FileAddr, LoadAddr, LoadBias, Memory, Module, Unreadable};
 use rayon::prelude::*;
@@ -17,7 +17,7 @@ pub struct Coverage {
     /// Kinds of possible jumps.
     pub jumps: BTreeMap<&'static str, u64>,
     /// Reasons for a trap.
-    pub traps: BTreeMap<NoRoom, u64>,
+    pub traps: BTreeMap<PatchRefusal, u64>,
     /// The same if all lines of a function have breakpoints at once.
     pub together: BTreeMap<&'static str, u64>,
 }
@@ -89,7 +89,7 @@ impl Coverage {
             layout.add_site(*site);
         }
         for site in sites {
-            let what = match Window::at(*site, code, sites) {
+            let what = match PatchedRange::at(*site, code, sites) {
                 Err(_) => TRAP_ALONE,
                 Ok(window) => {
                     let link = Link {
@@ -106,7 +106,7 @@ impl Coverage {
                 }
             };
             *self.together.entry(what).or_default() += 1;
-            let alone = Window::at(*site, code, &[]);
+            let alone = PatchedRange::at(*site, code, &[]);
             let reaches = alone.map_or(*site, |window| window.reaches_to(*site));
             if sites.iter().any(|other| other > site && *other < reaches) {
                 let close = "a jump there shares bytes with the next line";
@@ -126,17 +126,17 @@ fn place(
     site: LoadAddr,
     code: &FunctionCode,
     mappings: &[Mapping],
-) -> Result<&'static str, NoRoom> {
-    let window = Window::at(site, code, &[])?;
-    Trampoline::build(site + AWAY, site, &window, None, Then::Stop)
+) -> Result<&'static str, PatchRefusal> {
+    let window = PatchedRange::at(site, code, &[])?;
+    Trampoline::build(site + AWAY, site, &window, None, HitAction::Stop)
         .map_err(|_| "its instructions cannot be moved")?;
-    if window.kept.is_empty() {
+    if window.overlapped_bytes.is_empty() {
         return Ok(match window.instructions.len() {
             1 => "one instruction is long enough",
             _ => "several instructions are long enough",
         });
     }
-    let reach = springboard::reach(site, &window.kept);
+    let reach = springboard::reach(site, &window.overlapped_bytes);
     let reach = reach.ok_or("a jump of so few bytes leads to no memory of programs")?;
     if Springboards::default()
         .missing_pages(&reach, mappings)
@@ -144,7 +144,7 @@ fn place(
     {
         return Err("a jump of so few bytes leads to what is mapped");
     }
-    Ok(match window.kept.len() {
+    Ok(match window.overlapped_bytes.len() {
         1 => "four bytes of the jump are free",
         2 => "three bytes of the jump are free",
         3 => "two bytes of the jump are free",

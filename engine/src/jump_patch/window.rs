@@ -1,34 +1,38 @@
 //! The instructions that a jump replaces. Control must not enter inside them except over the jump:
 //! unless that is proved, the jump is refused.
 
-use super::code::FunctionCode;
+use super::function_code::FunctionCode;
 use crate::arch::x86_64::{self, JUMP};
 use dwarf::LoadAddr;
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 
 /// The instructions that a jump replaces.
 #[derive(Clone, Debug)]
-pub struct Window {
+pub struct PatchedRange {
     /// The instructions in order, the one at the site first.
     pub instructions: Vec<Instruction>,
     /// The address after them.
     pub end: LoadAddr,
     /// The last bytes of the jump, which are the first ones of what follows: control may enter
     /// there, so they must not change.
-    pub kept: Vec<u8>,
+    pub overlapped_bytes: Vec<u8>,
 }
 
 /// Why a jump is refused, for users.
-pub type NoRoom = &'static str;
+pub type PatchRefusal = &'static str;
 
-impl Window {
+impl PatchedRange {
     /// Returns the instructions from `site` that a jump there would replace, in the function of
     /// that code: as many as the jump is long, or else as many as control does not enter and
     /// contain none of the `others`, which are sites in order.
     ///
     /// # Errors
     /// The obstacle.
-    pub fn at(site: LoadAddr, code: &FunctionCode, others: &[LoadAddr]) -> Result<Window, NoRoom> {
+    pub fn at(
+        site: LoadAddr,
+        code: &FunctionCode,
+        others: &[LoadAddr],
+    ) -> Result<PatchedRange, PatchRefusal> {
         let run = code.run_at(site).ok_or("it is in no known function")?;
         let from = (site - run.start) as usize;
         let mut decoder = Decoder::with_ip(64, &run.bytes[from..], site.0, DecoderOptions::NONE);
@@ -57,16 +61,16 @@ impl Window {
         if free + kept.len() < JUMP {
             return Err("nothing is behind it");
         }
-        Ok(Window {
+        Ok(PatchedRange {
             instructions,
             end: site + length as u64,
-            kept,
+            overlapped_bytes: kept,
         })
     }
 
     /// Returns how many bytes of the jump do not belong to what follows.
     pub fn own(&self) -> usize {
-        JUMP - self.kept.len()
+        JUMP - self.overlapped_bytes.len()
     }
 
     /// Returns the address after the jump and all instructions that it replaces.
@@ -82,7 +86,7 @@ fn admit(
     site: LoadAddr,
     code: &FunctionCode,
     others: &[LoadAddr],
-) -> Result<bool, NoRoom> {
+) -> Result<bool, PatchRefusal> {
     let ends = check(instruction)?;
     let bytes = LoadAddr(instruction.ip())..LoadAddr(instruction.next_ip());
     let is_inside = |other: &LoadAddr| *other != site && bytes.contains(other);
@@ -94,7 +98,7 @@ fn admit(
     }
     // The instruction at the site may be entered after a prefix.
     let inside = instruction.ip().max(site.0 + 1)..instruction.next_ip();
-    match code.entered(LoadAddr(inside.start)..LoadAddr(inside.end)) {
+    match code.other_entry_into(LoadAddr(inside.start)..LoadAddr(inside.end)) {
         Some(_) if instruction.ip() == site.0 => Err("the function jumps into the midst of it"),
         Some(why) => Err(why),
         None => Ok(ends),
@@ -102,7 +106,7 @@ fn admit(
 }
 
 /// Returns whether an instruction ends the control flow; fails if it cannot be relocated.
-fn check(instruction: &Instruction) -> Result<bool, NoRoom> {
+fn check(instruction: &Instruction) -> Result<bool, PatchRefusal> {
     if instruction.is_invalid() {
         return Err("what follows it is no code");
     }

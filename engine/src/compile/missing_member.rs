@@ -3,9 +3,9 @@
 //! or on anything unknown without a process.
 
 use super::probe::{member_type, surely_lacks_member};
-use crate::inspect::eval::run::inner;
+use crate::inspect::eval::evaluate::inner;
 use crate::inspect::eval::tree::{Kind, Node};
-use crate::inspect::eval::{Expression, said_with};
+use crate::inspect::eval::{Expression, with_suggestion};
 use crate::inspect::value::{PointerKind, Shape, Ty};
 use dwarf::Language;
 
@@ -60,7 +60,7 @@ impl Expression {
     fn said_of(&self, object: &Node, ty: &Ty, what: &str, name: &str, names: &[String]) -> String {
         let object = self.text().get(object.span.clone()).unwrap_or_default();
         let message = format!("`{object}` ({}) has no {what} `{name}`", ty.name());
-        said_with(message, name, names)
+        with_suggestion(message, name, names)
     }
 
     /// Returns the type of a node that consists of names, members and pointers.

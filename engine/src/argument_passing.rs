@@ -1,7 +1,7 @@
 //! Arguments where a function looks for them: System V psABI for x86-64, §3.2.3.
 
-use crate::inspect::abi::sysv::{Class, Part};
-use crate::inspect::eval::{Argument, How};
+use crate::inspect::abi::sysv::{Class, RegisterPart};
+use crate::inspect::eval::{Argument, ArgumentPassing};
 use crate::os::RegisterSet;
 use dwarf::Register;
 use dwarf::register::x86_64::{RAX, RCX, RDI, RDX, RFLAGS, RSI, XMM0};
@@ -39,16 +39,16 @@ impl HandedOver {
     /// The next argument; `copied` puts bytes into memory that outlives the call, and says where.
     pub fn add(&mut self, argument: Argument, copied: impl FnOnce(Vec<u8>) -> u64) {
         let (parts, bytes) = match argument.how {
-            How::Registers(parts) => (parts, argument.bytes),
-            How::Stack(alignment) => {
+            ArgumentPassing::Registers(parts) => (parts, argument.bytes),
+            ArgumentPassing::Stack(alignment) => {
                 let stack = &mut self.stack;
                 stack.resize(stack.len().next_multiple_of(alignment), 0);
                 stack.extend(&argument.bytes);
                 stack.resize(stack.len().next_multiple_of(8), 0);
                 return;
             }
-            How::Pointer => {
-                let pointer = Part {
+            ArgumentPassing::Pointer => {
+                let pointer = RegisterPart {
                     offset: 0,
                     size: 8,
                     class: Class::Integer,

@@ -7,10 +7,10 @@ use super::{EvalContext, Purpose, types};
 use super::{convert, hierarchy};
 use crate::ids::error::Error;
 use crate::inspect::registers::parts as register_parts;
-use crate::inspect::value::place::Bytes;
+use crate::inspect::value::location::Bytes;
 use crate::inspect::value::scalar::{self, ScalarKind};
 use crate::inspect::value::types::ArrayTy;
-use crate::inspect::value::{Place, PointerKind, Shape, Target, Ty, Value, members};
+use crate::inspect::value::{PointerKind, Shape, Target, Ty, Value, ValueLocation, members};
 use crate::inspect::visualize::{self, CollectionKind, View};
 use dwarf::{Language, LoadAddr};
 use std::ops::Range;
@@ -19,7 +19,7 @@ use std::ops::Range;
 pub(crate) const DEREFERENCES: usize = 16;
 
 /// The state of one evaluation.
-pub struct Run<'a> {
+pub struct Evaluator<'a> {
     pub(super) context: &'a mut dyn EvalContext,
     pub(super) purpose: Purpose,
     pub(super) language: Language,
@@ -56,7 +56,7 @@ pub(super) fn error(message: impl Into<String>, span: &Range<usize>) -> Error {
     }
 }
 
-impl<'a> Run<'a> {
+impl<'a> Evaluator<'a> {
     /// Creates an evaluation in a frame; `text` is the expression's source.
     pub fn new(
         context: &'a mut dyn EvalContext,
@@ -64,7 +64,7 @@ impl<'a> Run<'a> {
         language: Language,
         text: &'a str,
     ) -> Self {
-        Run {
+        Evaluator {
             context,
             purpose,
             language,
@@ -77,7 +77,7 @@ impl<'a> Run<'a> {
         self.text
     }
 
-    pub(super) fn said(&self, node: &Node) -> &str {
+    pub(super) fn source_text(&self, node: &Node) -> &str {
         self.text.get(node.span.clone()).unwrap_or("it")
     }
 
@@ -123,10 +123,13 @@ impl<'a> Run<'a> {
             Kind::Literal(ty, bits) => {
                 let size = ty.size().unwrap_or(8).min(16) as usize;
                 let bytes = Bytes::new(&bits.to_le_bytes()[..size]);
-                Ok(Value::new(ty.clone(), Place::Bytes(bytes)))
+                Ok(Value::new(ty.clone(), ValueLocation::Bytes(bytes)))
             }
             Kind::Number(value, decimal) => Ok(arith::literal(*value, *decimal, self.language)),
-            Kind::Text(bytes) => Ok(Value::new(Ty::Text, Place::Bytes(Bytes::new(bytes)))),
+            Kind::Text(bytes) => Ok(Value::new(
+                Ty::Text,
+                ValueLocation::Bytes(Bytes::new(bytes)),
+            )),
             Kind::Register(name) => self.register(name, node),
             Kind::SizeOfType(ty) => self.size_of(&ty.resolve(self.context)?).at(node),
             Kind::Name(name) => self
@@ -339,7 +342,7 @@ impl<'a> Run<'a> {
             Shape::Pointer(of, _) => match of.shape() {
                 Shape::Void => Err(Error::eval(format!(
                     "`{}` points to nobody knows what; cast it first, as in `*(int *){0}`",
-                    self.said(inner)
+                    self.source_text(inner)
                 ))),
                 _ => value.pointee(target, of),
             },
@@ -362,7 +365,7 @@ impl<'a> Run<'a> {
     fn no_pointer(&self, node: &Node, value: &Value) -> Error {
         Error::eval(format!(
             "`{}` ({}) is no pointer",
-            self.said(node),
+            self.source_text(node),
             value.ty.name()
         ))
     }
@@ -383,15 +386,15 @@ impl<'a> Run<'a> {
             return Err(Error::eval("a bit field has no address"));
         }
         match &value.place {
-            Place::Memory(addr, _) => Ok(Value::pointer_to(value.ty.clone(), *addr)),
-            Place::Register { .. } => Err(Error::eval(format!(
+            ValueLocation::Memory(addr, _) => Ok(Value::pointer_to(value.ty.clone(), *addr)),
+            ValueLocation::Register { .. } => Err(Error::eval(format!(
                 "`{}` is in a register and has no address",
-                self.said(inner)
+                self.source_text(inner)
             ))),
-            Place::OptimizedOut => Err(Error::OptimizedOut),
+            ValueLocation::OptimizedOut => Err(Error::OptimizedOut),
             _ => Err(Error::eval(format!(
                 "`{}` is not in memory and has no address",
-                self.said(inner)
+                self.source_text(inner)
             ))),
         }
     }
@@ -454,13 +457,19 @@ impl<'a> Run<'a> {
             match visualize::view(target, &value) {
                 Some(View::Sequence { at, element, len }) => {
                     let offset = within(len)?.wrapping_mul(element.size().unwrap_or(0));
-                    return Ok(Value::new(element, Place::Memory(at + offset, None)));
+                    return Ok(Value::new(
+                        element,
+                        ValueLocation::Memory(at + offset, None),
+                    ));
                 }
                 Some(View::Text { at, len, unit }) => {
                     let size = unit.size() as u64;
                     let offset = within(len / size)? * size;
                     let element = unit.element(self.language);
-                    return Ok(Value::new(element, Place::Memory(at + offset, None)));
+                    return Ok(Value::new(
+                        element,
+                        ValueLocation::Memory(at + offset, None),
+                    ));
                 }
                 Some(View::Pointee(next) | View::Noted(next, _)) => {
                     value = next;
@@ -482,7 +491,7 @@ impl<'a> Run<'a> {
                 Shape::Array(array) => {
                     // C allows indexing past the end (`char data[1]`).
                     let checked = self.language == Language::Rust
-                        || !matches!(value.place, Place::Memory(..));
+                        || !matches!(value.place, ValueLocation::Memory(..));
                     if checked {
                         within(array.count.unwrap_or(u64::MAX))?;
                     }
@@ -495,19 +504,19 @@ impl<'a> Run<'a> {
                     let Some(size) = of.size() else {
                         return Err(Error::eval(format!(
                             "the size of what `{}` points to is not known",
-                            self.said(object)
+                            self.source_text(object)
                         )));
                     };
                     let at = LoadAddr(value.raw(target)? as u64);
                     let offset = (index as u64).wrapping_mul(size);
-                    return Ok(Value::new(of, Place::Memory(at + offset, None)));
+                    return Ok(Value::new(of, ValueLocation::Memory(at + offset, None)));
                 }
                 _ => break,
             }
         }
         Err(Error::eval(format!(
             "`{}` ({}) cannot be indexed",
-            self.said(object),
+            self.source_text(object),
             value.ty.name()
         )))
     }
@@ -624,7 +633,7 @@ pub(crate) fn extreme(ty: &Ty, name: &str) -> Option<Value> {
     };
     let size = usize::from(scalar.size).min(16);
     let bytes = Bytes::new(&bits.to_le_bytes()[..size]);
-    Some(Value::new(ty.clone(), Place::Bytes(bytes)))
+    Some(Value::new(ty.clone(), ValueLocation::Bytes(bytes)))
 }
 
 /// Returns a value of an enumeration by its enumerator's name.
@@ -633,7 +642,7 @@ pub(crate) fn enumerator(ty: &Ty, name: &str) -> Option<Value> {
     let size = ty.size()?.min(16) as usize;
     Some(Value::new(
         ty.clone(),
-        Place::Bytes(Bytes::new(&number.to_le_bytes()[..size])),
+        ValueLocation::Bytes(Bytes::new(&number.to_le_bytes()[..size])),
     ))
 }
 

@@ -7,7 +7,7 @@
 //! lock. It is then back at the breakpoint and hits it again when resumed.
 
 use super::site::Owner;
-use crate::call::{ENDED, Prepared, Progress, Replay, unwritable};
+use crate::call::{CallStop, ENDED, PreparedCall, Replay, unwritable};
 use crate::debugger::{Debugger, State};
 use crate::event::StopReason;
 use crate::ids::BreakpointId;
@@ -20,19 +20,19 @@ use smallvec::SmallVec;
 use std::time::{Duration, Instant};
 
 /// Grace period for a call whose thread is to be stopped.
-pub(crate) const GRACE: Duration = Duration::from_millis(50);
+pub(crate) const CALL_GRACE: Duration = Duration::from_millis(50);
 
 /// Results of the conditions of the breakpoints at a site.
-pub(crate) type Decided = SmallVec<[(BreakpointId, Result<bool, Error>); 1]>;
+pub(crate) type ConditionResults = SmallVec<[(BreakpointId, Result<bool, Error>); 1]>;
 
 /// A thread's call for a condition, and the state of the evaluation of its hit.
-pub(crate) struct Asking {
+pub(crate) struct ConditionCall {
     /// The breakpoint's address.
     site: LoadAddr,
-    decided: Decided,
+    decided: ConditionResults,
     /// Results of finished calls for the condition that is not decided yet.
     replay: Replay,
-    call: Box<Prepared>,
+    call: Box<PreparedCall>,
     deadline: Instant,
     /// The call takes too long: the thread is being interrupted.
     late: bool,
@@ -41,12 +41,12 @@ pub(crate) struct Asking {
 impl Debugger {
     /// Evaluates the conditions of the breakpoints at a site that a thread has hit. `None`: a
     /// condition calls a function; the thread runs it, and then returns to [`Debugger::on_site`].
-    pub(crate) fn decide(
+    pub(crate) fn evaluate_conditions(
         &mut self,
         thread: ThreadId,
         addr: LoadAddr,
         owners: &[Owner],
-    ) -> Option<Decided> {
+    ) -> Option<ConditionResults> {
         let before = self.asking.remove(&thread).filter(|it| it.site == addr);
         let (mut decided, mut replay) = match before {
             Some(before) => (before.decided, before.replay),
@@ -71,7 +71,7 @@ impl Debugger {
             match answer {
                 Ok(answer) => decided.push((id, answer)),
                 Err(call) => {
-                    let asking = Asking {
+                    let asking = ConditionCall {
                         site: addr,
                         decided,
                         replay,
@@ -80,7 +80,7 @@ impl Debugger {
                         late: false,
                     };
                     self.asking.insert(thread, asking);
-                    self.go_on(thread, Resume::Continue);
+                    self.resume_thread(thread, Resume::Continue);
                     return None;
                 }
             }
@@ -96,8 +96,8 @@ impl Debugger {
         thread: ThreadId,
         addr: LoadAddr,
         owners: &[Owner],
-    ) -> Decided {
-        let mut decided = Decided::default();
+    ) -> ConditionResults {
+        let mut decided = ConditionResults::default();
         for owner in owners {
             if let Owner::User(id) = *owner
                 && let Some(condition) = self.breakpoints.condition(id)
@@ -123,7 +123,7 @@ impl Debugger {
         thread: ThreadId,
         hidden: usize,
         condition: &Expression,
-    ) -> Result<Result<bool, Error>, Box<Prepared>> {
+    ) -> Result<Result<bool, Error>, Box<PreparedCall>> {
         let answer = self.in_hit_frame(thread, hidden, |context| condition.decide(context));
         let wanted = self.replay.get_mut().wanted.take();
         match (answer, wanted) {
@@ -135,13 +135,13 @@ impl Debugger {
         }
     }
 
-    fn send_to_ask(&mut self, thread: ThreadId, call: Call) -> Result<Box<Prepared>, Error> {
+    fn send_to_ask(&mut self, thread: ThreadId, call: Call) -> Result<Box<PreparedCall>, Error> {
         let call = self.prepare_call(thread, call)?;
         self.count_no_calls();
         let back = call.back.0;
         let caught = self.sites.get(back);
         if !caught.is_some_and(|site| site.owners().contains(&Owner::Asking)) {
-            self.catch_call(back, Owner::Asking);
+            self.plant_return_trap(back, Owner::Asking);
         }
         match self.send_into(thread, &call) {
             true => Ok(Box::new(call)),
@@ -150,12 +150,12 @@ impl Debugger {
     }
 
     /// Returns whether a thread is in a call for a condition.
-    pub(crate) fn is_asking(&self, thread: ThreadId) -> bool {
+    pub(crate) fn in_condition_call(&self, thread: ThreadId) -> bool {
         self.asking.contains_key(&thread)
     }
 
     /// Handles a stop of a thread in a call for a condition.
-    pub(crate) fn on_asking_stop(&mut self, thread: ThreadId, status: WaitStatus) {
+    pub(crate) fn on_condition_call_stop(&mut self, thread: ThreadId, status: WaitStatus) {
         let Some(asking) = self.asking.get(&thread) else {
             return;
         };
@@ -165,33 +165,33 @@ impl Debugger {
             self.state() == State::Running,
         );
         match self.call_progress(thread, status, back) {
-            Progress::Gone if self.calls_on(thread) => {
+            CallStop::Gone if self.calls_on(thread) => {
                 self.asking.remove(&thread);
-                self.forget_call(ENDED);
+                self.drop_call(ENDED);
             }
-            Progress::Gone => {
+            CallStop::Gone => {
                 self.asking.remove(&thread);
                 if running && self.thread_mut(thread).is_some() {
-                    self.go_on_settled(thread);
+                    self.resume_or_pause(thread);
                 }
             }
             // The call for the condition of this breakpoint.
-            Progress::Settled if self.end_aborted_call(thread) => {
+            CallStop::Settled if self.end_aborted_call(thread) => {
                 self.asking.remove(&thread);
             }
-            Progress::Settled if is_late => {
+            CallStop::Settled if is_late => {
                 self.end_asking(thread, Some("had not returned in time"))
             }
-            Progress::Settled => {
+            CallStop::Settled => {
                 let pausing = self.thread_mut(thread).is_some_and(|it| it.pausing);
                 if let Some(asking) = self.asking.get_mut(&thread).filter(|_| pausing) {
-                    asking.deadline = asking.deadline.min(Instant::now() + GRACE);
+                    asking.deadline = asking.deadline.min(Instant::now() + CALL_GRACE);
                 }
-                self.go_on(thread, Resume::Continue);
+                self.resume_thread(thread, Resume::Continue);
             }
-            Progress::Going => {}
-            Progress::Returned => self.end_asking(thread, None),
-            Progress::Failed(what) => self.end_asking(thread, Some(&what)),
+            CallStop::Going => {}
+            CallStop::Returned => self.end_asking(thread, None),
+            CallStop::Failed(what) => self.end_asking(thread, Some(&what)),
         }
     }
 
@@ -211,9 +211,9 @@ impl Debugger {
         let pausing = match self.thread_mut(thread) {
             Some(state) => {
                 state.registers = Some(call.saved);
-                state.unwritten = true;
+                state.registers_dirty = true;
                 // Accesses of the call to watched data are not reported.
-                state.accessed = 0;
+                state.debug_register_hits = 0;
                 state.pausing
             }
             None => return,
@@ -223,7 +223,7 @@ impl Debugger {
             return;
         }
         if pausing {
-            self.report(thread, StopReason::Pause);
+            self.report_stop(thread, StopReason::Pause);
             return;
         }
         let span = call.span.clone();

@@ -25,16 +25,17 @@ pub const SLOT: u64 = 64;
 /// values.
 pub const VALUES: i32 = 24;
 /// Maximum size of a record's values in bytes.
-pub const ROOM: usize = 488;
+pub const MAX_RECORD_VALUE_BYTES: usize = 488;
 /// Number of slots. A record that begins in the last ones extends past the end of the ring; the
 /// first slots then belong to it and are unused.
 pub const COUNT: u64 = 1 << 14;
 /// Size of the shared memory in bytes.
-pub const LEN: u64 = RECORDS as u64 + SLOT * COUNT + (VALUES as usize + ROOM) as u64;
+pub const LEN: u64 =
+    RECORDS as u64 + SLOT * COUNT + (VALUES as usize + MAX_RECORD_VALUE_BYTES) as u64;
 
 /// A part of a message.
 #[derive(Clone, Debug)]
-pub enum Part {
+pub enum MessagePart {
     /// Literal text.
     Text(Rc<str>),
     /// A value, stored in a record after those before it.
@@ -46,12 +47,12 @@ pub enum Part {
     },
 }
 
-impl Part {
+impl MessagePart {
     /// Returns the value, if it is one.
     pub fn value_mut(&mut self) -> Option<&mut Captured> {
         match self {
-            Part::Text(_) => None,
-            Part::Value { captured, .. } => Some(captured),
+            MessagePart::Text(_) => None,
+            MessagePart::Value { captured, .. } => Some(captured),
         }
     }
 }
@@ -60,15 +61,15 @@ impl Part {
 #[derive(Clone, Debug)]
 pub struct Message {
     /// Its parts.
-    pub parts: Rc<[Part]>,
+    pub parts: Rc<[MessagePart]>,
 }
 
 impl Message {
     /// Returns its values in order.
     pub fn values(&self) -> impl Iterator<Item = &Captured> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Text(_) => None,
-            Part::Value { captured, .. } => Some(captured),
+            MessagePart::Text(_) => None,
+            MessagePart::Value { captured, .. } => Some(captured),
         })
     }
 
@@ -81,13 +82,13 @@ impl Message {
     pub fn text(&self, mut values: &[u8], target: &dyn Target, text: &mut String) {
         for part in &*self.parts {
             match part {
-                Part::Text(part) => text.push_str(part),
-                Part::Value { captured, numbers } => {
+                MessagePart::Text(part) => text.push_str(part),
+                MessagePart::Value { captured, numbers } => {
                     let limits = Limits {
                         numbers: *numbers,
                         ..Limits::default()
                     };
-                    match captured.tell(values, target, &limits, text) {
+                    match captured.format_values(values, target, &limits, text) {
                         Some(rest) => values = rest,
                         None => text.push_str("<the program has written over it>"),
                     }
@@ -119,7 +120,7 @@ impl Ring {
     }
 
     /// Returns whether all records have been read.
-    pub fn is_read(&self) -> bool {
+    pub fn is_drained(&self) -> bool {
         self.shared.word(HEAD as usize) == self.read
     }
 
@@ -131,23 +132,27 @@ impl Ring {
             return None;
         }
         let whose = LoadAddr(self.shared.word(place + 8));
-        let len = self.shared.word(place + 16).min(ROOM as u64) as usize;
+        let len = self
+            .shared
+            .word(place + 16)
+            .min(MAX_RECORD_VALUE_BYTES as u64) as usize;
         values.clear();
         for at in (0..len).step_by(8) {
             let word = self.shared.word(place + VALUES as usize + at);
             values.extend_from_slice(&word.to_le_bytes());
         }
-        self.pass((VALUES as usize + len).div_ceil(SLOT as usize) as u64);
+        self.release_slots((VALUES as usize + len).div_ceil(SLOT as usize) as u64);
         Some(whose)
     }
 
     /// Skips slots whose writer died before completing its record; no living thread may be writing.
     /// Returns whether there were any.
-    pub fn skip(&mut self) -> bool {
+    pub fn skip_abandoned(&mut self) -> bool {
         let mut lost = 0;
-        while !self.is_read() && lost < COUNT && self.shared.word(self.place()) != self.read + 1 {
+        while !self.is_drained() && lost < COUNT && self.shared.word(self.place()) != self.read + 1
+        {
             lost += 1;
-            self.pass(1);
+            self.release_slots(1);
         }
         lost > 0
     }
@@ -165,7 +170,7 @@ impl Ring {
 
     /// Frees slots. Their first words are set to 0: a former value must not be taken for the number
     /// of a complete record.
-    fn pass(&mut self, slots: u64) {
+    fn release_slots(&mut self, slots: u64) {
         let place = self.place();
         for slot in 0..slots {
             self.shared.set_word(place + (SLOT * slot) as usize, 0);
@@ -176,21 +181,21 @@ impl Ring {
 }
 
 /// A view of the program that evaluates outside of any frame.
-pub struct Frameless<'a> {
+pub struct LogTarget<'a> {
     /// Its memory.
     pub memory: ProcessMemory<'a>,
     /// Its images.
     pub modules: &'a Modules,
 }
 
-impl Frameless<'_> {
+impl LogTarget<'_> {
     /// Appends the text of a message.
-    pub fn say(&self, message: &Message, values: &[u8], text: &mut String) {
+    pub fn format_message(&self, message: &Message, values: &[u8], text: &mut String) {
         message.text(values, self, text);
     }
 }
 
-impl Target for Frameless<'_> {
+impl Target for LogTarget<'_> {
     fn memory(&self) -> &dyn Memory {
         &self.memory
     }

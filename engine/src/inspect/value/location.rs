@@ -11,7 +11,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bytes {
     /// At most 16 bytes.
-    Few([u8; 16], u8),
+    InlineBytes([u8; 16], u8),
     /// More than 16 bytes.
     Many(Arc<[u8]>),
 }
@@ -22,7 +22,7 @@ impl Bytes {
         if bytes.len() <= 16 {
             let mut few = [0; 16];
             few[..bytes.len()].copy_from_slice(bytes);
-            Bytes::Few(few, bytes.len() as u8)
+            Bytes::InlineBytes(few, bytes.len() as u8)
         } else {
             Bytes::Many(bytes.into())
         }
@@ -33,7 +33,7 @@ impl std::ops::Deref for Bytes {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
         match self {
-            Bytes::Few(bytes, len) => &bytes[..usize::from(*len).min(16)],
+            Bytes::InlineBytes(bytes, len) => &bytes[..usize::from(*len).min(16)],
             Bytes::Many(bytes) => bytes,
         }
     }
@@ -57,9 +57,9 @@ impl Bits {
 
 /// The place of a value.
 #[derive(Clone, Debug)]
-pub enum Place {
+pub enum ValueLocation {
     /// In memory; with its bytes if they were read along with their neighbours.
-    Memory(LoadAddr, Option<Few>),
+    Memory(LoadAddr, Option<InlineBytes>),
     /// In a register, at an offset.
     Register {
         /// The register.
@@ -72,7 +72,7 @@ pub enum Place {
     /// Without storage: the bytes.
     Bytes(Bytes),
     /// In pieces, at an offset in bytes.
-    Pieces(Arc<[Part]>, u64),
+    Pieces(Arc<[LocationPiece]>, u64),
     /// Optimized out.
     OptimizedOut,
     /// A pointer whose target has been optimized out of memory.
@@ -82,27 +82,27 @@ pub enum Place {
 }
 
 /// At most 16 bytes, and their number.
-pub type Few = ([u8; 16], u8);
+pub type InlineBytes = ([u8; 16], u8);
 
 /// A piece of a value.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct LocationPiece {
     bits: u64,
     skip: u64,
-    place: Place,
+    place: ValueLocation,
 }
 
-impl Place {
-    pub(super) fn of(location: Location, registers: &Registers, frame: FrameKey) -> Place {
+impl ValueLocation {
+    pub(super) fn of(location: Location, registers: &Registers, frame: FrameKey) -> ValueLocation {
         match location {
-            Location::Memory(addr) => Place::Memory(addr, None),
+            Location::Memory(addr) => ValueLocation::Memory(addr, None),
             Location::Register(register) => {
                 let bytes = match (registers.get(register), registers.vector(register)) {
                     (Some(value), _) => Bytes::new(&value.to_le_bytes()),
                     (None, Some(value)) => Bytes::new(&value.to_le_bytes()),
-                    (None, None) => return Place::OptimizedOut,
+                    (None, None) => return ValueLocation::OptimizedOut,
                 };
-                Place::Register {
+                ValueLocation::Register {
                     register: RegisterPlace {
                         thread: frame.thread,
                         level: frame.level,
@@ -112,63 +112,65 @@ impl Place {
                     offset: 0,
                 }
             }
-            Location::Implicit(bytes) => Place::Bytes(Bytes::new(&bytes)),
+            Location::Implicit(bytes) => ValueLocation::Bytes(Bytes::new(&bytes)),
             Location::Pieces(pieces) => {
-                let parts: Vec<Part> = pieces
+                let parts: Vec<LocationPiece> = pieces
                     .into_iter()
-                    .map(|piece: Piece| Part {
+                    .map(|piece: Piece| LocationPiece {
                         bits: piece.bits,
                         skip: piece.bit_offset,
-                        place: Place::of(piece.location, registers, frame),
+                        place: ValueLocation::of(piece.location, registers, frame),
                     })
                     .collect();
                 match parts.as_slice() {
-                    [] => Place::OptimizedOut,
+                    [] => ValueLocation::OptimizedOut,
                     [only] if only.skip == 0 => only.place.clone(),
                     _ if parts
                         .iter()
-                        .all(|part| matches!(part.place, Place::OptimizedOut)) =>
+                        .all(|part| matches!(part.place, ValueLocation::OptimizedOut)) =>
                     {
-                        Place::OptimizedOut
+                        ValueLocation::OptimizedOut
                     }
-                    _ => Place::Pieces(parts.into(), 0),
+                    _ => ValueLocation::Pieces(parts.into(), 0),
                 }
             }
-            Location::ImplicitPointer { .. } => Place::ImplicitPointer,
-            Location::OptimizedOut => Place::OptimizedOut,
+            Location::ImplicitPointer { .. } => ValueLocation::ImplicitPointer,
+            Location::OptimizedOut => ValueLocation::OptimizedOut,
         }
     }
     /// Returns a place in memory whose bytes, at most 16, have been read.
-    pub fn read_at(addr: LoadAddr, bytes: &[u8]) -> Place {
+    pub fn read_at(addr: LoadAddr, bytes: &[u8]) -> ValueLocation {
         let mut few = [0; 16];
         few[..bytes.len()].copy_from_slice(bytes);
-        Place::Memory(addr, Some((few, bytes.len() as u8)))
+        ValueLocation::Memory(addr, Some((few, bytes.len() as u8)))
     }
 
     /// Returns the place `bytes` after this one.
-    pub fn offset(&self, bytes: u64) -> Place {
+    pub fn offset(&self, bytes: u64) -> ValueLocation {
         match self {
-            Place::Memory(addr, _) => Place::Memory(*addr + bytes, None),
-            Place::Register {
+            ValueLocation::Memory(addr, _) => ValueLocation::Memory(*addr + bytes, None),
+            ValueLocation::Register {
                 register,
                 bytes: all,
                 offset,
-            } => Place::Register {
+            } => ValueLocation::Register {
                 register: *register,
                 bytes: all.clone(),
                 offset: offset.saturating_add(bytes),
             },
-            Place::Bytes(all) => match usize::try_from(bytes).ok().and_then(|n| all.get(n..)) {
-                Some(rest) => Place::Bytes(Bytes::new(rest)),
-                None => Place::OptimizedOut,
-            },
-            Place::Pieces(parts, offset) => {
-                Place::Pieces(parts.clone(), offset.saturating_add(bytes))
+            ValueLocation::Bytes(all) => {
+                match usize::try_from(bytes).ok().and_then(|n| all.get(n..)) {
+                    Some(rest) => ValueLocation::Bytes(Bytes::new(rest)),
+                    None => ValueLocation::OptimizedOut,
+                }
             }
-            Place::OptimizedOut => Place::OptimizedOut,
-            Place::ImplicitPointer if bytes == 0 => Place::ImplicitPointer,
-            Place::ImplicitPointer => Place::OptimizedOut,
-            Place::Failed(error) => Place::Failed(error.clone()),
+            ValueLocation::Pieces(parts, offset) => {
+                ValueLocation::Pieces(parts.clone(), offset.saturating_add(bytes))
+            }
+            ValueLocation::OptimizedOut => ValueLocation::OptimizedOut,
+            ValueLocation::ImplicitPointer if bytes == 0 => ValueLocation::ImplicitPointer,
+            ValueLocation::ImplicitPointer => ValueLocation::OptimizedOut,
+            ValueLocation::Failed(error) => ValueLocation::Failed(error.clone()),
         }
     }
 
@@ -178,7 +180,7 @@ impl Place {
     /// It has another kind of place, whose length is not known here.
     pub fn literal(&self) -> Result<Bytes, Error> {
         match self {
-            Place::Bytes(bytes) => Ok(bytes.clone()),
+            ValueLocation::Bytes(bytes) => Ok(bytes.clone()),
             _ => Err(Error::OptimizedOut),
         }
     }
@@ -189,28 +191,28 @@ impl Place {
     /// They cannot be read.
     pub fn read(&self, target: &dyn Target, len: usize) -> Result<Bytes, Error> {
         match self {
-            Place::Memory(_, Some((bytes, have))) if usize::from(*have) == len => {
-                Ok(Bytes::Few(*bytes, *have))
+            ValueLocation::Memory(_, Some((bytes, have))) if usize::from(*have) == len => {
+                Ok(Bytes::InlineBytes(*bytes, *have))
             }
-            Place::Memory(addr, _) => {
+            ValueLocation::Memory(addr, _) => {
                 if len <= 16 {
                     let mut bytes = [0; 16];
                     target.memory().read(*addr, &mut bytes[..len])?;
-                    Ok(Bytes::Few(bytes, len as u8))
+                    Ok(Bytes::InlineBytes(bytes, len as u8))
                 } else {
                     let mut bytes = vec![0; len];
                     target.memory().read(*addr, &mut bytes)?;
                     Ok(Bytes::Many(bytes.into()))
                 }
             }
-            Place::Register { bytes, offset, .. } => slice(bytes, *offset, len),
-            Place::Bytes(bytes) => slice(bytes, 0, len),
-            Place::Pieces(parts, offset) => read_parts(target, parts, *offset, len),
-            Place::OptimizedOut => Err(Error::OptimizedOut),
-            Place::ImplicitPointer => Err(Error::Unsupported(
+            ValueLocation::Register { bytes, offset, .. } => slice(bytes, *offset, len),
+            ValueLocation::Bytes(bytes) => slice(bytes, 0, len),
+            ValueLocation::Pieces(parts, offset) => read_parts(target, parts, *offset, len),
+            ValueLocation::OptimizedOut => Err(Error::OptimizedOut),
+            ValueLocation::ImplicitPointer => Err(Error::Unsupported(
                 "<points to something optimized out>".into(),
             )),
-            Place::Failed(error) => Err((**error).clone()),
+            ValueLocation::Failed(error) => Err((**error).clone()),
         }
     }
 }
@@ -226,7 +228,7 @@ fn slice(bytes: &[u8], offset: u64, len: usize) -> Result<Bytes, Error> {
 
 fn read_parts(
     target: &dyn Target,
-    parts: &[Part],
+    parts: &[LocationPiece],
     offset: u64,
     len: usize,
 ) -> Result<Bytes, Error> {

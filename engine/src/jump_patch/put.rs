@@ -1,9 +1,9 @@
 //! Writing of jumps, and of the neighbors that share bytes with them.
 
+use super::install::Refusal;
 use super::layout::{Laid, Layout, Link, MAX_LINKS, Refused};
-use super::make::Refusal;
 use super::springboard::{PAGE, Springboards};
-use super::{Detour, Detours};
+use super::{JumpPatch, JumpPatches};
 use crate::arch::x86_64::{JUMP, far_jump};
 use crate::breakpoint::site::{JumpBytes, Sites};
 use crate::debugger::Debugger;
@@ -30,7 +30,7 @@ impl Debugger {
     pub(super) fn lay_jumps(
         &mut self,
         thread: ThreadId,
-        ready: &[Detour],
+        ready: &[JumpPatch],
     ) -> Result<Plan, Refusal> {
         let pid = self.pid().ok_or(TAKEN)?;
         let mappings = self.os.mappings(pid);
@@ -38,7 +38,7 @@ impl Debugger {
         for detour in ready {
             self.add_neighbors(detour.site, &mut layout);
         }
-        let mut new: Vec<&Detour> = ready.iter().collect();
+        let mut new: Vec<&JumpPatch> = ready.iter().collect();
         new.sort_unstable_by_key(|detour| detour.site);
         for detour in new.into_iter().rev() {
             let laid = layout.lay(detour.link(None), &self.memory(), &mappings);
@@ -55,7 +55,7 @@ impl Debugger {
                 continue;
             }
             let call = SystemCall::MapCode { addr, len: PAGE };
-            if self.system_call(thread, call) != Some(addr.0 as i64) {
+            if self.inject_syscall(thread, call) != Some(addr.0 as i64) {
                 return Err(TAKEN.into());
             }
             self.detours.springboards.add_page(addr);
@@ -83,7 +83,7 @@ impl Debugger {
 
     /// Writes jumps, those of `ready` for the first time, and springboards; all threads are
     /// stopped, none in a springboard.
-    pub(super) fn put_jumps(&mut self, ready: &[Detour], plan: &Plan) -> Result<(), Refusal> {
+    pub(super) fn put_jumps(&mut self, ready: &[JumpPatch], plan: &Plan) -> Result<(), Refusal> {
         for detour in ready {
             let owners = self.sites.get(detour.site).map(|site| site.owners().len());
             let mut others = (self.sites).addresses_in(detour.site + 1, detour.window.end);
@@ -106,7 +106,7 @@ impl Debugger {
         }
         // The bytes shared with the next jump are written before this one.
         let mut jumps = plan.values().rev();
-        if jumps.all(|laid| self.sites.divert(laid.site, laid.jump, &*self.os)) {
+        if jumps.all(|laid| self.sites.install_jump(laid.site, laid.jump, &*self.os)) {
             return Ok(());
         }
         for site in plan.keys() {
@@ -127,15 +127,15 @@ impl Debugger {
     }
 }
 
-impl Detours {
+impl JumpPatches {
     /// Returns the patch of the jump at a site.
-    fn jump_of(&self, site: LoadAddr, sites: &Sites) -> Option<&Detour> {
+    fn jump_of(&self, site: LoadAddr, sites: &Sites) -> Option<&JumpPatch> {
         sites.jump_at(site)?;
         self.all.get(self.latest.get(&site)?)
     }
 }
 
-impl Detour {
+impl JumpPatch {
     /// Returns the link of its jump; `now`: the jump if it is written.
     fn link(&self, now: Option<JumpBytes>) -> Link {
         Link {

@@ -1,11 +1,11 @@
 //! Installation of a jump patch: the checks, and everything that is written for it.
 
-use super::code::FunctionCode;
-use super::ring::{self, Message, Part};
-use super::trampoline::{Count, Then, Trampoline};
-use super::window::Window;
-use super::{COUNTERS, Detour, Region};
-use crate::arch::x86_64::{JUMP, LONGEST};
+use super::function_code::FunctionCode;
+use super::log_ring::{self, Message, MessagePart};
+use super::trampoline::{Count, HitAction, Trampoline};
+use super::window::PatchedRange;
+use super::{COUNTERS, JumpPatch, Region};
+use crate::arch::x86_64::{JUMP, MAX_INSTRUCTION_BYTES};
 use crate::breakpoint::site::Owner;
 use crate::breakpoint::{HitCondition, Segment};
 use crate::compile::{Captured, CodeScope, Condition};
@@ -48,7 +48,7 @@ impl<T: Into<String>> From<T> for Refusal {
 impl Debugger {
     /// Counts a hit that did not stop; after some of them, the condition is moved into the
     /// debuggee.
-    pub(crate) fn note_pass(&mut self, thread: ThreadId, addr: LoadAddr) {
+    pub(crate) fn count_non_stopping_hit(&mut self, thread: ThreadId, addr: LoadAddr) {
         let Some(site) = self.sites.get(addr) else {
             return;
         };
@@ -56,10 +56,10 @@ impl Debugger {
             return;
         };
         let id = *id;
-        if !site.is_diverted() && site.is_jump_due() && self.may_make_detour() {
+        if !site.has_jump() && site.is_jump_due() && self.may_make_detour() {
             self.detours.making = true;
             let room = self.detours.room();
-            let outcome = self.make_detour(thread, addr, id);
+            let outcome = self.install_jump_patch(thread, addr, id);
             if outcome.is_err() {
                 self.detours.give_back(&room);
             }
@@ -74,7 +74,7 @@ impl Debugger {
                     format!("each hit stops the thread for a moment: {why}")
                 }
             };
-            if self.breakpoints.say_who_is_asked(id, asked) {
+            if self.breakpoints.set_evaluation_note(id, asked) {
                 self.events.push_back(Event::BreakpointChanged(id));
             }
         }
@@ -91,22 +91,22 @@ impl Debugger {
 
     /// Replaces the trap at `addr` by a jump. If hits are counted, replaces all traps of the
     /// breakpoint: the program has to count all hits or none.
-    fn make_detour(
+    fn install_jump_patch(
         &mut self,
         thread: ThreadId,
         addr: LoadAddr,
         id: BreakpointId,
     ) -> Result<(), Refusal> {
-        let (condition, hit) = self.breakpoints.askable(id)?;
+        let (condition, hit) = self.breakpoints.in_process_check(id)?;
         let places = match hit {
-            Some(_) => self.breakpoints.places(id),
+            Some(_) => self.breakpoints.bound_addresses(id),
             None => vec![addr],
         };
         let segments = self.breakpoints.message(id);
         if self.detours.called_through && (hit.is_some() || segments.is_some()) {
             return Err(super::calls::CALLED_THROUGH.into());
         }
-        if let Some(segments) = segments.filter(|_| says_itself(hit)) {
+        if let Some(segments) = segments.filter(|_| logs_in_process(hit)) {
             // No condition is compiled for a message that the program cannot write.
             let message = message_of(
                 &segments,
@@ -132,7 +132,7 @@ impl Debugger {
             ready.push(self.prepare(site, id, condition.as_deref(), count)?);
         }
         let jumps = self.lay_jumps(thread, &ready)?;
-        self.with_all_stopped(thread, |this| {
+        self.with_world_stopped(thread, |this| {
             this.leave_springboards();
             if ready.iter().any(|it| this.may_resume_pass(it.site)) {
                 return Err(Refusal::passing(
@@ -153,7 +153,7 @@ impl Debugger {
                 return Err(why);
             }
             if count.is_some() {
-                this.breakpoints.count_elsewhere(id);
+                this.breakpoints.reset_trap_hits(id);
                 for former in this.detours.all.values_mut() {
                     if former.breakpoint == id {
                         former.counter = None;
@@ -177,7 +177,7 @@ impl Debugger {
         id: BreakpointId,
         condition: Option<&Expression>,
         count: Option<Count>,
-    ) -> Result<Detour, Refusal> {
+    ) -> Result<JumpPatch, Refusal> {
         let owners = self.sites.get(site).map(|it| it.owners());
         if owners != Some(&[Owner::User(id)]) {
             return Err(Refusal::passing(
@@ -195,7 +195,7 @@ impl Debugger {
             .map_err(|why| why.to_string())?;
         let segments = self.breakpoints.message(id);
         let message = segments
-            .filter(|_| says_itself(count.map(|count| count.hit)))
+            .filter(|_| logs_in_process(count.map(|count| count.hit)))
             .map(|segments| message_of(&segments, &scope));
         let message = match (message, count) {
             (Some(Err(why)), None) => return Err(why.into()),
@@ -203,13 +203,13 @@ impl Debugger {
         };
         let ring = self.detours.ring.as_ref().map(|ring| ring.at);
         let then = match (count, &message, ring) {
-            (count, Some(message), Some(ring)) => Then::Say {
+            (count, Some(message), Some(ring)) => HitAction::Say {
                 message,
                 ring,
                 count,
             },
-            (Some(count), ..) => Then::Count(count),
-            _ => Then::Stop,
+            (Some(count), ..) => HitAction::Count(count),
+            _ => HitAction::Stop,
         };
         let region = self.detours.near(site).ok_or("no room")?;
         let start = region.start + region.used;
@@ -220,7 +220,7 @@ impl Debugger {
             return Err("its code is too long".into());
         }
         region.used = used;
-        Ok(Detour {
+        Ok(JumpPatch {
             site,
             breakpoint: id,
             trampoline,
@@ -233,10 +233,10 @@ impl Debugger {
     }
 
     /// Writes a trampoline that no jump leads to yet; all threads are stopped.
-    fn write_trampoline(&mut self, detour: &Detour) -> Result<(), Refusal> {
+    fn write_trampoline(&mut self, detour: &JumpPatch) -> Result<(), Refusal> {
         /// A `nop`, which replaces traps that are not used.
         const NOTHING: u8 = 0x90;
-        let Detour {
+        let JumpPatch {
             site,
             trampoline,
             window,
@@ -257,21 +257,21 @@ impl Debugger {
     }
 
     /// Returns the instructions at a site that a jump would cover.
-    fn window_at(&self, addr: LoadAddr) -> Result<Window, &'static str> {
+    fn window_at(&self, addr: LoadAddr) -> Result<PatchedRange, &'static str> {
         let loaded = self.modules.at(addr).ok_or("it is in no known function")?;
         let code = FunctionCode::read(&loaded.module, loaded.bias, addr, &self.memory())?;
         let behind = self
             .sites
-            .addresses_in(addr + 1, addr + (JUMP + LONGEST) as u64);
+            .addresses_in(addr + 1, addr + (JUMP + MAX_INSTRUCTION_BYTES) as u64);
         let others: Vec<LoadAddr> = behind.collect();
-        Window::at(addr, &code, &others)
+        PatchedRange::at(addr, &code, &others)
     }
 
     /// Returns whether a thread may have been interrupted, by a signal whose handler runs, after
     /// `start` and before `end`: its stack contains such an address then.
     fn may_come_back_into(&mut self, start: LoadAddr, end: LoadAddr) -> bool {
         /// Maximum number of stack bytes searched per thread; a larger stack counts as a match.
-        const MOST: u64 = 1 << 20;
+        const MAX_STACK_BYTES: u64 = 1 << 20;
         const PORTION: usize = 1 << 14;
         let Some(process) = &self.process else {
             return true;
@@ -280,7 +280,7 @@ impl Debugger {
         let mappings = self.os.mappings(process.pid);
         let mut bytes = vec![0; PORTION];
         for thread in threads {
-            let Some(registers) = self.registers_of(thread) else {
+            let Some(registers) = self.user_registers(thread) else {
                 continue;
             };
             let sp = registers.sp() & !7;
@@ -288,7 +288,7 @@ impl Debugger {
             let Some(stack) = mappings.get(stack).filter(|it| it.start.0 <= sp) else {
                 return true;
             };
-            if stack.end.0 - sp > MOST {
+            if stack.end.0 - sp > MAX_STACK_BYTES {
                 return true;
             }
             let mut at = LoadAddr(sp);
@@ -320,7 +320,7 @@ impl Debugger {
         for thread in threads.copied().collect::<Vec<_>>() {
             let raw = self.os.registers(thread);
             if raw.is_some_and(|raw| self.detours.springboards.hold(raw.pc())) {
-                self.registers_of(thread);
+                self.user_registers(thread);
             }
         }
     }
@@ -346,7 +346,7 @@ impl Debugger {
             len: REGION,
         };
         for (call, at) in [(code, place), (counters, place + REGION)] {
-            if self.system_call(thread, call) != Some(at.0 as i64) {
+            if self.inject_syscall(thread, call) != Some(at.0 as i64) {
                 self.detours.refused = true;
                 return false;
             }
@@ -362,7 +362,7 @@ impl Debugger {
 
 /// Returns whether the program writes the message at such hits: for a single hit it is not worth
 /// it.
-fn says_itself(hit: Option<HitCondition>) -> bool {
+fn logs_in_process(hit: Option<HitCondition>) -> bool {
     !matches!(hit, Some(HitCondition::Exactly(_) | HitCondition::Once))
 }
 
@@ -371,19 +371,22 @@ fn message_of(segments: &[Segment], scope: &CodeScope<'_>) -> Result<Message, St
     let mut parts = Vec::new();
     for segment in segments {
         parts.push(match segment {
-            Segment::Text(text) => Part::Text(text.as_str().into()),
+            Segment::Text(text) => MessagePart::Text(text.as_str().into()),
             Segment::Value(expression) => {
                 let captured = Captured::compile(expression, scope);
-                Part::Value {
+                MessagePart::Value {
                     captured: captured.map_err(|why| why.to_string())?,
                     numbers: expression.numbers().unwrap_or_default(),
                 }
             }
         });
     }
-    let mut values: Vec<&mut Captured> = parts.iter_mut().filter_map(Part::value_mut).collect();
+    let mut values: Vec<&mut Captured> = parts
+        .iter_mut()
+        .filter_map(MessagePart::value_mut)
+        .collect();
     let least: usize = values.iter().map(|value| value.least()).sum();
-    let left = ring::ROOM.checked_sub(least);
+    let left = log_ring::MAX_RECORD_VALUE_BYTES.checked_sub(least);
     let left = left.ok_or("its message has too many values")?;
     let texts: usize = values.iter().map(|value| value.texts()).sum();
     // All texts get the same room; a hit with a longer one is a deopt.

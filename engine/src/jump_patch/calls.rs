@@ -17,7 +17,7 @@ impl Debugger {
         if self.detours.is_empty() {
             return Counted(Vec::new());
         }
-        self.hear_all_messages();
+        self.drain_all_messages();
         let mut counters: Vec<LoadAddr> = self
             .detours
             .all
@@ -43,7 +43,7 @@ impl Debugger {
         if let Some(ring) = &mut self.detours.ring {
             loop {
                 while ring.next(&mut values).is_some() {}
-                if !ring.skip() {
+                if !ring.skip_abandoned() {
                     break;
                 }
             }
@@ -68,7 +68,7 @@ impl Debugger {
                 site.keep_trap();
             }
             let asked = format!("each hit stops the thread for a moment: {CALLED_THROUGH}");
-            if self.breakpoints.say_who_is_asked(id, asked) {
+            if self.breakpoints.set_evaluation_note(id, asked) {
                 self.events
                     .push_back(crate::event::Event::BreakpointChanged(id));
             }

@@ -8,22 +8,22 @@
 
 mod attempts;
 mod calls;
-mod code;
 mod coverage;
-mod found;
-mod hear;
+mod drain;
+mod function_code;
+mod install;
+mod jump_table;
 mod layout;
-mod make;
+mod log_ring;
 mod put;
-mod ring;
+mod recover;
 mod springboard;
-mod table;
 mod trampoline;
 #[cfg(test)]
 mod trampoline_tests;
 mod window;
 
-use crate::arch::x86_64::{JUMP, LONGEST};
+use crate::arch::x86_64::{JUMP, MAX_INSTRUCTION_BYTES};
 use crate::breakpoint::BreakpointOptions;
 use crate::breakpoint::site::Sites;
 use crate::displaced::REGION;
@@ -32,12 +32,12 @@ pub use attempts::Attempts;
 pub(crate) use calls::Counted;
 pub use coverage::Coverage;
 use dwarf::LoadAddr;
-use ring::{Message, Ring};
+use log_ring::{Message, Ring};
 use springboard::{PAGE, Springboards};
 use std::collections::{BTreeMap, BTreeSet};
-pub use trampoline::State as Phase;
-use trampoline::{Kept, Trampoline};
-use window::Window;
+pub use trampoline::TrampolineState as Phase;
+use trampoline::{SavedState, Trampoline};
+use window::PatchedRange;
 
 /// Size of a region of counters in bytes.
 const COUNTERS: u64 = 1 << 12;
@@ -50,13 +50,13 @@ struct Region {
 }
 
 /// A jump patch: the target of a jump, and its data.
-struct Detour {
+struct JumpPatch {
     site: LoadAddr,
     breakpoint: BreakpointId,
     trampoline: Trampoline,
     /// The intermediate jump to the trampoline.
     springboard: Option<LoadAddr>,
-    window: Window,
+    window: PatchedRange,
     /// Address of the hit counter.
     counter: Option<LoadAddr>,
     /// The log message of a hit.
@@ -67,9 +67,9 @@ struct Detour {
 
 /// All trampolines of the process, including those that no jump leads to any more.
 #[derive(Default)]
-pub struct Detours {
+pub struct JumpPatches {
     regions: Vec<Region>,
-    all: BTreeMap<LoadAddr, Detour>,
+    all: BTreeMap<LoadAddr, JumpPatch>,
     springboards: Springboards,
     /// The latest trampoline of each site.
     latest: BTreeMap<LoadAddr, LoadAddr>,
@@ -86,14 +86,14 @@ pub struct Detours {
 
 /// The cause of a trap in a trampoline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DetourTrap {
+pub enum PatchTrap {
     /// The interpreter has to decide whether to stop at this site.
     Ask(LoadAddr),
     /// The hit stops.
     Stop,
 }
 
-impl Detours {
+impl JumpPatches {
     /// Returns whether there are no jump patches.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
@@ -106,7 +106,7 @@ impl Detours {
     }
 
     /// Returns the jump patch whose trampoline contains an address.
-    fn at(&self, pc: LoadAddr) -> Option<&Detour> {
+    fn at(&self, pc: LoadAddr) -> Option<&JumpPatch> {
         if !self.holds(pc) {
             return None;
         }
@@ -117,24 +117,24 @@ impl Detours {
     pub fn phase(&self, pc: LoadAddr) -> Option<(LoadAddr, Phase)> {
         if let Some(site) = self.springboards.site_of(pc) {
             // No register has been saved yet.
-            return Some((site, Phase::Asking(Kept::default())));
+            return Some((site, Phase::Evaluating(SavedState::default())));
         }
         let detour = self.at(pc)?;
         Some((detour.site, detour.trampoline.state(pc)?))
     }
 
     /// Returns the cause of the trap at an address, if it is one of ours.
-    pub fn trap(&self, addr: LoadAddr) -> Option<DetourTrap> {
+    pub fn trap(&self, addr: LoadAddr) -> Option<PatchTrap> {
         let detour = self.at(addr)?;
         if addr == detour.trampoline.ask {
-            return Some(DetourTrap::Ask(detour.site));
+            return Some(PatchTrap::Ask(detour.site));
         }
-        (Some(addr) == detour.trampoline.stop).then_some(DetourTrap::Stop)
+        (Some(addr) == detour.trampoline.stop).then_some(PatchTrap::Stop)
     }
 
     /// Returns the address at which a thread at `pc` continues past the jump that is there or
     /// covers it.
-    pub fn way_on(&self, pc: LoadAddr, sites: &Sites) -> Option<LoadAddr> {
+    pub fn relocated_pc(&self, pc: LoadAddr, sites: &Sites) -> Option<LoadAddr> {
         self.covering(pc, sites)?.trampoline.copy_of(pc)
     }
 
@@ -146,12 +146,12 @@ impl Detours {
     }
 
     /// Returns the patch whose jump is at `pc` or covers it.
-    fn covering(&self, pc: LoadAddr, sites: &Sites) -> Option<&Detour> {
-        let from = LoadAddr(pc.0.saturating_sub((JUMP + LONGEST) as u64));
+    fn covering(&self, pc: LoadAddr, sites: &Sites) -> Option<&JumpPatch> {
+        let from = LoadAddr(pc.0.saturating_sub((JUMP + MAX_INSTRUCTION_BYTES) as u64));
         let near = self.latest.range(from..=pc).rev();
         let mut diverted = near.filter(|(site, _)| {
             let site = sites.get(**site);
-            site.is_some_and(|site| site.is_diverted())
+            site.is_some_and(|site| site.has_jump())
         });
         let (_, start) = diverted.next()?;
         self.all.get(start).filter(|it| pc < it.window.end)
@@ -159,7 +159,7 @@ impl Detours {
 
     /// Returns the address of the hit counter of a breakpoint.
     fn counter(&self, breakpoint: BreakpointId) -> Option<LoadAddr> {
-        let of_it = |detour: &&Detour| detour.breakpoint == breakpoint;
+        let of_it = |detour: &&JumpPatch| detour.breakpoint == breakpoint;
         self.all
             .values()
             .filter(of_it)
@@ -172,9 +172,7 @@ impl Detours {
         latest.any(|detour| {
             detour.breakpoint == breakpoint
                 && detour.counter.is_some()
-                && sites
-                    .get(detour.site)
-                    .is_some_and(|site| site.is_diverted())
+                && sites.get(detour.site).is_some_and(|site| site.has_jump())
         })
     }
 
@@ -183,14 +181,14 @@ impl Detours {
     fn tells_something(&self) -> bool {
         let mut latest = self.latest.values().filter_map(|start| self.all.get(start));
         latest.any(|detour| detour.message.is_some())
-            || self.ring.as_ref().is_some_and(|ring| !ring.is_read())
+            || self.ring.as_ref().is_some_and(|ring| !ring.is_drained())
     }
 
     /// Returns the regions to unmap, with their lengths.
     pub fn regions(&self) -> Vec<(LoadAddr, u64)> {
         let all = self.regions.iter();
         all.map(|region| (region.start, REGION + COUNTERS))
-            .chain(self.ring.iter().map(|ring| (ring.at, ring::LEN)))
+            .chain(self.ring.iter().map(|ring| (ring.at, log_ring::LEN)))
             .chain(self.springboards.pages().map(|page| (page, PAGE)))
             .collect()
     }
@@ -258,7 +256,7 @@ mod tests {
             counters,
         };
         let (site, board) = (LoadAddr(0x2_0000), LoadAddr(0x30_0010));
-        let mut detours = Detours::default();
+        let mut detours = JumpPatches::default();
         detours.regions.push(region(0x10_0000, 64, 8));
         let room = detours.room();
         assert!(detours.new_counter(site).is_some());

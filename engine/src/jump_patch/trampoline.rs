@@ -2,11 +2,11 @@
 //! continues with the relocated instructions, or traps. A thread in it is shown where the program
 //! would be without it ([`Trampoline::state`]).
 
-use super::ring::{self, Message};
-use super::window::Window;
+use super::log_ring::{self, Message};
+use super::window::PatchedRange;
 use crate::arch::x86_64;
 use crate::breakpoint::HitCondition;
-use crate::compile::{Captured, Condition, Outcomes, SavedRegisters};
+use crate::compile::{Captured, Condition, Exits, SavedRegisters};
 use crate::os::RegisterSet;
 use dwarf::register::x86_64::RFLAGS;
 use dwarf::{LoadAddr, Register};
@@ -54,7 +54,7 @@ pub struct Count {
 
 /// The action at a hit whose condition holds.
 #[derive(Clone, Copy)]
-pub enum Then<'a> {
+pub enum HitAction<'a> {
     /// Trap to the debugger.
     Stop,
     /// Count the hit.
@@ -69,22 +69,22 @@ pub enum Then<'a> {
 
 /// The state of a thread that is about to execute an instruction of a trampoline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
+pub enum TrampolineState {
     /// No side effect yet: the evaluation may start again.
-    Asking(Kept),
+    Evaluating(SavedState),
     /// A hit has been counted, but its record is not written yet.
-    Deciding,
+    Committing,
     /// The hit does not stop.
-    Leaving(Kept),
+    Leaving(SavedState),
     /// The copy of the instruction at this address, or the instruction itself, is next.
-    At(LoadAddr),
+    InRelocated(LoadAddr),
     /// In the middle of an instruction that was relocated to several.
     Inside,
 }
 
 /// The part of the program's state that is saved on the stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Kept {
+pub struct SavedState {
     /// Bytes of stack in use by the trampoline: the program's stack pointer is this far above
     /// `rsp`.
     depth: i32,
@@ -96,9 +96,9 @@ pub struct Kept {
 
 /// An instruction cannot be encoded at its new address.
 #[derive(Debug)]
-pub struct Immovable;
+pub struct CannotRelocate;
 
-impl From<IcedError> for Immovable {
+impl From<IcedError> for CannotRelocate {
     fn from(error: IcedError) -> Self {
         tracing::debug!(%error, "a trampoline cannot be made");
         Self
@@ -113,7 +113,7 @@ pub struct Trampoline {
     /// Its code.
     pub bytes: Vec<u8>,
     /// The states of threads, each from an offset on.
-    states: Vec<(u32, State)>,
+    states: Vec<(u32, TrampolineState)>,
     /// The saved registers, the first one highest on the stack.
     saved: Vec<Register>,
     /// Address of the trap for a deopt.
@@ -121,7 +121,7 @@ pub struct Trampoline {
     /// Address of the trap for hits that stop.
     pub stop: Option<LoadAddr>,
     /// The saved state at these traps.
-    kept: Kept,
+    kept: SavedState,
     /// Addresses of the covered instructions and of their copies.
     copies: Vec<(LoadAddr, LoadAddr)>,
 }
@@ -129,22 +129,22 @@ pub struct Trampoline {
 struct Builder {
     asm: CodeAssembler,
     /// The state of each instruction.
-    states: Vec<State>,
-    kept: Kept,
+    states: Vec<TrampolineState>,
+    kept: SavedState,
 }
 
 impl Builder {
     /// Sets the state of all instructions since the last mark.
-    fn mark(&mut self, state: State) {
+    fn mark(&mut self, state: TrampolineState) {
         self.states.resize(self.asm.instructions().len(), state);
     }
 
     fn asking(&mut self) {
-        self.mark(State::Asking(self.kept));
+        self.mark(TrampolineState::Evaluating(self.kept));
     }
 
     fn leaving(&mut self) {
-        self.mark(State::Leaving(self.kept));
+        self.mark(TrampolineState::Leaving(self.kept));
     }
 
     /// Moves the stack pointer without changing the flags.
@@ -176,37 +176,39 @@ impl Builder {
         values: i32,
         whose: LoadAddr,
         ring: LoadAddr,
-        (full, before): (CodeLabel, State),
+        (full, before): (CodeLabel, TrampolineState),
     ) -> Result<(), IcedError> {
         let (mut again, mut copy) = (self.asm.create_label(), self.asm.create_label());
         let mut copied = self.asm.create_label();
         self.asm.lea(rsi, ptr(rsp) + values)?;
         self.asm.sub(rbx, rsi)?;
-        self.asm
-            .lea(rdi, ptr(rbx) + (ring::VALUES + ring::SLOT as i32 - 1))?;
-        self.asm.shr(rdi, ring::SLOT.trailing_zeros())?;
+        self.asm.lea(
+            rdi,
+            ptr(rbx) + (log_ring::VALUES + log_ring::SLOT as i32 - 1),
+        )?;
+        self.asm.shr(rdi, log_ring::SLOT.trailing_zeros())?;
         self.asm.mov(rcx, ring.0)?;
         self.asm.set_label(&mut again)?;
-        self.asm.mov(rax, ptr(rcx) + ring::HEAD)?;
+        self.asm.mov(rax, ptr(rcx) + log_ring::HEAD)?;
         self.asm.lea(rdx, ptr(rax + rdi))?;
         self.asm.mov(r8, rdx)?;
-        self.asm.sub(r8, ptr(rcx) + ring::TAIL)?;
-        self.asm.cmp(r8, ring::COUNT as i32)?;
+        self.asm.sub(r8, ptr(rcx) + log_ring::TAIL)?;
+        self.asm.cmp(r8, log_ring::COUNT as i32)?;
         self.asm.ja(full)?;
-        self.asm.lock().cmpxchg(ptr(rcx) + ring::HEAD, rdx)?;
+        self.asm.lock().cmpxchg(ptr(rcx) + log_ring::HEAD, rdx)?;
         self.mark(before);
         // The record is taken from here on, and the reader waits for it.
         self.asm.jne(again)?;
         self.asm.mov(rdx, rax)?;
-        self.asm.and(edx, ring::COUNT as i32 - 1)?;
-        self.asm.shl(rdx, ring::SLOT.trailing_zeros())?;
-        self.asm.lea(rdx, ptr(rcx + rdx) + ring::RECORDS)?;
+        self.asm.and(edx, log_ring::COUNT as i32 - 1)?;
+        self.asm.shl(rdx, log_ring::SLOT.trailing_zeros())?;
+        self.asm.lea(rdx, ptr(rcx + rdx) + log_ring::RECORDS)?;
         self.asm.mov(rcx, rbx)?;
         self.asm.set_label(&mut copy)?;
         self.asm.sub(rcx, 8)?;
         self.asm.jb(copied)?;
         self.asm.mov(r8, ptr(rsi + rcx))?;
-        self.asm.mov(ptr(rdx + rcx) + ring::VALUES, r8)?;
+        self.asm.mov(ptr(rdx + rcx) + log_ring::VALUES, r8)?;
         self.asm.jmp(copy)?;
         self.asm.set_label(&mut copied)?;
         self.asm.mov(ptr(rdx) + 16, rbx)?;
@@ -214,7 +216,7 @@ impl Builder {
         self.asm.mov(ptr(rdx) + 8, rcx)?;
         self.asm.inc(rax)?;
         self.asm.mov(ptr(rdx), rax)?;
-        self.mark(State::Deciding);
+        self.mark(TrampolineState::Committing);
         Ok(())
     }
 
@@ -237,14 +239,14 @@ impl Trampoline {
     pub fn build(
         start: LoadAddr,
         site: LoadAddr,
-        window: &Window,
+        window: &PatchedRange,
         condition: Option<&Condition>,
-        then: Then<'_>,
-    ) -> Result<Trampoline, Immovable> {
+        then: HitAction<'_>,
+    ) -> Result<Trampoline, CannotRelocate> {
         let (count, say) = match then {
-            Then::Stop => (None, None),
-            Then::Count(count) => (Some(count), None),
-            Then::Say {
+            HitAction::Stop => (None, None),
+            HitAction::Count(count) => (Some(count), None),
+            HitAction::Say {
                 message,
                 ring,
                 count,
@@ -269,7 +271,7 @@ impl Trampoline {
         let mut it = Builder {
             asm: CodeAssembler::new(64)?,
             states: Vec::new(),
-            kept: Kept::default(),
+            kept: SavedState::default(),
         };
         it.take(RED_ZONE)?;
         it.asking();
@@ -296,12 +298,12 @@ impl Trampoline {
         if vectors {
             it.save_vectors()?;
         }
-        let outcomes = Outcomes {
+        let outcomes = Exits {
             yes: it.asm.create_label(),
             no: it.asm.create_label(),
-            ask: it.asm.create_label(),
+            deopt: it.asm.create_label(),
         };
-        let (mut yes, mut no, mut ask) = (outcomes.yes, outcomes.no, outcomes.ask);
+        let (mut yes, mut no, mut ask) = (outcomes.yes, outcomes.no, outcomes.deopt);
         let mut leave = it.asm.create_label();
         let mut places = [0; 16];
         for (index, register) in general.iter().enumerate() {
@@ -338,13 +340,13 @@ impl Trampoline {
             it.asking();
             it.asm.lea(rax, ptr(rcx) + 1)?;
             unless_it_stops(&mut it.asm, count.hit, leave)?;
-            it.mark(State::Deciding);
+            it.mark(TrampolineState::Committing);
         }
         let mut full = it.asm.create_label();
         if let Some((_, ring)) = say {
             let no_room = match count {
-                Some(_) => (full, State::Deciding),
-                None => (ask, State::Asking(it.kept)),
+                Some(_) => (full, TrampolineState::Committing),
+                None => (ask, TrampolineState::Evaluating(it.kept)),
             };
             it.say(values, start, ring, no_room)?;
             it.asm.jmp(leave)?;
@@ -355,7 +357,7 @@ impl Trampoline {
             it.asm.int3()?;
             it.asm.jmp(leave)?;
         }
-        it.mark(State::Deciding);
+        it.mark(TrampolineState::Committing);
         // An instruction can have only one label.
         it.asm.nop()?;
         it.asm.set_label(&mut ask)?;
@@ -380,9 +382,9 @@ impl Trampoline {
         }
         it.asm.popfq()?;
         it.leaving();
-        it.kept = Kept {
+        it.kept = SavedState {
             depth: RED_ZONE,
-            ..Kept::default()
+            ..SavedState::default()
         };
         it.take(-RED_ZONE)?;
         it.leaving();
@@ -407,25 +409,27 @@ impl Trampoline {
     }
 
     /// Emits the relocated instructions and the jump back.
-    fn add_copies(&mut self, site: LoadAddr, window: &Window) -> Result<(), Immovable> {
+    fn add_copies(&mut self, site: LoadAddr, window: &PatchedRange) -> Result<(), CannotRelocate> {
         let mut next = site;
         for instruction in &window.instructions {
             let here = self.start + self.bytes.len() as u64;
-            let (bytes, goes_to) = x86_64::copy(instruction, here).ok_or(Immovable)?;
+            let (bytes, goes_to) = x86_64::copy(instruction, here).ok_or(CannotRelocate)?;
             let addr = LoadAddr(instruction.ip());
             self.copies.push((addr, here));
-            self.states.push((self.bytes.len() as u32, State::At(addr)));
+            self.states
+                .push((self.bytes.len() as u32, TrampolineState::InRelocated(addr)));
             // An instruction relocated to several can be left only at its end.
             let first = x86_64::decode(&bytes, here).len();
             if first < bytes.len() {
                 let inside = self.bytes.len() + first;
-                self.states.push((inside as u32, State::Inside));
+                self.states.push((inside as u32, TrampolineState::Inside));
             }
             self.bytes.extend(bytes);
             next = goes_to;
         }
         let here = self.start + self.bytes.len() as u64;
-        self.states.push((self.bytes.len() as u32, State::At(next)));
+        self.states
+            .push((self.bytes.len() as u32, TrampolineState::InRelocated(next)));
         self.bytes.extend(x86_64::jump(here, next));
         Ok(())
     }
@@ -436,12 +440,12 @@ impl Trampoline {
     }
 
     /// Returns the saved state at its traps.
-    pub fn kept(&self) -> Kept {
+    pub fn kept(&self) -> SavedState {
         self.kept
     }
 
     /// Returns the state of a thread at `pc`.
-    pub fn state(&self, pc: LoadAddr) -> Option<State> {
+    pub fn state(&self, pc: LoadAddr) -> Option<TrampolineState> {
         let offset = pc - self.start;
         if offset >= self.bytes.len() as u64 {
             return None;
@@ -458,7 +462,7 @@ impl Trampoline {
     pub fn registers(
         &self,
         raw: &RegisterSet,
-        kept: Kept,
+        kept: SavedState,
         read: impl Fn(LoadAddr) -> Option<u64>,
     ) -> Option<RegisterSet> {
         let mut registers = *raw;

@@ -1,15 +1,15 @@
 //! The code of one function, and the possible entries into it.
 
-use super::table;
-use super::window::NoRoom;
-use crate::arch::x86_64::LONGEST;
+use super::jump_table;
+use super::window::PatchRefusal;
+use crate::arch::x86_64::MAX_INSTRUCTION_BYTES;
 use dwarf::{LoadAddr, LoadBias, Memory, Module};
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// A contiguous range of a function's code.
-pub struct Run {
+pub struct CodeRange {
     /// Its first address.
     pub start: LoadAddr,
     /// Its instructions.
@@ -22,9 +22,9 @@ pub struct Run {
 
 /// The code of a function.
 pub struct FunctionCode {
-    runs: Vec<Run>,
+    runs: Vec<CodeRange>,
     /// Addresses entered other than by branches: landing pads.
-    entered: BTreeSet<LoadAddr>,
+    other_entry_into: BTreeSet<LoadAddr>,
     /// Targets of the function's own branches; `None`: not all of them are known.
     targets: Option<BTreeSet<LoadAddr>>,
 }
@@ -39,16 +39,16 @@ impl FunctionCode {
         bias: LoadBias,
         addr: LoadAddr,
         memory: &dyn Memory,
-    ) -> Result<Self, NoRoom> {
-        const UNKNOWN: NoRoom = "it is in no known function";
+    ) -> Result<Self, PatchRefusal> {
+        const UNKNOWN: PatchRefusal = "it is in no known function";
         /// Maximum size of a function in bytes.
-        const LONGEST_FUNCTION: u64 = 1 << 24;
+        const MAX_FUNCTION_BYTES: u64 = 1 << 24;
         let function = module.function_at(bias.file(addr)).ok_or(UNKNOWN)?;
         let mut runs = Vec::new();
         let mut pads = BTreeSet::new();
         for range in &function.ranges {
             let len = range.end - range.start;
-            if len > LONGEST_FUNCTION {
+            if len > MAX_FUNCTION_BYTES {
                 return Err("its function is too long");
             }
             let (start, end) = (bias.load(range.start), bias.load(range.end));
@@ -56,7 +56,7 @@ impl FunctionCode {
             memory
                 .read(start, &mut bytes)
                 .map_err(|_| "the function cannot be read")?;
-            let mut behind = vec![0; LONGEST];
+            let mut behind = vec![0; MAX_INSTRUCTION_BYTES];
             if memory.read(end, &mut behind).is_err() {
                 behind.clear();
             }
@@ -69,7 +69,7 @@ impl FunctionCode {
             while padding > 0 && is_known(range.end + (padding as u64 - 1)) {
                 padding -= 1;
             }
-            runs.push(Run {
+            runs.push(CodeRange {
                 start,
                 bytes,
                 behind,
@@ -84,18 +84,18 @@ impl FunctionCode {
 
     /// Returns a function of these ranges; `entered` are the addresses entered other than by its
     /// branches. Its jump tables are read from `memory`.
-    pub fn new(runs: Vec<Run>, entered: BTreeSet<LoadAddr>, memory: &dyn Memory) -> Self {
+    pub fn new(runs: Vec<CodeRange>, entered: BTreeSet<LoadAddr>, memory: &dyn Memory) -> Self {
         let targets = targets(&runs, memory);
         Self {
             runs,
-            entered,
+            other_entry_into: entered,
             targets,
         }
     }
 
     /// Returns the range that contains an address.
-    pub fn run_at(&self, addr: LoadAddr) -> Option<&Run> {
-        let holds = |run: &&Run| addr - run.start < run.bytes.len() as u64;
+    pub fn run_at(&self, addr: LoadAddr) -> Option<&CodeRange> {
+        let holds = |run: &&CodeRange| addr - run.start < run.bytes.len() as u64;
         self.runs.iter().find(holds)
     }
 
@@ -106,8 +106,8 @@ impl FunctionCode {
 
     /// Returns why control may enter `places` other than by fall-through (landing pad, branch
     /// target). `None` if no reason is known; see [`Self::targets_are_known`].
-    pub fn entered(&self, places: Range<LoadAddr>) -> Option<NoRoom> {
-        if self.entered.range(places.clone()).next().is_some() {
+    pub fn other_entry_into(&self, places: Range<LoadAddr>) -> Option<PatchRefusal> {
+        if self.other_entry_into.range(places.clone()).next().is_some() {
             return Some("an exception may come back to what follows it");
         }
         let targets = self.targets.as_ref()?;
@@ -117,8 +117,8 @@ impl FunctionCode {
 }
 
 /// Returns the targets of branches; `None`: not all of them are known.
-fn targets(runs: &[Run], memory: &dyn Memory) -> Option<BTreeSet<LoadAddr>> {
-    let decode = |run: &Run| {
+fn targets(runs: &[CodeRange], memory: &dyn Memory) -> Option<BTreeSet<LoadAddr>> {
+    let decode = |run: &CodeRange| {
         let decoder = Decoder::with_ip(64, &run.bytes, run.start.0, DecoderOptions::NONE);
         decoder.into_iter().collect()
     };
@@ -136,7 +136,7 @@ fn targets(runs: &[Run], memory: &dyn Memory) -> Option<BTreeSet<LoadAddr>> {
             targets.insert(LoadAddr(instruction.near_branch64()));
         }
     }
-    let by_tables = table::targets(runs, &instructions, &targets, memory)?;
+    let by_tables = jump_table::targets(runs, &instructions, &targets, memory)?;
     targets.extend(by_tables);
     Some(targets)
 }

@@ -1,7 +1,7 @@
 //! The names in an expression that must be defined where it is evaluated.
 
 use super::Expression;
-use super::run::inner;
+use super::evaluate::inner;
 use super::tree::{Kind, Node};
 use super::types::{self, TypeName};
 use crate::inspect::registers::parts as register_parts;
@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// A name in an expression.
 #[derive(Clone, Debug)]
-pub(crate) struct Mentioned<'a> {
+pub(crate) struct NameRef<'a> {
     /// The name as written.
     pub(crate) name: &'a str,
     /// The possible kinds of definitions.
@@ -38,21 +38,21 @@ pub(crate) enum Meaning {
 impl Expression {
     /// Returns the free names: without members, and without enumerators that only the target type
     /// of a conversion defines.
-    pub(crate) fn mentioned(&self) -> Vec<Mentioned<'_>> {
+    pub(crate) fn mentioned(&self) -> Vec<NameRef<'_>> {
         let mut all = Vec::new();
         collect(self.root(), &mut all);
         all
     }
 
     /// Returns the first `$name` that is never defined.
-    pub(crate) fn unknown_register(&self) -> Option<Mentioned<'_>> {
+    pub(crate) fn unknown_register(&self) -> Option<NameRef<'_>> {
         let mut all = self.mentioned().into_iter();
         all.find(|it| it.what == Meaning::Register && !is_register(it.name))
     }
 }
 
 // The parser limits the depth of trees.
-fn collect<'a>(node: &'a Node, all: &mut Vec<Mentioned<'a>>) {
+fn collect<'a>(node: &'a Node, all: &mut Vec<NameRef<'a>>) {
     match &node.kind {
         Kind::Literal(..) | Kind::Number(..) | Kind::Text(_) => {}
         Kind::Name(name) => all.push(named(node, name, Meaning::Value)),
@@ -109,29 +109,29 @@ fn collect<'a>(node: &'a Node, all: &mut Vec<Mentioned<'a>>) {
 }
 
 /// The operand of a conversion may be an enumerator of the type.
-fn converted<'a>(node: &'a Node, all: &mut Vec<Mentioned<'a>>) {
+fn converted<'a>(node: &'a Node, all: &mut Vec<NameRef<'a>>) {
     if !matches!(inner(node).kind, Kind::Name(_)) {
         collect(node, all);
     }
 }
 
-fn value_or_type<'a>(node: &'a Node, what: Meaning, all: &mut Vec<Mentioned<'a>>) {
+fn value_or_type<'a>(node: &'a Node, what: Meaning, all: &mut Vec<NameRef<'a>>) {
     match &inner(node).kind {
         Kind::Name(name) => all.push(named(node, name, what)),
         _ => collect(node, all),
     }
 }
 
-fn named<'a>(node: &Node, name: &'a str, what: Meaning) -> Mentioned<'a> {
-    Mentioned {
+fn named<'a>(node: &Node, name: &'a str, what: Meaning) -> NameRef<'a> {
+    NameRef {
         name,
         what,
         span: node.span.clone(),
     }
 }
 
-fn type_in(ty: &TypeName) -> Mentioned<'_> {
-    Mentioned {
+fn type_in(ty: &TypeName) -> NameRef<'_> {
+    NameRef {
         name: &ty.base,
         what: Meaning::Type,
         span: ty.span.clone(),

@@ -1,6 +1,6 @@
 //! Draining of log messages that the program writes itself.
 
-use super::ring::{self, Frameless, Ring};
+use super::log_ring::{self, LogTarget, Ring};
 use crate::debugger::{Debugger, State};
 use crate::displaced::free_place;
 use crate::event::Event;
@@ -30,22 +30,22 @@ impl Debugger {
         }
         // A word of zeros: an empty name.
         let name = self.detours.new_counter(near).ok_or(NO)?;
-        let at = free_place(near, ring::LEN, &self.os.mappings(pid)).ok_or(NO)?;
-        let file = self.system_call(thread, SystemCall::MemoryFile { name });
+        let at = free_place(near, log_ring::LEN, &self.os.mappings(pid)).ok_or(NO)?;
+        let file = self.inject_syscall(thread, SystemCall::MemoryFile { name });
         let descriptor = file
             .and_then(|it| i32::try_from(it).ok())
             .filter(|it| *it >= 0);
         let descriptor = descriptor.ok_or(NO)?;
-        let len = ring::LEN;
-        let set = self.system_call(thread, SystemCall::SetLength { descriptor, len });
+        let len = log_ring::LEN;
+        let set = self.inject_syscall(thread, SystemCall::SetLength { descriptor, len });
         let map = SystemCall::MapShared {
             addr: at,
             len,
             descriptor,
         };
-        let mapped = self.system_call(thread, map);
+        let mapped = self.inject_syscall(thread, map);
         let shared = self.os.shared(pid, descriptor, len);
-        self.system_call(thread, SystemCall::Close { descriptor });
+        self.inject_syscall(thread, SystemCall::Close { descriptor });
         if set != Some(0) || mapped != Some(at.0 as i64) {
             return Err(NO);
         }
@@ -54,11 +54,11 @@ impl Debugger {
     }
 
     /// Emits log messages of the program, up to a limit. Returns true if there are more.
-    pub(crate) fn hear_messages(&mut self) -> bool {
+    pub(crate) fn drain_messages(&mut self) -> bool {
         /// Maximum number of records per call.
-        const MOST: usize = 4096;
+        const MAX_RECORDS: usize = 4096;
         /// Maximum size of one event in bytes.
-        const LONGEST: usize = 1 << 15;
+        const MAX_EVENT_BYTES: usize = 1 << 15;
         if self.is_uncounted_call() {
             return false;
         }
@@ -69,7 +69,7 @@ impl Debugger {
         let mut text = String::new();
         let mut heard = 0;
         let mut values = Vec::new();
-        while heard < MOST
+        while heard < MAX_RECORDS
             && let Some(whose) = ring.next(&mut values)
         {
             heard += 1;
@@ -77,32 +77,32 @@ impl Debugger {
             let Some(message) = detour.and_then(|detour| detour.message.as_ref()) else {
                 continue;
             };
-            let target = Frameless {
+            let target = LogTarget {
                 memory: self.memory(),
                 modules: &self.modules,
             };
-            target.say(message, &values, &mut text);
-            if text.len() >= LONGEST {
+            target.format_message(message, &values, &mut text);
+            if text.len() >= MAX_EVENT_BYTES {
                 said.push(std::mem::take(&mut text));
             }
         }
         self.detours.ring = Some(ring);
         said.push(text);
         for text in said.iter().filter(|text| !text.is_empty()) {
-            self.say(text);
+            self.emit_console(text);
         }
-        heard == MOST
+        heard == MAX_RECORDS
     }
 
     /// Emits all log messages of the program; its threads are stopped or gone.
-    pub(crate) fn hear_all_messages(&mut self) {
+    pub(crate) fn drain_all_messages(&mut self) {
         let Some(ring) = &self.detours.ring else {
             return;
         };
-        if ring.is_read() {
+        if ring.is_drained() {
             return;
         }
-        while self.hear_messages() {}
+        while self.drain_messages() {}
         // A thread in the middle of a message has to complete it.
         let threads: Vec<ThreadId> = match &self.process {
             Some(process) => process.threads.keys().copied().collect(),
@@ -111,12 +111,12 @@ impl Debugger {
         for thread in threads {
             let raw = self.os.registers(thread).map(|raw| raw.pc());
             if raw.is_some_and(|pc| self.detours.holds(pc)) {
-                self.registers_of(thread);
+                self.user_registers(thread);
             }
         }
         loop {
-            while self.hear_messages() {}
-            if !self.detours.ring.as_mut().is_some_and(Ring::skip) {
+            while self.drain_messages() {}
+            if !self.detours.ring.as_mut().is_some_and(Ring::skip_abandoned) {
                 return;
             }
             let text = "log messages are lost: their threads were ended in the midst of them\n";
@@ -125,10 +125,10 @@ impl Debugger {
     }
 
     /// Returns when to drain messages next.
-    pub(crate) fn next_hearing(&self) -> Option<Instant> {
+    pub(crate) fn next_drain(&self) -> Option<Instant> {
         /// The drain interval; a shorter delay is not noticeable.
-        const OFTEN: Duration = Duration::from_millis(8);
+        const DRAIN_INTERVAL: Duration = Duration::from_millis(8);
         let tells = self.detours.ring.is_some() && self.detours.tells_something();
-        (tells && self.state() == State::Running).then(|| Instant::now() + OFTEN)
+        (tells && self.state() == State::Running).then(|| Instant::now() + DRAIN_INTERVAL)
     }
 }

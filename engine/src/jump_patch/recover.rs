@@ -2,18 +2,18 @@
 //! without it.
 
 use super::trampoline;
-use super::{Attempts, DetourTrap, Phase};
+use super::{Attempts, PatchTrap, Phase};
 use crate::debugger::Debugger;
 use crate::ids::BreakpointId;
 use crate::ids::{Signal, SignalInfo, ThreadId};
 use crate::os::RegisterSet;
-use crate::process::{SI_KERNEL, Trap};
+use crate::process::{SI_KERNEL, SigtrapKind};
 use dwarf::LoadAddr;
 
 impl Debugger {
     /// Returns the program's registers of a thread in a trampoline, and whether it has passed its
     /// site.
-    pub(crate) fn out_of_trampoline(
+    pub(crate) fn user_state_in_trampoline(
         &mut self,
         thread: ThreadId,
         raw: &RegisterSet,
@@ -29,36 +29,36 @@ impl Debugger {
             (os.read_memory(addr, &mut word) == 8).then(|| u64::from_le_bytes(word))
         };
         let (kept, passed, counted) = match trampoline.state(raw.pc())? {
-            Phase::Asking(kept) => (kept, None, None),
+            Phase::Evaluating(kept) => (kept, None, None),
             Phase::Leaving(kept) => (kept, Some(site), None),
-            Phase::Deciding if trampoline.stop == Some(raw.pc()) => {
+            Phase::Committing if trampoline.stop == Some(raw.pc()) => {
                 (trampoline.kept(), None, Some((site, detour.breakpoint)))
             }
-            Phase::At(addr) => {
+            Phase::InRelocated(addr) => {
                 let passed = (addr == site).then_some(site);
                 return Some((at(*raw, addr), passed));
             }
-            Phase::Deciding | Phase::Inside => return None,
+            Phase::Committing | Phase::Inside => return None,
         };
         let registers = trampoline.registers(raw, kept, read)?;
         if kept.vectors {
             self.give_vectors_back(thread, LoadAddr(raw.sp()));
         }
         if let (Some(_), Some(state)) = (counted, self.thread_mut(thread)) {
-            state.counted = counted;
+            state.pending_counted_hit = counted;
         }
         Some((at(registers, site), passed))
     }
 
     /// Returns the registers of a thread in a condition, to resume as if the condition were false.
-    pub(crate) fn behind_question(
+    pub(crate) fn registers_past_condition(
         &mut self,
         thread: ThreadId,
         raw: &RegisterSet,
     ) -> Option<RegisterSet> {
         let detour = self.detours.at(raw.pc())?;
         let copy = detour.trampoline.copy_of(detour.site)?;
-        let (registers, _) = self.out_of_trampoline(thread, raw)?;
+        let (registers, _) = self.user_state_in_trampoline(thread, raw)?;
         Some(at(registers, copy))
     }
 
@@ -85,24 +85,24 @@ impl Debugger {
 
     /// Returns the trap of a trampoline that a thread has executed, if any; its pc is moved back to
     /// the trap.
-    pub(crate) fn detour_trap(&mut self, thread: ThreadId) -> Option<Trap> {
+    pub(crate) fn detour_trap(&mut self, thread: ThreadId) -> Option<SigtrapKind> {
         if self.detours.is_empty() {
             return None;
         }
-        self.registers_of(thread)?;
+        self.user_registers(thread)?;
         let state = self.thread_mut(thread)?;
-        match state.trap.take()? {
-            DetourTrap::Ask(site) => Some(Trap::Site(site)),
-            DetourTrap::Stop => {
-                let (site, id) = state.counted?;
-                Some(Trap::Counted(site, id))
+        match state.pending_patch_trap.take()? {
+            PatchTrap::Ask(site) => Some(SigtrapKind::Site(site)),
+            PatchTrap::Stop => {
+                let (site, id) = state.pending_counted_hit?;
+                Some(SigtrapKind::Counted(site, id))
             }
         }
     }
 
     /// If the thread has just executed a trap of a trampoline, moves its pc back to it and records
     /// which trap it was. Other code may need the registers before the stop is dispatched.
-    pub(crate) fn back_at_trap(&mut self, thread: ThreadId, registers: &mut RegisterSet) {
+    pub(crate) fn rewind_to_trap(&mut self, thread: ThreadId, registers: &mut RegisterSet) {
         let trap = registers.pc() - 1;
         let Some(kind) = self.detours.trap(trap) else {
             return;
@@ -114,14 +114,14 @@ impl Debugger {
             return;
         }
         if let Some(state) = self.thread_mut(thread) {
-            state.trap = Some(kind);
+            state.pending_patch_trap = Some(kind);
             registers.set_pc(trap);
             self.os.set_registers(thread, registers);
         }
     }
 
     /// Returns whether a signal is a fault of a condition that read unmapped memory.
-    pub(crate) fn is_fault_of_question(&self, thread: ThreadId, signal: Signal) -> bool {
+    pub(crate) fn is_condition_fault(&self, thread: ThreadId, signal: Signal) -> bool {
         !self.detours.is_empty()
             && is_fault(signal)
             && self
@@ -130,13 +130,13 @@ impl Debugger {
                 .is_some_and(|info| info.code > 0)
             && self.os.registers(thread).is_some_and(|raw| {
                 let phase = self.detours.phase(raw.pc());
-                matches!(phase, Some((_, Phase::Asking(_))))
+                matches!(phase, Some((_, Phase::Evaluating(_))))
             })
     }
 
     /// Moves a thread in a trampoline to the program's own address before it gets a signal; if the
     /// program's own instruction faulted, that instruction is restored to its place.
-    pub(crate) fn out_of_the_way(&mut self, thread: ThreadId, signal: Signal) {
+    pub(crate) fn leave_trampoline_for_signal(&mut self, thread: ThreadId, signal: Signal) {
         if self.detours.is_empty() {
             return;
         }
@@ -144,7 +144,7 @@ impl Debugger {
         let Some((site, _)) = raw.and_then(|pc| self.detours.phase(pc)) else {
             return;
         };
-        self.registers_of(thread);
+        self.user_registers(thread);
         let info = self.os.signal_info(thread);
         if is_fault(signal) && info.is_some_and(|info| info.code > 0) {
             self.sites.end_diversion_at(site, &*self.os);
@@ -171,7 +171,7 @@ impl Debugger {
             return hits + self.counted_in_detours(id);
         }
         // Other threads may be about to count: each hit has its own number.
-        self.with_all_stopped(thread, |this| {
+        self.with_world_stopped(thread, |this| {
             let number = this.counted_in_detours(id) + 1;
             if let Some(at) = this.detours.counter(id) {
                 this.os.write_memory(at, &number.to_le_bytes());
@@ -207,7 +207,7 @@ impl Debugger {
 
     /// Allows new attempts to install jump patches for a new or changed breakpoint.
     pub(crate) fn forget_refused_detours(&mut self, id: BreakpointId) {
-        for addr in self.breakpoints.places(id) {
+        for addr in self.breakpoints.bound_addresses(id) {
             if let Some(site) = self.sites.get(addr)
                 && site.attempts.get().is_given_up()
             {
@@ -222,8 +222,8 @@ impl Debugger {
         if self.detours.is_empty() {
             return;
         }
-        let pc = self.registers_of(thread).map(|registers| registers.pc());
-        let passed = self.thread_mut(thread).and_then(|state| state.passed);
+        let pc = self.user_registers(thread).map(|registers| registers.pc());
+        let passed = self.thread_mut(thread).and_then(|state| state.passed_site);
         if let Some(pc) = pc
             && passed != Some(pc)
         {

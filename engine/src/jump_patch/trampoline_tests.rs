@@ -1,10 +1,10 @@
 //! Trampolines, run by this process: their effect equals that of the covered instructions alone,
 //! for all conditions, counters and messages.
 
-use super::code::FunctionCode;
-use super::ring::{self, Message, Part, Ring};
-use super::trampoline::{Count, State, Then, Trampoline};
-use super::window::Window;
+use super::function_code::FunctionCode;
+use super::log_ring::{self, Message, MessagePart, Ring};
+use super::trampoline::{Count, HitAction, Trampoline, TrampolineState};
+use super::window::PatchedRange;
 use crate::arch::x86_64;
 use crate::breakpoint::HitCondition;
 use crate::compile::tests::machine::{At, Machine};
@@ -88,7 +88,11 @@ fn condition(machine: &Machine, text: &str) -> Condition {
 }
 
 /// Runs code with the machine's registers, through a trampoline if there is a condition.
-fn run(machine: &Machine, code: Code, question: Option<(Option<&Condition>, Then<'_>)>) -> Run {
+fn run(
+    machine: &Machine,
+    code: Code,
+    question: Option<(Option<&Condition>, HitAction<'_>)>,
+) -> Run {
     const RED_ZONE: usize = 16;
     let stack = machine.general[7];
     let red_zone = stack - 8 * RED_ZONE as u64;
@@ -333,7 +337,7 @@ fn the_covered_instructions_do_what_they_do() {
             ("*(int *)16 == 3", true),
         ] {
             let condition = condition(&machine, text);
-            let with = run(&machine, code, Some((Some(&condition), Then::Stop)));
+            let with = run(&machine, code, Some((Some(&condition), HitAction::Stop)));
             assert_eq!(with.seen, alone.seen, "{name}: {text}");
             assert_eq!(with.traps, usize::from(holds), "{name}: {text}");
             assert_eq!(with.asked, holds, "{name}: {text}");
@@ -357,7 +361,7 @@ fn hits_are_counted_and_stop_where_they_should() {
             let alone = run(&machine, code, None).seen;
             let mut counter = Box::new(0u64);
             let at = LoadAddr(&raw mut *counter as u64);
-            let then = Then::Count(Count { at, hit });
+            let then = HitAction::Count(Count { at, hit });
             let holds = condition(&machine, "x > 2 && i == 7");
             let not = condition(&machine, "x > 3 || i == 8");
             for number in 1..=10 {
@@ -379,8 +383,8 @@ fn hits_are_counted_and_stop_where_they_should() {
 }
 
 /// Returns the instructions that a jump at a site replaces.
-fn window(site: LoadAddr, code: &[u8], machine: &Machine) -> Window {
-    let run = super::code::Run {
+fn window(site: LoadAddr, code: &[u8], machine: &Machine) -> PatchedRange {
+    let run = super::function_code::CodeRange {
         start: site,
         bytes: code.to_vec(),
         behind: Vec::new(),
@@ -388,8 +392,8 @@ fn window(site: LoadAddr, code: &[u8], machine: &Machine) -> Window {
     };
     let target: &dyn crate::inspect::value::Target = machine;
     let code = FunctionCode::new(vec![run], BTreeSet::new(), target.memory());
-    let window = Window::at(site, &code, &[]).expect("a window");
-    assert!(window.kept.is_empty());
+    let window = PatchedRange::at(site, &code, &[]).expect("a window");
+    assert!(window.overlapped_bytes.is_empty());
     window
 }
 
@@ -408,7 +412,10 @@ fn message(machine: &Machine, texts: &[&str]) -> Message {
         let mut captured = Captured::compile(&expression, machine).expect("a value");
         captured.set_room(64).expect("room");
         let numbers = Default::default();
-        [Part::Value { captured, numbers }, Part::Text(" ".into())]
+        [
+            MessagePart::Value { captured, numbers },
+            MessagePart::Text(" ".into()),
+        ]
     });
     Message {
         parts: parts.collect(),
@@ -421,10 +428,10 @@ fn records_tell_all_and_wait_for_room() {
         let machine = machine();
         let alone = run(&machine, code, None).seen;
         let message = message(&machine, &["i", "x", "y * 2", "s", "a"]);
-        let (shared, at, _map) = own_code::shared(ring::LEN as usize);
+        let (shared, at, _map) = own_code::shared(log_ring::LEN as usize);
         let mut ring = Ring::new(LoadAddr(at), shared);
         let condition = condition(&machine, "y < 0");
-        let then = Then::Say {
+        let then = HitAction::Say {
             message: &message,
             ring: LoadAddr(at),
             count: None,
@@ -444,7 +451,7 @@ fn records_tell_all_and_wait_for_room() {
                 format!("7 2.5 -0.5 {s:#x} \"some text\" 0 \n"),
                 "{name}"
             );
-            assert!(ring.next(&mut values).is_none() && ring.is_read());
+            assert!(ring.next(&mut values).is_none() && ring.is_drained());
         }
     }
 }
@@ -456,17 +463,17 @@ fn a_full_ring_asks_or_says_that_it_has_counted() {
     let alone = run(&machine, code, None).seen;
     let message = message(&machine, &["i"]);
     for hit in [None, Some(HitCondition::Every(2))] {
-        let (shared, at, _map) = own_code::shared(ring::LEN as usize);
+        let (shared, at, _map) = own_code::shared(log_ring::LEN as usize);
         let mut ring = Ring::new(LoadAddr(at), shared);
         let mut counter = Box::new(0u64);
         let counter = LoadAddr(&raw mut *counter as u64);
         let count = hit.map(|hit| Count { at: counter, hit });
-        let then = Then::Say {
+        let then = HitAction::Say {
             message: &message,
             ring: LoadAddr(at),
             count,
         };
-        ring.pretend_taken(ring::COUNT);
+        ring.pretend_taken(log_ring::COUNT);
         for number in 1..=4u64 {
             let with = run(&machine, code, Some((None, then)));
             assert_eq!(with.seen, alone);
@@ -475,7 +482,7 @@ fn a_full_ring_asks_or_says_that_it_has_counted() {
             assert_eq!(with.asked, hit.is_none());
             assert_eq!(with.stopped, told && hit.is_some());
         }
-        assert!(ring.skip());
+        assert!(ring.skip_abandoned());
         let mut values = Vec::new();
         for number in 5..=8u64 {
             let with = run(&machine, code, Some((None, then)));
@@ -499,14 +506,14 @@ fn every_instruction_has_a_state() {
     let ring = LoadAddr(0x2000);
     let site = LoadAddr(0x40_0000);
     for then in [
-        Then::Stop,
-        Then::Count(count),
-        Then::Say {
+        HitAction::Stop,
+        HitAction::Count(count),
+        HitAction::Say {
             message: &message,
             ring,
             count: None,
         },
-        Then::Say {
+        HitAction::Say {
             message: &message,
             ring,
             count: Some(count),
@@ -529,16 +536,22 @@ fn every_instruction_has_a_state() {
             let state = trampoline
                 .state(LoadAddr(instruction.ip()))
                 .expect("a state");
-            decided |= state == State::Deciding;
+            decided |= state == TrampolineState::Committing;
             // While the evaluation may start again, only the stack is written.
             let stores = instruction.has_lock_prefix();
-            assert!(!stores || matches!(state, State::Asking(_) | State::Deciding));
+            assert!(
+                !stores
+                    || matches!(
+                        state,
+                        TrampolineState::Evaluating(_) | TrampolineState::Committing
+                    )
+            );
             at_end = Some(state);
         }
-        let says_something = !matches!(then, Then::Stop);
+        let says_something = !matches!(then, HitAction::Stop);
         assert_eq!(decided, says_something);
         assert!(
-            matches!(at_end, Some(State::At(next)) if next == LoadAddr(site.0 + 0x100)),
+            matches!(at_end, Some(TrampolineState::InRelocated(next)) if next == LoadAddr(site.0 + 0x100)),
             "{at_end:?}"
         );
         assert_eq!(

@@ -6,9 +6,10 @@
 //! of the function need not be known. If it is known, the instructions from there to the pc give
 //! the same, also in functions that align the stack or never return.
 
-use crate::arch::x86_64::{LONGEST, decode, is_call};
+use crate::arch::x86_64::{MAX_INSTRUCTION_BYTES, decode, is_call};
 use dwarf::{
-    CfaPlace, FileAddr, LoadAddr, Module, StackPlace, WayBack, register::x86_64 as number,
+    CfaLocation, FileAddr, HeuristicUnwind, LoadAddr, Module, RegisterOffset,
+    register::x86_64 as number,
 };
 use iced_x86::{
     Code, FlowControl, Instruction, InstructionInfoFactory, OpAccess, OpKind, Register,
@@ -17,30 +18,30 @@ use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 
 /// Maximum number of instructions to examine: functions without unwind information are small.
-const MOST_INSTRUCTIONS: usize = 2048;
+const MAX_INSTRUCTIONS: usize = 2048;
 /// Maximum number of different results.
-const MOST_WAYS: usize = 4;
+const MAX_UNWINDS: usize = 4;
 
 /// The machine's state at an address ahead, in terms of the present registers.
 #[derive(Clone)]
 struct State {
-    sp: StackPlace,
-    bp: Option<StackPlace>,
-    saved: Vec<(dwarf::Register, StackPlace)>,
+    sp: RegisterOffset,
+    bp: Option<RegisterOffset>,
+    saved: Vec<(dwarf::Register, RegisterOffset)>,
 }
 
 /// Returns candidate unwind rules: first that of the path from the function's start to `addr`, if
 /// the start is known, then those of the paths to a return, shortest first. `is_return`: `addr` is
 /// a return address.
-pub(crate) fn ways_back(module: &Module, addr: FileAddr, is_return: bool) -> Vec<WayBack> {
+pub(crate) fn ways_back(module: &Module, addr: FileAddr, is_return: bool) -> Vec<HeuristicUnwind> {
     let start = State::new();
     let symbol = if is_return { addr - 1 } else { addr };
-    let mut ways: Vec<WayBack> = from_start(module, symbol, addr).into_iter().collect();
+    let mut ways: Vec<HeuristicUnwind> = from_start(module, symbol, addr).into_iter().collect();
     let mut todo = VecDeque::from([(addr.0, start)]);
     let mut seen = FxHashSet::default();
     let mut effects = InstructionInfoFactory::new();
     while let Some((ip, mut state)) = todo.pop_front() {
-        if ways.len() >= MOST_WAYS || seen.len() >= MOST_INSTRUCTIONS {
+        if ways.len() >= MAX_UNWINDS || seen.len() >= MAX_INSTRUCTIONS {
             break;
         }
         if !seen.insert(ip) {
@@ -89,7 +90,7 @@ struct Walk {
 }
 
 /// Walks from the start of the function of `symbol` to `addr`.
-fn from_start(module: &Module, symbol: FileAddr, addr: FileAddr) -> Option<WayBack> {
+fn from_start(module: &Module, symbol: FileAddr, addr: FileAddr) -> Option<HeuristicUnwind> {
     let function = module.symbol_at(symbol)?;
     let inside = function.addr.0..function.addr.0.saturating_add(function.size.max(1));
     let start = Walk {
@@ -106,7 +107,7 @@ fn from_start(module: &Module, symbol: FileAddr, addr: FileAddr) -> Option<WayBa
         if ip == addr.0 {
             return walk.way_back();
         }
-        if seen.len() >= MOST_INSTRUCTIONS || !inside.contains(&ip) || !seen.insert(ip) {
+        if seen.len() >= MAX_INSTRUCTIONS || !inside.contains(&ip) || !seen.insert(ip) {
             continue;
         }
         let Some(instruction) = instruction_at(module, FileAddr(ip)) else {
@@ -158,23 +159,23 @@ impl Walk {
         }
     }
 
-    fn way_back(&self) -> Option<WayBack> {
+    fn way_back(&self) -> Option<HeuristicUnwind> {
         // If `rbp` is known relative to `rsp` at the start, it is a frame pointer.
         let bp = self.state.bp.filter(|bp| bp.register == number::RSP);
         let from = match (bp, self.kept, self.kept_at) {
             _ if !self.aligned => self.state.sp,
-            (Some(bp), ..) => StackPlace {
+            (Some(bp), ..) => RegisterOffset {
                 register: number::RBP,
                 ..bp
             },
-            (_, Some(kept), None) => StackPlace {
+            (_, Some(kept), None) => RegisterOffset {
                 register: dwarf::Register(10),
                 offset: kept,
             },
             // The frame pointer is the caller's, saved after the frame's own data.
             (_, Some(8), Some(at)) => {
-                return Some(WayBack {
-                    cfa: CfaPlace::SavedAt(StackPlace {
+                return Some(HeuristicUnwind {
+                    cfa: CfaLocation::SavedAt(RegisterOffset {
                         register: number::RBP,
                         offset: at,
                     }),
@@ -184,13 +185,13 @@ impl Walk {
             _ => return None,
         };
         // Offsets are relative to `rsp` at the start; convert them to the present registers.
-        let now = |place: StackPlace| StackPlace {
+        let now = |place: RegisterOffset| RegisterOffset {
             register: from.register,
             offset: place.offset.wrapping_sub(from.offset),
         };
         let saved = self.state.saved.iter();
-        Some(WayBack {
-            cfa: CfaPlace::At(moved(now(place(number::RSP)), 8)),
+        Some(HeuristicUnwind {
+            cfa: CfaLocation::At(moved(now(place(number::RSP)), 8)),
             saved: saved.map(|(saved, at)| (*saved, now(*at))).collect(),
         })
     }
@@ -208,16 +209,16 @@ fn successors(instruction: &Instruction) -> [Option<u64>; 2] {
     }
 }
 
-fn place(register: dwarf::Register) -> StackPlace {
-    StackPlace {
+fn place(register: dwarf::Register) -> RegisterOffset {
+    RegisterOffset {
         register,
         offset: 0,
     }
 }
 
-fn leave(ways: &mut Vec<WayBack>, state: State) {
-    let way = WayBack {
-        cfa: CfaPlace::At(moved(state.sp, 8)),
+fn leave(ways: &mut Vec<HeuristicUnwind>, state: State) {
+    let way = HeuristicUnwind {
+        cfa: CfaLocation::At(moved(state.sp, 8)),
         saved: state.saved,
     };
     if ways.iter().all(|other| other.cfa != way.cfa) {
@@ -225,17 +226,17 @@ fn leave(ways: &mut Vec<WayBack>, state: State) {
     }
 }
 
-fn moved(place: StackPlace, by: i64) -> StackPlace {
-    StackPlace {
+fn moved(place: RegisterOffset, by: i64) -> RegisterOffset {
+    RegisterOffset {
         offset: place.offset.wrapping_add(by),
         ..place
     }
 }
 
 fn instruction_at(module: &Module, addr: FileAddr) -> Option<Instruction> {
-    let mut bytes = [0; LONGEST];
+    let mut bytes = [0; MAX_INSTRUCTION_BYTES];
     // Fewer bytes are available near the end of a segment.
-    let len = (1..=LONGEST)
+    let len = (1..=MAX_INSTRUCTION_BYTES)
         .rev()
         .find(|len| module.read_image(addr, &mut bytes[..*len]).is_some())?;
     let instruction = decode(&bytes[..len], LoadAddr(addr.0));
@@ -326,7 +327,7 @@ impl State {
         true
     }
 
-    fn set_sp(&mut self, sp: Option<StackPlace>) -> bool {
+    fn set_sp(&mut self, sp: Option<RegisterOffset>) -> bool {
         if let Some(sp) = sp {
             self.sp = sp;
         }
@@ -334,7 +335,7 @@ impl State {
     }
 
     /// Returns the operand of `lea` if it is a stack address.
-    fn address(&self, instruction: &Instruction) -> Option<StackPlace> {
+    fn address(&self, instruction: &Instruction) -> Option<RegisterOffset> {
         let base = match instruction.memory_base() {
             Register::RSP => self.sp,
             Register::RBP => self.bp?,
@@ -345,7 +346,7 @@ impl State {
     }
 
     /// Records that a register is restored from the stack.
-    fn restore(&mut self, register: Register, from: StackPlace) {
+    fn restore(&mut self, register: Register, from: RegisterOffset) {
         if register == Register::RBP {
             self.bp = None;
         }

@@ -1,7 +1,7 @@
 //! Targets of a function's jumps by tables. No target may be missed: a table is read until a word
 //! does not lead into the function, which is at its end or after it.
 
-use super::code::Run;
+use super::function_code::CodeRange;
 use dwarf::{LoadAddr, Memory};
 use iced_x86::{
     Code, FlowControl, Instruction, InstructionInfoFactory, OpAccess, OpKind, Register,
@@ -9,7 +9,7 @@ use iced_x86::{
 use std::collections::BTreeSet;
 
 /// Maximum number of table entries to read.
-const MOST: u64 = 1 << 16;
+const MAX_ENTRIES: u64 = 1 << 16;
 /// Maximum number of instructions that compute one jump.
 const STEPS: usize = 8;
 
@@ -26,7 +26,7 @@ enum Form {
 /// determined. `instructions` are those of each range, `branched_to` the targets of its other
 /// branches.
 pub fn targets(
-    runs: &[Run],
+    runs: &[CodeRange],
     instructions: &[Vec<Instruction>],
     branched_to: &BTreeSet<LoadAddr>,
     memory: &dyn Memory,
@@ -79,22 +79,22 @@ pub fn targets(
 
 /// Returns the entries of a table; `None` if there are none.
 fn read(
-    runs: &[Run],
+    runs: &[CodeRange],
     table: LoadAddr,
     size: u64,
     entry: impl Fn(LoadAddr) -> Option<LoadAddr>,
 ) -> Option<Vec<LoadAddr>> {
-    let places = (0..MOST).map(|index| table + index * size);
+    let places = (0..MAX_ENTRIES).map(|index| table + index * size);
     let entries: Vec<LoadAddr> = places
         .map_while(|place| entry(place).filter(|target| is_in(runs, *target)))
         .collect();
-    let ends = entries.len() < MOST as usize;
+    let ends = entries.len() < MAX_ENTRIES as usize;
     (ends && !entries.is_empty()).then_some(entries)
 }
 
 /// Returns whether an address is in the function or just after it: an unreachable target may be
 /// there.
-fn is_in(runs: &[Run], addr: LoadAddr) -> bool {
+fn is_in(runs: &[CodeRange], addr: LoadAddr) -> bool {
     runs.iter()
         .any(|run| addr - run.start <= run.bytes.len() as u64)
 }
@@ -169,8 +169,8 @@ fn by_register(
 
 #[cfg(test)]
 mod tests {
-    use super::super::code::FunctionCode;
-    use super::super::window::Window;
+    use super::super::function_code::FunctionCode;
+    use super::super::window::PatchedRange;
     use super::*;
     use dwarf::Unreadable;
 
@@ -221,7 +221,7 @@ mod tests {
     /// bytes.
     fn free_at_arms(dispatch: &[u8], memory: &dyn Memory) -> usize {
         let bytes = [dispatch, &ARMS].concat();
-        let run = Run {
+        let run = CodeRange {
             start: LoadAddr(START),
             bytes,
             behind: vec![0x90; 15],
@@ -229,7 +229,10 @@ mod tests {
         };
         let code = FunctionCode::new(vec![run], BTreeSet::new(), memory);
         let site = LoadAddr(START + dispatch.len() as u64);
-        5 - Window::at(site, &code, &[]).expect("a window").kept.len()
+        5 - PatchedRange::at(site, &code, &[])
+            .expect("a window")
+            .overlapped_bytes
+            .len()
     }
 
     /// Returns the code of clang, rustc and optimizing gcc.
