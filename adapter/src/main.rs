@@ -54,8 +54,8 @@ enum Command {
 }
 
 impl Command {
-    /// Whether this process will have a debuggee: the listener's children do, and a launcher
-    /// becomes one.
+    /// Returns true if this process will have a debuggee. The listener's children will, and a
+    /// launcher becomes one.
     fn debugs(&self) -> bool {
         match self {
             Command::Dap(options) => options.listen.is_none(),
@@ -64,8 +64,8 @@ impl Command {
         }
     }
 
-    /// Of the debugger. A client with pipes may kill the group that it knows; in a terminal,
-    /// reading belongs to the foreground.
+    /// Returns the process group for the debugger. A client with pipes may kill the group that it
+    /// knows; in a terminal, only the foreground group may read.
     fn process_group(&self) -> ProcessGroup {
         match self {
             Command::Dap(_) if !io::stdin().is_terminal() => ProcessGroup::Own,
@@ -97,7 +97,7 @@ struct LaunchInTerminal {
     command: Vec<OsString>,
 }
 
-/// How long files for the next session may take to be written when this one is over.
+/// Grace period for cache files to be written after the end of the session.
 const LAST_WRITES: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {

@@ -39,7 +39,7 @@ pub struct Dap {
     same_user: bool,
 }
 
-/// The token that the user has set: by the command line, else by the environment.
+/// Returns the token that the user has set: on the command line, else in the environment.
 fn set_token(option: Option<Token>) -> Result<Option<Token>, ServiceError> {
     let variable = std::env::var(TOKEN_VARIABLE).ok();
     let variable = variable.filter(|token| !token.is_empty());
@@ -50,7 +50,7 @@ fn set_token(option: Option<Token>) -> Result<Option<Token>, ServiceError> {
     Ok(token.transpose().map_err(wrong)?)
 }
 
-/// Serves one client on stdin and stdout, or each on a process of its own.
+/// Serves one client on stdin and stdout, or each client of a listener in a process of its own.
 pub fn dap(options: Dap) -> ExitCode {
     log::start(options.log.as_deref());
     let end = match options.listen {
@@ -85,13 +85,13 @@ pub fn dap(options: Dap) -> ExitCode {
 
 /// Serves the client on stdin and stdout.
 fn serve_stdio() -> Result<(), ServiceError> {
-    // Others that share the pipes find them as they were.
+    // Restores the flags of the pipes for other processes that share them.
     let _as_they_were = [Flags::of(io::stdin()), Flags::of(io::stdout())];
     serve([Stream::of(io::stdin())?, Stream::of(io::stdout())?])
 }
 
-/// Serves the client on the socket that is our stdin, once it is permitted; `same_user`: the port
-/// takes clients of this user without a token.
+/// Serves the client on the socket that is stdin, once it is admitted. `same_user`: the listener
+/// admits clients of this user without a token.
 fn serve_socket(same_user: bool) -> Result<(), ServiceError> {
     let demand = server::demand(same_user)?;
     let streams = Stream::both_of(io::stdin().as_fd().try_clone_to_owned()?)?;

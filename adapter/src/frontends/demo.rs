@@ -1,4 +1,4 @@
-//! `stillpoint demo`: a stop in a small program, for a first impression.
+//! `stillpoint demo`: a stop in a small program, as a first impression.
 
 use crate::frontends::run::{self, Options};
 use std::io;
@@ -55,7 +55,7 @@ pub fn demo() -> ExitCode {
     })
 }
 
-/// Writes and compiles the program; gives the executable.
+/// Writes and compiles the program; returns the executable.
 fn build(directory: &Path) -> Result<PathBuf, String> {
     let (source, program) = (directory.join("demo.c"), directory.join("demo"));
     std::fs::write(&source, PROGRAM).map_err(|error| format!("{}: {error}", source.display()))?;

@@ -1,4 +1,4 @@
-//! The program's commands: each is a client of our own server, or serves one.
+//! The commands of `stillpoint`: each is a client of the DAP server, or serves one.
 
 pub mod dap;
 pub mod demo;

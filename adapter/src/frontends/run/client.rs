@@ -1,4 +1,4 @@
-//! A small client of the protocol: sends, waits for answers, keeps events for later.
+//! A small DAP client: sends requests, waits for responses, queues events.
 
 use crate::server::codec::{Codec, FrameError};
 use serde_json::{Value, json};
@@ -9,12 +9,12 @@ use std::os::unix::net::UnixStream;
 use tokio_util::bytes::BytesMut;
 use tokio_util::codec::{Decoder, Encoder};
 
-/// Why the client cannot go on, for people.
+/// Why the client failed, as text.
 #[derive(Debug)]
 pub struct Failure(String);
 
 impl Failure {
-    /// A failure of this reason.
+    /// Creates a failure with this reason.
     pub fn new(reason: impl Into<String>) -> Self {
         Self(reason.into())
     }
@@ -44,7 +44,7 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
-/// A client.
+/// A DAP client.
 pub struct Client {
     stream: UnixStream,
     codec: Codec,
@@ -55,7 +55,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of the server at the other end of `stream`.
+    /// Creates a client of the server at the other end of `stream`.
     pub fn new(stream: UnixStream) -> Self {
         Self {
             stream,
@@ -67,10 +67,10 @@ impl Client {
         }
     }
 
-    /// Sends a request; gives its number.
+    /// Sends a request; returns its number.
     ///
     /// # Errors
-    /// The server is gone.
+    /// The server has disconnected.
     pub fn send(&mut self, command: &str, arguments: &Value) -> Result<i64, Failure> {
         self.seq += 1;
         let message = json!({
@@ -82,7 +82,7 @@ impl Client {
         Ok(self.seq)
     }
 
-    /// Reads one message and puts it where it belongs.
+    /// Reads one message into the queue of responses or events.
     fn receive(&mut self) -> Result<(), Failure> {
         let message = loop {
             if let Some(message) = self.codec.decode(&mut self.received)? {
@@ -102,10 +102,10 @@ impl Client {
         Ok(())
     }
 
-    /// The body of the answer to a request that was sent.
+    /// Waits for the body of the response to request `seq`.
     ///
     /// # Errors
-    /// The request failed, or the server is gone.
+    /// The request failed, or the server has disconnected.
     pub fn answer(&mut self, seq: i64) -> Result<Value, Failure> {
         loop {
             if let Some(mut answer) = self.answers.remove(&seq) {
@@ -120,19 +120,19 @@ impl Client {
         }
     }
 
-    /// Sends a request and waits for its answer's body.
+    /// Sends a request and waits for the body of its response.
     ///
     /// # Errors
-    /// As [`Client::answer`].
+    /// Like [`Client::answer`].
     pub fn request(&mut self, command: &str, arguments: &Value) -> Result<Value, Failure> {
         let seq = self.send(command, arguments)?;
         self.answer(seq)
     }
 
-    /// The next event.
+    /// Waits for the next event.
     ///
     /// # Errors
-    /// The server is gone.
+    /// The server has disconnected.
     pub fn event(&mut self) -> Result<Value, Failure> {
         loop {
             if let Some(event) = self.events.pop_front() {
@@ -142,7 +142,7 @@ impl Client {
         }
     }
 
-    /// Waits for `initialized`, which does not come if the launch of number `launch` fails.
+    /// Waits for `initialized`, which is not sent if the request `launch` fails.
     ///
     /// # Errors
     /// The launch failed.

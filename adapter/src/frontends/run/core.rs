@@ -1,4 +1,4 @@
-//! `stillpoint core`: what a core file has to say, without an editor.
+//! `stillpoint core`: the state in a core file, without an editor.
 
 use super::client::{Client, Failure};
 use super::report::Report;
@@ -25,7 +25,7 @@ pub struct Options {
     pub program: Option<PathBuf>,
 }
 
-/// Shows all threads, first the one that ended the process.
+/// Prints all threads, starting with the one that ended the process.
 pub fn core(options: Options) -> ExitCode {
     super::serve_client(move |client| session(client, &options))
 }

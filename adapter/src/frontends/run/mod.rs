@@ -1,5 +1,5 @@
-//! `stillpoint run`: a program's stops without an editor. It is a client of our own server, in
-//! this process, by real messages.
+//! `stillpoint run`: prints a program's stops without an editor. It is a client of the DAP server
+//! in the same process, with real messages.
 
 mod client;
 pub mod core;
@@ -43,7 +43,7 @@ pub fn run(options: Options) -> ExitCode {
     serve_client(move |client| session(client, &options))
 }
 
-/// Runs a server and a client of it, from the client's `initialize` to our `disconnect`.
+/// Runs a server and its client, from the client's `initialize` to its `disconnect`.
 fn serve_client(
     session: impl FnOnce(&mut Client) -> Result<u8, Failure> + Send + 'static,
 ) -> ExitCode {
@@ -71,7 +71,7 @@ fn complain(error: &dyn std::fmt::Display) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Where to stop, as the user wrote it.
+/// The location of a breakpoint in the command line.
 #[derive(Debug, PartialEq, Eq)]
 enum Place<'a> {
     Line(&'a str, u32),
@@ -88,7 +88,7 @@ fn place(text: &str) -> Place<'_> {
     Place::Function(text)
 }
 
-/// The client's side, from `initialize` to `disconnect`.
+/// Runs the client, from `initialize` to `disconnect`.
 fn drive(
     session: impl FnOnce(&mut Client) -> Result<u8, Failure>,
     stream: UnixStream,
@@ -113,7 +113,7 @@ fn initialize(client: &mut Client) -> Result<(), Failure> {
 fn session(client: &mut Client, options: &Options) -> Result<u8, Failure> {
     initialize(client)?;
     let mut launch = json!({"program": options.command[0], "args": options.command[1..]});
-    // The program's input is ours, where it can be opened a second time.
+    // The program inherits stdin, if it can be opened a second time.
     if std::fs::File::open("/dev/stdin").is_ok() {
         launch["stdio"] = json!({"stdin": "/dev/stdin"});
     }
@@ -181,7 +181,7 @@ fn set_breakpoints(client: &mut Client, options: &Options) -> Result<(), Failure
     Ok(())
 }
 
-/// Says which breakpoints have no place yet.
+/// Prints a warning for each pending breakpoint.
 fn warn_unset(set: &Value, names: impl Iterator<Item = String>) {
     let breakpoints = set["breakpoints"].as_array().into_iter().flatten();
     for (breakpoint, name) in breakpoints.zip(names) {
@@ -215,7 +215,7 @@ fn say_json(value: &Value) {
     say(&format!("{value}\n"));
 }
 
-/// Writes to stdout; when nobody reads it any more, the program runs on unheard.
+/// Writes to stdout; ignores errors, so that the program keeps running when the reader is gone.
 fn say(text: &str) {
     let mut stdout = io::stdout().lock();
     let _ = stdout

@@ -1,4 +1,4 @@
-//! What there is to say about a stop.
+//! The report of a stop.
 
 use super::client::{Client, Failure};
 use engine::read_regular;
@@ -7,19 +7,19 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-/// Lines shown before and after the one that comes next.
+/// Number of lines shown before and after the current one.
 const CONTEXT: usize = 3;
-/// Longer sources are not shown.
+/// Maximum size of a source file in bytes.
 const LONGEST: u64 = 32 << 20;
-/// Frames shown.
+/// Maximum number of frames shown.
 const FRAMES: usize = 32;
 
-/// A stop.
+/// The report of a stop.
 pub struct Report {
     reason: String,
     thread: String,
     frames: Vec<Value>,
-    /// The frame that is looked at.
+    /// The level of the frame shown.
     level: usize,
     source: Vec<(usize, String)>,
     variables: Vec<Value>,
@@ -27,10 +27,10 @@ pub struct Report {
 }
 
 impl Report {
-    /// Asks the server for all there is to say.
+    /// Requests everything a report contains.
     ///
     /// # Errors
-    /// The server is gone.
+    /// The server has disconnected.
     pub fn gather(
         client: &mut Client,
         stopped: &Value,
@@ -47,7 +47,7 @@ impl Report {
         let stack = json!({"threadId": thread_id, "startFrame": 0, "levels": FRAMES});
         let mut stack = client.request("stackTrace", &stack)?;
         let frames = list(&mut stack["stackFrames"]);
-        // A program that ends itself does so in a library.
+        // A program that aborts does so in a library.
         let level = frames.iter().position(has_source).unwrap_or(0);
         let shown = frames.get(level);
         let frame_id = shown.map_or(Value::Null, |frame| frame["id"].clone());
@@ -77,7 +77,7 @@ impl Report {
         })
     }
 
-    /// As one JSON object.
+    /// Formats the report as one JSON object.
     pub fn to_json(&self) -> Value {
         let frames = self.frames.iter().map(|frame| {
             let file = &frame["source"]["path"];
@@ -108,7 +108,7 @@ impl Report {
     }
 }
 
-/// Whether a frame's source is here.
+/// Returns true if a frame's source file exists.
 fn has_source(frame: &Value) -> bool {
     Path::new(text(&frame["source"]["path"])).is_file()
 }
@@ -143,7 +143,7 @@ fn locals(client: &mut Client, frame_id: &Value) -> Result<Vec<Value>, Failure> 
     Ok(list(&mut variables["variables"]))
 }
 
-/// The lines around a frame's, where the file is there.
+/// Returns the lines around a frame's line, if the file exists.
 fn source_lines(frame: &Value) -> Vec<(usize, String)> {
     let line = frame["line"].as_u64().unwrap_or(0) as usize;
     let path = Path::new(text(&frame["source"]["path"]));
@@ -162,7 +162,7 @@ fn source_lines(frame: &Value) -> Vec<(usize, String)> {
         .collect()
 }
 
-/// `function at file:line`, or what is known of it.
+/// Formats `function at file:line`, as far as known.
 fn place(frame: &Value) -> String {
     let name = text(&frame["name"]);
     match frame["source"]["path"].as_str() {
