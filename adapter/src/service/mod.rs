@@ -1,5 +1,5 @@
-//! The loop of a session: it takes the client's messages, the debuggee's events and reports of
-//! other threads one by one, and sleeps in one place, `Debugger::wait`.
+//! The loop of a session: it handles the client's messages, the debuggee's events and reports of
+//! other threads one at a time, and blocks in one place, `Debugger::wait`.
 
 mod serve;
 
@@ -25,19 +25,19 @@ use std::time::{Duration, Instant};
 /// How long to poll after sending something, before sleeping: the client often replies at once and
 /// a step is soon done, and a wake-up costs more than most requests.
 const SPIN_AFTER_SEND: Duration = Duration::from_micros(250);
-/// How long messages behind the end of the session are waited for, each.
+/// How long to wait for each further message after the end of the session.
 const LAST_MESSAGES: Duration = Duration::from_millis(10);
 
-/// Why a session ended badly.
+/// Why a session failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
-    /// What the client sent is no DAP.
+    /// The client sent something that is not DAP.
     #[error("{0}")]
     Frame(#[from] FrameError),
-    /// The client is not permitted.
+    /// The client is not admitted.
     #[error("a client was refused: {0}")]
     Refused(Refusal),
-    /// The system refuses what a debugger needs.
+    /// A system call that a debugger needs fails.
     #[error("{0}")]
     Engine(#[from] engine::Error),
     /// No thread or runtime is available.
@@ -45,7 +45,7 @@ pub enum ServiceError {
     Io(#[from] io::Error),
 }
 
-/// A session and where its messages come from.
+/// A session with its sources of messages.
 struct Service<'a> {
     session: Session,
     received: &'a Receiver<Inbound<News>>,
@@ -55,10 +55,10 @@ struct Service<'a> {
 }
 
 impl Service<'_> {
-    /// Runs to the end: the client disconnects or vanishes.
+    /// Runs until the client disconnects or its stream ends.
     ///
     /// # Errors
-    /// What the client sent is no DAP, or the debuggee cannot be waited for.
+    /// The client sent something that is not DAP, or waiting for the debuggee failed.
     fn run(mut self) -> Result<(), ServiceError> {
         while !self.session.is_over() {
             if let Some(signal) = engine::os::asked_to_end() {
@@ -78,7 +78,7 @@ impl Service<'_> {
                     self.receive(inbound);
                     self.last_sent = Some(Instant::now());
                 }
-                // The session holds a sender itself: the queue is only ever empty.
+                // The session holds a sender itself, so the queue is never disconnected.
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => {
                     self.intake.end();
                     self.sleep()?;
@@ -86,9 +86,9 @@ impl Service<'_> {
             }
             debuginfod::advance(&mut self.session);
         }
-        // What came behind the end is answered, too.
+        // Messages after the end get a response, too.
         loop {
-            // It may have been read with the request that ended the session.
+            // They may have been read with the request that ended the session.
             while let Ok(inbound) = self.received.try_recv() {
                 self.receive(inbound);
             }
@@ -131,7 +131,7 @@ impl Service<'_> {
         Ok(())
     }
 
-    /// Sleeps until something happens, after a while of polling if the client has just been sent
+    /// Blocks until something happens; polls for a while first if the client has just been sent
     /// something.
     fn wait(
         &mut self,
@@ -150,7 +150,7 @@ impl Service<'_> {
         self.session.debugger.wait(deadline, client)
     }
 
-    /// Reads some of what the client is going to request. False: there is nothing to read.
+    /// Reads part of what the client will request. Returns false if there is nothing to read.
     fn prefetch_step(&mut self) -> bool {
         let done = catch_unwind(AssertUnwindSafe(|| prefetch::advance(&mut self.session)));
         done.unwrap_or_else(|panic| {
@@ -169,7 +169,7 @@ impl Service<'_> {
             }
             event => events::on_event(&mut self.session, event),
         }
-        // No evaluation waits any more: its call has ended, or was abandoned.
+        // No evaluation is pending any more: its call has ended, or was abandoned.
         while let Some((request, flag, weight)) = self.session.deferred.pop() {
             self.receive(Inbound::Request(request, flag, weight));
         }
@@ -205,11 +205,11 @@ impl Service<'_> {
         children::on_response(&mut self.session, response);
     }
 
-    /// Answers what came behind the end of the session, where nothing reaches the debuggee or the
-    /// engine any more. News from other threads has no effect.
+    /// Answers messages after the end of the session with an error; none reaches the debuggee or
+    /// the engine. News from other threads has no effect.
     fn refuse(&self, inbound: Inbound<News>) {
         match inbound {
-            // Some clients disconnect twice in a row.
+            // Some clients send two `disconnect` requests in a row.
             Inbound::Request(request, ..) if request.command == Disconnect::COMMAND => {
                 let Request { seq, command, .. } = request;
                 self.session.respond(seq, &command, Ok(None));
@@ -270,7 +270,7 @@ impl Service<'_> {
         if session.sources.seek_rust() {
             session.look_for_rust();
         }
-        // A cancel that comes too late must not reach what the debugger does by itself.
+        // A late cancel must not affect the debugger's own work.
         session.use_flag(CancelFlag::default());
         if !session.is_over() {
             startup::advance(session);

@@ -1,4 +1,4 @@
-//! One client, from its streams to its end.
+//! Serves one client, from its streams to its end.
 
 use super::{Service, ServiceError};
 use crate::server::Connection;
@@ -8,21 +8,21 @@ use engine::Debugger;
 use std::time::Duration;
 use tokio_util::bytes::BytesMut;
 
-/// How long the last messages may take to be written.
+/// Grace period for the last messages to be written.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Serves one client to the end.
+/// Serves one client until the end of the session.
 ///
 /// # Errors
-/// A stream that is no DAP; a system that refuses what a debugger needs.
+/// The stream is not DAP, or a system call that a debugger needs fails.
 pub fn serve(streams: [Stream; 2]) -> Result<(), ServiceError> {
     serve_after(streams, BytesMut::new())
 }
 
-/// As [`serve`], where `said` was already read of the client.
+/// Like [`serve`], with bytes `said` that were read from the client earlier.
 ///
 /// # Errors
-/// As [`serve`].
+/// Like [`serve`].
 pub fn serve_after(streams: [Stream; 2], said: BytesMut) -> Result<(), ServiceError> {
     let debugger = Debugger::new()?;
     let Connection {
@@ -39,7 +39,7 @@ pub fn serve_after(streams: [Stream; 2], said: BytesMut) -> Result<(), ServiceEr
         last_sent: None,
     };
     let end = service.run();
-    // A client that no longer reads must not keep the process.
+    // A client that no longer reads must not keep the process alive.
     let _ = flushed.recv_timeout(FLUSH_TIMEOUT);
     end
 }
