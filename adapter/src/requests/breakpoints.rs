@@ -1,4 +1,4 @@
-//! Breakpoints: the client's sets, and how breakpoints stand.
+//! The requests for breakpoints on lines, functions and instructions.
 
 use crate::protocol::RequestError;
 use crate::protocol::{
@@ -17,9 +17,9 @@ use crate::session::main_stop;
 use engine::{BreakpointOptions, CodeName, LoadAddr};
 use std::path::Path;
 
-/// The mode in which breakpoints take the processor's debug registers.
+/// The mode of breakpoints that use debug registers.
 const HARDWARE: &str = "hardware";
-/// The mode in which they do not.
+/// The mode of breakpoints that do not.
 pub(super) const SOFTWARE: &str = "software";
 
 const MODES: [BreakpointMode; 2] = [
@@ -63,7 +63,7 @@ impl Request for SetBreakpoints {
         let key = match &code {
             Some(code) => key_of_code(session, code)?,
             None => match arguments.source.source_reference {
-                // A client that comes back with the breakpoints of an earlier session.
+                // The client has sent the breakpoints of an earlier session.
                 Some(number @ 1..) => {
                     let count = arguments.breakpoints.as_ref().map(Vec::len);
                     let count = count.or(arguments.lines.as_ref().map(Vec::len));
@@ -123,19 +123,19 @@ fn wanted(
     }
 }
 
-/// Editors send empty texts for fields left empty.
+/// Returns the text unless it is blank: editors send blank texts for empty fields.
 pub(super) fn given(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.trim().is_empty())
 }
 
-/// A key that no path is.
+/// Returns a key for the breakpoints in machine code, which cannot be a path.
 fn key_of_code(session: &mut Session, code: &CodeName) -> Result<String, RequestError> {
     let number = session.codes.number(code);
     let number = number.ok_or_else(|| RequestError::Other(TOO_MUCH_CODE.to_owned()))?;
     Ok(format!("\0{number}"))
 }
 
-/// The client's spelling of a source's path.
+/// Returns the client's path of a source.
 pub(super) fn key_of(source: Source, command: &str) -> Result<String, RequestError> {
     if let Some(number @ 1..) = source.source_reference {
         return Err(unknown_source(number));
@@ -146,7 +146,7 @@ pub(super) fn key_of(source: Source, command: &str) -> Result<String, RequestErr
         .ok_or_else(|| RequestError::Arguments(format!("{command}: `source.path` is missing")))
 }
 
-/// A breakpoint that will never be hit.
+/// Returns a breakpoint that cannot be hit.
 pub(super) fn failed(message: String) -> Breakpoint {
     Breakpoint {
         message: Some(message),
@@ -162,7 +162,7 @@ pub(super) fn switched_off(count: usize) -> BreakpointsResponse {
     }
 }
 
-/// Breakpoints in a source that nobody knows.
+/// Returns the breakpoints of an unknown source.
 fn of_unknown_source(number: i64, count: usize) -> BreakpointsResponse {
     let breakpoint = failed(unknown_source(number).to_string());
     BreakpointsResponse {
@@ -170,7 +170,7 @@ fn of_unknown_source(number: i64, count: usize) -> BreakpointsResponse {
     }
 }
 
-/// Replaces the breakpoints on functions.
+/// Replaces the function breakpoints.
 pub enum SetFunctionBreakpoints {}
 
 impl Request for SetFunctionBreakpoints {
@@ -207,7 +207,7 @@ impl Request for SetFunctionBreakpoints {
     }
 }
 
-/// Replaces the breakpoints on instructions.
+/// Replaces the instruction breakpoints.
 pub enum SetInstructionBreakpoints {}
 
 impl Request for SetInstructionBreakpoints {
@@ -255,8 +255,8 @@ fn at_instruction(
     })
 }
 
-/// An address as clients spell it: decimal, or hexadecimal behind `0x`; also with the symbol behind
-/// it, as values show it (`0x401136 <main+4>`).
+/// Parses an address of a client: decimal, or hexadecimal after `0x`; also followed by the symbol,
+/// as values show it (`0x401136 <main+4>`).
 pub(super) fn address(text: &str) -> Option<LoadAddr> {
     let text = text.trim();
     let text = match text.split_once('<') {

@@ -1,5 +1,5 @@
-//! Every request, capability and field of the schema is either there, or in the tables of what is
-//! unsupported in `docs/protocol.md`, with the reason.
+//! Every request, capability and field of the schema is either supported, or listed as unsupported
+//! in `docs/protocol.md`, with the reason.
 
 use super::capabilities;
 use super::routes::ROUTES;
@@ -12,10 +12,10 @@ use std::path::Path;
 const PAGE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/protocol.md"));
 const HEADING: &str = "## Unsupported parts of DAP";
 
-/// What we ask clients for.
+/// Reverse requests that the adapter sends.
 const OURS_TO_ASK: [&str; 2] = ["runInTerminal", "startDebugging"];
 
-/// Types of the schema by other names of ours; those of the `dap` crate have all fields.
+/// Types of the schema with another name here; those from the `dap` crate have all fields.
 const OTHER_NAMES: [(&str, &str); 8] = [
     ("SetBreakpointsResponse", "BreakpointsResponse"),
     ("SetFunctionBreakpointsResponse", "BreakpointsResponse"),
@@ -26,7 +26,8 @@ const OTHER_NAMES: [(&str, &str); 8] = [
     ("ErrorResponse", "ErrorBody"),
     ("Message", "ErrorMessage"),
 ];
-/// Read elsewhere: in structs for several requests, in one of the `dap` crate's, among settings.
+/// Read by code outside `protocol`: by several requests together, by the `dap` crate, or as
+/// settings.
 const ELSEWHERE: [&str; 5] = [
     "ContinueArguments",
     "PauseArguments",
@@ -36,7 +37,7 @@ const ELSEWHERE: [&str; 5] = [
     "VariablesResponse.variables",
 ];
 
-/// The names in the first columns of the lists.
+/// Returns the names in the first columns of the tables.
 fn listed() -> BTreeSet<&'static str> {
     let section = PAGE.split(HEADING).nth(1).expect("the section");
     let section = section.split("\n## ").next().expect("its text");
@@ -48,7 +49,7 @@ fn listed() -> BTreeSet<&'static str> {
         .collect()
 }
 
-/// The commands of all requests that the schema has.
+/// Returns the commands of all requests in the schema.
 fn requests(schema: &Value) -> BTreeSet<&str> {
     let definitions = schema["definitions"].as_object().expect("definitions");
     let commands = definitions.values().filter_map(|definition| {
@@ -59,8 +60,8 @@ fn requests(schema: &Value) -> BTreeSet<&str> {
         .collect()
 }
 
-/// What the structs of this folder have, by the specification's names: their declarations are
-/// read, for a value of each would have to be made else.
+/// Returns the fields of this crate's structs by the names of the schema. It parses the source,
+/// which needs no value of each struct.
 fn fields_of_ours() -> BTreeMap<String, BTreeSet<String>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/protocol");
     let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -97,7 +98,8 @@ fn camel_case(name: &str) -> String {
     })
 }
 
-/// The types of the schema with their fields; of answers and events those of the body.
+/// Returns the types of the schema with their fields; for responses and events, the fields of the
+/// body.
 fn fields_of_the_schema(schema: &Value) -> BTreeMap<&str, BTreeSet<&str>> {
     let definitions = schema["definitions"].as_object().expect("definitions");
     let mut all = BTreeMap::new();
@@ -145,7 +147,7 @@ fn no_field_of_the_schema_is_forgotten() {
             None => (*name).to_owned(),
         };
         let is_whole = borrowed.contains(&*name_of_ours) || ELSEWHERE.contains(name);
-        // Of a request that is not there nobody reads anything.
+        // The arguments of an unsupported request are not read.
         let command = name.strip_suffix("Arguments").map(|name| {
             let (first, rest) = name.split_at(1);
             first.to_lowercase() + rest
@@ -208,7 +210,7 @@ fn nothing_of_the_schema_is_forgotten() {
         let is_known = requests.contains(name) || known.contains_key(*name);
         assert!(is_known, "`{name}` is nothing that the schema has");
     }
-    // What is no request of the schema is named as ours.
+    // A request that the schema lacks has the prefix `stillpoint/`.
     for route in ROUTES {
         let is_ours = route.command.starts_with("stillpoint/");
         assert!(

@@ -1,4 +1,4 @@
-//! What may stand at a place of an expression.
+//! Completion of expressions and console commands.
 
 use crate::console::{self, Completed};
 use crate::protocol::RequestError;
@@ -11,12 +11,12 @@ use crate::session::Session;
 use engine::eval::CompletionKind;
 use std::ops::Range;
 
-/// Completes an expression or a command of the console that is being typed.
+/// Completes an expression or a console command that is being typed.
 pub enum Completions {}
 
 impl Request for Completions {
     const COMMAND: &'static str = "completions";
-    // Commands can be typed at any time.
+    // Commands can be typed in any state.
     const WHEN: RequiredState = RequiredState::Always;
     const DEFERRED_DURING_CALL: bool = true;
     type Arguments = CompletionsArguments;
@@ -58,17 +58,17 @@ impl Request for Completions {
     }
 }
 
-/// Which bytes are to be replaced, and by what.
+/// The range of bytes to replace, and the candidates.
 type Found = (Range<usize>, Vec<(String, CompletionItemType)>);
 
-/// What may stand at byte `at` of a line.
+/// Returns the candidates at byte `at` of a line.
 fn found_at(
     session: &mut Session,
     frame: Option<i64>,
     text: &str,
     at: usize,
 ) -> Result<Found, RequestError> {
-    // Where an expression begins.
+    // The start of the expression.
     let mut begin = 0;
     if let Some(command) = console::command_begun_in(session, text) {
         let offset = text.len() - command.len();
@@ -103,7 +103,7 @@ fn found_at(
     Ok((range.start + begin..range.end + begin, found.collect()))
 }
 
-/// The byte at which so many units of UTF-16 have passed; the end if there are fewer.
+/// Returns the byte offset after `units` UTF-16 code units; the end if there are fewer.
 fn byte_at(text: &str, units: usize) -> usize {
     let mut passed = 0;
     for (at, char) in text.char_indices() {

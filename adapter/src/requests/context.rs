@@ -1,5 +1,5 @@
-//! All there is to say of a stop, in one answer, and the stacks of all threads in another: ours,
-//! not the specification's.
+//! The summary of a stop, and the stacks of all threads: requests that are not in the
+//! specification.
 
 use crate::context;
 use crate::protocol;
@@ -7,7 +7,7 @@ use crate::protocol::RequestError;
 use crate::requests::Request;
 use crate::session::Session;
 
-/// Tells why, where and with which variables the program is stopped.
+/// Returns why, where and with which variables the program has stopped.
 pub enum Context {}
 
 impl Request for Context {
@@ -23,7 +23,7 @@ impl Request for Context {
     }
 }
 
-/// Tells the stacks of one thread or of all.
+/// Returns the stacks of one thread or of all.
 pub enum Stacks {}
 
 impl Request for Stacks {

@@ -1,4 +1,4 @@
-//! Data breakpoints: what can be watched, and watching it.
+//! The requests for data breakpoints.
 
 use super::breakpoints::{SOFTWARE, address, given, switched_off};
 use super::variables::child_named;
@@ -13,7 +13,7 @@ use crate::session::Session;
 use crate::session::describe::described;
 use engine::{BreakpointOptions, DataAccess, FrameKey, Purpose, Watchable};
 
-/// Says whether something can be watched, and how.
+/// Returns whether and how an expression or variable can be watched.
 pub enum DataBreakpointInfo {}
 
 impl Request for DataBreakpointInfo {
@@ -118,7 +118,7 @@ impl Request for SetDataBreakpoints {
             return Ok(switched_off(arguments.breakpoints.len()));
         }
         let mut wanted = Vec::new();
-        // Of each asked one: which of the wanted ones it is, or why it is none.
+        // For each requested breakpoint: its index among the valid ones, or the error.
         let mut places = Vec::new();
         for breakpoint in arguments.breakpoints {
             let Some((data, by_steps)) = data_of(session, &breakpoint.data_id) else {
@@ -161,7 +161,7 @@ fn data_of(session: &mut Session, id: &str) -> Option<(Watchable, bool)> {
     if let Some(known) = session.watchable.get(id) {
         return Some(known.clone());
     }
-    // What is known by its address alone is good for ever.
+    // A data id with nothing but an address is valid in later sessions.
     let (addr, bytes) = id.split_once(' ')?.0.split_once('/')?;
     let named_so = id.split_once(' ')?.1 == addr;
     let data = session

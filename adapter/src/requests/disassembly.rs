@@ -1,4 +1,4 @@
-//! Machine code: instructions around an address.
+//! The `disassemble` request.
 
 use super::memory::{moved, referred};
 use crate::protocol::RequestError;
@@ -13,7 +13,7 @@ use crate::session::describe::{LastSource, source_of};
 use engine::{Disassembled, Wanted};
 use std::fmt::Write as _;
 
-/// Instructions around an address.
+/// Returns the instructions around an address.
 pub enum Disassemble {}
 
 impl Request for Disassemble {

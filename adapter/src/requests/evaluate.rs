@@ -1,4 +1,4 @@
-//! Expressions.
+//! Evaluation of expressions, and assignment to them.
 
 use crate::console;
 use crate::protocol::RequestError;
@@ -13,13 +13,13 @@ use crate::session::Session;
 use crate::session::describe::{Shown, limits};
 use engine::{Evaluated, FrameKey, Language, Limits, Purpose};
 
-/// Evaluates an expression, or carries out a command of the console.
+/// Evaluates an expression, or runs a console command.
 pub enum Evaluate {}
 
 impl Request for Evaluate {
     const COMMAND: &'static str = "evaluate";
     const RETRY_AFTER_CALL: bool = true;
-    // Some commands make sense at any time.
+    // Some commands are allowed in any state.
     const WHEN: RequiredState = RequiredState::Always;
     const DEFERRED_DURING_CALL: bool = true;
     type Arguments = EvaluateArguments;
@@ -28,7 +28,7 @@ impl Request for Evaluate {
     fn advertise(capabilities: &mut Capabilities) {
         capabilities.supports_evaluate_for_hovers = true;
         capabilities.supports_clipboard_context = true;
-        // What the program writes goes through as it is; commands mark lines by it.
+        // The program's output is passed through unchanged; commands highlight lines.
         capabilities.supports_ansi_styling = true;
         capabilities.supports_value_formatting_options = true;
     }
@@ -37,7 +37,7 @@ impl Request for Evaluate {
         session: &mut Session,
         arguments: EvaluateArguments,
     ) -> Result<EvaluateResponse, RequestError> {
-        // People end it as a statement.
+        // Users may end an expression like a statement.
         let expression = arguments
             .expression
             .trim_end_matches([';', ' ', '\t', '\n', '\r']);
@@ -53,7 +53,7 @@ impl Request for Evaluate {
             Some(_) => None,
         };
         let stopped = session.check(RequiredState::Stopped);
-        // Some clients number frames from 1, and say 0 for none.
+        // Some clients number frames from 1 and send 0 for no frame.
         let frame = arguments.frame_id.filter(|id| *id != 0 && stopped.is_ok());
         let frame = frame.map(|id| session.handles.frame(id)).transpose()?;
         if let Some(command) = command {
@@ -91,7 +91,7 @@ impl Request for Evaluate {
             numbers,
             expression,
         } = evaluated.map_err(|error| match (&error, context) {
-            // There a message is read below its expression.
+            // The console shows the message below its expression.
             (engine::Error::Eval { .. }, Some("repl")) => {
                 RequestError::Other(engine::eval::with_marks(&error, expression))
             }
@@ -119,8 +119,8 @@ impl Request for Evaluate {
     }
 }
 
-/// What is meant by the words under the mouse: editors take a `&` with the name behind it, and
-/// whoever points at `total(&values)` wants to see the values.
+/// Returns the expression to evaluate for a hover. Editors include a `&` before a name; for
+/// `total(&values)`, the value of `values` is wanted.
 fn hovered<'a>(session: &mut Session, frame: Option<FrameKey>, expression: &'a str) -> &'a str {
     let Some((frame, name)) = frame.zip(expression.strip_prefix('&')) else {
         return expression;
@@ -139,7 +139,7 @@ fn hovered<'a>(session: &mut Session, frame: Option<FrameKey>, expression: &'a s
     }
 }
 
-/// Assigns to what an expression stands for.
+/// Assigns to an expression.
 pub enum SetExpression {}
 
 impl Request for SetExpression {

@@ -1,4 +1,4 @@
-//! Exceptions, panics and signals: which of them stop the program, and what one is.
+//! The requests for exception filters, and for the details of an exception.
 
 use super::breakpoints::{given, switched_off};
 use crate::protocol::RequestError;
@@ -15,10 +15,10 @@ use crate::session::handles::thread_id;
 use engine::{ExceptionBreakpoint, ExceptionFilter, Signal, ThreadId};
 use std::fmt::Write;
 
-/// Frames in the text of a stack.
+/// Maximum number of frames in the text of a stack.
 const FRAMES: usize = 256;
 
-/// The filters that are offered: id, label, description, what a condition is.
+/// The offered filters: id, label, description, description of the condition.
 const OFFERED: [(ExceptionFilter, &str, &str, &str, &str); 6] = [
     (
         ExceptionFilter::CppThrow,
@@ -65,7 +65,8 @@ const OFFERED: [(ExceptionFilter, &str, &str, &str, &str); 6] = [
 ];
 const TYPES: &str = "Types (std::runtime_error, my::*; without * also types derived from it), or an expression with $exception";
 
-/// The filter of an id: those offered, any signal's name, and what other debuggers call theirs.
+/// Returns the filter with an id: an offered one, any signal's name, or the name of another
+/// debugger's filter.
 fn filter(id: &str) -> Option<ExceptionFilter> {
     if let Some((filter, ..)) = OFFERED.iter().find(|(_, offered, ..)| *offered == id) {
         return Some(*filter);
@@ -80,7 +81,7 @@ fn filter(id: &str) -> Option<ExceptionFilter> {
     }
 }
 
-/// Replaces the filters that stop the program.
+/// Replaces the exception filters.
 pub enum SetExceptionBreakpoints {}
 
 impl Request for SetExceptionBreakpoints {
@@ -150,7 +151,8 @@ fn unknown(id: &str) -> String {
     )
 }
 
-/// Types in the last part of the path; anything before it only sorts them.
+/// Converts exception options: types are in the last part of the path; the parts before it only
+/// group them.
 fn of_options(options: ExceptionOptions) -> Result<ExceptionBreakpoint, String> {
     let filter = match options.break_mode.as_str() {
         "always" => ExceptionFilter::CppThrow,
@@ -169,7 +171,7 @@ fn of_options(options: ExceptionOptions) -> Result<ExceptionBreakpoint, String> 
     })
 }
 
-/// What a thread stopped for.
+/// Returns the exception that a thread stopped for.
 pub enum ExceptionInfo {}
 
 impl Request for ExceptionInfo {
@@ -211,7 +213,7 @@ impl Request for ExceptionInfo {
     }
 }
 
-/// A stack as a text.
+/// Formats a stack as text.
 fn stack_text(session: &mut Session, thread: ThreadId) -> Result<String, RequestError> {
     let stack = session.debugger.stack(thread, 0, Some(FRAMES))?;
     let mut text = String::new();

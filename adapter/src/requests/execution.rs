@@ -1,4 +1,4 @@
-//! Going on, and stopping.
+//! The requests that resume, step and pause.
 
 use crate::protocol::RequestError;
 use crate::protocol::{
@@ -13,7 +13,7 @@ use crate::session::debuginfod;
 use crate::session::handles::thread_id;
 use engine::{Granularity, State, StepKind};
 
-/// Lets everything run, whichever thread was named; in non-stop mode that one.
+/// Resumes all threads; in non-stop mode, the thread in the arguments.
 pub enum Continue {}
 
 impl Request for Continue {
@@ -42,7 +42,7 @@ impl Request for Continue {
     }
 }
 
-/// Stops everything, whichever thread was named; in non-stop mode that one.
+/// Pauses all threads; in non-stop mode, the thread in the arguments.
 pub enum Pause {}
 
 impl Request for Pause {
@@ -72,7 +72,7 @@ fn step(
 ) -> Result<(), RequestError> {
     let granularity = match granularity {
         Some(SteppingGranularity::Instruction) => Granularity::Instruction,
-        // Clients ask for it who mean a line.
+        // Clients send `statement` where they mean a line.
         Some(SteppingGranularity::Statement) if session.settings.statement_steps => {
             Granularity::Statement
         }

@@ -1,4 +1,4 @@
-//! Frames as clients want them written: with parameters, line and module.
+//! Names of frames in the client's format: with parameters, line and module.
 
 use crate::protocol::RequestError;
 use crate::protocol::StackFrameFormat;
@@ -7,10 +7,10 @@ use engine::value::scalar::NumberFormat;
 use engine::{Error, Frame, FrameKind, Language, Limits, ModuleInfo, Named};
 use std::sync::Arc;
 
-/// A frame's name as `format` wants it.
+/// Formats a frame's name according to `format`.
 ///
 /// # Errors
-/// It was cancelled.
+/// The request was cancelled.
 pub fn name_of(
     session: &mut Session,
     frame: &Frame,
@@ -84,14 +84,14 @@ fn parameter_text(
         }
         Err(error) => (Arc::default(), error.to_string()),
     };
-    // Of a shadowed one the name says where it is declared.
+    // The name of a shadowed parameter ends with the line of its declaration.
     let name = parameter.name.split(" (line ").next().unwrap_or_default();
     let is_bare = [format.parameter_types, format.parameter_values] == [None, None];
     let name = match format.parameter_names.unwrap_or(is_bare) {
         true => name,
         false => "",
     };
-    // What has no name is known by its type.
+    // A parameter without a name is shown by its type.
     let is_unnamed = parameter.name.is_empty() && (is_bare || format.parameter_names == Some(true));
     let type_name = match format.parameter_types {
         Some(true) => &type_name,

@@ -1,4 +1,4 @@
-//! Getting acquainted, and changing one's mind.
+//! The requests `initialize` and `cancel`.
 
 use crate::protocol::RequestError;
 use crate::protocol::{CancelArguments, Capabilities, InitializeArguments};
@@ -9,7 +9,7 @@ use crate::session::progress;
 use crate::session::startup;
 use crate::sources::{Client, PathFormat};
 
-/// The client says how it counts and spells, and learns what we can do.
+/// Records the client's conventions and returns the adapter's capabilities.
 pub enum Initialize {}
 
 impl Request for Initialize {
@@ -52,8 +52,8 @@ impl Request for Initialize {
     }
 }
 
-/// The client does not want an answer any more. The reader has set the flag of the request
-/// already (see `server`); what waits for its answer, and work without a request, is seen to here.
+/// Cancels a request or work in progress. The reader has already set the request's flag (see
+/// `server`); this part ends deferred requests and work without a request.
 pub enum Cancel {}
 
 impl Request for Cancel {

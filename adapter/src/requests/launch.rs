@@ -1,4 +1,4 @@
-//! The beginning and the end of the debuggee.
+//! The requests that start and end a session.
 
 use crate::config::{
     self, AttachSettings, CommonPlan, Console, CorePlan, LaunchPlan, LaunchSettings, LivePlan,
@@ -24,7 +24,7 @@ use crate::session::{breakpoints, settings};
 use engine::{ExitStatus, State};
 use std::path::PathBuf;
 
-/// Starts a program and holds it.
+/// Launches a program and holds it at its start.
 pub enum Launch {}
 
 impl Request for Launch {
@@ -40,7 +40,7 @@ impl Request for Launch {
     }
 }
 
-/// Takes hold of a running process.
+/// Attaches to a running process.
 pub enum Attach {}
 
 impl Request for Attach {
@@ -63,7 +63,7 @@ fn only_once(session: &Session) -> Result<(), RequestError> {
     }
 }
 
-/// What a `launch` or an `attach` comes to.
+/// A `launch` or an `attach` with its settings.
 pub(super) struct Beginning {
     of: Of,
     common: CommonPlan,
@@ -78,7 +78,7 @@ enum Of {
         target: Target,
         wait_for: bool,
     },
-    /// The session of its parent has the process; the socket.
+    /// Handed over by the parent's session, on this socket.
     Child(PathBuf),
     Core {
         plan: CorePlan,
@@ -87,7 +87,7 @@ enum Of {
 }
 
 impl Beginning {
-    /// Reads the settings, and keeps them for a restart; nothing has happened yet.
+    /// Parses the settings, and keeps them for a restart; starts nothing yet.
     pub(super) fn of_launch(session: &mut Session, raw: RawSettings) -> Result<Self, RequestError> {
         let settings = config::read::<LaunchSettings>(raw.clone()).map_err(in_launch)?;
         let Settings {
@@ -104,7 +104,7 @@ impl Beginning {
                 attached: false,
             },
             None => {
-                // The program has no business with our clients.
+                // The token is not for the debuggee.
                 let environment = std::env::vars_os().filter(|(name, _)| name != TOKEN_VARIABLE);
                 let plan = own.plan(&directory, environment);
                 Of::Program(plan.map_err(in_launch)?, own.console)
@@ -122,7 +122,7 @@ impl Beginning {
         })
     }
 
-    /// As [`Beginning::of_launch`].
+    /// Like [`Beginning::of_launch`].
     pub(super) fn of_attach(session: &mut Session, raw: RawSettings) -> Result<Self, RequestError> {
         let settings = config::read::<AttachSettings>(raw.clone()).map_err(in_attach)?;
         let Settings {
@@ -152,7 +152,7 @@ impl Beginning {
         })
     }
 
-    /// Starts the program, takes hold of the process, or begins to wait for it.
+    /// Launches the program, attaches to the process, or starts to wait for it.
     pub(super) fn carry_out(self, session: &mut Session) -> Result<(), RequestError> {
         let Self {
             of,
@@ -212,7 +212,7 @@ fn launch(session: &mut Session, plan: &LaunchPlan, console: Console) -> Result<
     }
 }
 
-/// The kind of terminal to ask the client for.
+/// Returns the kind of terminal to request from the client; `None`: no terminal.
 fn terminal_kind(session: &mut Session, console: Console) -> Option<&'static str> {
     let kind = match console {
         Console::Internal => return None,
@@ -234,7 +234,7 @@ fn launch_in_terminal(
 ) -> Result<(), RequestError> {
     let failed = |error| RequestError::Start(format!("no way into a terminal: {error}"));
     let launch = &plan.launch;
-    // The terminal could only say so to itself.
+    // In a terminal, only the user of the terminal would see this error.
     if !launch.program.exists() {
         let program = launch.program.clone();
         let message = "there is no such file".to_owned();
@@ -271,7 +271,7 @@ fn attach(session: &mut Session, target: Target, wait_for: bool) -> Result<(), R
     Ok(())
 }
 
-/// The one process that runs a program.
+/// Returns the only process that runs a program.
 fn the_only_one(session: &Session, program: &str) -> Result<i32, RequestError> {
     const MOST: usize = 10;
     let found = session.debugger.processes_named(program);
@@ -298,7 +298,7 @@ fn the_only_one(session: &Session, program: &str) -> Result<i32, RequestError> {
     }
 }
 
-/// The client has set its breakpoints: the program may go.
+/// Marks the client's configuration as complete; the program may run.
 pub enum ConfigurationDone {}
 
 impl Request for ConfigurationDone {
@@ -313,13 +313,13 @@ impl Request for ConfigurationDone {
     }
 
     fn handle(session: &mut Session, _: NoArguments) -> Result<(), RequestError> {
-        // `startup::advance` does the rest, after the answer.
+        // `startup::advance` does the rest, after the response.
         session.startup.configured();
         Ok(())
     }
 }
 
-/// The session's end. The debuggee's fate is settled before the answer.
+/// Ends the session. The debuggee is terminated or detached before the response.
 pub enum Disconnect {}
 
 impl Request for Disconnect {
@@ -340,7 +340,7 @@ impl Request for Disconnect {
     }
 }
 
-/// Asks the program to end; asked again, or if it takes too long, ends it.
+/// Sends SIGTERM to the debuggee; a second request, or the timeout, kills it.
 pub enum Terminate {}
 
 impl Request for Terminate {
@@ -357,7 +357,7 @@ impl Request for Terminate {
         let asked_before = session.startup.request_termination();
         match session.state() {
             State::NoProcess | State::Ended => return Ok(()),
-            // Nothing of it is there to be ended.
+            // A core file has no process to end.
             _ if session.debugger.is_post_mortem() => {
                 session.end_or_detach(None);
                 events::exited(session, ExitStatus::Detached);

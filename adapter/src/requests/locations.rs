@@ -1,4 +1,4 @@
-//! Places in source files: where breakpoints could be, where variables are declared.
+//! The requests `breakpointLocations` and `locations`.
 
 use crate::protocol::RequestError;
 use crate::protocol::{
@@ -11,7 +11,7 @@ use crate::session::RequiredState;
 use crate::session::Session;
 use crate::session::breakpoints::debug_info_path;
 
-/// Lists the places of some lines where statements begin.
+/// Returns where statements start in some lines.
 pub enum BreakpointLocations {}
 
 impl Request for BreakpointLocations {
@@ -54,7 +54,7 @@ impl Request for BreakpointLocations {
         let Session {
             sources, client, ..
         } = session;
-        // A place of unknown column (0) is at its line's begin.
+        // A location of unknown column (0) counts as the start of its line.
         let column = client.given_column(arguments.column);
         let end_column = client.given_column(arguments.end_column);
         let begin = column
@@ -72,8 +72,8 @@ impl Request for BreakpointLocations {
         let Session {
             sources, client, ..
         } = session;
-        // The one place of a line is what a breakpoint on the line means: with a column, editors
-        // would offer it once more, beside the line.
+        // The only location of a line is what a line breakpoint means; with a column, editors would
+        // offer it a second time.
         let by_column = column.or(end_column).is_some();
         let mut breakpoints = Vec::with_capacity(places.len());
         for places in places.chunk_by(|one, next| one.0 == next.0) {
@@ -90,7 +90,7 @@ impl Request for BreakpointLocations {
     }
 }
 
-/// Tells the place behind a number that a variable came with.
+/// Returns the source location for a reference that a variable has.
 pub enum Locations {}
 
 impl Request for Locations {

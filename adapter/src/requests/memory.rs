@@ -1,4 +1,4 @@
-//! Memory by its addresses: reading and writing it.
+//! The requests `readMemory` and `writeMemory`.
 
 use super::breakpoints::address;
 use crate::protocol::RequestError;
@@ -13,10 +13,10 @@ use crate::session::memory_views::memory_changed;
 use base64::Engine as _;
 use engine::{Extent, LoadAddr, Purpose};
 
-/// The most bytes one answer has.
+/// Maximum number of bytes per response.
 const MOST: u64 = 32 << 20;
-/// The address that a reference stands for: a number, or an expression of the stopped program.
-/// `field`: the argument that has it.
+/// Returns the address of a memory reference: a number, or an expression of the stopped program.
+/// `field` is the name of the argument, for the error.
 pub(super) fn referred(
     session: &mut Session,
     field: &str,
@@ -42,7 +42,7 @@ pub(super) fn referred(
         .ok_or_else(|| no_address(format!(": its value is {}", shown.text)))
 }
 
-/// So many bytes from there on.
+/// Adds an offset in bytes to an address.
 pub(super) fn moved(addr: LoadAddr, offset: i64) -> Result<LoadAddr, RequestError> {
     let moved = addr.0.checked_add_signed(offset).map(LoadAddr);
     moved.ok_or_else(|| {
@@ -52,7 +52,7 @@ pub(super) fn moved(addr: LoadAddr, offset: i64) -> Result<LoadAddr, RequestErro
     })
 }
 
-/// Bytes as the program has them.
+/// Reads memory, with the original bytes in place of breakpoints.
 pub enum ReadMemory {}
 
 impl Request for ReadMemory {
@@ -102,7 +102,7 @@ impl Request for ReadMemory {
     }
 }
 
-/// Changes bytes.
+/// Writes memory.
 pub enum WriteMemory {}
 
 impl Request for WriteMemory {

@@ -1,4 +1,4 @@
-//! The requests, by what they are about.
+//! The requests, one file per topic.
 
 mod breakpoints;
 mod completions;

@@ -1,4 +1,4 @@
-//! The images of the process.
+//! The `modules` request.
 
 use crate::protocol::RequestError;
 use crate::protocol::{Capabilities, ModulesArguments, ModulesResponse};
@@ -7,7 +7,7 @@ use crate::session::RequiredState;
 use crate::session::Session;
 use crate::session::events::describe_module;
 
-/// Lists images, as the `module` events told of them.
+/// Lists modules, as the `module` events reported them.
 pub enum Modules {}
 
 impl Request for Modules {

@@ -1,4 +1,4 @@
-//! The debuggee once more, breakpoints as they are.
+//! The `restart` request; breakpoints stay set.
 
 use crate::protocol::RequestError;
 use crate::protocol::{Capabilities, RestartArguments};
@@ -9,8 +9,8 @@ use crate::session::Session;
 use crate::session::events;
 use crate::session::startup;
 
-/// Ends the program and starts it again, or lets go of it and attaches again; the settings are
-/// the client's newest, or those it began with.
+/// Ends the debuggee and launches it again, or detaches and attaches again. The settings are the
+/// client's newest, or those of the start.
 pub enum Restart {}
 
 impl Request for Restart {
@@ -34,7 +34,7 @@ impl Request for Restart {
             Some(settings) => settings,
             None => session.settings.raw.clone(),
         };
-        // Mistakes in the settings cost nothing.
+        // Invalid settings are found before the former process ends.
         let attached = session.startup.was_attached();
         let beginning = match attached {
             true => Beginning::of_attach(session, settings)?,
@@ -45,12 +45,12 @@ impl Request for Restart {
     }
 }
 
-/// The process before is no more, or none of ours; the session is as before it.
+/// Ends the former process, or its session; resets the session to the state before it.
 fn end_former(session: &mut Session, kill: bool) {
-    // Whoever still waits for the start has it.
+    // The client may still wait for the response to the launch or attach.
     startup::answer(session);
     if session.debugger.has_visible_stop() {
-        // Else VS Code keeps its reason as that of the next process.
+        // Without the event, VS Code shows the former stop's reason for the new process.
         events::continued(session);
     }
     session.end_or_detach(Some(kill));
@@ -58,7 +58,7 @@ fn end_former(session: &mut Session, kill: bool) {
     session.startup.begin_again();
 }
 
-/// Without a program there is nothing more to come.
+/// Ends the session if the restart failed: there is no debuggee.
 fn started(result: Result<(), RequestError>, session: &mut Session) -> Result<(), RequestError> {
     if result.is_err() {
         session.event("terminated", &());

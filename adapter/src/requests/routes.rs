@@ -1,5 +1,5 @@
-//! Which request is done by which code. A request is an `impl Request` in `requests/` and a
-//! line in [`ROUTES`]; what the adapter says it can do is the sum over them.
+//! The table of requests. A request is an `impl Request` in `requests/` and a line in [`ROUTES`];
+//! the adapter's capabilities are the sum over them.
 
 use super::*;
 use crate::protocol::{Body, Capabilities, Handled, RequestError, read_arguments};
@@ -10,51 +10,51 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// When a request that succeeded is answered.
+/// When the response of a successful request is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ResponseTiming {
-    /// At once.
+    /// Immediately.
     AtOnce,
-    /// When the client has configured its breakpoints (see `requests::launch`).
+    /// After the client has configured its breakpoints (see `requests::launch`).
     AfterConfiguration,
 }
 
-/// What a request does to the program.
+/// A request's effect on the debuggee.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
-    /// Nothing: values that were read before it are still right.
+    /// None: values that were read before it are still valid.
     Reads,
-    /// It may change values, or what the client sees of them.
+    /// Values, or how the client sees them, may change.
     Writes,
-    /// The program runs when it has succeeded.
+    /// On success, the debuggee runs.
     Runs,
 }
 
-/// A request of the protocol: one uninhabited type each.
+/// A request of the protocol; each is an uninhabited type.
 pub trait Request {
     /// Its name.
     const COMMAND: &'static str;
-    /// The state of the program in which it makes sense.
+    /// The state of the session in which it is allowed.
     const WHEN: RequiredState = RequiredState::Stopped;
-    /// When it is answered.
+    /// When its response is sent.
     const RESPONSE: ResponseTiming = ResponseTiming::AtOnce;
-    /// What it does to the program.
+    /// Its effect on the debuggee.
     const EFFECT: Effect = Effect::Writes;
-    /// Whether it waits for the end of a call into the program that an expression makes.
+    /// Whether it is deferred to the end of a running inferior call.
     const DEFERRED_DURING_CALL: bool = matches!(Self::WHEN, RequiredState::Stopped);
-    /// Whether it is carried out again when a call into the program that it made has ended.
+    /// Whether it is handled again after an inferior call that it started.
     const RETRY_AFTER_CALL: bool = false;
-    /// Whether it may come before `initialize`.
+    /// Whether it is allowed before `initialize`.
     const BEFORE_INITIALIZE: bool = false;
-    /// What it is given.
+    /// Its arguments.
     type Arguments: DeserializeOwned;
-    /// What it gives; `()` is no body.
+    /// The body of its response; `()`: no body.
     type Body: Serialize;
 
-    /// Adds what the adapter can do by it.
+    /// Adds the capabilities that it brings.
     fn advertise(_: &mut Capabilities) {}
 
-    /// What it gives, as JSON; `()` is no body.
+    /// Serializes the body of the response; `None` for `()`.
     ///
     /// # Errors
     /// Never for the types of this crate.
@@ -62,10 +62,10 @@ pub trait Request {
         Body::of(&body)
     }
 
-    /// Does it.
+    /// Handles the request.
     ///
     /// # Errors
-    /// It becomes an answer that says why not.
+    /// The request failed; the error becomes the response.
     fn handle(
         session: &mut Session,
         arguments: Self::Arguments,
@@ -74,22 +74,22 @@ pub trait Request {
 
 /// A request without its types.
 pub struct Route {
-    /// As in [`Request`].
+    /// See [`Request`].
     pub command: &'static str,
-    /// As in [`Request`].
+    /// See [`Request`].
     pub when: RequiredState,
-    /// As in [`Request`].
+    /// See [`Request`].
     pub response: ResponseTiming,
-    /// As in [`Request`].
+    /// See [`Request`].
     pub effect: Effect,
-    /// As in [`Request`].
+    /// See [`Request`].
     pub deferred_during_call: bool,
-    /// As in [`Request`].
+    /// See [`Request`].
     pub retry_after_call: bool,
-    /// As in [`Request`].
+    /// See [`Request`].
     pub before_initialize: bool,
     advertise: fn(&mut Capabilities),
-    /// Reads the arguments and does it.
+    /// Parses the arguments and handles the request.
     pub handle: fn(&mut Session, Value) -> Handled,
 }
 
@@ -162,12 +162,12 @@ pub static ROUTES: &[Route] = &[
 static BY_COMMAND: LazyLock<HashMap<&str, &Route>> =
     LazyLock::new(|| ROUTES.iter().map(|route| (route.command, route)).collect());
 
-/// The route of a command.
+/// Returns the route of a command; `None` if it is unknown.
 pub fn find(command: &str) -> Option<&'static Route> {
     BY_COMMAND.get(command).copied()
 }
 
-/// What the adapter can do.
+/// Returns the adapter's capabilities.
 pub fn capabilities() -> Capabilities {
     let mut capabilities = Capabilities::default();
     for route in ROUTES {

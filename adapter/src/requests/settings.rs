@@ -1,4 +1,4 @@
-//! Settings that change while the session runs.
+//! The request for settings that can be changed during a session.
 
 use crate::config::Live;
 use crate::protocol::RequestError;
@@ -8,8 +8,8 @@ use crate::session::RequiredState;
 use crate::session::Session;
 use crate::session::settings::{change, value_of};
 
-/// Changes settings, and tells how all stand that can be changed. It is no request of the
-/// specification, therefore the slash in its name.
+/// Changes settings, and returns all that can be changed. It is not in the specification, hence the
+/// prefix of its name.
 pub enum SetSettings {}
 
 impl Request for SetSettings {

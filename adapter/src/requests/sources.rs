@@ -1,4 +1,4 @@
-//! Sources: which there are, and their texts.
+//! Sources: their list, and their text.
 
 use crate::protocol::RequestError;
 use crate::protocol::{
@@ -11,10 +11,10 @@ use engine::{CodeName, Listing, open_regular};
 use std::fmt::Write as _;
 use std::io::{self, Read};
 
-/// The longest text that is sent.
+/// Maximum size of a text in bytes.
 const MOST: u64 = 32 << 20;
 
-/// A source's text, which a client usually reads itself.
+/// Returns a source's text; a client usually reads files itself.
 pub enum Source {}
 
 impl Request for Source {
@@ -56,7 +56,7 @@ impl Request for Source {
     }
 }
 
-/// Machine code as text: a line each instruction.
+/// Formats machine code as text, one instruction per line.
 fn listing(session: &Session, code: &CodeName) -> Result<SourceResponse, RequestError> {
     let Listing { title, rows } = session.debugger.listing(code, session.settings.flavor)?;
     let mut content = format!("{title}:\n");
@@ -70,15 +70,15 @@ fn listing(session: &Session, code: &CodeName) -> Result<SourceResponse, Request
     })
 }
 
-/// A number that no source has.
+/// Returns the error for an unknown source reference.
 pub(super) fn unknown_source(reference: i64) -> RequestError {
     RequestError::StaleId(format!("unknown source reference {reference}"))
 }
 
-/// Why there is no further number.
+/// The message if there are too many sources of machine code.
 pub(super) const TOO_MUCH_CODE: &str = "too many pieces of code were looked at in this session";
 
-/// Lists the sources of all images.
+/// Lists the sources of all modules.
 pub enum LoadedSources {}
 
 impl Request for LoadedSources {
@@ -104,12 +104,12 @@ impl Request for LoadedSources {
                 return Err(RequestError::Cancelled);
             }
             let source = session.sources.of_file(&file, &session.client);
-            // Names of a system's own sources, which nobody can open, are no news.
+            // System sources that do not exist on this machine are of no use to the client.
             if !of_system.contains(&file.path) || session.sources.local(&file.path).is_file() {
                 sources.push(source);
             }
         }
-        // The map may lead two paths to one.
+        // The map may map two paths to the same one.
         sources.sort_by(|a, b| a.path.cmp(&b.path));
         sources.dedup_by(|a, b| a.path == b.path);
         Ok(LoadedSourcesResponse { sources })

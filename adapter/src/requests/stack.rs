@@ -1,4 +1,4 @@
-//! Stacks and scopes.
+//! The requests for stacks and scopes.
 
 use crate::protocol::RequestError;
 use crate::protocol::{
@@ -15,10 +15,10 @@ use crate::sources::MD5;
 use engine::Frame;
 use std::rc::Rc;
 
-/// How many more frames a client is told of while the stack's end has not been seen.
+/// Number of further frames reported while the end of the stack is not known.
 const UNSEEN: usize = 20;
 
-/// A part of a thread's stack.
+/// Returns a part of a thread's stack.
 pub enum StackTrace {}
 
 impl Request for StackTrace {
@@ -44,7 +44,7 @@ impl Request for StackTrace {
         let stack = session.debugger.stack(thread, start, levels)?;
         let seen = start.saturating_add(stack.frames.len());
         let frames = stack.frames.into_iter();
-        // There the program's own code is what people want to see first.
+        // At an exception, the program's own code is shown first.
         let own_first = session.debugger.exception_info(thread, false).is_some();
         let mut last = None;
         let format = arguments.format.unwrap_or_default();
@@ -71,10 +71,10 @@ impl Request for StackTrace {
     }
 }
 
-/// Where sources of compilers' own libraries are: Rust's, and headers of C++'s.
+/// Folders of the sources of compilers' libraries: Rust's, and C++ headers.
 const LIBRARIES: [&str; 3] = ["/rustc", "/usr/include", "/usr/lib"];
 
-/// Whether a frame is one of a compiler's own library.
+/// Returns true if a frame is in a compiler's library.
 fn is_of_a_library(frame: &Frame) -> bool {
     let place = frame.location.as_ref();
     place.is_some_and(|place| {
@@ -90,7 +90,7 @@ fn deemphasize(frame: &mut StackFrame) {
     }
 }
 
-/// A frame's scopes, with numbers of their own.
+/// Returns a frame's scopes.
 pub enum Scopes {}
 
 impl Request for Scopes {

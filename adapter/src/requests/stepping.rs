@@ -1,4 +1,4 @@
-//! What a step can enter, where a thread can be moved to, and frames begun anew.
+//! The requests for step-in targets, `goto` and `restartFrame`.
 
 use crate::protocol::RequestError;
 use crate::protocol::{
@@ -13,7 +13,7 @@ use crate::session::debuginfod;
 use crate::session::handles::thread_id;
 use std::path::PathBuf;
 
-/// The calls of a frame's line.
+/// Returns the calls in a frame's line.
 pub enum StepInTargets {}
 
 impl Request for StepInTargets {
@@ -47,10 +47,10 @@ impl Request for StepInTargets {
     }
 }
 
-/// Steps into what `stepInTargets` has named.
+/// Steps into a target of `stepInTargets`.
 ///
 /// # Errors
-/// The number is from an earlier stop, or the thread is not stopped.
+/// The id is from an earlier stop, or the thread is not stopped.
 pub fn step_into_target(session: &mut Session, id: i64, alone: bool) -> Result<(), RequestError> {
     let target = session.handles.step_target(id)?;
     debuginfod::before_going_on(session);
@@ -60,7 +60,7 @@ pub fn step_into_target(session: &mut Session, id: i64, alone: bool) -> Result<(
     Ok(())
 }
 
-/// Where a line begins in the functions that threads are in.
+/// Returns the addresses of a line in the functions on the threads' stacks.
 pub enum GotoTargets {}
 
 impl Request for GotoTargets {
@@ -107,7 +107,7 @@ impl Request for GotoTargets {
     }
 }
 
-/// Moves a thread without running what lies between.
+/// Moves a thread's pc without running the code between.
 pub enum Goto {}
 
 impl Request for Goto {
@@ -124,7 +124,7 @@ impl Request for Goto {
     }
 }
 
-/// Puts a thread at the beginning of a frame's function.
+/// Moves a thread to the start of a frame's function.
 pub enum RestartFrame {}
 
 impl Request for RestartFrame {

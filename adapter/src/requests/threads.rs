@@ -1,4 +1,4 @@
-//! Threads.
+//! The `threads` request.
 
 use crate::protocol::RequestError;
 use crate::protocol::{NoArguments, Thread, ThreadsResponse};
@@ -6,7 +6,7 @@ use crate::requests::{Effect, Request};
 use crate::session::RequiredState;
 use crate::session::Session;
 
-/// Lists the threads, also while they run.
+/// Lists the threads, also while the program runs.
 pub enum Threads {}
 
 impl Request for Threads {

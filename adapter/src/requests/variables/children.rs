@@ -1,4 +1,4 @@
-//! The children of a value: in pages, or in buckets for clients that cannot page.
+//! The children of a value: in pages, or in buckets for clients without paging.
 
 use super::MOST;
 use crate::protocol::RequestError;
@@ -15,10 +15,10 @@ use engine::{Child, ChildBatch, ChildFilter, Limits, Numbers};
 use std::fmt::Write as _;
 use std::ops::Range;
 
-/// More elements than anybody looks at one by one.
+/// Number of elements above which numbers get no memory reference of their own.
 const MANY: u64 = 1000;
 
-/// An answer of children of a value only.
+/// Returns all requested children of a value.
 pub(super) fn all_of(
     session: &mut Session,
     of: &Opened,
@@ -32,7 +32,7 @@ pub(super) fn all_of(
     Ok(body)
 }
 
-/// Writes children of a value.
+/// Appends children of a value to the response.
 pub(super) fn children(
     session: &mut Session,
     of: &Opened,
@@ -43,7 +43,7 @@ pub(super) fn children(
 ) -> Result<(), RequestError> {
     let mut limits = limits.clone();
     limits.numbers = of.numbers.unwrap_or(limits.numbers);
-    // Of very many elements, each one number, the whole's place tells enough.
+    // For many numbers, the memory reference of the whole is enough.
     let many = range.end - range.start > MANY;
     while !range.is_empty() {
         match session
@@ -71,7 +71,7 @@ pub(super) fn children(
     Ok(())
 }
 
-/// Writes numbers in a row, with texts that are used again for each.
+/// Appends a run of numbers; their texts reuse the same buffers.
 fn write_numbers(
     session: &Session,
     of: &Opened,
@@ -89,7 +89,7 @@ fn write_numbers(
         value.clear();
         numbers.write(index, format, &mut value);
         name.clear();
-        // A `String` takes all that is written to it.
+        // Writing to a `String` does not fail.
         let _ = write!(name, "[{index}]");
         if let Some(expression) = &mut expression {
             expression.truncate(parent);
@@ -108,7 +108,7 @@ fn write_numbers(
     Ok(())
 }
 
-/// The indexed children of `range` in at most [`BUCKET`] parts of a round size.
+/// Returns the indexed children of `range` as at most [`BUCKET`] ranges of a round size.
 pub(super) fn buckets(session: &mut Session, of: &Opened, range: Range<u64>) -> Vec<Variable> {
     let mut size = BUCKET;
     while (range.end - range.start).div_ceil(size) > BUCKET {
@@ -136,7 +136,7 @@ pub(super) fn buckets(session: &mut Session, of: &Opened, range: Range<u64>) -> 
     variables
 }
 
-/// An expression for a child, given its parent's.
+/// Returns the expression for a child of a parent's expression.
 pub(super) fn child_expression(
     parent: Option<&str>,
     path: Option<ChildPath>,
@@ -151,7 +151,7 @@ pub(super) fn child_expression(
     })
 }
 
-/// An expression that suffixes bind to.
+/// Puts an expression in parentheses, unless suffixes bind to all of it.
 fn atom(expression: &str) -> String {
     match is_postfix(expression) {
         true => expression.to_owned(),
@@ -159,8 +159,8 @@ fn atom(expression: &str) -> String {
     }
 }
 
-/// Whether suffixes bind to all of an expression: a name with members and indices behind it,
-/// or something in parentheses with them.
+/// Returns true if suffixes bind to all of an expression: a name, or parentheses, followed by
+/// members and indices.
 fn is_postfix(expression: &str) -> bool {
     let mut depth = 0_u32;
     let mut rest = expression.chars().peekable();
@@ -173,7 +173,7 @@ fn is_postfix(expression: &str) -> bool {
             _ => return false,
         }
     }
-    // `(T)x` begins with parentheses, but is a cast.
+    // `(T)x` starts with parentheses, but is a cast.
     !expression.starts_with('(') || !cast_like(expression)
 }
 

@@ -1,4 +1,4 @@
-//! Variables: what is in a scope or a value, and changing it.
+//! The `variables` request, for scopes and values.
 
 mod children;
 mod scopes;
@@ -24,10 +24,10 @@ use scopes::{in_hex, open_register, register_groups, scope};
 use serde::Serialize;
 use std::ops::Range;
 
-/// The most children one answer has.
+/// Maximum number of children per response.
 const MOST: u64 = 1 << 18;
 
-/// The variables of a scope, the children of a value.
+/// Returns the variables of a scope or the children of a value.
 pub enum Variables {}
 
 impl Request for Variables {
@@ -51,7 +51,7 @@ impl Request for Variables {
     }
 }
 
-/// A body that is text already.
+/// A body that is already serialized.
 #[derive(Serialize)]
 pub struct Json(String);
 
@@ -101,8 +101,8 @@ impl Variables {
             }
             Container::Value(of) => {
                 let all_of_it = arguments.count.unwrap_or(0) <= 0 && arguments.filter.is_none();
-                // Clients that page show named children first. What is named of a container is
-                // the least of it, so it has no counts, and comes behind buckets here.
+                // Clients with paging show named children first. The named children of a container
+                // matter least, so a container reports no counts, and they follow the buckets here.
                 let pages = session.client.variable_paging && of.named == 0;
                 if !pages && all_of_it && of.indexed > BUCKET {
                     let buckets = buckets(session, &of, 0..of.indexed);
@@ -145,7 +145,7 @@ impl Variables {
     }
 }
 
-/// Whether all variables are asked for, in the usual form.
+/// Returns true if all variables are requested, in the default format.
 fn is_usual(arguments: &VariablesArguments) -> bool {
     let VariablesArguments {
         variables_reference: _,
@@ -167,7 +167,7 @@ fn is_usual(arguments: &VariablesArguments) -> bool {
     filter.is_none() && all(start) && all(count) && usual_form
 }
 
-/// Which of so many children are asked for.
+/// Returns the range of the requested children, out of `all`.
 fn asked_range(arguments: &VariablesArguments, all: u64) -> Range<u64> {
     let number = |number: Option<i64>| u64::try_from(number.unwrap_or(0)).unwrap_or(0);
     let start = number(arguments.start).min(all);
@@ -178,7 +178,7 @@ fn asked_range(arguments: &VariablesArguments, all: u64) -> Range<u64> {
     start..start.saturating_add(count).min(all)
 }
 
-/// How many of the children that are asked for one answer has no room for.
+/// Returns the number of requested children that exceed the maximum of a response.
 fn left_out(arguments: &VariablesArguments, given: &Range<u64>, all: u64) -> u64 {
     let count = u64::try_from(arguments.count.unwrap_or(0)).unwrap_or(0);
     let end = match count {
@@ -188,7 +188,7 @@ fn left_out(arguments: &VariablesArguments, given: &Range<u64>, all: u64) -> u64
     end.saturating_sub(given.end)
 }
 
-/// Stands for children that one answer has no room for.
+/// Returns the placeholder for children that exceed the maximum of a response.
 fn more(left: u64, next: u64) -> Variable {
     Variable {
         name: "…".to_owned(),

@@ -1,4 +1,4 @@
-//! The variables of a scope: those of a frame, what was returned to it, registers.
+//! The variables of a scope: a frame's, returned values, registers.
 
 use super::asked_range;
 use crate::protocol::RequestError;
@@ -32,7 +32,7 @@ pub(super) fn scope(
         .collect()
 }
 
-/// Registers are bits rather than numbers.
+/// Formats registers in hexadecimal.
 pub(super) fn in_hex(limits: Limits) -> Limits {
     Limits {
         numbers: NumberFormat::Hex,
@@ -40,7 +40,7 @@ pub(super) fn in_hex(limits: Limits) -> Limits {
     }
 }
 
-/// Lets a register be opened that has parts.
+/// Makes a register with parts expandable.
 pub(super) fn open_register(
     session: &mut Session,
     frame: FrameKey,
@@ -56,7 +56,7 @@ pub(super) fn open_register(
     Ok(())
 }
 
-/// The other registers of a frame, to be opened.
+/// Returns a frame's groups of other registers, expandable.
 pub(super) fn register_groups(
     session: &mut Session,
     frame: FrameKey,

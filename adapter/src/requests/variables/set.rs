@@ -1,4 +1,4 @@
-//! Assigning to a variable.
+//! The `setVariable` request.
 
 use super::MOST;
 use super::children::child_expression;
@@ -45,7 +45,7 @@ impl Request for SetVariable {
     }
 }
 
-/// Tells the client what an assignment to a value made stale.
+/// Reports to the client what an assignment to a value invalidated.
 pub fn changed(session: &mut Session, value: &Value) {
     match value.address().zip(value.ty.size()) {
         Some((addr, size)) => memory_changed(session, addr, size),
@@ -53,17 +53,17 @@ pub fn changed(session: &mut Session, value: &Value) {
     }
 }
 
-/// A place to assign to: its frame, its expression, itself.
+/// The target of an assignment: its frame, its expression, its value.
 type Target = (Option<FrameKey>, Option<String>, Value);
 
 fn no_variable(name: &str) -> RequestError {
     RequestError::Other(format!("there is no variable `{name}` here"))
 }
 
-/// The variable of that name in a scope or value.
+/// Finds a variable by its name in a scope or value.
 ///
 /// # Errors
-/// There is none, or it has no value.
+/// There is none, or its value is not available.
 pub(in crate::requests) fn child_named(
     session: &mut Session,
     container: Container,
@@ -89,7 +89,7 @@ pub(in crate::requests) fn child_named(
 }
 
 fn in_scope(frame: FrameKey, variables: Vec<Named>, name: &str) -> Result<Target, RequestError> {
-    // Of two equal names the inner one is the last.
+    // Of two variables with the same name, the inner one is last.
     let found = variables.into_iter().rev().find(|named| named.name == name);
     let Named {
         expression, value, ..
