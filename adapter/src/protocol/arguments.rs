@@ -7,12 +7,12 @@ use serde_json::Value;
 use serde_path_to_error::{Path, Segment};
 use std::collections::HashSet;
 
-/// Reads arguments; absent and null ones are `{}`. What clients spell loosely is taken as what
-/// it must mean (`null` for absent, `"1"` for 1, 1.0 for 1), and a mere hint that makes no
-/// sense is passed over.
+/// Parses arguments; absent and null ones count as `{}`. Loose notations are accepted where the
+/// meaning is clear (`null` for absent, `"1"` for 1, 1.0 for 1), and a hint that is invalid is
+/// ignored.
 ///
 /// # Errors
-/// What cannot be meant; the text names the path of the field.
+/// The arguments are invalid; the text names the path of the field.
 pub fn read_arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, String> {
     let mut arguments = match arguments {
         Value::Null => Value::Object(serde_json::Map::new()),
@@ -39,14 +39,14 @@ pub fn read_arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, String
     }
 }
 
-/// What becomes of a field that cannot be read.
+/// The repair of a field that cannot be parsed.
 enum Mended {
     As(Value),
     Dropped,
     No,
 }
 
-/// Mends the value at `path`; false where it cannot be.
+/// Repairs the value at `path`; false if that is not possible.
 fn mend(root: &mut Value, path: &Path, how: impl Fn(&str, &Value) -> Mended) -> bool {
     let segments: Vec<&Segment> = path.iter().collect();
     let Some((last, parents)) = segments.split_last() else {
@@ -81,7 +81,7 @@ fn mend(root: &mut Value, path: &Path, how: impl Fn(&str, &Value) -> Mended) -> 
     true
 }
 
-/// Another spelling of the same thing.
+/// Returns the value in its usual notation, if it has another one.
 fn coerce(key: &str, value: &Value) -> Mended {
     match value {
         Value::Null => Mended::Dropped,
@@ -103,7 +103,7 @@ fn coerce(key: &str, value: &Value) -> Mended {
     }
 }
 
-/// Fields without which a request still means the same.
+/// Drops a field that does not change the meaning of a request.
 fn drop_hint(key: &str, _value: &Value) -> Mended {
     const HINTS: &[&str] = &[
         "adapterData",
@@ -132,17 +132,17 @@ fn drop_hint(key: &str, _value: &Value) -> Mended {
     }
 }
 
-/// For requests that have none, or whose own do not matter.
+/// Arguments of requests that have none, or whose arguments are ignored.
 #[derive(Deserialize, Debug, Default)]
 pub struct NoArguments {}
 
-/// The thread that a request is about; 0 is none, and what clients without threads send.
+/// The thread that a request refers to; 0 for none, as clients without threads send.
 #[derive(Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ThreadArguments {
     /// The thread.
     pub thread_id: i64,
-    /// Only this one goes on.
+    /// Whether to resume this thread only.
     pub single_thread: Option<bool>,
 }
 
@@ -155,7 +155,7 @@ pub struct RawSettings(pub serde_json::Map<String, Value>);
 #[derive(Deserialize, Debug, Default)]
 #[serde(default)]
 pub struct SetSettingsArguments {
-    /// Those that are to change, as `launch` has them; `null`: as usual.
+    /// The settings to change, as in `launch`; `null`: the default.
     pub settings: serde_json::Map<String, Value>,
 }
 
@@ -166,29 +166,29 @@ pub struct InitializeArguments {
     /// The client's id.
     #[serde(rename = "clientID", alias = "clientId")]
     pub client_id: Option<String>,
-    /// The first line is 1 (else 0).
+    /// Whether the first line is 1 (else 0).
     pub lines_start_at1: Option<bool>,
-    /// The first column is 1 (else 0).
+    /// Whether the first column is 1 (else 0).
     pub columns_start_at1: Option<bool>,
     /// `path` or `uri`.
     pub path_format: Option<String>,
-    /// It shows types.
+    /// Whether the client shows types.
     pub supports_variable_type: Option<bool>,
-    /// It asks for parts of long lists.
+    /// Whether it requests parts of long lists.
     pub supports_variable_paging: Option<bool>,
-    /// It can run programs in a terminal.
+    /// Whether it can run programs in a terminal.
     pub supports_run_in_terminal_request: Option<bool>,
-    /// It can begin further sessions.
+    /// Whether it can start further sessions.
     pub supports_start_debugging_request: Option<bool>,
-    /// It understands `invalidated` events.
+    /// Whether it supports `invalidated` events.
     pub supports_invalidated_event: Option<bool>,
-    /// It can ask for memory by reference.
+    /// Whether it supports memory references.
     pub supports_memory_references: Option<bool>,
-    /// It understands `memory` events.
+    /// Whether it supports `memory` events.
     pub supports_memory_event: Option<bool>,
-    /// It understands `progressStart` and its like.
+    /// Whether it supports `progressStart`, `progressUpdate` and `progressEnd`.
     pub supports_progress_reporting: Option<bool>,
-    /// It understands ANSI escape sequences.
+    /// Whether it supports ANSI escape sequences.
     #[serde(rename = "supportsANSIStyling")]
     pub supports_ansi_styling: Option<bool>,
 }
@@ -196,7 +196,7 @@ pub struct InitializeArguments {
 /// Arguments of `setBreakpoints`.
 #[derive(Deserialize, Debug)]
 pub struct SetBreakpointsArguments {
-    /// Where.
+    /// The source file or machine code.
     pub source: Source,
     /// The whole set; missing: none.
     pub breakpoints: Option<Vec<SourceBreakpoint>>,
@@ -208,38 +208,38 @@ pub struct SetBreakpointsArguments {
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct StackTraceArguments {
-    /// Whose stack.
+    /// The thread.
     pub thread_id: i64,
-    /// The first frame wanted; missing: the innermost.
+    /// Level of the first frame; missing: 0, the innermost.
     pub start_frame: Option<i64>,
-    /// How many; 0 or missing: all.
+    /// Maximum number of frames; 0 or missing: all.
     pub levels: Option<i64>,
-    /// How their names are to be written.
+    /// The format of the frames' names.
     pub format: Option<StackFrameFormat>,
 }
 
-/// How names of frames are to be written. Nothing is hidden that `includeAll` could show.
+/// The format of frames' names. `includeAll` is ignored: no frame is hidden.
 #[derive(Deserialize, Debug, Default, Clone)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StackFrameFormat {
-    /// With parameters; what of them, the next three say (none: their names).
+    /// Whether to include parameters, as the next three fields select (none: their names).
     pub parameters: Option<bool>,
-    /// Their types.
+    /// Whether to include their types.
     pub parameter_types: Option<bool>,
-    /// Their names.
+    /// Whether to include their names.
     pub parameter_names: Option<bool>,
-    /// Their values.
+    /// Whether to include their values.
     pub parameter_values: Option<bool>,
-    /// With the line.
+    /// Whether to include the line.
     pub line: Option<bool>,
-    /// With the image.
+    /// Whether to include the module.
     pub module: Option<bool>,
-    /// Integers in hex.
+    /// Whether to write integers in hexadecimal.
     pub hex: Option<bool>,
 }
 
 impl StackFrameFormat {
-    /// Whether parameters are wanted; who says what of them wants them.
+    /// Returns true if parameters are included; each of the three detail fields implies it.
     pub fn wants_parameters(&self) -> bool {
         let parts = [
             self.parameter_types,
@@ -254,7 +254,7 @@ impl StackFrameFormat {
 #[derive(Deserialize, Debug, Default)]
 #[serde(default)]
 pub struct RestartArguments {
-    /// The settings as they are by now; missing: as they were.
+    /// The new settings; missing: the former ones.
     pub arguments: Option<RawSettings>,
 }
 
@@ -262,7 +262,7 @@ pub struct RestartArguments {
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct LocationsArguments {
-    /// The number of a place.
+    /// The id of a location.
     pub location_reference: i64,
 }
 
@@ -270,7 +270,7 @@ pub struct LocationsArguments {
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct BreakpointLocationsArguments {
-    /// Where.
+    /// The source file or machine code.
     pub source: Source,
     /// The first line.
     pub line: i64,
@@ -286,7 +286,7 @@ pub struct BreakpointLocationsArguments {
 #[derive(Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct GotoTargetsArguments {
-    /// Where.
+    /// The source file or machine code.
     pub source: Source,
     /// The line.
     pub line: i64,
@@ -296,9 +296,9 @@ pub struct GotoTargetsArguments {
 #[derive(Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ModulesArguments {
-    /// The first one wanted.
+    /// Index of the first module.
     pub start_module: Option<i64>,
-    /// How many; 0 or missing: all.
+    /// Maximum number of modules; 0 or missing: all.
     pub module_count: Option<i64>,
 }
 
@@ -310,13 +310,13 @@ pub struct SourceBreakpoint {
     pub line: i64,
     /// The column.
     pub column: Option<i64>,
-    /// When to stop.
+    /// The condition.
     pub condition: Option<String>,
-    /// At which hits to stop.
+    /// The hit condition.
     pub hit_condition: Option<String>,
-    /// What to say instead of stopping.
+    /// The log message; the breakpoint then does not stop.
     pub log_message: Option<String>,
-    /// By what means.
+    /// `hardware` or `software`.
     pub mode: Option<String>,
 }
 
@@ -335,11 +335,11 @@ pub struct InstructionBreakpoint {
     pub instruction_reference: String,
     /// Bytes to add to it.
     pub offset: Option<i64>,
-    /// By what means.
+    /// `hardware` or `software`.
     pub mode: Option<String>,
-    /// When to stop.
+    /// The condition.
     pub condition: Option<String>,
-    /// At which hits to stop.
+    /// The hit condition.
     pub hit_condition: Option<String>,
 }
 
@@ -347,17 +347,17 @@ pub struct InstructionBreakpoint {
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct DataBreakpointInfoArguments {
-    /// The scope or value that it is in.
+    /// The scope or value that contains the data.
     pub variables_reference: Option<i64>,
     /// A child's name, an expression, or an address.
     pub name: String,
-    /// Where to evaluate the expression.
+    /// The frame for the expression.
     pub frame_id: Option<i64>,
-    /// So many bytes from there on.
+    /// Number of bytes from the address on.
     pub bytes: Option<u64>,
-    /// It is an address.
+    /// Whether `name` is an address.
     pub as_address: Option<bool>,
-    /// By what to watch it.
+    /// `hardware` or `software`.
     pub mode: Option<String>,
 }
 
@@ -372,13 +372,13 @@ pub struct SetDataBreakpointsArguments {
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct DataBreakpoint {
-    /// On what.
+    /// The data id from `dataBreakpointInfo`.
     pub data_id: String,
-    /// At what accesses; missing: `write`.
+    /// The accesses to stop at; missing: `write`.
     pub access_type: Option<DataAccessType>,
-    /// When to stop.
+    /// The condition.
     pub condition: Option<String>,
-    /// At which hits to stop.
+    /// The hit condition.
     pub hit_condition: Option<String>,
 }
 
@@ -386,12 +386,12 @@ pub struct DataBreakpoint {
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadMemoryArguments {
-    /// Where.
+    /// The memory reference.
     pub memory_reference: String,
-    /// Bytes behind that.
+    /// Offset from it in bytes.
     #[serde(default)]
     pub offset: i64,
-    /// How many bytes.
+    /// Number of bytes.
     pub count: u64,
 }
 
@@ -399,12 +399,12 @@ pub struct ReadMemoryArguments {
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct WriteMemoryArguments {
-    /// Where.
+    /// The memory reference.
     pub memory_reference: String,
-    /// Bytes behind that.
+    /// Offset from it in bytes.
     #[serde(default)]
     pub offset: i64,
-    /// Whether to write what is before the first byte that cannot be written.
+    /// Whether to write the bytes before the first one that cannot be written.
     #[serde(default)]
     pub allow_partial: bool,
     /// The bytes, in base64.
@@ -415,17 +415,17 @@ pub struct WriteMemoryArguments {
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct DisassembleArguments {
-    /// Where.
+    /// The memory reference.
     pub memory_reference: String,
-    /// Bytes behind that.
+    /// Offset from it in bytes.
     #[serde(default)]
     pub offset: i64,
-    /// Instructions behind that.
+    /// Offset from there in instructions.
     #[serde(default)]
     pub instruction_offset: i64,
-    /// How many instructions.
+    /// Number of instructions.
     pub instruction_count: u64,
-    /// Whether addresses get names; missing: they do.
+    /// Whether to include symbols; missing: true.
     pub resolve_symbols: Option<bool>,
 }
 
@@ -433,29 +433,29 @@ pub struct DisassembleArguments {
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct EvaluateArguments {
-    /// The text.
+    /// The expression.
     pub expression: String,
-    /// Where; missing: the stopped thread's innermost frame.
+    /// The frame; missing: the innermost one of the stopped thread.
     pub frame_id: Option<i64>,
-    /// What for.
+    /// Where the client uses the value: `hover`, `watch`, `repl` and others.
     pub context: Option<String>,
-    /// How to show the value.
+    /// The format of the value.
     pub format: Option<ValueFormat>,
 }
 
-/// How values are to be shown.
+/// The format of values.
 #[derive(Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct ValueFormat {
-    /// Integers in hex.
+    /// Whether to write integers in hexadecimal.
     pub hex: Option<bool>,
-    /// Not in the specification: `false` writes `0x…` for addresses, so that texts are the same
-    /// in every run.
+    /// Not in the specification: `false` writes `0x…` for addresses, so that texts are identical in
+    /// every run.
     pub addresses: Option<bool>,
-    /// Not in the specification: pointers show the number of the object that they point to, and
-    /// the object unless the same answer shows it already.
+    /// Not in the specification: whether pointers show the number of their target, and the target
+    /// itself unless the same response shows it already.
     pub pointees: Option<bool>,
-    /// Not in the specification: how long a value's text may be, in bytes.
+    /// Not in the specification: maximum size of a value's summary in bytes.
     pub length: Option<i64>,
 }
 
@@ -463,15 +463,15 @@ pub struct ValueFormat {
 #[derive(Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct VariablesArguments {
-    /// Whose children.
+    /// The scope or value.
     pub variables_reference: i64,
-    /// Which kind of them; missing: all.
+    /// The kind of children; missing: all.
     pub filter: Option<VariablesArgumentsFilter>,
-    /// The first of them.
+    /// Index of the first child.
     pub start: Option<i64>,
-    /// How many; missing or 0: all.
+    /// Maximum number of children; missing or 0: all.
     pub count: Option<i64>,
-    /// How to show their values.
+    /// The format of the values.
     pub format: Option<ValueFormat>,
 }
 
@@ -479,13 +479,13 @@ pub struct VariablesArguments {
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct SetVariableArguments {
-    /// In what.
+    /// The scope or value that contains the variable.
     pub variables_reference: i64,
-    /// Which child.
+    /// The variable's name.
     pub name: String,
-    /// What to assign.
+    /// The new value, an expression.
     pub value: String,
-    /// How to show the value.
+    /// The format of the value.
     pub format: Option<ValueFormat>,
 }
 
@@ -493,13 +493,13 @@ pub struct SetVariableArguments {
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct SetExpressionArguments {
-    /// What to assign to.
+    /// The expression to assign to.
     pub expression: String,
-    /// What to assign.
+    /// The new value, an expression.
     pub value: String,
-    /// Where; missing: the stopped thread's innermost frame.
+    /// The frame; missing: the innermost one of the stopped thread.
     pub frame_id: Option<i64>,
-    /// How to show the value.
+    /// The format of the value.
     pub format: Option<ValueFormat>,
 }
 
@@ -507,13 +507,13 @@ pub struct SetExpressionArguments {
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct CompletionsArguments {
-    /// What is typed so far, of one or more lines.
+    /// The text typed so far, of one or more lines.
     pub text: String,
-    /// Where in its line, in units of UTF-16.
+    /// The cursor's column in its line, in UTF-16 code units.
     pub column: i64,
-    /// In which line; missing: the first.
+    /// The cursor's line in the text; missing: the first.
     pub line: Option<i64>,
-    /// In which frame; missing: the stopped thread's innermost one.
+    /// The frame; missing: the innermost one of the stopped thread.
     pub frame_id: Option<i64>,
 }
 
@@ -521,9 +521,9 @@ pub struct CompletionsArguments {
 #[derive(Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SourceArguments {
-    /// Which.
+    /// The source.
     pub source: Option<Source>,
-    /// Which, for older clients.
+    /// Its reference, from older clients.
     pub source_reference: Option<i64>,
 }
 

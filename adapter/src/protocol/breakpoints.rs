@@ -3,7 +3,7 @@
 use super::Source;
 use serde::{Deserialize, Serialize};
 
-/// A breakpoint as it stands.
+/// The state of a breakpoint.
 #[derive(Serialize, Debug, Default, Clone)]
 #[serde(rename_all = "camelCase")]
 pub struct Breakpoint {
@@ -12,7 +12,7 @@ pub struct Breakpoint {
     pub id: Option<u32>,
     /// Whether it can be hit.
     pub verified: bool,
-    /// What there is to know.
+    /// A message about its state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Where it is.
@@ -36,9 +36,9 @@ pub struct Breakpoint {
 #[derive(Serialize, Debug, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum BreakpointReason {
-    /// It may be, when more code is loaded.
+    /// Pending: a module loaded later may resolve it.
     Pending,
-    /// It never will be.
+    /// It cannot be resolved.
     Failed,
 }
 
@@ -61,18 +61,18 @@ pub enum DataAccessType {
     ReadWrite,
 }
 
-/// What there is to watch.
+/// The result of `dataBreakpointInfo`.
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct DataBreakpointInfoResponse {
-    /// What `setDataBreakpoints` is to be given; null where nothing can be watched.
+    /// The data id for `setDataBreakpoints`; null if it cannot be watched.
     pub data_id: Option<String>,
-    /// What it is, or why there is nothing.
+    /// A description of the data, or the reason why it cannot be watched.
     pub description: String,
-    /// How it can be watched.
+    /// The accesses that can be watched.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub access_types: Vec<DataAccessType>,
-    /// Whether the id is good in another session.
+    /// Whether the id is valid in another session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub can_persist: Option<bool>,
 }

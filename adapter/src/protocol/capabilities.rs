@@ -1,9 +1,9 @@
-//! What the adapter says it can do.
+//! The adapter's capabilities.
 
 use super::ExceptionBreakpointsFilter;
 use serde::Serialize;
 
-/// By what means breakpoints are set.
+/// A mode of breakpoints.
 #[derive(Serialize, Debug, Clone)]
 #[serde(rename_all = "camelCase")]
 pub struct BreakpointMode {
@@ -11,20 +11,20 @@ pub struct BreakpointMode {
     pub mode: &'static str,
     /// Its name.
     pub label: &'static str,
-    /// What it means.
+    /// Its description.
     pub description: &'static str,
-    /// Breakpoints of what kinds have it, in the specification's words.
+    /// The kinds of breakpoints that support it, in the specification's words.
     pub applies_to: &'static [&'static str],
 }
 
 /// The `capabilities` event.
 #[derive(Serialize, Debug)]
 pub struct CapabilitiesEventBody {
-    /// Those that are others now.
+    /// The changed capabilities.
     pub capabilities: ChangedCapabilities,
 }
 
-/// What a client that is told of it need not offer any more.
+/// Capabilities that a session may lose.
 #[derive(Serialize, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangedCapabilities {
@@ -39,13 +39,14 @@ pub struct ChangedCapabilities {
 }
 
 impl ChangedCapabilities {
-    /// Nothing of a core file runs or can be changed.
+    /// Returns the capabilities for a core file, which can neither run nor change.
     pub fn of_core_file() -> Self {
         Self::default()
     }
 }
 
-/// The body of the `initialize` answer; each request adds what it brings (`Request::advertise`).
+/// The body of the `initialize` response; each request adds its capabilities
+/// (`Request::advertise`).
 #[derive(Serialize, Debug, Default, Clone)]
 #[serde(rename_all = "camelCase")]
 pub struct Capabilities {

@@ -1,5 +1,5 @@
-//! `stillpoint/context`: all there is to say of a stop in one answer. It is ours, not the
-//! specification's, and nothing of it is ever sent unasked.
+//! `stillpoint/context`: a summary of a stop in one response. It is not in the specification, and
+//! sent on request only.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,50 +1,50 @@
-//! The outermost object of a message.
+//! The envelopes of messages.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// A message of the client.
+/// A message from the client.
 #[derive(Debug)]
 pub enum Incoming {
-    /// It wants something.
+    /// A request.
     Request(Request),
-    /// It answers.
+    /// A response to a reverse request.
     Response(Response),
 }
 
-/// A request of the client.
+/// A request from the client.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Its number, for the answer.
+    /// Its sequence number.
     pub seq: i64,
-    /// What is wanted.
+    /// Its command.
     pub command: String,
-    /// How; null where the client said nothing.
+    /// Its arguments; null if there are none.
     pub arguments: Value,
 }
 
-/// The client's answer to a request of ours.
+/// The client's response to a reverse request.
 #[derive(Debug)]
 pub struct Response {
-    /// The number of our request; 0 where the client does not say.
+    /// The sequence number of the request; 0 if the client sends none.
     pub request_seq: u64,
-    /// What we wanted.
+    /// The command of the request.
     pub command: String,
-    /// Whether it was done.
+    /// Whether it succeeded.
     pub success: bool,
-    /// Why not.
+    /// The error.
     pub message: Option<String>,
 }
 
-/// A message that cannot be understood.
+/// A message that cannot be parsed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Malformed {
-    /// The number by which it can be answered, where one could be read.
+    /// Its sequence number, if it could be read.
     pub seq: Option<i64>,
-    /// Its command, where one could be read.
+    /// Its command, if it could be read.
     pub command: String,
-    /// What is wrong.
+    /// The error.
     pub message: String,
 }
 
@@ -69,9 +69,9 @@ struct Envelope {
 /// Reads one message.
 ///
 /// # Errors
-/// It is no JSON, or no message of the protocol.
+/// The bytes are not JSON, or not a DAP message.
 pub fn read_message(bytes: &[u8]) -> Result<Incoming, Malformed> {
-    // serde would read an array as the fields in their order.
+    // serde would parse an array as the fields in their order.
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return Err(Malformed {
             seq: None,
@@ -113,14 +113,14 @@ pub fn read_message(bytes: &[u8]) -> Result<Incoming, Malformed> {
     }
 }
 
-/// An integer, also one spelled `1.0`.
+/// Returns an integer, also one written as `1.0`.
 fn integer(value: &Value) -> Option<i64> {
     let whole =
         |number: f64| (number.fract() == 0.0 && number.abs() < 1e15).then_some(number as i64);
     value.as_i64().or_else(|| value.as_f64().and_then(whole))
 }
 
-/// What can be told of a message that is not JSON: the number in its text lets us answer it.
+/// Finds the sequence number in a message that is not valid JSON, so that it can be answered.
 fn salvage(bytes: &[u8], error: &serde_json::Error) -> Malformed {
     let text = String::from_utf8_lossy(bytes);
     let after = |key: &str| {
@@ -146,52 +146,52 @@ fn salvage(bytes: &[u8], error: &serde_json::Error) -> Malformed {
     }
 }
 
-/// A message of ours but for its `seq`, which the writer adds.
+/// A message to the client without its `seq`, which the writer adds.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Outgoing<'a> {
-    /// An answer but for its body, which ends it.
+    /// A response without its body, which is appended.
     Response {
-        /// The request's number.
+        /// The sequence number of the request.
         request_seq: i64,
-        /// Whether it was carried out.
+        /// Whether it succeeded.
         success: bool,
-        /// The request's command.
+        /// The command of the request.
         command: &'a str,
-        /// Why not, in short.
+        /// The error in short.
         #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// Something happened.
+    /// An event.
     Event {
-        /// What.
+        /// Its name.
         event: &'static str,
-        /// The details.
+        /// Its body.
         #[serde(skip_serializing_if = "Option::is_none")]
         body: Option<Box<RawValue>>,
     },
-    /// We want something of the client.
+    /// A reverse request.
     Request {
-        /// What.
+        /// Its command.
         command: &'static str,
-        /// How.
+        /// Its arguments.
         #[serde(skip_serializing_if = "Option::is_none")]
         arguments: Option<Box<RawValue>>,
     },
 }
 
-/// What an answer has to say.
+/// The body of a response.
 #[derive(Debug)]
 pub struct Body {
-    /// An object.
+    /// A JSON object.
     pub json: String,
-    /// Bytes for a string that `json` ends with, and has empty: they are made base64 on their way
-    /// out, because there may be many of them.
+    /// Bytes for the empty string that `json` ends with: they are encoded in base64 when the
+    /// message is written, because there may be many.
     pub data: Vec<u8>,
 }
 
 impl Body {
-    /// Of what an answer has to say; `()` is no body at all.
+    /// Serializes a body; `None` for `()`.
     ///
     /// # Errors
     /// Never for the types of this crate.
@@ -208,7 +208,7 @@ impl From<String> for Body {
     }
 }
 
-/// A body as JSON; `()` is no body at all.
+/// Serializes a body; `None` for `()`.
 ///
 /// # Errors
 /// Never for the types of this crate.

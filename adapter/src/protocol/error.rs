@@ -1,52 +1,52 @@
-//! Why a request fails, and the one place where that becomes an answer.
+//! Errors of requests, and their conversion to responses.
 
 use super::{Body, ErrorBody, ErrorMessage};
 
 /// The result of a request: the body of its response.
 pub type Handled = Result<Option<Body>, RequestError>;
 
-/// A request that could not be carried out.
+/// An error of a request.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
-    /// It waits for a call into the program, and is carried out again when that has ended.
+    /// The request waits for an inferior call, and is handled again after it.
     #[error("a call into the program is under way")]
     Calling,
     /// The client cancelled it.
     #[error("cancelled")]
     Cancelled,
-    /// The client has not introduced itself.
+    /// The client has not sent `initialize`.
     #[error("send `initialize` first")]
     TooEarly,
-    /// It needs a stopped program; the text says what the program does instead.
+    /// The request needs a stopped program; the text says what the program does instead.
     #[error("{0}")]
     NotStopped(&'static str),
-    /// It needs a program.
+    /// The request needs a program.
     #[error("{0}")]
     NoProcess(&'static str),
-    /// It came behind the end of the session.
+    /// The request arrived after the end of the session.
     #[error("the session has ended; start a new one")]
     SessionEnded,
     /// No such command.
     #[error("unknown request `{0}`")]
     UnknownCommand(String),
-    /// A message that is no request.
+    /// A message that is not a request.
     #[error("{0}")]
     Malformed(String),
-    /// Arguments that make no sense; the text names the field.
+    /// Invalid arguments; the text names the field.
     #[error("{0}")]
     Arguments(String),
-    /// An id from an earlier stop, or one that was never given.
+    /// An id from an earlier stop, or one that never existed.
     #[error("{0}")]
     StaleId(String),
     /// The program could not be launched or attached to.
     #[error("{0}")]
     Start(String),
-    /// A mistake of ours.
+    /// A bug in the adapter.
     #[error("internal error in `{command}`: {message}; the session goes on")]
     Panic {
         /// The request.
         command: String,
-        /// What the panic said.
+        /// The panic's message.
         message: String,
     },
     /// Anything else.
@@ -68,11 +68,11 @@ impl From<engine::Error> for RequestError {
     }
 }
 
-/// What a request that needs a stopped program is told while it runs.
+/// The message if a request that needs a stopped program arrives while it runs.
 pub const RUNNING: &str = "the program is running; pause it first";
 
 impl RequestError {
-    /// The answer's `message`: one of the specification's short names where there is one.
+    /// Returns the response's `message`: one of the specification's short names if there is one.
     pub fn message(&self) -> String {
         match self {
             RequestError::NotStopped(_) => "notStopped".to_owned(),
@@ -80,7 +80,7 @@ impl RequestError {
         }
     }
 
-    /// The answer's body.
+    /// Returns the response's body.
     pub fn body(&self) -> ErrorBody {
         let id = match self {
             RequestError::Other(_) => 1,

@@ -1,4 +1,4 @@
-//! What the client is told without having asked.
+//! Bodies of events.
 
 use super::Module;
 use dap::types::ProcessEventStartMethod;
@@ -7,7 +7,7 @@ use serde::Serialize;
 /// The `invalidated` event.
 #[derive(Serialize, Debug)]
 pub struct InvalidatedEventBody {
-    /// What the client should ask for again, in the specification's words.
+    /// What the client should request again, in the specification's words.
     pub areas: &'static [&'static str],
 }
 
@@ -15,19 +15,19 @@ pub struct InvalidatedEventBody {
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct StoppedEventBody {
-    /// Why, in the specification's words.
+    /// The reason, in the specification's words.
     pub reason: &'static str,
-    /// Why, for people.
+    /// The reason as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The thread that caused it.
     pub thread_id: i64,
-    /// Whether the client should stay where it looks.
+    /// Whether the client should keep its selection.
     pub preserve_focus_hint: bool,
-    /// More about it.
+    /// Additional text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Whether all threads stand.
+    /// Whether all threads are stopped.
     pub all_threads_stopped: bool,
     /// The breakpoints that caused it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -38,13 +38,13 @@ pub struct StoppedEventBody {
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct ProgressStartEventBody<'a> {
-    /// Which work.
+    /// The id of the work.
     pub progress_id: &'a str,
-    /// What is done, for people.
+    /// A description of the work.
     pub title: &'a str,
     /// Whether `cancel` ends it.
     pub cancellable: bool,
-    /// How much of it is done, of 100.
+    /// Progress in percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub percentage: Option<u32>,
 }
@@ -53,9 +53,9 @@ pub struct ProgressStartEventBody<'a> {
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct ProgressUpdateEventBody<'a> {
-    /// Which work.
+    /// The id of the work.
     pub progress_id: &'a str,
-    /// How much of it is done, of 100.
+    /// Progress in percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub percentage: Option<u32>,
 }
@@ -64,9 +64,9 @@ pub struct ProgressUpdateEventBody<'a> {
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct ProgressEndEventBody<'a> {
-    /// Which work.
+    /// The id of the work.
     pub progress_id: &'a str,
-    /// How it ended, for people.
+    /// The result as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<&'a str>,
 }
@@ -74,23 +74,23 @@ pub struct ProgressEndEventBody<'a> {
 /// The `output` event.
 #[derive(Serialize, Debug)]
 pub struct OutputEventBody {
-    /// Whose words these are.
+    /// The origin of the output.
     pub category: OutputCategory,
-    /// The words.
+    /// The text.
     pub output: String,
 }
 
-/// Whose words an output is.
+/// The origin of an output.
 #[derive(Serialize, Debug, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum OutputCategory {
-    /// The debugger's.
+    /// The debugger.
     Console,
-    /// The debugger's, to be seen.
+    /// The debugger, highlighted.
     Important,
-    /// The program's.
+    /// The program's stdout.
     Stdout,
-    /// The program's complaints.
+    /// The program's stderr.
     Stderr,
 }
 
@@ -100,14 +100,14 @@ pub enum OutputCategory {
 pub struct ProcessEventBody {
     /// The program's path.
     pub name: String,
-    /// The process's number, while it lives.
+    /// The process id, while the process exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_process_id: Option<i64>,
-    /// Whether it is of this machine.
+    /// Whether it runs on this machine.
     pub is_local_process: bool,
     /// How the session began.
     pub start_method: ProcessEventStartMethod,
-    /// Bits of an address.
+    /// Size of an address in bits.
     pub pointer_size: i64,
 }
 

@@ -10,7 +10,7 @@ pub struct SetExceptionBreakpointsArguments {
     pub filters: Vec<String>,
     /// Ids of filters, with conditions.
     pub filter_options: Vec<ExceptionFilterOptions>,
-    /// Types, sorted in a tree that we have none of.
+    /// Types, grouped in a tree that the adapter does not have.
     pub exception_options: Vec<ExceptionOptions>,
 }
 
@@ -20,7 +20,7 @@ pub struct SetExceptionBreakpointsArguments {
 pub struct ExceptionFilterOptions {
     /// The filter.
     pub filter_id: String,
-    /// When to stop.
+    /// The condition.
     pub condition: Option<String>,
 }
 
@@ -28,21 +28,21 @@ pub struct ExceptionFilterOptions {
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct ExceptionOptions {
-    /// The way through the tree.
+    /// The path in the tree.
     #[serde(default)]
     pub path: Vec<ExceptionPathSegment>,
     /// `never`, `always`, `unhandled` or `userUnhandled`.
     pub break_mode: String,
 }
 
-/// A branch of a tree of exceptions.
+/// A branch of the tree of exceptions.
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct ExceptionPathSegment {
-    /// All but these.
+    /// Whether all but `names` are meant.
     #[serde(default)]
     pub negate: bool,
-    /// These.
+    /// Names of exceptions.
     pub names: Vec<String>,
 }
 
@@ -60,25 +60,25 @@ pub struct ExceptionInfoArguments {
 pub struct ExceptionBreakpointsFilter {
     /// Its id.
     pub filter: &'static str,
-    /// For people.
+    /// Its name in the user interface.
     pub label: &'static str,
-    /// What it does.
+    /// Its description.
     pub description: &'static str,
-    /// Whether it is on at first.
+    /// Whether it is enabled by default.
     pub default: bool,
-    /// Whether it may have a condition.
+    /// Whether it supports a condition.
     pub supports_condition: bool,
-    /// What that looks like.
+    /// Description of the condition.
     pub condition_description: &'static str,
 }
 
-/// When the program stops for an exception.
+/// When the program stops at an exception.
 #[derive(Serialize, Debug, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub enum ExceptionBreakMode {
-    /// Whoever deals with it.
+    /// Always, whether it is caught or not.
     Always,
-    /// Nobody deals with it.
+    /// If it is not caught.
     Unhandled,
 }
 
@@ -86,22 +86,22 @@ pub enum ExceptionBreakMode {
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct ExceptionInfoResponse {
-    /// What it is.
+    /// The type of the exception, or the signal.
     pub exception_id: String,
-    /// What it says.
+    /// The message of the exception.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Why the program stopped for it.
+    /// Why the program stopped at it.
     pub break_mode: ExceptionBreakMode,
-    /// More of it.
+    /// Further details.
     pub details: ExceptionDetails,
 }
 
-/// More of an exception.
+/// Details of an exception.
 #[derive(Serialize, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct ExceptionDetails {
-    /// What it says itself.
+    /// Its own message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Its type.
@@ -110,10 +110,10 @@ pub struct ExceptionDetails {
     /// Its type with its namespaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub full_type_name: Option<String>,
-    /// The expression that it is the value of.
+    /// An expression that evaluates to the exception.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evaluate_name: Option<&'static str>,
-    /// The stack, a line a frame.
+    /// The stack, one frame per line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stack_trace: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Memory and the instructions in it, on the wire.
+//! Memory and instructions on the wire.
 
 use super::Source;
 use base64::engine::DecodePaddingMode;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// How bytes are written; clients may leave the padding away.
+/// Returns the base64 codec; it accepts missing padding.
 pub fn base64() -> Simd {
     let lenient = DecodePaddingMode::Indifferent;
     Simd::standard(GeneralPurposeConfig::new().with_decode_padding_mode(lenient))
@@ -18,12 +18,13 @@ pub fn base64() -> Simd {
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadMemoryResponse {
-    /// Where the bytes are.
+    /// Address of the first byte.
     pub address: String,
-    /// How many of those asked for are not there.
+    /// Number of requested bytes that cannot be read.
     #[serde(skip_serializing_if = "is_zero")]
     pub unreadable_bytes: u64,
-    /// They, in base64: the last field, to be filled on its way out ([`super::Body::data`]).
+    /// The bytes in base64: the last field, filled when the message is written
+    /// ([`super::Body::data`]).
     pub data: &'static str,
 }
 
@@ -35,9 +36,9 @@ fn is_zero(number: &u64) -> bool {
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct WriteMemoryResponse {
-    /// The first byte that was written, from where it was wanted: 0.
+    /// Offset of the first byte written: 0.
     pub offset: i64,
-    /// How many were written.
+    /// Number of bytes written.
     pub bytes_written: usize,
 }
 
@@ -45,18 +46,18 @@ pub struct WriteMemoryResponse {
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryEventBody {
-    /// Where.
+    /// The memory reference.
     pub memory_reference: String,
-    /// Bytes behind that.
+    /// Offset from it in bytes.
     pub offset: i64,
-    /// Bytes that changed.
+    /// Number of changed bytes.
     pub count: i64,
 }
 
 /// The result of `disassemble`.
 #[derive(Serialize, Debug)]
 pub struct DisassembleResponse {
-    /// As many as were asked for.
+    /// The requested number of instructions.
     pub instructions: Vec<DisassembledInstruction>,
 }
 
@@ -64,7 +65,7 @@ pub struct DisassembleResponse {
 #[derive(Serialize, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct DisassembledInstruction {
-    /// Where it is.
+    /// Its address.
     pub address: String,
     /// Its bytes, in hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,7 +75,7 @@ pub struct DisassembledInstruction {
     /// The function that it is in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub symbol: Option<Arc<str>>,
-    /// Its source, where that is not the one of the instruction before.
+    /// Its source, if it differs from that of the previous instruction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<Rc<Source>>,
     /// The line in it.
@@ -83,16 +84,16 @@ pub struct DisassembledInstruction {
     /// The column in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<i64>,
-    /// How to show it.
+    /// Presentation hint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub presentation_hint: Option<InstructionHint>,
 }
 
-/// How to show an instruction.
+/// The presentation hint of an instruction.
 #[derive(Serialize, Debug, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum InstructionHint {
-    /// It is none.
+    /// Not an instruction.
     Invalid,
 }
 

@@ -1,5 +1,5 @@
-//! The wire. The `dap` crate's structs where they are right, our own (with the specification's
-//! names) where they are not; nothing outside this folder can tell, or imports `dap`.
+//! The wire format: the structs of the `dap` crate where they are right, others (with the
+//! specification's names) where they are not. No code outside this folder imports `dap`.
 
 mod arguments;
 mod breakpoints;

@@ -1,4 +1,4 @@
-//! Samples of what we send, held against the official schema.
+//! Samples of messages, validated against the official schema.
 
 use super::*;
 use engine::LoadAddr;
@@ -11,7 +11,7 @@ pub fn schema() -> Value {
     serde_json::from_str(text).expect("the schema is JSON")
 }
 
-/// Holds a message against one definition of the schema, and against our own rule: no nulls.
+/// Validates a message against a definition of the schema, and checks that it has no nulls.
 fn check(schema: &Value, definition: &str, message: &impl Serialize) {
     let text = serde_json::to_string(message).expect("JSON");
     let mut message: Value = serde_json::from_str(&text).expect("JSON");
@@ -28,7 +28,7 @@ fn check(schema: &Value, definition: &str, message: &impl Serialize) {
     known_fields(schema, definition, &message, definition);
 }
 
-/// Every field we send is one that the schema has: a misspelled one would validate too.
+/// Checks that the schema has every field: validation alone accepts misspelled ones.
 fn known_fields(schema: &Value, definition: &str, value: &Value, at: &str) {
     let properties = properties(schema, &schema["definitions"][definition]);
     fields(schema, &properties, value, at);
@@ -58,7 +58,7 @@ fn fields(schema: &Value, properties: &Value, value: &Value, at: &str) {
     }
 }
 
-/// The properties of a definition, those it inherits (`allOf`) included.
+/// Returns the properties of a definition, including inherited ones (`allOf`).
 fn properties(schema: &Value, definition: &Value) -> Value {
     let mut all = definition["properties"].clone();
     for part in definition["allOf"].as_array().into_iter().flatten() {
@@ -76,7 +76,7 @@ fn properties(schema: &Value, definition: &Value) -> Value {
     all
 }
 
-/// An answer as the client gets it.
+/// A response as the client gets it.
 #[derive(Serialize)]
 struct Answer<'a> {
     #[serde(flatten)]

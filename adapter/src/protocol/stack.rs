@@ -1,4 +1,4 @@
-//! Stacks, and where a thread can go from a frame, on the wire.
+//! Stacks, step-in targets and goto targets on the wire.
 
 use super::Source;
 use serde::Serialize;
@@ -35,9 +35,9 @@ pub struct StackFrame {
 #[derive(Serialize, Debug, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum FrameHint {
-    /// It is of no interest.
+    /// Not important.
     Subtle,
-    /// It is no frame, but says something of those around it.
+    /// Not a frame, but a note about its neighbors.
     Label,
 }
 
@@ -55,17 +55,17 @@ pub struct StackTraceResponse {
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct Scope {
-    /// For people.
+    /// Its name in the user interface.
     pub name: &'static str,
-    /// What it is, where the specification has a word for it.
+    /// Its kind, one of the specification's words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub presentation_hint: Option<&'static str>,
-    /// Its number.
+    /// Its variables reference.
     pub variables_reference: i64,
-    /// How many variables it has, where that is known without reading any.
+    /// Number of variables, if known without reading any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub named_variables: Option<i64>,
-    /// Whether it takes time to show.
+    /// Whether it is slow to show.
     pub expensive: bool,
 }
 
@@ -90,7 +90,7 @@ pub struct StepInTarget {
     pub id: i64,
     /// The function.
     pub label: String,
-    /// Where the call stands.
+    /// The line of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<i64>,
     /// The column.
@@ -105,13 +105,13 @@ pub struct GotoTargetsResponse {
     pub targets: Vec<GotoTarget>,
 }
 
-/// Where a thread can be moved to.
+/// A location that a thread can be moved to.
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct GotoTarget {
     /// Its number, for `goto`.
     pub id: i64,
-    /// For people.
+    /// Its text in the user interface.
     pub label: String,
     /// The line.
     pub line: i64,

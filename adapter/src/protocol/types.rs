@@ -1,6 +1,6 @@
-//! Sources, images, what clients are asked for and why requests fail: types of the wire that the
-//! `dap` crate has wrong, as in the files beside this one (0.4.1-alpha1 loses fields that are not
-//! camelCase, lacks newer ones, and prints nulls).
+//! Sources, modules, reverse requests and errors: types that the `dap` crate has wrong, as in the
+//! files beside this one (0.4.1-alpha1 loses fields that are not camelCase, lacks newer ones, and
+//! prints nulls).
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -9,30 +9,30 @@ use std::collections::BTreeMap;
 #[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub struct Source {
-    /// For people.
+    /// Its name in the user interface.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Where it is.
+    /// Its path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Greater than 0: its text is to be had by the `source` request only.
+    /// Greater than 0: the text is available by the `source` request only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_reference: Option<i64>,
     /// How to show it; only ever sent.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub presentation_hint: Option<SourceHint>,
-    /// What its text is known by; only ever sent.
+    /// Checksums of its text; only ever sent.
     #[serde(skip_serializing_if = "Vec::is_empty", skip_deserializing)]
     pub checksums: Vec<Checksum>,
-    /// What the client hands back with it, in later sessions too.
+    /// Data that the client sends back with the source, in later sessions too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adapter_data: Option<serde_json::Value>,
 }
 
-/// What a text is known by.
+/// A checksum of a text.
 #[derive(Serialize, Debug, Clone, PartialEq, Eq)]
 pub struct Checksum {
-    /// How it was made, in the specification's words.
+    /// The algorithm, in the specification's words.
     pub algorithm: &'static str,
     /// In hex.
     pub checksum: String,
@@ -42,11 +42,11 @@ pub struct Checksum {
 #[derive(Serialize, Debug, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum SourceHint {
-    /// It is not there, or of no interest.
+    /// Missing or not important.
     Deemphasize,
 }
 
-/// An image of the process.
+/// A module of the process.
 #[derive(Clone, PartialEq, Eq, Serialize, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct Module {
@@ -60,13 +60,13 @@ pub struct Module {
     /// Its build-id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// How much is known of it, for people.
+    /// The status of its symbols as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub symbol_status: Option<&'static str>,
     /// The separate file with its debug info.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub symbol_file_path: Option<String>,
-    /// Where it is loaded.
+    /// Its address range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address_range: Option<String>,
 }
@@ -74,7 +74,7 @@ pub struct Module {
 /// The result of `stillpoint/setSettings`.
 #[derive(Serialize, Debug)]
 pub struct SetSettingsResponse {
-    /// All that can be changed, as they are now.
+    /// The current values of all settings that can be changed.
     pub settings: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -82,9 +82,9 @@ pub struct SetSettingsResponse {
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct ModulesResponse {
-    /// Those asked for.
+    /// The requested modules.
     pub modules: Vec<Module>,
-    /// How many there are.
+    /// Number of modules.
     pub total_modules: usize,
 }
 
@@ -118,7 +118,7 @@ pub struct RunInTerminalRequestArguments {
     pub cwd: String,
     /// The program and its arguments.
     pub args: Vec<String>,
-    /// Changes to the environment; null removes.
+    /// Changes to the environment; null removes a variable.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, Option<String>>,
 }
@@ -128,25 +128,25 @@ pub struct RunInTerminalRequestArguments {
 pub struct StartDebuggingRequestArguments {
     /// `launch` or `attach`.
     pub request: &'static str,
-    /// Its settings.
+    /// The settings of the session.
     pub configuration: serde_json::Map<String, serde_json::Value>,
 }
 
-/// The body of an answer that says no.
+/// The body of an error response.
 #[derive(Serialize, Debug)]
 pub struct ErrorBody {
-    /// Why.
+    /// The error.
     pub error: ErrorMessage,
 }
 
-/// Why a request failed.
+/// An error.
 #[derive(Serialize, Debug, Clone)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorMessage {
-    /// What kind of error.
+    /// Its kind.
     pub id: u32,
-    /// For people.
+    /// Its text.
     pub format: String,
-    /// Whether people should see it.
+    /// Whether to show it to the user.
     pub show_user: bool,
 }

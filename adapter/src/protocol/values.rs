@@ -6,8 +6,8 @@ use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
 use std::sync::Arc;
 
-/// A variable. The `dap` crate's has no places of declarations and values. It is written by
-/// [`VariablesResponse::push`].
+/// A variable. The type in the `dap` crate lacks the location references.
+/// [`VariablesResponse::push`] writes it.
 #[derive(Debug, Default)]
 pub struct Variable<S = String> {
     /// Its name.
@@ -16,25 +16,25 @@ pub struct Variable<S = String> {
     pub value: S,
     /// Its type.
     pub r#type: Option<Arc<str>>,
-    /// How to show it.
+    /// Presentation hint.
     pub presentation_hint: Option<VariablePresentationHint>,
-    /// An expression for it.
+    /// An expression that evaluates to it.
     pub evaluate_name: Option<S>,
-    /// Its number, 0 where there is nothing to open.
+    /// Its variables reference; 0 if it has no children.
     pub variables_reference: i64,
-    /// Children that have names.
+    /// Number of named children.
     pub named_variables: Option<i64>,
-    /// Children that have indices.
+    /// Number of indexed children.
     pub indexed_variables: Option<i64>,
-    /// Where its bytes are, or where it points.
+    /// The address of its bytes, or the target of a pointer.
     pub memory_reference: Option<MemoryReference>,
-    /// The number of the place where it is declared, for `locations`.
+    /// The location reference of its declaration.
     pub declaration_location_reference: Option<i64>,
-    /// The number of the place that its value is: a function's.
+    /// The location reference of its value, a function.
     pub value_location_reference: Option<i64>,
 }
 
-/// A place in memory, as the client names it in later requests.
+/// An address in memory, as clients send it in later requests.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryReference(pub LoadAddr);
 
@@ -44,25 +44,26 @@ impl Serialize for MemoryReference {
     }
 }
 
-/// The result of `variables` as JSON: there may be very many of them, so each becomes text before
-/// the next one is made.
+/// The body of the `variables` response as JSON. There may be very many variables, so each is
+/// serialized before the next one is created.
 #[derive(Debug)]
 pub struct VariablesResponse(Vec<u8>);
 
 impl VariablesResponse {
-    /// Bytes that a variable takes, about.
+    /// Typical size of a variable in bytes.
     const USUAL: usize = 120;
     const HEAD: &[u8] = br#"{"variables":["#;
 
-    /// None yet, and room for so many.
+    /// Creates an empty body with capacity for `count` variables.
     pub fn for_about(count: usize) -> Self {
-        // Text that has to move while it grows is copied, into memory that is touched anew.
+        // Growing would copy the text and touch new pages.
         let mut json = Vec::with_capacity(Self::HEAD.len() + 2 + count * Self::USUAL);
         json.extend_from_slice(Self::HEAD);
         Self(json)
     }
 
-    /// Writes one more. (A derived `Serialize` looks for what is to be escaped in each key, too.)
+    /// Appends a variable. (A derived `Serialize` would scan each key for characters to escape,
+    /// too.)
     ///
     /// # Errors
     /// Never for strings and numbers.
@@ -115,7 +116,7 @@ impl VariablesResponse {
 
     fn text(&mut self, key: &str, text: &str) -> serde_json::Result<()> {
         self.key(key);
-        // Every byte is looked at: that can be done for many at once.
+        // Checks every byte without a branch, so that the compiler can vectorize it.
         let is_special = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
         if text.bytes().fold(false, |any, byte| any | is_special(byte)) {
             return serde_json::to_writer(&mut self.0, text);
@@ -132,7 +133,7 @@ impl VariablesResponse {
         serde_json::to_writer(&mut self.0, &number)
     }
 
-    /// As [`LoadAddr`] is displayed.
+    /// Writes an address in the format of [`LoadAddr`]'s `Display`.
     fn address(&mut self, LoadAddr(place): LoadAddr) {
         self.key("\"0x");
         let digits = (u64::BITS - place.leading_zeros()).div_ceil(4).max(1);
@@ -143,7 +144,7 @@ impl VariablesResponse {
         self.0.push(b'"');
     }
 
-    /// The whole body.
+    /// Returns the complete body.
     ///
     /// # Errors
     /// Never: what is written is UTF-8.
