@@ -77,7 +77,7 @@ impl Debugger {
     /// Returns `bytes` bytes at an address as watchable data of no type.
     ///
     /// # Errors
-    /// `bytes` is invalid.
+    /// `bytes` is 0.
     pub fn watchable_at(&mut self, addr: LoadAddr, bytes: u64) -> Result<Watchable, Error> {
         let value = raw(addr, bytes);
         self.watchable(None, &addr.to_string(), &value, Some(bytes))
