@@ -1,16 +1,16 @@
-//! The name index on disk, so that the second start reads no debug info for names. One file a
-//! build-id, in the processor's byte order of the field (little-endian), mapped and searched
-//! as it lies:
+//! The name index on disk, so that the second start reads no debug info for names. There is one
+//! file per build-id, in little-endian byte order, mapped and searched in place:
 //!
 //! | bytes | what |
+//! | bytes | content |
 //! |---|---|
-//! | 16 | [`MAGIC`]: what it is, and the version of the format |
-//! | 8 | bytes of debug info the index was made of |
-//! | 4 × 2056 | of each table: bits of offsets and of units (4 bytes each), then how many words there are up to the end of each bucket |
+//! | 16 | [`MAGIC`]: the kind of file and the version of its format |
+//! | 8 | size of the debug info that the index was made from, in bytes |
+//! | 4 × 2056 | of each table: bits of offsets and of units (4 bytes each), then the number of words up to the end of each bucket |
 //! | 8 | hash of all of the above |
-//! | 8 each | the words of the tables, one table behind the other ([`super::table`]) |
+//! | 8 each | the words of the tables, one table after the other ([`super::table`]) |
 //!
-//! A wrong entry misleads nobody: what a key finds is looked up and compared by name.
+//! A wrong entry does no harm: the entries found for a key are read and compared by name.
 
 use super::NameIndex;
 use super::table::{BUCKETS, Layout, Names, WORD, Words};
@@ -20,12 +20,12 @@ use std::hash::Hasher;
 use std::io;
 use std::path::Path;
 
-/// Raise the number when the tables, the keys' hash or what is indexed changes.
+/// Increase the number when the tables, the keys' hash or the set of indexed entries changes.
 const MAGIC: &[u8; 16] = b"stillpoint.nam.2";
-/// Bytes of the header about one table.
+/// Size in bytes of the header of one table.
 const TABLE: usize = 8 + BUCKETS * 8;
 const HEADER: usize = 16 + 8 + 4 * TABLE + 8;
-/// The kind of file in the folder.
+/// The kind of file in the cache folder.
 const KIND: &str = "names";
 
 fn tables(index: &NameIndex) -> [&Names; 4] {
@@ -58,7 +58,7 @@ fn hash(header: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// The index of an image, if the folder has one that fits.
+/// Returns the index of an image, if the folder has a matching one.
 pub(crate) fn load(folder: &Path, build_id: &[u8], debug_size: u64) -> Option<NameIndex> {
     let path = disk_cache::file(folder, build_id, KIND)?;
     let (data, _) = mapping::map(&path).ok()?;
@@ -90,7 +90,7 @@ pub(crate) fn load(folder: &Path, build_id: &[u8], debug_size: u64) -> Option<Na
     Some(index)
 }
 
-/// A table by its header, and what is behind its words.
+/// Reads a table by its header; returns it with the rest after its words.
 fn read_table(header: &[u8], words: &'static [u8]) -> Option<(Names, &'static [u8])> {
     let layout = Layout {
         offset_bits: object::u32_at(header, 0)?,
@@ -115,7 +115,7 @@ fn read_table(header: &[u8], words: &'static [u8]) -> Option<(Names, &'static [u
     Some((table, behind))
 }
 
-/// Keeps an index. A file is there whole or not at all, whoever else writes it.
+/// Stores an index. The file appears complete or not at all, even with concurrent writers.
 ///
 /// # Errors
 /// The folder cannot be written to.
@@ -209,7 +209,7 @@ mod tests {
         let mut unsorted = whole.clone();
         unsorted[HEADER..].reverse();
         fs::write(&path, &unsorted).unwrap();
-        // Whatever it finds, it finds it in bounds and in time.
+        // Damaged data must be searched within bounds and in limited time.
         let loaded = load(folder.path(), BUILD_ID, 99).unwrap();
         found(&loaded.functions, 5);
     }

@@ -1,10 +1,10 @@
-//! Names from `.debug_names` (DWARF 5 §6.1.1), which spares reading the units it covers.
+//! Names from `.debug_names` (DWARF 5 §6.1.1), which avoids reading the units that it covers.
 //!
-//! Only the tables of LLVM (clang, and lld's merged ones) are taken, known by their
-//! augmentation: others leave out inlined copies, or are wrong in ways of their own. What
-//! LLVM's leave out: declarations, and variables that are nowhere (see [`NameIndex::sparse`]).
-//! gimli's reader of these tables allocates for every entry and searches their abbreviations
-//! one by one, which takes longer than reading the units.
+//! Only the tables of LLVM (clang, and lld's merged ones) are used, recognised by their
+//! augmentation: others lack inlined copies, or have other errors. LLVM's lack declarations, and
+//! variables without a location (see [`NameIndex::sparse`]). gimli's reader of these tables
+//! allocates for every entry and searches their abbreviations linearly, which is slower than
+//! reading the units.
 
 use super::{IndexEntries, NameIndex};
 use crate::file::R;
@@ -19,14 +19,14 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 const SECTION: &str = ".debug_names";
-/// Names that one thread takes at a time.
+/// Number of names that one thread takes at a time.
 const CHUNK: usize = 1 << 12;
 
-/// The index that the tables of `holder` make, completed by reading the units that none of
-/// them covers; `None` without such tables.
+/// Builds the index from the tables of `holder`, completed by reading the units that no table
+/// covers; `None` without such tables.
 ///
 /// # Errors
-/// A table contradicts itself or the units: none of it can be trusted.
+/// A table contradicts itself or the units: none of them can be trusted.
 pub(super) fn read(info: &DebugInfo, holder: &Image) -> Result<Option<NameIndex>, Error> {
     let section = holder.section_data(SECTION);
     let mut rest = R::new(section, LittleEndian);
@@ -52,7 +52,7 @@ pub(super) fn read(info: &DebugInfo, holder: &Image) -> Result<Option<NameIndex>
             firsts.map(move |first| (*offset, table, first..table.names.min(first + CHUNK)))
         })
         .collect();
-    // Every entry takes a byte at least, and honest names share none.
+    // Every entry takes at least one byte, and the names of a valid table share none.
     let left = AtomicI64::new(i64::try_from(section.len()).unwrap_or(i64::MAX));
     let mut found = chunks
         .into_par_iter()
@@ -109,7 +109,7 @@ struct Abbreviation {
 }
 
 impl Table {
-    /// Takes a table off the section; `None` if it is not known to be complete.
+    /// Reads the next table of the section; `None` if it may be incomplete.
     fn read(info: &DebugInfo, section: &mut R) -> Result<Option<Table>, Error> {
         let (length, format) = section.read_initial_length()?;
         let mut rest = section.split(length)?;
@@ -124,7 +124,7 @@ impl Table {
         let (abbreviations, augmentation) = (count()?, count()?);
         let augmentation = rest.split(augmentation)?;
         rest.skip(augmentation.len().next_multiple_of(4) - augmentation.len())?;
-        // Type units of split files have no place here until their file is opened.
+        // Type units of split files are not available until their file is opened.
         if !augmentation.slice().starts_with(b"LLVM") || foreign != 0 {
             return Ok(None);
         }
@@ -147,7 +147,7 @@ impl Table {
         }))
     }
 
-    /// The units it covers.
+    /// Returns the units it covers.
     fn units(&self) -> impl Iterator<Item = u32> + '_ {
         self.compile_units.iter().chain(&self.type_units).copied()
     }
@@ -169,7 +169,7 @@ impl Table {
             let mut pool = self.pool;
             pool.skip(entries.read_offset(self.format)?)?;
             while let Some((tag, unit, offset)) = self.read_entry(info, &mut pool)? {
-                // Relaxed: the number is all there is to it.
+                // Relaxed: the counter orders no other memory.
                 if left.fetch_sub(1, Ordering::Relaxed) <= 0 {
                     return Err(corrupt("names share their entries"));
                 }
@@ -186,7 +186,7 @@ impl Table {
         Ok(())
     }
 
-    /// The next entry of a name: its tag, its unit, its offset there.
+    /// Returns the next entry of a name: its tag, its unit and its offset there.
     fn read_entry(
         &self,
         info: &DebugInfo,
@@ -199,7 +199,7 @@ impl Table {
         let abbreviation = self.abbreviations.get(&code);
         let abbreviation =
             abbreviation.ok_or_else(|| corrupt(format!("no abbreviation {code:#x}")))?;
-        // Where there is one unit only, it goes without saying.
+        // With a single unit, the entry omits its index.
         let mut unit = match self.compile_units.as_slice() {
             [unit] => Some(*unit),
             _ => None,

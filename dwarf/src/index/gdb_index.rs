@@ -1,8 +1,8 @@
-//! `.gdb_index` (GDB manual, "Index Section Format"), made by lld, gold and mold: which units have
-//! a name. The one of `gdb-add-index` is not read: of variables and types of one name it lists
-//! one unit only. It does not say where in them, and it leaves out functions
-//! that are only inlined, so it is no [`super::NameIndex`]; but it tells which few units to
-//! read for a first answer while the others are still being read.
+//! `.gdb_index` (GDB manual, "Index Section Format"), made by lld, gold and mold: the units that
+//! have a name. The output of `gdb-add-index` is not used: for variables and types of one name it
+//! lists one unit only. The section has no offsets in units and lacks functions that are only
+//! inlined, so it is no [`super::NameIndex`]; but it gives the few units to read for a first answer
+//! while the others are still being read.
 
 use crate::file::object::{Image, string_at, u32_at, u64_at};
 use crate::ids::error::Error;
@@ -12,16 +12,16 @@ use rayon::prelude::*;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 const SECTION: &str = ".gdb_index";
-/// Words of the header: the version, and where each table begins.
+/// Words of the header: the version, and the offset of each table.
 const WORDS: usize = 6;
-/// A name that more units have is not looked for in all of them.
+/// Maximum number of units to read for a name; with more, the table is of no use.
 const MOST_UNITS: usize = 32;
 
 /// Keys of names and the units that have them, sorted.
 pub(crate) struct GdbIndexUnits(Vec<(u32, u32)>);
 
 impl GdbIndexUnits {
-    /// The units that have names of this key; `None` if they are too many to be read now.
+    /// Returns the units that have names of this key; `None` if they are too many to be read now.
     pub(crate) fn get(&self, key: u32) -> Option<Vec<u32>> {
         let start = self.0.partition_point(|entry| entry.0 < key);
         let rest = self.0.get(start..).unwrap_or(&[]);
@@ -34,7 +34,7 @@ impl GdbIndexUnits {
         units.next().is_none().then_some(few)
     }
 
-    /// Reads the table of `holder`; `None` without one, or if some units are not in it.
+    /// Reads the table of `holder`; `None` without one, or if some units are missing in it.
     ///
     /// # Errors
     /// The table contradicts itself or the units: none of it can be trusted.
@@ -44,7 +44,7 @@ impl GdbIndexUnits {
             return Ok(None);
         }
         let version = u32_at(data, 0).ok_or_else(|| at(0, "the header is cut off"))?;
-        // Linkers write version 7. gdb writes later ones, which lack units.
+        // Linkers write version 7. gdb writes later versions, which lack units.
         if version != 7 {
             tracing::info!(version, "{SECTION} of a version that is not read");
             return Ok(None);
@@ -86,7 +86,7 @@ impl GdbIndexUnits {
             tracing::info!("{SECTION} lacks some units and is not used");
             return Ok(None);
         }
-        // Type units come behind them in the numbering, each an offset, a type, a signature.
+        // Type units follow in the numbering, each with an offset, a type and a signature.
         let (_, types) = part(1);
         units.extend(types.chunks_exact(24).map(|unit| {
             let offset = usize::try_from(u64_at(unit, 0)?).ok()?;
@@ -94,8 +94,8 @@ impl GdbIndexUnits {
         }));
         let (slots_at, slots) = part(3);
         let (_, pool) = part(WORDS - 2);
-        // Names share lists of units, so what a small table says may be long; but not of more
-        // than there is debug info for.
+        // Names share lists of units, so a small table may expand to many entries; but the debug
+        // info bounds their number.
         let most = data
             .len()
             .saturating_mul(4)
@@ -110,7 +110,7 @@ impl GdbIndexUnits {
             })
             .try_fold(Vec::new, |mut all, entries| {
                 let entries = entries?;
-                // Relaxed: the number is all there is to it.
+                // Relaxed: the counter orders no other memory.
                 if left.fetch_sub(entries.len() as i64, Ordering::Relaxed) < 0 {
                     return Err(at(slots_at, "more names than its units can have"));
                 }
@@ -127,7 +127,8 @@ impl GdbIndexUnits {
     }
 }
 
-/// The key of a slot's name with its units; nothing for an empty slot, `None` for a wrong one.
+/// Returns the key of a slot's name with each of its units; empty for an empty slot, `None` for an
+/// invalid one.
 fn read_slot(slot: &[u8], pool: &'static [u8], units: &[Option<u32>]) -> Option<Vec<(u32, u32)>> {
     let (name, vector) = (u32_at(slot, 0)?, u32_at(slot, 4)?);
     if name == 0 && vector == 0 {
@@ -139,9 +140,9 @@ fn read_slot(slot: &[u8], pool: &'static [u8], units: &[Option<u32>]) -> Option<
     let values = vector.get(4..4usize.checked_add(count.checked_mul(4)?)?)?;
     let mut found = Vec::new();
     for value in values.chunks_exact(4) {
-        // Bits 0 to 23 are the unit; the rest says what kind of name it is.
+        // Bits 0 to 23 are the unit; the others are the kind of name.
         let index = u32_at(value, 0)? & 0x00ff_ffff;
-        // Units of `.debug_types` are not read for this.
+        // Units of `.debug_types` are skipped.
         found.extend(units.get(index as usize)?.map(|unit| (key, unit)));
     }
     found.dedup();

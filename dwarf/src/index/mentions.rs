@@ -1,6 +1,6 @@
-//! Which units have a name, found at the speed of memory: the name is looked for in the string
-//! sections, and the places of the strings that are it in the bytes of the units. Nothing is
-//! parsed, so that a unit may be named by accident; the few units that are named are read then.
+//! Units that may have a name, found at the speed of memory: the name is searched in the string
+//! sections, and the offsets of the matching strings in the bytes of the units. Nothing is parsed,
+//! so a unit may match by accident; the few matching units are read then.
 
 use crate::file::mapping;
 use crate::lines::DebugInfo;
@@ -10,28 +10,28 @@ use memchr::memmem;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
-/// More strings than this are not compared: the name is a part of nearly all others.
+/// Maximum number of strings to compare: beyond it, the name is a part of nearly all others.
 const MOST_STRINGS: usize = 1 << 14;
-/// What is looked through by one thread at a time.
+/// Number of bytes that one thread searches at a time.
 const PORTION: usize = 1 << 20;
-/// Bytes of `.debug_info` that are not kept in memory as a whole.
+/// Minimum size in bytes of a `.debug_info` that is not kept in memory as a whole.
 const LARGE: usize = 8 << 20;
-/// So many needles are looked for one after the other.
+/// Up to this number, needles are searched one after the other.
 const FEW: usize = 3;
-/// Entries in one unit may stand for entries in another, those for others again.
+/// Maximum length of a chain of references between units.
 const MOST_ROUNDS: usize = 3;
 
-/// Where a name is.
+/// The units that may have a name.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Mentions {
-    /// In these units, if at all, sorted.
+    /// At most these units have it, sorted.
     Units(Vec<u32>),
-    /// All units have to be read to know.
+    /// All units have to be read to decide.
     Unknown,
 }
 
 impl DebugInfo {
-    /// The units that have an entry of this name, and those with entries that stand for it.
+    /// Returns the units that have an entry of this name, or entries that refer to one.
     pub(crate) fn units_mentioning(&self, name: Key<'_>) -> Mentions {
         let base = name.base;
         // Names with spaces have several spellings.
@@ -63,13 +63,13 @@ impl DebugInfo {
         Mentions::Units(units)
     }
 
-    /// Bytes of `.debug_info` and `.debug_types` that some units take.
+    /// Returns the size of some units in `.debug_info` and `.debug_types`, in bytes.
     pub(crate) fn bytes_of(&self, units: &[u32]) -> usize {
         let headers = units.iter().filter_map(|unit| self.header(*unit));
         headers.map(|header| header.length_including_self()).sum()
     }
 
-    /// Whether all names are in the sections of this file.
+    /// Returns whether all names are in the sections of this file.
     fn has_plain_strings(&self) -> bool {
         let large = |section: &[u8]| u32::try_from(section.len()).is_err();
         let split = |index| {
@@ -80,11 +80,12 @@ impl DebugInfo {
             && !large(self.dwarf.debug_str.reader().slice())
             && !large(self.dwarf.debug_info.reader().slice())
             && !(0..self.unit_count()).any(split)
-            // The extension to DWARF 4 has skeletons in ordinary units (DW_AT_GNU_dwo_name).
+            // The split DWARF extension to DWARF 4 has skeletons in ordinary units
+            // (DW_AT_GNU_dwo_name).
             && memmem::find(self.dwarf.debug_abbrev.reader().slice(), &[0xb0, 0x42]).is_none()
     }
 
-    /// Whether some abbreviation has an attribute in a form, or bytes that look like it.
+    /// Returns whether some abbreviation has an attribute in a form, or bytes that look like it.
     fn may_have(&self, at: gimli::DwAt, form: gimli::DwForm) -> bool {
         let (Ok(at), Ok(form)) = (u8::try_from(at.0), u8::try_from(form.0)) else {
             return true;
@@ -92,7 +93,7 @@ impl DebugInfo {
         memmem::find(self.dwarf.debug_abbrev.reader().slice(), &[at, form]).is_some()
     }
 
-    /// The bytes of a unit in its section; nothing of one of another file.
+    /// Returns the bytes of a unit in its section; empty for a unit of another file.
     pub(crate) fn bytes_of_unit(&self, index: u32) -> &'static [u8] {
         let bytes = self.header(index).and_then(|header| {
             let section = match header.section() {
@@ -105,13 +106,13 @@ impl DebugInfo {
         bytes.unwrap_or_default()
     }
 
-    /// The bytes of all units.
+    /// Returns the bytes of all units.
     fn unit_bytes(&self) -> impl IndexedParallelIterator<Item = (u32, &'static [u8])> + '_ {
         let units = (0..self.unit_count()).into_par_iter();
         units.map(|index| (index, self.bytes_of_unit(index)))
     }
 
-    /// Whether what has been looked through is not kept in memory.
+    /// Returns whether searched pages have to be released from memory.
     pub(crate) fn is_large(&self) -> bool {
         self.debug_info_size() >= LARGE
     }
@@ -121,7 +122,7 @@ impl DebugInfo {
         let has = |bytes: &'static [u8]| {
             let starts = (0..bytes.len()).step_by(PORTION).collect::<Vec<_>>();
             let portion = |start: usize| {
-                // The last needle of a portion may end in the next one.
+                // The last needle of a piece may end in the next one.
                 let end = bytes.len().min(start + PORTION + 3);
                 bytes.get(start..end).unwrap_or_default()
             };
@@ -139,7 +140,7 @@ impl DebugInfo {
         units.par_extend(found.map(|(unit, _)| unit));
     }
 
-    /// Units with names by their numbers in `.debug_str_offsets`.
+    /// Adds the units that refer to names by their indexes in `.debug_str_offsets`.
     fn units_with_indexed(&self, needles: &[u32], units: &mut FxHashSet<u32>) {
         let offsets = self.dwarf.debug_str_offsets.reader().slice();
         if offsets.is_empty() {
@@ -167,7 +168,7 @@ impl DebugInfo {
         }
     }
 
-    /// Units that spell a name out among their entries.
+    /// Adds the units that contain a name as text.
     fn units_with_text(&self, base: &str, units: &mut FxHashSet<u32>) {
         let finder = memmem::Finder::new(base);
         let has = |bytes: &[u8]| {
@@ -178,8 +179,8 @@ impl DebugInfo {
         units.par_extend(found.map(|(unit, _)| unit));
     }
 
-    /// Adds the units whose entries stand for entries of that name in other units, which is so
-    /// after link-time optimization. False: they cannot be told.
+    /// Adds the units whose entries refer to entries of that name in other units, as after
+    /// link-time optimization. Returns false if these cannot be determined.
     fn add_referring(&self, name: Key<'_>, units: &mut FxHashSet<u32>) -> bool {
         let refers = |at| self.may_have(at, gimli::DW_FORM_ref_addr);
         if !refers(gimli::DW_AT_abstract_origin) && !refers(gimli::DW_AT_specification) {
@@ -210,12 +211,13 @@ impl DebugInfo {
     }
 }
 
-/// Whether a byte may stand behind the last component of a name.
+/// Returns whether a byte may follow the last component of a name.
 fn may_follow(byte: u8) -> bool {
     matches!(byte, 0 | b'<' | b' ' | b'(' | b':')
 }
 
-/// Collects where strings begin whose last component is the name. False: they are too many.
+/// Collects the offsets of strings whose last component is the name. Returns false if there are too
+/// many.
 fn strings_of_name(section: &[u8], name: Key<'_>, found: &mut FxHashSet<u32>) -> bool {
     let mut compared = 0;
     for at in memmem::find_iter(section, name.base.as_bytes()) {
@@ -233,7 +235,7 @@ fn strings_of_name(section: &[u8], name: Key<'_>, found: &mut FxHashSet<u32>) ->
         if key(string) != name.hash {
             continue;
         }
-        // Linkers let strings share their ends, so one may begin in the midst of another.
+        // Linkers let strings share their ends, so a string may begin inside another.
         found.extend(u32::try_from(at));
         let before = section.get(..at).unwrap_or_default();
         if before.ends_with(b"::") {
@@ -244,11 +246,11 @@ fn strings_of_name(section: &[u8], name: Key<'_>, found: &mut FxHashSet<u32>) ->
     true
 }
 
-/// Numbers of four bytes that are looked for, in the byte order of the files.
+/// Four-byte numbers to search, in the byte order of the files.
 struct Needles {
     few: Vec<memmem::Finder<'static>>,
     many: FxHashSet<u32>,
-    /// Which lower halves there are.
+    /// A set of the lower halves, as a bit map.
     halves: Vec<u64>,
 }
 
@@ -306,7 +308,7 @@ mod tests {
     #[test]
     fn strings_are_found_by_their_last_component() {
         let section = b"\0twice<int>\0twice\0ntwice\0twices\0ns::twice<a::b>\0";
-        // `ntwice` may be where a linker keeps `twice`.
+        // A linker may store `twice` as the end of `ntwice`.
         assert_eq!(found(section, "twice"), [1, 12, 19, 32, 36]);
         assert_eq!(found(section, "once"), []);
         assert_eq!(found(section, "b"), [], "an argument is no name");
@@ -338,7 +340,7 @@ __attribute__((noinline)) int only_second(int n) { return shared(n) + only_first
         "int only_second(int); int only_main; int main(void) { return only_second(only_main); }
 ";
 
-    /// A search finds for each name what the index of all names has for it.
+    /// A search finds the same entries for each name as the index of all names.
     #[test]
     fn a_search_finds_what_the_index_has() {
         let folder = tempfile::tempdir().unwrap();
@@ -350,7 +352,7 @@ __attribute__((noinline)) int only_second(int n) { return shared(n) + only_first
         write("first.c".into(), FIRST);
         write("second.c".into(), SECOND);
         write("main.c".into(), MAIN);
-        // More units, for a search is given up where most of them have the name.
+        // More units: a search is abandoned if most units have the name.
         for index in 0..8 {
             write(
                 format!("other{index}.c"),

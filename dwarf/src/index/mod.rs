@@ -21,7 +21,8 @@ use table::Collected;
 
 pub(crate) use table::Names;
 
-/// The index: keys of names to entries; a key may have strangers, names are compared after.
+/// The index from keys of names to entries; a key may have entries of other names, which are
+/// filtered by a comparison.
 pub(crate) struct NameIndex {
     /// Functions with code.
     pub(crate) functions: Names,
@@ -31,19 +32,19 @@ pub(crate) struct NameIndex {
     pub(crate) types: Names,
     /// Variables with static storage outside functions.
     pub(crate) statics: Names,
-    /// It was made from a table that leaves out declarations of types and variables that are
-    /// nowhere, and that has the variables of functions too.
+    /// Whether it was made from a table that lacks declarations of types and variables without a
+    /// location, and that includes the variables of functions.
     pub(crate) sparse: bool,
 }
 
-/// The entries of one name, from the units that mention it.
+/// The entries of one name, from the units that may have it.
 pub(crate) struct Named {
     pub(crate) index: NameIndex,
     /// Sorted.
     pub(crate) units: Vec<u32>,
 }
 
-/// Entries as they are found.
+/// Entries being collected.
 #[derive(Default)]
 struct IndexEntries {
     functions: Collected,
@@ -71,7 +72,7 @@ impl IndexEntries {
     }
 }
 
-/// Tags of types that have names of their own.
+/// Returns whether a tag is that of a type that can have a name.
 fn is_type(tag: gimli::DwTag) -> bool {
     matches!(
         tag,
@@ -89,8 +90,8 @@ fn is_type(tag: gimli::DwTag) -> bool {
 }
 
 impl DebugInfo {
-    /// The index: from `.debug_names` of `holder`, else by reading all units' entries in
-    /// parallel.
+    /// Builds the index: from `.debug_names` of `holder`, otherwise from the entries of all units,
+    /// read in parallel.
     pub(crate) fn read_index(&self, holder: &Image) -> NameIndex {
         match debug_names::read(self, holder) {
             Ok(Some(index)) => index,
@@ -105,11 +106,11 @@ impl DebugInfo {
     fn build_index(&self) -> NameIndex {
         let wanted = |_: &u32| !self.given_up.load(Ordering::Relaxed);
         let units = (0..self.unit_count()).into_par_iter().filter(wanted);
-        // Relaxed: the number is for people.
+        // Relaxed: the number is only displayed.
         let counted = units.inspect(|_| _ = self.indexed.fetch_add(1, Ordering::Relaxed));
         let keys = Keys::new(self, self.debug_info_size());
         let mut found = self.index_units(counted, &keys);
-        // The type units of the split files that were opened meanwhile.
+        // Includes the type units of split files that were opened during the pass.
         let split = (self.unit_count()..self.all_units()).into_par_iter();
         let split = self.index_units(split.filter(wanted), &keys);
         found.append(split);
@@ -120,7 +121,7 @@ impl DebugInfo {
         found.into_index(false)
     }
 
-    /// The entries of a name; `None` if that would take reading most of the units.
+    /// Returns the entries of a name; `None` if most of the units would have to be read.
     pub(crate) fn named(&self, name: Key<'_>) -> Option<Named> {
         let Mentions::Units(units) = self.units_mentioning(name) else {
             return None;
@@ -143,7 +144,7 @@ impl DebugInfo {
         })
     }
 
-    /// The names of some units.
+    /// Returns the index of some units.
     pub(crate) fn index_of(&self, units: Vec<u32>) -> NameIndex {
         self.index_some(units).into_index(false)
     }
@@ -158,7 +159,7 @@ impl DebugInfo {
         units: impl IntoParallelIterator<Item = u32>,
         keys: &Keys,
     ) -> IndexEntries {
-        // As many as there are threads, however the units are divided among them.
+        // One state per thread, however the units are divided among them.
         let states = Mutex::new(Vec::<State>::new());
         let lock = || states.lock().unwrap_or_else(PoisonError::into_inner);
         units.into_par_iter().for_each(|unit| {

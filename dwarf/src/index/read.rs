@@ -1,4 +1,4 @@
-//! The names that the entries of units have, read from the entries themselves.
+//! Names read from the entries of units.
 
 use super::IndexEntries;
 use crate::entries::units::{MAX_HOPS, MAX_NAME, Unit, Value};
@@ -11,7 +11,7 @@ use gimli::{Abbreviation, DwAt, Section};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const NAME: u8 = 0;
-/// What the entry is an instance or completion of.
+/// The entry that this one is an instance or completion of.
 const ORIGIN: u8 = 1;
 const LOW_PC: u8 = 2;
 const RANGES: u8 = 3;
@@ -33,30 +33,30 @@ fn may_have_name(abbreviation: &Abbreviation) -> bool {
     attributes.any(|spec| matches!(slot(spec.name()), Some(NAME | ORIGIN)))
 }
 
-/// What one thread that reads names knows.
+/// The state of one thread that reads names.
 #[derive(Default)]
 pub(super) struct State {
     pub(super) found: IndexEntries,
     shapes: Shapes,
 }
 
-/// Keys of strings of `.debug_str` by their offsets: most names are met in many units, and those
-/// of templates are long. All threads share them; what one writes over is worked out anew.
+/// Keys of strings in `.debug_str` by offset: most names occur in many units, and those of
+/// templates are long. All threads share the table; an overwritten key is computed again.
 pub(super) struct Keys {
     section: &'static [u8],
-    /// Offset and key in one.
+    /// Offset and key in one word.
     known: Vec<AtomicU64>,
-    /// A hash of 32 bits is shifted by as many to the right.
+    /// The number of bits to shift a 32-bit hash to the right.
     shift: u32,
 }
 
-/// How many keys are known at most.
+/// Maximum number of keys in the table.
 const MOST_KEYS: usize = 1 << 18;
-/// Bytes of debug info that are worth a key.
+/// Bytes of debug info per slot of the table.
 const BYTES_A_KEY: usize = 512;
 
 impl Keys {
-    /// For names in so many bytes of debug info.
+    /// Returns a table for names in `bytes` bytes of debug info.
     pub(super) fn new(info: &DebugInfo, bytes: usize) -> Keys {
         let count = (bytes / BYTES_A_KEY)
             .clamp(1, MOST_KEYS)
@@ -69,16 +69,16 @@ impl Keys {
         }
     }
 
-    /// The key of the string at an offset of the section, unless it is empty.
+    /// Returns the key of the string at an offset of the section; `None` if it is empty.
     #[inline]
     fn at(&self, offset: usize) -> Option<u32> {
         let place = u32::try_from(offset).ok().filter(|offset| *offset != 0);
         let known = place.and_then(|offset| {
-            // Fibonacci hashing: neighbours have places of their own.
+            // Fibonacci hashing: neighbors get different slots.
             let hash = offset.wrapping_mul(0x9e37_79b9).checked_shr(self.shift);
             self.known.get(hash.unwrap_or(0) as usize)
         });
-        // Relaxed: offset and key are one number, and no other memory hangs on it.
+        // Relaxed: offset and key are one number, and no other memory depends on it.
         if let Some(known) = known.map(|known| known.load(Ordering::Relaxed))
             && (known >> 32) as usize == offset
             && offset != 0
@@ -98,20 +98,20 @@ impl Keys {
     }
 }
 
-/// Reads names of entries.
+/// Reader of entries' names.
 struct NameReader<'a> {
     info: &'a DebugInfo,
     keys: &'a Keys,
 }
 
 impl NameReader<'_> {
-    /// The key of an entry's name, its own or that of what it is an instance of.
+    /// Returns the key of an entry's name, its own or that of the entry it is an instance of.
     fn key<V: Visitor>(&self, entry: &Visited<'_>, shapes: &mut Shapes) -> Option<u32> {
         if let Some(name) = entry.value(NAME) {
             return self.key_of_string(entry.unit, name);
         }
         let origin = entry.value(ORIGIN)?;
-        // Most origins are near, and have the name.
+        // Most origins are in the same unit and have the name.
         if let Value::UnitRef(offset) = origin
             && let Some(origin) = self.info.visited::<V>(entry.unit, shapes, offset.0)
             && let Some(name) = origin.value(NAME)
@@ -138,7 +138,7 @@ impl NameReader<'_> {
             }
             other => return string(other),
         };
-        // Split units have strings of their own.
+        // Split units have their own strings.
         match std::ptr::eq(dwarf.debug_str.reader().slice(), self.keys.section) {
             true => self.keys.at(offset.0),
             false => string(Value::DebugStrRef(offset)),
@@ -146,18 +146,18 @@ impl NameReader<'_> {
     }
 }
 
-/// Collects the entries that the index has.
+/// Collects the entries of the index.
 struct Indexing<'a> {
     names: NameReader<'a>,
     found: &'a mut IndexEntries,
-    /// Depth of the outermost function that the entries are in.
+    /// Depth of the outermost function around the entries.
     in_function: Option<isize>,
 }
 
 impl Visitor for Indexing<'_> {
     fn wants(abbreviation: &Abbreviation) -> bool {
         match abbreviation.tag() {
-            // Variables of functions are told by what they are in.
+            // Variables of functions are recognised by the enclosing entry.
             gimli::DW_TAG_subprogram => abbreviation.has_children() || may_have_name(abbreviation),
             gimli::DW_TAG_variable => may_have_name(abbreviation),
             tag => super::is_type(tag) && may_have_name(abbreviation),
@@ -181,7 +181,7 @@ impl Visitor for Indexing<'_> {
                 } else if is_declaration() {
                     return Ok(());
                 } else {
-                    // Abstract instances; link-time optimization of gcc leaves DW_AT_inline out.
+                    // Abstract instances; gcc's link-time optimization omits DW_AT_inline.
                     &mut found.inlined
                 }
             }
@@ -210,7 +210,7 @@ impl Visitor for Indexing<'_> {
     }
 }
 
-/// Whether a function has code.
+/// Returns whether a function has code.
 fn is_code(info: &DebugInfo, entry: &Visited<'_>) -> bool {
     let is_code = |low| {
         let addr = info.dwarf_of(entry.unit).attr_address(&entry.unit.raw, low);
@@ -219,11 +219,11 @@ fn is_code(info: &DebugInfo, entry: &Visited<'_>) -> bool {
     entry.has(RANGES) || entry.value(LOW_PC).is_some_and(is_code)
 }
 
-/// Finds entries that have a name, or stand for entries that have it.
+/// Finds entries that have a name, or that refer to entries that have it.
 struct StandingFor<'a> {
     names: NameReader<'a>,
     wanted: u32,
-    /// Where they are in `.debug_info`.
+    /// Their offsets in `.debug_info`.
     found: &'a mut Vec<u32>,
 }
 
@@ -267,7 +267,7 @@ impl DebugInfo {
         }
     }
 
-    /// Where in `.debug_info` the entries of a unit are that have a name, or stand for one.
+    /// Collects the offsets in `.debug_info` of a unit's entries that have a name or refer to one.
     pub(super) fn entries_standing_for(&self, unit: u32, name: Key<'_>, found: &mut Vec<u32>) {
         let Some(unit) = self.whole(unit) else {
             return;
@@ -289,7 +289,7 @@ impl DebugInfo {
         }
     }
 
-    /// The name at the other end of a reference, read as cheaply as can be.
+    /// Returns the name of the entry that a reference leads to, read with minimum cost.
     fn name_of_origin(&self, unit: &Unit, origin: Value) -> Option<&'static [u8]> {
         let mut die = self.reference(unit, origin)?;
         for _ in 0..MAX_HOPS {
@@ -320,7 +320,7 @@ mod tests {
 
     type Plain = [BTreeMap<u32, Vec<DieRef>>; 4];
 
-    /// What the index has of a unit, as gimli reads all its entries with all their attributes.
+    /// Collects the index entries of a unit with gimli, which reads all attributes of all entries.
     fn read_plainly(info: &DebugInfo, unit: &Unit, plain: &mut Plain) {
         let mut entries = unit.raw.entries_raw(None).unwrap();
         let mut in_function: Option<isize> = None;
@@ -437,7 +437,7 @@ fn main() {
 }
 "#;
 
-    /// The index has what reading every attribute of every entry finds.
+    /// The index has the same entries as a read of every attribute of every entry.
     #[test]
     fn the_index_has_what_a_plain_walk_finds() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,9 +1,9 @@
-//! Collected of one kind by the keys of their names: how they are collected, sorted, and found.
+//! Tables of entries of one kind by the keys of their names: collection, sorting, lookup.
 //!
-//! A sorted table is a list of words of 64 bits, in 256 buckets by the upper byte of the key. A
-//! word has the rest of the key above, then the unit, then the offset in it, each in as many bits
-//! as the largest needs. Should all that be more than a word, upper bits of the key are left out:
-//! what a key finds is compared by name anyway.
+//! A sorted table is a list of 64-bit words, in 256 buckets by the upper byte of the key. A word
+//! holds the rest of the key in its upper bits, then the unit, then the offset in it, each in as
+//! many bits as the largest needs. If all that exceeds a word, upper bits of the key are omitted:
+//! the entries found for a key are compared by name anyway.
 
 use crate::file::object::u64_at;
 use crate::ids::DieRef;
@@ -12,20 +12,20 @@ use rayon::prelude::*;
 use std::alloc::{Layout as Memory, handle_alloc_error};
 use std::io::{self, Write};
 
-/// Buckets of a table.
+/// Number of buckets of a table.
 pub(super) const BUCKETS: usize = 256;
-/// Bits of a key that a bucket does not tell.
+/// Bits of a key that the bucket does not determine.
 const KEY_BITS: u32 = 24;
-/// Bytes of a word.
+/// Size of a word in bytes.
 pub(super) const WORD: usize = 8;
-/// Entries collected in one piece of memory.
+/// Number of entries in one chunk of memory.
 const CHUNK: usize = 1 << 17;
 
 fn bucket(key: u32) -> usize {
     (key >> KEY_BITS) as usize
 }
 
-/// Which bits of a word are what.
+/// The bit fields of a word.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Layout {
     pub(super) offset_bits: u32,
@@ -40,7 +40,7 @@ impl Layout {
         }
     }
 
-    /// The wider of each.
+    /// Returns the larger of each width.
     fn with(self, other: Layout) -> Layout {
         Layout {
             offset_bits: self.offset_bits.max(other.offset_bits),
@@ -48,7 +48,7 @@ impl Layout {
         }
     }
 
-    /// Whether it is one that could have been made.
+    /// Returns whether the widths are possible.
     pub(super) fn is_sane(self) -> bool {
         self.offset_bits <= u32::BITS && self.unit_bits <= u32::BITS
     }
@@ -57,7 +57,7 @@ impl Layout {
         self.offset_bits + self.unit_bits
     }
 
-    /// What words of a key have above the place.
+    /// Returns the bits of a key that words have above the unit.
     fn key(self, key: u32) -> u64 {
         let key = u64::from(key) & ((1 << KEY_BITS) - 1);
         let room = u64::BITS - self.place_bits();
@@ -89,14 +89,14 @@ impl Layout {
 #[derive(Default)]
 pub(crate) struct Names {
     pub(super) layout: Layout,
-    /// How many words there are up to the end of each bucket.
+    /// The number of words up to the end of each bucket.
     pub(super) ends: Vec<usize>,
     pub(super) words: Words,
 }
 
 /// The words of a table.
 pub(super) enum Words {
-    /// Made from the debug info just now.
+    /// Built from the debug info in this session.
     Built(Vec<u64>),
     /// Mapped from the cache.
     Mapped(&'static [u8]),
@@ -118,13 +118,13 @@ impl Words {
 }
 
 impl Names {
-    /// How many entries there are.
+    /// Returns the number of entries.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// Entries whose key is `key`, in order.
+    /// Returns the entries whose key is `key`, in order.
     pub(crate) fn get(&self, key: u32) -> impl Iterator<Item = DieRef> + '_ {
         let bucket = bucket(key);
         let end_of = |bucket: usize| self.ends.get(bucket).copied();
@@ -146,7 +146,7 @@ impl Names {
             .map(move |word| layout.place(word))
     }
 
-    /// Writes the words as they are kept.
+    /// Writes the words in the format of the cache.
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         match &self.words {
             Words::Built(words) => {
@@ -163,19 +163,19 @@ impl Names {
     }
 }
 
-/// Entries as they are found.
+/// Entries being collected.
 #[derive(Default)]
 pub(super) struct Collected {
     chunks: Vec<Chunk>,
     layout: Layout,
 }
 
-/// Some of them: keys and offsets. The memory is the system's own, so that it is given back as
-/// soon as the entries have been sorted in.
+/// A chunk of them: keys and offsets. The memory is mapped directly, so that it is returned to the
+/// system as soon as the entries have been sorted.
 struct Chunk {
     memory: MmapMut,
     used: usize,
-    /// Where entries of another unit begin, and of which.
+    /// Positions at which entries of another unit begin, and that unit.
     runs: Vec<(usize, u32)>,
 }
 
@@ -196,7 +196,7 @@ impl Chunk {
         self.memory.as_chunks().0.get(..self.used).unwrap_or(&[])
     }
 
-    /// Key, unit and offset of each.
+    /// Returns key, unit and offset of each.
     fn entries(&self) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
         let ends = self.runs.iter().skip(1).map(|(start, _)| *start);
         let runs = self.runs.iter().zip(ends.chain([self.used]));
@@ -230,7 +230,7 @@ impl Collected {
         }
     }
 
-    /// Keeps the entries of one key only.
+    /// Keeps only the entries of one key.
     pub(super) fn retain_key(&mut self, wanted: u32) {
         let all = std::mem::take(self);
         for chunk in all.chunks {
@@ -242,13 +242,13 @@ impl Collected {
         }
     }
 
-    /// Takes the entries of another.
+    /// Moves the entries of another collection here.
     pub(super) fn append(&mut self, mut other: Collected) {
         self.chunks.append(&mut other.chunks);
         self.layout = self.layout.with(other.layout);
     }
 
-    /// Sorts them. What was collected goes as what is sorted comes, so that both together take
+    /// Sorts the entries. Chunks are freed as the table is filled, so that both together take
     /// little more memory than one.
     pub(super) fn sort(self) -> Names {
         let layout = self.layout;
@@ -302,7 +302,7 @@ impl Collected {
 }
 
 impl Names {
-    /// Tables may say a thing twice.
+    /// Removes duplicates, which tables may contain.
     fn without_doubles(self) -> Names {
         let Words::Built(mut words) = self.words else {
             return self;
@@ -375,7 +375,7 @@ mod tests {
         assert_eq!(names.len(), 3);
     }
 
-    /// However many bits a place takes, all that is asked for is found, and no place is another.
+    /// For any number of bits, all entries are found again, unchanged.
     #[test]
     fn places_of_any_size() {
         for bits in 1..=32 {

@@ -1,4 +1,4 @@
-//! Debug info that is found after an image was loaded.
+//! Debug info that becomes available after an image was loaded.
 
 use crate::debugger::Debugger;
 use crate::event::Event;
@@ -7,12 +7,12 @@ use crate::ids::error::Error;
 use std::path::Path;
 
 impl Debugger {
-    /// Takes the debug info of an image from a file that was found by its build-id. What was
-    /// worked out without it is forgotten, frames of the present stop too: they may be others
-    /// now. [`Event::ModuleLoaded`] and [`Event::BreakpointChanged`] tell what follows.
+    /// Takes the debug info of an image from a file found by its build-id. Everything derived
+    /// without it is dropped, including frames of the present stop, which may change.
+    /// [`Event::ModuleLoaded`] and [`Event::BreakpointChanged`] report the consequences.
     ///
     /// # Errors
-    /// The file is of another build or has no debug info, or the image is gone.
+    /// The file belongs to another build or has no debug info, or the image was unloaded.
     pub fn use_debug_file(&mut self, id: ModuleId, file: &Path) -> Result<(), Error> {
         self.modules.use_debug_file(id, file)?;
         self.unwinder.borrow_mut().clear();

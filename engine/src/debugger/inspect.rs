@@ -1,4 +1,4 @@
-//! Looking things up for people: mappings, symbols, the code of lines, what addresses mean.
+//! Lookups for users: mappings, symbols, code of lines, addresses.
 
 use super::Debugger;
 use crate::breakpoint::sources::files_of;
@@ -15,13 +15,13 @@ use std::path::Path;
 /// A symbol of an image of the process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SymbolInfo {
-    /// Its name, readable.
+    /// Its demangled name.
     pub name: String,
-    /// Where it is; of a thread-local variable the offset in its image's block.
+    /// Its address; for a thread-local variable, the offset in its image's block.
     pub address: LoadAddr,
-    /// Its size in bytes; 0 where nobody says.
+    /// Its size in bytes; 0 if unknown.
     pub size: u64,
-    /// What it stands for.
+    /// The kind of symbol.
     pub kind: SymbolKind,
     /// The image's base name.
     pub module: String,
@@ -34,42 +34,42 @@ pub struct LineCode {
     pub range: AddrRange<LoadAddr>,
     /// The line.
     pub location: SourceLocation,
-    /// The function that it is in.
+    /// The function that contains it.
     pub function: Option<String>,
 }
 
-/// How much is known of an image's names.
+/// The state of an image's name index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NamesStatus {
-    /// It has no debug info.
+    /// The image has no debug info.
     None,
-    /// Nobody needed them yet.
+    /// Not read: no request has needed it yet.
     Unread,
-    /// They are being read: so many units, of how many.
+    /// Being read: the number of units read, and their total.
     Reading(u32, u32),
-    /// They can be looked up.
+    /// Complete.
     Ready,
-    /// Reading them was given up after so many units, of how many.
+    /// Cancelled: the number of units read, and their total.
     Partial(u32, u32),
 }
 
 impl Debugger {
-    /// The segments of the process's memory, in order of address; also while it runs.
+    /// Returns the mappings of the process in order of address; also while it runs.
     pub fn mappings(&self) -> Vec<Mapping> {
         let pid = self.process.as_ref().map(|process| process.pid);
         pid.map_or_else(Vec::new, |pid| self.os.mappings(pid))
     }
 
-    /// Whether a thread is stopped for the client.
+    /// Returns whether a thread is stopped for the client.
     pub fn is_stopped(&self, thread: ThreadId) -> bool {
         self.is_visible_stop(thread)
     }
 
-    /// The symbols of a name: the raw one, the readable one, or its end behind `::`. This reads
-    /// every symbol table there is.
+    /// Returns the symbols with a name: mangled, demangled, or the end of the latter after `::`.
+    /// Reads every symbol table.
     ///
     /// # Errors
-    /// It was cancelled.
+    /// The request was cancelled.
     pub fn symbols_named(&self, name: &str) -> Result<Vec<SymbolInfo>, Error> {
         let mut found: Vec<SymbolInfo> = Vec::new();
         let mut seen = FxHashSet::default();
@@ -90,19 +90,19 @@ impl Debugger {
         Ok(found)
     }
 
-    /// The symbol that covers an address.
+    /// Returns the symbol that covers an address.
     pub fn symbol_at(&self, addr: LoadAddr) -> Option<SymbolInfo> {
         let loaded = self.modules.at(addr)?;
         let symbol = loaded.module.symbol_at(loaded.bias.file(addr))?;
         Some(info_of(loaded, symbol))
     }
 
-    /// The image that holds an address.
+    /// Returns the image that contains an address.
     pub fn module_at(&self, addr: LoadAddr) -> Option<ModuleId> {
         Some(self.modules.at(addr)?.id)
     }
 
-    /// The line whose code holds an address.
+    /// Returns the line whose code contains an address.
     pub fn line_at(&self, addr: LoadAddr) -> Option<LineCode> {
         let loaded = self.modules.at(addr)?;
         let file_addr = loaded.bias.file(addr);
@@ -117,7 +117,7 @@ impl Debugger {
         })
     }
 
-    /// Where the code of a source line begins, in each function and each inlined copy.
+    /// Returns where the code of a source line begins, in each function and each inlined copy.
     pub fn addresses_of_line(&self, source: &Path, line: u32) -> Vec<LineCode> {
         let mut found = Vec::new();
         for (loaded, file) in files_of(source, &self.modules).files {
@@ -136,7 +136,7 @@ impl Debugger {
         found
     }
 
-    /// How much is known of an image's names.
+    /// Returns the state of an image's name index.
     pub fn names_status(&self, id: ModuleId) -> NamesStatus {
         let Some(loaded) = self.modules.get(id) else {
             return NamesStatus::None;
@@ -159,11 +159,11 @@ impl Debugger {
         }
     }
 
-    /// The address that a value means where one is wanted: numbers and pointers are taken as
-    /// they are, of all else the place counts.
+    /// Returns the address that a value stands for: numbers and pointers are used as such, any
+    /// other value by its location.
     ///
     /// # Errors
-    /// It cannot be read, or is nowhere in memory.
+    /// The value cannot be read, or is not in memory.
     pub fn value_address(&mut self, value: &Value) -> Result<LoadAddr, Error> {
         self.in_process(|scope| {
             let value = value.referent(scope)?;

@@ -1,4 +1,4 @@
-//! Looking at a stopped process: stacks, variables, registers, expressions.
+//! Inspection of a stopped process: stacks, variables, registers, expressions.
 
 use super::{Debugger, RegisterGroup};
 use crate::call::Replay;
@@ -15,23 +15,23 @@ use crate::plan::ReturnedFunction;
 use crate::stack::{Frame, Stack};
 use std::ops::Range;
 
-/// Results that are kept; behind them only the last one.
+/// Maximum number of results to keep; beyond it, only the last one.
 const MAX_RESULTS: usize = 10_000;
 
-/// What an expression has become.
+/// The result of an expression.
 #[derive(Clone, Debug)]
 pub struct Evaluated {
     /// The value.
     pub value: Value,
-    /// How its integers are to be written, where the expression says so.
+    /// The format of its integers, if the expression has one.
     pub numbers: Option<NumberFormat>,
-    /// The expression without what says how to show its value.
+    /// The expression without its format specifiers.
     pub expression: String,
 }
 
 impl Debugger {
-    /// A part of a thread's stack; `levels` `None`: all there is from `start` on. Beyond the
-    /// end is an empty list.
+    /// Returns a part of a thread's stack; `levels` `None`: everything from `start` on. The list is
+    /// empty beyond the end.
     ///
     /// # Errors
     /// Not stopped, no such thread. A stack that cannot be unwound further just ends.
@@ -45,8 +45,8 @@ impl Debugger {
         self.stack_page(thread, start, levels)
     }
 
-    /// Arguments and locals visible in a frame, innermost scope last; a shadowed variable's
-    /// name says so.
+    /// Returns the arguments and locals visible in a frame, innermost scope last; the name of a
+    /// shadowed variable says so.
     ///
     /// # Errors
     /// Not stopped, no such frame.
@@ -55,7 +55,7 @@ impl Debugger {
         self.in_frame(frame, |scope| scope.locals())
     }
 
-    /// The parameters of a frame's function in their order, those without names too.
+    /// Returns the parameters of a frame's function in order, including unnamed ones.
     ///
     /// # Errors
     /// Not stopped, no such frame.
@@ -64,7 +64,7 @@ impl Debugger {
         self.in_frame(frame, |scope| scope.shown_parameters())
     }
 
-    /// The variables of static storage of a frame's unit that are no function's own.
+    /// Returns the variables of static storage in a frame's unit that are not local to a function.
     ///
     /// # Errors
     /// Not stopped, no such frame, cancelled.
@@ -73,13 +73,13 @@ impl Debugger {
         self.in_frame(frame, |scope| scope.globals())
     }
 
-    /// Whether a frame's unit has variables of static storage; nothing is read of them.
+    /// Returns whether a frame's unit has variables of static storage, without reading them.
     pub fn has_globals(&mut self, frame: FrameKey) -> bool {
         self.in_frame(frame, |scope| Ok(scope.has_globals()))
             .unwrap_or(false)
     }
 
-    /// Whether there is a value for [`Debugger::returned`]; nothing is read of it.
+    /// Returns whether [`Debugger::returned`] has a value, without reading it.
     pub fn has_returned(&self, frame: FrameKey) -> bool {
         self.returned_from(frame).is_some_and(|(function, ty)| {
             let language = function.function.language;
@@ -87,7 +87,7 @@ impl Debugger {
         })
     }
 
-    /// The function that was just stepped out of into a frame, and what it returns.
+    /// Returns the function that was just stepped out of into a frame, and its return type.
     fn returned_from(&self, frame: FrameKey) -> Option<(ReturnedFunction, Ty)> {
         let threads = &self.process.as_ref()?.threads;
         let function = threads.get(&frame.thread)?.returned.clone()?;
@@ -96,8 +96,8 @@ impl Debugger {
         (frame.level == 0).then_some((function, ty))
     }
 
-    /// What the function returned that was just stepped out of into this frame, under the
-    /// function's name.
+    /// Returns the return value of the function that was just stepped out of into this frame, under
+    /// the function's name.
     pub fn returned(&mut self, frame: FrameKey) -> Option<Named> {
         let (function, ty) = self.returned_from(frame)?;
         let thread = frame.thread;
@@ -113,7 +113,7 @@ impl Debugger {
         })
     }
 
-    /// A part of the registers of a frame, as far as they are known.
+    /// Returns a group of a frame's registers, as far as they are known.
     ///
     /// # Errors
     /// Not stopped, no such frame.
@@ -126,8 +126,8 @@ impl Debugger {
         self.in_frame(frame, |scope| Ok(scope.register_group(group)))
     }
 
-    /// The parts of a register: smaller registers, or a vector as lanes of each kind. None where
-    /// it has no parts.
+    /// Returns the parts of a register: smaller registers, or a vector as lanes of each kind. Empty
+    /// if it has no parts.
     ///
     /// # Errors
     /// Not stopped, no such frame.
@@ -136,12 +136,12 @@ impl Debugger {
         self.in_frame(frame, |scope| Ok(scope.register_parts(register)))
     }
 
-    /// Evaluates an expression in a frame; `None` is the stopped thread's innermost one.
+    /// Evaluates an expression in a frame; `None` is the innermost frame of the stopped thread.
     ///
     /// # Errors
-    /// Not stopped; the expression's own errors, [`Error::Eval`] with places in `expression`.
-    /// [`Error::Calling`]: a call into the program is under way; to be asked again, with the
-    /// same words, after [`crate::Event::CallEnded`].
+    /// Not stopped; the expression's own errors, [`Error::Eval`] with positions in `expression`.
+    /// [`Error::Calling`]: a call into the program is in progress; repeat the request with the same
+    /// text after [`crate::Event::CallEnded`].
     pub fn evaluate(
         &mut self,
         frame: Option<FrameKey>,
@@ -175,8 +175,8 @@ impl Debugger {
         evaluated
     }
 
-    /// Makes a value known to expressions: as `$1` if it is the first one, and as `$_` until
-    /// the next one comes. What of it is not in memory, and small values, stay as they are now.
+    /// Makes a value available to expressions: as `$1` if it is the first one, and as `$_` until
+    /// the next one. Small values, and parts that are not in memory, keep their present bytes.
     pub fn remember_result(&mut self, value: &Value) {
         let mut kept = value.clone();
         if let (ValueLocation::Memory(addr, None), Some(size @ 1..=16)) =
@@ -191,8 +191,8 @@ impl Debugger {
         self.results.push(kept);
     }
 
-    /// What may stand at byte `at` of an expression that is being typed: which bytes it
-    /// replaces, and what there is.
+    /// Returns the completions at byte `at` of an unfinished expression, and the range of bytes
+    /// that they replace.
     ///
     /// # Errors
     /// Not stopped, no such frame.
@@ -208,10 +208,11 @@ impl Debugger {
         })
     }
 
-    /// Assigns the value of an expression (in `frame`) to a value that has a place; gives the new value.
+    /// Assigns the value of an expression (in `frame`) to a value that has a place. Returns the new
+    /// value.
     ///
     /// # Errors
-    /// Not stopped, no place, the text is no value of the type.
+    /// Not stopped, no place, the text is not a value of the type.
     pub fn assign(
         &mut self,
         frame: Option<FrameKey>,
@@ -242,14 +243,14 @@ impl Debugger {
         }
     }
 
-    /// A value for people: one line and what can be opened.
+    /// Formats a value for users: one line, and its expandable children.
     pub fn present(&mut self, value: &Value, limits: &Limits) -> Presentation {
         self.in_process(|scope| Ok(crate::inspect::value::present(scope, value, limits)))
             .unwrap_or_default()
     }
 
-    /// A value for people, in which pointers show what they lead to by the numbers of `objects`
-    /// ([`Limits::pointees`]).
+    /// Formats a value like [`Debugger::present`], with pointers annotated by the numbers of
+    /// `objects` ([`Limits::pointees`]).
     pub fn present_with(
         &mut self,
         value: &Value,
@@ -264,8 +265,9 @@ impl Debugger {
         .unwrap_or_default()
     }
 
-    /// Whether a frame is in nobody's own code: steps go through it ([`crate::StepFilters`]), it
-    /// has no lines, or it is the system's and its sources are not here.
+    /// Returns whether a frame is in library code: it matches the step filters
+    /// ([`crate::StepFilters`]), has no lines, or is in a system image without sources on this
+    /// machine.
     pub fn is_library(&self, frame: &Frame) -> bool {
         let Some(place) = &frame.location else {
             return true;
@@ -276,17 +278,17 @@ impl Debugger {
             || of_the_system && !self.step_filters.is_at_hand(&place.file)
     }
 
-    /// Whether an image belongs to the system rather than to the person who debugs.
+    /// Returns whether an image belongs to the system rather than to the user.
     pub fn is_of_the_system(&self, module: Option<crate::ModuleId>) -> bool {
         let loaded = module.and_then(|id| self.modules.get(id));
         loaded.is_some_and(|loaded| loaded.is_of_the_system())
     }
 
-    /// The children of a value: those of `which` kind in `range`, as [`Presentation`] counts
-    /// them. Where there are many, these are the first ones; `range` is then what is left of it.
+    /// Returns children of a value: those of `which` kind in `range`, numbered as in
+    /// [`Presentation`]. If there are many, only the first ones; `range` becomes the rest.
     ///
     /// # Errors
-    /// Not stopped, cancelled. An unreadable child is a child that says so.
+    /// Not stopped, cancelled. An unreadable child has the error as its value.
     pub fn next_children(
         &mut self,
         value: &Value,

@@ -1,5 +1,5 @@
-//! Memory by its addresses: as the program has it, nothing of ours in it. It can be read and
-//! written while the program runs.
+//! Memory by address, without our traps and jumps. It can be read and written while the program
+//! runs.
 
 use super::{Debugger, State};
 use crate::arch::x86_64;
@@ -12,17 +12,17 @@ use std::path::Path;
 /// How much of a write must succeed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
-    /// All of it, or nothing is changed.
+    /// All of it; otherwise nothing is written.
     Whole,
-    /// What is before the first byte that cannot be written.
+    /// The part before the first byte that cannot be written.
     Partial,
 }
 
 impl Debugger {
-    /// Reads `len` bytes, or as many as there are before memory that cannot be read.
+    /// Reads `len` bytes, or as many as can be read.
     ///
     /// # Errors
-    /// There is no process; [`Error::NoMemory`]: not even the first byte is there.
+    /// There is no process; [`Error::NoMemory`]: not even the first byte can be read.
     pub fn read_memory(&self, addr: LoadAddr, len: usize) -> Result<Vec<u8>, Error> {
         let pid = self.process_with_memory()?;
         let len = len.min(self.room_at(addr));
@@ -43,8 +43,8 @@ impl Debugger {
         Ok(bytes)
     }
 
-    /// Goes on where the program itself may not read: a debugger may, but for what is there only
-    /// to be kept out of. Gives how many bytes are there in all.
+    /// Continues a read in memory that the program itself may not read; guard pages are excluded.
+    /// Returns the total number of bytes read.
     fn read_on(
         &self,
         addr: LoadAddr,
@@ -67,12 +67,12 @@ impl Debugger {
         done
     }
 
-    /// Writes bytes, past protections against writing. Breakpoints in the way stay where they
-    /// are, over the new bytes. Gives how many were written.
+    /// Writes bytes, regardless of write protection. Breakpoints in the range stay, above the new
+    /// bytes. Returns the number of bytes written.
     ///
     /// # Errors
-    /// There is no process, or only its core file; [`Error::NoMemory`]: the first byte that
-    /// cannot be written. Nothing is changed then.
+    /// There is no process, or only its core file; [`Error::NoMemory`]: the first byte that cannot
+    /// be written. Nothing is written then.
     pub fn write_memory(
         &mut self,
         addr: LoadAddr,
@@ -106,7 +106,7 @@ impl Debugger {
         }
     }
 
-    /// Forgets what was read of memory that has been written, and copies of code in it.
+    /// Drops cached reads of memory that has been written, and copies of code in it.
     fn memory_was_written(&mut self, addr: LoadAddr, len: usize) {
         let first = addr.0.saturating_sub(x86_64::MAX_INSTRUCTION_BYTES as u64);
         let end = LoadAddr(addr.0.saturating_add(len as u64));
@@ -123,7 +123,7 @@ impl Debugger {
         }
     }
 
-    /// Bytes before the end of the address space, or before memory that is ours.
+    /// Returns the number of bytes before the end of the address space or before our memory.
     fn room_at(&self, addr: LoadAddr) -> usize {
         let end_of_space = (u64::MAX - addr.0).saturating_add(1);
         clamped(end_of_space.min(self.slots.distance(addr)))
@@ -140,7 +140,7 @@ impl Debugger {
     }
 }
 
-/// How many of `len` bytes may be written, past protections.
+/// Returns how many of `len` bytes can be written, regardless of protection.
 fn writable(addr: LoadAddr, len: usize, mappings: &[Mapping]) -> usize {
     let mut done = 0;
     while done < len {
@@ -163,7 +163,7 @@ fn mapping_at(addr: LoadAddr, mappings: &[Mapping]) -> Option<&Mapping> {
     mappings.iter().find(holds)
 }
 
-/// Whether it is mapped only so that whoever touches it is stopped.
+/// Returns whether a mapping is a guard, whose only purpose is to fault.
 fn is_guard(mapping: &Mapping) -> bool {
     !mapping.readable && !mapping.writable && !mapping.executable
 }

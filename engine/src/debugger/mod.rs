@@ -1,4 +1,4 @@
-//! [`Debugger`]: the whole public face of the engine.
+//! [`Debugger`]: the public interface of the engine.
 
 mod images;
 mod inspect;
@@ -49,8 +49,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A debugger of one process. It belongs to the thread that made it (ptrace does), and that
-/// thread sleeps nowhere but in [`Debugger::wait`].
+/// A debugger of one process. It belongs to the thread that created it (as ptrace requires), and
+/// that thread blocks only in [`Debugger::wait`].
 pub struct Debugger {
     pub(crate) os: Box<dyn Backend>,
     pub(crate) process: Option<Process>,
@@ -59,87 +59,87 @@ pub struct Debugger {
     pub(crate) exceptions: Exceptions,
     pub(crate) signal_rules: SignalRules,
     pub(crate) indexer: Indexer,
-    /// Some threads wait for the places of function breakpoints.
+    /// Whether threads wait until locations of function breakpoints are known.
     pub(crate) holding: bool,
     pub(crate) sites: Sites,
-    /// Which functions were chosen for names that mean one of several.
+    /// Functions selected by ifunc resolvers.
     pub(crate) choices: crate::breakpoint::Choices,
     pub(crate) watches: Watches,
     pub(crate) slots: DisplacedPads,
     pub(crate) detours: JumpPatches,
     pub(crate) unwinder: RefCell<Unwinder>,
     pub(crate) tail_calls: RefCell<TailCalls>,
-    /// The thread that goes on next does so alone.
+    /// Whether the next resume is for a single thread.
     pub(crate) resume_single_thread: bool,
-    /// Which code steps go through, and what was found out of it.
+    /// The code that steps do not stop in, and the results of matching it.
     pub(crate) step_filters: StepFilters,
     pub(crate) reaches: RefCell<Reaches>,
     pub(crate) events: VecDeque<Event>,
     pub(crate) pages: PageCache,
     pub(crate) stacks: FxHashMap<ThreadId, ThreadStack>,
-    /// Images whose missing split units were told of.
+    /// Images whose missing split units were reported.
     pub(crate) told_of_units: HashSet<ModuleId>,
-    /// Why stacks ended early, as far as it was told.
+    /// Reasons for incomplete stacks that were reported.
     pub(crate) told_of_stacks: HashSet<String>,
     /// Results that expressions can name (`$1`).
     pub(crate) results: Vec<Value>,
-    /// The call under way.
+    /// The call in progress.
     pub(crate) call: Option<crate::call::PendingCall>,
-    /// Threads that run functions for conditions of breakpoints.
+    /// Threads in calls for conditions of breakpoints.
     pub(crate) asking: FxHashMap<ThreadId, crate::breakpoint::ConditionCall>,
     pub(crate) call_limit: Duration,
-    /// Each thread stops by itself, while the others run.
+    /// Whether each thread stops by itself while the others run.
     pub(crate) non_stop: bool,
     pub(crate) replay: RefCell<crate::call::Replay>,
     pub(crate) cancel: Option<Arc<AtomicBool>>,
     pub(crate) output_held: bool,
-    /// Stops may be ready that no signal tells of any more.
+    /// Whether stops may be ready without a further SIGCHLD.
     pub(crate) stops_may_be_ready: bool,
-    /// When it was last looked whether the client has something to say.
+    /// When the client was last polled.
     client_polled_at: Instant,
-    /// What a data breakpoint has just found where it was touched, while it asks its condition.
+    /// Address and bytes of the access that triggered a watchpoint, while its condition is
+    /// evaluated: reads see these bytes and not a later change.
     pub(crate) watch_value_override: Option<(LoadAddr, Vec<u8>)>,
-    /// The thread that was let go last.
+    /// The last resume of a thread.
     pub(crate) pass: Option<crate::process::LastResume>,
-    /// SIGTERM was sent by us: it is no reason to stop.
+    /// Whether we sent SIGTERM: it does not stop the program then.
     pub(crate) terminating: bool,
-    /// The session's process is gone.
+    /// Whether the process of the session is gone.
     pub(crate) over: bool,
-    /// What becomes of processes that the debuggee makes.
+    /// The settings for processes that the debuggee creates.
     pub(crate) follow: FollowFork,
-    /// Processes that we launched and let go for a child of theirs; children of ours.
+    /// Launched processes that were detached when we switched to a child; they are our children.
     pub(crate) released: Vec<i32>,
-    /// Processes that were detached for another debugger, which may not have them yet.
+    /// Processes that were detached for another debugger, which may not have seized them yet.
     pub(crate) given: Vec<Given>,
-    /// Processes that were let go for a debugger that has not taken them over.
+    /// Processes that were detached for a debugger that has not taken them over.
     pub(crate) lost: Vec<UnclaimedHandover>,
-    /// A process that is to be attached to as soon as there is one.
+    /// A process to attach to as soon as it starts.
     pub(crate) awaited: Option<ProcessWatch>,
     pub(crate) system_call_at: Option<LoadAddr>,
-    /// What a wait inside another operation has learnt and not yet told.
+    /// Whether a wait inside another operation has seen the waker.
     woken: bool,
     launch: Option<Launch>,
     launched: bool,
     pid: Option<i32>,
 }
 
-/// Output is handed on in portions of this many bytes, so that requests come in between.
+/// Output is passed on in pieces of this many bytes, so that requests are handled in between.
 const OUTPUT_PORTION: usize = 1 << 16;
 
-/// So long events may come one after the other before it is looked whether the client has
-/// something to say.
+/// How long back-to-back events may be handled before the client is polled.
 const CLIENT_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 impl Debugger {
-    /// A debugger with no process yet. `os::prepare` must have run before the first thread.
+    /// Creates a debugger without a process. `os::prepare` must have run before the first thread.
     ///
     /// # Errors
-    /// The system has no descriptors left.
+    /// No file descriptors are left.
     pub fn new() -> Result<Self, Error> {
         Ok(Self::with_backend(crate::os::live_backend()?))
     }
 
-    /// A debugger on a backend, live or not.
+    /// Creates a debugger on a backend, live or not.
     pub(crate) fn with_backend(os: Box<dyn Backend>) -> Self {
         Self {
             os,
@@ -192,13 +192,14 @@ impl Debugger {
         }
     }
 
-    /// Wakes [`Debugger::wait`] from another thread.
+    /// Returns a handle that wakes [`Debugger::wait`] from another thread.
     pub fn waker(&self) -> Waker {
         self.os.waker()
     }
 
-    /// Polled between the parts of long operations (stacks, children, expressions), which then
-    /// end with [`Error::Cancelled`]; as they do when this process is asked to end.
+    /// Sets a flag that is polled between the parts of long operations (stacks, children,
+    /// expressions). Once it is set they end with [`Error::Cancelled`], as they do when this
+    /// process has to end.
     pub fn set_cancel_flag(&mut self, flag: Arc<AtomicBool>) {
         self.cancel = Some(flag);
     }
@@ -209,25 +210,24 @@ impl Debugger {
             || crate::os::asked_to_end().is_some()
     }
 
-    /// Where names and inflated debug info are kept between sessions; `None`, as at first:
-    /// nowhere.
+    /// Sets the folder in which name indexes and decompressed debug info are cached between
+    /// sessions; `None` (the default): no cache.
     pub fn set_symbol_cache(&mut self, folder: Option<PathBuf>) {
         self.modules.cache = folder;
     }
 
-    /// Which code steps go through rather than stop in; at first they stop wherever there are
-    /// lines.
+    /// Sets the code that steps do not stop in. By default they stop wherever there are lines.
     pub fn set_step_filters(&mut self, filters: StepFilters) {
         self.step_filters = filters;
         self.reaches.borrow_mut().clear();
     }
 
-    /// The image whose names are being read in the background, if there is one.
+    /// Returns the image whose names are being indexed in the background, if there is one.
     pub fn reading_names(&self) -> Option<IndexingProgress> {
         self.indexer.reading()
     }
 
-    /// Reads all names, in the background, of images in which one was searched for.
+    /// Starts to index images, in the background, in which a name was searched.
     fn prepare_wanted_names(&mut self) {
         for loaded in &self.modules.loaded {
             if loaded.module.take_names_wanted() {
@@ -236,13 +236,13 @@ impl Debugger {
         }
     }
 
-    /// Ends the reading that [`Debugger::reading_names`] tells of: what has not been read of the
-    /// image stays unknown by name.
+    /// Cancels the indexing that [`Debugger::reading_names`] returns: the remaining names of the
+    /// image stay unknown.
     pub fn give_up_reading_names(&mut self) {
         self.indexer.cancel_current();
     }
 
-    // ---- life and death
+    // ---- launch, attach, detach
 
     /// Starts a program and holds it before its first instruction; takes milliseconds.
     ///
@@ -252,7 +252,8 @@ impl Debugger {
         self.start(launch, None)
     }
 
-    /// As [`Debugger::launch`], where the files of its standard streams have been opened.
+    /// Starts a program like [`Debugger::launch`], with the files of its standard streams already
+    /// open.
     ///
     /// # Errors
     /// As [`Debugger::launch`].
@@ -266,7 +267,7 @@ impl Debugger {
         self.begin(Process::new(pid, true));
         self.launch = Some(launch.clone());
         self.thread_is_there(ThreadId(pid));
-        // The kernel ends a single step from here before the first instruction.
+        // In the kernel, a single step from here ends before the first instruction.
         if let Some(state) = self.thread_mut(ThreadId(pid)) {
             state.syscall_event = Some(WaitStatus::Execed(ThreadId(pid)));
         }
@@ -274,8 +275,8 @@ impl Debugger {
         Ok(())
     }
 
-    /// Takes hold of a launcher ([`crate::os::Launcher`]) waiting in a terminal. When it has
-    /// been told to go and has become the program, [`Event::Launched`] follows.
+    /// Seizes a launcher ([`crate::os::Launcher`]) waiting in a terminal. [`Event::Launched`]
+    /// follows when it was released and has executed the program.
     ///
     /// # Errors
     /// As for [`Debugger::attach`].
@@ -293,16 +294,17 @@ impl Debugger {
         Ok(())
     }
 
-    /// Takes hold of a running process and stops it.
+    /// Seizes a running process and stops it.
     ///
     /// # Errors
-    /// It is gone or not ours; the message says why (uid, ptrace_scope, traced by whom).
+    /// It has ended or may not be traced; the message names the cause (uid, ptrace_scope, another
+    /// tracer).
     pub fn attach(&mut self, pid: i32) -> Result<(), Error> {
         self.attach_as(pid, false, |_| ())
     }
 
-    /// As [`Debugger::attach`]; `launched`: it dies with us. `mend` is called as soon as the
-    /// process is stopped.
+    /// Attaches like [`Debugger::attach`]; `launched`: the process is killed with the debugger.
+    /// `mend` is called as soon as the process is stopped.
     pub(crate) fn attach_as(
         &mut self,
         pid: i32,
@@ -331,7 +333,7 @@ impl Debugger {
                 message: "it ended while we attached".into(),
             });
         }
-        // What was announced so far is told by `threads`, not by events.
+        // Threads so far are reported by `threads`, not by events.
         self.events
             .retain(|event| !matches!(event, Event::ThreadStarted(_) | Event::ThreadExited(_)));
         self.load_initial_modules();
@@ -355,7 +357,7 @@ impl Debugger {
         self.process = Some(process);
     }
 
-    /// Forgets what a process before this one has left, but for the breakpoints themselves.
+    /// Drops the state of an earlier process, except the breakpoints themselves.
     fn forget_former(&mut self) {
         self.holding = false;
         self.exceptions.start_anew();
@@ -380,7 +382,7 @@ impl Debugger {
         }
     }
 
-    /// Learns of the images the process has, binds breakpoints in them, and follows the loader.
+    /// Finds the images of the process, binds breakpoints in them, and watches the loader.
     pub(crate) fn load_initial_modules(&mut self) {
         let Some((pid, launched)) = self
             .process
@@ -407,14 +409,15 @@ impl Debugger {
         }
         self.watch_loader();
         if launched && let Some(entry) = self.modules.entry() {
-            // There the loader says where it wants to be watched; static programs have none.
+            // At the entry, the loader provides the address to watch; static programs have no
+            // loader.
             self.sites.add(entry, Owner::Loader, &*self.os);
         }
         self.flush_module_notes();
         self.bind_all();
     }
 
-    /// Tells of new images, and binds breakpoints in them.
+    /// Reports new images, and binds breakpoints in them.
     pub(crate) fn announce_modules(&mut self, ids: &[ModuleId]) {
         for id in ids {
             if let Some(loaded) = self.modules.get(*id) {
@@ -439,11 +442,11 @@ impl Debugger {
         }
     }
 
-    /// Ends the time in [`State::Held`]: lets the program run, or reports a stop
-    /// ([`StopReason::Entry`]) where it is.
+    /// Ends [`State::Held`]: resumes the program, or (`stop`) reports a stop
+    /// ([`StopReason::Entry`]).
     ///
     /// # Errors
-    /// It is not held.
+    /// The process is not held.
     pub fn release(&mut self, stop: bool) -> Result<(), Error> {
         match self.state() {
             State::Held => {}
@@ -483,16 +486,16 @@ impl Debugger {
         Ok(())
     }
 
-    /// Whether the process was launched by us (else attached to).
+    /// Returns whether we launched the process; otherwise it was attached to.
     pub fn was_launched(&self) -> bool {
         self.launched
     }
 
-    /// Sleeps until the debuggee did something, the waker was used, `client` can be read or has
-    /// ended, or `deadline` passed.
+    /// Blocks until there is an event, the waker was used, `client` can be read or has ended, or
+    /// `deadline` has passed.
     ///
     /// # Errors
-    /// The operating system refuses to wait; the session cannot go on.
+    /// The operating system refuses to wait; the session cannot continue.
     pub fn wait(
         &mut self,
         deadline: Option<Instant>,
@@ -500,7 +503,7 @@ impl Debugger {
     ) -> Result<Wait, Error> {
         loop {
             self.stops_may_be_ready = false;
-            // A program that always has something to tell does not keep the client from being heard.
+            // A program with constant events must not keep the client from being served.
             if !self.events.is_empty() && self.client_polled_at.elapsed() >= CLIENT_POLL_INTERVAL {
                 let besides = WaitInterest {
                     output: false,
@@ -519,8 +522,8 @@ impl Debugger {
             if std::mem::take(&mut self.woken) {
                 return Ok(Wait::Woken);
             }
-            // A client that reads too slowly slows the program down: its output and its
-            // logpoints wait.
+            // Backpressure: if the client reads too slowly, the program's output and logpoints
+            // wait.
             if !self.output_held {
                 self.collect_stops();
             }
@@ -582,22 +585,24 @@ impl Debugger {
         }
     }
 
-    /// Keeps what a wait has learnt for [`Debugger::wait`] to tell.
+    /// Keeps the result of a wait for [`Debugger::wait`] to return.
     pub(crate) fn remember(&mut self, ready: Ready) {
         self.woken |= ready.woken;
     }
 
-    /// While on, the debuggee's output is left in its pipe (the client reads too slowly).
+    /// Stops or continues reading the debuggee's output from its pipe; off while the client reads
+    /// too slowly.
     pub fn hold_output(&mut self, hold: bool) {
         self.output_held = hold;
     }
 
-    /// Whether somebody may still write what we capture; once we are gone it is thrown away.
+    /// Returns whether a process can still write to the captured streams; after our end, such
+    /// output is discarded.
     pub fn captures_output(&self) -> bool {
         self.os.output_open()
     }
 
-    /// Where the session stands.
+    /// Returns the state of the session.
     pub fn state(&self) -> State {
         match &self.process {
             Some(process) => process.state,
@@ -606,12 +611,12 @@ impl Debugger {
         }
     }
 
-    /// Process id, once there is one.
+    /// Returns the process id; `None` before there is a process.
     pub fn pid(&self) -> Option<i32> {
         self.pid
     }
 
-    /// The program's file.
+    /// Returns the program's file.
     pub fn program(&self) -> Option<PathBuf> {
         let process = self.process.as_ref()?;
         self.modules
@@ -620,13 +625,13 @@ impl Debugger {
             .or_else(|| Some(self.os.executable(process.pid)?.path))
     }
 
-    /// Bytes of an address.
+    /// Returns the size of an address in bytes.
     pub fn pointer_size(&self) -> u32 {
         8
     }
 
-    /// The threads, also while they run; the leader first, of a core file the one that ended the
-    /// process.
+    /// Returns the threads, also while they run; the leader first, or for a core file the thread
+    /// that ended the process.
     pub fn threads(&self) -> Vec<ThreadInfo> {
         let Some(process) = &self.process else {
             return Vec::new();
@@ -651,16 +656,16 @@ impl Debugger {
             .collect()
     }
 
-    /// The images.
+    /// Returns the images.
     pub fn modules(&self) -> Vec<ModuleInfo> {
         self.modules.loaded.iter().map(|it| it.info()).collect()
     }
 
-    // ---- breakpoints (any time, also before there is a process and while it runs)
+    // ---- breakpoints (at any time, also without a process and while it runs)
 
-    /// Replaces the breakpoints of one source. `key` is the client's own spelling of the
-    /// path, by which sets are kept apart; `source` is the path to look for in the debug info.
-    /// Unchanged places keep their ids.
+    /// Replaces the breakpoints of one source. `key` is the client's spelling of the path and
+    /// identifies the set; `source` is the path to look up in the debug info. Unchanged breakpoints
+    /// keep their ids.
     pub fn set_source_breakpoints(
         &mut self,
         key: &str,
@@ -670,7 +675,7 @@ impl Debugger {
         self.replace_source_breakpoints(key, source, breakpoints)
     }
 
-    /// Replaces the breakpoints in the text of a piece of machine code; `key` as above.
+    /// Replaces the breakpoints in the disassembly of a piece of code; `key` as above.
     pub fn set_code_breakpoints(
         &mut self,
         key: &str,
@@ -696,14 +701,14 @@ impl Debugger {
         self.replace_instruction_breakpoints(breakpoints)
     }
 
-    /// A breakpoint as it stands.
+    /// Returns the state of a breakpoint.
     pub fn breakpoint(&self, id: BreakpointId) -> Option<BreakpointInfo> {
         self.breakpoint_info(id)
     }
 }
 
 impl Drop for Debugger {
-    /// Nothing of ours stays in a process, whatever ended the session.
+    /// Removes all instrumentation from the process, for any end of the session.
     fn drop(&mut self) {
         if let Some(process) = &self.process {
             if process.launched {

@@ -1,4 +1,4 @@
-//! A process that a core file is left of: it is looked at as a stopped one is, and never runs.
+//! Core files: inspected like a stopped process that never runs.
 
 use super::Debugger;
 use crate::event::Event;
@@ -9,12 +9,12 @@ use crate::process::Process;
 use std::path::Path;
 
 impl Debugger {
-    /// Opens what a process has left, and holds it until [`Debugger::release`], which reports why
-    /// it ended. `program` is the program's file where it is not to be looked for; what is not
-    /// here, or is another build, is told by [`Event::Note`].
+    /// Opens a core file and holds it until [`Debugger::release`], which reports why the process
+    /// ended. `program` is the program's file, if it is not to be searched; missing files and files
+    /// of another build are reported by [`Event::Note`].
     ///
     /// # Errors
-    /// It is no core file, or one of another machine's; it has to be unpacked first
+    /// It is not a core file, or one of another architecture; it has to be unpacked first
     /// ([`CoreFile::unpack`]); there is a process already.
     pub fn open_core(&mut self, file: CoreFile, program: Option<&Path>) -> Result<(), Error> {
         self.no_process_yet()?;
@@ -26,20 +26,20 @@ impl Debugger {
             self.events.push_back(Event::Note(note.clone()));
         }
         self.os = crate::os::core_backend(core, self.os.waker())?;
-        // Nothing runs beside a stopped thread.
+        // No other thread can run.
         self.non_stop = false;
         self.begin(process);
         for thread in threads {
             self.thread_is_there(thread);
         }
         self.load_initial_modules();
-        // What is there from the start is told by `modules`.
+        // The initial images are reported by `modules`.
         self.events
             .retain(|event| !matches!(event, Event::ModuleLoaded(_)));
         Ok(())
     }
 
-    /// Puts a core file away: what follows may be a live process.
+    /// Closes a core file, so that a live process may follow.
     pub(crate) fn close_core(&mut self) {
         self.process = None;
         self.clear_stop_state();
@@ -51,7 +51,7 @@ impl Debugger {
         }
     }
 
-    /// Whether the process is a core file.
+    /// Returns whether the process is a core file.
     pub fn is_post_mortem(&self) -> bool {
         self.os.core().is_some()
     }

@@ -1,4 +1,4 @@
-//! Stopped and running: which threads can be looked at, and letting them run or stop.
+//! Resuming and stopping, and the threads that can be inspected.
 
 use super::{Debugger, State};
 use crate::event::StopReason;
@@ -8,17 +8,17 @@ use crate::process::Process;
 use dwarf::{LoadAddr, SourceLocation};
 
 impl Debugger {
-    /// Whether a thread stops by itself while the others run; from then on.
+    /// Sets non-stop mode: from now on, a thread stops by itself while the others run.
     pub fn set_non_stop(&mut self, on: bool) {
         self.non_stop = on;
     }
 
-    /// Whether a thread stops by itself while the others run.
+    /// Returns whether non-stop mode is on.
     pub fn is_non_stop(&self) -> bool {
         self.non_stop
     }
 
-    /// Whether there is a stopped thread to look at, others may run.
+    /// Returns whether there is a stopped thread to inspect; others may run.
     pub fn has_visible_stop(&self) -> bool {
         self.current_thread().is_some()
     }
@@ -42,7 +42,7 @@ impl Debugger {
         }
     }
 
-    /// Whether a thread is stopped for the client, and not just on its way through.
+    /// Returns whether a thread is stopped for the client, rather than only for the debugger.
     pub(crate) fn is_visible_stop(&self, thread: ThreadId) -> bool {
         let Some(process) = &self.process else {
             return false;
@@ -52,7 +52,7 @@ impl Debugger {
         state.is_some_and(|state| state.stopped && (all || state.stopped_for_client))
     }
 
-    /// What is only true for one stop.
+    /// Drops all state that is valid for one stop only.
     pub(crate) fn clear_stop_state(&mut self) {
         self.pages.clear();
         self.stacks.clear();
@@ -67,7 +67,7 @@ impl Debugger {
         self.exceptions.forget_stop();
     }
 
-    /// What is only true for one stop of a thread.
+    /// Drops the state of a thread that is valid for one stop only.
     pub(crate) fn forget_stop_of(&mut self, thread: ThreadId) {
         self.pages.clear();
         self.stacks.remove(&thread);
@@ -78,20 +78,20 @@ impl Debugger {
         }
     }
 
-    /// Inlined calls that a thread's innermost frame does not show.
+    /// Returns the number of inlined calls that a thread's innermost frame does not show.
     pub(crate) fn hidden_at(&self, thread: ThreadId) -> usize {
         let state = self.process.as_ref().and_then(|it| it.threads.get(&thread));
         state.map_or(0, |state| state.hidden_inlined)
     }
 
-    /// The line of the place that was asked for where a thread is, if its code counts as another
-    /// line's.
+    /// Returns the requested line at a thread's pc, if the line table assigns another one to its
+    /// code.
     pub(crate) fn shown_line(&self, thread: ThreadId, pc: LoadAddr) -> Option<SourceLocation> {
         let state = self.process.as_ref()?.threads.get(&thread)?;
         state.asked.shown_at(pc, state.hidden_inlined)
     }
 
-    /// The thread of the last stop, or one that is there.
+    /// Returns the thread of the last stop, or else any thread.
     pub fn current_thread(&self) -> Option<ThreadId> {
         let process = self.process.as_ref()?;
         Some(process.current)
@@ -102,10 +102,10 @@ impl Debugger {
             })
     }
 
-    /// Lets all threads run, or in non-stop mode the one that is named. True: all run now.
+    /// Resumes all threads, or in non-stop mode the given one. Returns true if all threads run now.
     ///
     /// # Errors
-    /// The program, or the thread, is not stopped, or it is a core file.
+    /// The program or the thread is not stopped, or it is a core file.
     pub fn resume(&mut self, thread: ThreadId) -> Result<bool, Error> {
         self.can_run()?;
         let process = self.stopped()?;
@@ -122,15 +122,14 @@ impl Debugger {
         Ok(all)
     }
 
-    /// Whether only the thread that is named next is to go on, by a step or by
-    /// [`Debugger::resume`], while all others stay where they are. It may come to wait for one
-    /// of them: [`Debugger::interrupt`] ends that.
+    /// Sets whether only the thread named next runs, by a step or by [`Debugger::resume`], while
+    /// all others stay stopped. It may block on one of them: [`Debugger::interrupt`] ends that.
     pub fn set_single_thread(&mut self, alone: bool) {
         self.resume_single_thread = alone;
     }
 
-    /// Asks the program to stop, or in non-stop mode the thread that is named;
-    /// [`StopReason::Pause`] follows unless it is stopped already.
+    /// Interrupts the program, or in non-stop mode the given thread; [`StopReason::Pause`] follows
+    /// unless it is stopped already.
     ///
     /// # Errors
     /// There is no process, or it is a core file.
@@ -163,7 +162,7 @@ impl Debugger {
         self.stop_all();
         match self.current_thread() {
             Some(thread) => self.report_stop(thread, StopReason::Pause),
-            // None could be stopped, or the process has just ended.
+            // No thread could be stopped, or the process has just ended.
             None => self.set_state(State::Running),
         }
         Ok(())

@@ -1,9 +1,9 @@
-//! What [`Debugger`](super::Debugger) is asked with and answers with: plain data.
+//! Plain data in requests to and results of [`Debugger`](super::Debugger).
 
 use crate::event::Event;
 use crate::ids::ThreadId;
 
-/// What a step moves over.
+/// The kind of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StepKind {
     /// Over calls.
@@ -14,33 +14,33 @@ pub enum StepKind {
     Out,
 }
 
-/// How far a step goes.
+/// The unit of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Granularity {
     /// To another line.
     Line,
-    /// To another line, or to another column of this one where compilers tell of columns.
+    /// To another line, or to another column of this one if the line table has columns.
     Statement,
     /// One instruction.
     Instruction,
 }
 
-/// Where the session stands.
+/// The state of the session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// Nothing launched or attached.
+    /// No process was launched or attached to.
     NoProcess,
     /// Launched or attached, held until [`Debugger::release`].
     Held,
     /// At least one thread runs.
     Running,
-    /// All threads stopped.
+    /// All threads are stopped.
     Stopped,
-    /// The process is gone, or was let go.
+    /// The process has ended, or was detached.
     Ended,
 }
 
-/// A thread for people.
+/// A thread, for users.
 #[derive(Clone, Debug)]
 pub struct ThreadInfo {
     /// Its id.
@@ -49,7 +49,7 @@ pub struct ThreadInfo {
     pub name: String,
 }
 
-/// A part of a frame's registers.
+/// A group of a frame's registers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum RegisterGroup {
     /// Integers and addresses.
@@ -58,20 +58,20 @@ pub enum RegisterGroup {
     Flags,
     /// Segments and their bases.
     Segment,
-    /// SSE and, of the innermost frame, AVX and AVX-512 as far as the processor has them.
+    /// SSE and, for the innermost frame, AVX and AVX-512 as far as the processor has them.
     Vector,
-    /// x87, and what controls it and SSE: the innermost frame only.
+    /// x87, and the control registers of x87 and SSE: the innermost frame only.
     Float,
 }
 
-/// Why [`Debugger::wait`] came back.
+/// Why [`Debugger::wait`] returned.
 #[derive(Debug)]
 pub enum Wait {
     /// The [`Waker`] was used.
     Woken,
-    /// What the caller named can be read.
+    /// The caller's `client` can be read.
     Client,
-    /// Something happened. Further events may be ready: call again.
+    /// An event. Further ones may be ready: call again.
     Event(Event),
     /// The deadline has passed.
     Deadline,

@@ -1,4 +1,4 @@
-//! Threads that wait for each other: whose mutex a stopped thread waits for.
+//! Threads that wait for each other: the owner of a mutex that a stopped thread waits for.
 
 use super::Debugger;
 use crate::ids::ThreadId;
@@ -10,24 +10,23 @@ use dwarf::LoadAddr;
 pub struct MutexWait {
     /// The mutex.
     pub mutex: LoadAddr,
-    /// The thread that has locked it.
+    /// The thread that holds it.
     pub owner: ThreadId,
 }
 
-/// The thread's id in the word of a robust mutex or of one with priority inheritance
-/// (`FUTEX_TID_MASK`).
+/// Mask of the thread's id in the word of a robust or priority-inheriting mutex (`FUTEX_TID_MASK`).
 const OWNER: u32 = 0x3fff_ffff;
-/// The bit of such a word that says that threads wait (`FUTEX_WAITERS`).
+/// The bit of such a word that is set while threads wait (`FUTEX_WAITERS`).
 const WAITERS: u32 = 0x8000_0000;
-/// The word of a plain mutex for which threads wait.
+/// The word of a plain mutex while threads wait for it.
 const CONTENDED: u32 = 2;
 /// Bits of `__kind` that glibc and musl use.
 const KINDS: u32 = 0x3ff;
 
 impl Debugger {
-    /// The mutex that a stopped thread waits for, and its owner: known of `pthread_mutex_t`
-    /// (also under C++'s `std::mutex`), which keeps the owner's id. Locks that do not, as Rust's,
-    /// have no answer.
+    /// Returns the mutex that a stopped thread waits for, and its owner. Works for
+    /// `pthread_mutex_t` (also under C++'s `std::mutex`), which stores the owner's id; `None` for
+    /// locks that do not, such as Rust's.
     pub fn mutex_wait(&mut self, thread: ThreadId) -> Option<MutexWait> {
         self.stopped_thread(thread).ok()?;
         let wait = self.user_registers(thread)?.futex_wait()?;
@@ -50,8 +49,8 @@ impl Debugger {
     }
 }
 
-/// The owner's id by what is at the word (glibc's `__lock`, `__count`, `__owner`, `__nusers`,
-/// `__kind`).
+/// Returns the owner's id from the mutex whose first word is waited for (glibc's `__lock`,
+/// `__count`, `__owner`, `__nusers`, `__kind`).
 fn owner_of(wait: FutexWait, bytes: &[u8; 20]) -> Option<u32> {
     let word = |at: usize| {
         let bytes = bytes.get(at..at + 4)?.try_into().ok()?;
@@ -85,7 +84,7 @@ mod tests {
             let word = LoadAddr(0x1000);
             owner_of(FutexWait { word, expected }, &bytes)
         };
-        // Plain, recursive; unlocked meanwhile; a condition variable's word; with inheritance.
+        // Plain, recursive; already unlocked; a condition variable's word; with inheritance.
         assert_eq!(owner(Some(2), [2, 0, 77, 1, 0]), Some(77));
         assert_eq!(owner(Some(2), [2, 3, 77, 1, 1]), Some(77));
         assert_eq!(owner(Some(2), [0, 0, 0, 0, 0]), None);

@@ -1,15 +1,15 @@
-//! Where functions are stopped in: behind the prologue as the line table marks it, unless calls
-//! would miss that place or come by more than once.
+//! The location of a breakpoint on a function: after the prologue as the line table marks it,
+//! unless calls can skip that address or pass it more than once.
 
 use crate::arch::x86_64_body::{self, Body, Code, MAX_INSTRUCTION};
 use dwarf::{FileAddr, Function, Machine, Module, SimpleLocation, VariableKind};
 
-/// A place in the body that every call of the function passes.
+/// Returns an address in the body that every call of the function passes.
 pub fn passed_by_each_call(module: &Module, function: &Function) -> FileAddr {
     in_body(module, function, |_, body| body.addr)
 }
 
-/// The same, passed once a call where there is such a place.
+/// Returns such an address that a call passes only once, if there is one.
 pub fn passed_once(module: &Module, function: &Function) -> FileAddr {
     in_body(module, function, x86_64_body::passed_once)
 }
@@ -45,7 +45,7 @@ fn in_body(
     choose(&code, body)
 }
 
-/// A function's code, with where each part of it begins.
+/// Returns a function's code in parts, each with its first address.
 pub fn code_of(module: &Module, function: &Function) -> Vec<(FileAddr, Vec<u8>)> {
     let parts = function.ranges.iter().filter_map(|range| {
         let len = usize::try_from(range.end.0.checked_sub(range.start.0)?).ok()?;

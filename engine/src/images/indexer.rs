@@ -1,4 +1,4 @@
-//! Names of images, made ready on threads of their own: a request never waits for them.
+//! Background threads that index the names of images: no request waits for them.
 
 use crate::os::Waker;
 use dwarf::Module;
@@ -7,34 +7,34 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::Instant;
 
-/// The thread, once there was something for it to do.
+/// The indexing threads, started on first use.
 #[derive(Default)]
 pub struct Indexer {
     queue: Option<Sender<Arc<Module>>>,
-    /// Images that were asked for ([`Module::identity`]).
+    /// Images that were requested ([`Module::identity`]).
     asked: HashSet<u64>,
     news: Option<Receiver<News>>,
-    /// Images that are not ready yet.
+    /// Number of images that are not indexed yet.
     waiting: usize,
-    /// The one that is being read, and since when.
+    /// The image being indexed, and since when.
     current: Option<(Arc<Module>, Instant)>,
-    /// Nobody wants to wait for it any more.
+    /// Whether the user has cancelled its indexing.
     given_up: bool,
-    /// The thread that looks for functions, once there was something for it to do.
+    /// The queue of the thread that searches functions, started on first use.
     searcher: Option<Sender<(Arc<Module>, Arc<str>)>>,
     searched: Option<Receiver<(u64, Arc<str>)>>,
-    /// Searches that have not ended, by image and name: where, and since when.
+    /// Pending searches by image and name: the image, and since when.
     searches: HashMap<(u64, Arc<str>), (Arc<Module>, Instant)>,
 }
 
-/// What the thread tells.
+/// Messages of the indexing thread.
 enum News {
     Began(Arc<Module>, Instant),
     Ready,
 }
 
 impl Indexer {
-    /// Makes an image's names ready some time soon.
+    /// Queues an image for indexing.
     pub fn prepare(&mut self, module: &Arc<Module>, waker: impl FnOnce() -> Waker) {
         if !self.asked.insert(module.identity()) {
             return;
@@ -43,7 +43,7 @@ impl Indexer {
             self.queue = self.start(waker());
         }
         if let Some(queue) = &self.queue {
-            // The thread ends only with its queue.
+            // The thread ends only when its queue is closed.
             let _ = queue.send(Arc::clone(module));
             self.waiting += 1;
         }
@@ -52,8 +52,8 @@ impl Indexer {
     fn start(&mut self, waker: Waker) -> Option<Sender<Arc<Module>>> {
         let (queue, modules) = channel::<Arc<Module>>();
         let (tell, news) = channel();
-        // Threads of their own that give way to all others: what a request or the debuggee
-        // needs a core for never stands behind names.
+        // A pool of low priority: a core that a request or the debuggee needs is never taken by
+        // indexing.
         let threads = rayon::ThreadPoolBuilder::new()
             .thread_name(|index| format!("names {index}"))
             .start_handler(|_| crate::os::lower_thread_priority())
@@ -79,8 +79,8 @@ impl Indexer {
         Some(queue)
     }
 
-    /// Looks for a function in an image's debug info ([`Module::find_function`]), before all
-    /// names are read.
+    /// Searches a function in an image's debug info ([`Module::find_function`]), before its index
+    /// is complete.
     pub fn search(&mut self, module: &Arc<Module>, name: &Arc<str>, waker: impl FnOnce() -> Waker) {
         let key = (module.identity(), Arc::clone(name));
         if self.searches.contains_key(&key) {
@@ -90,14 +90,15 @@ impl Indexer {
             self.searcher = self.start_searcher(waker());
         }
         if let Some(searcher) = &self.searcher {
-            // The thread ends only with its queue.
+            // The thread ends only when its queue is closed.
             let _ = searcher.send((Arc::clone(module), Arc::clone(name)));
             let search = (Arc::clone(module), Instant::now());
             self.searches.insert(key, search);
         }
     }
 
-    /// The program may be waiting for this: unlike the names as a whole it gives way to nothing.
+    /// Starts the searching thread. The program may be waiting for it: unlike indexing, it has
+    /// normal priority.
     fn start_searcher(&mut self, waker: Waker) -> Option<Sender<(Arc<Module>, Arc<str>)>> {
         let (queue, jobs) = channel::<(Arc<Module>, Arc<str>)>();
         let (tell, searched) = channel();
@@ -120,12 +121,12 @@ impl Indexer {
         Some(queue)
     }
 
-    /// Whether a function is being looked for in an image ([`Module::identity`]).
+    /// Returns whether a function is being searched in an image ([`Module::identity`]).
     pub fn is_searching(&self, image: u64, name: &Arc<str>) -> bool {
         !self.searches.is_empty() && self.searches.contains_key(&(image, Arc::clone(name)))
     }
 
-    /// The search that began first of those that have not ended.
+    /// Returns the oldest pending search.
     pub fn awaited_search(&self) -> Option<IndexingProgress> {
         let (module, began) = self.searches.values().min_by_key(|(_, began)| *began)?;
         Some(IndexingProgress {
@@ -136,13 +137,13 @@ impl Indexer {
         })
     }
 
-    /// Whether names became ready, or functions were found, since the last time this was asked.
+    /// Returns whether an index was completed or functions were found since the last call.
     pub fn poll_events(&mut self) -> bool {
         let waited = self.waiting + self.searches.len();
         loop {
             match self.searched.as_ref().map(Receiver::try_recv) {
                 Some(Ok(key)) => drop(self.searches.remove(&key)),
-                // The thread is gone, whatever became of it: the program does not wait for ever.
+                // The thread has ended unexpectedly: the program must not wait forever.
                 Some(Err(TryRecvError::Disconnected)) => {
                     self.searches.clear();
                     self.searched = None;
@@ -167,7 +168,7 @@ impl Indexer {
         self.waiting + self.searches.len() < waited
     }
 
-    /// Ends the reading that [`Indexer::reading`] tells of: the names of the rest stay unknown.
+    /// Cancels the indexing that [`Indexer::reading`] returns: the remaining names stay unknown.
     pub fn cancel_current(&mut self) {
         if let Some((module, _)) = &self.current {
             module.cancel_indexing();
@@ -175,12 +176,12 @@ impl Indexer {
         }
     }
 
-    /// Whether an image's names were asked for.
+    /// Returns whether the index of an image was requested.
     pub fn is_waiting_for(&self, module: &Arc<Module>) -> bool {
         self.asked.contains(&module.identity())
     }
 
-    /// The image whose names are being read; `None` once all are ready.
+    /// Returns the image being indexed; `None` if there is none.
     pub fn reading(&self) -> Option<IndexingProgress> {
         if self.waiting == 0 || self.given_up {
             return None;
@@ -219,7 +220,7 @@ mod tests {
 
     fn module() -> Arc<Module> {
         let bytes = std::fs::read("/proc/self/exe").unwrap();
-        // The headers are all there is to it.
+        // The headers are the whole content.
         Module::from_bytes(Path::new("image"), bytes[..4096].to_vec()).unwrap()
     }
 
@@ -235,7 +236,7 @@ mod tests {
             std::thread::yield_now();
         }
         drop(former);
-        // Kept, so that the allocator gives out one address after the other.
+        // Kept alive, so that the allocator returns different addresses.
         let mut others = Vec::new();
         while others.len() < 10_000 {
             let other = module();
@@ -252,15 +253,15 @@ mod tests {
     }
 }
 
-/// An image whose names are being read in the background.
+/// An image that is being indexed in the background.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IndexingProgress {
     /// Base name of its file.
     pub image: String,
-    /// Since when.
+    /// When that started.
     pub began: Instant,
     /// Units read so far.
     pub units_read: u32,
-    /// Units there are; 0 while that is not known.
+    /// Total number of units; 0 while unknown.
     pub units: u32,
 }

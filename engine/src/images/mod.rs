@@ -1,4 +1,4 @@
-//! The images of the process: which are loaded, their names across units, and what each thread has of
+//! The images of the process: the loaded ones, their name indexes, and thread-local storage.
 //! its own in them.
 
 pub(crate) mod body;

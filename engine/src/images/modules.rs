@@ -1,4 +1,4 @@
-//! The images of the process, and what its dynamic loader says of them.
+//! The images of the process, and the dynamic loader's list of them.
 
 pub mod announce;
 mod list;
@@ -32,14 +32,14 @@ pub struct Loaded {
     pub bias: LoadBias,
     pub range: AddrRange<LoadAddr>,
     pub is_program: bool,
-    /// The dynamic loader.
+    /// Whether it is the dynamic loader.
     is_loader: bool,
-    /// Told of by the loader's list (the program, the loader and the vdso stay without it).
+    /// Whether it is in the loader's list (the program, the loader and the vdso stay without it).
     listed: bool,
 }
 
 impl Loaded {
-    /// Whether it belongs to the system rather than to the person who debugs.
+    /// Returns whether it belongs to the system rather than to the user.
     pub fn is_of_the_system(&self) -> bool {
         let path = self.module.path();
         !self.is_program
@@ -48,12 +48,12 @@ impl Loaded {
                 .any(|folder| path.starts_with(folder))
     }
 
-    /// Whether it is the dynamic loader.
+    /// Returns whether it is the dynamic loader.
     pub fn is_loader(&self) -> bool {
         self.is_loader
     }
 
-    /// For people.
+    /// Returns a description for users.
     pub fn info(&self) -> ModuleInfo {
         let path = self.module.path().to_path_buf();
         ModuleInfo {
@@ -81,61 +81,61 @@ impl Loaded {
 #[derive(Default)]
 pub struct Modules {
     pub loaded: Vec<Loaded>,
-    /// By where they begin.
+    /// Images by their first addresses.
     starts: BTreeMap<LoadAddr, ModuleId>,
-    /// What images other than the program are loaded with.
+    /// Load biases of the images other than the program.
     biases: FxHashSet<LoadBias>,
     next_id: u32,
-    /// Where the loader's `r_debug` is, once it has said so.
+    /// The address of the loader's `r_debug`, once it is known.
     debug: Option<LoadAddr>,
-    /// The loader's list as it was read last.
+    /// The loader's list at the last read.
     list: LoaderList,
-    /// Where what is worked out about images is kept between sessions; `None`: nowhere.
+    /// The folder of the cache for data about images; `None`: no cache.
     pub cache: Option<PathBuf>,
-    /// What went wrong with images, for the console.
+    /// Problems with images, for the console.
     pub notes: Vec<String>,
-    /// Files of which that was said.
+    /// Files whose problems were reported.
     noted: HashSet<PathBuf>,
-    /// Where C++ handlers begin (`__cxa_begin_catch`), once somebody asked.
+    /// Addresses of `__cxa_begin_catch`, where C++ handlers begin; filled on first use.
     catch_entries: OnceCell<Vec<LoadAddr>>,
-    /// Where long jumps are made, once somebody asked.
+    /// Addresses of functions that make long jumps; filled on first use.
     long_jumps: OnceCell<Vec<LoadAddr>>,
-    /// Where Rust's caught panics pass, once somebody asked.
+    /// Addresses that Rust's caught panics pass; filled on first use.
     panic_cleanups: OnceCell<Vec<LoadAddr>>,
 }
 
-/// What changed.
+/// The result of a refresh.
 #[derive(Default)]
 pub struct Change {
     pub added: Vec<ModuleId>,
     pub removed: Vec<Loaded>,
-    /// The loader is about to add images.
+    /// Whether the loader is about to add images.
     pub is_addition: bool,
 }
 
 impl Modules {
-    /// The image that holds an address.
+    /// Returns the image that contains an address.
     pub fn at(&self, addr: LoadAddr) -> Option<&Loaded> {
         let (_, nearest) = self.starts.range(..=addr).next_back()?;
         let holds = |loaded: &&Loaded| loaded.range.contains(addr);
-        // An image may lie in a gap of another one.
+        // An image may be mapped in a gap of another one.
         let nearest = self.get(*nearest).filter(holds);
         nearest.or_else(|| self.loaded.iter().find(holds))
     }
 
-    /// An image by id.
+    /// Returns the image with an id.
     pub fn get(&self, id: ModuleId) -> Option<&Loaded> {
-        // They are in the order in which they were numbered.
+        // The list is sorted by id.
         let index = self.loaded.binary_search_by_key(&id, |loaded| loaded.id);
         self.loaded.get(index.ok()?)
     }
 
-    /// The program itself.
+    /// Returns the program.
     pub fn program(&self) -> Option<&Loaded> {
         self.loaded.iter().find(|loaded| loaded.is_program)
     }
 
-    /// Forgets all images (the process replaced its program, or is gone).
+    /// Removes all images (the process executed another program, or is gone). Returns them.
     pub fn clear(&mut self) -> Vec<Loaded> {
         self.forget_entries();
         self.debug = None;
@@ -145,7 +145,7 @@ impl Modules {
         std::mem::take(&mut self.loaded)
     }
 
-    /// A program alone, for tests.
+    /// Returns only a program, for tests.
     #[cfg(test)]
     pub fn of(module: Arc<Module>, bias: LoadBias) -> Modules {
         let mut modules = Modules::default();
@@ -184,14 +184,14 @@ impl Modules {
         id
     }
 
-    /// What was found by name in images that are others now.
+    /// Drops the addresses found by name, since images have changed.
     fn forget_entries(&mut self) {
         self.catch_entries.take();
         self.long_jumps.take();
         self.panic_cleanups.take();
     }
 
-    /// The functions of the C library that a program calls to make a long jump.
+    /// Returns the C library functions that a program calls to make a long jump.
     pub fn long_jumps(&self) -> &[LoadAddr] {
         self.long_jumps.get_or_init(|| {
             let mut found: Vec<LoadAddr> = Vec::new();
@@ -207,7 +207,7 @@ impl Modules {
         })
     }
 
-    /// What Rust's `catch_unwind` calls when it has caught a panic.
+    /// Returns the functions that Rust's `catch_unwind` calls when it has caught a panic.
     pub fn panic_cleanups(&self) -> &[LoadAddr] {
         self.panic_cleanups.get_or_init(|| {
             let candidates = self.loaded.iter().filter(|it| !it.is_of_the_system());
@@ -222,18 +222,18 @@ impl Modules {
         })
     }
 
-    /// The same, if somebody had a reason to look for them.
+    /// Returns the same functions if they have been searched already, otherwise an empty list.
     pub fn known_panic_cleanups(&self) -> &[LoadAddr] {
         self.panic_cleanups.get().map_or(&[], Vec::as_slice)
     }
 
-    /// What every C++ handler calls first: there an exception has arrived (Itanium C++ ABI
-    /// "Exception Handling" §2.5.3).
+    /// Returns the functions that every C++ handler calls first: there an exception has arrived
+    /// (Itanium C++ ABI "Exception Handling" §2.5.3).
     pub fn catch_entries(&self) -> &[LoadAddr] {
         self.catch_entries.get_or_init(|| {
             let of = |loaded: &Loaded| {
                 let module = &loaded.module;
-                // A program that exports nothing may have the C++ library inside.
+                // A program without exports may contain the C++ library.
                 let addr = module.exported("__cxa_begin_catch").or_else(|| {
                     let alone = loaded.is_program && module.interpreter().is_none();
                     let symbols = alone.then(|| module.symbols_named("__cxa_begin_catch"))?;
@@ -251,7 +251,7 @@ impl Modules {
     /// Takes the debug info of an image from a file.
     ///
     /// # Errors
-    /// It has none for that image, or the image is gone.
+    /// The file has none for that image, or the image was unloaded.
     pub fn use_debug_file(&mut self, id: ModuleId, file: &Path) -> Result<(), Error> {
         let gone = || Error::Unsupported("the image is not loaded any more".into());
         let known = self.loaded.iter_mut().find(|loaded| loaded.id == id);
@@ -262,15 +262,15 @@ impl Modules {
     }
 
     fn note(&mut self, path: &Path, note: String) {
-        // The loader's list is read often; one word is enough.
+        // The loader's list is read often; report a problem once.
         if self.noted.insert(path.to_path_buf()) {
             self.notes.push(note);
         }
     }
 
-    /// The image that a process has from the file at `path`, which may have been replaced since:
-    /// `start` is where it begins in memory (libraries count from 0), and `bias` tells what it is
-    /// loaded with. Where its file cannot be had, what memory has of it serves for unwinding.
+    /// Opens the image that a process has mapped from the file at `path`, which may have been
+    /// replaced since. `start` is its first address in memory (libraries begin at 0), and `bias`
+    /// its load bias. Without the file, the copy in memory is used for unwinding.
     fn open(
         &mut self,
         path: &Path,
@@ -281,7 +281,7 @@ impl Modules {
         let is_it = |module: &Module| module.is_loaded_at(bias(module), memory);
         let named = Module::open(path);
         let is_named = named.as_deref().is_ok_and(&is_it);
-        // Without a build-id two builds may begin alike.
+        // Without a build-id, two builds may begin with the same bytes.
         if let Ok(module) = &named
             && is_named
             && module.build_id().is_some()
@@ -312,7 +312,7 @@ impl Modules {
         }
     }
 
-    /// The program, which the system can always open.
+    /// Opens the program, which is readable through the system even if its file was replaced.
     fn open_program(&mut self, file: &MappedFile) -> Option<Arc<Module>> {
         let path = &file.path;
         let opened = match &file.replaced {
@@ -385,14 +385,14 @@ impl Modules {
         }
     }
 
-    /// Where the program begins.
+    /// Returns the program's entry point.
     pub fn entry(&self) -> Option<LoadAddr> {
         let program = self.program()?;
         Some(program.bias.load(program.module.entry()))
     }
 
-    /// Where the dynamic loader can be watched: the function it calls when its list changes,
-    /// by name, or as it says itself (`r_debug.r_brk`) once it is initialised.
+    /// Returns where to watch the dynamic loader: the function that it calls when its list changes,
+    /// by name, or by `r_debug.r_brk` once that is initialised.
     pub fn loader_breakpoint(&self, memory: &dyn Memory) -> Option<LoadAddr> {
         let said = self
             .debug_structure(memory)
@@ -406,7 +406,7 @@ impl Modules {
         })
     }
 
-    /// `r_debug` of link.h, by the program's DT_DEBUG.
+    /// Returns the address of `r_debug` (link.h), by the program's DT_DEBUG.
     fn debug_structure(&self, memory: &dyn Memory) -> Option<LoadAddr> {
         let program = self.program()?;
         let dynamic = program.bias.load(program.module.dynamic()?);
@@ -422,17 +422,17 @@ impl Modules {
         None
     }
 
-    /// The loader's entry for the image that is loaded with a bias.
+    /// Returns the address of the loader's entry for the image with a load bias.
     pub fn link_map(&self, memory: &dyn Memory, bias: LoadBias) -> Option<LoadAddr> {
         let entries = list::entries(self.debug_structure(memory)?, memory);
         let mut of_it = entries.into_iter().filter(|(_, entry)| entry.bias == bias);
         of_it.next().map(|(at, _)| at)
     }
 
-    /// Follows the loader's list. Nothing changes while it is in flux.
+    /// Updates the images from the loader's list. Nothing changes while the list is in flux.
     pub fn refresh(&mut self, pid: i32, memory: &ProcessMemory<'_>) -> Change {
         let mut change = Change::default();
-        // A core file has its own list, whose files were looked for already.
+        // A core file has its own list, whose files were opened already.
         if memory.os.core().is_some_and(|core| core.lists_files()) {
             return change;
         }
@@ -485,9 +485,9 @@ impl Modules {
     }
 }
 
-/// The file of an image that the loader has listed: a name that is not absolute means what it did
-/// in the folder where the process was then, so that the file is taken that is mapped. `None`: it
-/// has none (the program itself, which has no name here, and the vdso).
+/// Returns the file of an image in the loader's list. A relative name refers to the process's
+/// working directory of that time, so the mapped file is used instead. `None`: it has no file (the
+/// program itself, which has no name here, and the vdso).
 fn image_path(pid: i32, entry: &Entry, memory: &ProcessMemory<'_>) -> Option<PathBuf> {
     let name = read_path(memory, entry.name);
     if name.as_os_str().is_empty() || name.is_absolute() {
@@ -525,10 +525,10 @@ fn replaced_note(path: &Path, what: &str) -> String {
     )
 }
 
-/// A path in the debuggee; empty if it cannot be read.
+/// Reads a path in the debuggee; empty if it cannot be read.
 fn read_path(memory: &dyn Memory, addr: LoadAddr) -> PathBuf {
     const MAX_PATH: usize = 4096;
-    /// Divides a page: bytes that are read at once are there together.
+    /// Divides a page, so that a read never crosses into an unmapped one.
     const CHUNK: u64 = 256;
     let mut path = Vec::new();
     while path.len() < MAX_PATH {
@@ -547,7 +547,7 @@ fn read_path(memory: &dyn Memory, addr: LoadAddr) -> PathBuf {
     PathBuf::from(OsString::from_vec(path))
 }
 
-/// An image for people.
+/// An image, for users.
 #[derive(Clone, Debug)]
 pub struct ModuleInfo {
     /// Its id.
@@ -556,15 +556,15 @@ pub struct ModuleInfo {
     pub name: String,
     /// Its file.
     pub path: PathBuf,
-    /// Where it is loaded.
+    /// Its addresses.
     pub range: AddrRange<LoadAddr>,
-    /// How much is known of it.
+    /// The state of its symbols.
     pub symbols: SymbolStatus,
     /// The separate file with its debug info.
     pub symbol_file: Option<PathBuf>,
     /// GNU build-id in hex.
     pub build_id: Option<String>,
-    /// Bytes of debug info.
+    /// Size of its debug info in bytes.
     pub debug_size: u64,
     /// Whether it is the program itself.
     pub is_program: bool,

@@ -1,18 +1,18 @@
-//! Where a thread has its copies of thread-local variables: x86-64, with what glibc says of
-//! itself for thread libraries (`_thread_db_*`).
+//! Thread-local storage on x86-64, by the data that glibc provides for thread libraries
+//! (`_thread_db_*`).
 
 use crate::ids::error::Error;
 use crate::images::modules::{Loaded, Modules};
 use dwarf::{LoadAddr, Memory, Registers, register::x86_64};
 
-/// Generations and modules that a dtv has entries for; more is garbage.
+/// Maximum plausible number of generations and modules in a dtv.
 const MAX_MODULES: u64 = 1 << 20;
 
-/// Where the copy of an image's thread-local variables begins, of the thread with these
-/// registers.
+/// Returns the address of a thread's copy of an image's thread-local variables, for the thread with
+/// these registers.
 ///
 /// # Errors
-/// The thread has none yet, or nobody says where it is.
+/// The thread has none yet, or its address is unknown.
 pub(crate) fn block(
     modules: &Modules,
     memory: &dyn Memory,
@@ -31,8 +31,8 @@ pub(crate) fn block(
         .thread_storage()
         .ok_or_else(|| unknown("the image has none"))?;
     if image.is_program {
-        // The program's copy ends where the thread's own data begin (ELF Handling For
-        // Thread-Local Storage, variant II), as aligned as the variables want to be.
+        // The program's copy ends at the thread pointer (ELF Handling For Thread-Local Storage,
+        // variant II), rounded by the alignment of the variables.
         let mask = storage.align.max(1).wrapping_sub(1);
         if storage.align.max(1).is_power_of_two() {
             let end = storage.addr.0.wrapping_add(storage.size);
@@ -57,7 +57,7 @@ pub(crate) fn block(
     if id == 0 || id > MAX_MODULES || table.0 == 0 {
         return Err(no_storage());
     }
-    // Entry -1 says how many there are.
+    // Entry -1 holds the number of entries.
     let entry = |index: u64| LoadAddr(table.0.wrapping_add(index.wrapping_mul(glibc.entry_size)));
     let known = read(entry(u64::MAX) + glibc.counter)?;
     let at = match id <= known.min(MAX_MODULES) {
@@ -67,7 +67,7 @@ pub(crate) fn block(
     if at != 0 && at != u64::MAX {
         return Ok(LoadAddr(at));
     }
-    // A place next to the program's may be the image's own without anybody having asked for it.
+    // The loader may have reserved static storage for the image without an access so far.
     match read(map + glibc.offset)? {
         0 | u64::MAX => Err(no_storage()),
         offset if offset as i64 == -2 => Err(no_storage()),
@@ -81,22 +81,23 @@ fn no_storage() -> Error {
 
 /// Offsets in structures of glibc, in bytes.
 struct Glibc {
-    /// Of an image's number, in its `link_map`.
+    /// Of an image's module number, in its `link_map`.
     module_id: u64,
-    /// Of an image's distance from the thread pointer, in its `link_map`.
+    /// Of an image's offset from the thread pointer, in its `link_map`.
     offset: u64,
-    /// Of the table of copies, from the thread pointer.
+    /// Of the dtv, from the thread pointer.
     table: u64,
     entry_size: u64,
-    /// Of the address in an entry of the table.
+    /// Of the address in an entry of the dtv.
     pointer: u64,
-    /// Of the number of entries in the table's entry -1.
+    /// Of the number of entries in entry -1 of the dtv.
     counter: u64,
 }
 
 impl Glibc {
     fn find(modules: &Modules, memory: &dyn Memory) -> Option<Glibc> {
-        // uint32_t[3]: bits of an element, how many, offset in bytes (nptl_db's db_info.c).
+        // uint32_t[3]: bits of an element, number of elements, offset in bytes (nptl_db's
+        // db_info.c).
         let words = |name: &str| {
             let symbol = modules.loaded.iter().find_map(|loaded| {
                 let symbol = loaded.module.exported(name)?;

@@ -1,21 +1,20 @@
-//! Where the dynamic loader calls the function that debuggers watch. A loader calls it before and
-//! behind each change; only behind one there is something to learn, and a stop there alone is half
-//! the price.
+//! Call sites of the function that the dynamic loader calls for debuggers. A loader calls it before
+//! and after each change; only the call after it matters, and stopping only there halves the cost.
 
 use super::Loaded;
 use dwarf::{FileAddr, LoadAddr, Memory};
 use rustc_hash::FxHashSet;
 
-/// The watched function's name where the loader has one for it.
+/// The watched function's name, if the loader has a symbol for it.
 pub const FUNCTION: &str = "_dl_debug_state";
-/// So many additions are stopped at before the calls are told apart: most programs have fewer.
+/// Number of additions seen before the call sites are distinguished: most programs have fewer.
 const ADDITIONS_BEFORE_CALLS: usize = 16;
 /// Length of `call rel32`.
 const CALL: u64 = 5;
-/// Code of a loader is shorter.
+/// Maximum size of a loader's code in bytes.
 const MAX_CODE: u64 = 16 << 20;
 
-/// What calls of the watched function were seen, by where they return to.
+/// Calls of the watched function that were seen, by return address.
 #[derive(Default)]
 pub struct Announcements {
     before_additions: FxHashSet<LoadAddr>,
@@ -24,8 +23,8 @@ pub struct Announcements {
 }
 
 impl Announcements {
-    /// The watched function was called from before `back`; true if it is time to tell the calls
-    /// apart.
+    /// Records a call of the watched function that returns to `back`. Returns true if it is time to
+    /// distinguish the call sites.
     pub fn note(&mut self, back: LoadAddr, is_addition: bool) -> bool {
         match is_addition {
             true => self.before_additions.insert(back),
@@ -35,8 +34,8 @@ impl Announcements {
         self.additions == ADDITIONS_BEFORE_CALLS
     }
 
-    /// The calls to watch in the function's place: all but those before additions. `None`: the
-    /// function may be called in other ways.
+    /// Returns the call sites to watch instead of the function: all but those before additions.
+    /// `None`: the function may be called in other ways.
     pub fn calls_to_watch(&self, loader: &Loaded, function: LoadAddr) -> Option<Vec<LoadAddr>> {
         let calls = calls(loader, loader.bias.file(function))?;
         let mut calls: Vec<LoadAddr> = calls.iter().map(|it| loader.bias.load(*it)).collect();
@@ -53,12 +52,13 @@ impl Announcements {
     }
 }
 
-/// Where a thread that has just entered a function returns to.
+/// Returns the return address of a thread that has just entered a function.
 pub fn return_address(memory: &dyn Memory, sp: LoadAddr) -> Option<LoadAddr> {
     memory.read_uint(sp, 8).ok().map(LoadAddr)
 }
 
-/// The instructions of an image that call a function of it; `None` if something else leads there.
+/// Returns the instructions of an image that call one of its functions; `None` if other references
+/// to it exist.
 fn calls(loaded: &Loaded, function: FileAddr) -> Option<Vec<FileAddr>> {
     if !loaded.module.function_slots(FUNCTION, None).is_empty() {
         return None;
@@ -69,8 +69,8 @@ fn calls(loaded: &Loaded, function: FileAddr) -> Option<Vec<FileAddr>> {
         let start = segment.range.start;
         let mut code = vec![0; usize::try_from(segment.file_size.min(MAX_CODE)).ok()?];
         loaded.module.read_image(start, &mut code)?;
-        // Four bytes that happen to be the distance to the function are not looked for in vain:
-        // a wrong find costs a stop that there is nothing to.
+        // Four bytes may equal the distance to the function by accident: a wrong match costs one
+        // unnecessary stop.
         for (index, distance) in (0_u64..).zip(code.windows(4)) {
             let behind = start + (index + 4);
             let distance = i32::from_le_bytes(distance.try_into().ok()?);
@@ -80,7 +80,7 @@ fn calls(loaded: &Loaded, function: FileAddr) -> Option<Vec<FileAddr>> {
             let opcode = usize::try_from(index).ok()?.checked_sub(1);
             match opcode.and_then(|at| code.get(at)) {
                 Some(0xe8) => found.push(start + (index - 1)),
-                // `lea`, by which the loader tells where the function is.
+                // `lea`, by which the loader publishes the function's address.
                 Some(modrm) if modrm & 0xc7 == 0x05 => {}
                 _ => return None,
             }

@@ -1,24 +1,24 @@
-//! The dynamic loader's lists of images (link.h), one for each namespace. Images come at the end of
-//! a list, so that only those are read that are new, unless some have gone.
+//! The dynamic loader's lists of images (link.h), one for each namespace. Images are appended, so
+//! only new entries are read unless some were removed.
 
 use dwarf::{LoadAddr, LoadBias, Memory};
 use rustc_hash::FxHashMap;
 
-/// The lists are in the debuggee: they may be garbage.
+/// Maximum number of images; the lists are in the debuggee and may be garbage.
 pub const MAX_IMAGES: usize = 1 << 16;
-/// So may the chain of namespaces; glibc has 16 at most.
+/// Maximum number of namespaces, for the same reason; glibc has at most 16.
 const MAX_NAMESPACES: usize = 64;
 /// `RT_DELETE` of `r_state`.
 const DELETE: u32 = 2;
 
-/// What the loader says of an image.
+/// An image in the loader's list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// What it is loaded with.
+    /// Its load bias.
     pub bias: LoadBias,
-    /// Where its name is.
+    /// Address of its name.
     pub name: LoadAddr,
-    /// Its dynamic section.
+    /// Address of its dynamic section.
     pub dynamic: LoadAddr,
 }
 
@@ -36,36 +36,36 @@ struct Namespace {
     state: u32,
 }
 
-/// What has become of the lists.
+/// The change of the lists since the last read.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Change {
-    /// Somebody is changing one: the next call of the loader's breakpoint tells more.
+    /// A list is being changed: read it at the next hit of the loader's breakpoint.
     InFlux {
-        /// Nothing is being taken away.
+        /// Whether no image is being removed.
         is_addition: bool,
     },
-    /// These are new; none has gone.
+    /// These were added; none was removed.
     Added(Vec<Entry>),
-    /// These are there, and true of those that are new; all others have gone.
+    /// These exist, with true for added ones; all others were removed.
     All(Vec<(Entry, bool)>),
 }
 
-/// The lists as they were read last.
+/// The lists at the last read.
 #[derive(Default)]
 pub struct LoaderList {
     entries: FxHashMap<LoadAddr, Entry>,
-    /// Of each namespace, by where its `r_debug` is, the last entry.
+    /// The last entry of each namespace, by the address of its `r_debug`.
     tails: FxHashMap<LoadAddr, LoadAddr>,
-    /// They have been read, and no image has gone since.
+    /// Whether they have been read, and no image was removed since.
     is_current: bool,
 }
 
 impl LoaderList {
-    /// Reads what has changed; `debug` is the first namespace's `r_debug`.
+    /// Reads the changes; `debug` is the first namespace's `r_debug`.
     pub fn read(&mut self, debug: LoadAddr, memory: &dyn Memory) -> Change {
         let namespaces = namespaces(debug, memory);
         if namespaces.iter().any(|it| it.state != 0) {
-            // What is being taken away is found by its absence.
+            // A removal is detected by the missing entries.
             let is_addition = !namespaces.iter().any(|it| it.state == DELETE);
             self.is_current &= is_addition;
             return Change::InFlux { is_addition };
@@ -78,7 +78,7 @@ impl LoaderList {
         self.whole(&namespaces, memory)
     }
 
-    /// What has been added; `None`: the lists are not what they were.
+    /// Returns the added entries; `None`: the lists have changed in another way.
     fn added(&mut self, namespaces: &[Namespace], memory: &dyn Memory) -> Option<Vec<Entry>> {
         let mut added = Vec::new();
         for namespace in namespaces {
@@ -126,7 +126,7 @@ impl LoaderList {
     }
 }
 
-/// All entries of all namespaces, with where they are.
+/// Returns all entries of all namespaces, with their addresses.
 pub fn entries(debug: LoadAddr, memory: &dyn Memory) -> Vec<(LoadAddr, Entry)> {
     let mut entries = Vec::new();
     for namespace in namespaces(debug, memory) {
@@ -143,8 +143,9 @@ pub fn entries(debug: LoadAddr, memory: &dyn Memory) -> Vec<(LoadAddr, Entry)> {
 }
 
 fn namespaces(debug: LoadAddr, memory: &dyn Memory) -> Vec<Namespace> {
-    // struct r_debug { int version; link_map *map; ElfW(Addr) brk; enum state; ElfW(Addr) ldbase; };
-    // from version 2 on there is the next namespace's behind it.
+    // struct r_debug { int version; link_map *map; ElfW(Addr) brk; enum state; ElfW(Addr) ldbase;
+    // };
+    // from version 2 on, it is followed by the address of the next namespace's.
     let mut found = Vec::new();
     let mut at = debug;
     while at.0 != 0 && found.len() < MAX_NAMESPACES {
@@ -196,7 +197,7 @@ mod tests {
     const DEBUG: u64 = 0x100;
     const OTHER: u64 = 0x200;
 
-    /// Words by their addresses; how often something was read.
+    /// Words by address, and the number of reads.
     #[derive(Default)]
     struct Words(BTreeMap<u64, u64>, Cell<usize>);
 
@@ -219,7 +220,7 @@ mod tests {
             self.0.extend(at.zip(words.iter().copied()));
         }
 
-        /// A namespace with entries at these addresses.
+        /// Adds a namespace with entries at these addresses.
         fn namespace(&mut self, at: u64, state: u64, next: u64, links: &[u64]) {
             let first = links.first().copied().unwrap_or(0);
             self.write(at, &[2, first, 0x1000, state, 0, next]);
@@ -257,7 +258,7 @@ mod tests {
         let read = list.read(LoadAddr(DEBUG), &words);
         assert_eq!(read, Change::Added(added.collect()));
         assert!(words.1.get() < 8);
-        // One goes, and what is added later has its place.
+        // One is removed, and a later addition reuses its address.
         words.namespace(DEBUG, 2, 0, &many);
         let read = list.read(LoadAddr(DEBUG), &words);
         assert_eq!(read, Change::InFlux { is_addition: false });
