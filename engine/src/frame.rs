@@ -1,4 +1,4 @@
-//! One frame as the evaluator sees it: its variables, its registers, the process's memory.
+//! A frame as the evaluator sees it: its variables, its registers, the process's memory.
 
 mod callers;
 mod coroutine;
@@ -30,7 +30,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A frame, or none: then only what is global is known.
+/// A frame, or none: then only global names are known.
 pub(crate) struct FrameScope<'a> {
     os: &'a dyn Backend,
     memory: ProcessMemory<'a>,
@@ -43,18 +43,18 @@ pub(crate) struct FrameScope<'a> {
     replay: &'a RefCell<crate::call::Replay>,
     subject: Option<&'a crate::exception::Subject>,
     register_writes: Vec<(RegisterPlace, Vec<u8>)>,
-    /// The frame's registers with what was written.
+    /// The frame's registers with the evaluation's writes.
     written: Option<dwarf::Registers>,
-    /// The thread's other registers as they were, read when needed.
+    /// The thread's other registers, read on first use.
     extended: OnceCell<Option<Vec<u8>>>,
 }
 
-/// A parameter of a frame's function, as it is now.
+/// A parameter of a frame's function with its present value.
 pub(crate) struct Parameter {
     pub name: String,
     pub value: Result<Value, Error>,
     pub bytes: Result<Bytes, Error>,
-    /// Where debug info says that it is at the function's first instruction.
+    /// Its location at the function's first instruction, by debug info.
     pub at_entry: Option<Location>,
 }
 
@@ -62,15 +62,15 @@ pub(crate) struct Parameter {
 struct FramePosition<'a> {
     key: FrameKey,
     physical: &'a PhysicalFrame,
-    /// The machine frame's number.
+    /// The number of the machine frame.
     index: usize,
     /// The level inside it: 0 is the innermost inlined call.
     inner: usize,
 }
 
 impl Debugger {
-    /// Runs `use_it` in a frame. A thread that is stopped while others run (at a breakpoint
-    /// that is being asked) has its innermost frame only.
+    /// Runs `use_it` in a frame. A thread that is stopped while others run (during the evaluation
+    /// of a breakpoint) has only its innermost frame.
     pub(crate) fn in_frame<T>(
         &mut self,
         key: FrameKey,
@@ -99,8 +99,8 @@ impl Debugger {
         result
     }
 
-    /// Runs `use_it` in the innermost frame of a thread that hit a site, but for `hidden` inlined
-    /// calls: in the frame of the place that was asked for.
+    /// Runs `use_it` in the innermost frame of a thread that hit a site, without `hidden` inlined
+    /// calls: in the frame of the requested location.
     pub(crate) fn in_hit_frame<T>(
         &mut self,
         thread: ThreadId,
@@ -115,8 +115,8 @@ impl Debugger {
         self.with_scope(Some((key, &frame, 0, inner)), use_it).0
     }
 
-    /// Runs `use_it` in a machine frame of a thread; `place`: its number, and how many inlined calls
-    /// there are further in.
+    /// Runs `use_it` in a machine frame of a thread; `place`: its number, and the number of inlined
+    /// calls inside the wanted one.
     pub(crate) fn in_physical_frame<T>(
         &self,
         key: FrameKey,
@@ -184,7 +184,7 @@ impl Debugger {
         Ok(())
     }
 
-    /// Writes the first bytes of a register that XSAVE keeps.
+    /// Writes the first bytes of a register in the XSAVE area.
     fn write_extended(&mut self, place: RegisterPlace, bytes: &[u8]) -> Result<(), Error> {
         let gone = Error::NoSuchThread(place.thread.0);
         let mut area = self.os.extended_registers(place.thread).ok_or(gone)?;
@@ -203,7 +203,7 @@ impl FrameScope<'_> {
         self.modules.at(self.frame?.physical.address.lookup())
     }
 
-    /// The registers of the frame as the evaluation has left them.
+    /// Returns the registers of the frame with the evaluation's writes.
     fn seen_registers<'a>(&'a self, place: FramePosition<'a>) -> &'a dwarf::Registers {
         self.written.as_ref().unwrap_or(&place.physical.registers)
     }
@@ -212,7 +212,7 @@ impl FrameScope<'_> {
         Some(&self.frame.as_ref()?.physical.function.as_ref()?.0)
     }
 
-    /// The scopes of this frame at its address, outermost first.
+    /// Returns the scopes of this frame at its address, outermost first.
     fn scopes(&self) -> Vec<&Scope> {
         let (Some(place), Some(loaded), Some(function)) =
             (self.frame, self.loaded(), self.function())
@@ -228,7 +228,7 @@ impl FrameScope<'_> {
         }
     }
 
-    /// What the frame's function was given, in its order; also what compilers give it.
+    /// Returns the parameters of the frame's function in order, including compiler-generated ones.
     pub fn parameters(&self) -> Vec<Parameter> {
         let (Some(loaded), Some(function)) = (self.loaded(), self.function()) else {
             return Vec::new();
@@ -253,7 +253,7 @@ impl FrameScope<'_> {
         all.map(parameter).collect()
     }
 
-    /// The value of a variable of `module`, seen from this frame.
+    /// Returns the value of a variable of `module` in this frame.
     fn value_of(
         &self,
         module: &Arc<Module>,
@@ -263,7 +263,7 @@ impl FrameScope<'_> {
         self.value_as(Ty::of(module, bias, variable.ty), module, bias, variable)
     }
 
-    /// The same, of a type that is known.
+    /// Like [`Self::value_of`], with the type given.
     fn value_as(
         &self,
         ty: Ty,
@@ -275,8 +275,8 @@ impl FrameScope<'_> {
         Ok(Value::from_location(ty, location, &registers, key))
     }
 
-    /// Where a variable of `module` is, seen from this frame where it stands, or at another
-    /// address in it; with the registers and the machine frame that this counts in.
+    /// Returns the location of a variable of `module` in this frame, at its pc or at another
+    /// address in it; with the registers and the machine frame that the location refers to.
     fn location_of(
         &self,
         module: &Arc<Module>,
@@ -335,7 +335,7 @@ impl FrameScope<'_> {
         Ok((location, registers, key))
     }
 
-    /// Where this thread's copy of the thread-local variables of an image begins.
+    /// Returns the address of this thread's copy of an image's thread-local variables.
     fn thread_storage(&self, bias: LoadBias) -> Result<LoadAddr, Error> {
         let place = self.frame.ok_or_else(|| {
             Error::Unsupported("each thread has its own: choose a stack frame of one".into())
@@ -347,10 +347,10 @@ impl FrameScope<'_> {
         crate::images::tls::block(self.modules, &self.memory, registers, image)
     }
 
-    /// The frame's caller at level 0, that one's caller at level 1, and so on.
+    /// Returns the frame's caller at level 0, that one's caller at level 1, and so on.
     fn caller(&self, level: u32) -> Option<CallerFrame> {
         let frame = self.frame?.physical;
-        // The unwinder is not in use here: it never evaluates variables.
+        // The unwinder is free here: it never evaluates variables.
         let mut unwinder = self.unwinder.try_borrow_mut().ok()?;
         let mut unwind = |address, registers: &dwarf::Registers| {
             unwinder
@@ -369,7 +369,8 @@ impl FrameScope<'_> {
         })
     }
 
-    /// Arguments and locals, innermost scope last; a shadowed one says where it is from.
+    /// Returns arguments and locals, innermost scope last; the name of a shadowed one says where it
+    /// was declared.
     pub fn locals(&self) -> Result<Vec<Named>, Error> {
         let Some(loaded) = self.loaded() else {
             return Ok(Vec::new());
@@ -378,9 +379,9 @@ impl FrameScope<'_> {
         let most = scopes.iter().map(|scope| scope.variables.len()).sum();
         let mut named: Vec<Named> = Vec::with_capacity(most);
         let mut variables: Vec<&Variable> = Vec::with_capacity(most);
-        // The last of each name, which hides the others.
+        // The last variable of each name, which hides the others.
         let mut visible: HashMap<Cow<'_, str>, usize> = HashMap::with_capacity(most);
-        // Many are of the same type, and what is found out about it is kept in it.
+        // Many are of the same type, and a type caches its derived data.
         let mut types: HashMap<Option<TypeId>, Ty> = HashMap::new();
         for scope in scopes {
             for variable in &scope.variables {
@@ -430,7 +431,7 @@ impl FrameScope<'_> {
         Ok(named)
     }
 
-    /// The variables of static storage of this frame's unit, in order of their names.
+    /// Returns the variables of static storage of this frame's unit, sorted by name.
     pub fn globals(&self) -> Result<Vec<Named>, Error> {
         let Some((loaded, pc)) = self.loaded().zip(self.pc()) else {
             return Ok(Vec::new());
@@ -459,7 +460,7 @@ impl FrameScope<'_> {
         Ok(named)
     }
 
-    /// Whether [`FrameScope::globals`] has any.
+    /// Returns whether [`FrameScope::globals`] has any.
     pub fn has_globals(&self) -> bool {
         let unit = self.loaded().zip(self.pc());
         unit.is_some_and(|(loaded, pc)| loaded.module.has_unit_statics(loaded.bias.file(pc)))
@@ -469,7 +470,7 @@ impl FrameScope<'_> {
         Some(self.frame?.physical.address.lookup())
     }
 
-    /// A part of the registers, as far as they are known; the upper halves of the vector
+    /// Returns a group of registers, as far as they are known; the upper halves of the vector
     /// registers are the thread's.
     pub fn register_group(&self, group: RegisterGroup) -> Vec<Named> {
         let Some(place) = self.frame else {
@@ -504,7 +505,7 @@ impl FrameScope<'_> {
         self.registers_named(names)
     }
 
-    /// The parts of a register of a frame: smaller ones, or the lanes of a vector.
+    /// Returns the parts of a register of a frame: smaller ones, or the lanes of a vector.
     pub fn register_parts(&self, register: &str) -> Vec<Named> {
         let parts = register_parts::parts_of(register);
         if !parts.is_empty() {
@@ -529,8 +530,8 @@ impl FrameScope<'_> {
         views.collect()
     }
 
-    /// What a thread has besides the general registers, with what the evaluation has written;
-    /// known of the innermost frame only.
+    /// Returns the XSAVE area of the thread with the evaluation's writes; known for the innermost
+    /// frame only.
     fn extended(&self, place: FramePosition<'_>) -> Option<Cow<'_, [u8]>> {
         let read = || self.os.extended_registers(place.key.thread);
         let area = self.extended.get_or_init(read).as_deref();
@@ -543,7 +544,7 @@ impl FrameScope<'_> {
         Some(area)
     }
 
-    /// Those of them that are known.
+    /// Returns the known ones of these registers.
     fn registers_named(&self, names: Vec<String>) -> Vec<Named> {
         let known = names.into_iter().filter_map(|name| {
             Some(Named {
@@ -572,9 +573,9 @@ impl FrameScope<'_> {
         Value::from_register(place, name, value)
     }
 
-    /// Whether `name` alone says which function is meant: a whole path always does; a bare
-    /// name does not where the function is in a module, class or namespace that this frame's
-    /// function is not in.
+    /// Returns whether `name` alone identifies a function: a whole path always does; a bare name
+    /// does not if the function is in a module, class or namespace that this frame's function is
+    /// not in.
     fn sees(&self, name: &str, function: &Function) -> bool {
         if name.contains("::") || function.linkage_name.as_deref() == Some(name) {
             return true;
@@ -592,8 +593,8 @@ impl FrameScope<'_> {
         here.trim_start_matches('<').starts_with(scope)
     }
 
-    /// How near a function is declared: names that it shares with the frame's function, then
-    /// whether both are of one file.
+    /// Returns how near a function is declared: the number of enclosing names that it shares with
+    /// the frame's function, then whether both are in one file.
     fn nearness(&self, loaded: &Loaded, function: &Function) -> usize {
         let Some(here) = self.function() else {
             return 0;
@@ -605,7 +606,7 @@ impl FrameScope<'_> {
         2 * shared + usize::from(is_here && file(here) == file(function))
     }
 
-    /// The frame's image first, then all others.
+    /// Returns the frame's image first, then all others.
     fn images_from_here(&self) -> impl Iterator<Item = &Loaded> {
         let here = self.loaded().map(|loaded| loaded.id);
         let first = self.loaded();
@@ -618,7 +619,7 @@ impl FrameScope<'_> {
     }
 }
 
-/// A register of the machine frame that a place is in.
+/// Returns a register of the machine frame of a place.
 fn at(place: FramePosition<'_>, register: dwarf::Register) -> RegisterPlace {
     RegisterPlace {
         thread: place.key.thread,

@@ -1,4 +1,4 @@
-//! Frames as people see them: unwound as deep as asked, inlined calls as frames of their own.
+//! Stacks for users: unwound as deep as requested, with inlined calls as frames.
 
 use crate::debugger::Debugger;
 use crate::event::Event;
@@ -12,7 +12,7 @@ use dwarf::{
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// What kind of frame.
+/// The kind of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrameKind {
     /// A function with debug info.
@@ -21,26 +21,26 @@ pub enum FrameKind {
     Inlined,
     /// A function known by symbol only, or not at all.
     NoDebugInfo,
-    /// Where the kernel put a signal handler's return.
+    /// The kernel's frame for the return of a signal handler.
     Signal,
-    /// A function that called the frame above as its last act and is gone: nothing of it is
-    /// left but that it must have been there.
+    /// The caller of a tail call: its frame is gone from the stack, and only its existence is
+    /// known.
     TailCall,
-    /// A call from the console that has not returned: the frames behind it are those that the
-    /// thread had before the call.
+    /// A call from the console that has not returned: the frames after it are those that the thread
+    /// had before the call.
     ConsoleCall,
 }
 
-/// One frame.
+/// A frame.
 #[derive(Clone, Debug)]
 pub struct Frame {
-    /// Which one.
+    /// Its key.
     pub key: FrameKey,
-    /// Function name; the address in hex where nothing is known.
+    /// Function name; the address in hex if unknown.
     pub name: String,
-    /// Where execution is, or will return to.
+    /// The pc, or the return address for callers.
     pub pc: LoadAddr,
-    /// In the instruction that is being executed: for callers the call.
+    /// An address in the instruction being executed; for callers, in the call.
     pub code: LoadAddr,
     /// The source line; for callers that of the call.
     pub location: Option<SourceLocation>,
@@ -50,53 +50,52 @@ pub struct Frame {
     pub kind: FrameKind,
     /// The source language.
     pub language: Option<Language>,
-    /// Compiled with optimization.
+    /// Whether it was compiled with optimization.
     pub optimized: bool,
-    /// Whether [`Debugger::restart_frame`] may be able to restart it: what can be told from the
-    /// stack alone.
+    /// Whether [`Debugger::restart_frame`] may be able to restart it, judging by the stack alone.
     pub can_restart: bool,
 }
 
 /// A part of a thread's stack.
 #[derive(Clone, Debug)]
 pub struct Stack {
-    /// The frames asked for.
+    /// The requested frames.
     pub frames: Vec<Frame>,
-    /// Frames in all, once the end was seen.
+    /// The number of all frames, once the end was reached.
     pub total: Option<usize>,
 }
 
-/// No stack is deeper; one that seems so is a loop that the unwinder did not notice.
+/// Maximum number of frames; a deeper stack is a loop that the unwinder did not detect.
 const DEEPEST: usize = 1 << 20;
 
-/// Reasons that are told of; a program with so many has nothing but broken stacks.
+/// Maximum number of reasons for incomplete stacks that are reported.
 const MAX_BROKEN_STACKS: usize = 100;
 
-/// By return address and entry of the function that runs: where the functions are that tail
-/// calls left between the two.
+/// The callers of tail calls between two frames, by the return address and the entry of the running
+/// function.
 pub(crate) type TailCalls = FxHashMap<(LoadAddr, LoadAddr), Vec<FrameAddress>>;
 
-/// More calls than any stack has are a program that jumps about; start over then.
+/// Maximum number of cached tail calls; beyond it, the cache is cleared.
 const MAX_KNOWN_CALLS: usize = 1 << 16;
 
-/// A frame as the machine has it.
+/// A machine frame.
 pub(crate) struct PhysicalFrame {
     pub address: FrameAddress,
     pub registers: Registers,
     pub function: Option<(Arc<Function>, LoadBias)>,
-    /// Its first level, and how many levels it has.
+    /// Its first level, and the number of its levels.
     pub level: usize,
     pub levels: usize,
-    /// Inlined calls that begin right here and are not shown as entered yet.
+    /// Number of inlined calls that begin at its pc and are not shown as entered.
     pub hidden: usize,
-    /// The canonical frame address, known once its caller was looked for.
+    /// The canonical frame address, known once its caller was searched.
     pub cfa: Option<LoadAddr>,
     pub is_signal: bool,
-    /// Its caller's registers are known for certain.
+    /// Whether its caller's registers follow from unwind rules, not from a heuristic.
     pub by_rules: bool,
-    /// It is gone from the stack; the registers know the address only.
+    /// Whether it is the caller of a tail call; only its address is known.
     pub is_tail_call: bool,
-    /// It stands for a call from the console: the registers are those that this returns with.
+    /// Whether it is a call from the console: its registers are those restored after the call.
     pub is_console_call: bool,
 }
 
@@ -106,28 +105,28 @@ pub(crate) struct ThreadStack {
     pub physical: Vec<PhysicalFrame>,
     pub levels: usize,
     pub complete: bool,
-    /// So many machine frames, from the innermost one on, are functions' that told for certain
-    /// what their callers' registers are.
+    /// Number of machine frames, from the innermost one, whose callers' registers follow from
+    /// unwind rules.
     pub firm: usize,
     /// The caller of the last frame.
     pub next: Option<(FrameAddress, Registers)>,
-    /// Inlined calls that the next frame does not show: the innermost one, or the one that a call
-    /// from the console was made in.
+    /// Number of inlined calls that the next frame does not show: the innermost frame, or the one
+    /// in which a call from the console was made.
     hidden: usize,
-    /// Lines that levels show, where they are not those of their code.
+    /// Lines that levels show, if these differ from their code's.
     shown: Vec<(usize, SourceLocation)>,
-    /// Why the caller of the last frame was not found, until that was told.
+    /// Why the caller of the last frame was not found, until that was reported.
     broken: Option<String>,
 }
 
 impl ThreadStack {
-    /// The level that comes next shows this line.
+    /// Sets the line shown by the next level.
     fn show(&mut self, line: Option<SourceLocation>) {
         self.shown.extend(line.map(|line| (self.levels, line)));
     }
 
-    /// The machine frame that a level belongs to, and the level's place in it (0: innermost
-    /// inlined call).
+    /// Returns the machine frame of a level, and the level's position in it (0: innermost inlined
+    /// call).
     pub fn at(&self, level: usize) -> Option<(usize, usize)> {
         if level >= self.levels {
             return None;
@@ -141,19 +140,19 @@ impl ThreadStack {
     }
 }
 
-/// How many inlined calls, one in the other, begin at exactly this address.
+/// Returns how many nested inlined calls begin at exactly this address.
 pub(crate) fn calls_beginning_at(module: &Module, addr: FileAddr) -> usize {
     let function = module.function_at(addr);
     function.map_or(0, |function| calls_begun(&function, addr, addr))
 }
 
-/// How many inlined calls, one in the other, hold the place where a function's body begins;
-/// compilers let them begin in the prologue.
+/// Returns how many nested inlined calls contain the beginning of a function's body; compilers let
+/// them begin in the prologue.
 pub(crate) fn calls_at_body(function: &Function, body: FileAddr) -> usize {
     calls_begun(function, function.entry, body)
 }
 
-/// How many inlined calls, one in the other, hold `addr` and begin no earlier than `from`.
+/// Returns how many nested inlined calls contain `addr` and begin at `from` or later.
 pub(crate) fn calls_begun(function: &Function, from: FileAddr, addr: FileAddr) -> usize {
     let frames = function.frames_at(addr);
     let calls = frames.iter().map_while(|frame| frame.inlined);
@@ -163,7 +162,8 @@ pub(crate) fn calls_begun(function: &Function, from: FileAddr, addr: FileAddr) -
 }
 
 impl Debugger {
-    /// The stack of a stopped thread, unwound at least to hold `levels` levels.
+    /// Returns the stack of a stopped thread, unwound to at least `levels` levels if it has as
+    /// many.
     pub(crate) fn unwound(
         &mut self,
         thread: ThreadId,
@@ -198,7 +198,7 @@ impl Debugger {
         result.map(|()| &*stack)
     }
 
-    /// Where a thread is, with all registers of its innermost frame.
+    /// Returns a thread's pc and all registers of its innermost frame.
     pub(crate) fn innermost(
         &mut self,
         thread: ThreadId,
@@ -211,7 +211,7 @@ impl Debugger {
         Ok((FrameAddress::Pc(set.pc()), registers))
     }
 
-    /// Turns an address with registers into a frame, not yet knowing its caller.
+    /// Returns the frame of an address and registers; its caller is not known yet.
     pub(crate) fn physical_frame(
         &self,
         address: FrameAddress,
@@ -240,7 +240,7 @@ impl Debugger {
         }
     }
 
-    /// Looks for the caller of a frame.
+    /// Returns the caller of a frame.
     pub(crate) fn caller_of(&self, frame: &PhysicalFrame) -> Result<Unwound, dwarf::Error> {
         self.unwinder.borrow_mut().unwind(
             &self.modules,
@@ -250,7 +250,7 @@ impl Debugger {
         )
     }
 
-    /// The canonical frame address of a frame.
+    /// Returns the canonical frame address of a frame.
     pub(crate) fn cfa_of(&self, frame: &PhysicalFrame) -> Result<LoadAddr, dwarf::Error> {
         self.unwinder.borrow_mut().cfa(
             &self.modules,
@@ -314,8 +314,8 @@ impl Debugger {
         }
     }
 
-    /// If a call from the console is what returns to `back`, with this stack pointer: has a frame
-    /// stand for it, and the stack go on where the call was made. False: none does.
+    /// Adds a frame for a console call that returns to `back` with this stack pointer, and
+    /// continues the stack where the call was made. Returns false if there is no such call.
     fn enter_console_call(
         &self,
         thread: ThreadId,
@@ -341,10 +341,10 @@ impl Debugger {
         true
     }
 
-    /// Whether a frame's function has no caller: the kernel begins a program there, with
-    /// `argc` where a return address would be, and a C library says so in its call frame information.
+    /// Returns whether a frame's function has no caller: the kernel starts a program there, with
+    /// `argc` in place of a return address, and the C library's call frame information says so.
     fn is_start_of_all(&self, frame: &PhysicalFrame, caller: FrameAddress) -> bool {
-        // Almost always there is code.
+        // A caller is almost always in known code.
         if self.modules.at(caller.lookup()).is_some() {
             return false;
         }
@@ -360,8 +360,8 @@ impl Debugger {
             })
     }
 
-    /// Where the functions are that must have run between a frame and the caller that it
-    /// returns to, and made room for it by tail calls.
+    /// Returns the functions that must have run between a frame and the caller that it returns to,
+    /// and were replaced by tail calls.
     fn left_by_tail_calls(
         &self,
         callee: Option<&PhysicalFrame>,
@@ -405,7 +405,7 @@ impl Debugger {
         levels: Option<usize>,
     ) -> Result<Stack, Error> {
         let end = levels.map_or(usize::MAX, |levels| start.saturating_add(levels));
-        // One more, so that the end of the stack is known when it is reached.
+        // One more, so that the end of the stack is detected when it is reached.
         self.unwound(thread, end.saturating_add(1))?;
         let Some(stack) = self.stacks.get(&thread) else {
             return Err(Error::NoSuchThread(thread.0));
@@ -433,7 +433,7 @@ impl Debugger {
         })
     }
 
-    /// A stack that ends where no program's does: whoever looks should know that there is more.
+    /// Reports a stack that ends too early, so that the user knows that frames are missing.
     fn tell_of_broken_stack(&mut self, thread: ThreadId) {
         let stack = self.stacks.get_mut(&thread);
         let Some(reason) = stack.and_then(|stack| stack.broken.take()) else {
@@ -450,10 +450,10 @@ impl Debugger {
         }
     }
 
-    /// Code whose debug info was split off into files that are not there has lines but no
-    /// variables: that is said once an image.
+    /// Reports, once per image, code with lines but without variables because its split debug info
+    /// files are missing.
     fn tell_of_missing_units(&mut self, frames: &[Frame]) {
-        // A deep stack is mostly of one image.
+        // Most frames of a deep stack are in one image.
         let mut images: Vec<ModuleId> = frames.iter().filter_map(|frame| frame.module).collect();
         images.dedup();
         images.sort_unstable();
@@ -517,7 +517,7 @@ impl Debugger {
                     FrameKind::Function
                 };
             }
-            // An outer frame is where the inlined call stands.
+            // The location of an outer frame is that of the inlined call.
             frame.location = match inner.checked_sub(1).and_then(|inner| frames.get(inner)) {
                 Some(callee) => callee.inlined.and_then(|call| call.call_site.clone()),
                 None => loaded.module.place_at(addr),

@@ -1,4 +1,4 @@
-//! What a condition may ask of its thread: which one it is, and who called.
+//! Data for conditions about their thread: its name and number, and its callers.
 
 use super::FrameScope;
 use crate::inspect::value::location::Bytes;
@@ -6,11 +6,11 @@ use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{Ty, Value, ValueLocation};
 use dwarf::FrameAddress;
 
-/// Frames that are searched for a caller, at most.
+/// Maximum number of frames that are searched for a caller.
 const MAX_FRAMES: usize = 1 << 16;
 
 impl FrameScope<'_> {
-    /// `$thread` and `$thread_name`.
+    /// Returns `$thread` or `$thread_name`.
     pub(super) fn of_thread(&self, name: &str) -> Option<Value> {
         let thread = self.frame?.key.thread;
         match name {
@@ -19,7 +19,7 @@ impl FrameScope<'_> {
                 Some(Value::builtin(int, "int", thread.0 as u128))
             }
             "thread_name" => {
-                // Any thread's number names its folder in procfs, too.
+                // Any thread's number names its directory in procfs, too.
                 let name = self.os.thread_name(thread.0, thread);
                 Some(Value::new(
                     Ty::Text,
@@ -30,8 +30,8 @@ impl FrameScope<'_> {
         }
     }
 
-    /// Whether the caller of that number (0: the frame itself) is a function of that name;
-    /// without a number: whether any is, the frame itself included.
+    /// Returns whether the caller of that number (0: the frame itself) is a function of that name;
+    /// without a number, whether any caller is, the frame itself included.
     pub(super) fn is_called_from(&self, typed: &str, number: Option<usize>) -> bool {
         let Some(place) = self.frame else {
             return false;
@@ -39,7 +39,7 @@ impl FrameScope<'_> {
         let mut skip = place.inner;
         let mut seen = 0;
         let mut found = false;
-        // True: no more is needed.
+        // Returns true to end the visit.
         let mut visit = |name: &str| {
             let wanted = number.is_none_or(|number| number == seen);
             found = wanted && dwarf::answers_to(name, typed);
@@ -66,8 +66,8 @@ impl FrameScope<'_> {
         found
     }
 
-    /// Visits the names of the calls that a machine frame stands for, innermost first. True:
-    /// it was told that no more is needed.
+    /// Visits the names of the calls in a machine frame, innermost first. Returns true if `visit`
+    /// has ended the visit.
     fn visit_calls(
         &self,
         address: FrameAddress,

@@ -1,5 +1,5 @@
-//! Variables of Rust's coroutines (`async fn`, `async` blocks) that optimized code has nowhere
-//! but in the coroutine's own state.
+//! Variables of Rust's coroutines (`async fn`, `async` blocks) that optimized code keeps only in
+//! the coroutine's state.
 
 use super::FrameScope;
 use crate::ids::error::Error;
@@ -8,11 +8,12 @@ use crate::inspect::value::{Named, Shape, Target, Value, ValueLocation, members}
 use dwarf::{LoadAddr, Variable, VariableKind};
 use std::sync::Arc;
 
-/// Wrappers around the state of a coroutine (`Pin<&mut …>`) that are looked through.
+/// Maximum number of wrappers around the state of a coroutine (`Pin<&mut …>`).
 const WRAPPERS: usize = 4;
 
 impl FrameScope<'_> {
-    /// Where the code has lost a variable that the coroutine kept when it last waited: that.
+    /// Replaces variables without a location by the values that the coroutine saved at its last
+    /// suspension.
     pub(super) fn restore_kept(&self, locals: &mut [Named]) {
         let lost = |local: &Named| is_lost(&local.value);
         if !locals.iter().any(lost) {
@@ -26,11 +27,11 @@ impl FrameScope<'_> {
         }
     }
 
-    /// Parameters of an `async fn` are described twice: as what its state has captured, and as
-    /// what the body moves that into. The second is left; with the first one's value where it
-    /// has lost its own.
+    /// Removes duplicate parameters of an `async fn`, which are described twice: as captured by its
+    /// state, and as moved into the body. The second one remains, with the first one's value if it
+    /// has no location of its own.
     pub(super) fn drop_captured(&self, locals: &mut Vec<Named>, variables: &[&Variable]) {
-        /// What rustc calls the argument of `poll` in the body of an `async fn`.
+        /// rustc's name for the argument of `poll` in the body of an `async fn`.
         const CONTEXT: &str = "_task_context";
         if !variables.iter().any(|variable| variable.name == CONTEXT) {
             return;
@@ -53,7 +54,7 @@ impl FrameScope<'_> {
         }
     }
 
-    /// [`FrameScope::restore_kept`] for one variable; of a lambda, what it captured.
+    /// Like [`FrameScope::restore_kept`] for one variable; in a lambda, the captured one.
     pub(super) fn kept_instead(
         &self,
         name: &str,
@@ -70,14 +71,15 @@ impl FrameScope<'_> {
         }
     }
 
-    /// What the coroutine whose function this frame runs kept, by name.
+    /// Returns the variables saved in the state of the coroutine whose function this frame runs, by
+    /// name.
     fn kept_by_coroutine(&self) -> Vec<(String, Value)> {
         self.passed_state()
             .and_then(|state| kept_in(self, state))
             .unwrap_or_default()
     }
 
-    /// rustc passes a coroutine's state as a parameter without a name.
+    /// Returns the coroutine's state, which rustc passes as an unnamed parameter.
     fn passed_state(&self) -> Option<Value> {
         let loaded = self.loaded()?;
         let scopes = self.scopes();
@@ -87,8 +89,8 @@ impl FrameScope<'_> {
         self.value_of(&loaded.module, loaded.bias, state).ok()
     }
 
-    /// Where the state is of the coroutine whose function this frame runs; and where, in how
-    /// many bytes, the number of the state it is in.
+    /// Returns the address of the state of the coroutine whose function this frame runs, and
+    /// address and size of its discriminant.
     pub(crate) fn coroutine(&self) -> Option<(LoadAddr, (LoadAddr, usize))> {
         let mut state = self.passed_state()?;
         let ty = unwrapped(self, &mut state)?;
@@ -127,7 +129,7 @@ fn kept_in(target: &dyn Target, mut state: Value) -> Option<Vec<(String, Value)>
     Some(kept.collect())
 }
 
-/// Goes from what the function is passed to the coroutine itself, whose type it gives.
+/// Follows the wrappers from the function's argument to the coroutine itself. Returns its type.
 fn unwrapped(target: &dyn Target, state: &mut Value) -> Option<Arc<DwarfTy>> {
     for _ in 0..WRAPPERS {
         match state.ty.shape() {
@@ -145,7 +147,7 @@ fn unwrapped(target: &dyn Target, state: &mut Value) -> Option<Arc<DwarfTy>> {
     None
 }
 
-/// Whether the type is an enum whose variants are numbered.
+/// Returns whether the type is an enum whose variants are numbered.
 fn is_coroutine(ty: &DwarfTy) -> bool {
     let variants = ty.composite().and_then(|it| it.variants.as_ref());
     let first = variants

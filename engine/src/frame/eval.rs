@@ -1,4 +1,4 @@
-//! A frame as expressions see it.
+//! A frame as a context of expressions.
 
 use super::FrameScope;
 use crate::ids::error::Error;
@@ -26,7 +26,7 @@ impl EvalContext for FrameScope<'_> {
         if let Some(value) = self.local(name)? {
             return Ok(Some(value));
         }
-        // A member hides what namespaces have by its name, as `step` of the C library.
+        // A member hides names of namespaces, for example `step` of the C library.
         if self.language() == Language::Cpp
             && let Ok(Some(this)) = self.local("this")
             && let Shape::Pointer(of, _) = this.ty.shape()

@@ -1,4 +1,4 @@
-//! What a thread stopped for, as expressions see it, and the names of pointers that led it astray.
+//! The subject of a stop for expressions, and the names of pointers that caused a fault.
 
 use super::FrameScope;
 use crate::arch::x86_64_access::PointerChain;
@@ -12,7 +12,7 @@ use crate::inspect::visualize::standard::callable::type_named;
 use dwarf::{Language, LoadAddr};
 
 impl FrameScope<'_> {
-    /// The exception: of C++ the object, of Rust the message, of a signal its number.
+    /// Returns the exception: in C++ the object, in Rust the message, for a signal its number.
     pub fn exception(&self) -> Result<Value, Error> {
         let unknown = |name: &str| {
             Error::eval(format!(
@@ -51,7 +51,7 @@ impl FrameScope<'_> {
         }
     }
 
-    /// Whether [`FrameScope::exception`] needs no names that have not been read.
+    /// Returns whether [`FrameScope::exception`] needs no name that is not indexed yet.
     pub fn knows_exception(&self) -> bool {
         let Some(Subject::Cpp(thrown)) = self.subject else {
             return true;
@@ -64,8 +64,8 @@ impl FrameScope<'_> {
                 .all(|loaded| loaded.module.has_names() || loaded.is_of_the_system())
     }
 
-    /// The expression of the pointer that came by `way`, and of what is `offset` bytes behind
-    /// where it points.
+    /// Returns the expressions of the pointer that came by `way`, and of the data at `offset` bytes
+    /// from its target.
     pub fn names_of(&self, way: &PointerChain, offset: i64) -> Option<(String, String)> {
         let root = LoadAddr(way.root);
         let local = self.locals().ok()?.into_iter().find_map(|local| {
@@ -89,7 +89,7 @@ impl FrameScope<'_> {
         Some((name, target))
     }
 
-    /// The variable that is in a register, and what is `offset` bytes behind where it points.
+    /// Returns the variable in a register, and the data at `offset` bytes from its target.
     pub fn names_in(&self, register: dwarf::Register, offset: i64) -> Option<(String, String)> {
         self.locals().ok()?.into_iter().rev().find_map(|local| {
             let value = local.value.ok()?;
@@ -124,7 +124,7 @@ impl FrameScope<'_> {
         if offset == 0 {
             return Some((format!("*{name}"), target));
         }
-        // An element: of what is no class, an array is meant.
+        // An element: a pointer to a type that is no class is taken for an array.
         let size = of
             .size()
             .filter(|size| *size > 0 && offset.is_multiple_of(*size))?;
@@ -134,7 +134,7 @@ impl FrameScope<'_> {
     }
 }
 
-/// A type by the name that symbols have for it, pointers too.
+/// Returns a type by its name in symbols, including pointers.
 fn named(target: &dyn Target, name: &str) -> Option<Ty> {
     let trimmed = name.trim();
     if let Some(pointee) = trimmed.strip_suffix('*') {

@@ -1,12 +1,12 @@
-//! Variables that the lambda whose body a frame runs has captured: the members of an object
-//! that gcc passes as `__closure`, clang as `this`.
+//! Captured variables of the lambda whose body a frame runs: the members of an object that gcc
+//! passes as `__closure`, clang as `this`.
 
 use super::FrameScope;
 use crate::ids::error::Error;
 use crate::inspect::value::{Named, Shape, Value, members};
 use dwarf::{Scope, Variable, VariableKind};
 
-/// Whether a variable is gcc's stand-in for a captured one, where the lambda's body uses it.
+/// Returns whether a variable is gcc's stand-in for a captured one that the lambda's body uses.
 pub(super) fn stands_for_capture(variable: &Variable, scope: &Scope) -> bool {
     let is_closure = |it: &Variable| it.artificial && it.name == "__closure";
     variable.kind != VariableKind::Parameter
@@ -15,10 +15,10 @@ pub(super) fn stands_for_capture(variable: &Variable, scope: &Scope) -> bool {
 }
 
 impl FrameScope<'_> {
-    /// A variable of the frame's scopes by name, innermost first, or a captured one.
+    /// Returns a variable of the frame's scopes by name, innermost first, or a captured one.
     ///
     /// # Errors
-    /// It is there but has no place or cannot be read.
+    /// It exists but has no place or cannot be read.
     pub(super) fn local(&self, name: &str) -> Result<Option<Value>, Error> {
         if let Some(loaded) = self.loaded() {
             for scope in self.scopes().into_iter().rev() {
@@ -39,7 +39,7 @@ impl FrameScope<'_> {
         self.captured(name)
     }
 
-    /// The object of a lambda, if it is what a variable points to.
+    /// Returns the object of a lambda, if a variable points to one.
     pub(super) fn closure_in(
         &self,
         variable: &Variable,
@@ -59,7 +59,7 @@ impl FrameScope<'_> {
         closure.then(|| pointer.pointee(self, of).ok())?
     }
 
-    /// The object of the lambda whose body this frame runs.
+    /// Returns the object of the lambda whose body this frame runs.
     fn closure(&self) -> Option<Value> {
         let loaded = self.loaded()?;
         let scopes = self.scopes();
@@ -71,10 +71,10 @@ impl FrameScope<'_> {
         })
     }
 
-    /// A captured variable.
+    /// Returns a captured variable by name.
     ///
     /// # Errors
-    /// It is there but cannot be reached.
+    /// It exists but cannot be read.
     pub(super) fn captured(&self, name: &str) -> Result<Option<Value>, Error> {
         match self.closure() {
             Some(closure) => members::find(self, &closure, name),
@@ -82,13 +82,13 @@ impl FrameScope<'_> {
         }
     }
 
-    /// All captured variables.
+    /// Returns all captured variables.
     pub(super) fn captures(&self) -> Vec<Named> {
         let closure = self.closure();
         closure.map_or_else(Vec::new, |closure| self.captures_of(&closure))
     }
 
-    /// What is in the object of a lambda, as variables.
+    /// Returns the members of a lambda's object as variables.
     pub(super) fn captures_of(&self, closure: &Value) -> Vec<Named> {
         let names = members::names(self, closure).into_iter();
         names

@@ -1,4 +1,4 @@
-//! The parameters of a frame's function, those without names too: what a call was given.
+//! The parameters of a frame's function, including unnamed ones.
 
 use super::FrameScope;
 use crate::ids::error::Error;
@@ -6,7 +6,7 @@ use crate::inspect::value::{Named, Ty};
 use dwarf::{Variable, VariableKind};
 
 impl FrameScope<'_> {
-    /// The parameters in their order; one without a name has none here, either.
+    /// Returns the parameters in order; an unnamed one has an empty name.
     pub fn shown_parameters(&self) -> Result<Vec<Named>, Error> {
         let mut parameters = self.locals()?;
         parameters.retain(|local| local.is_parameter);
@@ -41,7 +41,7 @@ impl FrameScope<'_> {
     }
 }
 
-/// Of a shadowed one the name says where it is declared.
+/// Accepts the name of a shadowed variable, which also says where it is declared.
 fn is_called(named: &Named, name: &str) -> bool {
     let rest = named.name.strip_prefix(name);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(" (line "))

@@ -1,4 +1,4 @@
-//! How a step begins: which plan serves what was asked for, where the thread is.
+//! Start of a step: selects the plan for the request and the thread's position.
 
 use super::{
     Coroutine, Mode, Plan, ReturnedFunction, Start, StepInstruction, StepOut, StepRange, Target,
@@ -11,7 +11,7 @@ use crate::ids::error::Error;
 use dwarf::LoadAddr;
 use std::sync::Arc;
 
-/// No way out is looked for behind more frames of code that steps go through.
+/// Maximum number of frames of filtered code that are searched for a frame to return to.
 const MAX_FRAMES: usize = 256;
 
 impl Debugger {
@@ -36,7 +36,7 @@ impl Debugger {
             && granularity != Granularity::Instruction
             && let Some(left_out) = self.shown_call_at(pc, hidden)
         {
-            // The inlined call begins right here: it is entered without a move.
+            // The inlined call begins at the pc: it is entered without execution.
             self.enter_inlined(thread, left_out);
             return Ok(());
         }
@@ -81,7 +81,7 @@ impl Debugger {
                             StepRange::begin(start, mode, out, coroutine, statements, &view);
                         (Box::new(plan), verdict)
                     }
-                    // Without lines here, the next line is the caller's.
+                    // The frame has no lines: the next line is the caller's.
                     (None, Some(back)) => {
                         let (plan, verdict) = StepOut::begin(back, None, &view);
                         (Box::new(plan), verdict)
@@ -103,8 +103,8 @@ impl Debugger {
         Ok(())
     }
 
-    /// Of the `hidden` inlined calls that begin at `pc` and are not entered, the outermost one
-    /// that there is something to see of: how many in it are left out then.
+    /// Returns the outermost of the `hidden` inlined calls that begin at `pc` and has source to
+    /// show, as the number of calls inside it that stay hidden.
     fn shown_call_at(&self, pc: LoadAddr, hidden: usize) -> Option<usize> {
         let here = Start::at(&self.modules, pc, hidden)?.line?;
         let unfiltered = self.step_filters.skips(&here.file);
@@ -115,7 +115,7 @@ impl Debugger {
         })
     }
 
-    /// Shows the thread in an inlined call that begins where it is.
+    /// Shows the thread in an inlined call that begins at its pc.
     pub(crate) fn enter_inlined(&mut self, thread: ThreadId, left_out: usize) {
         self.forget_stop_of(thread);
         if let Some(state) = self.thread_mut(thread) {
@@ -124,7 +124,7 @@ impl Debugger {
         self.emit_stopped(thread, StopReason::Step, None);
     }
 
-    /// A thread's innermost machine frame as one that returns to an address.
+    /// Returns a thread's innermost machine frame as a function that returns to an address.
     fn returning(&self, thread: ThreadId, at: LoadAddr) -> Option<ReturnedFunction> {
         let frame = self.stacks.get(&thread)?.physical.first()?;
         let (function, bias) = frame.function.clone()?;
@@ -137,7 +137,7 @@ impl Debugger {
         })
     }
 
-    /// Where a thread's innermost machine frame returns to.
+    /// Returns the return address of a thread's innermost machine frame.
     pub(crate) fn way_out(&mut self, thread: ThreadId) -> Result<Option<Target>, Error> {
         self.unwound(thread, 1)?;
         let levels = self
@@ -146,7 +146,7 @@ impl Debugger {
             .and_then(|stack| stack.physical.first())
             .map_or(1, |frame| frame.levels);
         let stack = self.unwound(thread, levels + 1)?;
-        // Nothing returns to what a tail call left.
+        // No frame returns to the caller of a tail call.
         let mut frames = stack.physical.iter().filter(|frame| !frame.is_tail_call);
         Ok(frames.next().zip(frames.next()).and_then(|(inner, outer)| {
             Some(Target {
@@ -156,7 +156,7 @@ impl Debugger {
         }))
     }
 
-    /// The future whose body a thread's innermost machine frame runs.
+    /// Returns the future whose body a thread's innermost machine frame runs.
     pub(crate) fn coroutine_of(&mut self, thread: ThreadId) -> Option<Coroutine> {
         let frame = self.stacks.get(&thread)?.physical.first()?;
         let (function, bias) = frame.function.as_ref()?;
@@ -173,7 +173,7 @@ impl Debugger {
         })
     }
 
-    /// Where a thread comes back to code that steps stop in, if it is in such code now.
+    /// Returns where a thread returns to code that steps stop in, if it is in such code now.
     fn way_out_to_shown(&mut self, thread: ThreadId) -> Option<Target> {
         let shown = |debugger: &Self, addr: LoadAddr| {
             Start::shown_at(&debugger.modules, &debugger.step_filters, addr)
@@ -188,7 +188,7 @@ impl Debugger {
             }
             let frames = &self.stacks.get(&thread)?.physical;
             let here = frames.get(outer)?;
-            // Nothing returns to what a tail call left, nor from it.
+            // No frame returns to or from the caller of a tail call.
             let mut inner = frames.iter().take(outer).rev();
             let Some(inner) = inner.find(|it| !it.is_tail_call && !here.is_tail_call) else {
                 continue;

@@ -1,5 +1,5 @@
-//! What a call leads to: the body that is stepped into, behind linkage tables and thunks, and
-//! the functions that code without a stop in it may call.
+//! The target of a call: the body to step into, found through linkage tables and thunks, and the
+//! functions that filtered code may call.
 
 use super::View;
 use crate::arch::x86_64;
@@ -11,17 +11,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A jump to a jump to a jump is followed so far.
+/// Maximum number of jumps to follow from stub to stub.
 const MAX_STUBS: usize = 4;
-/// Unoptimized thunks have so many instructions before their jump.
+/// Maximum number of instructions before the jump of a thunk, which unoptimized ones need.
 const MAX_STUB_INSTRUCTIONS: usize = 24;
-/// Code that is looked through for calls of what is to be seen, in instructions.
+/// Maximum number of instructions to search for calls of functions with source.
 const MAX_INSTRUCTIONS: usize = 60_000;
-/// No more places than these get a trap on the way through such code.
+/// Maximum number of addresses that get a trap while such code runs.
 const MAX_TRAPS: usize = 256;
 
-/// Where a function that is called at `target` is stepped into: its body, if it has lines, also
-/// behind procedure linkage tables and thunks. Not if it is `filtered` and steps go through it.
+/// Returns where to stop when the function called at `target` is entered: its body, if it has
+/// lines, also through procedure linkage tables and thunks. `None` if it is `filtered` and matches
+/// the step filters.
 pub fn body_of(view: &View<'_>, target: LoadAddr, filtered: bool) -> Option<LoadAddr> {
     let (loaded, function) = function_at(view, target)?;
     let body = body::passed_by_each_call(&loaded.module, &function);
@@ -32,7 +33,7 @@ pub fn body_of(view: &View<'_>, target: LoadAddr, filtered: bool) -> Option<Load
     shown.then(|| loaded.bias.load(body))
 }
 
-/// The function whose entry a call at `target` leads to.
+/// Returns the function that a call at `target` enters.
 pub fn function_at<'a>(view: &View<'a>, target: LoadAddr) -> Option<(&'a Loaded, Arc<Function>)> {
     let mut target = target;
     for _ in 0..MAX_STUBS {
@@ -40,7 +41,7 @@ pub fn function_at<'a>(view: &View<'a>, target: LoadAddr) -> Option<(&'a Loaded,
         let addr = loaded.bias.file(target);
         match loaded.module.function_at(addr) {
             Some(function) if addr != function.entry => return None,
-            // A thunk may have an entry of its own, and no line.
+            // A thunk may have an entry of its own, and no lines.
             Some(function) if has_lines(loaded, &function) => return Some((loaded, function)),
             _ => {}
         }
@@ -54,20 +55,20 @@ fn has_lines(loaded: &Loaded, function: &Function) -> bool {
     row.is_some_and(|row| row.location.is_some())
 }
 
-/// Where a stub (PLT entry, thunk) jumps to in the end.
+/// Returns the final target of a stub (PLT entry, thunk).
 fn behind_stub(view: &View<'_>, stub: LoadAddr) -> Option<LoadAddr> {
     let mut at = stub;
     for _ in 0..MAX_STUB_INSTRUCTIONS {
         let instruction = x86_64::read(view.memory, at)?;
         match instruction.flow_control() {
             FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => {
-                // Only jumps that do not depend on registers can be foreseen.
+                // Only targets that do not depend on unknown registers can be predicted.
                 let target = x86_64::target(&instruction, view.registers, view.memory)?;
                 let loaded = view.modules.at(stub)?;
                 let inside = view.modules.at(target).is_some_and(|it| it.id == loaded.id);
                 let function = loaded.module.function_at(loaded.bias.file(target));
                 if inside && function.is_none() {
-                    // Not bound yet: the jump goes back into the table. By name, then.
+                    // Not bound yet: the jump leads back into the table, so look up the name.
                     return by_name(view.modules, stub);
                 }
                 return Some(target);
@@ -86,27 +87,27 @@ fn by_name(modules: &Modules, stub: LoadAddr) -> Option<LoadAddr> {
     modules.loaded.iter().find_map(|loaded| {
         let symbols = loaded.module.symbols_named(name);
         let mut code = symbols.into_iter().filter(|it| {
-            // What is not defined here has no address.
+            // An undefined symbol has no address.
             it.kind == dwarf::SymbolKind::Function && it.addr.0 != 0
         });
         Some(loaded.bias.load(code.next()?.addr))
     })
 }
 
-/// The code of functions as their images have it, else as the process has it.
+/// The code of functions, read from their images, or else from the process.
 pub struct Code<'a> {
     modules: &'a Modules,
     memory: &'a dyn Memory,
-    /// Bytes around the last address asked for.
+    /// Bytes around the last requested address.
     bytes: Vec<u8>,
     start: LoadAddr,
 }
 
-/// So much is read at once.
+/// Number of bytes to read at once.
 const WINDOW: usize = 256;
 
 impl<'a> Code<'a> {
-    /// Nothing read yet.
+    /// Returns a reader that has read nothing yet.
     pub fn new(view: &View<'a>) -> Self {
         Self {
             modules: view.modules,
@@ -116,7 +117,7 @@ impl<'a> Code<'a> {
         }
     }
 
-    /// The instruction at an address.
+    /// Returns the instruction at an address.
     pub fn at(&mut self, addr: LoadAddr) -> Option<Instruction> {
         let known = |code: &Self| {
             let offset = usize::try_from(addr.0.checked_sub(code.start.0)?).ok()?;
@@ -142,17 +143,17 @@ impl<'a> Code<'a> {
     }
 }
 
-/// What code that is not shown leads to.
+/// The functions that filtered code may call.
 #[derive(Default, Debug)]
 pub struct ReachableCalls {
-    /// Bodies of functions to be seen that it calls by name.
+    /// Bodies of functions with source that it calls directly.
     pub bodies: Vec<LoadAddr>,
-    /// Calls in it that go where only registers tell.
+    /// Indirect calls in it whose targets are not known in advance.
     pub indirect: Vec<LoadAddr>,
 }
 
 impl ReachableCalls {
-    /// Takes in what other code leads to.
+    /// Adds the functions that other code may call.
     pub fn add(&mut self, other: &ReachableCalls) {
         for (own, others) in [
             (&mut self.bodies, &other.bodies),
@@ -167,10 +168,10 @@ impl ReachableCalls {
     }
 }
 
-/// What was found out of functions, by entry; to be forgotten when images come or go.
+/// Cache of reachable calls by function entry; dropped when images change.
 pub type Reaches = FxHashMap<LoadAddr, Rc<ReachableCalls>>;
 
-/// What the function that a call at `target` leads to may call in turn, as far as the code
+/// Returns what the function that a call at `target` enters may call in turn, as far as the code
 /// that it runs through has lines.
 pub fn reach(view: &View<'_>, target: LoadAddr) -> Rc<ReachableCalls> {
     if let Some(known) = view.reaches.borrow().get(&target) {
@@ -186,7 +187,7 @@ fn search(view: &View<'_>, from: LoadAddr) -> ReachableCalls {
     let mut code = Code::new(view);
     let (mut seen, mut called) = (FxHashSet::default(), FxHashSet::default());
     let mut todo = Vec::new();
-    // False if nothing is known of the function.
+    // Returns false if nothing is known about the function.
     let mut enter = |target: LoadAddr, todo: &mut Vec<LoadAddr>, found: &mut ReachableCalls| {
         if !called.insert(target) {
             return true;
@@ -221,7 +222,7 @@ fn search(view: &View<'_>, from: LoadAddr) -> ReachableCalls {
         match instruction.flow_control() {
             FlowControl::Call => {
                 if target.is_some_and(|target| !enter(target, &mut todo, &mut found)) {
-                    // It may be given functions to call.
+                    // It may be passed functions to call.
                     found.indirect.push(at);
                 }
                 todo.push(next);
@@ -235,7 +236,7 @@ fn search(view: &View<'_>, from: LoadAddr) -> ReachableCalls {
                 }
                 todo.push(next);
             }
-            // A jump may be a call that is a function's last act.
+            // A jump may be a tail call.
             FlowControl::UnconditionalBranch => match target {
                 Some(target) if target.0.abs_diff(at.0) > 1 << 16 => {
                     enter(target, &mut todo, &mut found);
@@ -252,7 +253,7 @@ fn search(view: &View<'_>, from: LoadAddr) -> ReachableCalls {
                     enter(target, &mut todo, &mut found);
                 }
                 None if is_through_object(&instruction) => found.indirect.push(at),
-                // A table of places in this function.
+                // A jump table within this function.
                 None => todo.extend(rows_around(view, at)),
             },
             FlowControl::Return | FlowControl::Exception | FlowControl::Interrupt => {}
@@ -264,14 +265,14 @@ fn search(view: &View<'_>, from: LoadAddr) -> ReachableCalls {
     found
 }
 
-/// Whether a jump goes where a word behind a register tells, as the last act of a function that
-/// calls through a vtable does.
+/// Returns whether a jump's target is a word at an address in a register, as in a tail call through
+/// a vtable.
 fn is_through_object(instruction: &Instruction) -> bool {
     instruction.op0_kind() == iced_x86::OpKind::Memory
         && instruction.memory_index() == iced_x86::Register::None
 }
 
-/// Where the rows of the function around an address begin: instructions, all of them.
+/// Returns the addresses of the rows of the function around an address; all are instructions.
 fn rows_around(view: &View<'_>, at: LoadAddr) -> Vec<LoadAddr> {
     let Some(loaded) = view.modules.at(at) else {
         return Vec::new();
@@ -284,20 +285,19 @@ fn rows_around(view: &View<'_>, at: LoadAddr) -> Vec<LoadAddr> {
     rows.map(|row| loaded.bias.load(row.range.start)).collect()
 }
 
-/// Whether code without debug info is part of an image that is no library of the system's.
+/// Returns whether code without debug info belongs to an image that is not a system library.
 fn is_own(view: &View<'_>, target: LoadAddr) -> bool {
     let loaded = view.modules.at(target);
     loaded.is_some_and(|it| !it.is_of_the_system()) && behind_stub(view, target).is_none()
 }
 
-/// Where a direct branch or call goes.
+/// Returns the target of a direct branch or call.
 pub fn near_target(instruction: &Instruction) -> Option<LoadAddr> {
     let near = instruction.op0_kind() == iced_x86::OpKind::NearBranch64;
     near.then(|| LoadAddr(instruction.near_branch64()))
 }
 
-/// What a call may lead to by the pointers to functions that it is given, in the registers of
-/// its arguments.
+/// Returns what a call may reach through pointers to functions among its arguments in registers.
 pub fn given(view: &View<'_>) -> ReachableCalls {
     use dwarf::Register;
     // rdi, rsi, rdx, rcx, r8, r9 (System V ABI, x86-64).
@@ -308,7 +308,7 @@ pub fn given(view: &View<'_>) -> ReachableCalls {
         let own = |loaded: &Loaded| {
             let function = loaded.module.function_at(loaded.bias.file(target));
             let is_entry = function.is_some_and(|it| loaded.bias.load(it.entry) == target);
-            // Data lies in images too.
+            // Images contain data, too.
             is_entry && !loaded.is_of_the_system()
         };
         if !view.modules.at(target).is_some_and(own) {

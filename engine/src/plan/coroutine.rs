@@ -1,4 +1,4 @@
-//! Steps in an `async fn`: a person who steps over an `.await` waits for the same future.
+//! Steps in an `async fn`: a step over an `.await` waits for the same future.
 
 use super::{Target, View};
 use crate::breakpoint::site::Owner;
@@ -6,36 +6,36 @@ use crate::debugger::Debugger;
 use crate::ids::ThreadId;
 use dwarf::{LoadAddr, Register};
 
-/// The future whose body a step begins in.
+/// The future in whose body a step begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Coroutine {
-    /// Where its state is; it is pinned.
+    /// Address of its state, which is pinned.
     pub state: LoadAddr,
-    /// Where the number of the state is that it is in, and how many bytes it has.
+    /// Address and size of the discriminant of its state.
     pub discriminant: (LoadAddr, usize),
     /// The function that resumes it.
     pub entry: LoadAddr,
 }
 
-/// rustc numbers the states: not begun, done, panicked, and from here on where it waits.
+/// rustc's state numbers: 0 not begun, 1 done, 2 panicked, and the suspension points from here on.
 const FIRST_WAITING: u64 = 3;
 
 impl Coroutine {
-    /// Whether it waits for something.
+    /// Returns whether it is suspended.
     pub fn is_waiting(&self, view: &View<'_>) -> bool {
         let (addr, size) = self.discriminant;
         let state = view.memory.read_uint(addr, size);
         state.is_ok_and(|state| state >= FIRST_WAITING)
     }
 
-    /// Whether the thread is about to resume it: its state is the first argument (rdi), or the
-    /// second one (rsi), behind the place for a result that registers do not hold.
+    /// Returns whether the thread is about to resume it: its state is the first argument (rdi), or
+    /// the second one (rsi) after the address of a result in memory.
     pub fn is_resumed(&self, view: &View<'_>) -> bool {
         let is_state = |number| view.registers.get(Register(number)) == Some(self.state.0);
         view.registers.pc() == self.entry && (is_state(5) || is_state(4))
     }
 
-    /// Where it will be resumed.
+    /// Returns the address at which it will be resumed.
     pub fn resumption(&self) -> Target {
         Target {
             addr: self.entry,
@@ -45,8 +45,8 @@ impl Coroutine {
 }
 
 impl Debugger {
-    /// A thread is at the traps of these owners' steps: it takes over the one that waits for a
-    /// future which it is about to resume.
+    /// Moves the step of one of these owners to a thread at its trap that is about to resume the
+    /// future which the step awaits.
     pub(crate) fn take_step_over(&mut self, thread: ThreadId, owners: &[Owner]) {
         let Some(registers) = self.user_registers(thread) else {
             return;
@@ -67,7 +67,8 @@ impl Debugger {
         }
     }
 
-    /// A thread ends: if its step waits for a future, any other one may resume that.
+    /// Prepares for the end of a thread: if its step awaits a future, any other thread may resume
+    /// that.
     pub(crate) fn leave_step(&mut self, thread: ThreadId) {
         let step = self.step_of(thread);
         if step.is_none_or(|step| step.plan.awaited().is_none()) {
@@ -82,7 +83,7 @@ impl Debugger {
         }
     }
 
-    /// The step of one thread goes on as that of another one that has none.
+    /// Moves the step of one thread to another that has none.
     fn hand_step(&mut self, from: ThreadId, to: ThreadId) {
         if from == to || self.step_of(to).is_some() {
             return;

@@ -1,4 +1,4 @@
-//! Code that steps go through without a stop in it: the standard library, packages of others.
+//! Step filters: code that steps do not stop in, such as the standard library and dependencies.
 
 use crate::images::modules::{Loaded, Modules};
 use dwarf::{FileAddr, LoadAddr, SourceFile};
@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-/// What is nobody's own source: Rust's library (as rustc records its paths, and as rustup
-/// installs it), cargo's downloads, headers and sources of the system.
+/// Default patterns: Rust's library (paths as rustc records them and as rustup installs it),
+/// cargo's downloads, system headers and sources.
 const DEFAULTS: &[&str] = &[
     "/rustc/*",
     "*/lib/rustlib/src/*",
@@ -20,18 +20,18 @@ const DEFAULTS: &[&str] = &[
     "/usr/src/*",
 ];
 
-/// No pattern is longer, and no list has more of them.
+/// Maximum length of a pattern and maximum number of patterns.
 const MAX_PATTERNS: usize = 1 << 12;
-/// What all patterns may take once compiled.
+/// Maximum size of all compiled patterns in bytes.
 const MAX_COMPILED_BYTES: usize = 1 << 22;
 
-/// Which sources steps go through.
+/// The sources that steps do not stop in.
 pub struct StepFilters {
     patterns: RegexSet,
-    /// By number of the pattern: whether it takes sources out again.
+    /// For each pattern, whether it is an exception.
     excepts: Vec<bool>,
     known: RefCell<FxHashMap<Arc<SourceFile>, bool>>,
-    /// Which sources are on this machine, of those that were asked for.
+    /// Cache of which sources exist on this machine.
     at_hand: RefCell<FxHashMap<Arc<SourceFile>, bool>>,
 }
 
@@ -42,7 +42,7 @@ impl Default for StepFilters {
 }
 
 impl StepFilters {
-    /// Steps stop in all code that has lines.
+    /// Returns empty filters: steps stop in all code that has lines.
     pub fn none() -> Self {
         Self {
             patterns: RegexSet::empty(),
@@ -52,11 +52,11 @@ impl StepFilters {
         }
     }
 
-    /// The defaults, and more patterns of whole paths: `*` is any text, `?` any character; behind
-    /// a `!` is what is not to be left out. The last one that fits counts.
+    /// Returns the defaults and more patterns of whole paths: `*` is any text, `?` any character; a
+    /// pattern after `!` is an exception. The last matching pattern wins.
     ///
     /// # Errors
-    /// Too long or too many patterns; the text says so.
+    /// Too long or too many patterns; the text names the cause.
     pub fn new(more: &[String]) -> Result<Self, String> {
         if more.len() > MAX_PATTERNS || more.iter().any(|pattern| pattern.len() > MAX_PATTERNS) {
             return Err(format!(
@@ -86,7 +86,7 @@ impl StepFilters {
         })
     }
 
-    /// Whether steps go through the code of a source.
+    /// Returns whether steps do not stop in the code of a source.
     pub fn skips(&self, file: &Arc<SourceFile>) -> bool {
         if self.excepts.is_empty() {
             return false;
@@ -101,20 +101,20 @@ impl StepFilters {
         skips
     }
 
-    /// Whether there is anything at an address that a step may stop for: lines of a source that
-    /// is not left out, and not the system's own code unless its sources are at hand.
+    /// Returns whether a step may stop at an address: it has a line of a source that is not
+    /// filtered, and is not system code without sources on this machine.
     pub fn shows(&self, loaded: &Loaded, addr: FileAddr) -> bool {
         let location = loaded.module.row_at(addr).and_then(|row| row.location);
         location.is_some_and(|it| !self.skips(&it.file)) && self.has_source(loaded, addr)
     }
 
-    /// The same where nothing is left out.
+    /// The same without the filters.
     pub fn has_source(&self, loaded: &Loaded, addr: FileAddr) -> bool {
         let location = loaded.module.row_at(addr).and_then(|row| row.location);
         location.is_some_and(|it| !loaded.is_of_the_system() || self.is_at_hand(&it.file))
     }
 
-    /// Whether a source is on this machine. The file is looked for once.
+    /// Returns whether a source exists on this machine. The file is searched once.
     pub fn is_at_hand(&self, file: &Arc<SourceFile>) -> bool {
         if let Some(known) = self.at_hand.borrow().get(file) {
             return *known;
@@ -124,7 +124,7 @@ impl StepFilters {
         is_there
     }
 
-    /// The same for an address of the process.
+    /// Like [`Self::shows`], for an address of the process.
     pub fn shows_at(&self, modules: &Modules, addr: LoadAddr) -> bool {
         let loaded = modules.at(addr);
         loaded.is_some_and(|loaded| self.shows(loaded, loaded.bias.file(addr)))

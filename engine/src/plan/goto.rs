@@ -1,5 +1,4 @@
-//! Moving a thread to another line of the function that it is in, without running what lies
-//! between.
+//! Goto: moves a thread to another line of its function without running the code in between.
 
 use super::start::inlined_at;
 use crate::breakpoint::resolve::resolve;
@@ -11,23 +10,23 @@ use crate::ids::error::Error;
 use dwarf::{AddrRange, FrameAddress, LoadAddr};
 use std::path::Path;
 
-/// A place that a thread can be moved to.
+/// A location that a thread can be moved to.
 #[derive(Clone, Debug)]
 pub struct GotoTarget {
     /// The address.
     pub addr: LoadAddr,
-    /// The line that is there: of a source, or of the text of machine code.
+    /// The line there: of a source, or of disassembly.
     pub line: u32,
-    /// Its column, 0 where the compiler did not say.
+    /// Its column, 0 if unknown.
     pub column: u32,
     /// The readable name of the function.
     pub function: String,
-    /// Inlined calls that begin there and are not entered.
+    /// Number of inlined calls that begin there and are not entered.
     hidden: usize,
 }
 
 impl Debugger {
-    /// Where the code of a line begins in the functions that stopped threads are in.
+    /// Returns where the code of a line begins in the functions that stopped threads are in.
     ///
     /// # Errors
     /// The program is not stopped, or it is a core file.
@@ -61,10 +60,11 @@ impl Debugger {
         Ok(targets)
     }
 
-    /// The instruction in a line of the text of machine code that stopped threads are in.
+    /// Returns the instruction in a line of the disassembly of a function that stopped threads are
+    /// in.
     ///
     /// # Errors
-    /// As [`Debugger::goto_targets`]; the code is not there, or has not as many lines.
+    /// As for [`Debugger::goto_targets`]; the code does not exist, or has fewer lines.
     pub fn goto_targets_in_code(
         &mut self,
         code: &CodeName,
@@ -89,8 +89,8 @@ impl Debugger {
         }])
     }
 
-    /// The function that an address is in, where debug info has none: by the symbols, else the
-    /// mapping.
+    /// Returns the range of the function at an address without debug info: by the symbols, or else
+    /// the mapping.
     fn piece_at(&self, addr: LoadAddr) -> Option<AddrRange<LoadAddr>> {
         match self.modules.at(addr) {
             Some(loaded) => {
@@ -107,11 +107,11 @@ impl Debugger {
         }
     }
 
-    /// Moves a thread; [`StopReason::Goto`] follows, and nothing has run.
+    /// Moves a thread; [`StopReason::Goto`] follows, and no code has run.
     ///
     /// # Errors
-    /// Not stopped; the place is in another function than the thread's innermost frame, or in
-    /// an inlined call, or the frame is laid out differently there.
+    /// Not stopped; the location is in another function than the thread's innermost frame, or in an
+    /// inlined call, or the frame has a different layout there.
     pub fn goto(&mut self, thread: ThreadId, target: &GotoTarget) -> Result<(), Error> {
         self.can_run()?;
         self.stopped_thread(thread)?;

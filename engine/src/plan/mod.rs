@@ -1,5 +1,5 @@
-//! Steps: what a thread does between two stops that a person sees. A [`Plan`] is asked at each
-//! stop of its thread and votes what is to happen next; any other stop wins over it.
+//! Steps. A [`Plan`] is evaluated at each stop of its thread and returns a verdict on how to
+//! continue; any other reason to stop wins over it.
 
 mod begin;
 mod callee;
@@ -35,66 +35,66 @@ use crate::os::{RegisterSet, Resume};
 use dwarf::{Function, LoadAddr, LoadBias, Module};
 use std::sync::Arc;
 
-/// What a plan wants.
+/// A plan's decision.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// One more instruction.
+    /// Execute one more instruction.
     Step,
     /// Run until one of these is reached.
     RunTo(Vec<Target>),
-    /// This was not it: run on to one of the same places.
+    /// Not a stop of this step: run on to the same targets.
     KeepRunning,
-    /// The step is done here; so many inlined calls that begin right here are not entered.
+    /// The step ends here; this number of inlined calls that begin at the pc are not entered.
     Done { hidden: usize },
-    /// Nothing more to stop for: the program runs on.
+    /// No end of the step is possible any more: the program runs on.
     Abandon,
 }
 
-/// A place to run to.
+/// An address to run to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target {
     /// The address.
     pub addr: LoadAddr,
-    /// Counts only where the stack pointer is at least this: deeper recursions pass by.
+    /// Minimum stack pointer for the target to count: deeper recursions are ignored.
     pub sp: u64,
 }
 
 /// A step in progress.
 pub trait Plan {
-    /// The thread stopped after a single instruction, or at a target.
+    /// Handles a stop of the thread after a single instruction, or at a target.
     fn on_stop(&mut self, view: &View<'_>) -> Verdict;
 
-    /// The future that has to be resumed, by whichever thread, for the step to go on.
+    /// Returns the future that some thread has to resume for the step to continue.
     fn awaited(&self) -> Option<Coroutine> {
         None
     }
 }
 
-/// The step of a thread: the plan, and where it runs to.
+/// The step of a thread: the plan and its targets.
 pub struct Stepping {
     plan: Box<dyn Plan>,
     targets: Vec<Target>,
-    /// Where a signal interrupted a single step: the handler returns here.
+    /// Where a signal interrupted a single step: its handler returns here.
     interrupted_at: Option<Target>,
-    /// The function that is stepped out of.
+    /// The function being stepped out of.
     returning: Option<ReturnedFunction>,
 }
 
-/// A function that returns, or has just returned.
+/// A function that is returning, or has just returned.
 #[derive(Clone)]
 pub struct ReturnedFunction {
-    /// Where to.
+    /// Its return address.
     at: LoadAddr,
-    /// What.
+    /// The function.
     pub function: Arc<Function>,
-    /// The image that it is in.
+    /// The image that contains it.
     pub module: Arc<Module>,
-    /// Where that is loaded.
+    /// The load bias of the image.
     pub bias: LoadBias,
 }
 
 impl Debugger {
-    /// Begins a step with its first verdict.
+    /// Starts a step with its first verdict.
     pub(crate) fn begin_step(&mut self, thread: ThreadId, plan: Box<dyn Plan>, first: Verdict) {
         let Some(state) = self.thread_mut(thread) else {
             return;
@@ -107,8 +107,8 @@ impl Debugger {
         });
         tracing::trace!(%thread, ?first, "a step begins");
         match first {
-            // What a loop comes to again is not to be hit where the thread stands: it makes one
-            // step first.
+            // A target in a loop must not be hit at the pc itself: the thread makes one single step
+            // first.
             Verdict::RunTo(targets) if self.would_hit(thread, &targets) => {}
             Verdict::RunTo(targets) => self.set_targets(thread, targets),
             Verdict::Abandon => self.cancel_step(thread),
@@ -117,7 +117,7 @@ impl Debugger {
         self.resume_from_stop(thread);
     }
 
-    /// Whether a stopped thread would run into one of these targets without having moved.
+    /// Returns whether a stopped thread would hit one of these targets without moving.
     fn would_hit(&mut self, thread: ThreadId, targets: &[Target]) -> bool {
         let Some(registers) = self.user_registers(thread) else {
             return false;
@@ -128,7 +128,7 @@ impl Debugger {
         passed != Some(pc) && here.any(|target| target.addr == pc && sp >= target.sp)
     }
 
-    /// Ends a thread's step, if there is one, and takes its traps away.
+    /// Ends a thread's step, if there is one, and removes its traps.
     pub(crate) fn cancel_step(&mut self, thread: ThreadId) {
         if let Some(state) = self.thread_mut(thread)
             && state.step.take().is_some()
@@ -172,7 +172,7 @@ impl Debugger {
         self.thread_mut(thread)?.step.as_mut()
     }
 
-    /// How the stepping thread goes on; all others just run.
+    /// Resumes a thread according to its step; one without a step runs.
     pub(crate) fn resume_step(&mut self, thread: ThreadId) {
         let how = match self.step_of(thread) {
             Some(step) if step.targets.is_empty() && step.interrupted_at.is_none() => Resume::Step,
@@ -181,12 +181,12 @@ impl Debugger {
         self.resume_thread(thread, how);
     }
 
-    /// A signal that does not stop the program arrived: its handler is no part of the step.
+    /// Handles a signal that does not stop the program: its handler is not part of the step.
     pub(crate) fn signal_while_stepping(&mut self, thread: ThreadId) {
         let registers = self.user_registers(thread);
         if let (Some(registers), Some(step)) = (registers, self.step_of(thread))
             && step.targets.is_empty()
-            // Else it came before the handler of another one has returned.
+            // Otherwise the signal arrived before the handler of another one has returned.
             && step.interrupted_at.is_none()
         {
             let target = Target {
@@ -195,7 +195,7 @@ impl Debugger {
             };
             step.interrupted_at = Some(target);
             self.sites.add(target.addr, Owner::Step(thread), &*self.os);
-            // The trap is to be hit when the handler returns here, not passed now.
+            // The trap is to be hit when the handler returns here, not skipped now.
             if let Some(state) = self.thread_mut(thread)
                 && state.passed_site.take() == Some(target.addr)
             {
@@ -205,10 +205,10 @@ impl Debugger {
         self.resume_step(thread);
     }
 
-    /// The stepping thread's single step is done.
+    /// Handles the end of a single step.
     pub(crate) fn on_single_step(&mut self, thread: ThreadId) {
         if self.step_of(thread).is_none() {
-            // A step that was given up while it ran.
+            // The step was cancelled while it ran.
             self.resume_thread(thread, Resume::Continue);
             return;
         }
@@ -220,8 +220,8 @@ impl Debugger {
         }
     }
 
-    /// Whether a thread is back from a signal's handler, before an instruction whose breakpoints
-    /// have been asked.
+    /// Returns whether a thread has returned from a signal handler to an instruction whose
+    /// breakpoints have been evaluated.
     pub(crate) fn is_back_at_passed(&mut self, thread: ThreadId) -> bool {
         let registers = self.user_registers(thread);
         registers.is_some_and(|registers| {
@@ -230,8 +230,8 @@ impl Debugger {
         })
     }
 
-    /// The thread is at a trap of a step. True: dealt with; the thread has been set going or
-    /// its stop was reported.
+    /// Handles a thread at a trap of a step. Returns true if it was resumed or its stop was
+    /// reported.
     pub(crate) fn on_step_site(&mut self, thread: ThreadId, addr: LoadAddr) -> bool {
         let Some(sp) = self.user_registers(thread).map(|registers| registers.sp()) else {
             return false;
@@ -249,7 +249,7 @@ impl Debugger {
         step.targets.iter().any(reached) && self.ask_plan(thread)
     }
 
-    /// What a plan is shown of a thread with these registers.
+    /// Returns the view of a thread with these registers for a plan.
     pub(crate) fn view<'a>(
         &'a self,
         registers: &'a RegisterSet,
@@ -265,7 +265,8 @@ impl Debugger {
         }
     }
 
-    /// False if the plan has nothing to say to where the thread is: it goes on as it does.
+    /// Evaluates the plan at a stop. Returns false if it does not apply at the pc: the thread runs
+    /// on as before.
     fn ask_plan(&mut self, thread: ThreadId) -> bool {
         let Some(registers) = self.user_registers(thread) else {
             return true;
@@ -299,7 +300,7 @@ impl Debugger {
         true
     }
 
-    /// The step is done; a breakpoint at its end is hit as well.
+    /// Ends a step; a breakpoint at its end is hit as well.
     fn step_done(&mut self, thread: ThreadId, pc: LoadAddr, hidden: usize) {
         let owners = self.owners_at(pc);
         let passed = self

@@ -1,4 +1,4 @@
-//! The instructions that a step is to leave: where they can be left, and what they call.
+//! The instructions that a step has to leave, with their exits and calls.
 
 mod passes;
 #[cfg(test)]
@@ -12,42 +12,43 @@ use dwarf::LoadAddr;
 use iced_x86::{FlowControl, Instruction};
 use rustc_hash::FxHashSet;
 
-/// A line of more instructions is left in several goes.
+/// Maximum number of instructions; a larger line is left in several parts.
 const MAX_INSTRUCTIONS: usize = 2048;
 
 /// A call in a region.
 pub struct Call {
-    /// Where.
+    /// Its address.
     pub at: LoadAddr,
-    /// Where it comes back to.
+    /// Its return address.
     pub back: LoadAddr,
     /// The instruction.
     pub instruction: Instruction,
 }
 
-/// What flow can reach from an address without leaving what is to be left.
+/// The code that is reachable from an address inside the range to leave.
 #[derive(Default)]
 pub struct Region {
-    /// The first addresses that are not in it.
+    /// The first addresses outside of it.
     pub exits: Vec<LoadAddr>,
-    /// The calls in it, in the order of their addresses.
+    /// The calls in it, in order of address.
     pub calls: Vec<Call>,
-    /// Returns in it.
+    /// The returns in it.
     pub returns: Vec<LoadAddr>,
-    /// Jumps out of the function in it.
+    /// The jumps in it that leave the function.
     pub jumps: Vec<LoadAddr>,
-    /// Instructions of which only the processor knows what comes next.
+    /// Instructions whose successor is known only at run time.
     pub unclear: Vec<LoadAddr>,
-    /// Its instructions, in the order of their addresses.
+    /// Its instructions, in order of address.
     pub instructions: Vec<LoadAddr>,
-    /// New passes of loops.
+    /// The loops in it.
     pub passes: Passes,
-    /// Which instruction may follow which one.
+    /// Pairs of an instruction and a possible successor.
     edges: Vec<(LoadAddr, LoadAddr)>,
 }
 
 impl Region {
-    /// What `inside` holds of the function that `ours` holds, from `from` on, which is in it.
+    /// Returns the region from `from`, an address in it, limited to the addresses that `inside`
+    /// accepts, of the function that `ours` accepts.
     pub fn of(
         from: LoadAddr,
         mut code: impl FnMut(LoadAddr) -> Option<Instruction>,
@@ -83,7 +84,7 @@ impl Region {
                         back: next,
                         instruction,
                     });
-                    // Nothing comes back from what never returns.
+                    // A call that never returns has no successor.
                     todo.extend(ours(next).then_some(next));
                 }
                 FlowControl::UnconditionalBranch => match target {

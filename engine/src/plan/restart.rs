@@ -1,5 +1,5 @@
-//! A frame from its beginning again: the thread is where its function was just called, with
-//! what the function was given as that is now.
+//! Restart of a frame: the thread returns to its function's first instruction, with the present
+//! values of the parameters.
 
 use crate::arch::{x86_64, x86_64_entry};
 use crate::argument_passing::HandedOver;
@@ -19,14 +19,14 @@ use dwarf::{
 };
 use std::sync::Arc;
 
-/// Bytes below the return address where a function's frame begins.
+/// Offset in bytes from the return address to the function's frame.
 const RETURN_ADDRESS: u64 = 8;
 
-/// Functions of Rust's library in which a panic is under way.
+/// Functions of Rust's library in which a panic is in progress.
 const PANICKING: [&str; 3] = ["rust_panic", "begin_panic", "rust_begin_unwind"];
 
 impl ThreadStack {
-    /// Whether a frame can be restarted as far as the stack tells; else why not.
+    /// Returns whether a frame can be restarted, judging by the stack; otherwise why not.
     pub fn restarts(&self, index: usize, inner: usize) -> Result<(), &'static str> {
         let frame = self.physical.get(index).ok_or("there is no such frame")?;
         if frame.is_signal {
@@ -63,7 +63,7 @@ impl ThreadStack {
     }
 }
 
-/// What a function's frame was made of.
+/// The state at the entry of a frame's function.
 struct Begun {
     function: Arc<Function>,
     module: Arc<Module>,
@@ -74,13 +74,13 @@ struct Begun {
 }
 
 impl Debugger {
-    /// Throws away what a thread's frame and all that it has called have done but for what they
-    /// have written, and puts the thread at the function's first instruction, its parameters as
-    /// they are now; [`StopReason::Restart`] follows, and nothing has run.
+    /// Discards a frame and its callees, except for what they have written, and moves the thread to
+    /// the function's first instruction, with its parameters as they are now;
+    /// [`StopReason::Restart`] follows, and no code has run.
     ///
     /// # Errors
-    /// Not stopped, no such frame; what the function was given cannot be told or handed over;
-    /// its caller's registers are not known. The thread is as it was then.
+    /// Not stopped, no such frame; a parameter is unknown or cannot be passed; the caller's
+    /// registers are unknown. The thread is unchanged then.
     pub fn restart_frame(&mut self, key: FrameKey) -> Result<(), Error> {
         self.can_run()?;
         self.stopped_thread(key.thread)?;
@@ -148,13 +148,13 @@ impl Debugger {
         if let Some(state) = self.thread_mut(thread)
             && crate::process::is_fatal_signal(state.signal)
         {
-            // It was for what is undone.
+            // The pending signal was caused by the code that is undone.
             state.signal = Signal(0);
         }
         self.report_stop(thread, StopReason::Restart);
         if let Some(state) = self.thread_mut(thread) {
             state.hidden_inlined = at_entry;
-            // A breakpoint on the first instruction is to be hit again.
+            // A breakpoint on the first instruction has to be hit again.
             state.passed_site = None;
         }
         Ok(())
@@ -180,7 +180,7 @@ impl Debugger {
         dwarf::Memory::read_uint(&self.memory(), addr, 8).ok()
     }
 
-    /// Whether nothing is under way in younger frames that others count on being ended.
+    /// Checks that no younger frame is in an operation that must be completed.
     fn can_throw_away(&self, thread: ThreadId, index: usize) -> Result<(), Error> {
         let name = |frame: &PhysicalFrame| {
             let loaded = self.modules.at(frame.address.lookup())?;
@@ -200,7 +200,7 @@ impl Debugger {
         }
     }
 
-    /// What the function was given, as that is now.
+    /// Returns the function's arguments with their present values.
     fn handed_again(&mut self, key: FrameKey, begun: &Begun) -> Result<HandedOver, Error> {
         let refuse = |why: String| Err(Error::Unsupported(why));
         let function = &begun.function;
@@ -226,7 +226,7 @@ impl Debugger {
         }
         let parameters = self.in_frame(key, |scope| Ok(scope.parameters()))?;
         for parameter in parameters {
-            // gcc names it, and does not pass it.
+            // gcc names this parameter, but does not pass it.
             if parameter.name == "__in_chrg" {
                 continue;
             }
@@ -248,8 +248,8 @@ impl Debugger {
         }
     }
 
-    /// Where a function that returns its result in memory was told to put it. Only unoptimized
-    /// code keeps that for certain.
+    /// Returns the address for the result of a function that returns it in memory. Only unoptimized
+    /// code is certain to keep it.
     fn result_place(&self, begun: &Begun) -> Result<u64, Error> {
         let memory = self.memory();
         let place = || {
@@ -257,8 +257,8 @@ impl Debugger {
             let code = |at| x86_64::read(&memory, at).filter(|_| inside(at));
             let entry = begun.bias.load(begun.function.entry);
             let (at, base, offset) = x86_64_entry::first_kept(entry, code)?;
-            // The registers of the frame are those of the prologue only if they lead to the
-            // same canonical frame address by the rules for that instruction.
+            // The registers of the frame equal those of the prologue only if they lead to the same
+            // canonical frame address by the unwind rules of that instruction.
             let stored = self.physical_frame(FrameAddress::Pc(at), begun.registers.clone(), 0);
             if self.caller_of(&stored).ok()?.cfa != begun.cfa {
                 return None;
@@ -277,7 +277,7 @@ impl Debugger {
     }
 }
 
-/// Hands a parameter over as it is now; else says why not.
+/// Passes a parameter with its present value; the error says why that is impossible.
 fn hand_again(parameter: Parameter, begun: &Begun, handed: &mut HandedOver) -> Result<(), String> {
     let language = begun.function.language;
     let value = parameter
@@ -323,7 +323,7 @@ fn hand_again(parameter: Parameter, begun: &Begun, handed: &mut HandedOver) -> R
                     .iter()
                     .all(|it| places.next() == Some(&Location::Register(*it)))
         }
-        // It was stored there.
+        // The value was stored there.
         Location::Memory(_) => true,
         _ => false,
     };
@@ -333,7 +333,7 @@ fn hand_again(parameter: Parameter, begun: &Begun, handed: &mut HandedOver) -> R
     }
 }
 
-/// The address of an object that a caller has made for its callee.
+/// Returns the address of an object that a caller has made for its callee.
 fn caller_s(value: &Value, begun: &Begun) -> Result<u64, String> {
     let own = begun.registers.sp().unwrap_or(0)..begun.cfa.0;
     let place = value.address().filter(|addr| !own.contains(&addr.0));

@@ -1,29 +1,30 @@
-//! Where a step begins, as a person sees it.
+//! The position at which a step begins.
 
 use super::filter::StepFilters;
 use crate::images::modules::Modules;
 use dwarf::{FileAddr, Function, InlinedSubroutine, LoadAddr, LoadBias, ScopeKind, SourceLocation};
 use std::sync::Arc;
 
-/// The line, or the inlined call, that a step is to leave.
+/// The line or the inlined call that a step has to leave.
 #[derive(Clone, Debug)]
 pub struct Start {
-    /// The line; `None`: only leaving the scope counts.
+    /// The line; `None`: the step ends only outside of the scope.
     pub line: Option<SourceLocation>,
     /// The concrete function.
     pub function: Arc<Function>,
-    /// Where it is loaded.
+    /// The load bias of its image.
     pub bias: LoadBias,
-    /// The inlined calls the step begins in, by their entries' ids, outermost first.
+    /// The inlined calls around the beginning of the step, by the ids of their entries, outermost
+    /// first.
     pub inlined: Vec<dwarf::DieRef>,
-    /// For each of them, if it or one in it is the body of an `async fn`, which may be left to
-    /// wait: where the call stands.
+    /// For each of them, the location of the call, if it or one inside it is the body of an `async
+    /// fn`, which may be left by suspension.
     pub awaits: Vec<Option<SourceLocation>>,
 }
 
 impl Start {
-    /// Where a thread is at `pc`, `hidden` inlined calls not entered yet; `None` without a
-    /// function known there.
+    /// Returns the position of a thread at `pc` with `hidden` inlined calls not entered yet; `None`
+    /// if no function is known there.
     pub fn at(modules: &Modules, pc: LoadAddr, hidden: usize) -> Option<Start> {
         let loaded = modules.at(pc)?;
         let addr = loaded.bias.file(pc);
@@ -46,7 +47,7 @@ impl Start {
         })
     }
 
-    /// The innermost frame at `pc` (inlined calls are frames) whose line steps stop in.
+    /// Returns the innermost frame at `pc` (inlined calls are frames) whose line steps stop in.
     pub fn shown_at(modules: &Modules, filters: &StepFilters, pc: LoadAddr) -> Option<Start> {
         let loaded = modules.at(pc)?;
         if loaded.is_of_the_system() {
@@ -67,7 +68,7 @@ impl Start {
     }
 }
 
-/// [`Start::awaits`] of the `depth` outermost inlined calls at an address.
+/// Returns [`Start::awaits`] for the `depth` outermost inlined calls at an address.
 fn awaits_at(function: &Function, addr: FileAddr, depth: usize) -> Vec<Option<SourceLocation>> {
     let frames = function.frames_at(addr);
     let calls = frames.iter().rev().filter_map(|frame| frame.inlined);
@@ -80,7 +81,7 @@ fn awaits_at(function: &Function, addr: FileAddr, depth: usize) -> Vec<Option<So
         .collect()
 }
 
-/// The inlined calls at an address, outermost first.
+/// Returns the inlined calls at an address, outermost first.
 pub fn inlined_at(function: &Function, addr: FileAddr) -> Vec<dwarf::DieRef> {
     let mut chain: Vec<dwarf::DieRef> = function
         .frames_at(addr)

@@ -1,4 +1,4 @@
-//! Where in its function a step is done: what a person who has left the line looks at next.
+//! Where in its function a step ends.
 
 use super::filter::StepFilters;
 use super::region::Part;
@@ -9,22 +9,22 @@ use crate::stack::calls_begun;
 use dwarf::{FileAddr, LineRow, LoadAddr, SourceLocation};
 
 impl StepRange {
-    /// Whether an address is in our function.
+    /// Returns whether an address is in the function of the step.
     pub(super) fn is_ours(&self, view: &View<'_>, addr: LoadAddr) -> bool {
         let bias = self.start.bias;
         view.modules.at(addr).is_some_and(|it| it.bias == bias)
             && self.start.function.contains(bias.file(addr))
     }
 
-    /// Whether the step is done where it comes to `addr` of our function; if so, how many
-    /// inlined calls that begin right there are not entered.
+    /// Returns whether the step ends on arrival at `addr` in its function; if so, the number of
+    /// inlined calls that begin there and are not entered.
     pub(super) fn place(&self, view: &View<'_>, addr: LoadAddr) -> Option<usize> {
         let loaded = view.modules.at(addr)?;
         let rows = |addr| loaded.module.row_at(addr);
         self.place_among(&rows, view.filters, loaded.bias.file(addr))
     }
 
-    /// As [`Self::place`], for an address of the file that has these rows.
+    /// Like [`Self::place`], for an address of the file that has these rows.
     pub(super) fn place_among(
         &self,
         rows: &dyn Fn(FileAddr) -> Option<LineRow>,
@@ -48,9 +48,9 @@ impl StepRange {
         let outside = !inlined.starts_with(&self.start.inlined);
         let deeper = !outside && inlined.len() > self.start.inlined.len();
         let at_start = row.is_stmt && begins;
-        // Compiler-made code belongs to what surrounds it.
+        // Compiler-generated code belongs to the code around it.
         let line = row.location.as_ref()?;
-        // A future that is resumed goes to where it waited first.
+        // A resumed future first executes the dispatch to its suspension point.
         let resumes = self.coroutine.is_some()
             && self.entry_line(rows) == Some(line.line)
             && inlined.is_empty();
@@ -68,14 +68,14 @@ impl StepRange {
         if !outside && line.line == start_line.line && line.file == start_line.file {
             let columns = (line.column, start_line.column);
             let another = columns.0 != columns.1 && columns.0 != 0 && columns.1 != 0;
-            // Compilers mark the first statement of a line only.
+            // Compilers mark only the first statement of a line.
             return (self.statements && another && begins).then_some(0);
         }
         (at_start || outside).then_some(0)
     }
 
-    /// How many of the inlined calls at an address begin there, as they are come to. Those that
-    /// the step begins in do not: a loop in them leads back to their entry.
+    /// Returns how many of the inlined calls at an address begin there. Calls in which the step
+    /// begins do not count: a loop in them leads back to their entry.
     pub(super) fn begun_calls(&self, inlined: &[dwarf::DieRef], addr: FileAddr) -> usize {
         let both = inlined.iter().zip(&self.start.inlined);
         let kept = both.take_while(|(here, start)| here == start).count();
@@ -85,7 +85,7 @@ impl StepRange {
         }
     }
 
-    /// What an address of our function where no step ends is to our line.
+    /// Classifies an address of the function where no step ends, relative to the line of the step.
     pub(super) fn part(&self, view: &View<'_>, addr: LoadAddr) -> Part {
         match view.modules.at(addr) {
             Some(loaded) => {
@@ -96,7 +96,7 @@ impl StepRange {
         }
     }
 
-    /// As [`Self::part`], for an address of the file that has these rows.
+    /// Like [`Self::part`], for an address of the file that has these rows.
     pub(super) fn part_among(
         &self,
         rows: &dyn Fn(FileAddr) -> Option<LineRow>,
@@ -131,12 +131,12 @@ impl StepRange {
                     false => Part::Line,
                 }
             }
-            // Compiler-made code belongs to what surrounds it.
+            // Compiler-generated code belongs to the code around it.
             None => Part::Line,
         }
     }
 
-    /// Whether two addresses are in one range of our function.
+    /// Returns whether two addresses are in one range of the function.
     pub(super) fn are_joined(&self, one: LoadAddr, other: LoadAddr) -> bool {
         let bias = self.start.bias;
         let (one, other) = (bias.file(one), bias.file(other));
@@ -144,7 +144,8 @@ impl StepRange {
         ranges.any(|range| range.contains(one) && range.contains(other))
     }
 
-    /// Whether an inlined body of an `async fn` goes to where it waited first at `addr`.
+    /// Returns whether the inlined body of an `async fn` dispatches to its suspension point at
+    /// `addr`.
     fn resumes_inlined(&self, addr: FileAddr, line: &SourceLocation) -> bool {
         let frames = self.start.function.frames_at(addr);
         let innermost = frames.first().and_then(|frame| frame.inlined);
@@ -156,8 +157,8 @@ impl StepRange {
             })
     }
 
-    /// Whether the step is among these inlined calls where what it has left is awaited on this
-    /// line: that may well wait, and goes on when it is polled again.
+    /// Returns whether this line, in these inlined calls, awaits the future that the step has left:
+    /// it may be suspended, and continues when it is polled again.
     fn awaits_on(&self, inlined: &[dwarf::DieRef], line: &SourceLocation) -> bool {
         let both = inlined.iter().zip(&self.start.inlined);
         let kept = both.take_while(|(here, start)| here == start).count();
@@ -165,7 +166,7 @@ impl StepRange {
         left.is_some_and(|it| it.line == line.line && it.file == line.file)
     }
 
-    /// The line that the function begins at.
+    /// Returns the line of the function's entry.
     fn entry_line(&self, rows: &dyn Fn(FileAddr) -> Option<LineRow>) -> Option<u32> {
         Some(rows(self.start.function.entry)?.location?.line)
     }
@@ -174,9 +175,9 @@ impl StepRange {
         self.filtered && filters.skips(&location.file)
     }
 
-    /// At an address where `beginning` inlined calls begin: the person sees the line they are
-    /// called on. Gives what to leave out if the step ends here, `None` in it if it goes on;
-    /// nothing if that cannot be told.
+    /// Decides at an address where `beginning` inlined calls begin: the user sees the line of the
+    /// call. Returns the number of calls to hide if the step ends here, `Some(None)` if it
+    /// continues, and `None` if that cannot be determined.
     fn before_inlined_calls(
         &self,
         filters: &StepFilters,
@@ -188,7 +189,7 @@ impl StepRange {
         let outer = inlined.get(..inlined.len().checked_sub(beginning)?)?;
         let outside = !outer.starts_with(&self.start.inlined);
         let frames = self.start.function.frames_at(addr);
-        // Where a person is who sees the frame of this number.
+        // The line of the frame with this number.
         let location = |level: usize| match level.checked_sub(1) {
             Some(inner) => frames.get(inner)?.inlined?.call_site.as_ref(),
             None => row.location.as_ref(),
@@ -210,7 +211,7 @@ impl StepRange {
         if self.mode != Mode::Into {
             return Some(None);
         }
-        // `step in` enters the outermost one that there is something to see of.
+        // `step in` enters the outermost one with source to show.
         let mut levels = (0..beginning).rev();
         let shown =
             |level: &usize| location(*level).is_some_and(|it| !self.is_filtered(filters, it));

@@ -1,13 +1,13 @@
-//! One instruction; over a call if asked so.
+//! A step by one instruction, optionally over a call.
 
 use super::{Plan, Target, Verdict, View};
 use crate::arch::x86_64;
 
-/// Done after one instruction.
+/// Ends after one instruction.
 pub struct StepInstruction;
 
 impl StepInstruction {
-    /// The plan and its first verdict for an instruction about to run.
+    /// Returns the plan and its first verdict for the instruction at the pc.
     pub fn begin(view: &View<'_>, over_calls: bool) -> (Self, Verdict) {
         let call = over_calls
             .then(|| x86_64::read(view.memory, view.registers.pc()))

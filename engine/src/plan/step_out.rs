@@ -1,21 +1,21 @@
-//! To the caller: run to the return address, in a frame at least as old as the caller's; or
-//! to where an exception or a long jump goes on that leaves the frame. Out of an `async fn` that
-//! waits there is no way but its end.
+//! A step to the caller: runs to the return address in a frame at least as old as the caller's, or
+//! to where an exception or a long jump that leaves the frame resumes. A suspended `async fn` is
+//! left only at its end.
 
 use super::view::UnwindTarget;
 use super::{Coroutine, Plan, Target, Verdict, View};
 
-/// Done at the return address.
+/// Ends at the return address.
 pub struct StepOut {
     back: Target,
     landing: Option<UnwindTarget>,
     coroutine: Option<Coroutine>,
-    /// Whether that is to be resumed first.
+    /// Whether the future has to be resumed first.
     waits: bool,
 }
 
 impl StepOut {
-    /// The plan, given where the frame returns to, and the future whose body it runs.
+    /// Returns the plan for a frame's return address and the future whose body it runs.
     pub fn begin(back: Target, coroutine: Option<Coroutine>, view: &View<'_>) -> (Self, Verdict) {
         let plan = Self {
             back,
@@ -49,7 +49,7 @@ impl Plan for StepOut {
         }
         if let Some(coroutine) = self.coroutine {
             if coroutine.is_resumed(view) {
-                // The executor may poll it from code that steps go through.
+                // The executor may poll it from filtered code.
                 let Some(back) = view.out_to_shown().or_else(|| view.out()) else {
                     return Verdict::Abandon;
                 };

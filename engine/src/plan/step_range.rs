@@ -1,5 +1,5 @@
-//! Over or into, by lines: at full speed to where the line can be left, or to what it calls,
-//! until another line begins in the same frame, or the frame is left.
+//! A step over or into, by lines: runs to the exits of the line or to what it calls, until another
+//! line begins in the same frame, or the frame is left.
 
 use super::callee::{Code, ReachableCalls, body_of, function_at, given, near_target, reach};
 use super::coroutine::Coroutine;
@@ -12,66 +12,67 @@ use crate::stack::calls_at_body;
 use dwarf::{FrameAddress, LoadAddr};
 use iced_x86::Instruction;
 
-/// What a step does about calls.
+/// How a step handles calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
-    /// They are run through.
+    /// Run through them.
     Over,
-    /// The first one with something to see is entered.
+    /// Enter the first one with source to show.
     Into,
-    /// The one at this address is entered, whatever it is.
+    /// Enter the one at this address, whatever its source.
     IntoCall(LoadAddr),
-    /// The inlined call that begins here is entered, with so many others that begin right here
-    /// in it left out.
+    /// Enter the inlined call that begins here, with this number of calls that begin at the same
+    /// address inside it hidden.
     IntoInlined(LoadAddr, usize),
 }
 
-/// No stack has more frames of code that steps go through.
+/// Maximum number of frames of filtered code on a stack.
 const MAX_FRAMES: usize = 256;
 
-/// What a person calls `next` and `step in`.
+/// The plan for `next` and `step in`.
 pub struct StepRange {
     pub(super) start: Start,
     pub(super) mode: Mode,
-    /// Whether it begins in code that steps stop in; else there are no others for it.
+    /// Whether the step begins in code that steps stop in; otherwise the filters do not apply to
+    /// it.
     pub(super) filtered: bool,
     phase: Phase,
     region: Region,
-    /// The loop that has begun again during the step.
+    /// The loop that has begun a new pass during the step.
     begun: Option<Loop>,
-    /// What is entered when it is reached, and calls that are looked at.
+    /// The functions to stop in, and the indirect calls to examine.
     wanted: ReachableCalls,
-    /// Where the frame returns to.
+    /// The frame's return address.
     out: Option<Target>,
-    /// The stack pointer at the beginning.
+    /// The stack pointer at the beginning of the step.
     sp: u64,
     /// The future whose body this is.
     pub(super) coroutine: Option<Coroutine>,
-    /// Whether another column of the line is another place.
+    /// Whether another column of the line ends the step.
     pub(super) statements: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Phase {
-    /// To an exit of the region.
+    /// Running to an exit of the region.
     Leaving,
-    /// To where a call returns to the region, since it is run by deeper frames too.
+    /// Running to the return of a call, since deeper frames run the region, too.
     InCalls,
-    /// One instruction.
+    /// Executing one instruction.
     Stepping(Box<Instruction>),
-    /// Until the function that replaced ours by a jump returns.
+    /// Running until the function that was tail-called returns.
     InTailCall,
-    /// Through code that is not shown, until it returns here or calls what is.
+    /// Running through filtered code, until it returns here or calls a function with source.
     Through(Target),
-    /// To where the handler of an exception, or a long jump, goes on.
+    /// Running to where the handler of an exception, or a long jump, resumes.
     Landing(Target),
-    /// Until the future that waits is resumed.
+    /// Waiting until the suspended future is resumed.
     Waiting,
 }
 
 impl StepRange {
-    /// The plan and its first verdict; `out` is where the frame returns to, and `statements` is
-    /// whether the step may end on another statement of the line.
+    /// Returns the plan and its first verdict; `out` is the frame's return address, and
+    /// `statements` is whether the step may end at another statement of the line.
     pub fn begin(
         start: Start,
         mode: Mode,
@@ -108,7 +109,7 @@ impl StepRange {
         }
     }
 
-    /// What `start` holds from where the thread is on, with what is inlined into it.
+    /// Returns the region of `start` from the pc on, including inlined calls.
     pub fn region(start: Start, view: &View<'_>) -> Region {
         let mut plan = Self::new(start, Mode::Over, view.filters);
         plan.find_region(view);
@@ -135,20 +136,20 @@ impl StepRange {
         self.region = region;
     }
 
-    /// Plans how what is to be left can be left from here.
+    /// Plans how to leave the region from the pc.
     fn leave(&mut self, view: &View<'_>) -> Verdict {
         let begun = self.region.passes.begun_at(view.registers.pc());
         self.leave_within(view, begun)
     }
 
-    /// As [`Self::leave`], `begun` being the loop that has begun again on the way here.
+    /// Like [`Self::leave`]; `begun`: the loop that has begun a new pass on the way here.
     fn leave_within(&mut self, view: &View<'_>, begun: Option<Loop>) -> Verdict {
         self.begun = begun;
         self.find_region(view);
         self.wanted = self.wanted_by_calls(view);
         self.phase = Phase::Leaving;
         if self.wanted.indirect.contains(&view.registers.pc()) {
-            // A trap where the thread stands would not be hit.
+            // A trap at the pc itself would not be hit.
             let verdict = self.at_call(view);
             if verdict != Verdict::KeepRunning {
                 return verdict;
@@ -162,7 +163,7 @@ impl StepRange {
 
     fn one_instruction(&mut self, view: &View<'_>) -> Verdict {
         let Some(instruction) = x86_64::read(view.memory, view.registers.pc()) else {
-            // The processor will say what is wrong.
+            // The processor will raise the fault.
             return Verdict::Abandon;
         };
         if x86_64::is_call(&instruction) {
@@ -172,7 +173,7 @@ impl StepRange {
         Verdict::Step
     }
 
-    /// Runs to whatever comes first in this phase.
+    /// Runs to the first of this phase's targets.
     fn run_on(&self, view: &View<'_>) -> Verdict {
         let mut targets: Vec<LoadAddr> = self.wanted.bodies.clone();
         targets.extend(&self.wanted.indirect);
@@ -205,7 +206,7 @@ impl StepRange {
         view.run_to(&targets, self.out, language.filter(|_| calls))
     }
 
-    /// What the calls of the region are to be watched for.
+    /// Returns the functions that the calls of the region may enter.
     fn wanted_by_calls(&self, view: &View<'_>) -> ReachableCalls {
         let mut wanted = ReachableCalls::default();
         match self.mode {
@@ -225,7 +226,7 @@ impl StepRange {
         wanted
     }
 
-    /// What a call at `at` of `target` is to be watched for.
+    /// Adds the functions that a call at `at` of `target` may enter.
     fn want(&self, view: &View<'_>, target: LoadAddr, at: LoadAddr, wanted: &mut ReachableCalls) {
         if let Some(body) = body_of(view, target, self.filtered) {
             if !makes_a_future(view, target) {
@@ -235,12 +236,12 @@ impl StepRange {
         }
         wanted.add(&reach(view, target));
         if function_at(view, target).is_none_or(|(loaded, _)| loaded.is_of_the_system()) {
-            // Nothing is known of it but what it will be given.
+            // Only its arguments, at the call, reveal more.
             wanted.indirect.push(at);
         }
     }
 
-    /// Whether the thread is in a frame that ours has called.
+    /// Returns whether the thread is in a frame called by the step's frame.
     fn is_deeper(&self, view: &View<'_>) -> bool {
         let sp = view.registers.sp();
         if sp >= self.sp {
@@ -252,7 +253,7 @@ impl StepRange {
         }
     }
 
-    /// The thread is in our frame, or has just left it by the instruction that it was at.
+    /// Handles an arrival in the step's frame, or just after the instruction `by` has left it.
     fn arrived(&mut self, view: &View<'_>, by: Option<&Instruction>) -> Verdict {
         let pc = view.registers.pc();
         let returned = by.is_some_and(x86_64::is_return);
@@ -281,8 +282,8 @@ impl StepRange {
         }
     }
 
-    /// Which loop has begun again once one instruction has led to another one, and whether a
-    /// person sees its pass there.
+    /// Returns which loop has begun a new pass after a move from one instruction to another, and
+    /// whether the pass ends the step there.
     fn jumped(&self, view: &View<'_>, from: LoadAddr, to: LoadAddr) -> (Option<Loop>, bool) {
         match self.are_joined(from, to) {
             true => self.region.jumped(from, to, |addr| self.part(view, addr)),
@@ -290,8 +291,8 @@ impl StepRange {
         }
     }
 
-    /// The frame returned to its caller: a person sees the call, unless it is in code that
-    /// steps go through.
+    /// Handles a return of the frame to its caller: the step ends at the call, unless that is in
+    /// filtered code.
     fn left(&mut self, view: &View<'_>) -> Verdict {
         if self.coroutine.is_some_and(|it| it.is_waiting(view)) {
             self.phase = Phase::Waiting;
@@ -305,7 +306,7 @@ impl StepRange {
         let addr = loaded.bias.file(call);
         let row = loaded.module.row_at(addr).and_then(|row| row.location);
         let shown = match &row {
-            // Who was in such code sees where it came back to.
+            // A step from such code ends where it returned to.
             Some(_) if self.start_is_of_the_system(view) => true,
             Some(_) if !self.filtered => view.filters.has_source(loaded, addr),
             _ => view.filters.shows(loaded, addr),
@@ -314,7 +315,7 @@ impl StepRange {
             return Verdict::Done { hidden: 0 };
         }
         match Start::shown_at(view.modules, view.filters, call) {
-            // The call is in an inlined one; what that was called for is shown.
+            // The call is in an inlined call whose caller is shown.
             Some(start) => {
                 self.restart(view, start);
                 self.leave(view)
@@ -328,7 +329,7 @@ impl StepRange {
         loaded.any(|loaded| loaded.bias == self.start.bias && loaded.is_of_the_system())
     }
 
-    /// Begins anew in another frame.
+    /// Starts again in another frame.
     fn restart(&mut self, view: &View<'_>, start: Start) {
         self.start = start;
         self.mode = Mode::Into;
@@ -338,7 +339,7 @@ impl StepRange {
         self.region = Region::default();
     }
 
-    /// Runs through code that is not shown to what it calls or returns to.
+    /// Runs through filtered code to its return or to a function with source that it calls.
     fn go_through(&mut self, view: &View<'_>) -> Verdict {
         let mut wanted = ReachableCalls::default();
         let mut frame = (
@@ -373,10 +374,10 @@ impl StepRange {
             return self.run_on(view);
         }
         let Some(back) = back else {
-            // main returned to the C library: there is nothing more to see.
+            // main returned to the C library: no code with source follows.
             return Verdict::Abandon;
         };
-        // Who called us may do so again.
+        // The caller of the step's function may call it again.
         let entry = self.start.bias.load(self.start.function.entry);
         wanted.bodies.extend(body_of(view, entry, true));
         self.wanted = wanted;
@@ -384,7 +385,8 @@ impl StepRange {
         self.run_on(view)
     }
 
-    /// A jump left the function: a tail call, or a jump through a procedure linkage table.
+    /// Handles a jump out of the function: a tail call, or a jump through a procedure linkage
+    /// table.
     fn jumped_away(&mut self, view: &View<'_>) -> Verdict {
         let sp = view.registers.sp();
         if self.out.is_none() {
@@ -411,8 +413,8 @@ impl StepRange {
         self.run_on(view)
     }
 
-    /// The thread is at the body of a function that was to be entered: it is seen as itself,
-    /// although its first line may be that of an inlined call.
+    /// Handles an arrival at the body of a function to enter: it is shown as itself, although its
+    /// first line may be that of an inlined call.
     fn enter(&mut self, view: &View<'_>) -> Verdict {
         let pc = view.registers.pc();
         let Some(start) = Start::at(view.modules, pc, 0) else {
@@ -420,7 +422,7 @@ impl StepRange {
         };
         let is_async_fn = start.function.coroutine == Some(dwarf::Coroutine::AsyncFn);
         if is_async_fn && start.inlined.is_empty() {
-            // It begins by going to where it waited, or to its first line.
+            // It begins with the dispatch to its suspension point, or with its first line.
             self.restart(view, start);
             self.mode = Mode::Over;
             return self.leave(view);
@@ -429,7 +431,7 @@ impl StepRange {
         Verdict::Done { hidden }
     }
 
-    /// The thread is at a call that is watched.
+    /// Handles an arrival at a call to examine.
     fn at_call(&mut self, view: &View<'_>) -> Verdict {
         let pc = view.registers.pc();
         if let Mode::IntoInlined(at, hidden) = self.mode
@@ -466,13 +468,13 @@ impl StepRange {
         self.run_on(view)
     }
 
-    /// An exception has come to a handler, or a long jump is about to be made.
+    /// Handles an exception that has reached a handler, or a long jump that is about to be made.
     fn at_escape(&mut self, view: &View<'_>) -> Option<Verdict> {
         let landing = match view.escape()? {
             Some(landing) => landing,
             None => return Some(Verdict::KeepRunning),
         };
-        // Below us it is no matter of ours: the call goes on.
+        // A landing below the step's frame is ignored: the call continues.
         let is_below = match (self.out, landing.cfa) {
             (Some(out), Some(cfa)) => cfa.0 < out.sp,
             _ => landing.target.sp < self.sp,
@@ -493,11 +495,11 @@ impl StepRange {
             && line.file == ours.file
     }
 
-    /// The handler of an exception has begun, in our frame or an older one.
+    /// Handles the start of an exception's handler, in the step's frame or an older one.
     fn landed(&mut self, view: &View<'_>) -> Verdict {
         let pc = view.registers.pc();
         match Start::shown_at(view.modules, view.filters, pc - 1) {
-            // A call that caught what was thrown in it.
+            // A call caught an exception thrown inside it.
             Some(start) if self.is_on_our_line(&start) && !self.is_deeper(view) => self.leave(view),
             Some(_) if view.filters.shows_at(view.modules, pc - 1) => Verdict::Done { hidden: 0 },
             Some(start) => {
@@ -576,8 +578,8 @@ impl Plan for StepRange {
     }
 }
 
-/// Whether a function only makes the future of an `async fn`: what people see as its body runs
-/// when that is polled.
+/// Returns whether a function only creates the future of an `async fn`: its visible body runs when
+/// that is polled.
 fn makes_a_future(view: &View<'_>, target: LoadAddr) -> bool {
     let made = function_at(view, target).and_then(|(loaded, function)| {
         let made = loaded.module.ty(function.return_type?).ok()?;

@@ -1,4 +1,4 @@
-//! What a step can be told to enter: the calls of the line that a thread is at.
+//! Targets of "step into": the calls of the line that a thread is at.
 
 use super::callee::{Code, body_of, function_at, near_target};
 use super::region::Region;
@@ -12,7 +12,7 @@ use crate::ids::error::Error;
 use crate::stack::calls_beginning_at;
 use dwarf::{DieRef, LoadAddr, ScopeKind, SourceLocation};
 
-/// A line has no more targets than a person would look through.
+/// Maximum number of targets of a line.
 const MAX_TARGETS: usize = 256;
 
 /// A call that a step can enter.
@@ -22,7 +22,7 @@ pub struct StepTarget {
     pub thread: ThreadId,
     /// The readable name of the function.
     pub name: String,
-    /// Where the call stands.
+    /// The location of the call.
     pub location: Option<SourceLocation>,
     entry: Entry,
 }
@@ -31,7 +31,8 @@ pub struct StepTarget {
 enum Entry {
     /// By the call at this address.
     Call(LoadAddr),
-    /// An inlined call that begins here, with so many in it that begin here as well.
+    /// The inlined call that begins at this address, and the number of calls inside it that begin
+    /// there as well.
     Inlined(LoadAddr, usize),
 }
 
@@ -44,10 +45,9 @@ impl Entry {
 }
 
 impl Debugger {
-    /// The functions that the line of a thread's innermost frame calls from where it is on, in
-    /// the order of the calls, as far as there is something to see of them. What a pointer or
-    /// an object will call is among them if that can be told now. Other frames have none: they
-    /// are in the middle of a call.
+    /// Returns the functions with source that the line of a thread's innermost frame calls from the
+    /// pc on, in order of the calls. Calls through pointers and objects are included if their
+    /// targets can be determined now. Other frames have none: they are in the middle of a call.
     ///
     /// # Errors
     /// Not stopped, no such thread.
@@ -86,11 +86,11 @@ impl Debugger {
         Ok(found.into_iter().filter_map(target).collect())
     }
 
-    /// Steps into one of the calls that [`Debugger::step_targets`] gave; where the program does
-    /// not come to it, the step ends where stepping over would.
+    /// Steps into one of the calls returned by [`Debugger::step_targets`]. If the program does not
+    /// make the call, the step ends where a step over would.
     ///
     /// # Errors
-    /// Not stopped, the thread is gone, or has moved on since.
+    /// Not stopped, the thread has ended, or has moved since.
     pub fn step_into(&mut self, target: &StepTarget) -> Result<(), Error> {
         self.can_run()?;
         let thread = target.thread;
@@ -118,7 +118,7 @@ impl Debugger {
     }
 }
 
-/// The real calls of a region that belong to the line itself, not to what is inlined into it.
+/// Returns the real calls of a region that belong to the line itself, not to calls inlined into it.
 fn calls(view: &View<'_>, start: &Start, region: &Region) -> Vec<(String, Entry)> {
     let mut simulation = Simulation::new(view.registers, view.memory);
     let mut code = Code::new(view);
@@ -129,7 +129,7 @@ fn calls(view: &View<'_>, start: &Start, region: &Region) -> Vec<(String, Entry)
             continue;
         };
         if at != expected {
-            // Flow comes here from elsewhere.
+            // Control enters here from elsewhere.
             simulation.forget();
         }
         expected = LoadAddr(instruction.next_ip());
@@ -152,7 +152,7 @@ fn calls(view: &View<'_>, start: &Start, region: &Region) -> Vec<(String, Entry)
     found
 }
 
-/// The inlined calls that the line makes.
+/// Returns the inlined calls of the line.
 fn inlined_calls(view: &View<'_>, start: &Start, region: &Region) -> Vec<(String, Entry)> {
     let mut found = Vec::new();
     let Some(line) = &start.line else {
@@ -183,7 +183,7 @@ fn inlined_calls(view: &View<'_>, start: &Start, region: &Region) -> Vec<(String
     found
 }
 
-/// How many inlined calls in the one of this entry begin where it does.
+/// Returns how many inlined calls inside the one of this entry begin at the same address.
 fn calls_in(view: &View<'_>, entry: LoadAddr, id: DieRef) -> usize {
     let Some(loaded) = view.modules.at(entry) else {
         return 0;

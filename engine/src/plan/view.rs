@@ -1,4 +1,4 @@
-//! What a plan sees of its thread and its program.
+//! The view of a thread and its program that a plan decides on.
 
 use super::callee::Reaches;
 use super::filter::StepFilters;
@@ -11,7 +11,7 @@ use dwarf::{FrameAddress, Language, LoadAddr, Memory, Register, Registers, Unwin
 use iced_x86::Mnemonic;
 use std::cell::RefCell;
 
-/// No more frames of Rust's library are between a frame to be seen and what it has called.
+/// Maximum number of frames of Rust's library between a frame to show and its callee.
 const MAX_FRAMES: usize = 64;
 
 /// A thread at a stop.
@@ -24,18 +24,18 @@ pub struct View<'a> {
     pub reaches: &'a RefCell<Reaches>,
 }
 
-/// Where an exception, a panic or a long jump takes the thread.
+/// Where an exception, a panic or a long jump resumes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnwindTarget {
-    /// The place.
+    /// The address.
     pub target: Target,
-    /// The canonical address of its frame, where that is known.
+    /// The canonical frame address of its frame, if known.
     pub cfa: Option<LoadAddr>,
 }
 
 impl View<'_> {
-    /// What to run to for `targets` and the place `out`; where calls are run through, also for
-    /// what may end them in another way.
+    /// Returns the verdict to run to `targets` and to `out`; if calls are run through, also to
+    /// where an exception or a long jump may end them.
     pub fn run_to(
         &self,
         targets: &[LoadAddr],
@@ -56,7 +56,7 @@ impl View<'_> {
         Verdict::RunTo(all)
     }
 
-    /// One step up the stack from a frame.
+    /// Returns the caller of a frame.
     pub fn unwind(&self, address: FrameAddress, registers: &Registers) -> Option<Unwound> {
         let mut unwinder = self.unwinder.borrow_mut();
         let unwound = unwinder.unwind(self.modules, self.memory, address, registers);
@@ -68,13 +68,13 @@ impl View<'_> {
         (address, self.registers.to_registers())
     }
 
-    /// The canonical frame address of the thread's innermost frame.
+    /// Returns the canonical frame address of the thread's innermost frame.
     pub fn cfa(&self) -> Option<LoadAddr> {
         let (address, registers) = self.innermost();
         Some(self.unwind(address, &registers)?.cfa)
     }
 
-    /// Where the innermost frame returns to.
+    /// Returns the return address of the innermost frame.
     pub fn out(&self) -> Option<Target> {
         let (address, registers) = self.innermost();
         let unwound = self.unwind(address, &registers)?;
@@ -84,7 +84,7 @@ impl View<'_> {
         })
     }
 
-    /// Where the thread comes back to code that steps stop in.
+    /// Returns where the thread returns to code that steps stop in.
     pub fn out_to_shown(&self) -> Option<Target> {
         let (mut address, mut registers) = self.innermost();
         for _ in 0..MAX_FRAMES {
@@ -100,8 +100,8 @@ impl View<'_> {
         None
     }
 
-    /// Where the thread is about to be taken, if it is where exceptions are caught or long
-    /// jumps are made; `Some(None)`: that cannot be told.
+    /// Returns where the thread will resume, if it is at a function that catches exceptions or
+    /// makes long jumps; `Some(None)`: that is unknown.
     pub fn escape(&self) -> Option<Option<UnwindTarget>> {
         let pc = self.registers.pc();
         if self.modules.catch_entries().contains(&pc) {
@@ -116,7 +116,7 @@ impl View<'_> {
         None
     }
 
-    /// The C++ handler that is beginning.
+    /// Returns the C++ handler that is about to run.
     fn handler(&self) -> Option<UnwindTarget> {
         let sp = self.registers.sp();
         let back = self.memory.read_uint(LoadAddr(sp), 8).ok()?;
@@ -132,9 +132,9 @@ impl View<'_> {
         })
     }
 
-    /// What the first argument of `longjmp` says: the stack pointer and the place are its words
-    /// 6 and 7 in the C libraries of Linux, which glibc (`PTR_MANGLE`) rotates and mixes with a
-    /// word of the thread's own.
+    /// Returns the target of `longjmp` from its first argument: in the C libraries of Linux, the
+    /// stack pointer and the pc are words 6 and 7 of the buffer, which glibc (`PTR_MANGLE`) rotates
+    /// and xors with a per-thread word.
     fn long_jump(&self) -> Option<UnwindTarget> {
         let buffer = self.registers.get(Register(5))?;
         let word = |index: u64| {
@@ -161,12 +161,12 @@ impl View<'_> {
         })
     }
 
-    /// Where the thread goes on that stands where the function of a context returned to
-    /// (`makecontext`): in the context that this one is linked to, as that was left. glibc's
-    /// code there begins with `mov rsp, rbx`, and rbx is where the linked context is told.
+    /// Returns where a thread resumes after the function of a context (`makecontext`) has returned:
+    /// in the context that its own is linked to, at the point where that was left. glibc's code
+    /// there begins with `mov rsp, rbx`, and rbx points to the linked context.
     pub fn linked_context(&self) -> Option<UnwindTarget> {
-        /// Of `ucontext_t`, bits/types and sys/ucontext.h: `uc_mcontext.gregs[REG_RSP]`, then
-        /// `[REG_RIP]`.
+        /// Offset in `ucontext_t` (bits/types and sys/ucontext.h) of `uc_mcontext.gregs[REG_RSP]`,
+        /// followed by `[REG_RIP]`.
         const SP_IN_CONTEXT: u64 = 160;
         let first = x86_64::read(self.memory, self.registers.pc())?;
         let from_rbx = first.mnemonic() == Mnemonic::Mov
@@ -192,7 +192,7 @@ impl View<'_> {
         })
     }
 
-    /// Where Rust's `catch_unwind` was called that is about to return the panic.
+    /// Returns where Rust's `catch_unwind`, which is about to return the panic, was called.
     fn panic_caught(&self) -> Option<UnwindTarget> {
         let (mut address, mut registers) = self.innermost();
         for _ in 0..MAX_FRAMES {

@@ -1,51 +1,51 @@
-//! Loops: where a new pass of one begins on the line that a step is to leave. A person sees the
-//! line again there, as if another line had been shown in between.
+//! Loops: where a new pass begins on the line that a step has to leave. The step ends there, as if
+//! another line had been shown in between.
 
 use super::Region;
 use dwarf::LoadAddr;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What an address in a region is to the line that is to be left.
+/// The kind of an address in a region, relative to the line to leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// In the middle of the line, of what it calls inline, or of no line.
+    /// Inside the line, a call inlined into it, or code without a line.
     Line,
-    /// A statement of the line begins.
+    /// The beginning of a statement of the line.
     Statement,
-    /// Another line, at a place where no step ends.
+    /// Another line, at an address where no step ends.
     Elsewhere,
 }
 
-/// A loop, by the target of its backward jump and by the jump.
+/// A loop, identified by its backward jump and the target of that jump.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Loop {
     first: LoadAddr,
     last: LoadAddr,
 }
 
-/// No more pairs of an address and a loop are followed; a function with more is left as if it had
-/// no loops.
+/// Maximum number of pairs of an address and a loop to follow; a function with more is left as if
+/// it had no loops.
 const MAX_STATES: usize = 4 * super::MAX_INSTRUCTIONS;
 
-/// How the loops of a region lead back to its line.
+/// How the loops of a region return to its line.
 #[derive(Default)]
 pub struct Passes {
-    /// Statements of the line that are reached only by a new pass.
+    /// Statements of the line that are reached only in a new pass.
     pub statements: Vec<LoadAddr>,
-    /// Instructions that jump backward, to be followed one at a time: what they lead to is also
-    /// reached without them.
+    /// Backward jumps to single-step: their targets are also reached without them.
     pub jumps: Vec<LoadAddr>,
-    /// The addresses of the region, with the loop that has begun again on the way there.
+    /// The addresses of the region, with the loop that has begun a new pass on the way there.
     states: FxHashSet<(LoadAddr, Option<Loop>)>,
-    /// The instructions of each loop: those that the jump is reached from without its target.
+    /// The instructions of each loop: those from which the jump is reached without passing its
+    /// target.
     bodies: FxHashMap<Loop, FxHashSet<LoadAddr>>,
-    /// The loops in which a pass is to be seen.
+    /// The loops whose new passes end the step.
     seen: FxHashSet<Loop>,
 }
 
 impl Passes {
-    /// The loop that has begun again on the way to an address of the region, where all ways
-    /// agree.
+    /// Returns the loop that has begun a new pass on the way to an address of the region, if that
+    /// is the same on all ways.
     pub fn begun_at(&self, addr: LoadAddr) -> Option<Loop> {
         let mut states = self.states.iter().filter(|(at, _)| *at == addr);
         match (states.next(), states.next()) {
@@ -54,7 +54,8 @@ impl Passes {
         }
     }
 
-    /// What has begun again once `from` has led to `to`, if that is a backward jump.
+    /// Returns the loop that has begun a new pass after a move from `from` to `to`, if that is a
+    /// backward jump.
     fn begun_by(&self, begun: Option<Loop>, from: LoadAddr, to: LoadAddr) -> Option<Loop> {
         let last = Loop {
             first: to,
@@ -63,7 +64,7 @@ impl Passes {
         if to > from || !self.bodies.contains_key(&last) {
             return begun;
         }
-        // The outer one has what the inner one has.
+        // The outer loop contains the inner one.
         let is_in = |outer: &Loop| self.holds(*outer, to) && self.holds(*outer, from);
         Some(begun.filter(is_in).unwrap_or(last))
     }
@@ -73,15 +74,16 @@ impl Passes {
         body.is_some_and(|body| body.contains(&addr))
     }
 
-    /// Whether a pass is to be seen at a statement of the line, with `begun` on the way there.
+    /// Returns whether a pass ends the step at a statement of the line, with `begun` on the way
+    /// there.
     fn is_seen(&self, begun: Option<Loop>, statement: LoadAddr) -> bool {
         begun.is_some_and(|it| self.holds(it, statement) && self.seen.contains(&it))
     }
 }
 
 impl Region {
-    /// Finds the passes, `begun` being the loop that has begun again before `from`. `joined`:
-    /// whether two addresses are in one range of their function (a compiler puts cold code
+    /// Finds the passes; `begun` is the loop that has begun a new pass before `from`. `joined`
+    /// returns whether two addresses are in one range of their function (compilers move cold code
     /// elsewhere, which makes no loop).
     pub fn find_passes(
         &mut self,
@@ -117,7 +119,7 @@ impl Region {
         let any = |body: &FxHashSet<LoadAddr>, wanted: Part| {
             body.iter().any(|at| parts.get(at) == Some(&wanted))
         };
-        // A loop on one line is one line, unless nothing comes after it.
+        // A loop within one line is not left, unless no other line follows.
         let is_endless = self.exits.is_empty()
             && self.returns.is_empty()
             && self.jumps.is_empty()
@@ -138,7 +140,7 @@ impl Region {
         if !self.follow(from, begun, &joined, &statements, &mut passes) {
             return;
         }
-        // The beginning is passed, too, but not come to.
+        // The beginning is passed, too, but not reached from another instruction.
         let is_passed = |at: &LoadAddr| {
             let mut states = passes.states.iter();
             states.any(|state| state.0 == *at && *state != (from, begun))
@@ -148,7 +150,7 @@ impl Region {
             passes.jumps = edges.iter().filter(is_back).map(|edge| edge.0).collect();
             passes.jumps.sort_unstable();
             passes.jumps.dedup();
-            // From now on each loop is known when it begins.
+            // From now on, the beginning of each loop is known.
             let all: Vec<LoadAddr> = passes.states.iter().map(|(at, _)| *at).collect();
             passes.states = all.into_iter().map(|at| (at, begun)).collect();
         }
@@ -157,9 +159,9 @@ impl Region {
         self.passes = passes;
     }
 
-    /// Which loop has begun again once an instruction of the region has led to another one, and
-    /// whether its pass is to be seen there. The processor may have led there, so that the region
-    /// does not know it yet.
+    /// Returns which loop has begun a new pass after a move from one instruction of the region to
+    /// another, and whether the pass ends the step there. The move may be one that is known only at
+    /// run time, so that the region does not contain it yet.
     pub fn jumped(
         &self,
         from: LoadAddr,
@@ -188,7 +190,7 @@ impl Region {
         }
     }
 
-    /// The instructions of a loop; none: its beginning does not lead to its end.
+    /// Returns the instructions of a loop; `None`: its beginning does not lead to its end.
     fn body_of(&self, of: Loop) -> Option<FxHashSet<LoadAddr>> {
         let mut body = FxHashSet::from_iter([of.first]);
         let mut todo = vec![of.last];
@@ -197,7 +199,7 @@ impl Region {
             if !body.insert(at) {
                 continue;
             }
-            // They are in the order of what they lead to.
+            // The edges are sorted by their targets.
             let first = self.edges.partition_point(|(_, to)| *to < at);
             let before = self.edges.iter().skip(first);
             for (from, _) in before.take_while(|(_, to)| *to == at) {
@@ -208,8 +210,8 @@ impl Region {
         is_closed.then_some(body)
     }
 
-    /// Follows all ways from an address to the statements where a pass is seen; false: they are
-    /// too many.
+    /// Follows all ways from an address to the statements at which a pass ends the step. Returns
+    /// false if there are too many.
     fn follow(
         &self,
         from: LoadAddr,

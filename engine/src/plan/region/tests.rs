@@ -1,8 +1,9 @@
-//! Tables: a function as rows of a line table, and where a step from one of its rows ends.
+//! Tests as tables: a function as rows of a line table, and the rows where a step from one of them
+//! ends.
 //!
-//! `1 nop je 2`: a row of line 1 with two instructions, the second one a jump to row 2. Behind the
-//! line `-` is no statement, `.5` column 5; line 0 is code of the compiler's. In `[2: … ]` is what
-//! a call on line 2 has inlined.
+//! `1 nop je 2`: a row of line 1 with two instructions, the second one a jump to row 2. After the
+//! line, `-` marks a row that is not a statement, `.5` is column 5; line 0 is compiler-generated
+//! code. `[2: … ]` contains a call on line 2 that was inlined.
 
 use super::Region;
 use crate::arch::x86_64;
@@ -68,7 +69,7 @@ fn assembled(text: &str) -> Code {
             match word {
                 "nop" => bytes.push(0x90),
                 "ret" => bytes.push(0xc3),
-                // To somewhere far away.
+                // A target far away.
                 "call" => bytes.extend([0xe8, 0, 0x10, 0, 0]),
                 "leave" => bytes.extend([0xe9, 0, 0x10, 0, 0]),
                 "switch" => bytes.extend([0xff, 0xe0]),
@@ -143,7 +144,7 @@ impl Code {
             .cloned()
     }
 
-    /// The row that begins at an address.
+    /// Returns the row that begins at an address.
     fn row_of(&self, addr: LoadAddr) -> usize {
         let begins = |row: &LineRow| row.range.start.0 == addr.0;
         self.rows
@@ -152,7 +153,7 @@ impl Code {
             .expect("where a row begins")
     }
 
-    /// A step from a row on.
+    /// Returns a step from a row.
     fn step(&self, row: usize, mode: Mode, statements: bool) -> StepRange {
         let from = self.rows[row].range.start;
         let start = Start {
@@ -193,7 +194,7 @@ impl Code {
         region
     }
 
-    /// The rows where a step from a row on may end.
+    /// Returns the rows where a step from a row may end.
     fn exits(&self, row: usize, mode: Mode, statements: bool) -> Vec<usize> {
         let region = self.region(row, &self.step(row, mode, statements));
         let mut exits: Vec<usize> = region.exits.iter().map(|at| self.row_of(*at)).collect();
@@ -324,12 +325,12 @@ fn a_loop_that_leaves_the_line_comes_back_to_it() {
         let code = assembled(text);
         assert_eq!(code.exits(from, Mode::Over, false), expected, "{what}");
     }
-    // The second statement of line 1 is passed on the way, and is where the loop comes back to.
+    // The second statement of line 1 is passed on the way, and is the target of the loop.
     let code = assembled("1 nop; 1 nop; 2- nop je 1; 3 ret");
     let region = code.region(0, &code.step(0, Mode::Over, false));
     assert_eq!(region.passes.statements, []);
     assert_eq!(region.unclear, [LoadAddr(3)], "the jump decides");
-    // A loop that ends elsewhere changes nothing about a line without one.
+    // A loop that ends elsewhere does not affect a line without one.
     let code = assembled("1 nop; 2 nop; 3 je 1; 4 ret");
     let region = code.region(0, &code.step(0, Mode::Over, false));
     assert_eq!((region.exits.len(), region.unclear.len()), (1, 0));
@@ -355,7 +356,7 @@ fn inlined_calls_are_gone_over_or_entered() {
         "in the middle of a line, too"
     );
 
-    // The call is seen on its own line first, not yet entered.
+    // The call is shown on its own line first, not entered yet.
     let code = assembled("1 nop; [2: 10 nop ]; 2 nop; 3 ret");
     assert_eq!(code.exits(0, Mode::Over, false), [1]);
     let step = code.step(0, Mode::Over, false);
