@@ -1,4 +1,4 @@
-//! The breakpoints that the client has set, as far as they have to be known again.
+//! The client's breakpoint sets, kept to describe them and to set them again.
 
 use super::Session;
 use super::describe::described;
@@ -7,32 +7,33 @@ use engine::{BreakpointId, BreakpointInfo, CodeName, SourceBreakpoint};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-/// What the client set. Sets are kept by path exactly as it was spelled: debugger-cli has two
-/// spellings of one file, and each `setBreakpoints` replaces its own set only.
+/// The client's breakpoints. Sets are kept by the path as the client wrote it: debugger-cli uses
+/// two paths for one file, and each `setBreakpoints` replaces its own set only.
 #[derive(Debug, Default)]
 pub struct Breakpoints {
     sources: HashMap<String, Vec<SourceBreakpoint>>,
-    /// Those in machine code, by the keys of their sets.
+    /// Breakpoints in machine code, by the keys of their sets.
     codes: HashMap<String, (CodeName, Vec<SourceBreakpoint>)>,
     requested: HashMap<BreakpointId, RequestedBreakpoint>,
     instructions: HashSet<BreakpointId>,
 }
 
-/// Where the client wanted a breakpoint.
+/// A breakpoint as the client requested it.
 #[derive(Clone, Debug)]
 pub struct RequestedBreakpoint {
     /// The key of its set.
     pub path: String,
-    /// The line that it named.
+    /// The requested line.
     pub line: u32,
-    /// It named a column; if not, editors would take one in the answer for a second place.
+    /// Whether the client sent a column; if not, editors would take a column in the response for a
+    /// second location.
     pub by_column: bool,
-    /// In machine code; `path` is the key of the set then.
+    /// The machine code; `path` is then the key of the set.
     pub code: Option<CodeName>,
 }
 
 impl Breakpoints {
-    /// The reason of a stop at breakpoints of one place: the most familiar one.
+    /// Returns the stop reason for breakpoints at one location: the most common kind of them.
     pub fn reason(&self, ids: &[BreakpointId]) -> &'static str {
         if ids.iter().any(|id| self.requested.contains_key(id)) {
             "breakpoint"
@@ -43,12 +44,12 @@ impl Breakpoints {
         }
     }
 
-    /// Where the client wanted a breakpoint, if that is a line.
+    /// Returns the client's request of a line breakpoint; `None` for other kinds.
     pub fn requested(&self, id: BreakpointId) -> Option<&RequestedBreakpoint> {
         self.requested.get(&id)
     }
 
-    /// Keeps a set on lines, of a source or of machine code, to describe it and to set it again.
+    /// Records a set of line breakpoints, in a source or in machine code.
     pub fn keep(
         &mut self,
         infos: &[BreakpointInfo],
@@ -71,13 +72,13 @@ impl Breakpoints {
         }
     }
 
-    /// Keeps which breakpoints are on instructions.
+    /// Records which breakpoints are instruction breakpoints.
     pub fn keep_instructions(&mut self, infos: &[BreakpointInfo]) {
         self.instructions = infos.iter().map(|info| info.id).collect();
     }
 }
 
-/// The path in the debug info of a client's spelling.
+/// Converts the client's path to one in the debug info.
 pub fn debug_info_path(session: &Session, key: &str) -> PathBuf {
     let local = session.client.path_in(key);
     session.sources.to_debug_info(&local)
@@ -95,7 +96,7 @@ pub fn set_source(
         .set_source_breakpoints(key, &source, wanted)
 }
 
-/// Sets everything once more: the launch settings have come, and may move or forbid it.
+/// Sets all breakpoints again: the launch settings may move or disable them.
 pub fn set_again(session: &mut Session) {
     let off = session.settings.no_debug;
     if off {
@@ -116,8 +117,7 @@ pub fn set_again(session: &mut Session) {
     }
 }
 
-/// Sets those on lines once more, because the source map is another one; the client is told of
-/// each.
+/// Sets the line breakpoints again after a change of the source map; reports each to the client.
 pub fn move_sources(session: &mut Session) {
     if session.settings.no_debug {
         return;

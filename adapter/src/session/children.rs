@@ -1,4 +1,4 @@
-//! Processes that the debuggee makes: held until a session of their own takes them over.
+//! Child processes of the debuggee: held until a session of their own attaches to them.
 
 use super::settings;
 use crate::config::{Common, Live};
@@ -13,18 +13,18 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// Children on offer.
+/// The children on offer.
 #[derive(Debug, Default)]
 pub struct Children {
     /// How long a child waits for its session.
     pub patience: Duration,
     offers: HashMap<i32, ChildOffer>,
-    /// What the client was asked: which child each request was for.
+    /// The child of each `startDebugging` request.
     asked: HashMap<u64, i32>,
     told: bool,
 }
 
-/// The engine holds a child: the client is asked for a session.
+/// Handles a child that the engine holds: requests a session for it from the client.
 pub fn held(session: &mut Session, pid: i32, program: &Path) {
     if !session.client.start_debugging {
         session.debugger.release_child(pid);
@@ -61,7 +61,7 @@ pub fn held(session: &mut Session, pid: i32, program: &Path) {
     session.children.asked.extend(seq.map(|seq| (seq, pid)));
 }
 
-/// The settings of the parent's session that hold for its children.
+/// Returns the settings of the parent's session that apply to its children.
 fn inherited(settings: &RawSettings) -> Map<String, Value> {
     let keys = Common::KEYS.iter().copied().chain(Live::keys());
     keys.filter(|key| *key != "stopOnEntry")
@@ -77,7 +77,7 @@ fn detach_child(session: &mut Session, pid: i32, why: &str) {
     ));
 }
 
-/// The client has answered our `startDebugging`.
+/// Handles the client's response to `startDebugging`.
 pub fn on_response(session: &mut Session, response: &Response) {
     if let Some(pid) = session.children.asked.remove(&response.request_seq)
         && !response.success
@@ -88,7 +88,7 @@ pub fn on_response(session: &mut Session, response: &Response) {
     }
 }
 
-/// News of a child on offer.
+/// Handles a report about a child on offer.
 pub fn on_report(session: &mut Session, report: HandoverEvent) {
     match report {
         HandoverEvent::Wanted { pid, by, socket } => {
@@ -97,7 +97,7 @@ pub fn on_report(session: &mut Session, report: HandoverEvent) {
             };
             match session.debugger.hand_over(pid, by) {
                 Ok(handover) => {
-                    // If the session has gone again, we are told that the child is lost.
+                    // If the session has ended, another report says that the child is lost.
                     if let Err(error) = handover::give(&handover, &socket) {
                         tracing::info!(pid, %error, "nobody to hand a child over to");
                     }
@@ -107,7 +107,7 @@ pub fn on_report(session: &mut Session, report: HandoverEvent) {
                         offer.change(&changed);
                     }
                 }
-                // The session that came hears no word of it.
+                // The session gets no message, and its attach fails.
                 Err(error) => tracing::info!(pid, %error, "a child cannot be handed over"),
             }
         }
@@ -120,7 +120,7 @@ pub fn on_report(session: &mut Session, report: HandoverEvent) {
             );
         }
         HandoverEvent::Taken { pid } => session.debugger.taken_over(pid),
-        // Also where the offer is gone: the session may have restarted meanwhile.
+        // Also without an offer: the session may have been restarted.
         HandoverEvent::Lost { pid } => {
             session.children.offers.remove(&pid);
             session.debugger.take_back(pid);
@@ -129,10 +129,10 @@ pub fn on_report(session: &mut Session, report: HandoverEvent) {
     }
 }
 
-/// The parent's session has given us the child that we were to attach to.
+/// Handles the child that the parent's session hands over: attaches to it.
 pub fn on_given(session: &mut Session, given: Given) {
     if !session.startup.is_awaiting() {
-        // Cancelled.
+        // The attach was cancelled.
         if let Ok((_, socket)) = given {
             refuse(&socket);
         }
@@ -144,14 +144,14 @@ pub fn on_given(session: &mut Session, given: Given) {
             refuse(&socket);
             return Err(error.into());
         }
-        // If the parent's session has ended, it needs no word.
+        // If the parent's session has ended, it needs no confirmation.
         let _ = std::io::Write::write_all(&mut &socket, b"t");
         Ok(handover.launched)
     });
     match taken {
         Ok(launched) => {
             session.startup.held_for_parent(launched);
-            // A restart has to attach to it as to any other.
+            // A restart must attach to it like to any other process.
             session.settings.raw.0.remove("__handover");
             startup::advance(session);
         }
@@ -159,20 +159,20 @@ pub fn on_given(session: &mut Session, given: Given) {
     }
 }
 
-/// At the end of the socket the parent's session takes the child back.
+/// Closes the socket, so that the parent's session takes the child back.
 fn refuse(socket: &UnixStream) {
-    // If it has ended, so has the socket.
+    // Fails if the parent's session has ended, and then the socket is closed.
     let _ = socket.shutdown(Shutdown::Both);
 }
 
-/// Settings have changed, for the children as well.
+/// Sends changed settings to the sessions of the children.
 pub fn change(session: &mut Session, changes: &Map<String, Value>) {
     for offer in session.children.offers.values_mut() {
         offer.change(changes);
     }
 }
 
-/// Settings have changed in the parent's session.
+/// Applies settings that changed in the parent's session.
 pub fn on_settings(session: &mut Session, changes: Map<String, Value>) {
     if let Err(mistake) = settings::change(session, changes) {
         tracing::warn!(mistake, "settings of the parent's session");

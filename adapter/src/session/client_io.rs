@@ -1,4 +1,4 @@
-//! What the client is sent: responses, events, reverse requests, output.
+//! Messages to the client: responses, events, reverse requests, output.
 
 use super::Session;
 use crate::protocol::{Body, Handled, Outgoing, OutputCategory, OutputEventBody, body_of};
@@ -6,12 +6,12 @@ use serde::Serialize;
 use std::time::Instant;
 
 impl Session {
-    /// Whether the client reads so slowly that the program's output has to wait.
+    /// Returns true if the client reads so slowly that the debuggee's output must wait.
     pub fn is_client_slow(&self) -> bool {
         self.outbox.is_full()
     }
 
-    /// Answers a request.
+    /// Sends the response to a request.
     pub fn respond(&self, request_seq: i64, command: &str, handled: Handled) {
         self.tell_joined();
         match handled {
@@ -38,7 +38,7 @@ impl Session {
         }
     }
 
-    /// Sends an event; `()` is no body.
+    /// Sends an event; `()`: no body.
     pub fn event(&self, event: &'static str, body: &impl Serialize) {
         self.tell_joined();
         self.send_event(event, body);
@@ -58,12 +58,12 @@ impl Session {
         }
     }
 
-    /// When the beginning of a line that was kept back is due.
+    /// Returns when the pending part of a line must be sent.
     pub fn joined_due(&self) -> Option<Instant> {
         self.joined.borrow().due()
     }
 
-    /// Sends the beginning of a line that was kept back.
+    /// Sends the pending part of a line.
     pub fn tell_joined(&self) {
         let rest = self.joined.borrow_mut().take();
         if let Some((category, output)) = rest {
@@ -71,7 +71,7 @@ impl Session {
         }
     }
 
-    /// Asks the client for something; gives the number that its answer will name.
+    /// Sends a reverse request; returns its sequence number.
     pub fn ask(&self, command: &'static str, arguments: &impl Serialize) -> Option<u64> {
         self.tell_joined();
         match body_of(arguments) {
@@ -86,12 +86,12 @@ impl Session {
         }
     }
 
-    /// Says something on the client's console.
+    /// Writes text to the client's console.
     pub fn console(&mut self, text: &str) {
         self.output(OutputCategory::Console, text.to_owned());
     }
 
-    /// Says something that the user should see.
+    /// Sends text that the user should see.
     pub fn important(&mut self, text: &str) {
         self.output(OutputCategory::Important, text.to_owned());
     }
@@ -101,7 +101,7 @@ impl Session {
         self.event("output", &OutputEventBody { category, output });
     }
 
-    /// Passes on what the program has written.
+    /// Sends the program's output.
     pub(super) fn program_output(&mut self, category: OutputCategory, output: String) {
         self.history.wrote(&output);
         self.join_output(category, output);

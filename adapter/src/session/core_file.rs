@@ -1,4 +1,4 @@
-//! Core files: opened at once, or where they are compressed unpacked first, on a thread of its own.
+//! Core files: opened immediately, or unpacked first on a thread of its own if they are compressed.
 
 use super::{Inbox, News};
 use crate::config::CorePlan;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Instant;
 
-/// A core file that is being unpacked; dropped, it no longer is.
+/// A core file that is being unpacked; dropping it cancels the unpacking.
 #[derive(Debug)]
 pub struct Unpacking {
     program: Option<PathBuf>,
@@ -24,7 +24,7 @@ pub struct Unpacking {
     given_up: Arc<AtomicBool>,
 }
 
-/// The end of unpacking.
+/// The result of unpacking.
 #[derive(Debug)]
 pub struct UnpackResult {
     of: Arc<AtomicBool>,
@@ -61,7 +61,7 @@ impl Unpacking {
         Ok(unpacking)
     }
 
-    /// It, as long work.
+    /// Describes the unpacking for progress reports.
     pub fn work(&self) -> Work {
         Work {
             title: format!("Unpacking {}", self.name),
@@ -78,10 +78,10 @@ impl Drop for Unpacking {
     }
 }
 
-/// Opens a core file, now or as soon as it is unpacked; `attached` by the request's name.
+/// Opens a core file, immediately or when it is unpacked; `attached`: the request was `attach`.
 ///
 /// # Errors
-/// There is none, or it is none.
+/// There is no such file, or it is not a core file.
 pub fn open(session: &mut Session, plan: CorePlan, attached: bool) -> Result<(), RequestError> {
     let file = CoreFile::open(&plan.core)?;
     if file.compression().is_none() {
@@ -105,7 +105,7 @@ fn use_file(
     Ok(())
 }
 
-/// A core file has been unpacked, or cannot be.
+/// Handles the result of unpacking: opens the file.
 pub fn on_report(session: &mut Session, report: UnpackResult) {
     let unpacking = session.startup.being_unpacked();
     let Some(unpacking) = unpacking.filter(|it| Arc::ptr_eq(&it.given_up, &report.of)) else {

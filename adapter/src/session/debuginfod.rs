@@ -1,6 +1,6 @@
-//! Debug info from debuginfod servers, where the setting `debuginfod` asks for it: elfutils'
-//! `debuginfod-find` is run for one image after another, each time on a thread of its own. The
-//! session never waits for it.
+//! Debug info from debuginfod servers, if the setting `debuginfod` is on: runs elfutils'
+//! `debuginfod-find` for one module after another, each on a thread of its own. The session never
+//! waits for it.
 
 use super::News;
 use crate::protocol::InvalidatedEventBody;
@@ -18,32 +18,32 @@ use std::{env, thread};
 
 const PROGRAM: &str = "debuginfod-find";
 const SERVERS: &str = "DEBUGINFOD_URLS";
-/// Of what the program says, the last bytes that are kept.
+/// Maximum number of bytes kept of the tool's output, from its end.
 const MOST_SAID: usize = 1 << 13;
-/// Characters of it that are passed on.
+/// Maximum number of characters shown of it.
 const MOST_TOLD: usize = 200;
 
-/// What is to be fetched, and what is.
+/// Queue and results of fetching.
 #[derive(Debug, Default)]
 pub struct Debuginfod {
     on: bool,
-    /// Build-ids that need not be asked for again.
+    /// Build-ids that were requested already.
     asked: HashSet<String>,
     waiting: VecDeque<Wanted>,
     fetch: Option<Fetch>,
     last: u64,
-    /// Files that came, by build-id.
+    /// Fetched files, by build-id.
     arrived: Vec<(Wanted, PathBuf)>,
 }
 
-/// An image without debug info.
+/// A module without debug info.
 #[derive(Clone, Debug)]
 struct Wanted {
     build_id: String,
     name: String,
 }
 
-/// One run of the program. It is killed when nobody wants its answer any more.
+/// One run of the tool. The process is killed on drop.
 #[derive(Debug)]
 struct Fetch {
     number: u64,
@@ -58,7 +58,7 @@ impl Drop for Fetch {
     }
 }
 
-/// A process group, as long as its number is its own.
+/// A process group; it is killed only while its number cannot be reused.
 #[derive(Debug, Default)]
 struct Process(Mutex<Stage>);
 
@@ -66,20 +66,20 @@ struct Process(Mutex<Stage>);
 enum Stage {
     #[default]
     Starting,
-    /// The number of its leader.
+    /// Runs; the process id of its leader.
     Running(u32),
     Unwanted,
     Ended,
 }
 
 impl Process {
-    /// Goes to the next stage.
+    /// Enters the next stage; kills the group if it is both running and unwanted.
     fn enter(&self, next: Stage) {
         let mut stage = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match (*stage, next) {
-            // It may be unwanted before it runs.
+            // The fetch may be cancelled before the process runs.
             (Stage::Unwanted, Stage::Running(group)) | (Stage::Running(group), Stage::Unwanted) => {
-                // It has just ended, else.
+                // Fails if the process has just ended.
                 os::host::kill_group(group);
                 *stage = Stage::Unwanted;
             }
@@ -93,7 +93,7 @@ impl Process {
     }
 }
 
-/// What became of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub struct FetchResult {
     number: u64,
@@ -103,9 +103,9 @@ pub struct FetchResult {
 /// Why there is no file.
 #[derive(Debug)]
 enum Failure {
-    /// There is no such program.
+    /// The tool is not installed.
     NotInstalled,
-    /// Something else, for people.
+    /// Another failure, as text.
     Other(String),
 }
 
@@ -116,7 +116,7 @@ impl From<io::Error> for Failure {
 }
 
 impl Debuginfod {
-    /// Fetches if `on`.
+    /// Creates an empty queue; `on`: the setting.
     pub fn new(on: bool) -> Self {
         Self {
             on,
@@ -124,9 +124,9 @@ impl Debuginfod {
         }
     }
 
-    /// Whether an image's debug info is going to be asked for.
+    /// Queues a module's debug info. Returns whether it will be fetched.
     pub fn want(&mut self, info: &ModuleInfo) -> bool {
-        // The vdso has a build-id, but is no file that anybody could have kept.
+        // The vdso has a build-id, but no server has a file of it.
         if !self.on || info.symbols == SymbolStatus::DebugInfo || !info.path.is_absolute() {
             return false;
         }
@@ -140,7 +140,7 @@ impl Debuginfod {
         true
     }
 
-    /// What is being fetched.
+    /// Returns the current fetch as work.
     pub fn work(&self) -> Option<Work> {
         let fetch = self.fetch.as_ref()?;
         Some(Work {
@@ -151,7 +151,7 @@ impl Debuginfod {
         })
     }
 
-    /// Gives up what is being fetched.
+    /// Cancels the current fetch.
     pub fn cancel(&mut self) {
         self.fetch = None;
     }
@@ -161,10 +161,10 @@ impl Debuginfod {
     }
 }
 
-/// Does what can be done: puts files that came to use, and asks for the next one.
+/// Loads fetched files, and starts the next fetch.
 pub fn advance(session: &mut Session) {
-    // Frames that were shown may be others with the file: who cannot be told so keeps them
-    // until the program goes on.
+    // With the file, shown frames may change. A client without `invalidated` keeps them until the
+    // debuggee resumes.
     let keeps_frames = session.state() == State::Stopped && !session.client.invalidated;
     if !keeps_frames && !session.deferred.is_calling() {
         use_arrived(session);
@@ -181,7 +181,7 @@ pub fn advance(session: &mut Session) {
     }
 }
 
-/// The images that a file would help.
+/// Returns the modules that a file is for.
 fn images_without(session: &Session, wanted: &Wanted) -> Vec<ModuleInfo> {
     let mut images = session.debugger.modules();
     images.retain(|image| {
@@ -223,10 +223,10 @@ fn start(session: &mut Session, wanted: Wanted) {
     }
 }
 
-/// A run has ended.
+/// Handles the result of a run.
 pub fn on_report(session: &mut Session, report: FetchResult) {
     let current = &mut session.debuginfod.fetch;
-    // One that was cancelled reports, too.
+    // A cancelled run reports a result, too.
     let Some(fetch) = current.take_if(|fetch| fetch.number == report.number) else {
         return;
     };
@@ -249,7 +249,7 @@ fn failed(session: &mut Session, wanted: &Wanted, why: &str) {
     session.console(&format!("No debug info of {}: {why}\n", wanted.name));
 }
 
-/// Puts files to use before the program goes on: what they bind, it is to hit.
+/// Loads fetched files before the debuggee resumes, so that breakpoints they resolve are hit.
 pub fn before_going_on(session: &mut Session) {
     use_arrived(session);
 }

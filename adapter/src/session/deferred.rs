@@ -1,15 +1,14 @@
-//! Requests that wait for the end of a call into the program: the evaluation that made the call is
-//! carried out again then, and after it what came behind.
+//! Requests deferred during an inferior call. After the call, the evaluation that made it is
+//! handled again, and then the later requests.
 
 use crate::protocol::Request;
 use crate::server::{CancelFlag, Weight};
 use std::collections::VecDeque;
 
-/// A request that came during the call. Its weight counts until it is carried out, so that a
-/// client that sends more than fits has to wait.
+/// A request that arrived during the call. Its weight counts until it is handled, for backpressure.
 pub type Queued = (Request, CancelFlag, Weight);
 
-/// Requests that wait.
+/// The deferred requests.
 #[derive(Debug, Default)]
 pub struct Deferred {
     evaluation: Option<(Request, CancelFlag)>,
@@ -17,27 +16,27 @@ pub struct Deferred {
 }
 
 impl Deferred {
-    /// Whether an evaluation waits for a call: the stop has to be the same afterwards.
+    /// Returns true while an evaluation waits for a call: its stop must not change.
     pub fn is_calling(&self) -> bool {
         self.evaluation.is_some()
     }
 
-    /// An evaluation has made a call.
+    /// Defers an evaluation that has made a call.
     pub fn retry_later(&mut self, request: Request, flag: CancelFlag) {
         self.evaluation = Some((request, flag));
     }
 
-    /// A request has to wait.
+    /// Defers a request.
     pub fn push(&mut self, queued: Queued) {
         self.queue.push_back(queued);
     }
 
-    /// The evaluation whose call has ended.
+    /// Takes the evaluation whose call has ended.
     pub fn take_evaluation(&mut self) -> Option<(Request, CancelFlag)> {
         self.evaluation.take()
     }
 
-    /// The next request, if none has to wait any more.
+    /// Takes the next request; `None` while a call runs.
     pub fn pop(&mut self) -> Option<Queued> {
         match self.is_calling() {
             true => None,
@@ -45,7 +44,7 @@ impl Deferred {
         }
     }
 
-    /// All of them, in their order.
+    /// Takes all requests in their order.
     pub fn take_all(&mut self) -> impl Iterator<Item = Request> + use<> {
         let evaluation = self.evaluation.take().map(|(request, _)| request);
         let queue = std::mem::take(&mut self.queue);

@@ -1,4 +1,4 @@
-//! What the debuggee did, told to the client: the one place where engine events become DAP's.
+//! Reports the debuggee's events to the client: the one place that converts engine events to DAP.
 
 use super::describe::describe_breakpoint;
 use crate::protocol::{
@@ -17,7 +17,7 @@ use engine::{
 };
 use std::collections::{HashMap, HashSet};
 
-/// What the client was told of the debuggee.
+/// What has been reported of the debuggee.
 #[derive(Debug, Default)]
 pub struct ReportedState {
     announced: bool,
@@ -28,13 +28,13 @@ pub struct ReportedState {
     ended: bool,
 }
 
-/// Tells the client what happened.
+/// Handles an event of the engine.
 pub fn on_event(session: &mut Session, event: Event) {
     let Some(event) = startup::on_event(session, event) else {
         return;
     };
     match event {
-        // The loop retries what made the call.
+        // The session's loop handles the request that made the call again.
         Event::Launched | Event::Attached | Event::CallEnded => {}
         Event::LaunchFailed(text) => session.important(&format!("{text}\n")),
         Event::AttachFailed(error) => session.important(&format!("{error}\n")),
@@ -68,7 +68,7 @@ pub fn on_event(session: &mut Session, event: Event) {
     }
 }
 
-/// Tells of the process, its threads and its images, before it is let go.
+/// Reports the process, its threads and its modules, before it resumes.
 pub fn announce(session: &mut Session) {
     session.reported.announced = true;
     process(session);
@@ -90,7 +90,7 @@ fn process(session: &Session) {
         "process",
         &ProcessEventBody {
             name: program.map_or_else(String::new, |path| path.to_string_lossy().into_owned()),
-            // Another process may have the number of one that has ended.
+            // Another process may have the id of a process that has ended.
             system_process_id: (!session.debugger.is_post_mortem())
                 .then(|| session.debugger.pid().unwrap_or_default().into()),
             is_local_process: true,
@@ -100,7 +100,7 @@ fn process(session: &Session) {
     );
 }
 
-/// Tells that threads and images of the process before are no more.
+/// Reports that threads and modules of the former process are gone.
 pub fn forget_process(session: &mut Session) {
     let told = std::mem::take(&mut session.reported);
     let mut threads: Vec<ThreadId> = told.threads.into_iter().collect();
@@ -116,7 +116,7 @@ pub fn forget_process(session: &mut Session) {
     }
 }
 
-/// Tells that the program runs, where the client did not ask for it.
+/// Reports that the debuggee runs, if the client did not request it.
 pub fn continued(session: &Session) {
     session.event(
         "continued",
@@ -145,13 +145,13 @@ fn module_loaded(session: &mut Session, info: &ModuleInfo) {
     let module = describe_module(info);
     let reason = match session.reported.modules.insert(info.id, module.clone()) {
         None => "new",
-        // It was among all images when the debugger's word of it was still on its way.
+        // The module was reported with all others before this event arrived.
         Some(told) if told == module => return,
         Some(_) => "changed",
     };
     session.event("module", &ModuleEventBody { reason, module });
     let is_fetched = session.debuginfod.want(info);
-    // Of a core file's program that is not here that was said already.
+    // A missing executable of a core file was reported already.
     let is_here = !session.debugger.is_post_mortem() || info.path.exists();
     if info.is_program && info.symbols != SymbolStatus::DebugInfo && !is_fetched && is_here {
         session.console(&format!(
@@ -161,7 +161,7 @@ fn module_loaded(session: &mut Session, info: &ModuleInfo) {
     }
 }
 
-/// An image as the client sees it.
+/// Describes a module for the client.
 pub fn describe_module(info: &ModuleInfo) -> Module {
     Module {
         id: info.id.0,
@@ -224,7 +224,7 @@ fn output(session: &mut Session, stream: OutputStream, bytes: &[u8]) {
 fn stopped(session: &mut Session, stop: Stop) {
     if let Some(why) = &stop.abandoned {
         session.call_abandoned(why.clone());
-        // It has run since the client saw it, and its stack is another one.
+        // It has run since the client saw it, so its stack has changed.
         session.runs_on(stop.thread);
         let body = ContinuedEventBody {
             thread_id: stop.thread.0.into(),
@@ -284,7 +284,7 @@ fn stopped(session: &mut Session, stop: Stop) {
     session.event("stopped", &body);
 }
 
-/// What a function that was called from the console has returned.
+/// Formats the value returned by a function called from the console.
 fn returned(session: &mut Session, name: &str, value: &Value) -> String {
     let limits = session.settings.limits.clone();
     let shown = session.debugger.present(value, &limits);
@@ -294,10 +294,10 @@ fn returned(session: &mut Session, name: &str, value: &Value) -> String {
     }
 }
 
-/// SIGKILL comes from outside, and mostly from us.
+/// SIGKILL is sent from outside, mostly by the debugger.
 const KILLED: Signal = Signal(9);
 
-/// Tells of the end, once, after all the program has said.
+/// Reports the end of the debuggee, once, after all its output.
 pub fn exited(session: &mut Session, status: ExitStatus) {
     if std::mem::replace(&mut session.reported.ended, true) {
         return;
@@ -330,14 +330,14 @@ pub fn exited(session: &mut Session, status: ExitStatus) {
     session.event("terminated", &());
 }
 
-/// Text that arrives cut anywhere, also inside a character.
+/// Decodes UTF-8 that arrives in pieces, which may end inside a character.
 #[derive(Debug, Default)]
 struct Utf8Carry {
     rest: Vec<u8>,
 }
 
 impl Utf8Carry {
-    /// The text up to the last whole character; what is no UTF-8 becomes U+FFFD.
+    /// Returns the text up to the last complete character; invalid bytes become U+FFFD.
     fn push(&mut self, bytes: &[u8]) -> String {
         self.rest.extend_from_slice(bytes);
         let bytes = std::mem::take(&mut self.rest);
@@ -355,13 +355,13 @@ impl Utf8Carry {
         text
     }
 
-    /// What remains when nothing more comes.
+    /// Returns the rest after the last piece.
     fn finish(&mut self) -> String {
         String::from_utf8_lossy(&std::mem::take(&mut self.rest)).into_owned()
     }
 }
 
-/// Whether `bytes` are the beginning of a character.
+/// Returns true if `bytes` are the start of a character.
 fn is_cut_off(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }

@@ -1,5 +1,5 @@
-//! The numbers by which a client names frames and things that can be opened. They live until
-//! the program runs on; an old one is an error that says so, never another object.
+//! The ids of frames, containers and targets for the client. They are valid until the debuggee
+//! resumes; an old id causes an error and never refers to another object.
 
 use crate::protocol::RequestError;
 use engine::value::scalar::NumberFormat;
@@ -7,32 +7,32 @@ use engine::{FrameKey, GotoTarget, RegisterGroup, SourceLocation, StepTarget, Th
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Something whose children can be asked for.
+/// A container of variables.
 #[derive(Clone, Debug)]
 pub enum Container {
     /// A frame's variables.
     Locals(FrameKey),
-    /// What the function returned that was just stepped out of.
+    /// The value returned by the function that was stepped out of.
     Returned(FrameKey),
-    /// The variables of a frame's unit.
+    /// The variables of a frame's compilation unit.
     Globals(FrameKey),
-    /// A part of a frame's registers.
+    /// A group of a frame's registers.
     Registers(FrameKey, RegisterGroup),
-    /// The parts of a register, by its name.
+    /// The parts of a register, which is given by its name.
     RegisterParts(FrameKey, String),
     /// A value's children.
     Value(Opened),
-    /// Some of a value's indexed children, for clients that cannot page.
+    /// A range of a value's indexed children, for clients without paging.
     Bucket {
         /// The value.
         of: Opened,
-        /// Which of its indexed children.
+        /// The range of its indexed children.
         range: Range<u64>,
     },
 }
 
 impl Container {
-    /// The frame it was found in.
+    /// Returns the frame that it belongs to.
     fn frame(&self) -> Option<FrameKey> {
         match self {
             Self::Locals(frame)
@@ -45,41 +45,41 @@ impl Container {
     }
 }
 
-/// A value that can be opened.
+/// A value with children.
 #[derive(Clone, Debug)]
 pub struct Opened {
     /// The value.
     pub value: Value,
-    /// The frame it was found in.
+    /// The frame that it belongs to.
     pub frame: Option<FrameKey>,
-    /// An expression for it.
+    /// An expression that evaluates to it.
     pub expression: Option<String>,
-    /// How integers in it are written, where it was asked for in the expression.
+    /// The format of integers in it, if the expression specified one.
     pub numbers: Option<NumberFormat>,
-    /// Children that have names.
+    /// Number of named children.
     pub named: u64,
-    /// Children that have indices.
+    /// Number of indexed children.
     pub indexed: u64,
 }
 
-/// What a frame's scope shows.
+/// The kind of a frame's scope.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ScopeKind {
     /// Arguments and locals.
     Locals,
-    /// What was just returned to the frame.
+    /// The value just returned to the frame.
     Returned,
-    /// Variables of the frame's unit.
+    /// Variables of the frame's compilation unit.
     Globals,
     /// Registers.
     Registers,
 }
 
-/// Things by number; numbers are not used again after [`Table::clear`].
+/// Objects by id; ids are not reused after [`Table::clear`].
 #[derive(Debug)]
 struct Table<T> {
     first: i32,
-    /// `None`: forgotten before the others.
+    /// `None`: removed by [`Table::forget`].
     items: Vec<Option<T>>,
 }
 
@@ -94,7 +94,7 @@ impl<T> Default for Table<T> {
 
 impl<T> Table<T> {
     fn next(&self) -> i32 {
-        // At 2^31 things the numbers start over; no client remembers those of so long ago.
+        // After 2^31 objects the ids start over; no client still holds ids that old.
         i32::try_from(self.items.len())
             .ok()
             .and_then(|len| self.first.checked_add(len))
@@ -141,17 +141,17 @@ impl<T> Table<T> {
     }
 }
 
-/// The engine's id of a thread.
+/// Converts a DAP thread id.
 ///
 /// # Errors
-/// No thread can have it.
+/// The id is not in the range of thread ids.
 pub fn thread_id(id: i64) -> Result<ThreadId, RequestError> {
     i32::try_from(id)
         .map(ThreadId)
         .map_err(|_| RequestError::StaleId(format!("there is no thread {id}")))
 }
 
-/// Everything that was given a number since the last stop.
+/// All objects with an id since the last stop.
 #[derive(Debug, Default)]
 pub struct Handles {
     frames: Table<FrameKey>,
@@ -164,7 +164,7 @@ pub struct Handles {
 }
 
 impl Handles {
-    /// Forgets everything: the program runs on.
+    /// Invalidates all ids: the debuggee resumes.
     pub fn clear(&mut self) {
         self.frames.clear();
         self.frame_ids.clear();
@@ -175,7 +175,7 @@ impl Handles {
         self.goto_targets.clear();
     }
 
-    /// Forgets what is a thread's: it runs on, others do not.
+    /// Invalidates the ids of one thread: it resumes, others do not.
     pub fn forget(&mut self, thread: ThreadId) {
         self.frames.forget(|key| key.thread == thread);
         self.frame_ids.retain(|key, _| key.thread != thread);
@@ -185,7 +185,7 @@ impl Handles {
         self.step_targets.forget(|target| target.thread == thread);
     }
 
-    /// A frame's number, the same one each time.
+    /// Returns a frame's id, the same one each time.
     pub fn frame_id(&mut self, key: FrameKey) -> i64 {
         let frames = &mut self.frames;
         let id = self
@@ -195,15 +195,15 @@ impl Handles {
         i64::from(*id)
     }
 
-    /// The frame of a number.
+    /// Returns the frame with an id.
     ///
     /// # Errors
-    /// The number is from an earlier stop, or was never given.
+    /// The id is from an earlier stop, or never existed.
     pub fn frame(&self, id: i64) -> Result<FrameKey, RequestError> {
         self.frames.get(id, "frame").copied()
     }
 
-    /// The number of a frame's scope, the same one each time.
+    /// Returns the id of a frame's scope, the same one each time.
     pub fn scope_id(&mut self, frame: FrameKey, kind: ScopeKind) -> i64 {
         let containers = &mut self.containers;
         let id = self.scope_ids.entry((frame, kind)).or_insert_with(|| {
@@ -217,54 +217,54 @@ impl Handles {
         i64::from(*id)
     }
 
-    /// A new number for a place in a source file.
+    /// Creates an id for a source location.
     pub fn place_id(&mut self, place: SourceLocation) -> i64 {
         i64::from(self.places.insert(place))
     }
 
-    /// What a `locationReference` stands for.
+    /// Returns the location of a `locationReference`.
     ///
     /// # Errors
-    /// The number is from an earlier stop, or was never given.
+    /// The id is from an earlier stop, or never existed.
     pub fn place(&self, id: i64) -> Result<SourceLocation, RequestError> {
         self.places.get(id, "location reference").cloned()
     }
 
-    /// A new number for a call that can be stepped into.
+    /// Creates an id for a step-in target.
     pub fn step_target_id(&mut self, target: StepTarget) -> i64 {
         i64::from(self.step_targets.insert(target))
     }
 
-    /// What the `targetId` of a `stepIn` stands for.
+    /// Returns the target with the `targetId` of a `stepIn`.
     ///
     /// # Errors
-    /// The number is from an earlier stop, or was never given.
+    /// The id is from an earlier stop, or never existed.
     pub fn step_target(&self, id: i64) -> Result<StepTarget, RequestError> {
         self.step_targets.get(id, "step target").cloned()
     }
 
-    /// A new number for a place that a thread can be moved to.
+    /// Creates an id for a goto target.
     pub fn goto_target_id(&mut self, target: GotoTarget) -> i64 {
         i64::from(self.goto_targets.insert(target))
     }
 
-    /// What the `targetId` of a `goto` stands for.
+    /// Returns the target with the `targetId` of a `goto`.
     ///
     /// # Errors
-    /// The number is from an earlier stop, or was never given.
+    /// The id is from an earlier stop, or never existed.
     pub fn goto_target(&self, id: i64) -> Result<GotoTarget, RequestError> {
         self.goto_targets.get(id, "goto target").cloned()
     }
 
-    /// A new number for something that can be opened.
+    /// Creates an id for a container.
     pub fn container_id(&mut self, container: Container) -> i64 {
         i64::from(self.containers.insert(container))
     }
 
-    /// What a `variablesReference` stands for.
+    /// Returns the container of a `variablesReference`.
     ///
     /// # Errors
-    /// The number is from an earlier stop, or was never given.
+    /// The id is from an earlier stop, or never existed.
     pub fn container(&self, id: i64) -> Result<Container, RequestError> {
         self.containers.get(id, "variables reference").cloned()
     }

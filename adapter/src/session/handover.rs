@@ -1,9 +1,9 @@
-//! A child process gets a session of its own. One session is one process of ours, so the child
-//! goes from one process to another: the parent's session holds it and asks the client to attach
-//! to it (`startDebugging`), naming a socket. The new session says there who it is, is told where
-//! the child jumps in place, takes it over and says so. A child that nobody comes for, or that is
-//! not taken over, runs on without us. From then on the parent's session passes on at the socket
-//! what settings change.
+//! Hands a child process over to a session of its own. A session is an adapter process, so the
+//! child moves from one tracer to another: the parent's session holds the child and sends the
+//! client `startDebugging` with the path of a socket. The new session connects, sends its process
+//! id, receives the addresses of the child's spin loop, attaches and confirms. A child that no
+//! session requests or attaches to is detached. Afterwards, the parent's session sends changed
+//! settings over the socket.
 
 use super::{Inbox, News};
 use engine::{Handover, LoadAddr};
@@ -16,53 +16,53 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// How long the two sessions wait for each other's words.
+/// Timeout for each message between the two sessions.
 const WORD_PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the parent's session hears of a child that it holds.
+/// A report about a held child.
 #[derive(Debug)]
 pub enum HandoverEvent {
-    /// A session has come for it.
+    /// A session has connected for the child.
     Wanted {
-        /// The child.
+        /// The child's process id.
         pid: i32,
-        /// The process of that session.
+        /// The process id of that session.
         by: i32,
-        /// Where to tell it of the child.
+        /// The connection to that session.
         socket: UnixStream,
     },
-    /// The session that came has taken it over.
+    /// The session has attached to the child.
     Taken {
-        /// The child.
+        /// The child's process id.
         pid: i32,
     },
-    /// Nobody has come in time.
+    /// No session has connected in time.
     Unwanted {
-        /// The child.
+        /// The child's process id.
         pid: i32,
     },
-    /// The session that came has not taken it over.
+    /// The session failed to attach to the child.
     Lost {
-        /// The child.
+        /// The child's process id.
         pid: i32,
     },
 }
 
-/// A child on offer, at a socket; taken back when dropped.
+/// A child that is offered on a socket; the offer ends on drop.
 #[derive(Debug)]
 pub struct ChildOffer {
     directory: TempDir,
-    /// Who came.
+    /// The connection to the session, once there is one.
     pub socket: Option<UnixStream>,
-    /// Settings that have changed since the child was offered, and before anybody came.
+    /// Settings that changed after the offer and before the session connected.
     pub changed: Map<String, Value>,
 }
 
 impl ChildOffer {
-    /// Waits for a session that wants the child, on a thread of its own.
+    /// Offers a child; waits for the session on a thread of its own.
     ///
     /// # Errors
-    /// There is no room for a socket.
+    /// No socket can be created.
     pub fn open(pid: i32, patience: Duration, inbox: Inbox) -> io::Result<Self> {
         let directory = tempfile::Builder::new().prefix("stillpoint-").tempdir()?;
         let offer = Self {
@@ -87,15 +87,15 @@ impl ChildOffer {
         Ok(offer)
     }
 
-    /// Passes settings on that have changed.
+    /// Sends changed settings to the session.
     pub fn change(&mut self, changes: &Map<String, Value>) {
         let Some(socket) = &self.socket else {
             self.changed.extend(changes.clone());
             return;
         };
         let line = format!("{}\n", Value::from(changes.clone()));
-        // Its session reads always, and what has ended needs no settings. A part of a line would
-        // spoil the next one.
+        // The session always reads, and one that has ended needs no settings. A partial line would
+        // corrupt the next one.
         match engine::os::host::send_at_once(socket, line.as_bytes()) {
             Ok(sent) if sent == line.len() => {}
             result => {
@@ -108,7 +108,7 @@ impl ChildOffer {
         }
     }
 
-    /// The socket.
+    /// Returns the path of the socket.
     pub fn path(&self) -> PathBuf {
         self.directory.path().join("child")
     }
@@ -116,12 +116,12 @@ impl ChildOffer {
 
 impl Drop for ChildOffer {
     fn drop(&mut self) {
-        // Ends the thread if nobody ever came.
+        // Ends the thread if no session ever connected.
         let _ = UnixStream::connect(self.path());
     }
 }
 
-/// False: nobody has come.
+/// Waits for the session and for its confirmation. Returns false after the timeout.
 fn await_session(
     listener: &UnixListener,
     pid: i32,
@@ -143,15 +143,15 @@ fn await_session(
         .parse()
         .map_err(|_| io::Error::other("the session did not say who it is"))?;
     inbox.put(News::Child(HandoverEvent::Wanted { pid, by, socket }));
-    // It says so when it has the child.
+    // The session confirms that it has attached.
     lines.read_exact(&mut [0])?;
     Ok(true)
 }
 
-/// Tells the session that came for the child where that is.
+/// Sends the session the state of the child.
 ///
 /// # Errors
-/// It has gone again.
+/// The session has ended.
 pub fn give(handover: &Handover, mut socket: &UnixStream) -> io::Result<()> {
     let [first, second] = handover.original;
     writeln!(
@@ -161,13 +161,13 @@ pub fn give(handover: &Handover, mut socket: &UnixStream) -> io::Result<()> {
     )
 }
 
-/// What the new session hears: the child, and where to say that it has it.
+/// What the new session receives: the child's state, and the connection for its confirmation.
 pub type Given = Result<(Handover, UnixStream), String>;
 
-/// Asks the parent's session for the child, on a thread of its own.
+/// Requests the child from the parent's session, on a thread of its own.
 ///
 /// # Errors
-/// There is no thread to be had.
+/// No thread can be created.
 pub fn ask(socket: PathBuf, inbox: Inbox) -> io::Result<()> {
     std::thread::Builder::new()
         .name("handover".to_owned())
@@ -202,7 +202,7 @@ fn receive(path: &Path) -> io::Result<(Handover, UnixStream, BufReader<UnixStrea
     let mut lines = BufReader::new(socket.try_clone()?);
     lines.read_line(&mut line)?;
     let handover = read(&line).ok_or_else(|| io::Error::other("no word of it"))?;
-    // Settings change when somebody changes them.
+    // Settings may change at any time: wait without a timeout.
     socket.set_read_timeout(None)?;
     Ok((handover, socket, lines))
 }

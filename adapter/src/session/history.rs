@@ -1,31 +1,31 @@
-//! What happened before a stop, as far as it is told with it.
+//! Stops, output and variables before a stop, for its summary.
 
 use crate::protocol::{Context, StoppedEventBody};
 use engine::{Named, Objects, ThreadId};
 use std::collections::VecDeque;
 
-/// Reasons of stops that say nothing of the place: a process that was attached to stops anywhere.
+/// Reasons of stops at arbitrary locations; an attached process may stop anywhere (`entry`).
 const BY_CHANCE: [&str; 4] = ["exception", "pause", "data breakpoint", "entry"];
 
-/// Functions whose variables are remembered.
+/// Maximum number of functions whose variables are remembered.
 const FUNCTIONS: usize = 32;
-/// Bytes of output that are kept.
+/// Maximum size of the output kept, in bytes.
 const OUTPUT: usize = 64 << 10;
 
-/// Stops, output and variables of earlier.
+/// Earlier stops, output and variables.
 #[derive(Debug, Default)]
 pub struct History {
     stops: u64,
     last: Option<Told>,
     output: Tail,
-    /// The stop before, and the last one, in bytes of output.
+    /// Total bytes of output at the stop before the last one, and at the last one.
     marks: [u64; 2],
     seen: VecDeque<Seen>,
-    /// What pointers have led to so far.
+    /// The targets of pointers shown so far.
     pub objects: Objects,
 }
 
-/// What the client was told of the last stop.
+/// The last stop as the client knows it.
 #[derive(Debug)]
 struct Told {
     thread: ThreadId,
@@ -35,20 +35,20 @@ struct Told {
     hit_breakpoint_ids: Vec<u32>,
 }
 
-/// A variable's text.
+/// The texts of a variable's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value {
-    /// As it is told.
+    /// As shown to the client.
     pub shown: String,
-    /// With all addresses, and all that its pointers lead to.
+    /// With all addresses, and all targets of its pointers.
     pub exact: String,
-    /// With all addresses, and nothing of what its pointers lead to.
+    /// With all addresses, without targets of its pointers.
     pub own: String,
 }
 
 impl Value {
-    /// Whether it has become another one, or what it points to has, as far as that is shown with
-    /// it: what one variable shows already is no change of the next one.
+    /// Returns true if the value has changed, or the shown part of its pointers' targets has. A
+    /// target that another variable shows is compared there only.
     pub fn is_another_than(&self, was: &Self) -> bool {
         self.own != was.own || (self.exact != was.exact && self.shown != was.shown)
     }
@@ -57,7 +57,7 @@ impl Value {
 /// Variables by name.
 type Values = Vec<(String, Value)>;
 
-/// The variables of a function when it was last looked at.
+/// The variables of a function at its last stop.
 #[derive(Debug)]
 struct Seen {
     thread: ThreadId,
@@ -66,14 +66,14 @@ struct Seen {
     before: Option<(u64, Values)>,
 }
 
-/// The variable of that name; of two equal names the inner one is the last.
+/// Finds a variable by its name; of two with the same name, the inner one is last.
 pub fn find<'a>(values: &'a [(String, Value)], name: &str) -> Option<&'a Value> {
     let found = values.iter().rev().find(|(known, _)| known == name);
     found.map(|(_, value)| value)
 }
 
 impl History {
-    /// The client is told of a stop.
+    /// Records a stop that is reported to the client.
     pub fn stopped(&mut self, thread: ThreadId, body: &StoppedEventBody) {
         self.stops += 1;
         self.marks = [self.marks[1], self.output.end()];
@@ -86,29 +86,29 @@ impl History {
         });
     }
 
-    /// The client is told of output.
+    /// Records output that is sent to the client.
     pub fn wrote(&mut self, text: &str) {
         self.output.push(text);
     }
 
-    /// The thread that stopped last.
+    /// Returns the thread that stopped last.
     pub fn thread(&self) -> Option<ThreadId> {
         self.last.as_ref().map(|last| last.thread)
     }
 
-    /// Whether a thread stopped where a breakpoint or a step led it, and not where it happened
-    /// to be.
+    /// Returns true if a thread stopped at a breakpoint or after a step, not at an arbitrary
+    /// location.
     pub fn stopped_on_purpose(&self, thread: ThreadId) -> bool {
         let told = self.last.as_ref().filter(|last| last.thread == thread);
         told.is_some_and(|told| !BY_CHANCE.contains(&told.reason))
     }
 
-    /// An answer begins that is to show objects itself, whatever earlier ones have shown.
+    /// Starts a response that shows all objects itself, whatever earlier responses showed.
     pub fn begin_reply(&mut self) {
         self.objects.begin();
     }
 
-    /// Variables that the answer under way shows.
+    /// Adds variables to those that the current response shows.
     pub fn name_variables<'a>(&mut self, variables: impl IntoIterator<Item = &'a Named>) {
         for named in variables {
             if let Ok(value) = &named.value {
@@ -117,7 +117,7 @@ impl History {
         }
     }
 
-    /// What is known of a thread's stop without looking.
+    /// Returns what is known of a thread's stop without reading the debuggee.
     pub fn begin(&self, thread: ThreadId) -> Context {
         let told = self.last.as_ref().filter(|last| last.thread == thread);
         Context {
@@ -133,14 +133,14 @@ impl History {
         }
     }
 
-    /// The end of what was written since the stop before, in at most so many bytes, and how many
-    /// bytes there were before that.
+    /// Returns the end of the output since the stop before, at most `most` bytes, and the number of
+    /// bytes left out before it.
     pub fn output(&self, most: usize) -> (String, u64) {
         self.output.since(self.marks[0], most)
     }
 
-    /// Remembers the variables of a function; gives those of the stop at which it was looked at
-    /// before, and which that was.
+    /// Records the variables of a function. Returns those of its last stop, with that stop's
+    /// number.
     pub fn look(
         &mut self,
         thread: ThreadId,
@@ -172,11 +172,11 @@ impl History {
     }
 }
 
-/// The end of a text that only grows.
+/// The end of a growing text.
 #[derive(Debug, Default)]
 struct Tail {
     text: String,
-    /// Bytes that came before `text`.
+    /// Number of bytes dropped before `text`.
     dropped: u64,
 }
 
@@ -190,13 +190,13 @@ impl Tail {
         }
     }
 
-    /// Bytes there were in all.
+    /// Returns the total number of bytes.
     fn end(&self) -> u64 {
         self.dropped + self.text.len() as u64
     }
 
-    /// The last `most` bytes of what came after `mark`, whole lines if there are any, and how
-    /// many of that are left out.
+    /// Returns the last `most` bytes after `mark`, cut at a line if possible, and the number of
+    /// bytes left out after `mark`.
     fn since(&self, mark: u64, most: usize) -> (String, u64) {
         let from = usize::try_from(mark.saturating_sub(self.dropped)).unwrap_or(usize::MAX);
         let from = self.text.ceil_char_boundary(from.min(self.text.len()));

@@ -1,15 +1,14 @@
-//! What the program writes piece by piece, joined into lines: each event costs the client more than
-//! the byte in it.
+//! Joins the program's output into lines: an event costs the client more than the byte in it.
 
 use crate::protocol::OutputCategory;
 use std::time::{Duration, Instant};
 
-/// How long a piece waits for the rest of its line.
+/// How long the start of a line waits for its end.
 const PATIENCE: Duration = Duration::from_millis(5);
-/// From this many bytes on, a piece is sent without the rest of its line.
+/// Minimum size in bytes of a part of a line that is sent immediately.
 const ENOUGH: usize = 4096;
 
-/// A piece of a line, and where it was written.
+/// A part of the output, and its stream.
 pub type Piece = (OutputCategory, String);
 
 /// Output that has not been sent yet: at most one incomplete line.

@@ -1,20 +1,20 @@
-//! The stop at `main` that `stopAtMain` asks for: a breakpoint of ours beside the client's, which
-//! never hears of it, until it is hit once.
+//! The stop of `stopAtMain`: an internal breakpoint beside the client's, which is not reported to
+//! the client and is removed by its first hit.
 
 use crate::session::Session;
 use engine::{BreakpointId, BreakpointInfo, BreakpointOptions, FunctionBreakpoint};
 
-/// What is known of it.
+/// The state of that breakpoint.
 #[derive(Debug, Default)]
 pub struct MainStop {
-    /// The client's own breakpoints on functions, which are set together with ours.
+    /// The client's function breakpoints, which are set together with it.
     functions: Vec<FunctionBreakpoint>,
     state: State,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Not asked for, or it has been.
+    /// Not requested, or already hit.
     #[default]
     Off,
     /// To be set.
@@ -24,13 +24,13 @@ enum State {
 }
 
 impl MainStop {
-    /// Whether a breakpoint is ours.
+    /// Returns true if a breakpoint is this one.
     pub fn is(&self, id: BreakpointId) -> bool {
         self.state == State::Set(id)
     }
 }
 
-/// Sets the breakpoints on functions that the client wants.
+/// Sets the client's function breakpoints, and this one.
 pub fn set_functions(
     session: &mut Session,
     functions: Vec<FunctionBreakpoint>,
@@ -39,13 +39,13 @@ pub fn set_functions(
     set(session)
 }
 
-/// The program is about to run for the first time, and is to stop at its `main`.
+/// Sets the breakpoint before the program runs for the first time.
 pub fn arm(session: &mut Session) {
     session.main_stop.state = State::Wanted;
     set(session);
 }
 
-/// The program stopped at breakpoints; gives those of the client's, and whether it was ours.
+/// Handles a hit: returns the client's breakpoints, and whether this one was hit.
 pub fn hit(session: &mut Session, mut ids: Vec<BreakpointId>) -> (Vec<BreakpointId>, bool) {
     let count = ids.len();
     ids.retain(|id| !session.main_stop.is(*id));

@@ -1,19 +1,19 @@
-//! Memory that the client looks at.
+//! Memory views of the client.
 
 use super::Session;
 use crate::protocol::MemoryEventBody;
 use engine::LoadAddr;
 use std::collections::VecDeque;
 
-/// How many references the client is told of when memory changes.
+/// Maximum number of references reported when memory changes.
 const MOST_VIEWS: usize = 16;
 
-/// Memory that the client has asked for, by the references it used: it knows its views by them.
+/// Memory that the client has read, with the references that it used: it identifies views by them.
 #[derive(Debug, Default)]
 pub struct MemoryViews(VecDeque<(String, LoadAddr)>);
 
 impl MemoryViews {
-    /// The client has read memory by this reference.
+    /// Records that the client has read memory by this reference.
     pub fn add(&mut self, reference: &str, addr: LoadAddr) {
         if self.0.iter().any(|(known, _)| known == reference) {
             self.0.retain(|(known, _)| known != reference);
@@ -23,8 +23,8 @@ impl MemoryViews {
     }
 }
 
-/// Tells the client that it has itself made other bytes of memory: by each reference under which
-/// it looks at them, for clients know their views by nothing else.
+/// Reports memory that a request of the client changed, under each reference of a view that shows
+/// it: clients identify views by them only.
 pub fn memory_changed(session: &mut Session, addr: LoadAddr, len: u64) {
     if len == 0 {
         return;

@@ -1,5 +1,5 @@
-//! The state of one client and one debuggee, and what the debuggee's events, the client's responses
-//! and reports of other threads do to it. The session's thread owns all of it.
+//! The state of one client and one debuggee, and its changes by the debuggee's events, the client's
+//! responses and reports of other threads. The session thread owns all of it.
 
 pub mod breakpoints;
 pub mod children;
@@ -53,68 +53,68 @@ pub use news::{News, on_news};
 /// The session's queue, for reports of other threads.
 pub type Inbox = server::Inbox<News>;
 
-/// The state of the program in which a request or command makes sense.
+/// The state of the session in which a request or command is allowed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RequiredState {
-    /// Any.
+    /// Any state.
     Always,
-    /// There is a process.
+    /// With a process.
     Process,
-    /// It is stopped.
+    /// With a stopped process.
     Stopped,
 }
 
-/// Everything that changes.
+/// The state of a session.
 pub struct Session {
     /// The debuggee.
     pub debugger: Debugger,
-    /// How the client counts and spells.
+    /// The client's conventions and capabilities.
     pub client: Client,
-    /// Numbers of this stop.
+    /// The ids of the current stop.
     pub handles: Handles,
-    /// Paths.
+    /// Paths and sources.
     pub sources: Sources,
-    /// What the client set.
+    /// The client's breakpoints.
     pub breakpoints: Breakpoints,
-    /// What the client may set data breakpoints on.
+    /// Data that the client may watch.
     pub watchable: WatchableData,
-    /// Machine code that the client was told of.
+    /// Machine code that was sent to the client.
     pub codes: CodeSources,
-    /// Memory that the client looks at.
+    /// Memory shown in the client.
     pub memory_views: MemoryViews,
-    /// The settings that hold.
+    /// The current settings.
     pub settings: ActiveSettings,
-    /// How far launching or attaching has come.
+    /// The state of the launch or attach.
     pub startup: Startup,
-    /// What the client was told of the debuggee.
+    /// What has been reported of the debuggee.
     pub reported: ReportedState,
-    /// What happened before the stop.
+    /// Earlier stops, output and variables.
     pub history: History,
-    /// The stop at `main` that the settings ask for.
+    /// The breakpoint of `stopAtMain`.
     pub main_stop: MainStop,
-    /// Long work that the client was told of.
+    /// Long work in progress.
     pub progress: Progress,
-    /// Processes that are to have sessions of their own.
+    /// Child processes on offer to sessions of their own.
     pub children: Children,
-    /// Debug info that is to come from servers.
+    /// Debug info from servers.
     pub debuginfod: Debuginfod,
-    /// What the client is going to ask for.
+    /// Variables read before the client requests them.
     pub prefetch: Prefetch,
-    /// A request has changed a variable: others may show the same memory.
+    /// Whether a request has changed a variable: others may share its memory.
     pub variables_changed: bool,
-    /// The way in, for those who report from other threads.
+    /// The queue for reports of other threads.
     pub inbox: Inbox,
     outbox: Outbox,
-    /// What the program has written of a line that has no end yet.
+    /// Output of an incomplete line.
     joined: RefCell<Joined>,
     current: CancelFlag,
-    /// Requests that wait for the end of a call into the program.
+    /// Requests deferred to the end of an inferior call.
     pub deferred: Deferred,
     over: bool,
 }
 
 impl Session {
-    /// A session that has heard nothing yet.
+    /// Creates a session before its first message.
     pub fn new(debugger: Debugger, inbox: Inbox, outbox: Outbox) -> Self {
         Self {
             debugger,
@@ -144,15 +144,15 @@ impl Session {
         }
     }
 
-    /// The call has stopped before it returned: the evaluation that made it fails. What came behind
-    /// is deferred until the client knows of the stop.
+    /// Handles a call that stopped before it returned: the evaluation that made it fails. Later
+    /// requests stay deferred until the stop is reported.
     fn call_abandoned(&mut self, why: engine::Error) {
         if let Some((request, _)) = self.deferred.take_evaluation() {
             self.respond(request.seq, &request.command, Err(why.into()));
         }
     }
 
-    /// Asks `rustc` where its sources are, on a thread of its own.
+    /// Runs `rustc` to find the sources of the standard library, on a thread of its own.
     pub fn look_for_rust(&self) {
         let inbox = self.inbox.clone();
         let look = move || inbox.put(News::RustSources(sources::rust_sources()));
@@ -161,7 +161,7 @@ impl Session {
         }
     }
 
-    /// Stacks that were shown may have sources now.
+    /// Sets the folder of these sources; frames that the client shows may have sources now.
     fn found_rust(&mut self, folder: Option<PathBuf>) {
         let tell = folder.is_some() && self.state() == State::Stopped;
         self.sources.found_rust(folder);
@@ -171,16 +171,16 @@ impl Session {
         }
     }
 
-    /// The flag by which the request under way can be cancelled.
+    /// Sets the cancel flag of the current request.
     pub fn use_flag(&mut self, flag: CancelFlag) {
         self.debugger.set_cancel_flag(CancelFlag::clone(&flag));
         self.current = flag;
     }
 
-    /// Whether a request makes sense in the present state.
+    /// Checks that a request is allowed in the current state.
     ///
     /// # Errors
-    /// It does not; why.
+    /// The request is not allowed; the error says why.
     pub fn check(&self, required: RequiredState) -> Result<(), RequestError> {
         match (required, self.state()) {
             (RequiredState::Always, _)
@@ -198,12 +198,12 @@ impl Session {
         }
     }
 
-    /// Where the session stands, for the client.
+    /// Returns the state of the session for the client.
     pub fn state(&self) -> State {
         self.startup.state_before().unwrap_or(self.debugger.state())
     }
 
-    /// A thread runs on, and in all-stop mode all others with it.
+    /// Records that a thread resumes; in all-stop mode, all others do, too.
     pub fn runs_on(&mut self, thread: ThreadId) {
         self.codes.forget_lines();
         if self.debugger.is_non_stop() {
@@ -213,12 +213,12 @@ impl Session {
         }
     }
 
-    /// Whether the client has cancelled the request that is being carried out.
+    /// Returns true if the client has cancelled the current request.
     pub fn is_cancelled(&self) -> bool {
         self.current.load(Ordering::Relaxed) || engine::os::asked_to_end().is_some()
     }
 
-    /// Ends the debuggee, or lets it run on without us; `None`: as it began.
+    /// Terminates the debuggee or detaches from it; `None`: as it was started.
     pub fn end_or_detach(&mut self, terminate: Option<bool>) {
         let terminate = terminate.or(self.settings.terminate_debuggee);
         let terminate = terminate.unwrap_or(self.startup.ends_with_session());
@@ -242,12 +242,12 @@ impl Session {
         self.handles.clear();
     }
 
-    /// Whether no request will follow.
+    /// Returns true if the session handles no more requests.
     pub fn is_over(&self) -> bool {
         self.over
     }
 
-    /// No request will follow.
+    /// Marks the session as over: it handles no more requests.
     pub fn end(&mut self) {
         self.over = true;
     }

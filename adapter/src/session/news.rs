@@ -1,31 +1,31 @@
-//! Reports of other threads of ours.
+//! Reports from other threads of the adapter.
 
 use super::{Session, children, core_file, debuginfod, handover, opening, startup, terminal};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 
-/// What another thread has to report.
+/// A report from another thread.
 #[derive(Debug)]
 pub enum News {
-    /// Of a program started in a terminal.
+    /// From the launcher in a terminal.
     Terminal(terminal::LauncherEvent),
-    /// The folder of Rust's own sources, if there is one.
+    /// The folder of the sources of Rust's standard library, if there is one.
     RustSources(Option<PathBuf>),
-    /// Of a child process that is to have a session of its own.
+    /// About a child process on offer.
     Child(handover::HandoverEvent),
     /// The child process that this session attaches to.
     Given(handover::Given),
-    /// Settings have changed in the session of the parent process.
+    /// Settings that changed in the parent's session.
     Settings(Map<String, Value>),
     /// The result of fetching debug info.
     DebugFile(debuginfod::FetchResult),
-    /// A core file is unpacked, or cannot be.
+    /// The result of unpacking a core file.
     Core(core_file::UnpackResult),
-    /// The files of a program's standard streams are open, or cannot be.
+    /// The result of opening the files of a program's standard streams.
     Stdio(opening::OpenResult),
 }
 
-/// Takes a report to what it is about.
+/// Dispatches a report to its handler.
 pub fn on_news(session: &mut Session, news: News) {
     match news {
         News::Terminal(report) => startup::on_report(session, report),

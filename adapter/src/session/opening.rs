@@ -1,5 +1,5 @@
-//! Files of `stdio` whose opening may wait, as that of a FIFO does for its other end: opened on a
-//! thread of its own, before the program is started.
+//! Opens files of `stdio` whose opening may block, as that of a FIFO does until its other end
+//! opens: on a thread of its own, before the program is launched.
 
 use super::News;
 use crate::protocol::RequestError;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-/// Files that are being opened; dropped, they are closed as soon as they are open.
+/// Files that are being opened. If this is dropped, they are closed as soon as they are open.
 #[derive(Debug)]
 pub struct Opening {
     launch: Launch,
@@ -20,7 +20,7 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// It, as long work.
+    /// Describes the opening for progress reports.
     pub fn work(&self) -> Work {
         Work {
             title: "Waiting for the other end of `stdio` to be opened".to_owned(),
@@ -31,24 +31,24 @@ impl Opening {
     }
 }
 
-/// The end of it.
+/// The result of the opening.
 #[derive(Debug)]
 pub struct OpenResult {
     of: Arc<()>,
     files: Result<OpenStdio, Error>,
 }
 
-/// Launches a program, now or as soon as its files are open.
+/// Launches a program, immediately or as soon as its files are open.
 ///
 /// # Errors
-/// It cannot be launched.
+/// The program cannot be launched.
 pub fn launch(session: &mut Session, launch: &Launch) -> Result<(), RequestError> {
     if !OpenStdio::may_wait(launch) {
         session.debugger.launch(launch)?;
         session.startup.held(false);
         return Ok(());
     }
-    // Else the other end of a FIFO would be opened in vain.
+    // The other end of a FIFO would be opened for a program that does not exist.
     if !launch.program.exists() {
         let program = launch.program.clone();
         let message = "there is no such file".to_owned();
@@ -72,10 +72,10 @@ pub fn launch(session: &mut Session, launch: &Launch) -> Result<(), RequestError
     Ok(())
 }
 
-/// The files are open, or cannot be.
+/// Handles the result: launches the program, or fails the request.
 pub fn on_report(session: &mut Session, report: OpenResult) {
     let opening = session.startup.being_opened();
-    // Another launch, or none, is under way by now: the files are closed.
+    // Another launch, or none, is pending now: the files are closed.
     let Some(opening) = opening.filter(|opening| Arc::ptr_eq(&opening.of, &report.of)) else {
         return;
     };

@@ -1,7 +1,6 @@
-//! What editors ask for next is done while they still read what they were told: the variables of
-//! the frame that the program has stopped in. It is done by a thread that would only stay awake
-//! otherwise, a few variables at a time between two looks at the client, and thrown away with the
-//! first request that could change a value.
+//! Prefetch: reads the variables of the frame of a stop before the client requests them. The
+//! session thread does so while it would otherwise spin, a few variables at a time between two
+//! polls of the client. The first request that could change a value drops the result.
 
 use super::describe::Locals;
 use crate::protocol::StackFrame;
@@ -9,46 +8,47 @@ use crate::session::Session;
 use engine::{FrameKey, State, Stop, ThreadId};
 use std::time::{Duration, Instant};
 
-/// Variables between two looks at the client.
+/// Number of variables read between two polls of the client.
 const VARIABLES_PER_STEP: usize = 8;
-/// Time for prefetching per stop: the client may never ask.
+/// Time limit per stop: the client may never request them.
 const PREFETCH_BUDGET: Duration = Duration::from_millis(20);
 /// Maximum age of prefetched values: other processes may write to shared memory.
 const MAX_AGE: Duration = Duration::from_millis(100);
-/// How far it has come.
+/// The state of the prefetch.
 #[derive(Debug, Default)]
 pub enum Prefetch {
-    /// Nobody knows what will be asked for, or it was.
+    /// Nothing to read: the next request is unknown, or it has arrived.
     #[default]
     Nothing,
-    /// The stack of the thread that has stopped.
+    /// Next is the stack of the stopped thread.
     Stack(ThreadId),
-    /// Then the variables of a frame in it.
+    /// Next are the variables of a frame.
     Frame(FrameKey),
-    /// Some of them are read, or all.
+    /// Some or all variables are read.
     Ready(PrefetchedLocals),
 }
 
-/// Variables of a frame.
+/// The variables of a frame.
 #[derive(Debug)]
 pub struct PrefetchedLocals {
     frame: FrameKey,
     locals: Locals,
-    /// When they were begun with.
+    /// When the first one was read.
     at: Instant,
 }
 
 impl Prefetch {
-    /// The program has stopped.
+    /// Starts with the stack of a stop's thread.
     pub fn stopped(&mut self, stop: &Stop) {
         *self = match stop.all {
             true => Self::Stack(stop.thread),
-            // Threads that run change what others see.
+            // Running threads may change the variables.
             false => Self::Nothing,
         };
     }
 
-    /// The client was shown a frame. Editors open the first one that has a source.
+    /// Starts with a frame that was sent to the client, if editors would open it: the first with a
+    /// source.
     pub fn shown(&mut self, key: FrameKey, frame: &StackFrame) {
         let is_opened = frame.source.is_some() && frame.presentation_hint.is_none();
         if is_opened && matches!(self, Self::Stack(thread) if *thread == key.thread) {
@@ -56,20 +56,20 @@ impl Prefetch {
         }
     }
 
-    /// What was read before may be wrong now.
+    /// Drops all values: they may have changed.
     pub fn invalidate(&mut self) {
         *self = Self::Nothing;
     }
 }
 
-/// Does some of what will be asked for. Whether there was something to do.
+/// Reads the next part. Returns false if there is nothing to read.
 pub fn advance(session: &mut Session) -> bool {
     let mut ready = match std::mem::take(&mut session.prefetch) {
         Prefetch::Frame(frame) if session.state() == State::Stopped => {
             let at = Instant::now();
             match Locals::of(session, frame) {
                 Ok(locals) => PrefetchedLocals { frame, locals, at },
-                // What is wrong is said to who asks.
+                // The request will report the error.
                 Err(_) => return true,
             }
         }
@@ -90,7 +90,7 @@ pub fn advance(session: &mut Session) -> bool {
     true
 }
 
-/// What is ready of a frame's variables, for who asks for them.
+/// Takes the prefetched variables of a frame; `None` if there are none, or they are too old.
 pub fn locals(session: &mut Session, frame: FrameKey) -> Option<Locals> {
     match std::mem::take(&mut session.prefetch) {
         Prefetch::Ready(ready) if ready.frame == frame && ready.at.elapsed() < MAX_AGE => {

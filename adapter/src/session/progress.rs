@@ -1,5 +1,5 @@
-//! Work that takes long, shown to the client while it lasts. It is told of once it has lasted
-//! [`NOTICE`], so that what is done soon never flashes, and never more often than [`PACE`].
+//! Progress of long work. Work is reported once it has lasted [`NOTICE`], so that short work causes
+//! no flicker, and at most every [`PACE`].
 
 use crate::protocol::RequestError;
 use crate::protocol::{ProgressEndEventBody, ProgressStartEventBody, ProgressUpdateEventBody};
@@ -9,25 +9,25 @@ use crate::session::opening::Opening;
 use crate::session::startup;
 use std::time::{Duration, Instant};
 
-/// Work of less than this is not told of.
+/// Minimum duration of work that is reported.
 const NOTICE: Duration = Duration::from_millis(500);
-/// How often the client hears of it.
+/// Minimum interval between two updates.
 const PACE: Duration = Duration::from_millis(250);
 
-/// Work under way.
+/// Work in progress.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Work {
-    /// What is done, for people; no two works under way have the same.
+    /// A description; unique among the work in progress.
     pub title: String,
-    /// Since when.
+    /// Its start.
     pub began: Instant,
-    /// How much of it is done, of 100, where that is known.
+    /// Progress in percent, if known.
     pub percentage: Option<u32>,
-    /// Whether the client may end it.
+    /// Whether the client may cancel it.
     pub cancellable: bool,
 }
 
-/// What the client was told.
+/// The work that was reported to the client.
 #[derive(Debug, Default)]
 pub struct Progress {
     shown: Vec<Shown>,
@@ -41,7 +41,7 @@ struct Shown {
     told: Instant,
 }
 
-/// What there is to say.
+/// A progress event.
 #[derive(PartialEq, Eq, Debug)]
 enum News {
     Start(String, Work),
@@ -50,13 +50,13 @@ enum News {
 }
 
 impl Progress {
-    /// When there is something to say of this work.
+    /// Returns when the next event of this work is due.
     fn due(&self, work: &Work) -> Instant {
         let shown = self.shown.iter().find(|shown| shown.is(work));
         shown.map_or(work.began + NOTICE, |shown| shown.told + PACE)
     }
 
-    /// What there is to say `now`, where this and nothing else is under way.
+    /// Returns the events due at `now`, if `under_way` is all the work in progress.
     fn advance(&mut self, now: Instant, under_way: &[Work]) -> Vec<News> {
         let mut news = Vec::new();
         self.shown.retain(|shown| {
@@ -100,7 +100,7 @@ impl Shown {
     }
 }
 
-/// All work under way.
+/// Returns all work in progress.
 fn under_way(session: &Session) -> Vec<Work> {
     let mut all = Vec::new();
     all.extend(search_for_functions(session));
@@ -111,7 +111,7 @@ fn under_way(session: &Session) -> Vec<Work> {
     all
 }
 
-/// The program waits for this.
+/// Returns the search for functions that holds the debuggee, as work.
 fn search_for_functions(session: &Session) -> Option<Work> {
     let search = session.debugger.held_for_functions()?;
     Some(Work {
@@ -134,7 +134,7 @@ fn reading_of_names(session: &Session) -> Option<Work> {
     })
 }
 
-/// Ends the work of that id, if it can be ended and still is under way.
+/// Cancels the work with this id, if that is possible and it is still in progress.
 pub fn cancel(session: &mut Session, id: &str) {
     let mut shown = session.progress.shown.iter();
     let Some(place) = shown.position(|shown| shown.id == id) else {
@@ -168,7 +168,7 @@ pub fn cancel(session: &mut Session, id: &str) {
     session.event("progressEnd", &end);
 }
 
-/// When [`advance`] has something to say, if nothing happens before.
+/// Returns when [`advance`] must run next; `None`: not until something else happens.
 pub fn deadline(session: &Session) -> Option<Instant> {
     if !session.client.progress {
         return None;
@@ -177,7 +177,7 @@ pub fn deadline(session: &Session) -> Option<Instant> {
     all.iter().map(|work| session.progress.due(work)).min()
 }
 
-/// Tells the client how far things have come.
+/// Sends the progress events that are due.
 pub fn advance(session: &mut Session) {
     if !session.client.progress {
         return;
@@ -260,7 +260,7 @@ mod tests {
         let (mut progress, began) = (Progress::default(), Instant::now());
         let later = began + NOTICE;
         progress.advance(later, &[work(began, 10)]);
-        // The second has just begun: the first ends, the second waits for its notice.
+        // The first work ends; the second is shorter than its notice.
         let ended = progress.advance(later, &[work(later, 0)]);
         assert_eq!(ended, [News::End("work 1".to_owned())]);
         let started = progress.advance(later + NOTICE, &[work(later, 0)]);

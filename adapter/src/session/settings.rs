@@ -1,4 +1,4 @@
-//! Settings that change while the session runs.
+//! Settings that can change during the session.
 
 use super::{Session, breakpoints, children};
 use crate::config::{self, Live, LivePlan, USUAL_PREFIX};
@@ -8,26 +8,26 @@ use engine::{Flavor, Limits};
 use serde_json::{Map, Value};
 use std::time::Duration;
 
-/// The settings that hold now.
+/// The current settings.
 #[derive(Debug)]
 pub struct ActiveSettings {
-    /// As the client gave them, for restarts and children.
+    /// As the client sent them, for restarts and children.
     pub raw: RawSettings,
-    /// Stop at the first instruction.
+    /// Whether to stop at the first instruction.
     pub stop_on_entry: bool,
-    /// Stop at the program's `main`.
+    /// Whether to stop at the program's `main`.
     pub stop_at_main: bool,
-    /// Breakpoints do nothing.
+    /// Whether breakpoints are disabled.
     pub no_debug: bool,
-    /// Steps by statements are finer than those by lines.
+    /// Whether the step granularity `statement` differs from `line`.
     pub statement_steps: bool,
-    /// Whether `disconnect` ends the program where it does not say.
+    /// Whether `disconnect` terminates the debuggee if it does not say.
     pub terminate_debuggee: Option<bool>,
     /// Time from SIGTERM to SIGKILL.
     pub terminate_limit: Duration,
-    /// How much of a value is shown in one line.
+    /// Limits of a value's summary.
     pub limits: Limits,
-    /// How instructions are written.
+    /// The syntax of instructions.
     pub flavor: Flavor,
     /// Prefix of console commands; empty: there are none.
     pub command_prefix: String,
@@ -50,7 +50,7 @@ impl Default for ActiveSettings {
     }
 }
 
-/// The value of a setting that can be changed.
+/// Returns the value of a setting that can be changed.
 pub fn value_of(session: &Session, key: &str) -> Value {
     let said = session.settings.raw.0.get(key).cloned();
     said.filter(|value| !value.is_null()).unwrap_or_else(|| {
@@ -61,10 +61,10 @@ pub fn value_of(session: &Session, key: &str) -> Value {
     })
 }
 
-/// Changes settings, now and for restarts; in sessions of children as well.
+/// Changes settings, for this session, restarts, and the sessions of children.
 ///
 /// # Errors
-/// As for a launch with these settings; the text names the key. Nothing has changed then.
+/// As for a launch with these settings; the text names the key. No setting has changed then.
 pub fn change(session: &mut Session, changes: Map<String, Value>) -> Result<(), String> {
     if changes.is_empty() {
         return Ok(());
@@ -87,7 +87,7 @@ pub fn change(session: &mut Session, changes: Map<String, Value>) -> Result<(), 
     Ok(())
 }
 
-/// Lets settings hold from now on, but for the source map, which it gives back.
+/// Applies settings except for the source map, which it returns.
 pub fn hold(session: &mut Session, live: LivePlan) -> SourceMap {
     session.settings.terminate_limit = live.terminate_limit;
     session.debugger.set_call_limit(live.call_limit);

@@ -1,5 +1,6 @@
-//! A debuggee in a terminal. The client's terminal runs our own program, which says over a
-//! socket who it is, waits until it is held, and then becomes the debuggee: nothing is lost.
+//! A debuggee in a terminal. The client's terminal runs `stillpoint` as a launcher, which connects
+//! to a socket, sends its process id, waits until the debugger has attached, and then becomes the
+//! debuggee.
 
 use super::{Inbox, News};
 use engine::StdioTarget;
@@ -10,24 +11,24 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tempfile::TempDir;
 
-/// What the terminal's side says.
+/// A report about the launcher.
 #[derive(Debug)]
 pub enum LauncherEvent {
-    /// It waits for us to take hold of it.
+    /// The launcher waits for the debugger to attach.
     Waiting {
-        /// Its process.
+        /// Its process id.
         pid: i32,
-        /// Where to tell it to go on.
+        /// The connection on which it waits.
         socket: UnixStream,
     },
-    /// It became the program, or ended.
+    /// The launcher became the program, or ended.
     Gone {
         /// Why it could not become the program.
         failure: Option<String>,
     },
 }
 
-/// A socket at which a launcher is awaited; gone when dropped.
+/// A socket on which a launcher is expected; removed on drop.
 #[derive(Debug)]
 pub struct Rendezvous {
     directory: TempDir,
@@ -37,7 +38,7 @@ impl Rendezvous {
     /// Waits for one launcher, on a thread of its own.
     ///
     /// # Errors
-    /// There is no room for a socket.
+    /// No socket can be created.
     pub fn open(inbox: Inbox) -> io::Result<Self> {
         let directory = tempfile::Builder::new().prefix("stillpoint-").tempdir()?;
         let rendezvous = Self { directory };
@@ -52,7 +53,7 @@ impl Rendezvous {
         Ok(rendezvous)
     }
 
-    /// The socket.
+    /// Returns the path of the socket.
     pub fn path(&self) -> PathBuf {
         self.directory.path().join("launcher")
     }
@@ -60,12 +61,12 @@ impl Rendezvous {
 
 impl Drop for Rendezvous {
     fn drop(&mut self) {
-        // Ends the thread if no launcher ever came.
+        // Ends the thread if no launcher ever connected.
         let _ = UnixStream::connect(self.path());
     }
 }
 
-/// Reports a launcher, then waits for its end and gives its last words.
+/// Reports a launcher, waits for its end, and returns its error, if it sent one.
 fn await_launcher(listener: &UnixListener, inbox: &Inbox) -> io::Result<Option<String>> {
     let (socket, _) = listener.accept()?;
     let mut lines = BufReader::new(socket.try_clone()?);
@@ -81,10 +82,10 @@ fn await_launcher(listener: &UnixListener, inbox: &Inbox) -> io::Result<Option<S
     Ok(Some(failure).filter(|failure| !failure.is_empty()))
 }
 
-/// The command line by which a terminal runs `program`.
+/// Returns the command line with which a terminal launches `program`.
 ///
 /// # Errors
-/// Our own program is not to be found.
+/// The path of this executable is unknown.
 pub fn command_line(socket: &Path, launch: &engine::Launch) -> io::Result<Vec<String>> {
     let ourselves = std::env::current_exe()?;
     let mut line = vec![
@@ -98,7 +99,7 @@ pub fn command_line(socket: &Path, launch: &engine::Launch) -> io::Result<Vec<St
         let path = match target {
             StdioTarget::File(path) => launch.cwd.join(path),
             StdioTarget::Null => PathBuf::from("/dev/null"),
-            // As the terminal gives it.
+            // The terminal's.
             StdioTarget::Captured | StdioTarget::Inherited => continue,
         };
         line.push(format!("--{name}={}", path.display()));
@@ -116,7 +117,7 @@ pub fn command_line(socket: &Path, launch: &engine::Launch) -> io::Result<Vec<St
     Ok(line)
 }
 
-/// The terminal's side: says who we are, waits, becomes the program.
+/// Runs the launcher: connects, waits, becomes the program.
 pub fn launch_in_terminal(socket: &Path, launcher: Launcher) -> ExitCode {
     let failed = |error: io::Error| {
         eprintln!("stillpoint: cannot reach the debugger: {error}");
@@ -130,14 +131,14 @@ pub fn launch_in_terminal(socket: &Path, launcher: Launcher) -> ExitCode {
     if let Err(error) = writeln!(socket, "{}", std::process::id()) {
         return failed(error);
     }
-    // At the end of the stream the debugger has thought better of it.
+    // The debugger closed the connection: the launch was cancelled.
     if let Err(error) = socket.read_exact(&mut [0]) {
         return failed(error);
     }
     let name = launcher.program.display().to_string();
     let message = format!("cannot run {name}: {}", launcher.exec());
     eprintln!("stillpoint: {message}");
-    // The debugger has our word, or is gone.
+    // Fails if the debugger is gone.
     let _ = socket.write_all(message.as_bytes());
     ExitCode::from(127)
 }

@@ -1,12 +1,12 @@
-//! Data that the client may set breakpoints on.
+//! Data on which the client may set breakpoints.
 
 use engine::Watchable;
 use std::collections::{HashMap, VecDeque};
 
-/// Data ids that are remembered; the oldest ones go.
+/// Maximum number of data ids; the oldest ones are evicted.
 const MOST: usize = 10_000;
 
-/// What the client asked about, by the ids it was given.
+/// The data of `dataBreakpointInfo` responses, by their ids.
 #[derive(Debug, Default)]
 pub struct WatchableData {
     known: HashMap<String, (Watchable, bool)>,
@@ -14,7 +14,7 @@ pub struct WatchableData {
 }
 
 impl WatchableData {
-    /// Remembers what an id stands for; `by_steps`: without a debug register.
+    /// Stores the data of an id; `by_steps`: watched without a debug register.
     pub fn insert(&mut self, id: String, data: Watchable, by_steps: bool) {
         if self.known.insert(id.clone(), (data, by_steps)).is_none() {
             self.order.push_back(id);
@@ -26,7 +26,7 @@ impl WatchableData {
         }
     }
 
-    /// What an id stands for.
+    /// Returns the data of an id.
     pub fn get(&self, id: &str) -> Option<&(Watchable, bool)> {
         self.known.get(id)
     }

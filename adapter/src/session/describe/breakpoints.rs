@@ -1,4 +1,4 @@
-//! Breakpoints.
+//! Breakpoints in responses.
 
 use crate::protocol::{Breakpoint, BreakpointReason, BreakpointsResponse, Source};
 use crate::session::Session;
@@ -6,7 +6,7 @@ use crate::session::breakpoints::RequestedBreakpoint;
 use crate::sources::checksums_of;
 use engine::{BreakpointId, BreakpointInfo, ResolvedLocation};
 
-/// Breakpoints as the client sees them.
+/// Describes breakpoints for the client.
 pub fn described(session: &mut Session, infos: &[BreakpointInfo]) -> BreakpointsResponse {
     let breakpoints = infos
         .iter()
@@ -15,7 +15,7 @@ pub fn described(session: &mut Session, infos: &[BreakpointInfo]) -> Breakpoints
     BreakpointsResponse { breakpoints }
 }
 
-/// A breakpoint as the client sees it.
+/// Describes a breakpoint for the client.
 pub fn describe_breakpoint(session: &mut Session, info: &BreakpointInfo) -> Breakpoint {
     let asked = session.breakpoints.requested(info.id).cloned();
     let mut breakpoint = Breakpoint {
@@ -59,7 +59,7 @@ pub fn describe_breakpoint(session: &mut Session, info: &BreakpointInfo) -> Brea
     breakpoint
 }
 
-/// Says so where the source on this machine is not what was compiled.
+/// Adds a warning if the local source differs from the compiled one.
 fn tell_of_changes(session: &mut Session, breakpoint: &mut Breakpoint, id: BreakpointId) {
     let path = breakpoint.source.as_ref().and_then(|it| it.path.as_ref());
     let Some(local) = path.map(|path| session.client.path_in(path)) else {
@@ -83,7 +83,7 @@ fn at_place(
     let Some((path, line, column)) = &place.source else {
         return;
     };
-    // Where the client's own spelling leads to the same file, it knows the file by that.
+    // If the client's own path leads to the same file, the client knows the file by that path.
     let own = asked.filter(|asked| {
         let wanted = session.client.path_in(&asked.path);
         wanted.is_absolute() && wanted.file_name() == path.file_name()

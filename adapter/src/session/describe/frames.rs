@@ -1,4 +1,4 @@
-//! Frames.
+//! Frames in responses.
 
 use crate::protocol::{FrameHint, Source, SourceHint, StackFrame};
 use crate::session::Session;
@@ -6,10 +6,10 @@ use engine::{Frame, FrameKind, LoadAddr, SourceFile};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The source of the frame before, which mostly is that of the next one too.
+/// The source of the previous frame, which often is that of the next one, too.
 pub type LastSource = Option<(Arc<SourceFile>, Rc<Source>)>;
 
-/// The source of a file, as the client sees it.
+/// Returns the source of a file for the client.
 pub fn source_of(
     session: &mut Session,
     file: &Arc<SourceFile>,
@@ -25,9 +25,9 @@ pub fn source_of(
     source
 }
 
-/// A frame as the client sees it: its source, or its machine code where it has none, or where it is
-/// of a library of the system whose sources are not on this machine. `last` makes the next one of
-/// the same source cheaper.
+/// Describes a frame for the client with its source. A frame without one, or in a system library
+/// whose sources are not on this machine, has its machine code as source. `last` makes the next
+/// frame of the same source cheaper.
 pub fn describe_frame(session: &mut Session, frame: Frame, last: &mut LastSource) -> StackFrame {
     let id = session.handles.frame_id(frame.key);
     let source = frame
@@ -82,7 +82,7 @@ pub fn describe_frame(session: &mut Session, frame: Frame, last: &mut LastSource
     }
 }
 
-/// The machine code that an address is in, as a source, and the line there.
+/// Returns the machine code at an address as a source, and the line in it.
 fn code_of(session: &mut Session, addr: LoadAddr) -> Option<(Source, u32)> {
     let (number, line) = match session.codes.known_line(addr) {
         Some(known) => known?,
@@ -98,7 +98,8 @@ fn code_of(session: &mut Session, addr: LoadAddr) -> Option<(Source, u32)> {
 
 fn find_code(session: &mut Session, addr: LoadAddr) -> Option<(i64, u32)> {
     let debugger = &session.debugger;
-    // Of what no image has, a piece that was shown before: steps should not open another each.
+    // Outside of modules, reuse a piece that was shown before, so that steps do not open further
+    // ones.
     let shown = session.codes.without_image().find(|code| {
         (code.start..code.end).contains(&addr.0)
             && debugger.line_in(code, addr).is_some_and(|line| {

@@ -1,11 +1,11 @@
-//! The variables of a frame.
+//! A frame's variables in responses.
 
 use super::{limits, variable};
 use crate::protocol::{RequestError, Variable, VariablesResponse};
 use crate::session::Session;
 use engine::{FrameKey, Limits, Named};
 
-/// A variable of a scope in the client's form.
+/// Describes a variable of a scope for the client.
 ///
 /// # Errors
 /// The client has cancelled the request.
@@ -30,7 +30,7 @@ pub fn named_variable(
     })
 }
 
-/// The variables of a frame, a few at a time.
+/// The variables of a frame, read in parts.
 #[derive(Debug)]
 pub struct Locals {
     frame: FrameKey,
@@ -40,10 +40,10 @@ pub struct Locals {
 }
 
 impl Locals {
-    /// None of them yet.
+    /// Creates the response without variables.
     ///
     /// # Errors
-    /// There is no such frame any more.
+    /// The frame does not exist any more.
     pub fn of(session: &mut Session, frame: FrameKey) -> Result<Self, RequestError> {
         let locals = session.debugger.locals(frame)?;
         Ok(Self {
@@ -54,12 +54,12 @@ impl Locals {
         })
     }
 
-    /// Whether some are still to be read.
+    /// Returns true if there are variables left to read.
     pub fn is_more(&self) -> bool {
         self.rest.len() > 0
     }
 
-    /// Reads and writes so many of them.
+    /// Reads and serializes the next `count` variables.
     ///
     /// # Errors
     /// The client has cancelled the request.
@@ -71,7 +71,7 @@ impl Locals {
         Ok(())
     }
 
-    /// The answer, with those that have been left.
+    /// Reads the remaining variables and returns the response.
     ///
     /// # Errors
     /// The client has cancelled the request.

@@ -1,4 +1,4 @@
-//! What the debuggee has, in the client's form: breakpoints, frames, values.
+//! Breakpoints, frames and values in the client's form.
 
 mod breakpoints;
 mod frames;

@@ -1,4 +1,4 @@
-//! A value as answers have it.
+//! Values in responses.
 
 use crate::protocol::RequestError;
 use crate::protocol::{
@@ -11,13 +11,13 @@ use engine::value::scalar::NumberFormat;
 use engine::{FrameKey, Limits, Presentation, Value};
 use std::sync::Arc;
 
-/// Indexed children that a client which cannot page gets at once, and the parts into which
-/// more of them are divided.
+/// Maximum number of indexed children per response for a client without paging; more are divided
+/// into buckets.
 pub const BUCKET: u64 = 100;
-/// The longest text of a value that a client may ask for, in bytes.
+/// Maximum length of a value's text that a client may request, in bytes.
 const LONGEST: usize = 1 << 20;
 
-/// How values are to be shown.
+/// Returns the limits for a format of the client.
 pub fn limits(session: &Session, format: Option<&ValueFormat>) -> Limits {
     let length = format.and_then(|format| format.length);
     let usual = length.map_or_else(
@@ -27,7 +27,7 @@ pub fn limits(session: &Session, format: Option<&ValueFormat>) -> Limits {
     Limits {
         numbers: match format.and_then(|format| format.hex) {
             Some(true) => NumberFormat::Hex,
-            // Clients that have no such button send `false` all the time.
+            // Clients without a hex switch always send `false`.
             _ => session.settings.limits.numbers,
         },
         addresses: format.and_then(|format| format.addresses).unwrap_or(true),
@@ -36,7 +36,7 @@ pub fn limits(session: &Session, format: Option<&ValueFormat>) -> Limits {
     }
 }
 
-/// Limits for a text of about that many bytes.
+/// Returns limits for a text of about `text` bytes.
 pub fn limits_of(text: usize) -> Limits {
     let usual = Limits::default();
     Limits {
@@ -51,7 +51,7 @@ pub fn limits_of(text: usize) -> Limits {
     }
 }
 
-/// The hint of what cannot be assigned to.
+/// Returns the presentation hint of a value that cannot be assigned to.
 pub fn read_only() -> VariablePresentationHint {
     VariablePresentationHint {
         attributes: Some(vec![VariablePresentationHintAttributes::ReadOnly]),
@@ -59,7 +59,7 @@ pub fn read_only() -> VariablePresentationHint {
     }
 }
 
-/// A value in the client's form; where there is none, the reason is its text.
+/// Describes a variable for the client; without a value, its text is the reason.
 ///
 /// # Errors
 /// The client has cancelled the request.
@@ -103,7 +103,7 @@ pub fn variable(
     })
 }
 
-/// `<reason>`, as in `<optimized out>`.
+/// Formats `<reason>`, as in `<optimized out>`.
 fn bracketed(error: &engine::Error) -> String {
     let text = error.to_string();
     match text.starts_with('<') {
@@ -112,30 +112,30 @@ fn bracketed(error: &engine::Error) -> String {
     }
 }
 
-/// A value as answers have it.
+/// A value as responses contain it.
 pub struct Shown {
-    /// One line.
+    /// Its text, in one line.
     pub text: String,
-    /// The text is an error.
+    /// Whether the text is an error.
     pub is_error: bool,
-    /// The type, for clients that show it.
+    /// Its type, for clients that show types.
     pub type_name: Option<Arc<str>>,
-    /// How to show it.
+    /// Presentation hint.
     pub presentation_hint: Option<VariablePresentationHint>,
-    /// Its number, 0 where there is nothing to open.
+    /// Its variables reference; 0 if it has no children.
     pub variables_reference: i64,
-    /// Children that have names.
+    /// Number of named children.
     pub named_variables: Option<i64>,
-    /// Children that have indices.
+    /// Number of indexed children.
     pub indexed_variables: Option<i64>,
-    /// Where its bytes are, or where it points.
+    /// The address of its bytes, or the target of a pointer.
     pub memory_reference: Option<MemoryReference>,
-    /// The number of the place that it is: a function's.
+    /// The location reference of the value, a function.
     pub value_place: Option<i64>,
 }
 
 impl Shown {
-    /// Presents a value, and gives it a number if it can be opened.
+    /// Formats a value, and assigns a variables reference if it has children.
     pub fn new(
         session: &mut Session,
         frame: Option<FrameKey>,
@@ -167,8 +167,8 @@ impl Shown {
                 indexed,
             })),
         };
-        // In buckets, indexed children are named ones. Of both kinds, clients that are told of
-        // counts would show the named ones first, which are the least of what is looked for.
+        // In buckets, indexed children are named children. With counts of both kinds, clients would
+        // show the named children first, which matter least.
         let is_few = indexed <= BUCKET;
         let counted = (named == 0 || indexed == 0) && (is_few || session.client.variable_paging);
         let count = |count: u64| (counted && count > 0).then(|| count.min(i32::MAX as u64) as i64);
@@ -180,7 +180,7 @@ impl Shown {
             variables_reference,
             named_variables: count(named),
             indexed_variables: count(indexed),
-            // Where a null pointer points there is nothing to see.
+            // The target of a null pointer cannot be read.
             memory_reference: memory
                 .filter(|place| session.client.memory_references && place.0 != 0)
                 .map(MemoryReference),
@@ -189,7 +189,7 @@ impl Shown {
     }
 }
 
-/// A value for people; if `limits` wants it, with what its pointers lead to.
+/// Formats a value; if `limits` says so, with the targets of its pointers.
 pub fn present(session: &mut Session, value: &engine::Value, limits: &Limits) -> Presentation {
     let mut objects = std::mem::take(&mut session.history.objects);
     let presentation = session.debugger.present_with(value, limits, &mut objects);
