@@ -1,4 +1,4 @@
-//! A client of the Model Context Protocol, as agents have it, for `stillpoint mcp`.
+//! An MCP client for `stillpoint mcp`, as agents are.
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -18,13 +18,13 @@ pub struct Agent {
     server: Child,
     stdin: Option<ChildStdin>,
     messages: Receiver<Value>,
-    /// Answers that nobody has taken yet.
+    /// Answers that no test has read yet.
     answers: HashMap<i64, Value>,
     last: i64,
 }
 
 impl Agent {
-    /// Starts a server, and says hello.
+    /// Starts a server and initializes the protocol.
     pub fn start() -> Self {
         let mut server = Command::new(stillpoint())
             .arg("mcp")
@@ -82,12 +82,12 @@ impl Agent {
         self.server.wait().expect("its end");
     }
 
-    /// Sends what has no answer.
+    /// Sends a notification.
     pub fn notify(&mut self, method: &str, params: Value) {
         self.write(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
     }
 
-    /// Sends a request; gives its number.
+    /// Sends a request; returns its id.
     pub fn send(&mut self, method: &str, params: Value) -> i64 {
         self.last += 1;
         let id = self.last;
@@ -96,7 +96,7 @@ impl Agent {
         id
     }
 
-    /// The answer to a request.
+    /// Waits for the response to a request.
     pub fn answer(&mut self, id: i64) -> Value {
         loop {
             if let Some(answer) = self.answers.remove(&id) {
@@ -110,12 +110,12 @@ impl Agent {
         }
     }
 
-    /// Calls a tool; gives the number of the call.
+    /// Starts a call of a tool; returns its id.
     pub fn begin(&mut self, tool: &str, arguments: Value) -> i64 {
         self.send("tools/call", json!({"name": tool, "arguments": arguments}))
     }
 
-    /// What came of a call: whether it failed, and its text.
+    /// Waits for the result of a call: whether it failed, and its text.
     pub fn finish(&mut self, id: i64) -> (bool, String) {
         let answer = self.answer(id);
         let result = &answer["result"];
@@ -128,7 +128,7 @@ impl Agent {
         (result["isError"] == true, text.to_owned())
     }
 
-    /// Calls a tool that has to succeed.
+    /// Calls a tool that must succeed; returns its text.
     pub fn call(&mut self, tool: &str, arguments: Value) -> String {
         let id = self.begin(tool, arguments.clone());
         let (failed, text) = self.finish(id);
@@ -136,7 +136,7 @@ impl Agent {
         text
     }
 
-    /// Calls a tool that has to fail; gives its text, which begins with `code`.
+    /// Calls a tool that must fail; returns its text, which starts with `code`.
     pub fn fail(&mut self, tool: &str, arguments: Value, code: &str) -> String {
         let id = self.begin(tool, arguments.clone());
         let (failed, text) = self.finish(id);
@@ -148,14 +148,14 @@ impl Agent {
         text
     }
 
-    /// Launches a fixture and runs it to the line of that name.
+    /// Launches a fixture and runs it to a named line.
     pub fn at(fixture: &Fixture, marker: &str) -> (Self, String) {
         let mut agent = Self::start();
         let text = agent.launch_to(fixture, marker);
         (agent, text)
     }
 
-    /// Launches a fixture and runs it to the line of that name; gives what is said of that stop.
+    /// Launches a fixture and runs it to a named line; returns the text of that stop.
     pub fn launch_to(&mut self, fixture: &Fixture, marker: &str) -> String {
         let place = place(fixture, marker);
         self.call(
@@ -164,8 +164,8 @@ impl Agent {
         )
     }
 
-    /// The number of the process that is debugged: the child of the process that traces for the
-    /// server's only child.
+    /// Returns the debuggee's process id: the child of the tracing process of the server's only
+    /// child.
     pub fn debuggee(&self) -> i32 {
         let child = |pid: i32| {
             let path = format!("/proc/{pid}/task/{pid}/children");
@@ -184,14 +184,14 @@ impl Agent {
                 .map(|pid| pid.parse::<i32>().unwrap())
                 .collect::<Vec<_>>()
         });
-        // The guardian is of our own program.
+        // The guardian runs the same executable as the adapter.
         let own = std::fs::read_link(format!("/proc/{adapter}/exe")).expect("its program");
         children
             .find(|pid| std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe != own))
             .expect("a debuggee")
     }
 
-    /// Closes the connection; the server has to end.
+    /// Closes the connection; the server must exit.
     pub fn leave(mut self) {
         drop(self.stdin.take());
         let pid = self.server.id() as i32;
@@ -208,7 +208,7 @@ impl Agent {
     }
 }
 
-/// `FILE:LINE` of a line by its name.
+/// Returns `FILE:LINE` of a named line.
 pub fn place(fixture: &Fixture, marker: &str) -> String {
     let file = fixture
         .source
@@ -219,7 +219,7 @@ pub fn place(fixture: &Fixture, marker: &str) -> String {
     format!("{file}:{}", fixture.line(marker))
 }
 
-/// Asserts that a text has all the parts.
+/// Asserts that a text contains all the parts.
 pub fn has(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "no `{part}` in\n{text}");

@@ -1,11 +1,11 @@
-//! Where the binary under test is, and building it where nobody has.
+//! Finds the binary under test, and builds it if needed.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub fn repository() -> &'static Path {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();
     ROOT.get_or_init(|| {
@@ -16,7 +16,7 @@ pub fn repository() -> &'static Path {
     })
 }
 
-/// Cargo's target directory, from the place of the running test (`target/<profile>/deps/…`).
+/// Returns Cargo's target directory, from the path of the running test (`target/<profile>/deps/…`).
 pub fn target_directory() -> PathBuf {
     profile_directory()
         .parent()
@@ -34,8 +34,8 @@ fn profile_directory() -> PathBuf {
     }
 }
 
-/// The binary under test: `$STILLPOINT`, or else this workspace's own, brought up to date once
-/// a process. Cargo's lock keeps test processes that do so at once apart.
+/// Returns the binary under test: `$STILLPOINT`, or the workspace's own, built once per process.
+/// Cargo's lock serializes test processes that build at once.
 pub fn stillpoint() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| match env::var_os("STILLPOINT") {
@@ -52,8 +52,8 @@ fn build() -> PathBuf {
         Some("debug") | None => "dev",
         Some(name) => name,
     };
-    // The whole workspace's features, as in the `cargo test --workspace` that runs us: the
-    // dependencies are then built already.
+    // With the features of the whole workspace, as in the `cargo test --workspace` that runs this
+    // test: the dependencies are then built already.
     let output = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .current_dir(repository())
         .args(["build", "--quiet", "--workspace", "--bins"])

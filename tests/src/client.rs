@@ -1,4 +1,4 @@
-//! A client of the protocol that is strict about everything the adapter says.
+//! A DAP client that checks every message of the adapter.
 
 mod asked;
 mod control;
@@ -23,7 +23,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use wire::Incoming;
 
-/// How long any one wait may take.
+/// Timeout of each wait.
 pub const DEADLINE: Duration = Duration::from_secs(20);
 
 /// An editor's side of one connection to the adapter.
@@ -46,7 +46,7 @@ pub struct DapClient {
     closed: bool,
     started: Option<i64>,
     thread: i64,
-    /// Each thread stops by itself.
+    /// Whether the session is in non-stop mode.
     non_stop: bool,
     began: Instant,
 }
@@ -57,8 +57,7 @@ impl DapClient {
         Self::spawn_with(|_| {})
     }
 
-    /// Starts the adapter on its standard streams, after `adjust` has had its way with the
-    /// command.
+    /// Starts the adapter on its standard streams with a command that `adjust` has changed.
     pub fn spawn_with(adjust: impl FnOnce(&mut Command)) -> Self {
         let mut command = Command::new(stillpoint());
         command
@@ -111,7 +110,7 @@ impl DapClient {
 
     // Messages.
 
-    /// Writes bytes as they are, framed by nobody. An adapter that has gone already is no error.
+    /// Writes bytes without a frame. Ignores an adapter that has already exited.
     pub fn write_raw(&mut self, bytes: &[u8]) {
         self.log(format!("→ {:?}", String::from_utf8_lossy(bytes)));
         self.wrote_raw = true;
@@ -131,8 +130,8 @@ impl DapClient {
         self.log(format!("→ {text}"));
     }
 
-    /// Sends a request without waiting; the number is for [`DapClient::response`]. Arguments of
-    /// `null` are left out.
+    /// Sends a request without waiting; returns its number, for [`DapClient::response`]. Arguments
+    /// of `null` are left out.
     pub fn send(&mut self, command: &str, arguments: Value) -> i64 {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
@@ -145,13 +144,13 @@ impl DapClient {
         sequence
     }
 
-    /// Numbers the next request so: Helix begins at 0.
+    /// Sets the number of the next request: Helix starts at 0.
     pub fn count_from(&mut self, sequence: i64) {
         self.next_sequence = sequence;
     }
 
-    /// Waits for the answer to a request: its body (`null` where it has none), or the whole
-    /// response where it failed.
+    /// Waits for the response to a request. Returns its body (`null` if it has none), or the whole
+    /// response if it failed.
     pub fn response(&mut self, sequence: i64) -> Result<Value, Value> {
         let mut response = self.wait_for(&format!("the answer to request {sequence}"), |message| {
             message["type"] == "response" && message["request_seq"] == sequence
@@ -163,13 +162,13 @@ impl DapClient {
         }
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for its response.
     pub fn request(&mut self, command: &str, arguments: Value) -> Result<Value, Value> {
         let sequence = self.send(command, arguments);
         self.response(sequence)
     }
 
-    /// Sends a request that has to succeed, and gives the body of its answer.
+    /// Sends a request that must succeed, and returns the body of the response.
     pub fn ask(&mut self, command: &str, arguments: Value) -> Value {
         match self.request(command, arguments) {
             Ok(body) => body,
@@ -177,7 +176,7 @@ impl DapClient {
         }
     }
 
-    /// Sends a request that has to fail, and gives the text for the user.
+    /// Sends a request that must fail, and returns the error's text.
     pub fn ask_wrongly(&mut self, command: &str, arguments: Value) -> String {
         match self.request(command, arguments) {
             Ok(body) => self.fail(&format!("`{command}` succeeded: {body}")),
@@ -185,12 +184,12 @@ impl DapClient {
         }
     }
 
-    /// The next event of that name that has not been taken yet: its body.
+    /// Waits for the next unread event of this name; returns its body.
     pub fn wait_event(&mut self, name: &str) -> Value {
         self.wait_event_where(name, |_| true)
     }
 
-    /// The next event of that name with such a body.
+    /// Waits for the next unread event of this name whose body matches.
     pub fn wait_event_where(&mut self, name: &str, fits: impl Fn(&Value) -> bool) -> Value {
         self.wait_for(&format!("the event `{name}`"), |message| {
             message["event"] == name && fits(&message["body"])
@@ -198,7 +197,7 @@ impl DapClient {
             .take()
     }
 
-    /// The next event, whole, of any of these names.
+    /// Waits for the next unread event of any of these names; returns the whole message.
     pub fn wait_event_of(&mut self, names: &[&str]) -> Value {
         self.wait_for(&format!("an event of {names:?}"), |message| {
             message["event"]
@@ -207,7 +206,7 @@ impl DapClient {
         })
     }
 
-    /// Where a stop has been received that nobody has waited for, goes on from it.
+    /// Resumes after a stop that has been received but not awaited, if there is one.
     pub fn drain_stops(&mut self) {
         let is_stop = |message: &Value| message["event"] == "stopped";
         while let Some(place) = self.unread.iter().position(is_stop) {
@@ -216,7 +215,7 @@ impl DapClient {
         }
     }
 
-    /// The next message that nobody has taken; none within the limit.
+    /// Takes the next unread message; `None` after `limit`.
     pub fn next_message(&mut self, limit: Duration) -> Option<Value> {
         let deadline = Instant::now() + limit;
         loop {
@@ -231,12 +230,12 @@ impl DapClient {
         }
     }
 
-    /// Waits for a stop with that reason; no other stop may come first.
+    /// Waits for a stop with this reason; no other stop may come first.
     pub fn expect_stopped(&mut self, reason: &str) -> Value {
         self.expect_stopped_by(&[reason])
     }
 
-    /// Waits for a stop for one of these reasons; gives the event's body.
+    /// Waits for a stop with one of these reasons; returns the event's body.
     pub fn expect_stopped_by(&mut self, reasons: &[&str]) -> Value {
         let what = reasons.join(" or ");
         let message = self.wait_for(&format!("stopped: {what}"), |message| {
@@ -257,7 +256,7 @@ impl DapClient {
         body.clone()
     }
 
-    /// Waits for the end of the program and of the session; gives the exit code.
+    /// Waits for the end of the debuggee and of the session; returns the exit code.
     pub fn expect_exit(&mut self) -> i64 {
         let message = self.wait_for("the end of the program", |message| {
             message["event"] == "exited" || message["event"] == "stopped"
@@ -269,13 +268,13 @@ impl DapClient {
         code
     }
 
-    /// Takes the first unread message that fits, in the order received.
+    /// Takes the first unread message that matches, in the order received.
     fn wait_for(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let place = self.await_unread(what, fits);
         self.unread.remove(place).expect("it is there")
     }
 
-    /// The place of the first unread message that fits.
+    /// Waits for the first unread message that matches; returns its index.
     fn await_unread(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> usize {
         let deadline = Instant::now() + DEADLINE;
         let mut seen = 0;
@@ -296,7 +295,7 @@ impl DapClient {
         }
     }
 
-    /// Takes in what comes next: a message goes to the unread ones.
+    /// Receives the next message into the list of unread ones.
     fn receive(&mut self, deadline: Instant) -> Result<(), RecvTimeoutError> {
         if self.closed {
             return Err(RecvTimeoutError::Disconnected);
@@ -336,7 +335,7 @@ impl DapClient {
             match self.commands.remove(&sequence) {
                 Some(command) if message["command"] == command.as_str() => {}
                 Some(command) => return Err(format!("the request was `{command}`")),
-                // A frame that a test wrote itself may have had a number.
+                // A frame written by a test may have had this number.
                 None if self.wrote_raw => {}
                 None => return Err(format!("nobody waits for an answer to {sequence}")),
             }
@@ -344,24 +343,23 @@ impl DapClient {
         Ok(())
     }
 
-    /// Lets an answer to that number through which no [`DapClient::send`] has asked for: for
-    /// tests that write their frames themselves.
+    /// Accepts a response to a request that a test has written itself, without [`DapClient::send`].
     pub fn await_answer_to(&mut self, sequence: i64, command: &str) {
         self.commands.insert(sequence, command.to_owned());
         self.next_sequence = self.next_sequence.max(sequence + 1);
     }
 
-    /// Every message received so far, in order.
+    /// Returns every message received so far, in order.
     pub fn history(&self) -> &[Value] {
         &self.history
     }
 
-    /// The place of the first message received that fits.
+    /// Returns the index of the first message received that matches.
     pub fn position(&self, fits: impl Fn(&Value) -> bool) -> Option<usize> {
         self.history.iter().position(fits)
     }
 
-    /// The text of all output events of a category so far.
+    /// Returns the text of all output events of a category so far.
     pub fn output(&self, category: &str) -> String {
         self.history
             .iter()
@@ -371,7 +369,7 @@ impl DapClient {
             .collect()
     }
 
-    /// How many events of a name have been received so far.
+    /// Returns the number of events of this name so far.
     pub fn count_events(&self, name: &str) -> usize {
         let events = self.history.iter();
         events.filter(|message| message["event"] == name).count()
@@ -388,7 +386,7 @@ impl DapClient {
         self.transcript.push(format!("{time:6} ms {line}"));
     }
 
-    /// All that was said so far.
+    /// Returns the log of all messages so far.
     pub fn transcript(&self) -> String {
         let mut text = String::new();
         for line in &self.transcript {
@@ -429,7 +427,7 @@ fn text(value: &Value) -> String {
     value.as_str().expect("a text").to_owned()
 }
 
-/// The text of a failed response as the user reads it, with the variables filled in.
+/// Returns the text of an error response with its variables filled in.
 fn error_text(response: &Value) -> String {
     let error = &response["body"]["error"];
     let mut text = error["format"].as_str().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! Core files: left by the kernel where it puts them beside the program, else taken by gdb.
+//! Core files, written by the kernel where it puts them beside the program, else by gdb.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,18 +6,18 @@ use std::process::{Command, Stdio};
 
 use crate::fixture::Fixture;
 
-/// Runs a program that dies, and gives the core file that it leaves in `folder`; none, and a
-/// printed word, where nobody here makes core files.
+/// Runs a program that crashes, and returns the core file that it leaves in `folder`. Returns
+/// `None`, and prints a note, if neither the kernel nor gdb writes one.
 pub fn core_of(fixture: &Fixture, folder: &Path) -> Option<PathBuf> {
     core_of_program(&fixture.program, folder)
 }
 
-/// As [`core_of`], of any file.
+/// Like [`core_of`], for any executable.
 pub fn core_of_program(program: &Path, folder: &Path) -> Option<PathBuf> {
     let place = folder.join("dies");
     fs::create_dir_all(&place).expect("a folder");
     let pattern = fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
-    // Elsewhere, and in the hands of another program, it would not be found.
+    // In another folder, or with a handler program, it would not be found.
     if !pattern.starts_with(['|', '/']) {
         let mut shell = Command::new("sh");
         shell.args(["-c", "ulimit -c unlimited && exec \"$0\""]);
@@ -41,6 +41,6 @@ pub fn core_of_program(program: &Path, folder: &Path) -> Option<PathBuf> {
 
 fn run(command: &mut Command) {
     let silent = command.stdin(Stdio::null()).stdout(Stdio::null());
-    // Its status says that it died, or that there is no gdb.
+    // A failure shows as a missing core file: gdb may not be installed.
     let _ = silent.stderr(Stdio::null()).status();
 }

@@ -1,4 +1,4 @@
-//! The small programs that are debugged: compiled on demand, with lines that have names.
+//! The fixtures: small debuggees, compiled on demand, with named lines.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -10,7 +10,7 @@ use std::process::Command;
 
 use crate::binary::{repository, target_directory};
 
-/// A family of compilers; which of its programs is called follows from the source's language.
+/// A family of compilers; the language of the source selects its executable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Compiler {
     /// gcc and g++.
@@ -24,7 +24,7 @@ pub enum Compiler {
 /// How a fixture is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flags {
-    /// With what.
+    /// The compiler.
     pub compiler: Compiler,
     /// The level, as after `-O`.
     pub optimization: &'static str,
@@ -34,16 +34,16 @@ pub struct Flags {
     pub dwarf: u8,
     /// Further arguments of the compiler.
     pub extra: &'static [&'static str],
-    /// A release of rustc as rustup names it (`+1.70`); empty: what `rustc` is.
+    /// A release of rustc as rustup names it (`+1.70`); empty: the default `rustc`.
     pub release: &'static str,
 }
 
-/// Releases of rustc whose standard libraries differ; the first is what `rustc` is. Those that
-/// are not installed build nothing.
+/// Releases of rustc with different standard libraries; the first is the default. Releases that are
+/// not installed are skipped.
 pub const RUST_RELEASES: [&str; 5] = ["", "+1.70", "+1.80", "+1.95.0", "+nightly"];
 
 impl Flags {
-    /// Unoptimized, PIE, DWARF 5: what the compilers do of themselves with `-g`.
+    /// Returns the defaults of the compilers with `-g`: unoptimized, PIE, DWARF 5.
     pub const fn new(compiler: Compiler) -> Self {
         Self {
             compiler,
@@ -55,7 +55,7 @@ impl Flags {
         }
     }
 
-    /// rustc of a release, at a level.
+    /// Returns the flags of a release of rustc with an optimization level.
     pub const fn rust(release: &'static str, optimization: &'static str) -> Self {
         Self {
             release,
@@ -63,7 +63,7 @@ impl Flags {
         }
     }
 
-    /// The same at another level of optimization.
+    /// Returns these flags with another optimization level.
     pub const fn optimized(self, optimization: &'static str) -> Self {
         Self {
             optimization,
@@ -71,7 +71,7 @@ impl Flags {
         }
     }
 
-    /// The usual flags of the language that the name of a source tells.
+    /// Returns the default flags for the language of a source.
     pub fn of(source: &str) -> Self {
         Self::new(if source.ends_with(".rs") {
             Compiler::Rustc
@@ -92,21 +92,20 @@ pub struct Fixture {
 }
 
 impl Fixture {
-    /// The program of a source like `c/loop.c`, with the usual flags of its language.
+    /// Compiles a source like `c/loop.c` with the default flags of its language.
     pub fn of(source: &str) -> Self {
         Self::build(source, Flags::of(source)).expect("the usual compiler is installed")
     }
 
-    /// The program of a source like `c/loop.c`; none, and a printed word, where the compiler is
-    /// not installed.
+    /// Compiles a source like `c/loop.c`. Returns `None`, and prints a note, if the compiler is not
+    /// installed.
     ///
-    /// A source may say on lines of its own what it needs: `//# flags: -pthread`,
-    /// `//# library: other.c` (linked against) and `//# plugin: other.c` (built beside it, as
-    /// `libother.so`, to be opened by name), `//# bare: other.c` (linked against, and compiled
-    /// without debug info).
+    /// A source may have lines with its requirements: `//# flags: -pthread`, `//# library: other.c`
+    /// (linked against), `//# plugin: other.c` (built beside it as `libother.so`, to be opened by
+    /// name) and `//# bare: other.c` (linked against, and compiled without debug info).
     ///
     /// # Panics
-    /// Where it does not compile.
+    /// The source does not compile.
     pub fn build(source: &str, flags: Flags) -> Option<Self> {
         let path = fixtures().join(source);
         let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{source}: {error}"));
@@ -135,14 +134,14 @@ impl Fixture {
         })
     }
 
-    /// The number of the line with the comment `//@ marker`, counted from 1.
+    /// Returns the number of the line with the comment `//@ marker`, from 1.
     pub fn line(&self, marker: &str) -> u64 {
         *self.markers.get(marker).unwrap_or_else(|| {
             panic!("{} has no line `//@ {marker}`", self.source.display());
         })
     }
 
-    /// The names of a line, for messages.
+    /// Returns the markers of a line, for messages.
     pub fn names_of(&self, line: u64) -> String {
         let mut names: Vec<&str> = self
             .markers
@@ -154,7 +153,7 @@ impl Fixture {
         names.join(" ")
     }
 
-    /// Another source of the same folder, with its markers, in place of the main one.
+    /// Returns the fixture with the markers of another source in the same folder.
     pub fn sibling(&self, name: &str) -> Self {
         let source = self.source.with_file_name(name);
         let text = fs::read_to_string(&source).expect("the sibling");
@@ -193,7 +192,7 @@ struct Directives {
 }
 
 impl Directives {
-    /// All the other sources.
+    /// Iterates over all other sources.
     fn all(&self) -> impl Iterator<Item = &String> {
         let linked = self.libraries.iter().chain(&self.bare);
         linked.chain(&self.plugins)
@@ -219,8 +218,8 @@ impl Directives {
     }
 }
 
-/// Compiles into a folder of its own and moves that into place whole: of several processes that
-/// do so at once one wins, and nobody sees half a program.
+/// Compiles into a temporary folder that is then renamed: of several processes that do so at once
+/// one wins, and none sees a partial result.
 fn compile(
     source: &Path,
     stem: &str,
@@ -271,7 +270,7 @@ fn compile(
     succeed(command.args(&directives.flags))?;
     match fs::rename(workshop.path(), folder) {
         Ok(()) => {
-            // Nothing is left to be deleted under the old name.
+            // The folder has been renamed: there is nothing to delete.
             let _ = workshop.keep();
         }
         Err(error) => assert!(folder.join(stem).exists(), "{}: {error}", folder.display()),
@@ -290,10 +289,10 @@ fn compiler(source: &Path, flags: Flags) -> Option<Command> {
     });
     command.current_dir(source.parent().expect("a folder"));
     if flags.compiler == Compiler::Rustc && !flags.release.is_empty() {
-        // Older ones have neither the edition nor a choice of DWARF.
+        // Older releases have neither this edition nor a choice of DWARF versions.
         command.args([flags.release, "--edition", "2021", "-g", "-C"]);
         command.arg(format!("opt-level={}", flags.optimization));
-        // Asked for a release that is not there, rustup would fetch it.
+        // Without this, rustup would install a missing release.
         command.env("RUSTUP_AUTO_INSTALL", "0");
         let asked = Command::new("rustc")
             .args([flags.release, "-V"])
@@ -338,7 +337,7 @@ fn succeed(command: &mut Command) -> Option<()> {
     Some(())
 }
 
-/// Writes an executable for AArch64: a header by hand and nothing to run.
+/// Writes an executable for AArch64: only headers, no code.
 pub fn aarch64_executable(path: &Path) {
     const EM_AARCH64: u16 = 183;
     let mut bytes = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0];

@@ -1,4 +1,4 @@
-//! Black-box tests of Stillpoint: what drives the built binary as an editor would.
+//! Black-box tests of Stillpoint: they drive the built binary like an editor.
 //!
 //! [`DapClient`] starts the adapter and checks every message that it sends, [`Fixture`] compiles
 //! the small programs of `tests/fixtures` on demand and knows their lines by name, [`run`] walks

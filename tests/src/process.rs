@@ -1,4 +1,4 @@
-//! Processes seen from outside the debugger, waited for without sleeping.
+//! Processes as seen from outside the debugger; waits without sleeping.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -17,30 +17,30 @@ use nix::unistd::Pid;
 use crate::client::DEADLINE;
 use crate::fixture::Fixture;
 
-/// Sends `signal` to the process; nothing happens where there is none.
+/// Sends `signal` to a process; has no effect if there is none.
 pub fn send_signal(pid: i32, signal: Signal) {
     let _ = kill(Pid::from_raw(pid), signal);
 }
 
-/// Whether the process ended (a zombie has ended too) before the time was up.
+/// Returns true if the process ends within `limit` (a zombie has ended).
 pub fn ends_within(pid: i32, limit: Duration) -> bool {
-    // SAFETY: pidfd_open(2) takes two integers and touches no memory of ours.
+    // SAFETY: pidfd_open(2) takes two integers and accesses no memory of this process.
     let number = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
     if number < 0 {
         assert_eq!(Errno::last(), Errno::ESRCH, "pidfd_open({pid})");
         return true;
     }
-    // SAFETY: the descriptor is new, and nobody else knows it.
+    // SAFETY: the descriptor was just created and has no other owner.
     let process = unsafe { OwnedFd::from_raw_fd(number as i32) };
     let mut polled = [PollFd::new(process.as_fd(), PollFlags::POLLIN)];
     let timeout = PollTimeout::try_from(limit).expect("a short wait");
     poll(&mut polled, timeout).expect("poll") > 0
 }
 
-/// Waits for the end of a child of ours.
+/// Waits for the end of a child process.
 ///
 /// # Panics
-/// Where the deadline passes.
+/// The deadline passes.
 pub fn wait_for(child: &mut Child) -> ExitStatus {
     assert!(
         ends_within(child.id() as i32, DEADLINE),
@@ -50,7 +50,7 @@ pub fn wait_for(child: &mut Child) -> ExitStatus {
     child.wait().expect("wait")
 }
 
-/// The value of a line of `/proc/PID/status`; none where the process is gone.
+/// Returns a field of `/proc/PID/status`; `None` if the process is gone.
 pub fn status(pid: i32, key: &str) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     text.lines()
@@ -58,15 +58,15 @@ pub fn status(pid: i32, key: &str) -> Option<String> {
         .map(|value| value.trim().to_owned())
 }
 
-/// Whether the process is there and is no zombie.
+/// Returns true if the process exists and is not a zombie.
 pub fn is_alive(pid: i32) -> bool {
     status(pid, "State").is_some_and(|state| !state.starts_with(['Z', 'X']))
 }
 
-/// Waits until `/proc/PID/status` says that the process is in such a state (`T`, `Z`, …).
+/// Waits until the process is in a state of `/proc/PID/status` (`T`, `Z`, …).
 ///
 /// # Panics
-/// Where the deadline passes.
+/// The deadline passes.
 pub fn wait_for_state(pid: i32, state: char) {
     let deadline = Instant::now() + DEADLINE;
     loop {
@@ -79,7 +79,7 @@ pub fn wait_for_state(pid: i32, state: char) {
     }
 }
 
-/// The executable bytes of the image `file` as they are in the memory of the process.
+/// Returns the executable bytes of the module `file` in the memory of the process.
 pub fn text_bytes(pid: i32, file: &Path) -> Vec<u8> {
     use std::os::unix::fs::FileExt;
     let memory = fs::File::open(format!("/proc/{pid}/mem")).expect("/proc/PID/mem");
@@ -105,7 +105,7 @@ pub fn text_bytes(pid: i32, file: &Path) -> Vec<u8> {
     bytes
 }
 
-/// Has the command run under a seccomp filter that refuses ptrace, as strict containers do.
+/// Runs the command under a seccomp filter that refuses ptrace, as strict containers do.
 pub fn forbid_ptrace(command: &mut Command) {
     use std::os::unix::process::CommandExt;
     let jump = |code: u32, jt, jf, k| libc::sock_filter {
@@ -136,7 +136,7 @@ pub fn forbid_ptrace(command: &mut Command) {
             len: filter.len() as u16,
             filter: filter.as_ptr().cast_mut(),
         };
-        // SAFETY: integers, and a filter that lives until the call is over.
+        // SAFETY: the arguments are integers, and a filter that outlives the call.
         let result = unsafe {
             libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
                 | libc::prctl(
@@ -154,19 +154,19 @@ pub fn forbid_ptrace(command: &mut Command) {
     unsafe { command.pre_exec(install) };
 }
 
-/// A program that the test itself started, to be attached to; killed when dropped.
+/// A process for the debugger to attach to, started by the test; killed on drop.
 pub struct Debuggee {
     child: Child,
     lines: mpsc::Receiver<String>,
 }
 
 impl Debuggee {
-    /// Starts the program; its standard output can be read with [`Debuggee::read_line`].
+    /// Starts a fixture; [`Debuggee::read_line`] reads its standard output.
     pub fn start(fixture: &Fixture, arguments: &[&str]) -> Self {
         Self::start_program(&fixture.program, arguments)
     }
 
-    /// As [`Debuggee::start`], of any file.
+    /// Like [`Debuggee::start`], for any executable.
     pub fn start_program(program: &Path, arguments: &[&str]) -> Self {
         let mut child = Command::new(program)
             .args(arguments)
@@ -178,7 +178,7 @@ impl Debuggee {
         Self { child, lines }
     }
 
-    /// As [`Debuggee::start`], with a way to its standard input.
+    /// Like [`Debuggee::start`], with its standard input.
     pub fn start_with_input(fixture: &Fixture, arguments: &[&str]) -> (Self, ChildStdin) {
         let mut child = Command::new(&fixture.program)
             .args(arguments)
@@ -191,30 +191,30 @@ impl Debuggee {
         (Self { child, lines }, input)
     }
 
-    /// Its process id.
+    /// Returns its process id.
     pub fn pid(&self) -> i32 {
         self.child.id() as i32
     }
 
-    /// The next line of its standard output.
+    /// Returns the next line of its standard output.
     ///
     /// # Panics
-    /// Where none comes before the deadline.
+    /// No line arrives before the deadline.
     pub fn read_line(&self) -> String {
         self.lines
             .recv_timeout(DEADLINE)
             .expect("a line of the debuggee: it does not run")
     }
 
-    /// Reads what it has printed so far, and then one line more: it runs.
+    /// Discards the output so far, and waits for two further lines: the process runs.
     pub fn expect_running(&self) {
         while self.lines.try_recv().is_ok() {}
-        // The first line may have been on its way already.
+        // The first line may have been written before.
         self.read_line();
         self.read_line();
     }
 
-    /// Ends it from outside and gives its status.
+    /// Kills it with a signal and returns its exit status.
     pub fn kill(&mut self, signal: Signal) -> ExitStatus {
         send_signal(self.pid(), signal);
         wait_for(&mut self.child)
@@ -240,10 +240,11 @@ fn lines_of(output: ChildStdout) -> mpsc::Receiver<String> {
     lines
 }
 
-/// The process that traces for an adapter: its child. The adapter holds no debuggee itself.
+/// Returns the process that traces for an adapter: its child. The adapter itself traces no
+/// debuggee.
 ///
 /// # Panics
-/// Where there is none.
+/// There is none.
 pub fn tracer_of(adapter: i32) -> i32 {
     let found = processes().find(|pid| {
         status(*pid, "PPid").is_some_and(|parent| parent == adapter.to_string())
@@ -252,10 +253,10 @@ pub fn tracer_of(adapter: i32) -> i32 {
     found.unwrap_or_else(|| panic!("adapter {adapter} has no child that traces"))
 }
 
-/// Waits until no process runs this file.
+/// Waits until no process runs this executable.
 ///
 /// # Panics
-/// Where the deadline passes; those that do are killed.
+/// The deadline passes; the remaining processes are killed.
 pub fn wait_for_none_of(program: &Path) {
     let deadline = Instant::now() + DEADLINE;
     loop {
@@ -273,7 +274,7 @@ pub fn wait_for_none_of(program: &Path) {
     }
 }
 
-/// The processes that run this file.
+/// Returns the processes that run this executable.
 pub fn running(program: &Path) -> Vec<i32> {
     let runs_it = |pid: &i32| {
         let executable = fs::read_link(format!("/proc/{pid}/exe"));

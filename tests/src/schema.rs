@@ -1,4 +1,4 @@
-//! Every message of the adapter against the official schema of the protocol.
+//! Checks every message of the adapter against the official DAP schema.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 const SCHEMA: &str = include_str!("../schema/debugAdapterProtocol.json");
 
-/// Numbers that a client may keep in 32 bits: the specification says so of the references, and
+/// Numbers that a client may store in 32 bits: the specification says so for references, and
 /// debugger-cli drops a message whose line or id does not fit.
 const SMALL: &[&str] = &[
     "id",
@@ -54,7 +54,7 @@ fn validator(definitions: &Map<String, Value>, name: &str) -> Arc<Validator> {
     validator
 }
 
-/// The name of the definition that `message` has to satisfy.
+/// Returns the name of the definition that `message` must satisfy.
 fn definition_name(message: &Value) -> Result<String, String> {
     let text = |key: &str| {
         message[key]
@@ -65,7 +65,7 @@ fn definition_name(message: &Value) -> Result<String, String> {
         "event" => Ok(format!("{}Event", capitalized(text("event")?))),
         "request" => Ok(format!("{}Request", capitalized(text("command")?))),
         "response" => match message["success"].as_bool() {
-            // Requests of our own are not in the schema.
+            // Requests with a slash are not in the schema.
             Some(true) if text("command")?.contains('/') => Ok("Response".to_owned()),
             Some(true) => Ok(format!("{}Response", capitalized(text("command")?))),
             Some(false) => Ok("ErrorResponse".to_owned()),
@@ -83,7 +83,7 @@ fn capitalized(name: &str) -> String {
     }
 }
 
-/// What is wrong with a message of the adapter, if anything is.
+/// Checks a message of the adapter; the error says what is wrong.
 pub fn check(message: &Value) -> Result<(), String> {
     let name = definition_name(message)?;
     check_numbers(message)?;
@@ -96,7 +96,7 @@ pub fn check(message: &Value) -> Result<(), String> {
             return Err("an error response without `message`".to_owned());
         }
     }
-    // The protocol leaves names with a slash to whoever wants some of their own.
+    // The protocol leaves names with a slash to extensions.
     if name.contains('/') {
         return Ok(());
     }
@@ -104,12 +104,12 @@ pub fn check(message: &Value) -> Result<(), String> {
     let Some(definition) = definitions.get(&name) else {
         return Err(format!("the protocol has no `{name}`"));
     };
-    // Helix parses the response of a request without result as unit: not even `{}` will do.
+    // Helix parses the response of a request without result as unit: even `{}` fails.
     if !describes_body(definition) && name != "ErrorResponse" && message.get("body").is_some() {
         return Err(format!("`{name}` has no body"));
     }
     let mut message = message.clone();
-    // Helix 25.01 counts from 0; the schema says that nobody does.
+    // Helix 25.01 numbers its requests from 0, which the schema forbids.
     if message["request_seq"] == 0 {
         message["request_seq"] = json!(1);
     }

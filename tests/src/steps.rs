@@ -1,4 +1,4 @@
-//! Stepping as tables.
+//! Tables of steps.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::fixture::{Compiler, Fixture, Flags};
 /// One command of a table of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Run to the next breakpoint. The first one of a table starts the program.
+    /// Run to the next breakpoint; the first one of a table starts the program.
     Continue,
     /// Step over.
     Next,
@@ -18,8 +18,8 @@ pub enum Step {
     StepOut,
 }
 
-/// The flags of the usual matrix for a source: compilers × optimization × PIE × DWARF version,
-/// without the combinations that say nothing new.
+/// Returns the default matrix of flags for a source: compilers × optimization × PIE × DWARF
+/// version, without redundant combinations.
 pub fn matrix(source: &str) -> Vec<Flags> {
     let families: &[Compiler] = if source.ends_with(".rs") {
         &[Compiler::Rustc]
@@ -39,15 +39,15 @@ pub fn matrix(source: &str) -> Vec<Flags> {
     flags
 }
 
-/// Walks through a program compiled in every way of its [`matrix`]: breakpoints on these lines,
-/// then each step with the name of the line it has to stop at. `exit` is the program's end.
+/// Runs a table of steps with each of the flags in the [`matrix`] of a source: sets breakpoints on
+/// the named lines, then checks the line after each step. `exit` is the end of the program.
 pub fn run(source: &str, breakpoints: &[&str], steps: &[(Step, &str)]) {
     for flags in matrix(source) {
         run_with(source, flags, breakpoints, steps);
     }
 }
 
-/// As [`run`], compiled in one way.
+/// Like [`run`], with one set of flags.
 pub fn run_with(source: &str, flags: Flags, breakpoints: &[&str], steps: &[(Step, &str)]) {
     let Some(fixture) = Fixture::build(source, flags) else {
         return;
@@ -55,7 +55,7 @@ pub fn run_with(source: &str, flags: Flags, breakpoints: &[&str], steps: &[(Step
     eprintln!("{source} {flags:?}");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
-    // Steps go over exceptions and panics as over anything else.
+    // Exceptions and panics do not stop the program during steps.
     client.ask("setExceptionBreakpoints", json!({"filters": []}));
     client.set_breakpoints(&fixture, breakpoints);
     for (number, (step, place)) in steps.iter().enumerate() {
@@ -79,7 +79,7 @@ pub fn run_with(source: &str, flags: Flags, breakpoints: &[&str], steps: &[(Step
         }
         match step {
             Step::Continue => client.expect_stopped("breakpoint"),
-            // A step that ends at a breakpoint has hit it.
+            // A step that ends at a breakpoint hits it.
             _ => client.expect_stopped_by(&["step", "breakpoint"]),
         };
         client.expect_line(&fixture, place);

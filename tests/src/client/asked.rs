@@ -1,12 +1,12 @@
-//! What an editor is asked for: terminals, and sessions for children.
+//! Reverse requests: terminals, and sessions for children.
 
 use super::{DapClient, array, text};
 use serde_json::{Value, json};
 use std::process::{Child, Command, Stdio};
 
 impl DapClient {
-    /// Answers `runInTerminal` as an editor does: starts what it names. The process is killed
-    /// when it is dropped.
+    /// Answers `runInTerminal` as an editor does: starts the command. The process is killed on
+    /// drop.
     pub fn open_terminal(&mut self) -> Terminal {
         let request = self.terminal_request();
         let arguments = &request["arguments"];
@@ -43,15 +43,15 @@ impl DapClient {
         self.refuse(&request, reason);
     }
 
-    /// Answers `startDebugging` and gives its arguments; nobody does what they say.
+    /// Answers `startDebugging` and returns its arguments, without starting a session.
     pub fn ignore_session(&mut self) -> Value {
         let request = self.session_request();
         self.answer(&request, Value::Null);
         request["arguments"].clone()
     }
 
-    /// Answers `startDebugging` as an editor does: a new adapter is started, and told what the
-    /// request says. The new session is where [`DapClient::attach`] leaves one.
+    /// Answers `startDebugging` as an editor does: starts a new adapter with the arguments of the
+    /// request. The new session is in the state after [`DapClient::attach`].
     pub fn begin_session(&mut self) -> DapClient {
         let arguments = self.ignore_session();
         let mut client = DapClient::spawn();
@@ -95,7 +95,7 @@ impl DapClient {
     }
 }
 
-/// What runs in the terminal that a client opened; killed when dropped.
+/// The process in a terminal that a client opened; killed on drop.
 pub struct Terminal {
     process: Child,
 }

@@ -1,17 +1,17 @@
-//! Breakpoints, and letting the program run.
+//! Breakpoints, resuming and stepping.
 
 use super::{DapClient, array, merge};
 use crate::fixture::Fixture;
 use serde_json::{Value, json};
 
 impl DapClient {
-    /// Replaces the breakpoints of the fixture's source; gives those of the answer.
+    /// Replaces the breakpoints of the fixture's source; returns those of the response.
     pub fn set_breakpoints(&mut self, fixture: &Fixture, markers: &[&str]) -> Vec<Value> {
         let places = markers.iter().map(|marker| (*marker, json!({}))).collect();
         self.set_breakpoints_with(fixture, places)
     }
 
-    /// As [`DapClient::set_breakpoints`], each with further members, such as a condition.
+    /// Like [`DapClient::set_breakpoints`], each with further members, such as a condition.
     pub fn set_breakpoints_with(
         &mut self,
         fixture: &Fixture,
@@ -32,7 +32,7 @@ impl DapClient {
         answer
     }
 
-    /// Replaces the breakpoints of a path spelled as one likes.
+    /// Replaces the breakpoints of any path.
     pub fn set_source_breakpoints(&mut self, path: &str, breakpoints: Vec<Value>) -> Vec<Value> {
         let body = self.ask(
             "setBreakpoints",
@@ -56,7 +56,7 @@ impl DapClient {
         self.thread
     }
 
-    /// Makes another thread the one that is stepped and looked at.
+    /// Selects the thread for steps and stacks.
     pub fn select_thread(&mut self, thread: i64) {
         self.thread = thread;
     }
@@ -66,37 +66,37 @@ impl DapClient {
         self.ask(command, json!({"threadId": thread}));
     }
 
-    /// Lets the program run on.
+    /// Resumes the program.
     pub fn continue_(&mut self) {
         self.resume("continue");
     }
 
-    /// Steps over, to the stop.
+    /// Steps over, and waits for the stop.
     pub fn next(&mut self) {
         self.resume("next");
         self.expect_stopped("step");
     }
 
-    /// Steps in, to the stop.
+    /// Steps in, and waits for the stop.
     pub fn step_in(&mut self) {
         self.resume("stepIn");
         self.expect_stopped("step");
     }
 
-    /// Steps out, to the stop.
+    /// Steps out, and waits for the stop.
     pub fn step_out(&mut self) {
         self.resume("stepOut");
         self.expect_stopped("step");
     }
 
-    /// Runs on to the next breakpoint.
+    /// Resumes and waits for the breakpoint at a named line.
     pub fn continue_to(&mut self, fixture: &Fixture, marker: &str) {
         self.continue_();
         self.expect_stopped("breakpoint");
         self.expect_line(fixture, marker);
     }
 
-    /// Waits until the program itself checks a breakpoint.
+    /// Waits until a breakpoint is evaluated in the program.
     pub fn await_detour(&mut self) {
         self.wait_event_where("breakpoint", |event| {
             let message = event["breakpoint"]["message"].as_str();
@@ -104,14 +104,14 @@ impl DapClient {
         });
     }
 
-    /// Stops the running program.
+    /// Pauses the running program.
     pub fn pause(&mut self) {
         self.ask("pause", json!({"threadId": 0}));
         self.expect_stopped("pause");
     }
 
-    /// Stops the running program, looks at its stack and lets it go, so often, or until it stops
-    /// or ends by itself: what is told of that is still to be read. How often that was.
+    /// Pauses the running program, reads its stack and resumes it, up to `most` times, or until it
+    /// stops or ends by itself; that event stays unread. Returns how often.
     pub fn pause_often(&mut self, most: usize) -> usize {
         for done in 0..most {
             if self.request("pause", json!({"threadId": 0})).is_err() {

@@ -1,4 +1,4 @@
-//! Looking at what is stopped.
+//! Inspecting a stopped program.
 
 use super::{DapClient, array, error_text, text};
 use crate::fixture::Fixture;
@@ -6,20 +6,20 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 impl DapClient {
-    /// All frames of the thread.
+    /// Returns all frames of the thread.
     pub fn stack(&mut self) -> Vec<Value> {
         let thread = self.thread;
         let body = self.ask("stackTrace", json!({"threadId": thread}));
         array(&body["stackFrames"])
     }
 
-    /// The function names of the stack, the innermost first.
+    /// Returns the function names of the stack, innermost first.
     pub fn function_names(&mut self) -> Vec<String> {
         let frames = self.stack();
         frames.iter().map(|frame| text(&frame["name"])).collect()
     }
 
-    /// The innermost frame.
+    /// Returns the innermost frame.
     pub fn top_frame(&mut self) -> Value {
         let thread = self.thread;
         let body = self.ask(
@@ -32,12 +32,12 @@ impl DapClient {
         }
     }
 
-    /// The line of the innermost frame.
+    /// Returns the line of the innermost frame.
     pub fn top_line(&mut self) -> u64 {
         self.top_frame()["line"].as_u64().expect("a line")
     }
 
-    /// Fails unless the innermost frame is at that line.
+    /// Asserts that the innermost frame is at a named line.
     pub fn expect_line(&mut self, fixture: &Fixture, marker: &str) {
         let line = self.top_line();
         if line != fixture.line(marker) {
@@ -46,7 +46,7 @@ impl DapClient {
         }
     }
 
-    /// The scope `Locals` of a frame: its reference.
+    /// Returns the reference of a frame's scope `Locals`.
     pub fn locals_reference(&mut self, frame: i64) -> i64 {
         let body = self.ask("scopes", json!({"frameId": frame}));
         let scopes = array(&body["scopes"]);
@@ -57,13 +57,13 @@ impl DapClient {
         }
     }
 
-    /// The children of a reference.
+    /// Returns the children of a reference.
     pub fn variables(&mut self, reference: i64) -> Vec<Value> {
         let body = self.ask("variables", json!({"variablesReference": reference}));
         array(&body["variables"])
     }
 
-    /// The local variables of the innermost frame: name and value.
+    /// Returns names and values of the innermost frame's local variables.
     pub fn locals(&mut self) -> BTreeMap<String, String> {
         let variables = self.local_variables();
         let values = variables.into_iter();
@@ -72,7 +72,7 @@ impl DapClient {
             .collect()
     }
 
-    /// The local variables of the innermost frame, whole.
+    /// Returns the innermost frame's local variables.
     pub fn local_variables(&mut self) -> BTreeMap<String, Value> {
         let frame = self.top_frame()["id"].as_i64().expect("a frame id");
         let reference = self.locals_reference(frame);
@@ -83,7 +83,7 @@ impl DapClient {
             .collect()
     }
 
-    /// The children of a variable: name and value.
+    /// Returns names and values of a variable's children.
     pub fn children(&mut self, variable: &Value) -> BTreeMap<String, String> {
         let reference = variable["variablesReference"].as_i64().unwrap_or(0);
         if reference == 0 {
@@ -96,7 +96,7 @@ impl DapClient {
             .collect()
     }
 
-    /// The value of an expression in the innermost frame, or the error's text.
+    /// Evaluates an expression in the innermost frame; returns its value, or the error's text.
     pub fn try_evaluate(&mut self, expression: &str) -> Result<String, String> {
         let body = self
             .evaluated(expression)
@@ -104,7 +104,7 @@ impl DapClient {
         Ok(text(&body["result"]))
     }
 
-    /// The value of an expression in the innermost frame.
+    /// Evaluates an expression in the innermost frame, and returns its value.
     pub fn evaluate(&mut self, expression: &str) -> String {
         match self.evaluated(expression) {
             Ok(body) => text(&body["result"]),
@@ -112,7 +112,7 @@ impl DapClient {
         }
     }
 
-    /// The whole answer to an evaluation in the innermost frame.
+    /// Evaluates an expression in the innermost frame, and returns the whole response.
     pub fn evaluated(&mut self, expression: &str) -> Result<Value, Value> {
         let frame = self.top_frame()["id"].clone();
         self.request(

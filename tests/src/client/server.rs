@@ -16,12 +16,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts one on a free port.
+    /// Starts a listener on a free port.
     pub fn start() -> Self {
         Self::start_with(&["--listen", "127.0.0.1:0"], |_| {})
     }
 
-    /// Starts one with these arguments, after `adjust` has had its way with the command.
+    /// Starts a listener with these arguments and a command that `adjust` has changed.
     pub fn start_with(arguments: &[&str], adjust: impl FnOnce(&mut Command)) -> Self {
         let mut command = Command::new(stillpoint());
         command
@@ -47,33 +47,33 @@ impl Server {
         }
     }
 
-    /// Where it listens.
+    /// Returns its address.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// The token that it has printed.
+    /// Returns the token that it has printed.
     pub fn token(&self) -> Option<&str> {
         self.token.as_deref()
     }
 
-    /// The process id of the listener.
+    /// Returns the process id of the listener.
     pub fn pid(&self) -> i32 {
         self.process.id() as i32
     }
 
-    /// The process, to wait for its end.
+    /// Returns the process, to wait for its end.
     pub fn process(&mut self) -> &mut Child {
         &mut self.process
     }
 
-    /// Connects as one more client.
+    /// Connects as a further client.
     pub fn connect(&self) -> DapClient {
         let socket = TcpStream::connect(&self.address).expect("a connection");
         self.client_of(socket)
     }
 
-    /// A client at a connection that was made already.
+    /// Creates a client on an existing connection.
     pub fn client_of(&self, socket: TcpStream) -> DapClient {
         let reader = socket.try_clone().expect("a second handle");
         let writer = socket.try_clone().expect("a third handle");

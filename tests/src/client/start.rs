@@ -1,4 +1,4 @@
-//! From the first word to a program that stands at a line, and the end of both.
+//! Start of a session up to a stop, and its end.
 
 use super::{DEADLINE, DapClient, merge};
 use crate::fixture::Fixture;
@@ -10,7 +10,7 @@ use std::process::ExitStatus;
 use std::time::Instant;
 
 impl DapClient {
-    /// Introduces itself as VS Code does, and gives the capabilities.
+    /// Sends `initialize` as VS Code does, and returns the capabilities.
     pub fn initialize(&mut self) -> Value {
         self.ask(
             "initialize",
@@ -24,13 +24,13 @@ impl DapClient {
         )
     }
 
-    /// Initializes, sends `launch` with these settings and waits for `initialized`; the answer is
-    /// taken by [`DapClient::configure`].
+    /// Initializes, sends `launch` with these settings and waits for `initialized`;
+    /// [`DapClient::configure`] takes the response.
     pub fn launch(&mut self, fixture: &Fixture, settings: Value) {
         self.launch_program(&fixture.program, settings);
     }
 
-    /// As [`DapClient::launch`], for any file.
+    /// Like [`DapClient::launch`], for any executable.
     pub fn launch_program(&mut self, program: &Path, settings: Value) {
         let mut arguments = json!({"program": program});
         merge(&mut arguments, settings);
@@ -58,10 +58,10 @@ impl DapClient {
         }
     }
 
-    /// As [`DapClient::start`]; gives the response where it failed.
+    /// Like [`DapClient::start`]; returns the response if it failed.
     ///
     /// # Errors
-    /// The response.
+    /// The request failed: its response.
     pub fn try_start(&mut self, command: &str, arguments: Value) -> Result<(), Value> {
         self.initialize();
         self.non_stop = arguments["nonStop"] == true;
@@ -77,7 +77,7 @@ impl DapClient {
         }
     }
 
-    /// Ends the configuration and waits for both answers: the program runs.
+    /// Ends the configuration and waits for both responses: the program runs.
     pub fn configure(&mut self) {
         self.ask("configurationDone", Value::Null);
         if let Some(sequence) = self.started.take()
@@ -87,12 +87,12 @@ impl DapClient {
         }
     }
 
-    /// Launches a program and runs it to the line of that name.
+    /// Launches a program and runs it to a named line.
     pub fn stopped_at(fixture: &Fixture, marker: &str) -> Self {
         Self::stopped_with(fixture, marker, json!({}))
     }
 
-    /// Launches a program with these settings and runs it to the line of that name.
+    /// Launches a program with these settings and runs it to a named line.
     pub fn stopped_with(fixture: &Fixture, marker: &str, settings: Value) -> Self {
         let mut client = Self::spawn();
         client.launch(fixture, settings);
@@ -103,7 +103,7 @@ impl DapClient {
         client
     }
 
-    /// Launches a program, lets it run to its end, and gives the exit code.
+    /// Launches a program, runs it to its end, and returns the exit code.
     pub fn run_to_end(fixture: &Fixture, settings: Value) -> (Self, i64) {
         let mut client = Self::spawn();
         client.launch(fixture, settings);
@@ -112,13 +112,13 @@ impl DapClient {
         (client, code)
     }
 
-    /// Disconnects in the usual manner (what was launched dies, what was attached to goes on)
-    /// and waits for the adapter to end with 0.
+    /// Disconnects with default arguments (a launched process is killed, an attached one keeps
+    /// running) and waits for the adapter to exit with 0.
     pub fn disconnect(self) {
         self.disconnect_with(Value::Null);
     }
 
-    /// Disconnects with these arguments and waits for the adapter to end with 0.
+    /// Disconnects with these arguments and waits for the adapter to exit with 0.
     pub fn disconnect_with(mut self, arguments: Value) {
         self.ask("disconnect", arguments);
         if self.adapter.is_some() {
@@ -129,7 +129,7 @@ impl DapClient {
         }
     }
 
-    /// Closes the way to the adapter, as an editor does that vanishes.
+    /// Closes the connection to the adapter, as an editor that crashes does.
     pub fn close(&mut self) {
         self.log("→ end".to_owned());
         self.writer = None;
@@ -138,7 +138,7 @@ impl DapClient {
         }
     }
 
-    /// Waits for the adapter to close its side, and gives how many messages came until then.
+    /// Waits for the adapter to close its side, and returns the number of messages until then.
     pub fn wait_closed(&mut self) -> usize {
         let deadline = Instant::now() + DEADLINE;
         let before = self.history.len();
@@ -150,9 +150,9 @@ impl DapClient {
         self.history.len() - before
     }
 
-    /// Waits for the adapter's own end.
+    /// Waits for the adapter to exit.
     pub fn wait_exit(&mut self) -> ExitStatus {
-        // What it says until then is part of the transcript.
+        // Its messages until then are part of the transcript.
         self.wait_closed();
         let Some(mut adapter) = self.adapter.take() else {
             self.fail("not our child");

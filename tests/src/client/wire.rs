@@ -1,11 +1,11 @@
-//! Messages as they come from the adapter, each in a frame.
+//! Frames of messages from the adapter.
 
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::mpsc;
 use std::thread;
 
-/// What the threads that listen to the adapter report.
+/// What a thread that reads from the adapter reports.
 pub enum Incoming {
     Message(Value),
     Complaint(String),
@@ -13,7 +13,7 @@ pub enum Incoming {
     Closed,
 }
 
-/// Reads messages to the end, on a thread of its own.
+/// Reads messages to the end of the stream, on a thread of its own.
 pub fn listen(stream: impl Read + Send + 'static, sender: mpsc::Sender<Incoming>) {
     thread::spawn(move || {
         let mut stream = BufReader::new(stream);
@@ -31,12 +31,13 @@ pub fn listen(stream: impl Read + Send + 'static, sender: mpsc::Sender<Incoming>
     });
 }
 
-/// One frame; the header may be `Content-Length: N` and nothing else, as dap-mcp reads no other.
+/// Reads one frame; the header must be `Content-Length: N` and nothing else, because dap-mcp
+/// accepts no other.
 fn read_frame(stream: &mut impl BufRead) -> Result<Option<Value>, String> {
     let mut header = String::new();
     match stream.read_line(&mut header) {
         Ok(0) => return Ok(None),
-        // A killed server's socket is reset rather than closed.
+        // The socket of a killed server is reset and not closed.
         Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
         Err(error) => return Err(format!("header: {error}")),
         Ok(_) => {}

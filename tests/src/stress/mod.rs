@@ -1,5 +1,5 @@
-//! Breakpoints that never stop, planted and lifted at random lines of real programs while these
-//! run their own test-suites: what the programs do is what they do without a debugger.
+//! Breakpoints that never stop, set and removed at random lines of real programs while these run
+//! their own test suites: the results must be the same as without a debugger.
 
 mod places;
 mod plan;
@@ -14,33 +14,33 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// How long nothing may be heard of a program that runs.
+/// Maximum time without a message from a running program's session.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
-/// What has been done to programs.
+/// Counts of actions and results.
 #[derive(Clone, Default, Debug)]
 pub struct Totals {
-    /// By what it is.
+    /// By description.
     counts: BTreeMap<String, u64>,
 }
 
 impl Totals {
-    /// One more.
+    /// Adds one.
     pub fn count(&mut self, what: &str) {
         self.add(what, 1);
     }
 
-    /// So many more.
+    /// Adds a number.
     pub fn add(&mut self, what: &str, number: u64) {
         *self.counts.entry(what.to_owned()).or_default() += number;
     }
 
-    /// How many there have been.
+    /// Returns a count.
     pub fn of(&self, what: &str) -> u64 {
         self.counts.get(what).copied().unwrap_or(0)
     }
 
-    /// Those of another count as well.
+    /// Adds the counts of another one.
     pub fn include(&mut self, other: &Totals) {
         for (what, number) in &other.counts {
             self.add(what, *number);

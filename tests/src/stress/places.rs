@@ -1,4 +1,4 @@
-//! Where a program has code, what of it runs, and which variables are there.
+//! Lines of a program with code, those that run often, and the variables there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -25,17 +25,17 @@ pub struct Place {
 pub struct Places {
     /// Lines with code.
     pub all: Vec<Place>,
-    /// Those that are passed often, with names and types of variables there.
+    /// Lines that are hit often, with names and types of variables there.
     pub busy: Vec<(Place, Vec<(String, String)>)>,
 }
 
-/// Lines that are tried; more would take minutes.
+/// Maximum number of lines to try; more would take minutes.
 const MOST: usize = 800;
-/// Busy lines whose variables are asked for.
+/// Maximum number of busy lines whose variables are read.
 const MOST_BUSY: usize = 120;
 
 impl Places {
-    /// Reads what [`Places::write`] has written.
+    /// Reads the file that [`Places::write`] has written.
     pub fn read(file: &Path) -> Option<Places> {
         let text = fs::read_to_string(file).ok()?;
         let mut places = Places::default();
@@ -61,10 +61,10 @@ impl Places {
         Some(places)
     }
 
-    /// Keeps them in a file.
+    /// Writes them to a file.
     ///
     /// # Panics
-    /// Where it cannot be written.
+    /// The file cannot be written.
     pub fn write(&self, file: &Path) {
         let mut text = String::new();
         for place in &self.all {
@@ -80,7 +80,7 @@ impl Places {
         fs::write(file, text).expect("the file of a program's lines");
     }
 
-    /// Learns them from runs of the program.
+    /// Finds them by runs of the program.
     pub fn learn(program: &Program, mark: &str) -> Places {
         let all = lines_with_code(program, mark);
         let mut tried = all.clone();
@@ -94,7 +94,7 @@ impl Places {
     }
 }
 
-/// Launches the program, up to where breakpoints are set.
+/// Launches the program, up to the point where breakpoints are set.
 fn launched(program: &Program, streams: &Streams, mark: &str) -> DapClient {
     let mut client = DapClient::spawn();
     client.start("launch", program.settings(streams, mark));
@@ -102,7 +102,7 @@ fn launched(program: &Program, streams: &Streams, mark: &str) -> DapClient {
     client
 }
 
-/// Whether a source is there, and the program's own.
+/// Returns true if a source file exists and is the program's own.
 fn is_own(path: &str) -> bool {
     !path.starts_with("/usr/") && Path::new(path).exists()
 }
@@ -132,7 +132,7 @@ fn lines_with_code(program: &Program, mark: &str) -> Vec<Place> {
     all
 }
 
-/// Sets breakpoints, and only those, in the sources of `places`; gives the places by their ids.
+/// Replaces the breakpoints in the sources of `places`; returns the places by breakpoint id.
 pub fn set(
     client: &mut DapClient,
     places: &BTreeMap<Place, Value>,
@@ -155,7 +155,7 @@ pub fn set(
     ids
 }
 
-/// Which of the lines are passed often: those whose breakpoints say so.
+/// Returns the lines that are hit often, as the messages of their breakpoints say.
 fn busy_ones(program: &Program, tried: Vec<Place>, mark: &str) -> BTreeSet<Place> {
     let streams = Streams::new();
     let mut client = launched(program, &streams, mark);
@@ -186,8 +186,8 @@ fn busy_ones(program: &Program, tried: Vec<Place>, mark: &str) -> BTreeSet<Place
     busy
 }
 
-/// Whether what is said of a breakpoint that has been passed often means that it stays on its
-/// trap.
+/// Returns whether a breakpoint that is hit often stays a trap, by its message; `None` if the
+/// message does not say.
 pub fn stays_on_trap(says: &str) -> Option<bool> {
     if says.starts_with("the program itself checks it") {
         return Some(false);
@@ -195,15 +195,15 @@ pub fn stays_on_trap(says: &str) -> Option<bool> {
     says.starts_with("each hit stops").then_some(true)
 }
 
-/// Of which place an event `breakpoint` tells that it has been passed often, and whether it stays
-/// on its trap.
+/// Returns the place of a `breakpoint` event for a location that is hit often, and whether it stays
+/// a trap.
 fn told_of(body: &Value, ids: &BTreeMap<i64, Place>) -> Option<(Place, bool)> {
     let says = body["breakpoint"]["message"].as_str()?;
     let place = ids.get(&body["breakpoint"]["id"].as_i64()?)?;
     Some((place.clone(), stays_on_trap(says)?))
 }
 
-/// The variables at lines that are passed.
+/// Returns the variables at lines that are hit.
 fn with_variables(
     program: &Program,
     busy: Vec<Place>,

@@ -1,5 +1,5 @@
-//! Breakpoints at random lines that never stop: conditions that are never true, hit counts that
-//! are never reached, messages.
+//! Breakpoints at random lines that never stop: with conditions that are never true, hit counts
+//! that are never reached, log messages.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::places::{Place, Places};
 
-/// Up to so many breakpoints, each as the protocol has it but for its line.
+/// Plans up to `most` breakpoints, each as in DAP but without its line.
 pub fn breakpoints(rng: &mut Rng, places: &Places, most: usize) -> BTreeMap<Place, Value> {
     let mut planned = BTreeMap::new();
     let wanted = rng.usize(1..=most);
@@ -44,7 +44,7 @@ fn breakpoint(rng: &mut Rng, names: &[(String, String)]) -> Value {
     }
 }
 
-/// What variables are, as far as conditions are concerned.
+/// The kind of a variable for conditions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Integer,
@@ -123,7 +123,7 @@ fn any_of<'a>(rng: &mut Rng, names: &'a [(String, String)]) -> Option<(&'a str, 
     (!usable.is_empty() && rng.u8(0..8) > 0).then(|| usable[rng.usize(..usable.len())])
 }
 
-/// A condition that never holds.
+/// Returns a condition that is never true.
 fn never(rng: &mut Rng, names: &[(String, String)]) -> String {
     let Some((name, kind)) = any_of(rng, names) else {
         let registers = [
@@ -160,7 +160,7 @@ fn never(rng: &mut Rng, names: &[(String, String)]) -> String {
     }
 }
 
-/// A condition that holds now and then.
+/// Returns a condition that is true now and then.
 fn often(rng: &mut Rng, names: &[(String, String)]) -> String {
     match any_of(rng, names) {
         Some((name, Kind::Integer)) => format!("({name} & {}) == 1", rng.u32(1..64)),

@@ -1,4 +1,4 @@
-//! Programs with a test-suite of their own: how they are run, and what came of it.
+//! Programs with a test suite of their own: their runs and results.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,41 +11,41 @@ use serde_json::{Value, json};
 
 use crate::process;
 
-/// In the environment of all that is run, to know again what is left over.
+/// Environment variable of all processes of a run, to find those that are left over.
 const MARK: &str = "STILLPOINT_STRESS";
 
-/// A program and what it is given.
+/// A program with its arguments.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// For people, and for files about it.
+    /// Its name, also of files about it.
     pub name: String,
     /// The program, absolute, and its arguments.
     pub command: Vec<String>,
-    /// Where it runs.
+    /// Its working directory.
     pub folder: PathBuf,
-    /// Whether its output has an order.
+    /// Whether the order of its output is fixed.
     pub ordered: bool,
 }
 
-/// What a run has come to.
+/// The result of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
     /// Its exit code.
     pub code: Option<i64>,
-    /// What it said on standard output and standard error, without what differs each time.
+    /// Its standard output and standard error, without what differs in each run.
     pub said: [Vec<String>; 2],
 }
 
-/// Where a run writes to; its files are gone with it.
+/// The files for the output of a run; removed on drop.
 pub struct Streams {
     folder: tempfile::TempDir,
 }
 
 impl Streams {
-    /// New ones.
+    /// Creates the files.
     ///
     /// # Panics
-    /// Where no file can be made.
+    /// No file can be created.
     pub fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder for what a program says");
         Self { folder }
@@ -63,10 +63,10 @@ impl Default for Streams {
 }
 
 impl Program {
-    /// Those that `tests/stress/programs.sh` has described, by name.
+    /// Reads the programs that `tests/stress/programs.sh` has described.
     ///
     /// # Panics
-    /// Where a description cannot be read.
+    /// A description cannot be read.
     pub fn described_in(folder: &Path) -> Vec<Program> {
         let files = fs::read_dir(folder).into_iter().flatten().flatten();
         let mut programs: Vec<Program> = files.map(|file| Self::read(&file.path())).collect();
@@ -90,7 +90,7 @@ impl Program {
     /// Starts it without a debugger.
     ///
     /// # Panics
-    /// Where it cannot be started.
+    /// It cannot be started.
     pub fn start(&self, streams: &Streams, mark: &str) -> Child {
         let [out, err] = streams.paths();
         let mut command = Command::new(&self.command[0]);
@@ -104,7 +104,7 @@ impl Program {
         command.spawn().expect("the program starts")
     }
 
-    /// What a client sends to launch it.
+    /// Returns the launch settings.
     pub fn settings(&self, streams: &Streams, mark: &str) -> Value {
         let [out, err] = streams.paths();
         json!({
@@ -116,10 +116,10 @@ impl Program {
         })
     }
 
-    /// Runs it without a debugger, to its end; gives also how long that took.
+    /// Runs it to its end without a debugger; returns also the duration.
     ///
     /// # Panics
-    /// Where it cannot be started.
+    /// It cannot be started.
     pub fn run(&self, mark: &str) -> (Outcome, Duration) {
         let streams = Streams::new();
         let begun = Instant::now();
@@ -129,12 +129,12 @@ impl Program {
         (self.outcome(code, &streams), took)
     }
 
-    /// What a run has come to that ended with a code.
+    /// Returns the result of a run with an exit code.
     pub fn outcome(&self, code: Option<i64>, streams: &Streams) -> Outcome {
         let said = streams.paths().map(|path| {
             let bytes = fs::read(path).unwrap_or_default();
             let text = String::from_utf8_lossy(&bytes).into_owned();
-            // What libtest says of tests that take long is of no interest.
+            // libtest's notes on slow tests are ignored.
             let lines = text
                 .lines()
                 .filter(|line| !line.contains(" has been running for over "));
@@ -148,7 +148,8 @@ impl Program {
     }
 }
 
-/// A line without what differs each time: durations, addresses, numbers of processes and threads.
+/// Removes from a line what differs in each run: durations, addresses, ids of processes and
+/// threads.
 fn timeless(line: &str) -> String {
     static CHANGES: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(
@@ -161,7 +162,7 @@ fn timeless(line: &str) -> String {
 }
 
 impl Outcome {
-    /// The first difference, for people.
+    /// Describes the first difference.
     pub fn difference(&self, other: &Outcome) -> Option<String> {
         if self.code != other.code {
             let said = &other.said[1];
@@ -185,7 +186,7 @@ impl Outcome {
     }
 }
 
-/// Processes that a run with that mark has left.
+/// Returns the processes that a run with this mark has left.
 pub fn left_of(mark: &str) -> Vec<i32> {
     let mark = format!("{MARK}={mark}").into_bytes();
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -199,7 +200,7 @@ pub fn left_of(mark: &str) -> Vec<i32> {
         .collect()
 }
 
-/// What the threads of a process are about, for people.
+/// Describes the state of a process's threads.
 pub fn state_of(pid: i32) -> String {
     let mut text = String::new();
     let tasks = fs::read_dir(format!("/proc/{pid}/task"));

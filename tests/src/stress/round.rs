@@ -1,4 +1,4 @@
-//! One run of a program under the debugger, disturbed all the while.
+//! One run of a program under the debugger, with breakpoints that change and stops all the time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::process::ExitStatusExt;
@@ -15,27 +15,27 @@ use super::{LIMIT, Totals, plan};
 use crate::client::DapClient;
 use crate::process;
 
-/// How the debugger comes to the program, and how it leaves it.
+/// How the debugger starts with the program, and how it ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
-    /// It launches it.
+    /// Launches it.
     Launch,
-    /// It attaches to it, and stays.
+    /// Attaches to it, and stays.
     Attach,
-    /// It attaches, and detaches before the end.
+    /// Attaches, and detaches before the end.
     Detach,
-    /// It attaches, and is killed before the end.
+    /// Attaches, and is killed before the end.
     Killed,
 }
 
-/// Changes of breakpoints and stops in one run; behind them it runs to its end.
+/// Maximum number of changes of breakpoints and stops in one run; then the program runs to its end.
 const MOST_ACTS: u32 = 40;
-/// What nobody can keep from happening.
+/// A kill of the debugger at this moment cannot be survived.
 const ENDED_AT_A_TRAP: &str = "ended at a trap as the debugger was killed";
-/// Bytes of messages after which others are asked for.
+/// Bytes of log messages after which logpoints are replaced.
 const MOST_SAID: usize = 1 << 18;
 
-/// A reason without the names, types and addresses in it.
+/// Removes names, types and addresses from a reason.
 fn kind_of(why: &str) -> String {
     let words = why.split('`').enumerate();
     let words = words.map(|(index, part)| if index % 2 == 0 { part } else { "…" });
@@ -46,37 +46,37 @@ fn kind_of(why: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// A run.
+/// One run of a program.
 pub struct Round<'a> {
     program: &'a Program,
     places: &'a Places,
     rng: Rng,
     way: Way,
     client: DapClient,
-    /// Breakpoints as they are now.
+    /// The current breakpoints.
     planted: BTreeMap<Place, Value>,
-    /// By what ids they have had.
+    /// The locations of all ids that breakpoints have had.
     ids: BTreeMap<i64, Place>,
     /// Sources that have breakpoints.
     sources: BTreeSet<String>,
-    /// Breakpoints that are to be lifted: each hit costs a stop, or their questions fail.
+    /// Breakpoints to remove: each hit costs a stop, or their conditions fail.
     costly: BTreeSet<Place>,
     said: usize,
     running: bool,
     ended: Option<i64>,
     pid: Option<i32>,
-    /// What has been done.
+    /// Counts of actions and results.
     pub totals: Totals,
 }
 
 impl<'a> Round<'a> {
-    /// Runs the program in a way that the seed says, and compares.
+    /// Runs the program in a way that the seed selects, and compares the results.
     ///
     /// # Errors
-    /// What is different.
+    /// The results differ.
     ///
     /// # Panics
-    /// Where the debugger does something wrong; the text has the transcript.
+    /// The debugger does something wrong; the text has the transcript.
     pub fn run(
         program: &'a Program,
         places: &'a Places,
@@ -137,7 +137,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Launches the program, or starts it and attaches; it may have ended before that.
+    /// Launches the program, or starts it and attaches; it may have ended before the attach.
     fn begin(&mut self, streams: &Streams, mark: &str) -> Option<Child> {
         if self.way == Way::Launch {
             self.client
@@ -155,7 +155,7 @@ impl<'a> Round<'a> {
         Some(child)
     }
 
-    /// Until the program ends, or is left.
+    /// Changes breakpoints until the program ends, or the debugger leaves it.
     fn disturb(&mut self, took: Duration) {
         let mut acts = 0;
         let leaves_after = match self.way {
@@ -206,7 +206,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Takes note of what the debugger says.
+    /// Records what a message of the adapter says.
     fn hear(&mut self, message: &Value) {
         let body = &message["body"];
         match message["event"].as_str() {
@@ -266,7 +266,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// A request while the program runs: where it fails, the program must be at its end.
+    /// Sends a request while the program runs: it may fail only at the program's end.
     fn attempt(&mut self, command: &str, arguments: Value) -> Option<Value> {
         match self.client.request(command, arguments) {
             Ok(body) => Some(body),
@@ -343,7 +343,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Waits for a stop or the end. False: neither within the limit.
+    /// Waits for a stop or the end. Returns false if neither comes within `limit`.
     fn await_stop(&mut self, limit: Duration) -> bool {
         let deadline = Instant::now() + limit;
         while self.running && self.ended.is_none() {
@@ -427,7 +427,7 @@ impl<'a> Round<'a> {
                 json!({"threadId": thread, "granularity": "instruction"}),
             ),
         };
-        // Out of the outermost function there is no step.
+        // A step out of the outermost function is refused.
         let Ok(_) = self.client.request(command, arguments) else {
             self.totals.count("steps that were refused");
             return;
@@ -455,7 +455,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Leaves the program, or sees it end; gives its exit code.
+    /// Detaches from the program, or waits for its end; returns its exit code.
     fn end(&mut self, child: Option<Child>, mark: &str) -> Result<Option<i64>, String> {
         if self.client.transcript().contains("panicked at") {
             self.fail("the debugger has panicked");
@@ -482,8 +482,8 @@ impl<'a> Round<'a> {
             code = status.and_then(|status| status.code()).map(i64::from);
             let signal = status.and_then(|status| status.signal());
             if self.way == Way::Killed && signal == Some(Signal::SIGTRAP as i32) {
-                // A thread stood at a trap when the debugger was killed: the kernel gives it the
-                // signal that nobody is there any more to take away.
+                // A thread was stopped at a trap when the debugger was killed: the kernel delivers
+                // the SIGTRAP, which the debugger can no longer suppress.
                 self.totals.count(ENDED_AT_A_TRAP);
                 return Ok(None);
             }
