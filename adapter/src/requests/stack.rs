@@ -1,4 +1,4 @@
-//! The requests for stacks and scopes.
+//! Stacks and scopes.
 
 use crate::protocol::RequestError;
 use crate::protocol::{
@@ -13,6 +13,7 @@ use crate::session::handles::ScopeKind;
 use crate::session::handles::thread_id;
 use crate::sources::MD5;
 use engine::Frame;
+use std::path::Path;
 use std::rc::Rc;
 
 /// Number of further frames reported while the end of the stack is not known.
@@ -44,7 +45,7 @@ impl Request for StackTrace {
         let stack = session.debugger.stack(thread, start, levels)?;
         let seen = start.saturating_add(stack.frames.len());
         let frames = stack.frames.into_iter();
-        // At an exception, the program's own code is shown first.
+        // There the program's own code is what people want to see first.
         let own_first = session.debugger.exception_info(thread, false).is_some();
         let mut last = None;
         let format = arguments.format.unwrap_or_default();
@@ -54,7 +55,8 @@ impl Request for StackTrace {
         };
         let mut stack_frames = Vec::with_capacity(frames.len());
         for mut frame in frames {
-            let is_library = own_first && is_of_a_library(&frame);
+            let place = frame.location.as_ref();
+            let is_library = own_first && place.is_some_and(|it| is_library_source(&it.file.path));
             frame.name = name_of(session, &frame, &format, &modules)?;
             let key = frame.key;
             let mut frame = describe_frame(session, frame, &mut last);
@@ -71,16 +73,18 @@ impl Request for StackTrace {
     }
 }
 
-/// Folders of the sources of compilers' libraries: Rust's, and C++ headers.
+/// Folders with sources of the compilers' own libraries: Rust's, and headers of C++'s.
 const LIBRARIES: [&str; 3] = ["/rustc", "/usr/include", "/usr/lib"];
+/// Where rustup installs the sources of Rust's library (component `rust-src`). rustc records these
+/// paths, not `/rustc/<hash>`, for generic functions that it compiles into the program.
+const RUST_SOURCES: &str = "lib/rustlib/src";
 
-/// Returns true if a frame is in a compiler's library.
-fn is_of_a_library(frame: &Frame) -> bool {
-    let place = frame.location.as_ref();
-    place.is_some_and(|place| {
-        let path = &place.file.path;
-        LIBRARIES.iter().any(|folder| path.starts_with(folder))
-    })
+/// Returns true if a source is part of a compiler's library.
+fn is_library_source(path: &Path) -> bool {
+    LIBRARIES.iter().any(|folder| path.starts_with(folder))
+        || path
+            .ancestors()
+            .any(|folder| folder.ends_with(RUST_SOURCES))
 }
 
 fn deemphasize(frame: &mut StackFrame) {
@@ -123,5 +127,22 @@ impl Request for Scopes {
         }
         scopes.push(scope("Registers", Some("registers"), ScopeKind::Registers));
         Ok(ScopesResponse { scopes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_of_compilers_libraries() {
+        let is_library = |path: &str| is_library_source(Path::new(path));
+        assert!(is_library("/rustc/59807616/library/std/src/panicking.rs"));
+        assert!(is_library(
+            "/home/a/.rustup/toolchains/stable/lib/rustlib/src/rust/library/core/src/option.rs"
+        ));
+        assert!(is_library("/usr/include/c++/12/bits/stl_vector.h"));
+        assert!(!is_library("/home/a/lib/rustlib/main.rs"));
+        assert!(!is_library("src/main.rs"));
     }
 }
