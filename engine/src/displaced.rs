@@ -1,19 +1,19 @@
 //! Displaced stepping: a thread passes a breakpoint without removal of the trap. It executes a copy
-//! of the covered instruction (in a slot), followed by a jump back, so that no other thread can
+//! of the covered instruction (in a pad), followed by a jump back, so that no other thread can
 //! miss the site and the thread needs no second stop. Indirect calls are emulated: a copy would
-//! push the slot's address.
+//! push the pad's address.
 
 use crate::arch::x86_64::{self, SLOT_SIZE};
 use crate::os::{Backend, Mapping, RegisterSet};
 use dwarf::{LoadAddr, Memory};
 use std::collections::BTreeMap;
 
-/// Size of a region of slots in bytes.
+/// Size of a region of pads in bytes.
 pub const REGION: u64 = 1 << 16;
 /// Maximum distance of code from its region: RIP-relative operands reach 2 GiB.
 const REACH: u64 = 1 << 30;
 
-/// Memory in the debuggee that holds slots.
+/// Memory in the debuggee that holds pads.
 struct Region {
     start: LoadAddr,
     used: u64,
@@ -29,7 +29,7 @@ struct DisplacedPad {
     next: LoadAddr,
 }
 
-/// The position of a thread in a slot, in terms of the program.
+/// The position of a thread in a pad, in terms of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PadPosition {
     /// Before the covered instruction, whose breakpoint has been handled.
@@ -52,13 +52,13 @@ pub enum PastSite {
     Impossible,
 }
 
-/// All slots of the process.
+/// All pads of the process.
 #[derive(Default)]
 pub struct DisplacedPads {
     regions: Vec<Region>,
-    /// Covered address → address of its slot.
+    /// Covered address → address of its pad.
     starts: BTreeMap<LoadAddr, LoadAddr>,
-    /// All slots by address, including those of unmapped code: a thread may be in one.
+    /// All pads by address, including those of unmapped code: a thread may be in one.
     slots: BTreeMap<LoadAddr, DisplacedPad>,
     /// Mapping failed once and is not tried again.
     refused: bool,
@@ -149,7 +149,7 @@ impl DisplacedPads {
         self.refused = true;
     }
 
-    /// Returns the position of a thread at `pc`, if that is in a slot.
+    /// Returns the position of a thread at `pc`, if that is in a pad.
     pub fn origin(&self, pc: LoadAddr) -> Option<PadPosition> {
         if !self.holds(pc) {
             return None;

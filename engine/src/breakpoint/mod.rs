@@ -386,7 +386,7 @@ impl Breakpoints {
         condition.filter(|_| breakpoint.failure.is_none()).cloned()
     }
 
-    /// Returns true until [`Self::say_who_is_asked`] has noted, for the current options, whether
+    /// Returns true until [`Self::set_evaluation_note`] has noted, for the current options, whether
     /// the program or the debugger evaluates this breakpoint.
     pub fn lacks_evaluation_note(&self, id: BreakpointId) -> bool {
         self.all

@@ -53,7 +53,7 @@ const SPIN_FOR: Duration = Duration::from_micros(50);
 pub(crate) struct LastResume {
     thread: ThreadId,
     at: Instant,
-    /// Whether the stop came within `QUICK` of the resume before it.
+    /// Whether the stop came within `SPIN_IF_STOPPED_WITHIN` of the resume before it.
     is_quick: bool,
 }
 
@@ -224,7 +224,7 @@ impl Debugger {
 
     /// Handles stops that are bookkeeping (new thread or process, exec, exit, our own interrupt,
     /// group-stop), in any state. Returns true if there is nothing to report; the thread is then
-    /// stopped, or gone. Returns false if `judge` has to decide.
+    /// stopped, or gone. Returns false if `dispatch_stop` has to decide.
     pub(crate) fn handle_bookkeeping_stop(&mut self, thread: ThreadId, status: WaitStatus) -> bool {
         match status {
             WaitStatus::Exited(_) | WaitStatus::Killed(_) => {

@@ -1,12 +1,12 @@
-//! One pass of a site is one hit. A thread whose hit has been counted executes the instruction
-//! there before anything else happens to it: a signal is delivered behind that. So neither a
-//! handler, whether it returns or not, nor a change of the site's form (trap or jump) can make two
-//! hits of one pass.
+//! A pass of a site is one hit. A thread whose hit has been counted executes the instruction there
+//! before anything else happens to it: a signal is delivered after that. So neither a handler,
+//! whether it returns or not, nor a change of the site's form (trap or jump) can make two hits of
+//! one pass.
 //!
-//! Some instructions cannot be finished first: one that is itself at fault, a system call, a long
-//! string instruction; or are not to be, where the client was shown the hit. Then the thread keeps
-//! a record of its pass ([`InterruptedPass`]), its next
-//! arrival at the trap is no hit, and no jump takes the trap's place meanwhile.
+//! Some instructions cannot be finished first: one that faults, a system call, a long string
+//! instruction, or one whose hit was reported to the client. Then the thread keeps a record of its
+//! pass ([`InterruptedPass`]), its next arrival at the trap is not a hit, and no jump replaces the
+//! trap until then.
 
 use crate::arch::x86_64;
 use crate::debugger::Debugger;
@@ -15,9 +15,9 @@ use crate::os::{RegisterSet, Resume, SignalData, WaitStatus};
 use crate::thread::Thread;
 use dwarf::{LoadAddr, Register};
 
-/// Instructions of one pass: those that a jump covers, some more than once.
+/// Maximum number of instructions in a pass: those that a jump covers, some more than once.
 const MAX_STEPS: usize = 16;
-/// Records of a thread; handlers that do not return leave some behind.
+/// Maximum number of records of a thread; handlers that never return leave records.
 const MAX_RECORDS: usize = 16;
 /// Signals that instructions raise or that end a step: the kernel kills a thread that blocks one of
 /// these when its instruction raises it.

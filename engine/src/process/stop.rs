@@ -12,10 +12,10 @@ use crate::os::{RegisterSet, Resume, SystemCall, WaitInterest, WaitStatus};
 use dwarf::LoadAddr;
 use std::time::{Duration, Instant};
 
-/// Above this many running threads, if few stopped in a pass, wait for `BREATH` instead of polling
-/// each thread again.
+/// Above this many running threads, if few stopped in a pass, wait for `STOP_POLL_INTERVAL` instead
+/// of polling each thread again.
 const MANY_THREADS: usize = 64;
-/// The wait between two passes over many threads.
+/// The wait between two passes over many running threads.
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 impl Debugger {
