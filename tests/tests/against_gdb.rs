@@ -87,7 +87,7 @@ fn bare(name: &str) -> String {
         .rsplit("::")
         .next()
         .unwrap_or("");
-    // gcc's parts of functions, of whose number gdb drops what it likes.
+    // Parts of functions by gcc, whose numbers gdb does not always print.
     let bare = bare.split('.').next().unwrap_or("");
     let bare = bare
         .trim_start_matches("__GI_")
@@ -95,7 +95,7 @@ fn bare(name: &str) -> String {
     bare.trim_start_matches('_').to_owned()
 }
 
-/// The name's end of a function that only a tail call tells of.
+/// Suffix of the name of a function that is known from a tail call only.
 const GONE: &str = " [tail call]";
 
 fn our_stack(client: &mut DapClient) -> Vec<Frame> {
@@ -177,7 +177,7 @@ fn agrees(fixture: &Fixture, places: &[&str], steps: usize) {
     client.disconnect();
 }
 
-/// gdb shows what tail calls left where gcc tells of it, not where clang does.
+/// gdb shows tail-call frames in gcc's code, but not in clang's.
 fn is_same(ours: &[Frame], theirs: &[Frame]) -> bool {
     let marked = ours.iter();
     let plain = marked.map(|(pc, name)| (*pc, name.trim_end_matches(GONE).to_owned()));

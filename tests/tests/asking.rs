@@ -1,5 +1,5 @@
-//! Breakpoints whose conditions call functions of the program: that they stop where they should,
-//! and that nothing else can be seen of the calls.
+//! Breakpoints whose conditions call functions of the program: they stop where they should, and
+//! nothing else shows that calls were made.
 
 use serde_json::{Value, json};
 use stillpoint_tests::process::Debuggee;
@@ -63,7 +63,7 @@ fn hits_and_messages_come_after_the_call() {
     client.configure();
     client.expect_stopped("breakpoint");
     assert_eq!(client.evaluate("i"), "4");
-    // Stepping past it asks nobody anew.
+    // A step past it does not evaluate the condition again.
     assert_eq!(client.evaluate("asked"), "0");
     client.continue_();
     assert_eq!(client.expect_exit(), 0);
@@ -112,8 +112,8 @@ fn threads_that_race_lose_nothing() {
         let places = vec![("hit", when("is_it(number)")), ("sixteenth", stopping)];
         client.set_breakpoints_with(&fixture, places);
         client.configure();
-        // 9 numbers of each thread's are multiples of 16: who is stopped for one is stopped while
-        // the others ask.
+        // Each thread has 9 multiples of 16: a thread that stops at one does so while others
+        // evaluate their conditions.
         for _ in 0..threads * 9 / 20 {
             client.expect_stopped("breakpoint");
             client.expect_line(&fixture, "sixteenth");

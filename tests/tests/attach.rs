@@ -1,4 +1,4 @@
-//! Attaching: by number and by name, to what is still to be started, to processes in every state.
+//! Attaching: by process id and by name, to a process started later, to processes in every state.
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use stillpoint_tests::process::{self, Debuggee};
 use stillpoint_tests::{DapClient, Fixture};
 use tempfile::TempDir;
 
-/// A copy of the program that runs until it is killed, by a name that nobody else has.
+/// Builds a copy of the program that runs until it is killed, under a unique name.
 fn named(name: &str) -> (TempDir, PathBuf, Fixture) {
     let fixture = Fixture::of("c/spin.c");
     let folder = tempfile::tempdir().expect("a folder");
@@ -151,13 +151,13 @@ fn stopped_and_continued_from_outside() {
     };
     process::send_signal(debuggee.pid(), Signal::SIGSTOP);
     client.wait_event_where("output", of("kill -CONT"));
-    // A stop of ours in between does not set it going.
+    // A pause by the debugger in between does not resume it.
     client.pause();
     client.continue_();
     process::send_signal(debuggee.pid(), Signal::SIGCONT);
     client.wait_event_where("output", of("has been continued"));
     debuggee.expect_running();
-    // The other order: stopped while it is ours.
+    // The other order: stopped while it is attached.
     client.pause();
     process::send_signal(debuggee.pid(), Signal::SIGSTOP);
     client.continue_();

@@ -214,7 +214,7 @@ fn numbers_beyond_all_bounds() {
         {
             let mut asked = arguments.clone();
             asked[*field] = number.clone();
-            // Whether there is nothing there or it cannot be asked for: it is no panic.
+            // The request may succeed or fail, but must not panic.
             if let Err(answer) = client.request(command, asked) {
                 assert_ne!(
                     answer["body"]["error"]["id"], PANIC,
@@ -307,7 +307,7 @@ fn addresses_that_nothing_has() {
             json!({"breakpoints": [breakpoint]}),
         );
         let set = &set["breakpoints"][0];
-        // In the page of old system calls there is code, which nobody can write to.
+        // The page of legacy system calls contains code that cannot be written.
         assert_eq!(set["verified"], false, "{address}: {set}");
     }
     for (reference, offset) in [("0xffffffffffffffff", 1), ("0x10", -17), ("0x1", i64::MIN)] {

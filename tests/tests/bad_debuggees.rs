@@ -1,5 +1,5 @@
-//! Programs that end in the middle of things, or do what debuggers do not like; and adapters that
-//! are killed, which must harm nobody.
+//! Programs that end at inconvenient moments or interfere with debuggers; and killed adapters,
+//! which must not damage the debuggee.
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -158,7 +158,7 @@ fn code_that_is_unmapped_under_a_breakpoint() {
         client.expect_stopped("breakpoint");
         client.expect_line(&fixture, marker);
         if marker == "other" {
-            // What is there now is not what was there.
+            // The code there has changed.
             client.set_breakpoints(&fixture, &["last"]);
         }
         client.continue_();
@@ -250,7 +250,7 @@ fn an_adapter_killed_in_any_state_leaves_what_it_attached_to() {
         match state {
             "held" => {}
             "running over a breakpoint" => {
-                // A trap that nobody has taken yet would be the program's own.
+                // A trap not yet handled when the adapter is killed would kill the program.
                 client.await_detour();
                 debuggee.expect_running();
             }

@@ -64,7 +64,7 @@ fn torn_and_crowded_frames() {
     let second = json!({"seq": 2, "type": "request", "command": "threads"}).to_string();
     let mut bytes = Vec::new();
     for text in [&first, &second] {
-        // Further fields and any case of letters are HTTP's custom, and so ours.
+        // Further fields and any case of letters are allowed, as in HTTP.
         bytes.extend(
             format!(
                 "content-length: {}\r\nContent-Type: x\r\n\r\n{text}",
@@ -102,7 +102,7 @@ fn a_body_that_is_no_message() {
         frame.extend(body);
         client.write_raw(&frame);
         client.close();
-        // Whether it goes on or gives up, it neither dies of it nor hangs.
+        // It may continue or exit, but must neither crash nor hang.
         let status = client.wait_exit();
         assert!(status.code().is_some(), "a crash: {status}");
         assert_ne!(status.code(), Some(101), "a panic");

@@ -67,7 +67,7 @@ fn a_program_cut_short() {
 fn debug_info_of_garbage() {
     let fixture = Fixture::of("c/structs.c");
     let mut bytes = fs::read(&fixture.program).expect("the program");
-    // What is behind the loaded part: the debug sections, and their headers.
+    // The part that is not loaded: the debug sections and their headers.
     let begin = bytes.len() / 2;
     let mut state = 12345_u32;
     for byte in &mut bytes[begin..] {
@@ -177,7 +177,7 @@ fn a_process_that_is_traced_already() {
 #[test]
 fn a_process_of_another_user() {
     if !nix::unistd::Uid::effective().is_root() {
-        // Process 1 is not ours.
+        // Process 1 belongs to root.
         let mut client = DapClient::spawn();
         client.initialize();
         let message = client.ask_wrongly("attach", json!({"pid": 1}));

@@ -669,7 +669,7 @@ fn there_are_four_debug_registers() {
         let message = left_out["message"].as_str().expect("a message");
         assert!(message.contains("four debug registers"), "{message}");
     }
-    // Whoever gives one up makes room.
+    // Removing one frees its debug register.
     let places = markers[2..].iter().map(|it| (*it, hardware())).collect();
     let fewer = client.set_breakpoints_with(&fixture, places);
     assert!(fewer.iter().all(|it| it["verified"] == true), "{fewer:?}");

@@ -81,7 +81,7 @@ fn arguments_and_results() {
         }
         assert!(client.evaluate("name()").contains("\"called\""));
         assert_eq!(state(&mut client), before);
-        // What is called once is done once.
+        // Each call is made once.
         assert_eq!(client.evaluate("count_calls() + count_calls() * 10"), "21");
         assert_eq!(client.evaluate("whole += add(1, 2)"), "8");
         client.evaluate("raise_by(whole, 2)");

@@ -1,5 +1,5 @@
-//! Breakpoints in functions that the debugger calls: watches and conditions pass over them as if
-//! nobody came by, a call typed on the console stops there (`suspended_calls`).
+//! Breakpoints in functions that the debugger calls: calls for watches and conditions ignore them,
+//! a call from the console stops there (`suspended_calls`).
 
 use serde_json::{Value, json};
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
@@ -114,7 +114,7 @@ fn a_call_on_the_console_stops_at_a_breakpoint() {
     client.disconnect();
 }
 
-/// Where the program counts and tells by itself, calls do not take part either.
+/// Calls by the debugger have no effect on hit counts and log messages of fast breakpoints.
 #[test]
 fn calls_do_not_count_where_the_program_does() {
     for compiler in [Compiler::Gcc, Compiler::Clang] {

@@ -21,7 +21,7 @@ fn lines(fixture: &Fixture, markers: &[&str]) -> Value {
         .collect()
 }
 
-/// VS Code sends all of its configuration at once, and asks for threads while the program runs.
+/// VS Code sends all of its configuration at once, and requests threads while the program runs.
 #[test]
 fn vs_code() {
     let fixture = Fixture::of("c/loop.c");
@@ -125,7 +125,7 @@ fn vs_code() {
     client.disconnect_with(json!({"restart": false, "terminateDebuggee": false}));
 }
 
-/// nvim-dap asks for whole stacks and every cheap scope, and closes the pipes when all is over.
+/// nvim-dap requests whole stacks and every cheap scope, and closes the pipes at the end.
 #[test]
 fn nvim_dap() {
     let fixture = Fixture::of("c/loop.c");
@@ -386,7 +386,7 @@ fn dap_mcp() {
     client.disconnect();
 }
 
-/// mcp-debugger asks for the scopes of all frames before it asks for any variables.
+/// mcp-debugger requests the scopes of all frames before any variables.
 #[test]
 fn mcp_debugger() {
     let fixture = Fixture::of("c/recursion.c");

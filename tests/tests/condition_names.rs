@@ -1,12 +1,13 @@
-//! Names in conditions and log messages: what nothing has is told when the breakpoint is set.
+//! Names in conditions and log messages: unknown ones are reported when the breakpoint is set.
 
 use serde_json::{Value, json};
 use stillpoint_tests::{DapClient, Fixture};
 
-/// What is said of a breakpoint whose names are still looked for.
+/// The message of a breakpoint whose names are still searched.
 const LOOKING: &str = "looking for the names in it";
 
-/// What is said of a breakpoint that mentions a name nothing has, now or once names are read.
+/// Returns the message of a breakpoint with an unknown name, immediately or after the index is
+/// complete.
 fn said(client: &mut DapClient, set: &Value) -> String {
     assert_eq!(set["verified"], true, "{set}");
     let is_final = |message: &&str| !message.starts_with(LOOKING);

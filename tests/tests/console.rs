@@ -76,7 +76,7 @@ fn all_else_is_an_expression() {
     // Nor is anything in a watch.
     let watch = json!({"expression": ":threads", "context": "watch"});
     client.ask_wrongly("evaluate", watch);
-    // Who says nothing of a context means the console.
+    // A request without a context means the console.
     let bare = client.ask("evaluate", json!({"expression": ":threads"}));
     assert!(
         bare["result"].as_str().expect("a text").contains("main"),
@@ -265,7 +265,7 @@ fn memory_and_instructions() {
     );
     let number = refused(&mut client, ":mem scale");
     assert!(number.contains("0xa"), "a number is an address: {number}");
-    // A breakpoint is there that nobody is to see.
+    // Memory shows the original byte, not the breakpoint.
     let code = shown(&mut client, ":mem $rip 1");
     assert!(!code.contains(" cc "), "{code}");
     let far = shown(&mut client, ":mem &scale 18446744073709551615");

@@ -116,7 +116,7 @@ fn the_budget_holds_and_says_what_it_cost() {
             .sum();
         assert!(texts <= budget, "{texts} of {budget}");
         if shown > 0 {
-            // What is in the innermost scope is the last to go.
+            // Variables of the innermost scope are left out last.
             assert_eq!(context["variables"][shown as usize - 1]["value"], "2");
         }
         sizes.push(shown);
@@ -193,7 +193,7 @@ fn what_was_written_and_where_the_other_threads_are() {
         .filter_map(|thread| thread["frame"]["name"].as_str())
         .collect();
     assert!(places.contains(&"main"), "{told:#}");
-    // Any thread can be asked for, and any frame.
+    // Any thread and any frame can be requested.
     let main = others
         .iter()
         .find(|thread| thread["frame"]["name"] == "main")

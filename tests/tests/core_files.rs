@@ -60,7 +60,7 @@ fn a_c_program_is_seen_as_it_was_when_it_crashed() {
     assert_eq!(ours["i"], "3");
     assert_eq!(ours["total"], "6");
 
-    // Statics, memory behind pointers, what is in the program's file only, what a thread has.
+    // Statics, memory behind pointers, data in the executable only, thread-local variables.
     assert_eq!(client.evaluate("first.next->value"), "2");
     assert!(client.evaluate("first.next->name").contains("middle"));
     assert_eq!(client.evaluate("own"), "7");

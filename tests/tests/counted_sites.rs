@@ -39,7 +39,7 @@ fn messages_of_lines() {
     let fixture = Fixture::of("c/counted_sites.c");
     for signals in SIGNALS {
         let mut client = launched(&fixture, signals);
-        // By a jump, by a trap whose condition is not compiled, and by one with a count.
+        // With a jump, with a trap whose condition is not compiled, and with a trap that counts.
         let wanted = vec![
             ("first", json!({"logMessage": "passed first"})),
             (

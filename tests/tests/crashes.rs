@@ -1,4 +1,4 @@
-//! Signals that end programs: what they say of the mistake, and how it goes on.
+//! Signals that end programs: the description of the cause, and how the program continues.
 
 use serde_json::{Value, json};
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
@@ -157,7 +157,7 @@ fn a_deadly_signal_can_be_discarded() {
     client.configure();
     client.expect_stopped("exception");
     client.expect_line(&fixture, "at_null");
-    // The instruction is done again, with what is in the register then.
+    // The instruction runs again, with the new value of the register.
     client.evaluate("$rax = (long)$rsp");
     client.continue_();
     assert_eq!(client.expect_exit(), 0);
@@ -198,7 +198,7 @@ fn aborts_of_rust_are_explained() {
         for panic in panics {
             let stop = client.expect_stopped("exception");
             assert_eq!(stop["description"], "Rust panic", "{how}");
-            // It may go on to say what violates it.
+            // The text may continue with the violated condition.
             let said = stop["text"].as_str().unwrap_or_default();
             assert!(said.starts_with(panic), "{how}: {said}");
             client.continue_();

@@ -65,7 +65,7 @@ fn stops_where_a_value_changes_and_says_how() {
     assert_eq!(stop["hitBreakpointIds"], json!([breakpoint["id"]]));
     client.expect_line(&fixture, "set_end");
     assert_eq!(client.evaluate("value"), "4");
-    // A write of what is there already is no change.
+    // Writing the same value is not a change.
     client.continue_();
     assert_eq!(
         client.expect_stopped("data breakpoint")["text"],

@@ -1,4 +1,4 @@
-//! Debug info from debuginfod servers: fetched only when asked for, in the background.
+//! Debug info from debuginfod servers: fetched in the background, and only if the setting is on.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -95,13 +95,13 @@ impl Server {
             .arg(kept));
     }
 
-    /// Lets no answer out for a build-id before [`Server::open`].
+    /// Holds back all responses for a build-id until [`Server::open`].
     fn close(&self, id: &str) {
         let gate = self.root.join(format!("gate-{id}"));
         nix::unistd::mkfifo(&gate, Mode::S_IRWXU).expect("a pipe");
     }
 
-    /// Waits until somebody waits at the gate; who drops the file opens it.
+    /// Waits until a request waits at the gate; dropping the file opens it.
     fn open(&self, id: &str) -> File {
         let mut options = File::options();
         let gate = options
@@ -199,7 +199,7 @@ fn wait_for_library(client: &mut DapClient) {
     });
 }
 
-/// Names may be read for long enough to be told of as well.
+/// Indexing may last long enough to be reported as progress, too.
 fn wait_for_fetching(client: &mut DapClient, image: &str) -> Value {
     let title = format!("Fetching debug info of {image}");
     client.wait_event_where("progressStart", |body| body["title"] == title.as_str())
@@ -315,7 +315,7 @@ fn cancelling_ends_the_program_that_fetches() {
         assert!(process::ends_within(pid, DEADLINE), "{pid}");
     }
     drop(gate);
-    // Others still have their turn, and nobody is harmed by one who is late.
+    // Other modules are still fetched, and a late response is harmless.
     wait_for_library(&mut client);
     client.ask("cancel", cancel);
     assert_eq!(client.stack()[1]["source"]["path"], Value::Null);
@@ -341,7 +341,8 @@ fn the_sessions_end_ends_it() {
     }
 }
 
-/// What is said of the program of a server that does not have it, prepared by `prepare`.
+/// Returns the message for the program if a server does not have its debug info; `prepare` sets up
+/// the server.
 fn said_of(prepare: impl FnOnce(&Server, &Fixture, &str)) -> String {
     let fixture = build("c/loop.c");
     let server = Server::new();
@@ -402,7 +403,7 @@ fn failures_are_said_quietly() {
     assert!(text.contains("not an ELF file"), "{text}");
 }
 
-/// What is said once of a debugger that cannot fetch at all.
+/// Returns the message, sent once, of a debugger that cannot fetch at all.
 fn said_without(adjust: impl FnOnce(&Server, &mut Command)) -> String {
     let fixture = build("c/loop.c");
     let server = Server::new();

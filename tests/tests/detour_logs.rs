@@ -6,8 +6,8 @@ use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
 
 const MESSAGES: usize = 10_000;
 
-/// Runs a fixture to its end; gives what it has said, and what the
-/// breakpoint told of who is asked.
+/// Runs a fixture to its end; returns its output, and the breakpoint's message on where it is
+/// evaluated.
 fn said(
     fixture: &Fixture,
     args: &[&str],
@@ -246,7 +246,7 @@ fn a_single_message_is_said_once_and_no_more() {
     expect(&said, std::iter::once("7000 1".to_owned()));
 }
 
-/// What the program could not be asked is tried again once it is another question.
+/// A condition that could not be compiled is compiled again after it has changed.
 #[test]
 fn an_edited_condition_is_tried_again() {
     let fixture = Fixture::of("c/detour_logs.c");

@@ -1,5 +1,5 @@
-//! Breakpoints that the program itself asks: fast, exact, and not to be seen. Each of these tests
-//! passes a line so often that stopping at each would take minutes.
+//! Fast breakpoints: exact, and invisible to the program. Each of these tests hits a line so often
+//! that stopping at each hit would take minutes.
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -114,7 +114,7 @@ fn who_is_stopped_meanwhile_sees_the_program_as_it_is() {
     }
 }
 
-/// Runs a fixture whose handler of signals counts what is none of its program's addresses.
+/// Runs a fixture whose signal handler counts interrupted addresses outside of its program.
 #[track_caller]
 fn nothing_is_strange(args: [&str; 2], marker: &str) {
     for fixture in everywhere() {
@@ -218,7 +218,7 @@ fn who_is_paused_in_a_question_has_its_vector_registers() {
     }
 }
 
-/// The program's own faults are in its own place, and what is done again is no hit.
+/// Faults of the program are at their own address, and a restarted instruction is not a hit.
 #[test]
 fn faults_that_a_handler_mends_are_the_programs_own() {
     for fixture in everywhere() {
@@ -239,8 +239,7 @@ fn faults_that_a_handler_mends_are_the_programs_own() {
     }
 }
 
-/// The same of hits that stop the thread for a moment; who comes back from a handler to where it was
-/// is no hit.
+/// The same with hits that trap; a return from a handler to the interrupted address is not a hit.
 #[test]
 fn handlers_do_not_see_how_a_trap_is_passed() {
     const HITS: u64 = 2_000;
@@ -252,7 +251,7 @@ fn handlers_do_not_see_how_a_trap_is_passed() {
         let mut client = DapClient::spawn();
         client.launch(fixture, json!({"args": [mode, MOST.to_string()]}));
         let marker = if mode == "timer" { "hit" } else { "fill" };
-        // What the program cannot know of is asked by the debugger.
+        // A condition that the program cannot evaluate is evaluated by the debugger.
         let now_and_then =
             json!({"condition": "$thread != 0", "hitCondition": format!("% {HITS}")});
         client.set_breakpoints_with(fixture, vec![(marker, now_and_then)]);
@@ -343,7 +342,8 @@ fn forked_children_have_the_program_as_it_was() {
     client.disconnect();
 }
 
-/// It does its questions in the program's memory; nobody stops for it, or is told of its faults.
+/// A child of `vfork` evaluates conditions in the shared memory without a stop; faults in them are
+/// not reported.
 #[test]
 fn children_of_vfork_are_not_harmed() {
     let fixture = Fixture::of("c/detours.c");
@@ -368,7 +368,7 @@ fn other_breakpoints_and_steps_are_not_passed_over() {
     client.next();
     client.expect_line(&fixture, "hit");
     assert_eq!(client.evaluate("i"), "1000000");
-    // Hits go on being counted, and a second breakpoint on the same line is heard as well.
+    // Hits are still counted, and a second breakpoint on the same line is counted as well.
     let other = vec![
         ("hit", json!({"hitCondition": "2000000"})),
         ("after", json!({"hitCondition": "1500000"})),
@@ -439,7 +439,7 @@ fn an_edited_condition_is_the_one_that_is_asked() {
     client.disconnect();
 }
 
-/// What is called, and what is undone at the end, is done by a thread that may stand in `fork`.
+/// Calls and detaching happen in a thread that may be inside `fork`.
 #[test]
 fn calls_and_detaching_leave_a_fork_that_is_under_way_as_it_is() {
     let fixture = Fixture::of("c/detours.c");
@@ -505,8 +505,8 @@ fn messages_come_before_the_stop_that_follows_them() {
     client.disconnect();
 }
 
-/// A thread that is asked to stop while it runs into a trap stops first, and is still to be told
-/// of its trap: nobody is to move it in between.
+/// A thread that is paused while it runs into a trap stops first, with its trap pending: its pc
+/// must not be moved in between.
 #[test]
 fn who_is_paused_on_running_into_a_trap_goes_on_as_the_program_does() {
     let fixture = Fixture::of("c/threads.c");

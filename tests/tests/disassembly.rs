@@ -1,4 +1,4 @@
-//! Machine code: instructions around an address, and frames whose source it is.
+//! Machine code: instructions around an address, and frames with machine code as their source.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -24,7 +24,7 @@ fn pc(client: &mut DapClient) -> u64 {
     number(text(&frame["instructionPointerReference"]))
 }
 
-/// As VS Code asks.
+/// Sends `disassemble` as VS Code does.
 fn disassemble(client: &mut DapClient, at: u64, first: i64, count: u64) -> Vec<Value> {
     let body = client.ask(
         "disassemble",
@@ -109,7 +109,7 @@ fn around_the_program_counter_are_the_instructions_that_there_are() {
         })
         .collect();
     assert_eq!(found, expected);
-    // However they are asked for, they are the same ones.
+    // Requests of any range return the same instructions.
     let all: Vec<u64> = rows.iter().map(address).collect();
     for at in [150, 180, 200, 230] {
         let again = disassemble(&mut client, all[at], -50, 100);

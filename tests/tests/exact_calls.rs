@@ -1,5 +1,5 @@
-//! What is called is exactly what was written: a function of another type of the same name, and
-//! values that would be destroyed twice, are refused, and the program goes on unharmed.
+//! Calls are made exactly as written: a function of another type with the same name, and values
+//! that would be destroyed twice, are refused, and the program continues undamaged.
 
 use serde_json::{Value, json};
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};

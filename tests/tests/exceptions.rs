@@ -1,4 +1,4 @@
-//! Exceptions, panics and sanitizers: what stops, where, and what is said of it.
+//! Exceptions, panics and sanitizers: what stops the program, where, and with what text.
 
 use serde_json::{Value, json};
 use std::path::Path;
@@ -292,7 +292,7 @@ fn a_catch_stops_in_the_handler() {
     client.disconnect();
 }
 
-/// With what is on of itself: one stop where it was thrown, and then the end.
+/// With the default filters: one stop at the throw, and then the end.
 #[test]
 fn uncaught_exceptions_stop_where_they_were_thrown() {
     let fixture = throwing();
@@ -320,7 +320,8 @@ fn uncaught_exceptions_stop_where_they_were_thrown() {
     }
 }
 
-/// Without the filter the end is told by its signal, which says what nobody caught.
+/// Without the filter, the end is reported by its signal, with a text that names the uncaught
+/// exception.
 #[test]
 fn an_abort_says_what_nobody_caught() {
     let fixture = throwing();

@@ -47,7 +47,7 @@ fn values_are_shown_as_asked() {
         let shown = shown.unwrap_or_else(|_| "error".to_owned());
         assert_eq!(shown, expected, "{expression}");
     }
-    // What is opened is written as the whole was asked for, and reached without the format.
+    // Children are formatted like the whole, and their expressions lack the format.
     let body = client.evaluated("array,x").expect("an array");
     let children = client.variables(body["variablesReference"].as_i64().expect("a number"));
     assert_eq!(children[4]["value"], "0x32");

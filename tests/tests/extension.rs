@@ -15,7 +15,7 @@ fn read(name: &str) -> String {
     fs::read_to_string(repository().join(name)).expect(name)
 }
 
-/// The table whose first heading is `request`.
+/// Returns the table whose first heading is `request`.
 fn table(page: &str, request: &str) -> Rows {
     let heading = format!("| {request} | type |");
     let lines = page.lines().skip_while(|line| !line.starts_with(&heading));

@@ -1,11 +1,11 @@
-//! The variables of the frame that the program has stopped in are read before the client asks for
-//! them. Nobody can tell.
+//! Prefetch: the variables of the frame of a stop are read before the client requests them, without
+//! a visible difference.
 
 use serde_json::{Value, json};
 use stillpoint_tests::{DapClient, Fixture};
 
-/// Asks for the stack and the scopes as an editor does, and gives it time to look at them: the
-/// frame and the number of its locals.
+/// Requests the stack and the scopes as an editor does, and waits while the variables are
+/// prefetched; returns the frame and the reference of its locals.
 fn look(client: &mut DapClient) -> (Value, i64) {
     let frame = client.top_frame()["id"].clone();
     let reference = client.locals_reference(frame.as_i64().expect("an id"));

@@ -52,7 +52,7 @@ fn parameters_line_and_module() {
         name(&mut client, json!({"line": true, "module": true})),
         format!("{program}!body Line {line}")
     );
-    // What is no format is as none; what is wrong in one is told.
+    // An invalid format counts as none; an invalid member of a format is an error.
     assert_eq!(name(&mut client, json!(5)), "body");
     let thread = client.thread();
     let wrong = json!({"threadId": thread, "format": {"parameters": "many"}});

@@ -1,4 +1,4 @@
-//! The process that a client starts is not the one that traces: what is sent to it, and its end.
+//! The process that a client starts is not the one that traces: signals sent to it, and its end.
 
 use nix::sys::signal::Signal;
 use serde_json::json;

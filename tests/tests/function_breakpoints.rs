@@ -1,5 +1,5 @@
-//! Breakpoints on functions by name: which functions a name means, and that a program passes none
-//! that was asked for before it was started.
+//! Breakpoints on functions by name: which functions a name matches, and that a program misses none
+//! that was requested before it was launched.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ fn no_function_is_passed_before_it_is_found() {
         let client = start(&fixture, &names);
         expect_stops(client, &fixture, &["area", "area", "largest", "inlined"]);
 
-        // The symbol is there, but what is called are inlined copies.
+        // The symbol exists, but the code that runs is inlined copies.
         let fixture = Fixture::build("rust/functions.rs", flags.optimized("3")).expect("rustc");
         let mut client = start(&fixture, &["<Square as Shape>::area"]);
         client.expect_stopped("function breakpoint");
@@ -177,7 +177,7 @@ fn each_call_stops_once() {
 /// How often a program is started for a search to last until a request comes.
 const ATTEMPTS: usize = 5;
 
-/// A program whose debug info takes long to read.
+/// Builds a program whose debug info takes long to read.
 fn slow_to_search(folder: &std::path::Path) -> std::path::PathBuf {
     let source = folder.join("slow.c");
     let text = "#include <stdio.h>
@@ -228,7 +228,7 @@ fn a_program_that_waits_for_its_functions_can_be_paused_and_told_to_go_on() {
         client
     };
 
-    // Held before its first instruction, it is running to the client, and stops when asked to.
+    // Held before its first instruction, it is running for the client, and stops on a pause.
     let held = |_| {
         let mut client = begin();
         client.ask("pause", json!({"threadId": 1}));

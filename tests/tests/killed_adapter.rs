@@ -334,7 +334,7 @@ fn a_busy_tracer_does_not_survive_the_adapter() {
     client.configure();
     stop_at_beat(&mut client, &fixture);
     let frame = client.stack()[0]["id"].clone();
-    // Evaluated element by element; nobody could wait for that.
+    // Evaluated element by element, which never ends in practice.
     let endless = json!({"expression": "*(char(*)[2000000000])0", "frameId": frame});
     client.send("evaluate", endless);
     client.send(
@@ -348,7 +348,7 @@ fn a_busy_tracer_does_not_survive_the_adapter() {
     process::wait_for_none_of(&copy.program);
 }
 
-/// A process that waits to be killed, in whose name a child is asked for.
+/// A process that waits to be killed, used as the parent of a child's session.
 struct Stranger(Child);
 
 impl Stranger {

@@ -57,7 +57,7 @@ fn an_inner_variable_hides_a_captured_one() {
     }
 }
 
-/// Whose object it is is in a register, and the captured variables are read out of it.
+/// The closure object is in a register, and the captured variables are read from it.
 #[test]
 fn optimized_bodies() {
     for flags in matrix(SOURCE) {

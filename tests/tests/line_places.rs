@@ -1,5 +1,5 @@
-//! Which places a line has: one stop for each pass, in the frame and at the line that was asked
-//! for, never in another function.
+//! The locations of a line: one stop per pass, in the requested frame and line, never in another
+//! function.
 
 use serde_json::{Value, json};
 use std::fs;

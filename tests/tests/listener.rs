@@ -1,5 +1,5 @@
-//! Who may use `stillpoint dap --listen`, and who may not: web pages, other users, those without a
-//! token, and those who say nothing.
+//! Which clients `stillpoint dap --listen` admits, and which it refuses: web pages, other users,
+//! clients without a token, and silent ones.
 
 use nix::sys::signal::Signal;
 use nix::unistd::{Uid, geteuid, setfsuid};
@@ -49,7 +49,7 @@ fn connect_as(user: u32, address: &str) -> TcpStream {
 fn heard(mut socket: impl Read) -> String {
     let mut bytes = Vec::new();
     if let Err(error) = socket.read_to_end(&mut bytes) {
-        // What is at its limit was not closed.
+        // At the timeout, the connection was not closed.
         assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
     }
     String::from_utf8(bytes).expect("UTF-8")
@@ -58,7 +58,7 @@ fn heard(mut socket: impl Read) -> String {
 /// Writes, and gives what comes until the connection is closed.
 fn say(mut socket: TcpStream, text: &[u8]) -> String {
     socket.set_read_timeout(Some(DEADLINE)).expect("a limit");
-    // What is behind the first bytes may not be taken any more.
+    // The listener may close the connection before it has read everything.
     let _ = socket.write_all(text);
     heard(socket)
 }
@@ -306,7 +306,7 @@ fn a_client_that_says_nothing_is_closed() {
         thread::spawn(move || say(socket, begin.as_bytes()))
     })
     .collect();
-    // One that has said who it is stays.
+    // A client that has sent its greeting stays.
     let mut good = stop_at_body(server.connect());
     for client in clients {
         assert_eq!(client.join().expect("closed"), "");

@@ -19,9 +19,9 @@ use In::{C, Cpp, Rust, This};
 
 const PAGE: &str = "docs/expressions.md";
 
-/// What the tables give as examples, what is typed for it (empty: the example itself), and what
-/// comes of it: what is shown, or behind `~` a part of that or of the error. They are tried in
-/// this order, in a session for each program.
+/// The examples of the tables, the input for each (empty: the example itself), and the expected
+/// result: the text shown, or, after `~`, a part of it or of the error. They run in this order, in
+/// one session per program.
 const CASES: &[(&str, In, &str, &str)] = &[
     ("$1", C, "21 * 2", "42"),
     ("$1", C, "", "42"),
@@ -315,7 +315,7 @@ fn each_example_has_a_case() {
     assert!(gone.is_empty(), "{PAGE} has no such examples: {gone:?}");
 }
 
-/// Tries what is typed in one of the programs; what is wrong is told for all at once.
+/// Runs the inputs in one of the programs; reports all failures at once.
 fn holds(program: In, fixture: &str, marker: &str) {
     let fixture = Fixture::of(fixture);
     let mut client = DapClient::stopped_at(&fixture, marker);
@@ -360,7 +360,7 @@ fn examples_hold_in_rust() {
     holds(Rust, "rust/manual.rs", "all");
 }
 
-/// Pages whose links have to lead somewhere.
+/// Returns the pages whose links are checked.
 fn pages() -> Vec<PathBuf> {
     let mut pages: Vec<PathBuf> = [
         "README",

@@ -252,7 +252,7 @@ fn panics_and_values_of_rust() {
             "frames of libraries (",
         ],
     );
-    // What is evaluated is evaluated where the stop was told to be, not in the library on top.
+    // Expressions are evaluated in the reported frame, not in the library frame on top of it.
     assert_eq!(
         agent.call("debug_evaluate", json!({"expression": "values[0] + 41"})),
         "values[0] + 41 = 42  (i32)\n"

@@ -79,7 +79,7 @@ fn breakpoints_say_what_is_wrong_with_them() {
         "no breakpoints"
     );
 
-    // What is right is set, hit and taken away.
+    // Valid breakpoints are set, hit and removed.
     let place = place(&fixture, "body_return");
     let message =
         json!({"location": place, "message": "i={i} product={product}", "hitCount": "<= 3"});

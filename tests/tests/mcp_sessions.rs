@@ -44,7 +44,7 @@ fn a_program_that_runs_on_is_waited_for_paused_and_read() {
     let second = agent.call("debug_output", json!({"since": cursor(&first)}));
     assert!(cursor(&second) >= cursor(&first), "{first}{second}");
 
-    // One call waits, another one pauses; both tell of the stop.
+    // One call waits, another one pauses; both report the stop.
     let waiting = agent.begin("debug_continue", json!({"action": "wait"}));
     let paused = agent.call("debug_continue", json!({"action": "pause"}));
     has(&paused, &["stop 1: pause", "variables:\n"]);
@@ -52,7 +52,7 @@ fn a_program_that_runs_on_is_waited_for_paused_and_read() {
     assert!(!failed);
     has(&told, &["stop 1: pause"]);
 
-    // A breakpoint set while it runs is hit by who waits.
+    // A breakpoint set while the program runs is reported to the waiting call.
     agent.call("debug_continue", json!({"timeout": 0}));
     agent.call(
         "debug_breakpoint",
@@ -64,7 +64,7 @@ fn a_program_that_runs_on_is_waited_for_paused_and_read() {
     );
     agent.call("debug_breakpoint", json!({"action": "remove", "id": 0}));
 
-    // Whoever gives up waiting leaves the program as it is, and the session usable.
+    // Cancelling a waiting call leaves the program as it is, and the session usable.
     let id = agent.begin("debug_continue", json!({"timeout": 600}));
     let look = json!({"action": "wait", "timeout": 0});
     while !agent

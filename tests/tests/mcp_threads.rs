@@ -18,7 +18,7 @@ fn pointers_show_what_they_lead_to_and_a_cycle_is_seen() {
             "  #1 main() at deadlock.c:",
         ],
     );
-    // Of what both point to, the change is told once.
+    // A change in the common target of two pointers is reported once.
     let written = agent.call("debug_continue", json!({"action": "step-over"}));
     has(
         &written,
@@ -98,7 +98,7 @@ fn a_deadlock_is_told_with_the_threads_that_make_it() {
         ],
     );
 
-    // Every way to ask tells of the same frames.
+    // All tools report the same frames.
     let threads = agent.call("debug_stack", json!({"threads": true}));
     let lines: Vec<&str> = threads.lines().collect();
     assert_eq!(lines.len(), 3, "{threads}");

@@ -1,4 +1,4 @@
-//! Memory by its addresses: what is read, what is written, and what is said of what is not there.
+//! Memory by address: reads, writes, and errors for unmapped addresses.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -181,7 +181,7 @@ fn what_is_written_is_seen_everywhere() {
     let invalidated = client.wait_event("invalidated");
     assert_eq!(invalidated["areas"], json!(["variables"]));
     assert_eq!(client.evaluate("pair.second"), "77");
-    // Whoever looks at the whole hears of a part that is set by its name.
+    // A view of the whole object is invalidated when a part is set by its name.
     client.ask(
         "setExpression",
         json!({"expression": "pair.second", "value": "5"}),

@@ -147,7 +147,7 @@ fn rusts_own_library_is_where_rustc_says() {
     let frames = client.stack();
     let shown: Vec<String> = frames.iter().filter_map(of_rt).collect();
     assert_eq!(shown[0], text(&rt));
-    // What is not there stays as it is.
+    // Paths of missing files stay as they are.
     assert!(frames.iter().any(|frame| {
         let path = frame["source"]["path"].as_str().unwrap_or_default();
         path.starts_with("/rustc/") && frame["source"]["presentationHint"] == "deemphasize"

@@ -153,7 +153,8 @@ fn a_target_of_branches_is_a_neighbor_as_well() {
     }
 }
 
-/// Every two milliseconds a signal, at any of the instructions, whose handler looks where it came.
+/// A signal every two milliseconds, at any of the instructions; its handler checks the interrupted
+/// pc.
 #[test]
 fn handlers_of_signals_see_none_of_the_jumps() {
     for fixture in &optimized() {
@@ -197,7 +198,7 @@ fn threads_count_each_hit_once_wherever_they_are_paused() {
     client.disconnect();
 }
 
-/// Each of them is removed, and set again with another condition, while the others go on.
+/// Each of them is removed, and set again with another condition, while the others stay.
 #[test]
 fn one_of_them_comes_and_goes_without_the_others() {
     let fixture = by_gcc();

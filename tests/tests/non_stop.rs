@@ -46,7 +46,7 @@ fn threads_stop_step_and_go_on_each_by_itself() {
     let kept = client.top_frame()["id"].clone();
     clock_runs(&mut client);
 
-    // One steps and goes on; the other stays where it is, and its numbers with it.
+    // One thread steps and resumes; the other stays stopped, and its ids stay valid.
     client.select_thread(left);
     let old = client.top_frame()["id"].clone();
     assert_eq!(client.locals()["step"], "1");
@@ -68,7 +68,7 @@ fn threads_stop_step_and_go_on_each_by_itself() {
     assert_eq!(client.locals()["step"], "2");
     clock_runs(&mut client);
 
-    // The last stopped thread goes on: all run.
+    // The last stopped thread resumes: all run.
     let body = client.ask("continue", json!({"threadId": right}));
     assert_eq!(body["allThreadsContinued"], true);
     assert_eq!(client.expect_exit(), 0);
@@ -121,7 +121,8 @@ fn a_running_thread_says_so_and_can_be_paused() {
     assert_eq!(client.thread(), leader);
     let names = client.function_names();
     assert!(names.iter().any(|name| name == "main"), "{names:?}");
-    // What waits for a lock, or a thread, goes on waiting: no call of its fails for us.
+    // A thread that waits for a lock or a thread keeps waiting: no system call fails because of the
+    // debugger.
     for thread in [leader, left, right] {
         client.ask("continue", json!({"threadId": thread}));
     }

@@ -74,7 +74,7 @@ fn small_program(flags: &[&str]) -> (TempDir, PathBuf, PathBuf) {
     (folder, program, source)
 }
 
-/// Runs a program to `main`, asks all that reads files, and lets it end.
+/// Runs a program to `main`, sends all requests that read files, and runs it to its end.
 fn look_at(program: &Path, source: &Path, settings: Value) {
     let mut client = DapClient::spawn();
     client.launch_program(program, settings);

@@ -1,5 +1,4 @@
-//! What optimized code still tells: arguments of callers' callers, variables of which nothing
-//! is left, calls without a line.
+//! Optimized code: arguments of callers, variables that are optimized out, calls without a line.
 
 use serde_json::json;
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};

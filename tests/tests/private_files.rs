@@ -1,4 +1,4 @@
-//! What is written for later is for its user alone: the log, and what is kept between sessions.
+//! Files written for later are private to the user: the log, and the cache.
 
 use serde_json::json;
 use std::fs;
@@ -49,7 +49,7 @@ fn the_log_is_private_and_has_no_secrets() {
     );
     assert!(!text.contains("hunter2"), "{text}");
     assert_eq!(mode(&log), 0o600);
-    // What an earlier version has made, and only if it is asked for.
+    // A log of an earlier version becomes private; arguments are logged only on request.
     fs::set_permissions(&log, fs::Permissions::from_mode(0o644)).expect("permissions");
     log_to(&log, true).disconnect();
     assert!(

@@ -1,4 +1,4 @@
-//! Processes that the program makes: let go, followed, or debugged in sessions of their own.
+//! Child processes: detached, followed, or debugged in sessions of their own.
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -228,7 +228,7 @@ fn settings_that_change_do_so_in_the_childs_session() {
     let mut parent = launched(&fixture, "fork", json!({"followFork": "both"}));
     let set = "stillpoint/setSettings";
     let of = |client: &mut DapClient| client.ask(set, json!({}))["settings"].clone();
-    // While nobody has come for the child, and behind that.
+    // Before a session has connected for the child, and after.
     let arguments = parent.ignore_session();
     parent.ask(set, json!({"settings": {"maxDepth": 7}}));
     let mut child = DapClient::spawn();
@@ -242,13 +242,14 @@ fn settings_that_change_do_so_in_the_childs_session() {
         (&settings["maxDepth"], &settings["hex"]),
         (&json!(3), &json!(true))
     );
-    // What is wrong reaches nobody, and what the child's user changes is the child's.
+    // Invalid settings are not passed on, and settings changed in the child's session apply to it
+    // only.
     parent.ask_wrongly(set, json!({"settings": {"maxDepth": -1}}));
     child.ask(set, json!({"settings": {"hex": false}}));
     assert_eq!(of(&mut parent)["hex"], true);
     assert_eq!(of(&mut child)["hex"], false);
     child.disconnect();
-    // Nobody is there any more.
+    // No session of a child is left.
     parent.ask(set, json!({"settings": {"maxDepth": 4}}));
     parent.disconnect();
 }
@@ -308,7 +309,7 @@ fn a_session_that_comes_and_goes_leaves_the_child_running() {
     let fixture = Fixture::of("c/children.c");
     let mut parent = launched(&fixture, "fork", json!({"followFork": "both"}));
     let arguments = parent.ignore_session();
-    // It says who it is and is killed; the socket ends.
+    // The session sends its process id and is killed; the connection ends.
     use std::io::{BufRead, BufReader, Write};
     let socket = arguments["configuration"]["__handover"].as_str();
     let mut stream = std::os::unix::net::UnixStream::connect(socket.expect("a path"))

@@ -1,4 +1,4 @@
-//! Long work that nobody asked for by a request.
+//! Progress of long work that no request started.
 
 use serde_json::{Value, json};
 use std::path::Path;

@@ -12,8 +12,8 @@ fn copied(source: &str) -> (Fixture, tempfile::TempDir) {
     let mut fixture = Fixture::of(source);
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path().canonicalize().expect("its path");
-    // Not by ourselves: a test beside us that forks meanwhile would hold the copy open for
-    // writing, and nobody could run it.
+    // Not copied by this process: another test that forks meanwhile would hold the copy open for
+    // writing, and it could not be executed.
     let from = fixture.program.parent().expect("a folder").join(".");
     let status = Command::new("cp").arg("-r").args([&from, &root]).status();
     assert!(status.expect("cp starts").success());
@@ -82,7 +82,7 @@ fn a_library_built_anew_while_it_is_loaded() {
     client.attach(debuggee.pid(), json!({}));
     client.set_breakpoints(&source, &["linked"]);
     client.configure();
-    // The old file can be had by who may open what the kernel has mapped.
+    // The old file is readable for users who may open the kernel's mapped files.
     let said = client.output("console");
     if said.contains("was replaced on disk since the program started; the old file is used") {
         client.expect_stopped("breakpoint");
@@ -93,7 +93,7 @@ fn a_library_built_anew_while_it_is_loaded() {
         client.set_breakpoints(&fixture, &["call"]);
         client.expect_stopped("breakpoint");
         client.expect_line(&fixture, "call");
-        // Through the linkage table and the library, whose code is read from memory.
+        // Through the procedure linkage table and the library, whose code is read from memory.
         client.set_breakpoints(&fixture, &[]);
         let mut inside = false;
         for _ in 0..40 {
@@ -159,7 +159,7 @@ fn a_debug_file_cut_short_in_the_middle_of_a_session() {
     let mut client = DapClient::stopped_at(&fixture, "body");
     let debug = File::options().write(true).open(folder.join("loop.debug"));
     debug.and_then(|file| file.set_len(0)).expect("cut short");
-    // A function nobody has asked of yet, and a name that is in no frame.
+    // A function that has not been looked up yet, and a name that is in no frame.
     client.step_out();
     let _ = client.try_evaluate("no_such_name");
     assert!(!client.stack().is_empty());

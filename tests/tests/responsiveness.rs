@@ -1,4 +1,4 @@
-//! Whatever goes on, the adapter answers.
+//! The adapter responds in every state.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
@@ -58,8 +58,8 @@ fn disconnect_does_not_wait_for_a_deep_stack() {
         .collect();
     let disconnect = client.send("disconnect", Value::Null);
     client.response(disconnect).expect("disconnect succeeds");
-    // In order: all that was asked before has its answer, and most of it is that it was given up.
-    // (How long that took would be the time in which our client reads what was answered before.)
+    // In order: all earlier requests have a response, and most were cancelled. (The time until then
+    // would be the time in which the client reads the earlier responses.)
     let given_up = asked
         .iter()
         .filter_map(|sequence| client.response(*sequence).err())
@@ -189,7 +189,7 @@ fn a_client_that_does_not_read() {
 fn what_cannot_be_cancelled_is_none_the_worse_for_it() {
     let fixture = Fixture::of(PROGRAM);
     let mut client = DapClient::stopped_at(&fixture, "bottom");
-    // Nobody has asked, nobody will, and nobody can.
+    // No such requests or work: never sent, sent later, or impossible.
     for arguments in [
         json!({}),
         json!({"requestId": 4711}),

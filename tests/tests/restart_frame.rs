@@ -41,7 +41,7 @@ fn refused(client: &mut DapClient, name: &str, can_restart: bool) -> String {
     why
 }
 
-/// What a fixture prints where nobody interferes, up to its last word.
+/// Returns what a fixture prints on an undisturbed run, up to its last word.
 fn printed(output: &str) -> &str {
     let line = output.lines().last().expect("a line");
     line.rsplit_once(' ').expect("words").0

@@ -71,7 +71,7 @@ fn function_breakpoints_and_exit_codes() {
         "{}",
         text(&output.stdout)
     );
-    // What follows the program is its own, also where it looks like ours.
+    // Arguments after the program belong to it, even if they look like options of `run`.
     let output = stillpoint_with(&["run", program, "5", "--json"]);
     assert_eq!(output.status.code(), Some(5));
 }

@@ -1,4 +1,4 @@
-//! Programs as people write them in Rust: where breakpoints bind and steps go, and what is seen.
+//! Typical Rust programs: where breakpoints bind, where steps end, which variables are shown.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ fn one_stop_a_pass() {
         ("largest", &["tour::largest<i32>", "tour::largest<f64>"]),
         ("question", &["tour::parse", "tour::parse"]),
         ("fetch", &["tour::fetch::{async_fn#0}"]),
-        // Before it waits, and when it goes on.
+        // Before it waits, and after it has resumed.
         (
             "await",
             &["tour::fetch::{async_fn#0}", "tour::fetch::{async_fn#0}"],
@@ -124,7 +124,8 @@ fn values_in_rusts_own_notation() {
             ("(*list)[0]", Ok("3")),
             ("*good", Err("is no pointer")),
             ("list[7]", Err("3 elements")),
-            // A function beside this one, but none of somebody else's: `len` is not a variable.
+            // A function in the same module resolves, one of another module does not: `len` is not
+            // a variable.
             ("len", Err("no variable `len`")),
             ("as_mut", Err("no variable `as_mut`")),
             ("nowhere", Err("no variable `nowhere`")),
@@ -193,7 +194,7 @@ fn variables_appear_with_their_let() {
     client.disconnect();
 }
 
-/// Optimized: the line told stays the one asked for, also where an inlined call begins there.
+/// Optimized: the reported line is the requested one, also if an inlined call starts there.
 #[test]
 fn optimized_breakpoints_stay_on_their_lines() {
     let flags = Flags::new(Compiler::Rustc).optimized("2");

@@ -117,7 +117,7 @@ fn numbers_from_zero_and_sparse_arguments_will_do() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::spawn();
     client.count_from(0);
-    // No adapterID, no lines, no paths; unknown members; null for what is optional.
+    // No adapterID, no lines, no paths; unknown members; null for optional ones.
     client.ask(
         "initialize",
         json!({"clientID": "hx", "novelty": [1], "locale": null}),
@@ -252,7 +252,7 @@ fn frames_have_scopes_of_their_own() {
     let fixture = Fixture::of("c/recursion.c");
     let mut client = DapClient::stopped_with(&fixture, "bottom", json!({}));
     let frames = client.stack();
-    // mcp-debugger asks for the scopes of all frames first, then for their variables.
+    // mcp-debugger requests the scopes of all frames first, then their variables.
     let references: Vec<i64> = frames
         .iter()
         .take(6)
@@ -267,7 +267,7 @@ fn frames_have_scopes_of_their_own() {
         let n = variables.iter().find(|variable| variable["name"] == "n");
         assert_eq!(n.expect("n")["value"], expected.to_string());
     }
-    // Asked again at the same stop, they are the same.
+    // A second request at the same stop returns the same ids.
     let frame = frames[0]["id"].as_i64().expect("an id");
     assert_eq!(client.locals_reference(frame), references[0]);
     client.disconnect();

@@ -1,5 +1,5 @@
-//! Breakpoints that the program itself asks where there is no room for a jump: the line's first
-//! instruction is short, and what follows it is come to by others.
+//! Fast breakpoints without room for a jump: the line's first instruction is short, and the next
+//! one is a branch target.
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};

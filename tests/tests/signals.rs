@@ -173,7 +173,7 @@ fn steps_under_a_storm_of_signals() {
     client.disconnect();
 }
 
-/// Breakpoints of another thread, steps and pauses take nobody out of his system call.
+/// Breakpoints of another thread, steps and pauses do not interrupt a thread's system call.
 #[test]
 fn system_calls_are_not_interrupted_by_stops() {
     let fixture = Fixture::of("c/interrupted.c");
@@ -227,7 +227,7 @@ fn a_signal_at_a_breakpoint_is_handled_within_the_step() {
     client.disconnect();
 }
 
-/// A trap that the program has for debuggers is a stop like others, and can be asked about.
+/// A trap that the program contains for debuggers is reported as a stop, with exception info.
 #[test]
 fn traps_of_the_program_are_explained() {
     let fixture = Fixture::of("c/signal_kinds.c");

@@ -110,7 +110,7 @@ fn breakpoint_locations() {
         let set = client.set_source_breakpoints(&path, vec![third]);
         assert_eq!(set[0]["verified"], true, "{}", set[0]);
         assert_eq!(set[0]["column"], 38);
-        // Who asks for a line is told of the line.
+        // A request for a line gets a breakpoint on that line.
         let set = client.set_source_breakpoints(&path, vec![json!({"line": line})]);
         assert_eq!(
             (&set[0]["line"], &set[0]["column"]),

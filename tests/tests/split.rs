@@ -1,4 +1,4 @@
-//! Debug info in `.dwo` files and packages of them tells what it tells in the program itself.
+//! Debug info in `.dwo` files and packages of them gives the same results as in the program itself.
 
 use std::fs;
 use std::path::Path;

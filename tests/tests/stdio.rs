@@ -1,5 +1,5 @@
-//! Where the program's standard streams lead: FIFOs, whose other end comes late or never, files in
-//! terminals, and how what is written arrives.
+//! The program's standard streams: FIFOs whose other end opens late or never, files in terminals,
+//! and the arrival of output.
 
 use nix::sys::signal::Signal;
 use nix::sys::stat::Mode;
@@ -44,7 +44,7 @@ fn a_program_starts_when_its_fifo_is_read() {
     client.ask("configurationDone", Value::Null);
     client.response(launch).expect("launched");
     assert_eq!(client.expect_exit(), 0);
-    // It ends: nobody but the program had it open.
+    // The stream ends: only the program had it open.
     assert_eq!(reader.join().expect("read"), "told\n");
     client.disconnect();
 }
@@ -182,7 +182,7 @@ fn bytes_are_joined_into_lines() {
     assert_eq!(code, 0);
     let text = "twenty letters a row\n".repeat(100) + "more? ";
     assert_eq!(client.output("stdout"), text);
-    // A line whose writer is made to wait comes in parts.
+    // A line whose writer is blocked arrives in parts.
     let events = client.count_events("output");
     assert!(events < text.len() / 4, "{events} events");
     client.disconnect();

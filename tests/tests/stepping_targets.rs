@@ -112,7 +112,7 @@ fn filters_can_be_switched_off_and_added_to() {
     let fixture = Fixture::of("stepping/targets.cpp");
     let own = json!({"stepFilters": ["*/stepping/*"]});
     let mut client = DapClient::stopped_with(&fixture, "nested", own);
-    // Who is in code that is left out sees it.
+    // A step that starts in filtered code is not filtered.
     client.step_in();
     assert_ne!(client.function_names()[0], "main");
     client.disconnect();

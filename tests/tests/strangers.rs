@@ -155,7 +155,7 @@ fn the_raw_value_comes_behind_the_buckets_of_elements() {
     let fixture = Fixture::of("rust/unsized.rs");
     let mut client = DapClient::stopped_at(&fixture, "look");
     let crowd = local(&mut client, "crowd");
-    // Clients that are told of both kinds show the named ones first.
+    // Clients that get both counts show the named children first.
     assert_eq!(
         (&crowd["namedVariables"], &crowd["indexedVariables"]),
         (&Value::Null, &Value::Null)

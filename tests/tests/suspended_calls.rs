@@ -50,7 +50,7 @@ fn call_stops(client: &mut DapClient, fixture: &Fixture, call: &str, marker: &st
     stop
 }
 
-/// The stop where a called function has ended; what is said of it.
+/// Waits for the stop at the end of a called function; returns its text.
 fn expect_back(client: &mut DapClient) -> String {
     let stop = client.expect_stopped("step");
     assert_eq!(
@@ -190,7 +190,8 @@ fn a_call_at_the_stop_of_a_call_stops_as_well() {
     client.disconnect();
 }
 
-/// What a breakpoint in a typed call does is what it does in the program: it counts, tells and asks.
+/// In a call from the console, breakpoints work as in the program: hit counts, log messages,
+/// conditions.
 #[test]
 fn breakpoints_count_tell_and_ask_in_a_typed_call() {
     let fixture = Fixture::of("c/called_stops.c");

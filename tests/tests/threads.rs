@@ -193,8 +193,8 @@ fn stepping_where_all_hit_the_line() {
     client.disconnect();
 }
 
-/// Of the program, of a library, and of one opened later, whose copies are made when a thread
-/// first asks for its own.
+/// In the program, in a library, and in a library opened later, whose copies are created at a
+/// thread's first access.
 #[test]
 fn each_thread_has_its_own() {
     for compiler in [Compiler::Gcc, Compiler::Clang] {
@@ -287,7 +287,7 @@ fn rust_threads_have_their_own() {
             let globals = client.children(of_unit.expect("globals"));
             let of = |name: &str| format!("thread_local::{name}");
             let mut listed: Vec<&str> = globals.keys().map(String::as_str).collect();
-            // What is of another module may be of another unit.
+            // Variables of another module may be in another unit.
             listed.retain(|name| !name.ends_with("{vtable}") && !name.contains("::inner::"));
             let mut expected: Vec<String> = names[..4].iter().map(|name| of(name)).collect();
             expected.sort_unstable();
@@ -311,7 +311,7 @@ fn a_thread_can_be_stepped_alone() {
         client.expect_stopped("step");
         client.expect_line(&fixture, marker);
     }
-    // Nobody has counted meanwhile.
+    // No thread has counted between the two.
     assert_eq!(client.evaluate("first"), client.evaluate("second"));
     assert_eq!(client.evaluate("second"), client.evaluate("third"));
     client.set_breakpoints(&fixture, &["joined"]);

@@ -10,8 +10,8 @@ const BARE_FRAMELESS: &[&str] = &[
     "-fomit-frame-pointer",
 ];
 
-/// Steps through the functions of `c/unwinding.c` by instruction; from each the stack has to lead
-/// to `all`, whose calls they are, and on to `start`, of the C library.
+/// Steps through the functions of `c/unwinding.c` by instruction. From each, the stack must contain
+/// `all`, which calls them, and reach `start` of the C library.
 #[track_caller]
 fn leads_home(flags: Flags, start: &str) {
     let Some(fixture) = Fixture::build("c/unwinding.c", flags) else {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, matrix};
 
-/// Each of the values begins with, or contains, what is expected of it: `=text` is the whole.
+/// Asserts that each value starts with or contains the expected text; `=text`: equals it.
 fn expect_values(values: &BTreeMap<String, String>, expected: &[(&str, &str)]) {
     let mut wrong = Vec::new();
     for (name, expected) in expected {

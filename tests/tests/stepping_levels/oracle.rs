@@ -1,8 +1,7 @@
-//! What steps by lines have to show of a program whose instructions are known one after the
-//! other.
+//! What steps by lines must show of a program whose sequence of instructions is known.
 //!
-//! A person who steps sees one frame, which may be an inlined call, and one line of it. The step
-//! is over at the first instruction that
+//! A user who steps sees one frame, which may be an inlined call, and one of its lines. The step
+//! ends at the first instruction that
 //! - begins a statement of another line in the same frame,
 //! - begins a statement of the same line, where a loop has brought the thread back to it that has
 //!   code of other lines, too,
@@ -11,7 +10,7 @@
 //! - for `stepIn`, begins a statement in an inner one: an inlined call, or the body of a function
 //!   that was called.
 //!
-//! Code of no line (line 0) belongs to what is around it.
+//! Code of no line (line 0) belongs to the code around it.
 
 use crate::walk::Passed;
 use dwarf::{DieRef, FileAddr, Function, Module};
@@ -20,7 +19,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What a person asks for.
+/// A command of the user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Command {
     Next,
@@ -74,7 +73,7 @@ pub fn describe(pc: FileAddr, name: &str, line: Option<u32>) -> String {
 }
 
 impl Oracle {
-    /// Of what `passed` tells.
+    /// Creates an oracle for the instructions in `passed`.
     pub fn new(passed: Vec<Passed>, program: &Path) -> Self {
         let module = Module::open(program).expect("an image");
         let mut known: HashMap<FileAddr, Option<Rc<Facts>>> = HashMap::new();
@@ -106,7 +105,7 @@ impl Oracle {
         line.as_ref().is_some_and(|(file, _)| !skipped(file))
     }
 
-    /// Where a step from a place on has to end; `None`: beyond what is known.
+    /// Returns where a step from a place must end; `None`: beyond the known instructions.
     pub fn after(&self, place: Place, command: Command) -> Option<Place> {
         let (start, facts) = &self.passed[place.at];
         let facts = facts.as_ref()?;
@@ -137,8 +136,8 @@ impl Oracle {
             before: start.pc,
             elsewhere: Vec::new(),
         };
-        // Whether there is something to see of the function that is being called: then only its
-        // body counts, not what is called before that is reached.
+        // Whether the function that is being called has code that is shown: then only its body
+        // counts, not calls made before the body is reached.
         let mut is_callee_shown = false;
         for (at, (passed, facts)) in self.passed.iter().enumerate().skip(place.at + 1) {
             let place = |hidden| Place { at, hidden };
@@ -170,7 +169,7 @@ impl Oracle {
     fn body_of(&self, function: &Function, first: FileAddr, last: FileAddr) -> HashSet<FileAddr> {
         let (mut body, mut way) = (HashSet::new(), HashMap::<usize, Vec<FileAddr>>::new());
         for (passed, facts) in &self.passed {
-            // What is called is no part of it, what calls goes on after.
+            // Callees are not part of it; callers continue later.
             way.retain(|depth, _| *depth <= passed.depth);
             let is_ours = |facts: &Rc<Facts>| facts.function.id == function.id;
             if !facts.as_ref().is_some_and(is_ours) {
@@ -192,7 +191,7 @@ impl Oracle {
     fn returned(&self, at: usize) -> Option<Place> {
         let facts = self.passed[at].1.as_ref()?;
         let shown = self.is_shown(facts.lines.last()?);
-        // Else the step goes on through what is not shown.
+        // Otherwise the step continues through code that is not shown.
         shown.then_some(Place { at, hidden: 0 })
     }
 }

@@ -147,7 +147,8 @@ impl Walk {
         all
     }
 
-    /// Steps by lines; where that ends is told as [`crate::oracle::Oracle::text`] does.
+    /// Steps by lines; returns the end of the step in the format of
+    /// [`crate::oracle::Oracle::text`].
     pub fn step(&mut self, command: Command) -> Option<String> {
         let kind = match command {
             Command::Next => StepKind::Over,
