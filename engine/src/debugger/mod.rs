@@ -590,8 +590,8 @@ impl Debugger {
         self.woken |= ready.woken;
     }
 
-    /// Stops (true) or continues reading the debuggee's output from its pipe. Reading stops while the
-    /// client reads too slowly.
+    /// Stops (true) or continues reading the debuggee's output from its pipe. Reading stops while
+    /// the client reads too slowly.
     pub fn hold_output(&mut self, hold: bool) {
         self.output_held = hold;
     }

@@ -180,8 +180,8 @@ impl Debugger {
         dwarf::Memory::read_uint(&self.memory(), addr, 8).ok()
     }
 
-    /// Checks that no younger frame is panicking: after a restart, the next panic would be taken for
-    /// one inside a panic.
+    /// Checks that no younger frame is panicking: after a restart, the next panic would be taken
+    /// for one inside a panic.
     fn can_throw_away(&self, thread: ThreadId, index: usize) -> Result<(), Error> {
         let name = |frame: &PhysicalFrame| {
             let loaded = self.modules.at(frame.address.lookup())?;
