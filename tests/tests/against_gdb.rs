@@ -106,7 +106,7 @@ fn our_stack(client: &mut DapClient) -> Vec<Frame> {
             let pc = frame["instructionPointerReference"].as_str().unwrap_or("");
             let pc = u64::from_str_radix(pc.trim_start_matches("0x"), 16);
             let name = frame["name"].as_str().unwrap_or("");
-            // gdb has no name for what has none, and calls signals' frames so.
+            // gdb's text for a function without a name, and for a signal frame.
             let name = if name.starts_with("0x") {
                 String::new()
             } else {
@@ -135,7 +135,7 @@ fn agrees(fixture: &Fixture, places: &[&str], steps: usize) {
         }
         client.expect_stopped("function breakpoint");
         client.set_function_breakpoints(&[]);
-        // gdb begins at the entry, we behind the prologue.
+        // gdb starts at the entry, the debugger after the prologue.
         let mut expected = theirs[index * steps..(index + 1) * steps].iter();
         loop {
             let ours = our_stack(&mut client);

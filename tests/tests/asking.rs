@@ -20,7 +20,7 @@ fn launched(arguments: &[&str], settings: &[(&str, Value)]) -> (Fixture, DapClie
     (fixture, client)
 }
 
-/// What the program says at its end.
+/// The program's output at its end.
 fn said(client: &DapClient) -> String {
     client.output("stdout").trim_end().to_owned()
 }

@@ -73,7 +73,7 @@ fn killed_in_the_middle_of_every_request() {
         process::send_signal(pid, Signal::SIGKILL);
         sent.push(client.send(command, arguments));
         for sequence in sent {
-            // Whatever it says, it is answered.
+            // The request has a response, of any kind.
             let _ = client.response(sequence);
         }
         client.wait_event("exited");

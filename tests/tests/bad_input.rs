@@ -79,7 +79,7 @@ fn torn_and_crowded_frames() {
         client.write_raw(&[byte]);
     }
     client.response(1).expect("initialize succeeds");
-    // Before a launch there is nothing to be listed; an error will do as well.
+    // Before a launch there is nothing to list; an error is accepted, too.
     let _ = client.response(2);
     client.disconnect();
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, matrix};
 
-/// Runs `c/loop.c` with one breakpoint on `body` and gives the values of `i` at its stops.
+/// Runs `c/loop.c` with one breakpoint on `body`; returns the values of `i` at its stops.
 fn stops_of(breakpoint: Value) -> Vec<String> {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::spawn();
@@ -591,7 +591,7 @@ fn once() {
     );
     let both = json!({"condition": "value > 4", "hitCondition": "once"});
     assert_eq!(sets_of(&fixture, "", both), ["5"]);
-    // Sent again as it was, it stays what it is; changed, it is hit again.
+    // Sent again unchanged, it keeps its state; changed, it is hit again.
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
     let once = || json!({"hitCondition": "once"});

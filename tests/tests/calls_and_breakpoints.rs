@@ -44,7 +44,7 @@ fn a_watch_passes_over_a_breakpoint_and_counts_no_hit() {
     client.continue_();
     client.expect_stopped("breakpoint");
     client.expect_line(&fixture, "counted");
-    // The breakpoint that the thread stands at is in the function as well.
+    // The breakpoint of the current stop is in the function as well.
     assert_eq!(
         evaluate_as(&mut client, "counted(x)", "watch").as_deref(),
         Ok("4")

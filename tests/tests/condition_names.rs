@@ -63,7 +63,7 @@ fn a_typo_is_told_at_once() {
         told.starts_with("log message `limit`: no variable"),
         "{told}"
     );
-    // What stands behind `$` comes with no library.
+    // Names after `$` are not defined by libraries.
     let wrong = set(&mut client, &fixture, "body", "$rxa == 3");
     assert_eq!(
         (&wrong["verified"], &wrong["reason"]),
@@ -71,7 +71,7 @@ fn a_typo_is_told_at_once() {
     );
     let told = wrong["message"].as_str().expect("a message");
     assert!(told.contains("no register `$rxa`"), "{told}");
-    // Put right, there is nothing to say.
+    // After the correction, there is no message.
     for condition in ["i == 2", "scale > 3 && $edi == 2 || $thread_name == \"x\""] {
         let right = set(&mut client, &fixture, "body", condition);
         assert_eq!(
@@ -134,14 +134,14 @@ fn what_objects_have_not_is_told() {
     }
 }
 
-/// Nothing is said of any of these, also when all names are known.
+/// None of these causes a message, also when all names are indexed.
 fn assert_known(source: &str, marker: &str, conditions: &[&str]) {
     let fixture = Fixture::of(source);
     let mut client = DapClient::stopped_at(&fixture, marker);
     for condition in conditions {
         let set = set(&mut client, &fixture, marker, condition);
         assert_eq!(set["verified"], true, "{condition}");
-        // Until names are read, at most that is said.
+        // Until names are indexed, this is the only message.
         let said = set["message"].as_str();
         assert!(said.is_none_or(|it| it.starts_with(LOOKING)), "{set}");
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use stillpoint_tests::{DapClient, Fixture, repository};
 
-/// Says something on the console, as an editor does; gives the answer's text, or the error's.
+/// Sends input of the console as an editor does; returns the response's text, or the error's.
 fn say(client: &mut DapClient, text: &str) -> Result<String, String> {
     let arguments = json!({"expression": text, "context": "repl"});
     match client.request("evaluate", arguments) {
@@ -67,7 +67,7 @@ fn all_else_is_an_expression() {
     client.configure();
     client.expect_stopped("function breakpoint");
     assert_eq!(shown(&mut client, "1 + 1"), "2");
-    // A name of the outermost scope is no command.
+    // A name of the outermost scope is not a command.
     let error = refused(&mut client, "::no_such_thing");
     assert!(
         error.contains("no_such_thing") && !error.contains("command"),
@@ -309,7 +309,7 @@ fn images_and_what_is_known_of_them() {
         "{modules}"
     );
     assert_eq!(shown(&mut client, ":modules libc.so").lines().count(), 1);
-    // A name that is no local needs all names of the program.
+    // A name that is not a local needs the index of all names.
     client
         .try_evaluate("no_such_thing")
         .expect_err("there is none");

@@ -78,7 +78,7 @@ fn a_stop_in_one_answer_and_what_changed_since_the_one_before() {
         assert_eq!(second["changes"], changes);
     }
 
-    // The caller was not looked at before; then it was.
+    // First the caller has no earlier summary, then it has one.
     client.step_out();
     let third = context(&mut client, Value::Null);
     assert_eq!(third["frame"]["name"], "main");

@@ -252,7 +252,7 @@ fn has_threads_first(core: &Path) -> bool {
     is_first
 }
 
-/// Compresses by a program of that name; none, and a printed word, where there is none.
+/// Compresses with a program of this name; `None`, and a note, if it is not installed.
 fn compressed(core: &Path, command: &str) -> Option<PathBuf> {
     let target = core.with_extension(command);
     let mut compress = Command::new(command);
@@ -285,7 +285,7 @@ fn compressed_ones_are_unpacked() {
         assert_eq!(client.locals()["total"], "6");
         client.disconnect();
 
-        // Of one that was cut short there is what comes before.
+        // A truncated file yields the data before the cut.
         if !has_threads_first(&core) {
             continue;
         }
@@ -415,7 +415,7 @@ fn the_program_is_found_and_another_build_is_not_taken_for_it() {
     let Some(core) = core_of_program(&program, folder.path()) else {
         return;
     };
-    // Where it was; what the user says is wrong.
+    // At its original path; the user's path is wrong.
     let (mut client, _) = opened(&core, json!({"program": other.program}));
     let said = client.output("console");
     assert!(
@@ -449,7 +449,7 @@ fn the_program_is_found_and_another_build_is_not_taken_for_it() {
     assert_eq!(of_other, None, "a line of another build");
     client.disconnect();
 
-    // Where the user says.
+    // At the user's path.
     let (mut client, _) = opened(&core, json!({"program": fixture.program}));
     client.expect_line(&fixture, "crash");
     assert_eq!(client.locals()["total"], "6");
@@ -477,7 +477,7 @@ fn libraries_of_another_machine_are_found_beside_the_program() {
     assert_eq!(client.locals()["twice"], "10");
     client.disconnect();
 
-    // Without it the stack is seen all the same, and the user hears why it may be wrong.
+    // Without it, the stack is shown with a note on why it may be wrong.
     fs::remove_file(here.join(library)).expect("it was there");
     let (mut client, _) = opened(&core, json!({"program": program}));
     let said = client.output("console");

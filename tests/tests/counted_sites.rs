@@ -17,7 +17,7 @@ fn launched(fixture: &Fixture, signals: &str) -> DapClient {
     client
 }
 
-/// Runs to the end, where one breakpoint stops; gives the messages.
+/// Runs to the end, where one breakpoint stops; returns the messages.
 fn messages(mut client: DapClient, fixture: &Fixture) -> Vec<String> {
     client.configure();
     client.expect_stopped("breakpoint");

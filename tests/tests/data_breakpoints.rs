@@ -72,7 +72,7 @@ fn stops_where_a_value_changes_and_says_how() {
         "counter: 4 -> 5"
     );
     assert_eq!(client.function_names()[1], "other_way");
-    // What we change is no change of the program's.
+    // A write by the debugger is not a change by the program.
     client.evaluate("counter = 60");
     assert_eq!(stops(&mut client), ["counter: 60 -> 6"]);
     client.disconnect();
@@ -277,7 +277,7 @@ fn beyond_the_debug_registers_by_single_steps() {
         "{texts:?}"
     );
     client.disconnect();
-    // Five of a word each: the fifth one too, and it gets a register as soon as one is free.
+    // Five of one word each: the fifth triggers too, and gets a register as soon as one is free.
     let (_, mut client) = stopped("");
     let ids: Vec<Value> = ["pair.first", "pair.second", "counter", "sink", "wide[63]"]
         .iter()

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use stillpoint_tests::{Compiler, DEADLINE, DapClient, Fixture, Flags, process};
 use tempfile::TempDir;
 
-/// Stripped images, and a `debuginfod-find` that has what was stripped.
+/// Stripped modules, and a `debuginfod-find` that has their debug info.
 struct Server {
     _folder: TempDir,
     root: PathBuf,
@@ -158,7 +158,7 @@ fn is_changed(body: &Value, name: &str) -> bool {
     body["reason"] == "changed" && body["module"]["name"] == name
 }
 
-/// A program that stands in `body`, of which nothing but symbols is known yet.
+/// A program stopped in `body`, of which only symbols are known.
 fn standing() -> (Server, Fixture, String, DapClient) {
     let fixture = build("c/loop.c");
     let server = Server::new();
@@ -236,7 +236,8 @@ fn it_comes_while_the_program_stands() {
 
     let scopes = client.ask_wrongly("scopes", json!({"frameId": frame["id"]}));
     assert!(scopes.contains("more debug info"), "{scopes}");
-    // It stands where symbols alone say that the function begins; from now on it is the body.
+    // It is stopped at the function's start according to symbols; from now on the line table
+    // decides.
     assert_eq!(client.top_line(), fixture.line("body") - 1);
     assert_eq!(client.function_names()[..2], ["body", "main"]);
     client.continue_();

@@ -50,7 +50,7 @@ fn everywhere(source: &str) -> Vec<Fixture> {
         .collect()
 }
 
-/// A message of all simple values, and what it says at a pass.
+/// A log message with all kinds of simple values, and its text at a hit.
 const VALUES: &str = "{i}: {ratio} {single} {name} {kind} {flag} {letter} {ratio * 3}";
 
 fn values(i: usize) -> String {
@@ -194,7 +194,7 @@ fn hit_conditions_of_messages_hold_to_the_last() {
     }
 }
 
-/// Hits that the interpreter has to decide are counted among the others.
+/// Hits that the interpreter evaluates are included in the count.
 #[test]
 fn hits_that_are_asked_are_counted_too() {
     let fixture = Fixture::of("c/detour_logs.c");

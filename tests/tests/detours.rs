@@ -164,7 +164,7 @@ fn handlers_do_not_see_where_an_instruction_is_repeated() {
     }
 }
 
-/// A thread is in the midst of what a jump would cover when one is tried first.
+/// A thread is inside the instructions that a jump would cover when the jump is first tried.
 #[test]
 fn a_jump_that_a_thread_is_in_the_way_of_comes_later() {
     let fixture = Fixture::of("c/detours.c");

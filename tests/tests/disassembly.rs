@@ -201,7 +201,7 @@ fn where_there_is_no_code_there_are_as_many_rows() {
         assert!(invalid, "{at:#x}: {rows:#?}");
         assert!(rows.iter().all(|row| row["instructionBytes"].is_null()));
     }
-    // From the last bytes before a guard to behind it.
+    // From the last bytes before a guard page to those after it.
     let guard = client.evaluate("pages + 4096");
     let guard = guard.split_whitespace().find(|word| word.starts_with("0x"));
     let guard = number(guard.expect("an address"));
@@ -251,7 +251,7 @@ fn of_a_running_program() {
     client.disconnect();
 }
 
-/// The lines of a source that is no file.
+/// Returns the lines of a source that is not a file.
 fn listing(client: &mut DapClient, source: &Value) -> Vec<String> {
     let reference = &source["sourceReference"];
     let body = client.ask(
@@ -285,7 +285,7 @@ fn a_frame_without_source_shows_its_code() {
     let here = text(&frame["instructionPointerReference"]);
     let line = line_of(&frame);
     assert!(lines[line - 1].starts_with(here), "{}", lines[line - 1]);
-    // In a caller the line is that of the call, whatever comes behind it.
+    // In a caller, the line is that of the call, not that of the next instruction.
     client.continue_();
     client.expect_stopped("breakpoint");
     let caller = client.stack()[1].clone();
@@ -392,7 +392,7 @@ fn a_thread_can_be_moved_in_machine_code() {
         targets.as_array().expect("targets").clone()
     };
     let thread = client.thread();
-    // Until the frame is there, the stack is not as it is behind.
+    // Until the frame is set up, the stack differs from the one after it.
     while line_of(&client.top_frame()) < popped - 1 {
         client.ask(
             "next",

@@ -49,7 +49,7 @@ fn requests(fixture: &Fixture, address: &str) -> Vec<(&'static str, Value)> {
     requests
 }
 
-/// Writes several requests at once; gives their numbers.
+/// Writes several requests at once; returns their numbers.
 fn send_together(client: &mut DapClient, requests: &[(&str, Value)], first: i64) -> Vec<i64> {
     let mut bytes = Vec::new();
     let mut numbers = Vec::new();
@@ -258,7 +258,7 @@ fn behind_other_signals() {
     }
 }
 
-/// Each request has one answer, whatever it says.
+/// Each request has one response, of any kind.
 fn assert_answered(client: &DapClient, numbers: &[i64]) {
     for number in numbers {
         let answers = answers(client, *number);

@@ -9,7 +9,7 @@ fn throwing() -> Fixture {
     Fixture::of("cpp/throwing.cpp")
 }
 
-/// Launches with arguments and these exception filters in force; gives the answer's breakpoints.
+/// Launches with arguments and exception filters; returns the breakpoints of the response.
 fn start(fixture: &Fixture, args: &[&str], filters: Value) -> (DapClient, Vec<Value>) {
     let mut client = DapClient::spawn();
     client.launch(
@@ -170,7 +170,7 @@ fn conditions_choose_types() {
     }
 }
 
-/// A condition that cannot be decided stops and says so.
+/// A condition that cannot be evaluated stops, with a message.
 #[test]
 fn a_condition_that_fails_stops() {
     let fixture = throwing();
@@ -461,7 +461,7 @@ fn panics_stop_with_their_message() {
         assert_eq!(stop["description"], "Rust panic");
         assert_eq!(stop["text"], message);
         assert_eq!(own_line(&mut client, &fixture), fixture.line(line));
-        // Editors go to the first frame that they are not told to pass over.
+        // Editors select the first frame without a hint to skip it.
         let stack = client.stack();
         let first = stack
             .iter()

@@ -176,7 +176,7 @@ fn completions() {
     assert_eq!((labels, place), (all(&["rbx", "rbp"]), Some((2, 2))));
     let (labels, _) = completed(&mut client, "glob");
     assert_eq!(labels, all(&["global_counter", "global_text"]));
-    // Behind what takes two units of UTF-16.
+    // After a character of two UTF-16 code units.
     let (labels, place) = completed(&mut client, "\"🦀\" + whol");
     assert_eq!((labels, place), (all(&["whole"]), Some((8, 4))));
     assert_eq!(completed(&mut client, "nowhere.").0, all(&[]));

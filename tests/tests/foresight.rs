@@ -71,7 +71,7 @@ fn who_asks_otherwise_is_told_otherwise() {
     assert_eq!(names, ["l01", "l02"]);
     let none = asked(&mut client, json!({"filter": "indexed"}), reference);
     assert_eq!(none.len(), 0, "{none:?}");
-    // The caller's are not those of the frame that was looked at.
+    // The caller's variables are not those of the prefetched frame.
     client.continue_to(&fixture, "all");
     look(&mut client);
     let caller = client.stack()[1]["id"].as_i64().expect("an id");

@@ -117,7 +117,7 @@ fn an_async_function_stops_where_its_body_begins() {
     }
 }
 
-/// How often a program was stopped in functions, and how often it says that it called them.
+/// Returns the number of stops in functions, and of calls that the program reports.
 fn counted(fixture: &Fixture, names: &[&str]) -> (BTreeMap<String, u32>, BTreeMap<String, u32>) {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let all: Vec<&str> = names.iter().map(String::as_str).collect();

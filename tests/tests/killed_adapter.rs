@@ -196,7 +196,7 @@ const LAUNCHED: [&str; 8] = [
     "follow both",
 ];
 
-/// Brings the adapter there; gives the sessions of children.
+/// Brings the adapter into a state; returns the sessions of children.
 fn busy_launched(copy: &Copy, fixture: &Fixture, state: &str, round: usize) -> Vec<DapClient> {
     let mut settings = json!({});
     match state {
@@ -318,7 +318,7 @@ fn a_program_that_stands_lives_on_without_the_tracer() {
     client.attach(debuggee.pid(), json!({}));
     client.configure();
     stop_at_beat(&mut client, &fixture);
-    // All it has to say is said.
+    // All output arrives.
     client.stack();
     kill_tracer(&client);
     client.wait_exit();

@@ -69,7 +69,7 @@ fn named_by(code: &str) -> BTreeSet<String> {
                 names.insert(word(behind));
             }
             Some(group) => {
-                // The first word of each element of the group, whatever is nested in it.
+                // The first word of each element of the group, without nested groups.
                 let mut depth = 0;
                 let mut start = 0;
                 for (index, c) in group.char_indices() {

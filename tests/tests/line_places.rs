@@ -15,7 +15,7 @@ fn at(source: &str, level: &'static str) -> impl Iterator<Item = (Compiler, Fixt
     COMPILERS.into_iter().filter_map(built)
 }
 
-/// The stops of a breakpoint on a line: what `evaluated` is at each of them.
+/// Returns the value of `evaluated` at each stop of a line breakpoint.
 fn stops_at(fixture: &Fixture, marker: &str, breakpoint: Value, evaluated: &str) -> Vec<String> {
     let mut client = DapClient::spawn();
     client.launch(fixture, json!({}));

@@ -55,7 +55,7 @@ fn heard(mut socket: impl Read) -> String {
     String::from_utf8(bytes).expect("UTF-8")
 }
 
-/// Writes, and gives what comes until the connection is closed.
+/// Writes, and returns what arrives until the connection is closed.
 fn say(mut socket: TcpStream, text: &[u8]) -> String {
     socket.set_read_timeout(Some(DEADLINE)).expect("a limit");
     // The listener may close the connection before it has read everything.
@@ -104,7 +104,7 @@ fn other_protocols_are_closed_at_once() {
         let socket = TcpStream::connect(server.address()).expect("a connection");
         assert_eq!(say(socket, text.as_bytes()), "", "{text}");
     }
-    // A field of HTTP behind the first one.
+    // A header field of HTTP after the first one.
     let text = request(1, "initialize", json!({})).replacen("\r\n", "\r\nHost: evil\r\n", 1);
     let socket = TcpStream::connect(server.address()).expect("a connection");
     assert_eq!(say(socket, text.as_bytes()), "");

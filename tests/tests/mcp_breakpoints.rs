@@ -222,7 +222,7 @@ fn what_has_no_debug_info_is_stopped_by_address() {
     assert_eq!(set, format!("breakpoint 1: {address}"));
     let stop = agent.call("debug_continue", json!({}));
     has(&stop, &[&format!("breakpoint 1 ({address})")]);
-    // Places to run to are no breakpoints of the agent's.
+    // Temporary breakpoints of `run-to` are not listed.
     agent.fail(
         "debug_continue",
         json!({"action": "run-to", "to": "nowhere"}),

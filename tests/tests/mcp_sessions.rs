@@ -105,7 +105,7 @@ fn sessions_follow_each_other_and_none_is_left_behind() {
             agent.call("debug_continue", json!({})),
             format!("ended: exit code {code}\n")
         );
-        // One that is over is no hindrance.
+        // A session that has ended does not prevent a new one.
     }
     let missing = agent.fail(
         "debug_launch",

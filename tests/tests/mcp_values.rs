@@ -28,7 +28,7 @@ fn values_are_opened_read_and_written() {
     let members = agent.call("debug_variables", json!({"expression": "first.next"}));
     has(&members, &["  value = 2  (int)\n", "  next = 0x0"]);
 
-    // A thousand elements come in parts, and the reply says how to get the next.
+    // A thousand elements are returned in parts, and the text says how to request the next part.
     let part = agent.call("debug_variables", json!({"expression": "big", "count": 3}));
     has(
         &part,

@@ -72,7 +72,7 @@ fn every_value_with_an_address_tells_it() {
     let mut client = DapClient::stopped_at(&fixture, "ready");
     let locals = client.local_variables();
     let local = address(&mut client, "&local");
-    // Of a pointer it is what it points to.
+    // For a pointer, the memory is its target.
     for name in ["local", "pointer"] {
         let reference = locals[name]["memoryReference"].as_str();
         assert_eq!(reference, Some(format!("{local:#x}").as_str()), "{name}");

@@ -227,7 +227,7 @@ fn one_of_them_comes_and_goes_without_the_others() {
     client.disconnect_with(json!({"terminateDebuggee": true}));
 }
 
-/// A breakpoint that always stops is no reason for its neighbors to be on traps.
+/// A breakpoint that always stops does not keep its neighbors on traps.
 #[test]
 fn a_neighbor_that_stops_each_time_is_hit_each_time() {
     for fixture in &optimized() {

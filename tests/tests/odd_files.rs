@@ -100,7 +100,7 @@ fn look_at(program: &Path, source: &Path, settings: Value) {
             json!({"expression": "no_such_name", "frameId": frame["id"], "context": "watch"}),
         ),
     ] {
-        // Answered, whatever it says.
+        // The request has a response, of any kind.
         let _ = client.request(command, arguments);
     }
     client.disconnect();
@@ -175,7 +175,7 @@ fn kept_files_that_are_no_files() {
     }
 }
 
-/// A launch that has to be refused; gives the message.
+/// Launches a program that must be refused; returns the message.
 fn refused(command: &str, settings: Value) -> String {
     let mut client = DapClient::spawn();
     client.initialize();

@@ -20,7 +20,7 @@ fn stopped_in(compiler: Compiler, name: &str) -> Option<(Fixture, DapClient)> {
 
 #[test]
 fn an_argument_that_only_the_callers_caller_knows() {
-    // clang says nothing of arguments that are passed on.
+    // clang records no values of passed arguments at call sites.
     let flags = Flags::new(Compiler::Gcc).optimized("2");
     let fixture = Fixture::build("c/optimized.c", flags).expect("gcc");
     let mut client = DapClient::stopped_at(&fixture, "handed");
@@ -61,7 +61,7 @@ fn variables_that_nothing_is_left_of() {
             .filter_map(|it| Some((it["name"].as_str()?, it["value"].as_str()?)))
             .collect();
         assert!(found.contains(&("value", "1")), "{compiler:?}: {found:?}");
-        // gcc knows what it would be.
+        // gcc records the value that it would have.
         let dead = found.iter().find(|(name, _)| *name == "dead");
         let expected = ["7", "<optimized out>"];
         assert!(
@@ -95,7 +95,7 @@ fn a_call_of_no_line_stands_at_the_line_before() {
 
 #[test]
 fn a_structure_of_which_a_part_is_left() {
-    // gcc gives the whole up.
+    // gcc removes it completely.
     let flags = Flags::new(Compiler::Clang).optimized("2");
     let Some(fixture) = Fixture::build("c/optimized.c", flags) else {
         return;

@@ -81,7 +81,7 @@ fn a_log_of_another_user_is_not_written() {
     }
 }
 
-/// Runs a session that keeps names, and gives what it has said of it.
+/// Runs a session with the symbol cache, and returns its messages about it.
 fn keep_in(folder: &Path) -> String {
     let mut client = DapClient::spawn();
     // Large enough to be worth it.

@@ -127,7 +127,7 @@ fn the_adapter_killed_leaves_what_it_attached_to() {
     let mut client = DapClient::spawn();
     client.attach(debuggee.pid(), json!({}));
     client.configure();
-    // All it has to say is said.
+    // All output arrives.
     client.ask("threads", json!({}));
     process::send_signal(client.adapter_pid(), Signal::SIGKILL);
     client.wait_exit();
@@ -221,7 +221,7 @@ fn signals_reach_their_handlers() {
         client.launch(&fixture, json!({"args": [argument]}));
         client.set_breakpoints(&fixture, &["handler"]);
         client.configure();
-        // Whether such a signal stops of itself is a matter of taste; it is passed on.
+        // The default for such a signal may be to stop or not; it is delivered.
         loop {
             let event = client.wait_event_of(&["stopped", "exited"]);
             client.select_thread(event["body"]["threadId"].as_i64().unwrap_or(0));

@@ -37,7 +37,7 @@ fn a_deep_stack_can_be_cancelled() {
         }
         client.response(cancel).expect("cancel succeeds");
     });
-    // What was read until then is no obstacle.
+    // The frames read before the cancellation cause no error.
     let body = client.ask("stackTrace", whole);
     let frames = body["stackFrames"].as_array().expect("frames");
     assert!(frames.len() > 60_001, "{}", frames.len());

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, core_of};
 
-/// The number of a frame of the current thread, and whether it is said that it can be restarted.
+/// Returns the id of a frame of the current thread, and whether it is reported as restartable.
 fn frame(client: &mut DapClient, name: &str) -> (i64, bool) {
     let stack = client.stack();
     let found = stack.iter().find(|frame| frame["name"] == name);
@@ -155,7 +155,7 @@ fn a_breakpoint_on_the_first_instruction_is_hit() {
     client.continue_();
     client.expect_stopped("instruction breakpoint");
     assert_eq!(client.evaluate("(long)$rip"), entry);
-    // Nothing has run: what it was given is in the registers still.
+    // No code has run: the arguments are still in the registers.
     restart(&mut client, "deep");
     assert_eq!(client.evaluate("$rdi"), "3");
     client.disconnect();

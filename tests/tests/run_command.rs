@@ -156,7 +156,7 @@ fn a_core_file_is_shown() {
     let output = stillpoint_with(&["core", "--print", "limits.size()", core]);
     let shown = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{shown}");
-    // The frame that is looked at is the program's own, not that of `abort`.
+    // The frame shown is the program's own, not that of `abort`.
     for part in [
         "ended by SIGABRT",
         "total = 60",

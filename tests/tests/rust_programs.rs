@@ -183,7 +183,7 @@ fn variables_can_be_set() {
     client.disconnect();
 }
 
-/// Before their `let` variables are not there: what the stack held before would be shown.
+/// Variables are hidden before their `let`: they would show old contents of the stack.
 #[test]
 fn variables_appear_with_their_let() {
     let fixture = Fixture::of(TOUR);

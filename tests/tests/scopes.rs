@@ -22,7 +22,7 @@ fn variable(client: &mut DapClient, of: &Value, name: &str) -> Value {
         .clone()
 }
 
-/// The line a location reference leads to, after a look at the file.
+/// Returns the line of a location reference, and checks the file.
 fn line_of(client: &mut DapClient, fixture: &Fixture, reference: &Value) -> u64 {
     let place = client.ask("locations", json!({"locationReference": reference}));
     assert_eq!(

@@ -565,7 +565,7 @@ fn the_end_of_input_ends_everything() {
     client.launch(&fixture, json!({}));
     client.configure();
     let pid = client.debuggee_pid();
-    // nvim-dap says nothing at the end: it closes the pipes.
+    // nvim-dap sends no request at the end: it closes the pipes.
     client.close();
     client.wait_exit();
     assert!(!process::is_alive(pid), "what was launched dies");

@@ -73,7 +73,7 @@ fn handlers_of_signals_see_the_program_only() {
             let never = json!({"condition": "count == 7"});
             let count = (2 * MANY).to_string();
             let arguments = [line, count.as_str(), "timer"];
-            // At the line `end` there is no count.
+            // The line `end` has no hit condition.
             let never = if line == "end" {
                 json!({"condition": "one == 7"})
             } else {

@@ -212,8 +212,8 @@ fn system_calls_are_not_interrupted_by_pauses() {
     client.disconnect();
 }
 
-/// A signal that comes while the program stands at a breakpoint: its handler runs first, and
-/// the step is what it would have been without.
+/// A signal that arrives while the program is stopped at a breakpoint: its handler runs first, and
+/// the step has the same result as without it.
 #[test]
 fn a_signal_at_a_breakpoint_is_handled_within_the_step() {
     let fixture = Fixture::of("c/signals.c");

@@ -180,7 +180,7 @@ fn patterns_see_readable_names() {
     client.disconnect();
 }
 
-/// Compiles a C text in a folder of its own; gives the program.
+/// Compiles C source in a folder of its own; returns the executable.
 fn compile(folder: &Path, name: &str, text: &str, flags: &[&str]) -> PathBuf {
     let (source, program) = (folder.join(name), folder.join("program"));
     fs::create_dir_all(source.parent().expect("a folder")).expect("a folder");

@@ -19,7 +19,7 @@ fn fifo() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// Sends a launch of a shell's command; gives the number of the request.
+/// Launches a shell's command; returns the number of the request.
 fn launch(client: &mut DapClient, command: &str, stdio: Value) -> i64 {
     let settings = json!({"program": "/bin/sh", "args": ["-c", command], "stdio": stdio});
     client.initialize();
@@ -159,7 +159,7 @@ fn files_are_honoured_in_a_terminal() {
     client.disconnect();
     drop(terminal);
 
-    // What cannot be opened is said.
+    // A file that cannot be opened is an error.
     let mut client = DapClient::spawn();
     client.ask(
         "initialize",

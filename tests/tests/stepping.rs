@@ -424,7 +424,7 @@ fn the_systems_functions_are_not_entered() {
     let mut client = DapClient::stopped_at(&fixture, "print");
     client.step_in();
     client.expect_line(&fixture, "end");
-    // The closing brace, and then there is nothing more to see.
+    // After the closing brace, there is no more code to show.
     client.next();
     assert_eq!(client.stack()[0]["name"], "main");
     let thread = client.thread();

@@ -136,7 +136,7 @@ fn a_thread_can_be_moved_within_its_function() {
     client.expect_stopped("goto");
     client.expect_line(&fixture, "end");
     assert_ne!(client.evaluate("sink"), "6", "nothing has run");
-    // Back again, to the line of the breakpoint: it is no hit.
+    // Back to the line of the breakpoint, which is not a hit.
     let targets = goto(&mut client, fixture.line("after"));
     let id = targets[0]["id"].clone();
     client.ask("goto", json!({"threadId": thread, "targetId": id}));

@@ -127,7 +127,8 @@ fn structs_without_a_size_of_their_own_show_all_their_elements() {
     let rest = children(&mut client, &items)[1].clone();
     assert_eq!(rest["indexedVariables"], 2, "{rest}");
 
-    // The length first, where the elements' end is not seen; what the compiler keeps comes last.
+    // The length first, where the elements have no visible end; the compiler's own members come
+    // last.
     let many = local(&mut client, "many");
     let text = many["value"].as_str().expect("a text");
     assert!(

@@ -66,7 +66,7 @@ fn step_out(client: &mut DapClient) {
     client.ask("stepOut", json!({"threadId": thread}));
 }
 
-/// All that a frame of the program's own has to be the same before and after a call.
+/// Returns the state of a frame that must be the same before and after a call.
 fn machine(client: &mut DapClient) -> Vec<String> {
     ["$rip", "$rsp", "$rbp", "$rax", "$rdi", "$xmm0", "$eflags"]
         .map(|register| client.evaluate(register))
@@ -535,7 +535,7 @@ fn function_and_hardware_breakpoints_stop_a_call() {
     client.disconnect();
 }
 
-/// The signal is for what the function did, not for the program.
+/// The signal belongs to the called function, and is not delivered to the program.
 #[test]
 fn a_detach_after_a_crash_in_the_call_spares_the_program() {
     let fixture = Fixture::of("c/called_stops.c");

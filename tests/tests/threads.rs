@@ -146,7 +146,7 @@ fn any_thread_number_continues_all() {
     client.configure();
     for number in [0, 1, 1, 99_999] {
         client.expect_stopped("breakpoint");
-        // dap-mcp always says 1; CodeLLDB's clients say 0 for whatever there is.
+        // dap-mcp always sends 1; clients made for CodeLLDB send 0 for the default.
         let body = client.ask("continue", json!({"threadId": number}));
         assert_ne!(body["allThreadsContinued"], false);
     }

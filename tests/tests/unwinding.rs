@@ -102,7 +102,7 @@ fn programs_of_musl() {
     }
 }
 
-/// The names of the stack where `c/garbage.c` stops, and what was said of its end.
+/// Returns the names of the stack at the stop of `c/garbage.c`, and the message about its end.
 fn garbage(what: &str, is_told: bool) -> (Vec<String>, String) {
     let fixture = Fixture::of("c/garbage.c");
     let mut client = DapClient::spawn();
@@ -120,7 +120,7 @@ fn garbage(what: &str, is_told: bool) -> (Vec<String>, String) {
             output.is_some_and(|output| output.contains("cannot be followed further"))
         });
     }
-    // A second look says nothing new.
+    // A second request adds no message.
     assert_eq!(client.function_names(), names);
     client.ask("threads", json!({}));
     let said = client.output("console");

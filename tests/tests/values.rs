@@ -107,7 +107,7 @@ fn types_are_told() {
         ("function", "int (*)(int, int)"),
     ] {
         let found = variables[name]["type"].as_str().unwrap_or_default();
-        // With or without the word for the kind of a type.
+        // With or without `struct` or `enum`.
         let spaceless = |text: &str| {
             text.replace("struct ", "")
                 .replace("enum ", "")
@@ -228,7 +228,7 @@ fn expressions() {
         ("4000000000u + 1", "4000000001"),
     ] {
         let found = client.evaluate(expression);
-        // Truth may be shown as an integer or as what it is.
+        // A boolean may be shown as an integer.
         let truth = match found.as_str() {
             "true" => "1",
             "false" => "0",

@@ -91,7 +91,7 @@ fn lines_are_what_instructions_pass() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// How many steps were made, and what was wrong with them.
+/// The number of steps, and the errors in them.
 fn compare(fixture: &Fixture) -> (usize, Vec<String>) {
     let mut walk = Walk::begin(&fixture.program);
     let oracle = Oracle::new(walk.instructions(MAX_INSTRUCTIONS), &fixture.program);

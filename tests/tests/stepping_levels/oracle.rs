@@ -38,7 +38,7 @@ pub struct Place {
 /// File and line; none: the compiler's own code.
 type Line = Option<(String, u32)>;
 
-/// What debug info says of an address.
+/// The debug info of an address.
 struct Facts {
     function: Arc<Function>,
     /// The inlined calls that hold it, outermost first.
@@ -59,7 +59,7 @@ struct Facts {
     body: Line,
 }
 
-/// The instructions that a program passed, with what debug info says of them.
+/// The instructions that a program executed, with their debug info.
 pub struct Oracle {
     passed: Vec<(Passed, Option<Rc<Facts>>)>,
     /// Parts of the paths of sources that steps go through.
@@ -229,7 +229,7 @@ impl Step<'_> {
         {
             self.elsewhere.push(pc);
         }
-        // A loop in an inlined call may lead back to its entry: that does not begin it.
+        // A loop in an inlined call may branch back to its entry, which is not a new call.
         let both = facts.calls.iter().zip(self.calls);
         let kept = both.take_while(|(here, start)| here == start).count();
         let hidden = facts.begun.min(facts.calls.len() - kept);
