@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContextArguments {
-    /// Whose stop; missing: the thread that stopped last.
+    /// The thread; missing: the one that stopped last.
     pub thread_id: Option<i64>,
-    /// Whose source and variables; missing: the innermost frame of the program's own code.
+    /// The frame for source and variables; missing: the innermost one of the program's own code.
     pub frame_id: Option<i64>,
-    /// About how many characters the texts of the answer may have together; 6000 if missing.
+    /// Approximate total length of the response's texts in bytes; 6000 if missing.
     pub budget: Option<i64>,
     /// Addresses are written; else `0x…`, so that the same stop has the same text in every run.
     pub addresses: bool,
@@ -21,14 +21,14 @@ pub struct ContextArguments {
 #[derive(Serialize, Deserialize, Debug, Default, Clone)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Context {
-    /// How many stops there were so far, this one counted.
+    /// Number of stops so far, including this one.
     pub stop_id: u64,
-    /// Why, as in the `stopped` event.
+    /// The reason, as in the `stopped` event.
     pub reason: String,
-    /// Why, for people, as in the `stopped` event: a signal's name.
+    /// The reason as text, as in the `stopped` event: a signal's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// More about it: what was thrown, what a watched variable was and is.
+    /// Details: the exception, or the old and new value of a watched variable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// The breakpoints that were hit.
@@ -41,7 +41,7 @@ pub struct Context {
     /// The mutex that it waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<ContextWait>,
-    /// The frame that is looked at.
+    /// The frame of `source` and `variables`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<ContextFrame>,
     /// The lines around the frame's.
@@ -49,18 +49,18 @@ pub struct Context {
     pub source: Vec<SourceLine>,
     /// Arguments and locals, and what was just returned.
     pub variables: Vec<ContextVariable>,
-    /// What is different from when this function was last looked at.
+    /// The changes since the last summary of this function.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<Changes>,
     /// The frames, libraries folded.
     pub stack: Vec<ContextFrame>,
-    /// What the program has written since the stop before.
+    /// The program's output since the stop before.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub output: String,
     /// The other threads.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<ContextThread>,
-    /// What the budget did not allow.
+    /// What was left out because of the budget.
     pub omitted: Omitted,
 }
 
@@ -124,28 +124,28 @@ pub enum VariableKind {
     /// Declared in it.
     #[default]
     Local,
-    /// What the function returned that was just stepped out of.
+    /// The value returned by the function that was stepped out of.
     Returned,
 }
 
-/// What is different from an earlier stop in the same function.
+/// The changes since an earlier stop in the same function.
 #[derive(Serialize, Deserialize, Debug, Default, Clone)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Changes {
     /// The `stopId` of that stop.
     pub since: u64,
-    /// Variables with other values.
+    /// Variables with changed values.
     pub variables: Vec<Change>,
 }
 
-/// A variable that has another value now.
+/// A changed variable.
 #[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq, Eq)]
 pub struct Change {
     /// Its name.
     pub name: String,
-    /// What it was; a long text from a little before the first difference on.
+    /// Its former value; a long text from shortly before the first difference.
     pub before: String,
-    /// What it is.
+    /// Its new value.
     pub after: String,
 }
 
@@ -153,7 +153,7 @@ pub struct Change {
 #[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContextWait {
-    /// Where it is, where addresses are wanted.
+    /// Its address, if addresses are written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mutex: Option<String>,
     /// The thread that has locked it.
@@ -164,15 +164,15 @@ pub struct ContextWait {
 #[derive(Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StacksArguments {
-    /// Whose stack; missing: all threads.
+    /// The thread; missing: all threads.
     pub thread_id: Option<i64>,
     /// The first frame; missing: the innermost one.
     pub start_frame: Option<i64>,
-    /// How many frames of each thread; 0: only the one that tells where it is. 20 if missing.
+    /// Maximum number of frames per thread; 0: only the frame to show first. 20 if missing.
     pub levels: Option<i64>,
-    /// Frames of libraries in a row are one entry.
+    /// Whether runs of library frames are folded into one entry.
     pub folded: bool,
-    /// Addresses are written; else `0x…`.
+    /// Whether addresses are written; else `0x…`.
     pub addresses: bool,
 }
 
@@ -201,15 +201,15 @@ pub struct ContextThread {
     /// The mutex that it waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<ContextWait>,
-    /// Its frames, where they are asked for.
+    /// Its frames, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stack: Vec<ContextFrame>,
-    /// There are further frames.
+    /// Whether there are further frames.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub has_more: bool,
 }
 
-/// How much there is beyond the budget.
+/// What was left out because of the budget.
 #[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Omitted {

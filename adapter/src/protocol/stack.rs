@@ -19,11 +19,11 @@ pub struct StackFrame {
     pub line: i64,
     /// The column; 0 without a source.
     pub column: i64,
-    /// Whether `restartFrame` can be tried.
+    /// Whether `restartFrame` may succeed.
     pub can_restart: bool,
     /// The address.
     pub instruction_pointer_reference: String,
-    /// The image.
+    /// The module.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub module_id: Option<u32>,
     /// How to show it.
@@ -45,9 +45,9 @@ pub enum FrameHint {
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct StackTraceResponse {
-    /// The frames asked for.
+    /// The requested frames.
     pub stack_frames: Vec<StackFrame>,
-    /// Frames in all, or more than were seen yet.
+    /// Number of frames; more than were read if the end of the stack is not known.
     pub total_frames: usize,
 }
 

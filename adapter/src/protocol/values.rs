@@ -163,21 +163,21 @@ pub struct EvaluateResponse {
     /// Its type.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_name: Option<Arc<str>>,
-    /// How to show it.
+    /// Presentation hint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub presentation_hint: Option<VariablePresentationHint>,
-    /// Its number, 0 where there is nothing to open.
+    /// Its variables reference; 0 if it has no children.
     pub variables_reference: i64,
-    /// Children that have names.
+    /// Number of named children.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub named_variables: Option<i64>,
-    /// Children that have indices.
+    /// Number of indexed children.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub indexed_variables: Option<i64>,
-    /// Where its bytes are, or where it points.
+    /// The address of its bytes, or the target of a pointer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_reference: Option<MemoryReference>,
-    /// The number of the place that the value is: a function's.
+    /// The location reference of the value, a function.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value_location_reference: Option<i64>,
 }
@@ -191,18 +191,18 @@ pub struct SetVariableResponse {
     /// Its type.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_name: Option<Arc<str>>,
-    /// Its number, 0 where there is nothing to open.
+    /// Its variables reference; 0 if it has no children.
     pub variables_reference: i64,
-    /// Children that have names.
+    /// Number of named children.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub named_variables: Option<i64>,
-    /// Children that have indices.
+    /// Number of indexed children.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub indexed_variables: Option<i64>,
-    /// Where its bytes are, or where it points.
+    /// The address of its bytes, or the target of a pointer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_reference: Option<MemoryReference>,
-    /// The number of the place that the value is: a function's.
+    /// The location reference of the value, a function.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value_location_reference: Option<i64>,
 }
@@ -216,21 +216,21 @@ pub struct SetExpressionResponse {
     /// Its type.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_name: Option<Arc<str>>,
-    /// How to show it.
+    /// Presentation hint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub presentation_hint: Option<VariablePresentationHint>,
-    /// Its number, 0 where there is nothing to open.
+    /// Its variables reference; 0 if it has no children.
     pub variables_reference: i64,
-    /// Children that have names.
+    /// Number of named children.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub named_variables: Option<i64>,
-    /// Children that have indices.
+    /// Number of indexed children.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub indexed_variables: Option<i64>,
-    /// Where its bytes are, or where it points.
+    /// The address of its bytes, or the target of a pointer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_reference: Option<MemoryReference>,
-    /// The number of the place that the value is: a function's.
+    /// The location reference of the value, a function.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value_location_reference: Option<i64>,
 }
@@ -238,21 +238,21 @@ pub struct SetExpressionResponse {
 /// The result of `completions`.
 #[derive(Serialize, Debug)]
 pub struct CompletionsResponse {
-    /// What may stand there.
+    /// The candidates.
     pub targets: Vec<CompletionItem>,
 }
 
 /// One of `completions`.
 #[derive(Serialize, Debug)]
 pub struct CompletionItem {
-    /// What to write.
+    /// The text to insert.
     pub label: String,
     /// What it is.
     #[serde(rename = "type")]
     pub kind: CompletionItemType,
-    /// Where it begins to replace the text, in units of UTF-16.
+    /// Start of the range that it replaces, in UTF-16 code units.
     pub start: i64,
-    /// How many such units it replaces.
+    /// Length of that range, in UTF-16 code units.
     pub length: i64,
 }
 

@@ -300,7 +300,7 @@ fn fetch(build_id: &str, process: &Process) -> Result<PathBuf, Failure> {
     drop(command);
     process.enter(Stage::Running(child.id()));
     let said = last_of(&mut reader);
-    // Until it is collected nobody else can get its number.
+    // Until the child is reaped, its process id cannot be reused.
     os::host::await_exit(&child);
     process.enter(Stage::Ended);
     let status = child.wait()?;
