@@ -62,7 +62,7 @@ fn a_chosen_function_is_stopped_in_and_its_chooser_is_not() {
         assert_eq!(functions(fixture, "pick"), ["pick_twice", "pick_twice"]);
 
         if fixture.source.ends_with("chosen_late.c") {
-            // What `dlsym` gave is in a variable of the program's.
+            // A variable of the program has the result of `dlsym`.
             continue;
         }
         // Set once it has been chosen.

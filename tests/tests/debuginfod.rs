@@ -175,8 +175,8 @@ fn standing() -> (Server, Fixture, String, DapClient) {
     (server, fixture, id, client)
 }
 
-/// A program that stands in its library: the server has the debug info of the program alone,
-/// and holds it back. Gives the build-ids of both.
+/// A program stopped in its library: the server has the debug info of the program alone,
+/// and holds it back. Returns the build-ids of both.
 fn standing_in_library(invalidated: bool) -> (Server, Fixture, [String; 2], DapClient) {
     let fixture = build("c/shared_main.c");
     let server = Server::new();

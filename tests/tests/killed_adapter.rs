@@ -370,7 +370,7 @@ impl Drop for Stranger {
 }
 
 /// Comes for the child that a session offers, in the name of `by`: the child jumps in place
-/// afterwards. Gives its number, and the socket.
+/// afterwards. Returns its process id, and the socket.
 fn come_for_child(parent: &mut DapClient, by: &Stranger) -> (i32, UnixStream) {
     let arguments = parent.ignore_session();
     let socket = arguments["configuration"]["__handover"].as_str();

@@ -108,7 +108,7 @@ fn option(condition: &str) -> Value {
     json!({"filterOptions": [{"filterId": "signals", "condition": condition}]})
 }
 
-/// What a sender gave a real-time signal arrives, whether it stops on its way or not.
+/// The value sent with a real-time signal arrives, whether the signal stops the program or not.
 #[test]
 fn values_of_signals_are_kept() {
     let fixture = Fixture::of("c/signal_kinds.c");
