@@ -12,7 +12,6 @@ use crate::session::describe::describe_frame;
 use crate::session::handles::ScopeKind;
 use crate::session::handles::thread_id;
 use crate::sources::MD5;
-use engine::Frame;
 use std::path::Path;
 use std::rc::Rc;
 
