@@ -86,14 +86,20 @@ impl Service<'_> {
             }
             debuginfod::advance(&mut self.session);
         }
-        // Messages after the end get a response, too.
+        // Messages after the end get a response, too. Only this thread reads them.
+        self.intake.end();
         loop {
             // They may have been read with the request that ended the session.
             while let Ok(inbound) = self.received.try_recv() {
                 self.receive(inbound);
             }
-            if !self.intake.read_within(LAST_MESSAGES) {
-                return Ok(());
+            if self.intake.read_within(LAST_MESSAGES) {
+                continue;
+            }
+            // The thread that reads while a request takes long may have queued one meanwhile.
+            match self.received.try_recv() {
+                Ok(inbound) => self.receive(inbound),
+                Err(_) => return Ok(()),
             }
         }
     }
