@@ -112,6 +112,17 @@ fn a_source_that_is_where_it_was_is_no_other() {
 
 #[test]
 fn rusts_own_library_is_where_rustc_says() {
+    let sysroot = std::process::Command::new("rustc")
+        .args(["--print", "sysroot"])
+        .output()
+        .expect("rustc");
+    let sysroot = String::from_utf8(sysroot.stdout).expect("a path");
+    if Path::new(sysroot.trim())
+        .join("lib/rustlib/src/rust/library")
+        .exists()
+    {
+        return skips::skip("rustc without rust-src");
+    }
     let fixture = Fixture::of("rust/println.rs");
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path().canonicalize().expect("a path");
