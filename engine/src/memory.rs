@@ -44,7 +44,17 @@ pub struct ProcessMemory<'a> {
     pub known: Option<&'a (LoadAddr, Vec<u8>)>,
 }
 
-impl ProcessMemory<'_> {
+impl<'a> ProcessMemory<'a> {
+    /// Returns the memory of a process whose threads may be running: nothing is cached.
+    pub fn uncached(os: &'a dyn Backend, patches: &'a dyn PatchedCode) -> Self {
+        Self {
+            os,
+            patches,
+            cache: None,
+            known: None,
+        }
+    }
+
     fn read_raw(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), Unreadable> {
         if self.os.read_memory(addr, buffer) < buffer.len() {
             return Err(Unreadable {

@@ -3,10 +3,10 @@
 //!     cargo bench -p stillpoint-tests --bench symbols -- IMAGE FILE LINE [FUNCTION] [CACHE]
 //!
 //! without arguments about this program itself. Every run opens a new process, so that nothing
-//! is warm but the page cache; the medians of [`RUNS`] are printed. With CACHE (a folder) what
-//! was worked out is kept between the runs; without it all runs read the names anew, and what
-//! that costs by the size of `.debug_info` is told: processor time of all threads, which a busy
-//! machine does not change much, and memory.
+//! is warm but the page cache; the medians of [`RUNS`] are printed. With CACHE (a folder) the runs
+//! share a cache of name indexes. Without it each run reads all names, and the benchmark prints
+//! the cost per byte of `.debug_info`: memory, and processor time of all threads, which depends
+//! little on other load.
 
 use dwarf::{Module, SymbolStatus};
 use std::path::Path;
@@ -89,7 +89,7 @@ fn measure(arguments: &[String]) {
     if let [function, ..] = rest {
         assert!(!module.function_symbols(function).is_empty());
         done("ms to find a function by its symbol");
-        // From here on the peak is told anew.
+        // Resets VmHWM, so that it is the peak of what follows.
         std::fs::write("/proc/self/clear_refs", "5").expect("the peak begins anew");
         let (resident, used) = (status("VmRSS:"), processor_time());
         module.index_names();

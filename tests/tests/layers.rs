@@ -40,7 +40,16 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 
 /// The source without comments, texts and test modules.
 fn code_of(text: &str) -> String {
-    let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or("");
+    // A declaration (`mod tests;`) may be at the top; a module with a body is the end of the file.
+    let mut tests = text.match_indices("#[cfg(test)]\nmod ");
+    let has_body = |at: usize| {
+        text[at..]
+            .lines()
+            .nth(1)
+            .is_some_and(|it| it.ends_with('{'))
+    };
+    let end = tests.find(|(at, _)| has_body(*at)).map(|(at, _)| at);
+    let text = &text[..end.unwrap_or(text.len())];
     let mut code = String::new();
     for line in text.lines() {
         let line = line.split("//").next().unwrap_or("");
@@ -93,6 +102,28 @@ fn named_by(code: &str) -> BTreeSet<String> {
     names
 }
 
+/// Returns the modules of the crate's root that a source names by `super::`, which leads there from
+/// a module at this depth.
+fn named_by_super(code: &str, depth: usize) -> BTreeSet<String> {
+    let chain = "super::".repeat(depth);
+    let behind = |(at, _): (usize, &str)| {
+        let is_longer = code[..at].ends_with("super::");
+        let rest = &code[at + chain.len()..];
+        let word = rest
+            .split(|c: char| !c.is_alphanumeric() && c != '_')
+            .next();
+        word.filter(|it| !is_longer && !["super", "", "self"].contains(it))
+    };
+    let words = code.match_indices(&chain).filter_map(behind);
+    words.map(str::to_owned).collect()
+}
+
+/// The depth of a source's module: 1 for a module of the crate's root.
+fn depth_of(inside: &Path) -> usize {
+    let is_folder = inside.file_name().is_some_and(|name| name == "mod.rs");
+    inside.components().count() - usize::from(is_folder)
+}
+
 /// What of a crate's root an exported name comes from (`pub use lines::…`): items that a file
 /// takes by `crate::Item` belong to a layer, too.
 fn exports(lib: &str) -> BTreeMap<String, String> {
@@ -142,7 +173,10 @@ fn upward_arrows(name: &str) -> Vec<String> {
             continue;
         };
         let text = std::fs::read_to_string(&path).expect("a source");
-        for used in named_by(&code_of(&text)) {
+        let code = code_of(&text);
+        let mut named = named_by(&code);
+        named.append(&mut named_by_super(&code, depth_of(inside)));
+        for used in named {
             let layer = exports.get(&used).unwrap_or(&used);
             match level(layer) {
                 Some(used_level) if used_level <= own_level => {}
@@ -174,4 +208,70 @@ fn names_are_found_in_groups_and_paths() {
     let code = "use crate::{a, b::{c, d}, e::f};\nfn x() { crate::g::h(); }";
     let names: Vec<String> = named_by(code).into_iter().collect();
     assert_eq!(names, ["a", "b", "e", "g"]);
+}
+
+#[test]
+fn names_are_found_behind_declared_test_modules_and_by_super() {
+    let code = code_of(
+        "#[cfg(test)]\nmod tests;\nuse crate::a;\n#[cfg(test)]\nmod inner {\nuse crate::b;",
+    );
+    assert_eq!(named_by(&code), BTreeSet::from(["a".to_owned()]));
+    let code = "use super::super::c::d;\nuse super::e;";
+    assert_eq!(named_by_super(code, 2), BTreeSet::from(["c".to_owned()]));
+    assert_eq!(depth_of(Path::new("a/b.rs")), 2);
+    assert_eq!(depth_of(Path::new("a/mod.rs")), 1);
+}
+
+/// Returns all words of the crates' sources, comments left out, and the names of their files.
+fn words_of_sources() -> BTreeSet<String> {
+    let mut files = Vec::new();
+    for folder in ["dwarf/src", "engine/src", "adapter/src", "tests"] {
+        sources(&root().join(folder), &mut files);
+    }
+    let extension = root().join("vscode-extension/src");
+    let extension = std::fs::read_dir(extension).expect("the extension");
+    let stem = |path: PathBuf| path.file_stem().map(|stem| stem.display().to_string());
+    let mut words: BTreeSet<String> = extension
+        .filter_map(|entry| stem(entry.expect("an entry").path()))
+        .collect();
+    for path in files {
+        let text = std::fs::read_to_string(&path).expect("a source");
+        let lines = text
+            .lines()
+            .map(|line| line.split("//").next().unwrap_or(""));
+        for line in lines {
+            let split = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+            words.extend(split.map(str::to_owned));
+        }
+        words.extend(stem(path));
+    }
+    words
+}
+
+#[test]
+fn names_in_the_architecture_exist() {
+    let words = words_of_sources();
+    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let mut missing = BTreeSet::new();
+    // The odd pieces are in backticks.
+    for line in text.lines() {
+        for quoted in line.split('`').skip(1).step_by(2) {
+            if quoted.contains('/') && quoted.ends_with(".rs") && !quoted.contains('*') {
+                let folders = ["", "dwarf/src", "engine/src", "adapter/src", "tests"].iter();
+                let mut places = folders.map(|folder| root().join(folder).join(quoted));
+                if !places.any(|place| place.exists()) {
+                    missing.insert(quoted.to_owned());
+                }
+                continue;
+            }
+            let split = quoted.split(|c: char| !c.is_alphanumeric() && c != '_');
+            let unknown = split.filter(|it| it.len() > 2 && !words.contains(*it));
+            missing.extend(unknown.map(str::to_owned));
+        }
+    }
+    // A macro of C++, a command, the beginning of file names.
+    for other in ["__cplusplus", "killall", "registers_"] {
+        missing.remove(other);
+    }
+    assert!(missing.is_empty(), "{missing:?}");
 }

@@ -88,19 +88,17 @@ impl Service<'_> {
         }
         // Messages after the end get a response, too. Only this thread reads them.
         self.intake.end();
+        let mut more = true;
         loop {
-            // They may have been read with the request that ended the session.
+            // They may have been read with the request that ended the session, and the thread that
+            // reads during long requests may still queue one: the queue is drained after each wait.
             while let Ok(inbound) = self.received.try_recv() {
                 self.receive(inbound);
             }
-            if self.intake.read_within(LAST_MESSAGES) {
-                continue;
+            if !more {
+                return Ok(());
             }
-            // The thread that reads while a request takes long may have queued one meanwhile.
-            match self.received.try_recv() {
-                Ok(inbound) => self.receive(inbound),
-                Err(_) => return Ok(()),
-            }
+            more = self.intake.read_within(LAST_MESSAGES);
         }
     }
 

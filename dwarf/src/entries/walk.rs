@@ -3,6 +3,7 @@
 
 use super::units::{Entries, Unit, Value};
 use crate::file::R;
+use crate::file::object::{u16_at, u32_at};
 use crate::ids::error::Error;
 use gimli::{Abbreviation, Abbreviations, AttributeSpecification, DwForm, Section, UnitOffset};
 use rustc_hash::FxHashMap;
@@ -157,11 +158,11 @@ impl Visited<'_> {
         // The most frequent forms; gimli decodes the others.
         match DwForm(place.form) {
             gimli::DW_FORM_strp if header.format() == gimli::Format::Dwarf32 => {
-                let offset = u32_at(rest)? as usize;
+                let offset = u32_at(rest, 0)? as usize;
                 return Some(Value::DebugStrRef(gimli::DebugStrOffset(offset)));
             }
             gimli::DW_FORM_ref4 => {
-                let offset = u32_at(rest)? as usize;
+                let offset = u32_at(rest, 0)? as usize;
                 return Some(Value::UnitRef(UnitOffset(offset)));
             }
             gimli::DW_FORM_flag_present => return Some(Value::Flag(true)),
@@ -177,10 +178,6 @@ impl Visited<'_> {
         let mut entries = gimli::EntriesRaw::new(input, header.encoding(), abbreviations, at);
         entries.read_attribute(*spec).ok().map(|attr| attr.value())
     }
-}
-
-fn u32_at(bytes: &[u8]) -> Option<u32> {
-    bytes.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
 impl Entries {
@@ -438,11 +435,8 @@ fn behind(unit: &Unit, bytes: &'static [u8], mut at: usize, step: &Step) -> Opti
                 block(start, 0, length)
             }
             Size::Block1 => block(at, 1, rest.first().map(|byte| usize::from(*byte))),
-            Size::Block2 => {
-                let length = rest.first_chunk().map(|it| u16::from_le_bytes(*it));
-                block(at, 2, length.map(usize::from))
-            }
-            Size::Block4 => block(at, 4, u32_at(rest).map(|length| length as usize)),
+            Size::Block2 => block(at, 2, u16_at(rest, 0).map(usize::from)),
+            Size::Block4 => block(at, 4, u32_at(rest, 0).map(|length| length as usize)),
             Size::Indirect => {
                 let form = DwForm(u16::try_from(leb128_at(bytes, &mut at)?).ok()?);
                 let constant = (form == gimli::DW_FORM_implicit_const).then_some(0);

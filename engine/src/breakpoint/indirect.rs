@@ -7,10 +7,8 @@ use super::site::Owner;
 use super::{BoundLocation, Search};
 use crate::debugger::Debugger;
 use crate::event::Event;
-use crate::ids::BreakpointId;
-use crate::ids::ModuleId;
-use crate::ids::ThreadId;
-use crate::images::modules::{Loaded, Modules};
+use crate::ids::{BreakpointId, ModuleId, ThreadId};
+use crate::images::modules::{Loaded, Modules, announce};
 use crate::os::Backend;
 use dwarf::{FileAddr, LoadAddr, Module, SymbolKind};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -151,18 +149,18 @@ impl Debugger {
             let returned = registers.get(dwarf::register::x86_64::RAX);
             self.on_chosen(thread, (addr, sp), returned.map(LoadAddr));
         }
-        let mut word = [0; 8];
-        if owners.contains(&Owner::Chooser)
-            && self.os.read_memory(LoadAddr(sp), &mut word) == word.len()
+        if !owners.contains(&Owner::Chooser) {
+            return;
+        }
+        let back = announce::return_address(&self.memory(), LoadAddr(sp));
+        if let Some(back) = back
+            && self.sites.add(back, Owner::Chosen, &*self.os)
         {
-            let back = LoadAddr(u64::from_le_bytes(word));
-            if self.sites.add(back, Owner::Chosen, &*self.os) {
-                self.choices.calls.push(Call {
-                    thread,
-                    chooser: addr,
-                    back: (back, sp.wrapping_add(8)),
-                });
-            }
+            self.choices.calls.push(Call {
+                thread,
+                chooser: addr,
+                back: (back, sp.wrapping_add(8)),
+            });
         }
     }
 

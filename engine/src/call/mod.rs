@@ -577,7 +577,7 @@ pub(crate) const ENDED: &str = "the program ended in it, or became another";
 /// What a call did whose exception would leave it.
 const UNCAUGHT: &str = "threw an exception that it does not catch";
 
-/// Returns the error for a thread whose registers cannot be written.
+/// Returns the error of a call that cannot begin because writing the thread's registers failed.
 pub(crate) fn unwritable() -> Error {
     Error::Unsupported("cannot call: the registers cannot be written".into())
 }

@@ -6,7 +6,6 @@
 //! The return trap stays, too. When the function returns to it, or ends with an uncaught exception,
 //! the registers are restored and the thread stops: it ran on behalf of the user. A frame left by a
 //! long jump returns to no trap: the stack reveals it, and its call is dropped.
-//! its call dropped.
 
 use super::{PreparedCall, Replay, Standing, UNCAUGHT};
 use crate::breakpoint::site::Owner;

@@ -393,12 +393,7 @@ impl Debugger {
         };
         self.system_call_at = None;
         let change = {
-            let memory = crate::memory::ProcessMemory {
-                os: &*self.os,
-                patches: &self.sites,
-                cache: None,
-                known: None,
-            };
+            let memory = crate::memory::ProcessMemory::uncached(&*self.os, &self.sites);
             self.modules.load_initial(pid, &memory);
             self.modules.refresh(pid, &memory)
         };

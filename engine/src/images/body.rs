@@ -4,6 +4,9 @@
 use crate::arch::x86_64_body::{self, Body, Code, MAX_INSTRUCTION};
 use dwarf::{FileAddr, Function, Machine, Module, SimpleLocation, VariableKind};
 
+/// Maximum number of bytes read of each part of a function.
+const MAX_PART_BYTES: usize = 1 << 24;
+
 /// Returns an address in the body that every call of the function passes.
 pub fn passed_by_each_call(module: &Module, function: &Function) -> FileAddr {
     in_body(module, function, |_, body| body.addr)
@@ -49,7 +52,7 @@ fn in_body(
 pub fn code_of(module: &Module, function: &Function) -> Vec<(FileAddr, Vec<u8>)> {
     let parts = function.ranges.iter().filter_map(|range| {
         let len = usize::try_from(range.end.0.checked_sub(range.start.0)?).ok()?;
-        let mut bytes = vec![0; len.min(1 << 24)];
+        let mut bytes = vec![0; len.min(MAX_PART_BYTES)];
         module.read_image(range.start, &mut bytes)?;
         Some((range.start, bytes))
     });

@@ -18,12 +18,7 @@ impl Debugger {
             return;
         };
         let change = {
-            let memory = ProcessMemory {
-                os: &*self.os,
-                patches: &self.sites,
-                cache: None,
-                known: None,
-            };
+            let memory = ProcessMemory::uncached(&*self.os, &self.sites);
             self.modules.refresh(pid, &memory)
         };
         let gone: Vec<ModuleId> = change.removed.iter().map(|loaded| loaded.id).collect();
@@ -65,12 +60,7 @@ impl Debugger {
         let Some(sp) = self.user_registers(thread).map(|it| LoadAddr(it.sp())) else {
             return;
         };
-        let memory = ProcessMemory {
-            os: &*self.os,
-            patches: &self.sites,
-            cache: None,
-            known: None,
-        };
+        let memory = ProcessMemory::uncached(&*self.os, &self.sites);
         let (Some(back), Some(process)) =
             (announce::return_address(&memory, sp), self.process.as_mut())
         else {
@@ -82,21 +72,20 @@ impl Debugger {
         let loader = self.modules.at(addr);
         let calls = loader.and_then(|it| process.announcements.calls_to_watch(it, addr));
         let Some(calls) = calls else { return };
-        let mut planted = calls.iter();
-        if planted.all(|call| self.sites.add(*call, Owner::Loader, &*self.os)) {
-            process.loader_sites = calls;
-            self.sites.remove(addr, Owner::Loader, &*self.os);
+        let mut added = calls.iter();
+        let former = match added.all(|call| self.sites.add(*call, Owner::Loader, &*self.os)) {
+            true => std::mem::replace(&mut process.loader_sites, calls),
+            // Without all of them a change would be missed.
+            false => calls,
+        };
+        for site in former {
+            self.sites.remove(site, Owner::Loader, &*self.os);
         }
     }
 
     /// Inserts the traps in the loader.
     pub(crate) fn watch_loader(&mut self) {
-        let memory = ProcessMemory {
-            os: &*self.os,
-            patches: &self.sites,
-            cache: None,
-            known: None,
-        };
+        let memory = ProcessMemory::uncached(&*self.os, &self.sites);
         let addr = self.modules.loader_breakpoint(&memory);
         let Some(process) = &mut self.process else {
             return;

@@ -81,7 +81,7 @@ pub struct Process {
     pub has_called: bool,
     /// How the loader has called the function at these sites.
     pub announcements: Announcements,
-    /// Whether the user was told that a group-stop keeps the process stopped.
+    /// Whether the note about the present group-stop was sent: one is enough.
     pub told_of_group_stop: bool,
 }
 

@@ -152,12 +152,7 @@ impl Debugger {
         }
         for _ in 0..2 {
             let os = &*self.os;
-            let memory = crate::memory::ProcessMemory {
-                os,
-                patches: &self.sites,
-                cache: None,
-                known: None,
-            };
+            let memory = crate::memory::ProcessMemory::uncached(os, &self.sites);
             match self
                 .slots
                 .past_site(site, registers, &memory, os, || os.mappings(pid))

@@ -11,7 +11,7 @@ pub const FUNCTION: &str = "_dl_debug_state";
 const ADDITIONS_BEFORE_CALLS: usize = 16;
 /// Length of `call rel32`.
 const CALL: u64 = 5;
-/// Maximum size of a loader's code in bytes.
+/// Maximum size in bytes of a segment of code that is searched.
 const MAX_CODE: u64 = 16 << 20;
 
 /// Calls of the watched function that were seen, by return address.
@@ -67,7 +67,10 @@ fn calls(loaded: &Loaded, function: FileAddr) -> Option<Vec<FileAddr>> {
     let segments = loaded.module.segments().iter();
     for segment in segments.filter(|it| it.executable) {
         let start = segment.range.start;
-        let mut code = vec![0; usize::try_from(segment.file_size.min(MAX_CODE)).ok()?];
+        if segment.file_size > MAX_CODE {
+            return None;
+        }
+        let mut code = vec![0; usize::try_from(segment.file_size).ok()?];
         loaded.module.read_image(start, &mut code)?;
         // Four bytes may equal the distance to the function by accident: a wrong match costs one
         // unnecessary stop.

@@ -278,7 +278,7 @@ pub fn poke_user(tid: ThreadId, offset: usize, word: u64) -> io::Result<()> {
     order(Order::PokeUser, tid.0, offset, word as usize).map(drop)
 }
 
-/// PTRACE_PEEKUSER: reads a word of `struct user`. A word of −1 cannot be told from an error.
+/// Reads a word of `struct user` (PTRACE_PEEKUSER). A word of −1 is returned as an error.
 pub fn peek_user(tid: ThreadId, offset: usize) -> io::Result<u64> {
     order(Order::PeekUser, tid.0, offset, 0).map(|word| word as u64)
 }
