@@ -80,7 +80,7 @@ impl Debugger {
             return self.in_hit_frame(key.thread, 0, use_it);
         }
         self.unwound(key.thread, key.level + 1)?;
-        let Some(stack) = self.stacks.remove(&key.thread) else {
+        let Some(stack) = self.views.stacks.remove(&key.thread) else {
             return Err(Error::NoSuchThread(key.thread.0));
         };
         let (result, writes) = match stack.at(key.level) {
@@ -91,7 +91,7 @@ impl Debugger {
             None => (Err(Error::NoSuchFrame(key.level)), Vec::new()),
         };
         if writes.is_empty() {
-            self.stacks.insert(key.thread, stack);
+            self.views.stacks.insert(key.thread, stack);
         }
         for (place, bytes) in writes {
             self.write_register(place, &bytes)?;
@@ -143,21 +143,21 @@ impl Debugger {
         use_it: impl FnOnce(&mut FrameScope<'_>) -> Result<T, Error>,
     ) -> (Result<T, Error>, Vec<(RegisterPlace, Vec<u8>)>) {
         let mut scope = FrameScope {
-            os: &*self.os,
+            os: &*self.inferior.os,
             memory: self.memory(),
-            pages: &self.pages,
-            modules: &self.modules,
-            unwinder: &self.unwinder,
-            cancel: self.cancel.as_deref(),
+            pages: &self.inferior.pages,
+            modules: &self.images.modules,
+            unwinder: &self.views.unwinder,
+            cancel: self.views.cancel.as_deref(),
             frame: frame.map(|(key, physical, index, inner)| FramePosition {
                 key,
                 physical,
                 index,
                 inner,
             }),
-            results: &self.results,
-            replay: &self.replay,
-            subject: frame.and_then(|(key, ..)| self.exceptions.subject_of(key.thread)),
+            results: &self.views.results,
+            replay: &self.calls.replay,
+            subject: frame.and_then(|(key, ..)| self.stops.exceptions.subject_of(key.thread)),
             register_writes: Vec::new(),
             written: None,
             extended: OnceCell::new(),
@@ -187,9 +187,13 @@ impl Debugger {
     /// Writes the first bytes of a register in the XSAVE area.
     fn write_extended(&mut self, place: RegisterPlace, bytes: &[u8]) -> Result<(), Error> {
         let gone = Error::NoSuchThread(place.thread.0);
-        let mut area = self.os.extended_registers(place.thread).ok_or(gone)?;
+        let mut area = self
+            .inferior
+            .os
+            .extended_registers(place.thread)
+            .ok_or(gone)?;
         let there = xsave::write(place.register, &mut area, bytes);
-        match there && self.os.set_extended_registers(place.thread, &area) {
+        match there && self.inferior.os.set_extended_registers(place.thread, &area) {
             true => Ok(()),
             false => Err(Error::Unsupported(
                 "the processor does not take this register's value".into(),

@@ -11,20 +11,19 @@ mod call;
 mod compile;
 pub mod debugger;
 mod disassembly;
-mod displaced;
+
 pub mod event;
 pub mod exception;
 mod frame;
 mod ids;
 mod images;
+mod inferior;
 mod inspect;
 mod jump_patch;
 mod memory;
 pub mod os;
 mod plan;
-mod process;
 pub mod stack;
-mod thread;
 
 pub use breakpoint::watch::{DataAccess, DataBreakpoint, WatchScope, Watchable};
 pub use breakpoint::{
@@ -49,6 +48,7 @@ pub use ids::{
 };
 pub use images::indexer::IndexingProgress;
 pub use images::modules::ModuleInfo;
+pub use inferior::{Follow, FollowFork, Handover};
 pub use inspect::eval::{self, Purpose};
 pub use inspect::value::{
     Child, ChildBatch, ChildFilter, Limits, Named, Numbers, Objects, Presentation, Value,
@@ -57,5 +57,4 @@ pub use inspect::{language, value, visualize};
 pub use jump_patch::Coverage;
 pub use os::{CoreFile, Mapping, OpenStdio, Waker};
 pub use plan::{GotoTarget, StepFilters, StepTarget};
-pub use process::{Follow, FollowFork, Handover};
 pub use stack::{Frame, FrameKind, Stack};

@@ -169,7 +169,7 @@ impl Debugger {
         thread: ThreadId,
         levels: usize,
     ) -> Result<&ThreadStack, Error> {
-        let mut stack = self.stacks.remove(&thread).unwrap_or_default();
+        let mut stack = self.views.stacks.remove(&thread).unwrap_or_default();
         if stack.physical.is_empty() {
             match self.innermost(thread) {
                 Ok(start) => {
@@ -194,7 +194,7 @@ impl Debugger {
             }
             self.unwind_one(thread, &mut stack);
         }
-        let stack = self.stacks.entry(thread).or_insert(stack);
+        let stack = self.views.stacks.entry(thread).or_insert(stack);
         result.map(|()| &*stack)
     }
 
@@ -207,7 +207,7 @@ impl Debugger {
             .user_registers(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
         let mut registers = set.to_registers();
-        registers.set_vectors_later(self.os.vector_reader(thread));
+        registers.set_vectors_later(self.inferior.os.vector_reader(thread));
         Ok((FrameAddress::Pc(set.pc()), registers))
     }
 
@@ -218,7 +218,7 @@ impl Debugger {
         registers: Registers,
         level: usize,
     ) -> PhysicalFrame {
-        let function = self.modules.at(address.lookup()).and_then(|loaded| {
+        let function = self.images.modules.at(address.lookup()).and_then(|loaded| {
             let addr = loaded.bias.file(address.lookup());
             Some((loaded.module.function_at(addr)?, loaded.bias))
         });
@@ -242,8 +242,8 @@ impl Debugger {
 
     /// Returns the caller of a frame.
     pub(crate) fn caller_of(&self, frame: &PhysicalFrame) -> Result<Unwound, dwarf::Error> {
-        self.unwinder.borrow_mut().unwind(
-            &self.modules,
+        self.views.unwinder.borrow_mut().unwind(
+            &self.images.modules,
             &self.memory(),
             frame.address,
             &frame.registers,
@@ -252,8 +252,8 @@ impl Debugger {
 
     /// Returns the canonical frame address of a frame.
     pub(crate) fn cfa_of(&self, frame: &PhysicalFrame) -> Result<LoadAddr, dwarf::Error> {
-        self.unwinder.borrow_mut().cfa(
-            &self.modules,
+        self.views.unwinder.borrow_mut().cfa(
+            &self.images.modules,
             &self.memory(),
             frame.address,
             &frame.registers,
@@ -345,10 +345,11 @@ impl Debugger {
     /// `argc` in place of a return address, and the C library's call frame information says so.
     fn is_start_of_all(&self, frame: &PhysicalFrame, caller: FrameAddress) -> bool {
         // A caller is almost always in known code.
-        if self.modules.at(caller.lookup()).is_some() {
+        if self.images.modules.at(caller.lookup()).is_some() {
             return false;
         }
-        self.modules
+        self.images
+            .modules
             .at(frame.address.lookup())
             .is_some_and(|loaded| {
                 let addr = loaded.bias.file(frame.address.lookup());
@@ -374,23 +375,25 @@ impl Debugger {
             return Vec::new();
         };
         let entry = bias.load(function.entry);
-        if let Some(known) = self.tail_calls.borrow().get(&(back, entry)) {
+        if let Some(known) = self.views.tail_calls.borrow().get(&(back, entry)) {
             return known.clone();
         }
-        let called = self.modules.at(caller.lookup()).and_then(|loaded| {
+        let called = self.images.modules.at(caller.lookup()).and_then(|loaded| {
             let back = loaded.bias.file(back);
             loaded.module.callee_at(back)
         });
-        let gone = called.zip(self.modules.at(entry)).map(|(called, loaded)| {
-            let calls = loaded.module.tail_calls(&called, function);
-            let address = |call: dwarf::TailCall| match call.address {
-                JumpAddress::At(addr) => FrameAddress::Pc(bias.load(addr)),
-                JumpAddress::Before(addr) => FrameAddress::ReturnAddress(bias.load(addr)),
-            };
-            calls.into_iter().map(address).collect::<Vec<_>>()
-        });
+        let gone = called
+            .zip(self.images.modules.at(entry))
+            .map(|(called, loaded)| {
+                let calls = loaded.module.tail_calls(&called, function);
+                let address = |call: dwarf::TailCall| match call.address {
+                    JumpAddress::At(addr) => FrameAddress::Pc(bias.load(addr)),
+                    JumpAddress::Before(addr) => FrameAddress::ReturnAddress(bias.load(addr)),
+                };
+                calls.into_iter().map(address).collect::<Vec<_>>()
+            });
         let gone = gone.unwrap_or_default();
-        let mut known = self.tail_calls.borrow_mut();
+        let mut known = self.views.tail_calls.borrow_mut();
         if known.len() >= MAX_KNOWN_CALLS {
             known.clear();
         }
@@ -407,7 +410,7 @@ impl Debugger {
         let end = levels.map_or(usize::MAX, |levels| start.saturating_add(levels));
         // One more, so that the end of the stack is detected when it is reached.
         self.unwound(thread, end.saturating_add(1))?;
-        let Some(stack) = self.stacks.get(&thread) else {
+        let Some(stack) = self.views.stacks.get(&thread) else {
             return Err(Error::NoSuchThread(thread.0));
         };
         let end = end.min(stack.levels);
@@ -435,18 +438,18 @@ impl Debugger {
 
     /// Reports a stack that ends too early, so that the user knows that frames are missing.
     fn tell_of_broken_stack(&mut self, thread: ThreadId) {
-        let stack = self.stacks.get_mut(&thread);
+        let stack = self.views.stacks.get_mut(&thread);
         let Some(reason) = stack.and_then(|stack| stack.broken.take()) else {
             return;
         };
-        if self.told_of_stacks.len() < MAX_BROKEN_STACKS
-            && self.told_of_stacks.insert(reason.clone())
+        if self.views.reported_stacks.len() < MAX_BROKEN_STACKS
+            && self.views.reported_stacks.insert(reason.clone())
         {
             let note = format!(
                 "The stack of thread {} cannot be followed further {reason}\n",
                 thread.0
             );
-            self.events.push_back(Event::Note(note));
+            self.inferior.events.push_back(Event::Note(note));
         }
     }
 
@@ -459,10 +462,10 @@ impl Debugger {
         images.sort_unstable();
         images.dedup();
         for id in images {
-            if self.told_of_units.contains(&id) {
+            if self.views.reported_units.contains(&id) {
                 continue;
             }
-            let Some(loaded) = self.modules.get(id) else {
+            let Some(loaded) = self.images.modules.get(id) else {
                 continue;
             };
             let missing = loaded.module.missing_split_units();
@@ -475,8 +478,8 @@ impl Debugger {
                 first.display(),
                 missing.len()
             );
-            self.told_of_units.insert(id);
-            self.events.push_back(Event::Note(note));
+            self.views.reported_units.insert(id);
+            self.inferior.events.push_back(Event::Note(note));
         }
     }
 
@@ -485,7 +488,7 @@ impl Debugger {
         let lookup = physical.address.lookup();
         let loaded = match physical.is_console_call {
             true => None,
-            false => self.modules.at(lookup),
+            false => self.images.modules.at(lookup),
         };
         let mut frame = Frame {
             key,

@@ -6,13 +6,13 @@
 //! A thread that must be stopped during such a call gets a grace period, since the call may hold a
 //! lock. It is then back at the breakpoint and hits it again when resumed.
 
-use super::site::Owner;
 use crate::call::{CallStop, ENDED, PreparedCall, Replay, unwritable};
 use crate::debugger::{Debugger, State};
 use crate::event::StopReason;
 use crate::ids::BreakpointId;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
+use crate::inferior::site::Owner;
 use crate::inspect::eval::{Call, Expression};
 use crate::os::{Resume, WaitStatus};
 use dwarf::LoadAddr;
@@ -47,7 +47,11 @@ impl Debugger {
         addr: LoadAddr,
         owners: &[Owner],
     ) -> Option<ConditionResults> {
-        let before = self.asking.remove(&thread).filter(|it| it.site == addr);
+        let before = self
+            .calls
+            .conditions
+            .remove(&thread)
+            .filter(|it| it.site == addr);
         let (mut decided, mut replay) = match before {
             Some(before) => (before.decided, before.replay),
             None => Default::default(),
@@ -57,17 +61,17 @@ impl Debugger {
             if decided.iter().any(|(known, _)| *known == id) {
                 continue;
             }
-            let Some(condition) = self.breakpoints.condition(id) else {
+            let Some(condition) = self.stops.breakpoints.condition(id) else {
                 continue;
             };
-            if self.breakpoints.lacks_names_at(id, addr) {
+            if self.stops.breakpoints.lacks_names_at(id, addr) {
                 continue;
             }
             // An evaluation of the client may be waiting for a call on another thread.
-            std::mem::swap(self.replay.get_mut(), &mut replay);
-            let hidden = self.breakpoints.hidden(id, addr);
+            std::mem::swap(self.calls.replay.get_mut(), &mut replay);
+            let hidden = self.stops.breakpoints.hidden(id, addr);
             let answer = self.answer_or_call(thread, hidden, &condition);
-            std::mem::swap(self.replay.get_mut(), &mut replay);
+            std::mem::swap(self.calls.replay.get_mut(), &mut replay);
             match answer {
                 Ok(answer) => decided.push((id, answer)),
                 Err(call) => {
@@ -76,10 +80,10 @@ impl Debugger {
                         decided,
                         replay,
                         call,
-                        deadline: Instant::now() + self.call_limit,
+                        deadline: Instant::now() + self.calls.limit,
                         late: false,
                     };
-                    self.asking.insert(thread, asking);
+                    self.calls.conditions.insert(thread, asking);
                     self.resume_thread(thread, Resume::Continue);
                     return None;
                 }
@@ -100,12 +104,12 @@ impl Debugger {
         let mut decided = ConditionResults::default();
         for owner in owners {
             if let Owner::User(id) = *owner
-                && let Some(condition) = self.breakpoints.condition(id)
+                && let Some(condition) = self.stops.breakpoints.condition(id)
             {
-                let replay = std::mem::take(self.replay.get_mut());
-                let hidden = self.breakpoints.hidden(id, addr);
+                let replay = std::mem::take(self.calls.replay.get_mut());
+                let hidden = self.stops.breakpoints.hidden(id, addr);
                 let answer = self.in_hit_frame(thread, hidden, |context| condition.decide(context));
-                *self.replay.get_mut() = replay;
+                *self.calls.replay.get_mut() = replay;
                 let answer = match answer {
                     Err(Error::Calling) => Ok(false),
                     answer => answer,
@@ -125,7 +129,7 @@ impl Debugger {
         condition: &Expression,
     ) -> Result<Result<bool, Error>, Box<PreparedCall>> {
         let answer = self.in_hit_frame(thread, hidden, |context| condition.decide(context));
-        let wanted = self.replay.get_mut().wanted.take();
+        let wanted = self.calls.replay.get_mut().wanted.take();
         match (answer, wanted) {
             (Err(Error::Calling), Some(call)) => match self.send_to_ask(thread, call) {
                 Ok(call) => Err(call),
@@ -139,7 +143,7 @@ impl Debugger {
         let call = self.prepare_call(thread, call)?;
         self.count_no_calls();
         let back = call.back.0;
-        let caught = self.sites.get(back);
+        let caught = self.inferior.sites.get(back);
         if !caught.is_some_and(|site| site.owners().contains(&Owner::Asking)) {
             self.plant_return_trap(back, Owner::Asking);
         }
@@ -151,12 +155,12 @@ impl Debugger {
 
     /// Returns whether a thread is in a call for a condition.
     pub(crate) fn in_condition_call(&self, thread: ThreadId) -> bool {
-        self.asking.contains_key(&thread)
+        self.calls.conditions.contains_key(&thread)
     }
 
     /// Handles a stop of a thread in a call for a condition.
     pub(crate) fn on_condition_call_stop(&mut self, thread: ThreadId, status: WaitStatus) {
-        let Some(asking) = self.asking.get(&thread) else {
+        let Some(asking) = self.calls.conditions.get(&thread) else {
             return;
         };
         let (back, is_late, running) = (
@@ -166,25 +170,25 @@ impl Debugger {
         );
         match self.call_progress(thread, status, back) {
             CallStop::Gone if self.calls_on(thread) => {
-                self.asking.remove(&thread);
+                self.calls.conditions.remove(&thread);
                 self.drop_call(ENDED);
             }
             CallStop::Gone => {
-                self.asking.remove(&thread);
+                self.calls.conditions.remove(&thread);
                 if running && self.thread_mut(thread).is_some() {
                     self.resume_or_pause(thread);
                 }
             }
             // The call for the condition of this breakpoint.
             CallStop::Settled if self.end_aborted_call(thread) => {
-                self.asking.remove(&thread);
+                self.calls.conditions.remove(&thread);
             }
             CallStop::Settled if is_late => {
                 self.end_asking(thread, Some("had not returned in time"))
             }
             CallStop::Settled => {
                 let pausing = self.thread_mut(thread).is_some_and(|it| it.pausing);
-                if let Some(asking) = self.asking.get_mut(&thread).filter(|_| pausing) {
+                if let Some(asking) = self.calls.conditions.get_mut(&thread).filter(|_| pausing) {
                     asking.deadline = asking.deadline.min(Instant::now() + CALL_GRACE);
                 }
                 self.resume_thread(thread, Resume::Continue);
@@ -197,7 +201,7 @@ impl Debugger {
 
     /// Moves a thread back to the breakpoint; `failed`: what the call did instead of returning.
     fn end_asking(&mut self, thread: ThreadId, failed: Option<&str>) {
-        let Some(mut asking) = self.asking.remove(&thread) else {
+        let Some(mut asking) = self.calls.conditions.remove(&thread) else {
             return;
         };
         let call = &asking.call;
@@ -205,7 +209,11 @@ impl Debugger {
             None => self.call_value(thread, call),
             Some(what) => Err(call.given_up(what)),
         };
-        if !self.os.set_extended_registers(thread, &call.extended) {
+        if !self
+            .inferior
+            .os
+            .set_extended_registers(thread, &call.extended)
+        {
             tracing::debug!(%thread, "the registers cannot be restored after a call");
         }
         let pausing = match self.thread_mut(thread) {
@@ -229,26 +237,26 @@ impl Debugger {
         let span = call.span.clone();
         asking.replay.done.insert((span.start, span.end), value);
         let site = asking.site;
-        self.asking.insert(thread, asking);
+        self.calls.conditions.insert(thread, asking);
         self.on_site(thread, site);
     }
 
     /// Returns the time at which a call that takes too long has to be interrupted.
     pub(crate) fn asking_deadline(&self) -> Option<Instant> {
-        let waiting = self.asking.values().filter(|it| !it.late);
+        let waiting = self.calls.conditions.values().filter(|it| !it.late);
         waiting.map(|it| it.deadline).min()
     }
 
     /// Interrupts calls for conditions that take too long, or longer than `grace` allows.
     pub(crate) fn hurry_asking(&mut self, grace: Option<Instant>) {
-        if self.asking.is_empty() {
+        if self.calls.conditions.is_empty() {
             return;
         }
-        let Some(process) = &mut self.process else {
+        let Some(process) = &mut self.inferior.process else {
             return;
         };
         let now = Instant::now();
-        for (thread, asking) in &mut self.asking {
+        for (thread, asking) in &mut self.calls.conditions {
             let due = grace.map_or(asking.deadline, |grace| grace.min(asking.deadline));
             if !asking.late
                 && now >= due
@@ -257,7 +265,7 @@ impl Debugger {
             {
                 asking.late = true;
                 state.interrupted = true;
-                self.os.interrupt(*thread);
+                self.inferior.os.interrupt(*thread);
             }
         }
     }

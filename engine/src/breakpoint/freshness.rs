@@ -20,9 +20,14 @@ pub type Checked = FxHashMap<(PathBuf, ModuleId), (SystemTime, Option<String>)>;
 impl Debugger {
     /// Returns the source file of a breakpoint, as the debug info names it.
     pub fn breakpoint_source(&self, id: BreakpointId) -> Option<Arc<SourceFile>> {
-        let bound = self.breakpoints.all.get(&id)?.bound.first()?;
+        let bound = self.stops.breakpoints.all.get(&id)?.bound.first()?;
         let (path, ..) = bound.source.as_ref()?;
-        let files = self.modules.get(bound.module)?.module.find_sources(path);
+        let files = self
+            .images
+            .modules
+            .get(bound.module)?
+            .module
+            .find_sources(path);
         files.into_iter().find(|file| file.path == *path)
     }
 
@@ -31,9 +36,9 @@ impl Debugger {
     /// time.
     pub fn source_changed(&mut self, id: BreakpointId, local: &Path) -> Option<String> {
         let modified = fs::metadata(local).and_then(|data| data.modified()).ok()?;
-        let bound = self.breakpoints.all.get(&id)?.bound.first()?;
+        let bound = self.stops.breakpoints.all.get(&id)?.bound.first()?;
         let key = (local.to_owned(), bound.module);
-        if let Some((then, told)) = self.breakpoints.freshness.get(&key)
+        if let Some((then, told)) = self.stops.breakpoints.freshness.get(&key)
             && *then == modified
         {
             return told.clone();
@@ -45,7 +50,7 @@ impl Debugger {
                 format!("{local} is not what was compiled any more: lines may be off")
             }),
             None => {
-                let module = &self.modules.get(bound.module)?.module;
+                let module = &self.images.modules.get(bound.module)?.module;
                 let built = fs::metadata(module.path()).and_then(|data| data.modified());
                 built.is_ok_and(|built| modified > built).then(|| {
                     let (local, program) = (local.display(), module.path().display());
@@ -54,7 +59,7 @@ impl Debugger {
             }
         };
         let known = (modified, told.clone());
-        self.breakpoints.freshness.insert(key, known);
+        self.stops.breakpoints.freshness.insert(key, known);
         told
     }
 }

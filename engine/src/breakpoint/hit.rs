@@ -2,12 +2,12 @@
 
 use super::condition::{HitCondition, Segment};
 use super::condition_call::ConditionResults;
-use super::site::Owner;
 use crate::debugger::Debugger;
 use crate::event::{Event, StopReason};
 use crate::ids::BreakpointId;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
+use crate::inferior::site::Owner;
 use crate::inspect::eval::{EvalContext, Purpose};
 use crate::inspect::value::Limits;
 use dwarf::LoadAddr;
@@ -54,14 +54,14 @@ impl Debugger {
         addr: Option<LoadAddr>,
         answer: Option<Result<bool, Error>>,
     ) -> Result<bool, Error> {
-        let Some(breakpoint) = self.breakpoints.all.get(&id) else {
+        let Some(breakpoint) = self.stops.breakpoints.all.get(&id) else {
             return Ok(false);
         };
         if breakpoint.failure.is_some() || addr.is_some_and(|addr| breakpoint.lacks_names_at(addr))
         {
             return Ok(false);
         }
-        let hidden = addr.map_or(0, |addr| self.breakpoints.hidden(id, addr));
+        let hidden = addr.map_or(0, |addr| self.stops.breakpoints.hidden(id, addr));
         let condition = breakpoint.program.condition.clone();
         let message = breakpoint.program.message.clone();
         if let Some(condition) = condition {
@@ -77,13 +77,13 @@ impl Debugger {
                 && let Some(addr) = addr
                 && self.check_names(id)
             {
-                self.events.push_back(Event::BreakpointChanged(id));
-                if self.breakpoints.lacks_names_at(id, addr) {
+                self.inferior.events.push_back(Event::BreakpointChanged(id));
+                if self.stops.breakpoints.lacks_names_at(id, addr) {
                     return Ok(false);
                 }
             }
             let holds = answer.map_err(|error| {
-                let breakpoint = self.breakpoints.all.get(&id);
+                let breakpoint = self.stops.breakpoints.all.get(&id);
                 let text = breakpoint.and_then(|it| it.options.condition.clone());
                 let text = text.unwrap_or_default();
                 Error::eval(format!("condition `{text}`: {error}"))
@@ -92,7 +92,7 @@ impl Debugger {
                 return Ok(false);
             }
         }
-        let hit = self.breakpoints.all.get(&id).and_then(|it| it.hit);
+        let hit = self.stops.breakpoints.all.get(&id).and_then(|it| it.hit);
         let number = self.number_of_hit(thread, id);
         if hit.is_some_and(|hit| !hit.holds(number)) {
             return Ok(false);
@@ -153,14 +153,14 @@ impl Debugger {
     pub(crate) fn emit_console(&mut self, text: &str) {
         /// Maximum size of one event in bytes.
         const MAX_EVENT_BYTES: usize = 1 << 15;
-        match self.events.back_mut() {
+        match self.inferior.events.back_mut() {
             Some(Event::Log(told)) if told.len() < MAX_EVENT_BYTES => told.push_str(text),
-            _ => self.events.push_back(Event::Log(text.to_owned())),
+            _ => self.inferior.events.push_back(Event::Log(text.to_owned())),
         }
     }
 
     pub(crate) fn disable_if_once(&mut self, id: BreakpointId) {
-        let breakpoint = self.breakpoints.all.get(&id);
+        let breakpoint = self.stops.breakpoints.all.get(&id);
         if breakpoint.is_some_and(|it| it.hit == Some(HitCondition::Once)) {
             self.spend(id);
         }
@@ -168,22 +168,24 @@ impl Debugger {
 
     /// Disables a breakpoint with `once` until it is changed.
     fn spend(&mut self, id: BreakpointId) {
-        let Some(breakpoint) = self.breakpoints.all.get_mut(&id) else {
+        let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id) else {
             return;
         };
         breakpoint.spent = true;
         breakpoint.failure = Some("it has stopped once, as its hit condition says".into());
         breakpoint.bound.clear();
         breakpoint.lacking.clear();
-        self.sites.remove_owner(Owner::User(id), &*self.os);
+        self.inferior
+            .sites
+            .remove_owner(Owner::User(id), &*self.inferior.os);
         self.end_watch_of_spent(id);
         self.place_hardware(&[]);
-        self.events.push_back(Event::BreakpointChanged(id));
+        self.inferior.events.push_back(Event::BreakpointChanged(id));
     }
 
     /// Returns the owners of the site at an address, and the hardware breakpoints there.
     pub(crate) fn owners_at(&self, addr: LoadAddr) -> Vec<Owner> {
-        let site = self.sites.get(addr);
+        let site = self.inferior.sites.get(addr);
         let mut owners = site.map_or_else(Vec::new, |site| site.owners().to_vec());
         owners.extend(self.hardware_at(addr).map(Owner::User));
         owners

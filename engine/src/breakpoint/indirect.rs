@@ -3,12 +3,12 @@
 //! loader wrote as it relocated; until then the resolver has a trap.
 
 use super::resolve::at_symbol;
-use super::site::Owner;
 use super::{BoundLocation, Search};
 use crate::debugger::Debugger;
 use crate::event::Event;
 use crate::ids::{BreakpointId, ModuleId, ThreadId};
 use crate::images::modules::{Loaded, Modules, announce};
+use crate::inferior::site::Owner;
 use crate::os::Backend;
 use dwarf::{FileAddr, LoadAddr, Module, SymbolKind};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -114,24 +114,28 @@ impl Debugger {
     pub(super) fn chosen(&mut self, choosers: &[Chooser]) -> Vec<BoundLocation> {
         let mut bound = Vec::new();
         for chooser in choosers {
-            let known = self.choices.known.get(&chooser.addr).cloned();
+            let known = self.stops.choices.known.get(&chooser.addr).cloned();
             let chosen = match known {
                 Some(known) => known,
-                None => relocated(chooser, &self.modules, &*self.os),
+                None => relocated(chooser, &self.images.modules, &*self.inferior.os),
             };
             for addr in &chosen {
-                if let Some(loaded) = self.modules.at(*addr) {
+                if let Some(loaded) = self.images.modules.at(*addr) {
                     bound.push(at_symbol(loaded, loaded.bias.file(*addr)).0);
                 }
             }
             match chosen.is_empty() {
                 true if !self.is_post_mortem() => {
-                    self.sites.add(chooser.addr, Owner::Chooser, &*self.os);
+                    self.inferior
+                        .sites
+                        .add(chooser.addr, Owner::Chooser, &*self.inferior.os);
                 }
                 true => {}
                 false => {
-                    self.choices.known.insert(chooser.addr, chosen);
-                    self.sites.remove(chooser.addr, Owner::Chooser, &*self.os);
+                    self.stops.choices.known.insert(chooser.addr, chosen);
+                    self.inferior
+                        .sites
+                        .remove(chooser.addr, Owner::Chooser, &*self.inferior.os);
                 }
             }
         }
@@ -154,9 +158,12 @@ impl Debugger {
         }
         let back = announce::return_address(&self.memory(), LoadAddr(sp));
         if let Some(back) = back
-            && self.sites.add(back, Owner::Chosen, &*self.os)
+            && self
+                .inferior
+                .sites
+                .add(back, Owner::Chosen, &*self.inferior.os)
         {
-            self.choices.calls.push(Call {
+            self.stops.choices.calls.push(Call {
                 thread,
                 chooser: addr,
                 back: (back, sp.wrapping_add(8)),
@@ -165,29 +172,34 @@ impl Debugger {
     }
 
     fn on_chosen(&mut self, thread: ThreadId, at: (LoadAddr, u64), chosen: Option<LoadAddr>) {
-        let calls = &mut self.choices.calls;
+        let calls = &mut self.stops.choices.calls;
         let ended = |call: &Call| call.thread == thread && call.back == at;
         let Some(index) = calls.iter().position(ended) else {
             return;
         };
         let call = calls.swap_remove(index);
         if !calls.iter().any(|other| other.back.0 == at.0) {
-            self.sites.remove(at.0, Owner::Chosen, &*self.os);
+            self.inferior
+                .sites
+                .remove(at.0, Owner::Chosen, &*self.inferior.os);
         }
         let Some(chosen) = chosen else { return };
-        self.sites.remove(call.chooser, Owner::Chooser, &*self.os);
-        let known = self.choices.known.entry(call.chooser).or_default();
+        self.inferior
+            .sites
+            .remove(call.chooser, Owner::Chooser, &*self.inferior.os);
+        let known = self.stops.choices.known.entry(call.chooser).or_default();
         if !known.insert(chosen) {
             return;
         }
         let wants = |id: &BreakpointId| {
-            let breakpoint = self.breakpoints.all.get(id);
+            let breakpoint = self.stops.breakpoints.all.get(id);
             breakpoint.is_some_and(|it| match &it.search {
                 Search::Function(named) => named.is_chosen_by(call.chooser),
                 Search::Line | Search::Functions(_) => false,
             })
         };
         let ids: Vec<BreakpointId> = self
+            .stops
             .breakpoints
             .functions
             .iter()
@@ -197,7 +209,7 @@ impl Debugger {
         for id in ids {
             let bound = self.bind(id);
             if self.check_names(id) || bound {
-                self.events.push_back(Event::BreakpointChanged(id));
+                self.inferior.events.push_back(Event::BreakpointChanged(id));
             }
         }
         self.place_hardware(&[]);

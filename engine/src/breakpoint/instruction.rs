@@ -25,7 +25,12 @@ impl Debugger {
         code: &CodeName,
         wanted: &[SourceBreakpoint],
     ) -> Vec<BreakpointInfo> {
-        let old = self.breakpoints.by_source.remove(key).unwrap_or_default();
+        let old = self
+            .stops
+            .breakpoints
+            .by_source
+            .remove(key)
+            .unwrap_or_default();
         let wanted = wanted
             .iter()
             .map(|wanted| {
@@ -33,8 +38,8 @@ impl Debugger {
                 (spec, wanted.options.clone())
             })
             .collect();
-        let (ids, gone) = self.breakpoints.replace(old, wanted);
-        let by_source = &mut self.breakpoints.by_source;
+        let (ids, gone) = self.stops.breakpoints.replace(old, wanted);
+        let by_source = &mut self.stops.breakpoints.by_source;
         by_source.insert(key.to_owned(), ids.clone());
         self.change_breakpoints(ids, gone)
     }
@@ -43,20 +48,20 @@ impl Debugger {
         &mut self,
         wanted: &[InstructionBreakpoint],
     ) -> Vec<BreakpointInfo> {
-        let old = std::mem::take(&mut self.breakpoints.instructions);
+        let old = std::mem::take(&mut self.stops.breakpoints.instructions);
         let wanted = wanted
             .iter()
             .map(|wanted| (Spec::Instruction(wanted.address), wanted.options.clone()))
             .collect();
-        let (ids, gone) = self.breakpoints.replace(old, wanted);
-        self.breakpoints.instructions.clone_from(&ids);
+        let (ids, gone) = self.stops.breakpoints.replace(old, wanted);
+        self.stops.breakpoints.instructions.clone_from(&ids);
         self.change_breakpoints(ids, gone)
     }
 
     /// Resolves a breakpoint on an instruction. `None`: it is of another kind, is bound already, or
     /// can never bind.
     pub(super) fn resolve_instruction(&self, id: BreakpointId) -> Option<Resolved> {
-        let breakpoint = self.breakpoints.all.get(&id)?;
+        let breakpoint = self.stops.breakpoints.all.get(&id)?;
         if !breakpoint.bound.is_empty() || breakpoint.failure.is_some() {
             return None;
         }
@@ -65,10 +70,14 @@ impl Debugger {
             Spec::Code(code, line) => self.address_of_line(code, *line),
             _ => return None,
         };
-        let mappings = self.process.as_ref().map(|it| self.os.mappings(it.pid));
+        let mappings = self
+            .inferior
+            .process
+            .as_ref()
+            .map(|it| self.inferior.os.mappings(it.pid));
         let mappings = mappings.unwrap_or_default();
         Some(match addr {
-            Ok(addr) => resolve(addr, &self.modules, &self.memory(), &mappings),
+            Ok(addr) => resolve(addr, &self.images.modules, &self.memory(), &mappings),
             Err(error) => refused(error.to_string()),
         })
     }

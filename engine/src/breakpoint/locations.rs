@@ -19,7 +19,7 @@ impl Debugger {
     /// It was cancelled.
     pub fn source_files(&self) -> Result<Vec<Arc<SourceFile>>, Error> {
         let mut sources: BTreeMap<PathBuf, Arc<SourceFile>> = BTreeMap::new();
-        for loaded in &self.modules.loaded {
+        for loaded in &self.images.modules.loaded {
             if self.cancelled() {
                 return Err(Error::Cancelled);
             }
@@ -38,7 +38,7 @@ impl Debugger {
     /// Returns those of [`Debugger::source_files`] that only system images have.
     pub fn system_source_files(&self) -> BTreeSet<PathBuf> {
         let (mut of_system, mut others) = (BTreeSet::new(), BTreeSet::new());
-        for loaded in &self.modules.loaded {
+        for loaded in &self.images.modules.loaded {
             let files = match loaded.is_of_the_system() {
                 true => &mut of_system,
                 false => &mut others,
@@ -60,7 +60,7 @@ impl Debugger {
         last: u32,
     ) -> Vec<(u32, u32)> {
         let mut places = BTreeSet::new();
-        for (loaded, file) in files_of(source, &self.modules).files {
+        for (loaded, file) in files_of(source, &self.images.modules).files {
             let found = places_on(&loaded.module, &file, first..=last, || self.cancelled());
             places.extend(
                 found

@@ -14,7 +14,6 @@ mod names;
 mod new_images;
 mod pattern;
 pub(crate) mod resolve;
-pub(crate) mod site;
 pub(crate) mod sources;
 pub(crate) mod watch;
 
@@ -28,6 +27,7 @@ use crate::ids::BreakpointId;
 use crate::ids::ModuleId;
 use crate::images::indexer::Indexer;
 use crate::images::modules::Loaded;
+use crate::inferior::site::Owner;
 use crate::inspect::eval::Expression;
 pub use condition::HitCondition;
 pub use condition::Segment;
@@ -38,7 +38,6 @@ use names::Names;
 use pattern::Pattern;
 use resolve::Resolved;
 use rustc_hash::{FxHashMap, FxHashSet};
-use site::Owner;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -511,7 +510,12 @@ impl Debugger {
         source: &Path,
         wanted: &[SourceBreakpoint],
     ) -> Vec<BreakpointInfo> {
-        let old = self.breakpoints.by_source.remove(key).unwrap_or_default();
+        let old = self
+            .stops
+            .breakpoints
+            .by_source
+            .remove(key)
+            .unwrap_or_default();
         let wanted = wanted
             .iter()
             .map(|wanted| {
@@ -523,8 +527,9 @@ impl Debugger {
                 (spec, wanted.options.clone())
             })
             .collect();
-        let (ids, gone) = self.breakpoints.replace(old, wanted);
-        self.breakpoints
+        let (ids, gone) = self.stops.breakpoints.replace(old, wanted);
+        self.stops
+            .breakpoints
             .by_source
             .insert(key.to_owned(), ids.clone());
         self.change_breakpoints(ids, gone)
@@ -534,7 +539,7 @@ impl Debugger {
         &mut self,
         wanted: &[FunctionBreakpoint],
     ) -> Vec<BreakpointInfo> {
-        let old = std::mem::take(&mut self.breakpoints.functions);
+        let old = std::mem::take(&mut self.stops.breakpoints.functions);
         let wanted = wanted
             .iter()
             .map(|wanted| {
@@ -544,8 +549,8 @@ impl Debugger {
                 )
             })
             .collect();
-        let (ids, gone) = self.breakpoints.replace(old, wanted);
-        self.breakpoints.functions.clone_from(&ids);
+        let (ids, gone) = self.stops.breakpoints.replace(old, wanted);
+        self.stops.breakpoints.functions.clone_from(&ids);
         self.change_breakpoints(ids, gone)
     }
 
@@ -555,15 +560,18 @@ impl Debugger {
         gone: Vec<BreakpointId>,
     ) -> Vec<BreakpointInfo> {
         for id in gone {
-            self.breakpoints.all.remove(&id);
-            self.sites.remove_owner(Owner::User(id), &*self.os);
+            self.stops.breakpoints.all.remove(&id);
+            self.inferior
+                .sites
+                .remove_owner(Owner::User(id), &*self.inferior.os);
         }
         self.end_changed_detours();
         for id in &ids {
-            if self.breakpoints.lacks_evaluation_note(*id) {
+            if self.stops.breakpoints.lacks_evaluation_note(*id) {
                 self.forget_refused_detours(*id);
             }
             let unbound = self
+                .stops
                 .breakpoints
                 .all
                 .get(id)
@@ -580,7 +588,7 @@ impl Debugger {
     }
 
     pub(crate) fn breakpoint_info(&self, id: BreakpointId) -> Option<BreakpointInfo> {
-        let Some(breakpoint) = self.breakpoints.all.get(&id) else {
+        let Some(breakpoint) = self.stops.breakpoints.all.get(&id) else {
             return self.exception_breakpoint(id);
         };
         let mut info = breakpoint.info(id);
@@ -595,7 +603,7 @@ impl Debugger {
     /// Binds a breakpoint in all images. Returns true if that changed anything.
     fn bind(&mut self, id: BreakpointId) -> bool {
         let instruction = self.resolve_instruction(id);
-        let Some(breakpoint) = self.breakpoints.all.get_mut(&id) else {
+        let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id) else {
             return false;
         };
         if breakpoint.spent {
@@ -606,8 +614,8 @@ impl Debugger {
                 Some(resolved) => resolved,
                 None => return false,
             },
-            (Search::Function(named), _) => named.resolve(&self.modules),
-            (Search::Functions(pattern), _) => pattern.resolve(&self.modules),
+            (Search::Function(named), _) => named.resolve(&self.images.modules),
+            (Search::Functions(pattern), _) => pattern.resolve(&self.images.modules),
             (
                 Search::Line,
                 Spec::Line {
@@ -615,7 +623,7 @@ impl Debugger {
                     line,
                     column,
                 },
-            ) => resolve::resolve(source, *line, *column, &self.modules),
+            ) => resolve::resolve(source, *line, *column, &self.images.modules),
             // An invalid pattern; data has no location in the code.
             (Search::Line, Spec::Function(_) | Spec::Data(_)) => return false,
         };
@@ -629,13 +637,15 @@ impl Debugger {
             resolved.bound.extend(self.chosen(&resolved.choosers));
             resolved.why = resolved.why.filter(|_| resolved.bound.is_empty());
         }
-        let os = &*self.os;
-        let Some(breakpoint) = self.breakpoints.all.get_mut(&id) else {
+        let os = &*self.inferior.os;
+        let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id) else {
             return false;
         };
         if let Search::Function(named) = &breakpoint.search {
             for module in &resolved.unread {
-                self.indexer.search(module, named.name(), || os.waker());
+                self.images
+                    .indexer
+                    .search(module, named.name(), || os.waker());
             }
         }
         let before = breakpoint.bound.len();
@@ -653,7 +663,12 @@ impl Debugger {
                 continue;
             }
             let hardware = breakpoint.options.hardware;
-            if hardware || self.sites.add(place.addr, Owner::User(id), &*self.os) {
+            if hardware
+                || self
+                    .inferior
+                    .sites
+                    .add(place.addr, Owner::User(id), &*self.inferior.os)
+            {
                 breakpoint.bound.push(place);
             } else {
                 breakpoint.pending = Some(match state {
@@ -681,11 +696,11 @@ impl Debugger {
     /// Binds breakpoints on functions and checks names in conditions again, after more names were
     /// indexed.
     pub(crate) fn bind_functions(&mut self) {
-        let ids: Vec<BreakpointId> = self.breakpoints.all.keys().copied().collect();
+        let ids: Vec<BreakpointId> = self.stops.breakpoints.all.keys().copied().collect();
         for id in ids {
-            let bound = self.breakpoints.functions.contains(&id) && self.bind(id);
+            let bound = self.stops.breakpoints.functions.contains(&id) && self.bind(id);
             if self.check_names(id) || bound {
-                self.events.push_back(Event::BreakpointChanged(id));
+                self.inferior.events.push_back(Event::BreakpointChanged(id));
             }
         }
         self.place_hardware(&[]);
@@ -693,11 +708,11 @@ impl Debugger {
 
     /// Binds breakpoints in new images, and reports those that changed.
     pub(crate) fn bind_all(&mut self) {
-        let ids: Vec<BreakpointId> = self.breakpoints.all.keys().copied().collect();
+        let ids: Vec<BreakpointId> = self.stops.breakpoints.all.keys().copied().collect();
         for id in ids {
             let bound = self.bind(id);
             if self.check_names(id) || bound {
-                self.events.push_back(Event::BreakpointChanged(id));
+                self.inferior.events.push_back(Event::BreakpointChanged(id));
             }
         }
         self.place_hardware(&[]);
@@ -707,10 +722,10 @@ impl Debugger {
     /// Binds breakpoints in an image again, of which more is known than before, and reports those
     /// that changed.
     pub(crate) fn rebind_in(&mut self, module: ModuleId) {
-        let ids: Vec<BreakpointId> = self.breakpoints.all.keys().copied().collect();
+        let ids: Vec<BreakpointId> = self.stops.breakpoints.all.keys().copied().collect();
         for id in ids {
             let before = self.breakpoint_info(id);
-            let Some(breakpoint) = self.breakpoints.all.get_mut(&id) else {
+            let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id) else {
                 continue;
             };
             match &mut breakpoint.search {
@@ -726,15 +741,22 @@ impl Debugger {
             self.bind(id);
             self.check_names(id);
             // Old sites go last: no thread may slip past a location that stays.
-            let bound = self.breakpoints.all.get(&id).map(|it| it.bound.as_slice());
+            let bound = self
+                .stops
+                .breakpoints
+                .all
+                .get(&id)
+                .map(|it| it.bound.as_slice());
             for place in old {
                 let stays = |bound: &[BoundLocation]| bound.iter().any(|it| it.addr == place.addr);
                 if !bound.is_some_and(stays) {
-                    self.sites.remove(place.addr, Owner::User(id), &*self.os);
+                    self.inferior
+                        .sites
+                        .remove(place.addr, Owner::User(id), &*self.inferior.os);
                 }
             }
             if self.breakpoint_info(id) != before {
-                self.events.push_back(Event::BreakpointChanged(id));
+                self.inferior.events.push_back(Event::BreakpointChanged(id));
             }
         }
         self.place_hardware(&[]);
@@ -742,12 +764,14 @@ impl Debugger {
 
     /// Removes the locations in an unloaded image.
     pub(crate) fn unbind_module(&mut self, gone: &Loaded) {
-        for (id, breakpoint) in &mut self.breakpoints.all {
+        for (id, breakpoint) in &mut self.stops.breakpoints.all {
             let before = breakpoint.bound.len();
             breakpoint.bound.retain(|bound| bound.module != gone.id);
             if breakpoint.bound.is_empty() && before > 0 {
                 breakpoint.pending = Some(NO_LOCATION_YET.into());
-                self.events.push_back(Event::BreakpointChanged(*id));
+                self.inferior
+                    .events
+                    .push_back(Event::BreakpointChanged(*id));
             }
         }
         self.place_hardware(&[]);
@@ -758,7 +782,7 @@ impl Debugger {
     pub(crate) fn asked_place(&self, ids: &[BreakpointId], addr: LoadAddr) -> AskedPlace {
         let bound = ids
             .iter()
-            .filter_map(|id| self.breakpoints.all.get(id))
+            .filter_map(|id| self.stops.breakpoints.all.get(id))
             .filter_map(|breakpoint| breakpoint.bound_at(addr));
         let Some(bound) = bound.min_by_key(|bound| (bound.hidden, bound.shown.is_some())) else {
             return AskedPlace::default();

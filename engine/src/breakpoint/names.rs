@@ -2,11 +2,11 @@
 //! reported when it is set. It uses debug info only; the process is not read.
 
 use super::condition::Segment;
-use super::site::Owner;
 use crate::compile::{CodeScope, Declared, Scope, may_have_member, member_type};
 use crate::debugger::Debugger;
 use crate::ids::BreakpointId;
 use crate::images::modules::Modules;
+use crate::inferior::site::Owner;
 use crate::inspect::eval::types::named_by;
 use crate::inspect::eval::{Expression, Meaning, NameRef, nearest};
 use crate::inspect::value::Ty;
@@ -57,7 +57,7 @@ impl Debugger {
     /// Checks the names in a breakpoint's condition and message at its locations, unless that has
     /// been done. Returns true if its message has changed.
     pub(super) fn check_names(&mut self, id: BreakpointId) -> bool {
-        let Some(breakpoint) = self.breakpoints.all.get(&id) else {
+        let Some(breakpoint) = self.stops.breakpoints.all.get(&id) else {
             return false;
         };
         let unbound = breakpoint.failure.is_some() || breakpoint.bound.is_empty();
@@ -83,8 +83,8 @@ impl Debugger {
         let places: Vec<_> = places
             .map(|place| {
                 let here = NameScope {
-                    modules: &self.modules,
-                    scope: CodeScope::at(&self.modules, place.addr, place.hidden),
+                    modules: &self.images.modules,
+                    scope: CodeScope::at(&self.images.modules, place.addr, place.hidden),
                     unread: RefCell::default(),
                 };
                 (place.addr, here)
@@ -107,8 +107,8 @@ impl Debugger {
             let function = here.scope.function_name();
             let unread = here.unread.into_inner();
             for module in &unread {
-                let os = &*self.os;
-                self.indexer.prepare(module, || os.waker());
+                let os = &*self.inferior.os;
+                self.images.indexer.prepare(module, || os.waker());
             }
             match wrong {
                 Some(wrong) => lacking.push((addr, function, wrong)),
@@ -130,7 +130,7 @@ impl Debugger {
             Names::InPart(_) => lacking.into_iter().map(|(addr, ..)| addr).collect(),
             _ => Vec::new(),
         };
-        let Some(breakpoint) = self.breakpoints.all.get_mut(&id) else {
+        let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id) else {
             return false;
         };
         let changed = names.problem() != breakpoint.names.problem();
@@ -140,8 +140,8 @@ impl Debugger {
         for addr in places.filter(|_| !breakpoint.options.hardware) {
             let owner = Owner::User(id);
             match (before.contains(&addr), breakpoint.lacking.contains(&addr)) {
-                (false, true) => self.sites.remove(addr, owner, &*self.os),
-                (true, false) => drop(self.sites.add(addr, owner, &*self.os)),
+                (false, true) => self.inferior.sites.remove(addr, owner, &*self.inferior.os),
+                (true, false) => drop(self.inferior.sites.add(addr, owner, &*self.inferior.os)),
                 _ => {}
             }
         }

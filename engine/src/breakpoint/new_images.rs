@@ -113,9 +113,12 @@ impl Breakpoint {
 impl Debugger {
     /// Binds breakpoints in new images, and reports those that changed.
     pub(crate) fn bind_in_new(&mut self, new: &[ModuleId]) {
-        let images: Vec<&Loaded> = new.iter().filter_map(|id| self.modules.get(*id)).collect();
+        let images: Vec<&Loaded> = new
+            .iter()
+            .filter_map(|id| self.images.modules.get(*id))
+            .collect();
         let mut mentions = Mentions::default();
-        let all = self.breakpoints.all.iter_mut();
+        let all = self.stops.breakpoints.all.iter_mut();
         let outlooks: Vec<(BreakpointId, Outlook)> = all
             .map(|(id, breakpoint)| (*id, breakpoint.outlook(&images, &mut mentions)))
             .collect();
@@ -126,7 +129,7 @@ impl Debugger {
                 Outlook::Anew => self.bind(id),
             };
             if self.check_names(id) || bound {
-                self.events.push_back(Event::BreakpointChanged(id));
+                self.inferior.events.push_back(Event::BreakpointChanged(id));
             }
         }
         self.place_hardware(&[]);

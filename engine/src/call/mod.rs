@@ -6,18 +6,18 @@ mod suspended;
 
 use crate::argument_passing::HandedOver;
 use crate::breakpoint::AskedPlace;
-use crate::breakpoint::site::Owner;
 use crate::debugger::Debugger;
 use crate::event::Event;
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
+use crate::inferior::StopCause;
+use crate::inferior::site::Owner;
 use crate::inspect::abi::sysv;
 use crate::inspect::eval::{Call, Purpose};
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::{Shape, Ty, Value, ValueLocation};
 use crate::jump_patch::Counted;
 use crate::os::{RegisterSet, Resume, SignalData, WaitStatus};
-use crate::process::StopCause;
 use dwarf::LoadAddr;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -103,16 +103,20 @@ pub(crate) struct PendingCall {
 impl Debugger {
     /// Returns whether a call into the program is in progress.
     pub fn is_calling(&self) -> bool {
-        self.call.is_some()
+        self.calls.pending.is_some()
     }
 
     /// Sets the timeout of calls; a call is interrupted after it.
     pub fn set_call_limit(&mut self, limit: Duration) {
-        self.call_limit = limit;
+        self.calls.limit = limit;
     }
 
     pub(crate) fn call_deadline(&self) -> Option<Instant> {
-        let call = self.call.as_ref().filter(|call| call.abort.is_none());
+        let call = self
+            .calls
+            .pending
+            .as_ref()
+            .filter(|call| call.abort.is_none());
         let asking = self.asking_deadline();
         [asking, call.map(|call| call.deadline)]
             .into_iter()
@@ -130,11 +134,11 @@ impl Debugger {
         if self.is_post_mortem() {
             return Err(Error::PostMortem("its functions cannot be called"));
         }
-        if self.call.is_some() {
+        if self.calls.pending.is_some() {
             return refused("another call is under way");
         }
         let call = self.prepare_call(thread, call)?;
-        let counted = match (purpose, self.non_stop) {
+        let counted = match (purpose, self.inferior.non_stop) {
             // Breakpoints in it count as hit.
             (Purpose::Command, _) => None,
             (_, false) => Some(self.counted_so_far()),
@@ -147,15 +151,15 @@ impl Debugger {
             return Err(Error::NoSuchThread(thread.0));
         };
         self.plant_return_trap(call.back.0, Owner::Call);
-        self.pages.clear();
-        self.stacks.clear();
+        self.inferior.pages.clear();
+        self.views.stacks.clear();
         let is_ready = self.send_into(thread, &call);
-        self.call = Some(PendingCall {
+        self.calls.pending = Some(PendingCall {
             thread,
             call,
             before,
-            deadline: Instant::now() + self.call_limit,
-            cancel: self.cancel.clone(),
+            deadline: Instant::now() + self.calls.limit,
+            cancel: self.views.cancel.clone(),
             abort: None,
             purpose,
             counted,
@@ -180,7 +184,7 @@ impl Debugger {
             asked: state.asked.clone(),
         };
         if before.signal.0 != 0 {
-            before.signal_data = self.os.signal_data(thread);
+            before.signal_data = self.inferior.os.signal_data(thread);
         }
         Some(before)
     }
@@ -191,7 +195,7 @@ impl Debugger {
         thread: ThreadId,
         call: Call,
     ) -> Result<PreparedCall, Error> {
-        let Some(back) = self.modules.entry() else {
+        let Some(back) = self.images.modules.entry() else {
             return refused("the program has no entry point to return to");
         };
         if let Some(why) = self.blocking_syscall_reason(thread) {
@@ -200,13 +204,13 @@ impl Debugger {
         self.write_registers(thread);
         let (Some(saved), Some(extended)) = (
             self.user_registers(thread),
-            self.os.extended_registers(thread),
+            self.inferior.os.extended_registers(thread),
         ) else {
             return refused("the registers cannot be read");
         };
         let mut registers = saved.outside_system_call();
         let mut vectors = extended.clone();
-        let reserved = self.replay.get_mut().reserved;
+        let reserved = self.calls.replay.get_mut().reserved;
         let base = saved.sp().wrapping_sub(RED_ZONE) & !15;
         let mut top = base.wrapping_sub(reserved);
         let mut result = None;
@@ -226,7 +230,7 @@ impl Debugger {
             let at = keep(Vec::new(), len);
             result = Some(LoadAddr(at));
             // The result must survive later calls.
-            self.replay.get_mut().reserved = base.wrapping_sub(at);
+            self.calls.replay.get_mut().reserved = base.wrapping_sub(at);
             handed.word(at);
         }
         for argument in call.arguments {
@@ -242,7 +246,7 @@ impl Debugger {
         top = top.wrapping_sub(8);
         copies.push((top, back.0.to_le_bytes().to_vec()));
         for (addr, bytes) in &copies {
-            if !bytes.is_empty() && !self.os.write_memory(LoadAddr(*addr), bytes) {
+            if !bytes.is_empty() && !self.inferior.os.write_memory(LoadAddr(*addr), bytes) {
                 return refused("there is no room on the stack");
             }
         }
@@ -266,24 +270,24 @@ impl Debugger {
     pub(crate) fn send_into(&mut self, thread: ThreadId, call: &PreparedCall) -> bool {
         let (registers, vectors) = &call.begin;
         let vectors = vectors.as_ref();
-        vectors.is_none_or(|vectors| self.os.set_extended_registers(thread, vectors))
+        vectors.is_none_or(|vectors| self.inferior.os.set_extended_registers(thread, vectors))
             && self.set_registers_of(thread, *registers)
     }
 
     /// Inserts the traps at which calls end.
     pub(crate) fn plant_return_trap(&mut self, back: LoadAddr, owner: Owner) {
-        self.sites.add(back, owner, &*self.os);
-        if let Some(process) = &mut self.process {
+        self.inferior.sites.add(back, owner, &*self.inferior.os);
+        if let Some(process) = &mut self.inferior.process {
             process.has_called = true;
         }
         for addr in self.terminators() {
-            self.sites.add(addr, owner, &*self.os);
+            self.inferior.sites.add(addr, owner, &*self.inferior.os);
         }
     }
 
     /// Returns the functions by which C++ terminates a program with an uncaught exception.
     fn terminators(&self) -> Vec<LoadAddr> {
-        let images = self.modules.loaded.iter();
+        let images = self.images.modules.loaded.iter();
         images
             .filter_map(|it| Some(it.bias.load(it.module.exported("_ZSt9terminatev")?)))
             .collect()
@@ -291,7 +295,9 @@ impl Debugger {
 
     /// Interrupts the call in progress; its side effects remain.
     pub fn abort_call(&mut self, why: Error) {
-        let Some(call) = &mut self.call else { return };
+        let Some(call) = &mut self.calls.pending else {
+            return;
+        };
         if call.abort.is_some() {
             return;
         }
@@ -300,13 +306,15 @@ impl Debugger {
         if let Some(state) = self.thread_mut(thread) {
             state.interrupted = true;
         }
-        self.os.interrupt(thread);
+        self.inferior.os.interrupt(thread);
     }
 
     /// Interrupts a call that has timed out or that no evaluation needs any more.
     pub(crate) fn check_call(&mut self) {
         self.hurry_asking(None);
-        let Some(call) = &self.call else { return };
+        let Some(call) = &self.calls.pending else {
+            return;
+        };
         let cancelled = call.cancel.as_ref();
         if cancelled.is_some_and(|it| it.load(Ordering::Relaxed)) {
             self.abort_call(Error::Cancelled);
@@ -314,7 +322,7 @@ impl Debugger {
             let why = format!(
                 "`{}` had not returned after {} s; it was interrupted, and the thread is where it was",
                 call.call.name,
-                self.call_limit.as_secs_f32()
+                self.calls.limit.as_secs_f32()
             );
             self.abort_call(Error::eval(why));
         }
@@ -323,18 +331,22 @@ impl Debugger {
     /// Returns whether hits and messages counted in the program belong to a call, and are to be
     /// dropped.
     pub(crate) fn is_uncounted_call(&self) -> bool {
-        self.call
+        self.calls
+            .pending
             .as_ref()
             .is_some_and(|call| call.counted.is_some())
     }
 
     pub(crate) fn calls_on(&self, thread: ThreadId) -> bool {
-        self.call.as_ref().is_some_and(|call| call.thread == thread)
+        self.calls
+            .pending
+            .as_ref()
+            .is_some_and(|call| call.thread == thread)
     }
 
     /// Handles a stop of the thread of the call.
     pub(crate) fn on_call_stop(&mut self, thread: ThreadId, status: WaitStatus) {
-        let Some(back) = self.call.as_ref().map(|call| call.call.back) else {
+        let Some(back) = self.calls.pending.as_ref().map(|call| call.call.back) else {
             return;
         };
         match self.call_progress(thread, status, back) {
@@ -349,7 +361,11 @@ impl Debugger {
 
     /// Ends the call of a stopped thread if it is being interrupted. Returns false if it is not.
     pub(crate) fn end_aborted_call(&mut self, thread: ThreadId) -> bool {
-        let call = self.call.as_mut().filter(|call| call.thread == thread);
+        let call = self
+            .calls
+            .pending
+            .as_mut()
+            .filter(|call| call.thread == thread);
         let Some(why) = call.and_then(|call| call.abort.take()) else {
             return false;
         };
@@ -384,7 +400,7 @@ impl Debugger {
                     .thread_mut(thread)
                     .map(|it| std::mem::take(&mut it.debug_register_hits));
                 // Accesses to watched data are ignored; a debug register for code is a breakpoint.
-                if self.watches.is_code(accessed.unwrap_or_default())
+                if self.stops.watches.is_code(accessed.unwrap_or_default())
                     && let Some(registers) = self.user_registers(thread)
                 {
                     return self.at_site_in_call(thread, registers.pc(), back);
@@ -398,7 +414,7 @@ impl Debugger {
             Some(StopCause::Signal(signal)) => signal,
             None => return CallStop::Going,
         };
-        if crate::process::is_fatal_signal(signal) {
+        if crate::inferior::is_fatal_signal(signal) {
             return CallStop::Failed(match signal.0 {
                 libc::SIGSEGV => "died of SIGSEGV".to_owned(),
                 libc::SIGABRT => {
@@ -447,21 +463,29 @@ impl Debugger {
 
     /// Returns whether breakpoints are hit in the call of a thread, as when the program runs.
     fn hits_breakpoints(&self, thread: ThreadId) -> bool {
-        let mut call = self.call.iter().filter(|call| call.thread == thread);
+        let mut call = self
+            .calls
+            .pending
+            .iter()
+            .filter(|call| call.thread == thread);
         let is_typed = call.any(|it| it.purpose == Purpose::Command && it.abort.is_none());
         is_typed && !self.in_condition_call(thread)
     }
 
     /// Ends the call, which did `what` instead of returning.
     fn give_up_call(&mut self, what: &str) {
-        let Some(call) = &self.call else { return };
+        let Some(call) = &self.calls.pending else {
+            return;
+        };
         let why = call.call.given_up(what);
         self.end_call(Err(why));
     }
 
     /// Restores the thread's state and keeps the result of the call.
     fn end_call(&mut self, outcome: Result<(), Error>) {
-        let Some(call) = self.call.take() else { return };
+        let Some(call) = self.calls.pending.take() else {
+            return;
+        };
         let thread = call.thread;
         let value = outcome.and_then(|()| self.call_value(thread, &call.call));
         self.restore_registers(thread, &call.call);
@@ -469,13 +493,17 @@ impl Debugger {
             Some(counted) => self.uncount(counted),
             None => self.drain_all_messages(),
         }
-        let alone = self.non_stop;
+        let alone = self.inferior.non_stop;
         self.restore_standing(thread, call.before);
         if let Some(state) = self.thread_mut(thread) {
             state.stopped_for_client = alone;
         }
         self.answer(&call.call.span, value);
-        let outlives = self.process.as_ref().is_some_and(|it| !it.launched);
+        let outlives = self
+            .inferior
+            .process
+            .as_ref()
+            .is_some_and(|it| !it.launched);
         if outlives && self.is_visible_stop(thread) {
             self.make_all_safe_to_kill();
         }
@@ -483,7 +511,10 @@ impl Debugger {
 
     /// Restores the registers that a thread had before a call.
     fn restore_registers(&mut self, thread: ThreadId, call: &PreparedCall) {
-        let restored = self.os.set_extended_registers(thread, &call.extended)
+        let restored = self
+            .inferior
+            .os
+            .set_extended_registers(thread, &call.extended)
             && self.set_registers_of(thread, call.saved);
         if !restored {
             tracing::error!(%thread, "the registers cannot be restored after a call");
@@ -493,7 +524,7 @@ impl Debugger {
     /// Restores the interrupted state of a thread.
     fn restore_standing(&mut self, thread: ThreadId, before: Standing) {
         if let Some(data) = &before.signal_data {
-            self.os.set_signal_data(thread, data);
+            self.inferior.os.set_signal_data(thread, data);
         }
         if let Some(state) = self.thread_mut(thread) {
             state.debug_register_hits = 0;
@@ -528,8 +559,8 @@ impl Debugger {
         }
         let set = self.user_registers(thread).ok_or(Error::OptimizedOut)?;
         let mut registers = set.to_registers();
-        registers.set_vectors(self.os.vector_registers(thread));
-        let st0 = || self.os.st0(thread);
+        registers.set_vectors(self.inferior.os.vector_registers(thread));
+        let st0 = || self.inferior.os.st0(thread);
         sysv::returned(&call.returns, call.language, &registers, &st0).ok_or_else(|| {
             Error::eval(format!(
                 "`{}` has returned; how a `{}` is returned is not known here",
@@ -541,23 +572,25 @@ impl Debugger {
 
     /// Drops the call, whose thread is gone: there is no state to restore.
     pub(crate) fn drop_call(&mut self, why: &str) {
-        if let Some(call) = self.call.take() {
+        if let Some(call) = self.calls.pending.take() {
             let why = Error::eval(format!("`{}` did not return: {why}", call.call.name));
             self.answer(&call.call.span, Err(why));
         }
     }
 
     fn answer(&mut self, span: &Range<usize>, value: Result<Value, Error>) {
-        self.sites.remove_owner(Owner::Call, &*self.os);
-        self.pages.clear();
-        self.stacks.clear();
-        let replay = self.replay.get_mut();
+        self.inferior
+            .sites
+            .remove_owner(Owner::Call, &*self.inferior.os);
+        self.inferior.pages.clear();
+        self.views.stacks.clear();
+        let replay = self.calls.replay.get_mut();
         match value {
             // A cancelled evaluation is not restarted.
             Err(Error::Cancelled) => *replay = Replay::default(),
             value => drop(replay.done.insert((span.start, span.end), value)),
         }
-        self.events.push_back(Event::CallEnded);
+        self.inferior.events.push_back(Event::CallEnded);
     }
 }
 

@@ -8,11 +8,11 @@
 //! long jump returns to no trap: the stack reveals it, and its call is dropped.
 
 use super::{PreparedCall, Replay, Standing, UNCAUGHT};
-use crate::breakpoint::site::Owner;
 use crate::debugger::Debugger;
 use crate::event::StopReason;
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
+use crate::inferior::site::Owner;
 use crate::inspect::value::Value;
 use crate::os::Mapping;
 use crate::stack::ThreadStack;
@@ -40,8 +40,9 @@ impl Debugger {
     /// Suspends the call in progress on a thread whose stop is about to be reported. Returns the
     /// error of the evaluation that waited for it.
     pub(crate) fn suspend_call(&mut self, thread: ThreadId, reason: &StopReason) -> Option<Error> {
-        let call = self.call.take_if(|call| call.thread == thread)?;
+        let call = self.calls.pending.take_if(|call| call.thread == thread)?;
         let quoted = self
+            .calls
             .replay
             .get_mut()
             .expression
@@ -65,10 +66,12 @@ impl Debugger {
             call.call.name
         ));
         self.plant_return_trap(call.call.back.0, Owner::Suspended);
-        self.sites.remove_owner(Owner::Call, &*self.os);
-        *self.replay.get_mut() = Replay::default();
-        self.pages.clear();
-        self.stacks.clear();
+        self.inferior
+            .sites
+            .remove_owner(Owner::Call, &*self.inferior.os);
+        *self.calls.replay.get_mut() = Replay::default();
+        self.inferior.pages.clear();
+        self.views.stacks.clear();
         if let Some(state) = self.thread_mut(thread) {
             state.suspended.push(SuspendedCall {
                 call: call.call,
@@ -80,7 +83,7 @@ impl Debugger {
 
     /// Returns file (base name) and line of an address.
     fn place_of(&self, addr: LoadAddr) -> Option<String> {
-        let loaded = self.modules.at(addr)?;
+        let loaded = self.images.modules.at(addr)?;
         let at = loaded.module.place_at(loaded.bias.file(addr))?;
         let file = at.file.path.file_name()?.to_string_lossy().into_owned();
         Some(format!("{file}:{}", at.line))
@@ -93,7 +96,7 @@ impl Debugger {
         thread: ThreadId,
         back: (LoadAddr, u64),
     ) -> Option<ConsoleCallFrame> {
-        let state = self.process.as_ref()?.threads.get(&thread)?;
+        let state = self.inferior.process.as_ref()?.threads.get(&thread)?;
         let mut calls = state.suspended.iter().rev();
         let SuspendedCall { call, before } = calls.find(|it| it.call.back == back)?;
         let mut registers = call.saved.to_registers();
@@ -143,7 +146,7 @@ impl Debugger {
         let Some(returned) = returned else {
             return false;
         };
-        self.pages.clear();
+        self.inferior.pages.clear();
         let outcome = self.call_value(thread, &returned.call);
         self.end_suspended(thread, returned, outcome);
         true
@@ -176,7 +179,7 @@ impl Debugger {
     fn take_suspended(&mut self, thread: ThreadId) -> Option<SuspendedCall> {
         let state = self.thread_mut(thread)?;
         let last = state.suspended.pop()?;
-        if crate::process::is_fatal_signal(state.signal) {
+        if crate::inferior::is_fatal_signal(state.signal) {
             // The pending signal was caused by the call.
             state.signal = Signal(0);
         }
@@ -206,16 +209,22 @@ impl Debugger {
 
     /// Removes the return trap when no call is suspended any more.
     pub(crate) fn release_return_trap(&mut self) {
-        let mut threads = self.process.iter().flat_map(|it| it.threads.values());
+        let mut threads = self
+            .inferior
+            .process
+            .iter()
+            .flat_map(|it| it.threads.values());
         if threads.all(|state| state.suspended.is_empty()) {
-            self.sites.remove_owner(Owner::Suspended, &*self.os);
+            self.inferior
+                .sites
+                .remove_owner(Owner::Suspended, &*self.inferior.os);
         }
     }
 
     /// Restores the state of all threads from before their suspended calls: the return trap is
     /// about to be removed. All threads are stopped.
     pub(crate) fn end_suspended_calls(&mut self) {
-        let process = self.process.iter();
+        let process = self.inferior.process.iter();
         let threads = process.flat_map(|process| &process.threads);
         let suspended = threads.filter(|(_, state)| state.stopped && !state.suspended.is_empty());
         let threads: Vec<ThreadId> = suspended.map(|(thread, _)| *thread).collect();
@@ -245,9 +254,9 @@ impl Debugger {
         let Some(pid) = self.pid().filter(|_| !calls.is_empty()) else {
             return;
         };
-        self.pages.clear();
-        self.stacks.clear();
-        let mappings = self.os.mappings(pid);
+        self.inferior.pages.clear();
+        self.views.stacks.clear();
+        let mappings = self.inferior.os.mappings(pid);
         let Ok(stack) = self.unwound(thread, usize::MAX) else {
             return;
         };
@@ -258,7 +267,7 @@ impl Debugger {
         if let Some(state) = self.thread_mut(thread) {
             state.suspended.retain(|it| !left.contains(&it.call.back.1));
         }
-        self.stacks.clear();
+        self.views.stacks.clear();
     }
 }
 

@@ -14,14 +14,16 @@ impl Debugger {
     /// # Errors
     /// The file belongs to another build or has no debug info, or the image was unloaded.
     pub fn use_debug_file(&mut self, id: ModuleId, file: &Path) -> Result<(), Error> {
-        self.modules.use_debug_file(id, file)?;
-        self.unwinder.borrow_mut().clear();
-        self.tail_calls.borrow_mut().clear();
-        self.reaches.borrow_mut().clear();
-        self.stacks.clear();
-        self.told_of_units.remove(&id);
-        if let Some(loaded) = self.modules.get(id) {
-            self.events.push_back(Event::ModuleLoaded(loaded.info()));
+        self.images.modules.use_debug_file(id, file)?;
+        self.views.unwinder.borrow_mut().clear();
+        self.views.tail_calls.borrow_mut().clear();
+        self.stops.reaches.borrow_mut().clear();
+        self.views.stacks.clear();
+        self.views.reported_units.remove(&id);
+        if let Some(loaded) = self.images.modules.get(id) {
+            self.inferior
+                .events
+                .push_back(Event::ModuleLoaded(loaded.info()));
         }
         self.rebind_in(id);
         Ok(())

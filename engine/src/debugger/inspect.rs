@@ -56,8 +56,8 @@ pub enum NamesStatus {
 impl Debugger {
     /// Returns the mappings of the process in order of address; also while it runs.
     pub fn mappings(&self) -> Vec<Mapping> {
-        let pid = self.process.as_ref().map(|process| process.pid);
-        pid.map_or_else(Vec::new, |pid| self.os.mappings(pid))
+        let pid = self.inferior.process.as_ref().map(|process| process.pid);
+        pid.map_or_else(Vec::new, |pid| self.inferior.os.mappings(pid))
     }
 
     /// Returns whether a thread is stopped for the client.
@@ -73,7 +73,7 @@ impl Debugger {
     pub fn symbols_named(&self, name: &str) -> Result<Vec<SymbolInfo>, Error> {
         let mut found: Vec<SymbolInfo> = Vec::new();
         let mut seen = FxHashSet::default();
-        for loaded in &self.modules.loaded {
+        for loaded in &self.images.modules.loaded {
             if self.cancelled() {
                 return Err(Error::Cancelled);
             }
@@ -92,19 +92,19 @@ impl Debugger {
 
     /// Returns the symbol that covers an address.
     pub fn symbol_at(&self, addr: LoadAddr) -> Option<SymbolInfo> {
-        let loaded = self.modules.at(addr)?;
+        let loaded = self.images.modules.at(addr)?;
         let symbol = loaded.module.symbol_at(loaded.bias.file(addr))?;
         Some(info_of(loaded, symbol))
     }
 
     /// Returns the image that contains an address.
     pub fn module_at(&self, addr: LoadAddr) -> Option<ModuleId> {
-        Some(self.modules.at(addr)?.id)
+        Some(self.images.modules.at(addr)?.id)
     }
 
     /// Returns the line whose code contains an address.
     pub fn line_at(&self, addr: LoadAddr) -> Option<LineCode> {
-        let loaded = self.modules.at(addr)?;
+        let loaded = self.images.modules.at(addr)?;
         let file_addr = loaded.bias.file(addr);
         let row = loaded.module.row_at(file_addr)?;
         Some(LineCode {
@@ -120,7 +120,7 @@ impl Debugger {
     /// Returns where the code of a source line begins, in each function and each inlined copy.
     pub fn addresses_of_line(&self, source: &Path, line: u32) -> Vec<LineCode> {
         let mut found = Vec::new();
-        for (loaded, file) in files_of(source, &self.modules).files {
+        for (loaded, file) in files_of(source, &self.images.modules).files {
             for place in loaded.module.line_locations(&file, line) {
                 let start = loaded.bias.load(place.addr);
                 let row = loaded.module.row_at(place.addr);
@@ -138,7 +138,7 @@ impl Debugger {
 
     /// Returns the state of an image's name index.
     pub fn names_status(&self, id: ModuleId) -> NamesStatus {
-        let Some(loaded) = self.modules.get(id) else {
+        let Some(loaded) = self.images.modules.get(id) else {
             return NamesStatus::None;
         };
         let module = &loaded.module;
@@ -149,7 +149,10 @@ impl Debugger {
             let (read, units) = module.names_read();
             return NamesStatus::Partial(read, units);
         }
-        match (module.knows_names(), self.indexer.is_waiting_for(module)) {
+        match (
+            module.knows_names(),
+            self.images.indexer.is_waiting_for(module),
+        ) {
             (true, _) => NamesStatus::Ready,
             (false, true) => {
                 let (read, units) = module.names_read();

@@ -89,7 +89,7 @@ impl Debugger {
 
     /// Returns the function that was just stepped out of into a frame, and its return type.
     fn returned_from(&self, frame: FrameKey) -> Option<(ReturnedFunction, Ty)> {
-        let threads = &self.process.as_ref()?.threads;
+        let threads = &self.inferior.process.as_ref()?.threads;
         let function = threads.get(&frame.thread)?.returned.clone()?;
         let ty = function.function.return_type?;
         let ty = Ty::dwarf(&function.module, function.bias, ty);
@@ -102,7 +102,7 @@ impl Debugger {
         let (function, ty) = self.returned_from(frame)?;
         let thread = frame.thread;
         let (_, registers) = self.innermost(thread).ok()?;
-        let st0 = || self.os.st0(thread);
+        let st0 = || self.inferior.os.st0(thread);
         let value = sysv::returned(&ty, function.function.language, &registers, &st0)?;
         Some(Named {
             name: format!("{}()", function.function.name),
@@ -150,7 +150,7 @@ impl Debugger {
     ) -> Result<Evaluated, Error> {
         self.stopped()?;
         let asked = (frame, expression.to_owned());
-        let replay = self.replay.get_mut();
+        let replay = self.calls.replay.get_mut();
         if replay.expression != asked {
             *replay = Replay::default();
             replay.expression = asked;
@@ -163,7 +163,7 @@ impl Debugger {
                 expression: expression.value_text().to_owned(),
             })
         });
-        let wanted = self.replay.get_mut().wanted.take();
+        let wanted = self.calls.replay.get_mut().wanted.take();
         if let (Err(Error::Calling), Some(call)) = (&evaluated, wanted) {
             let thread = frame
                 .map(|frame| frame.thread)
@@ -171,7 +171,7 @@ impl Debugger {
             self.begin_call(thread.ok_or(Error::NoProcess)?, call, purpose)?;
             return Err(Error::Calling);
         }
-        *self.replay.get_mut() = Replay::default();
+        *self.calls.replay.get_mut() = Replay::default();
         evaluated
     }
 
@@ -187,8 +187,8 @@ impl Debugger {
             few[..bytes.len()].copy_from_slice(&bytes);
             kept.place = ValueLocation::Memory(*addr, Some((few, bytes.len() as u8)));
         }
-        self.results.truncate(MAX_RESULTS - 1);
-        self.results.push(kept);
+        self.views.results.truncate(MAX_RESULTS - 1);
+        self.views.results.push(kept);
     }
 
     /// Returns the completions at byte `at` of an unfinished expression, and the range of bytes
@@ -272,15 +272,15 @@ impl Debugger {
         let Some(place) = &frame.location else {
             return true;
         };
-        let module = frame.module.and_then(|id| self.modules.get(id));
+        let module = frame.module.and_then(|id| self.images.modules.get(id));
         let of_the_system = module.is_some_and(|module| module.is_of_the_system());
-        self.step_filters.skips(&place.file)
-            || of_the_system && !self.step_filters.is_at_hand(&place.file)
+        self.stops.step_filters.skips(&place.file)
+            || of_the_system && !self.stops.step_filters.is_at_hand(&place.file)
     }
 
     /// Returns whether an image belongs to the system rather than to the user.
     pub fn is_of_the_system(&self, module: Option<crate::ModuleId>) -> bool {
-        let loaded = module.and_then(|id| self.modules.get(id));
+        let loaded = module.and_then(|id| self.images.modules.get(id));
         loaded.is_some_and(|loaded| loaded.is_of_the_system())
     }
 

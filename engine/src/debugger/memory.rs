@@ -27,17 +27,17 @@ impl Debugger {
         let pid = self.process_with_memory()?;
         let len = len.min(self.room_at(addr));
         let mut bytes = vec![0; len];
-        let mut done = self.os.read_permitted(addr, &mut bytes);
+        let mut done = self.inferior.os.read_permitted(addr, &mut bytes);
         if done < len {
-            let mappings = self.os.mappings(pid);
+            let mappings = self.inferior.os.mappings(pid);
             done = self.read_on(addr, &mut bytes, done, &mappings);
             if done == 0 {
                 return Err(self.no_memory("read", addr, &mappings));
             }
         }
         bytes.truncate(done);
-        self.sites.hide(addr, &mut bytes);
-        if bytes.is_empty() && self.slots.distance(addr) == 0 {
+        self.inferior.sites.hide(addr, &mut bytes);
+        if bytes.is_empty() && self.inferior.pads.distance(addr) == 0 {
             return Err(self.no_memory("read", addr, &[]));
         }
         Ok(bytes)
@@ -58,7 +58,7 @@ impl Debugger {
                 break;
             };
             let end = bytes.len().min(done + clamped(mapping.end - here));
-            let read = self.os.read_memory(here, &mut bytes[done..end]);
+            let read = self.inferior.os.read_memory(here, &mut bytes[done..end]);
             done += read;
             if done < end || read == 0 {
                 break;
@@ -86,18 +86,21 @@ impl Debugger {
         if bytes.is_empty() {
             return Ok(0);
         }
-        let mappings = self.os.mappings(pid);
+        let mappings = self.inferior.os.mappings(pid);
         let room = bytes.len().min(self.room_at(addr));
         let len = writable(addr, room, &mappings);
         if len == 0 || (extent == Extent::Whole && len < bytes.len()) {
             return Err(self.no_memory("write", addr + len as u64, &mappings));
         }
         let before = self.read_memory(addr, len);
-        let written = self.sites.write(addr, &bytes[..len], &*self.os);
+        let written = self
+            .inferior
+            .sites
+            .write(addr, &bytes[..len], &*self.inferior.os);
         let missing = written == 0 || (extent == Extent::Whole && written < bytes.len());
         if missing && let Ok(before) = before {
             let before = before.get(..written).unwrap_or_default();
-            self.sites.write(addr, before, &*self.os);
+            self.inferior.sites.write(addr, before, &*self.inferior.os);
         }
         self.memory_was_written(addr, written);
         match missing {
@@ -110,13 +113,13 @@ impl Debugger {
     fn memory_was_written(&mut self, addr: LoadAddr, len: usize) {
         let first = addr.0.saturating_sub(x86_64::MAX_INSTRUCTION_BYTES as u64);
         let end = LoadAddr(addr.0.saturating_add(len as u64));
-        self.slots.forget_in(LoadAddr(first), end);
-        self.pages.clear();
-        self.stacks.clear();
+        self.inferior.pads.forget_in(LoadAddr(first), end);
+        self.inferior.pages.clear();
+        self.views.stacks.clear();
     }
 
     pub(crate) fn process_with_memory(&self) -> Result<i32, Error> {
-        let process = self.process.as_ref().ok_or(Error::NoProcess)?;
+        let process = self.inferior.process.as_ref().ok_or(Error::NoProcess)?;
         match process.state {
             State::NoProcess | State::Ended => Err(Error::NoProcess),
             State::Held | State::Running | State::Stopped => Ok(process.pid),
@@ -126,12 +129,14 @@ impl Debugger {
     /// Returns the number of bytes before the end of the address space or before our memory.
     fn room_at(&self, addr: LoadAddr) -> usize {
         let end_of_space = (u64::MAX - addr.0).saturating_add(1);
-        clamped(end_of_space.min(self.slots.distance(addr)))
+        clamped(end_of_space.min(self.inferior.pads.distance(addr)))
     }
 
     fn no_memory(&self, what: &'static str, addr: LoadAddr, mappings: &[Mapping]) -> Error {
         let why = match mapping_at(addr, mappings) {
-            _ if self.slots.distance(addr) == 0 => "nothing of the program is there".to_owned(),
+            _ if self.inferior.pads.distance(addr) == 0 => {
+                "nothing of the program is there".to_owned()
+            }
             None if self.is_post_mortem() => "the core file has nothing there".to_owned(),
             None => nothing_at(addr, mappings),
             Some(mapping) => why_not(what, mapping, self.is_post_mortem()),

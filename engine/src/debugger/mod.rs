@@ -15,13 +15,11 @@ pub use memory::Extent;
 pub use types::{Granularity, RegisterGroup, State, StepKind, ThreadInfo, Wait};
 pub use waits::MutexWait;
 
-use crate::breakpoint::site::{Owner, Sites};
 use crate::breakpoint::watch::Watches;
 use crate::breakpoint::{
     BreakpointInfo, Breakpoints, FunctionBreakpoint, InstructionBreakpoint, SourceBreakpoint,
 };
 use crate::disassembly::CodeName;
-use crate::displaced::DisplacedPads;
 use crate::event::{Event, StopReason};
 use crate::exception::{Exceptions, SignalRules};
 use crate::ids::BreakpointId;
@@ -32,17 +30,16 @@ use crate::images::indexer::Indexer;
 use crate::images::indexer::IndexingProgress;
 use crate::images::modules::ModuleInfo;
 use crate::images::modules::Modules;
+use crate::inferior::site::Owner;
+use crate::inferior::{Inferior, Process};
 use crate::inspect::value::Value;
-use crate::jump_patch::JumpPatches;
-use crate::memory::PageCache;
 use crate::os::{Backend, OpenStdio, Ready, WaitInterest, WaitStatus, Waker};
 use crate::plan::{Reaches, StepFilters};
-use crate::process::{FollowFork, Given, Process, ProcessWatch, UnclaimedHandover};
 use crate::stack::{TailCalls, ThreadStack};
-use dwarf::{LoadAddr, Unwinder};
+use dwarf::Unwinder;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,76 +49,72 @@ use std::time::{Duration, Instant};
 /// A debugger of one process. It belongs to the thread that created it (as ptrace requires), and
 /// that thread blocks only in [`Debugger::wait`].
 pub struct Debugger {
-    pub(crate) os: Box<dyn Backend>,
-    pub(crate) process: Option<Process>,
-    pub(crate) modules: Modules,
-    pub(crate) breakpoints: Breakpoints,
-    pub(crate) exceptions: Exceptions,
-    pub(crate) signal_rules: SignalRules,
-    pub(crate) indexer: Indexer,
-    /// Whether threads wait until locations of function breakpoints are known.
-    pub(crate) holding: bool,
-    pub(crate) sites: Sites,
-    /// Functions selected by ifunc resolvers.
-    pub(crate) choices: crate::breakpoint::Choices,
-    pub(crate) watches: Watches,
-    pub(crate) slots: DisplacedPads,
-    pub(crate) detours: JumpPatches,
-    pub(crate) unwinder: RefCell<Unwinder>,
-    pub(crate) tail_calls: RefCell<TailCalls>,
-    /// Whether the next resume is for a single thread.
-    pub(crate) resume_single_thread: bool,
-    /// The code that steps do not stop in, and the results of matching it.
-    pub(crate) step_filters: StepFilters,
-    pub(crate) reaches: RefCell<Reaches>,
-    pub(crate) events: VecDeque<Event>,
-    pub(crate) pages: PageCache,
-    pub(crate) stacks: FxHashMap<ThreadId, ThreadStack>,
-    /// Images whose missing split units were reported.
-    pub(crate) told_of_units: HashSet<ModuleId>,
-    /// Reasons for incomplete stacks that were reported.
-    pub(crate) told_of_stacks: HashSet<String>,
-    /// Results that expressions can name (`$1`).
-    pub(crate) results: Vec<Value>,
-    /// The call in progress.
-    pub(crate) call: Option<crate::call::PendingCall>,
-    /// Threads in calls for conditions of breakpoints.
-    pub(crate) asking: FxHashMap<ThreadId, crate::breakpoint::ConditionCall>,
-    pub(crate) call_limit: Duration,
-    /// Whether each thread stops by itself while the others run.
-    pub(crate) non_stop: bool,
-    pub(crate) replay: RefCell<crate::call::Replay>,
-    pub(crate) cancel: Option<Arc<AtomicBool>>,
-    pub(crate) output_held: bool,
-    /// Whether stops may be ready without a further SIGCHLD.
-    pub(crate) stops_may_be_ready: bool,
-    /// When the client was last polled.
-    client_polled_at: Instant,
-    /// Address and bytes of the access that triggered a watchpoint, while its condition is
-    /// evaluated: reads see these bytes and not a later change.
-    pub(crate) watch_value_override: Option<(LoadAddr, Vec<u8>)>,
-    /// The last resume of a thread.
-    pub(crate) pass: Option<crate::process::LastResume>,
-    /// Whether we sent SIGTERM: it does not stop the program then.
-    pub(crate) terminating: bool,
-    /// Whether the process of the session is gone.
-    pub(crate) over: bool,
-    /// The settings for processes that the debuggee creates.
-    pub(crate) follow: FollowFork,
-    /// Launched processes that were detached when we switched to a child; they are our children.
-    pub(crate) released: Vec<i32>,
-    /// Processes that were detached for another debugger, which may not have seized them yet.
-    pub(crate) given: Vec<Given>,
-    /// Processes that were detached for a debugger that has not taken them over.
-    pub(crate) lost: Vec<UnclaimedHandover>,
-    /// A process to attach to as soon as it starts.
-    pub(crate) awaited: Option<ProcessWatch>,
-    pub(crate) system_call_at: Option<LoadAddr>,
-    /// Whether a wait inside another operation has seen the waker.
-    woken: bool,
+    /// The process under control, and everything that reads, writes or resumes it.
+    pub(crate) inferior: Inferior,
+    /// Its images, and the search for names in them.
+    pub(crate) images: Images,
+    /// What decides at a stop.
+    pub(crate) stops: Stops,
+    /// Calls of the program's functions for expressions.
+    pub(crate) calls: Calls,
+    /// Stacks and values of the present stop.
+    pub(crate) views: Views,
+    pub(crate) client: ClientLink,
     launch: Option<Launch>,
-    launched: bool,
-    pid: Option<i32>,
+}
+
+/// The images of the process, and the search for names in them.
+#[derive(Default)]
+pub(crate) struct Images {
+    pub modules: Modules,
+    pub indexer: Indexer,
+    /// Whether threads wait until locations of function breakpoints are known.
+    pub holding: bool,
+}
+
+/// What decides at a stop.
+pub(crate) struct Stops {
+    pub breakpoints: Breakpoints,
+    pub exceptions: Exceptions,
+    pub signal_rules: SignalRules,
+    /// Functions selected by ifunc resolvers.
+    pub choices: crate::breakpoint::Choices,
+    pub watches: Watches,
+    /// The code that steps do not stop in, and the results of matching it.
+    pub step_filters: StepFilters,
+    pub reaches: RefCell<Reaches>,
+}
+
+/// Calls of the program's functions for expressions.
+pub(crate) struct Calls {
+    /// The call in progress.
+    pub pending: Option<crate::call::PendingCall>,
+    /// Threads in calls for conditions of breakpoints.
+    pub conditions: FxHashMap<ThreadId, crate::breakpoint::ConditionCall>,
+    pub limit: Duration,
+    pub replay: RefCell<crate::call::Replay>,
+}
+
+/// Stacks and values of the present stop.
+pub(crate) struct Views {
+    pub unwinder: RefCell<Unwinder>,
+    pub tail_calls: RefCell<TailCalls>,
+    pub stacks: FxHashMap<ThreadId, ThreadStack>,
+    /// Images whose missing split units were reported.
+    pub reported_units: HashSet<ModuleId>,
+    /// Reasons for incomplete stacks that were reported.
+    pub reported_stacks: HashSet<String>,
+    /// Results that expressions can name (`$1`).
+    pub results: Vec<Value>,
+    pub cancel: Option<Arc<AtomicBool>>,
+}
+
+/// How far the client keeps up.
+pub(crate) struct ClientLink {
+    /// Whether the debuggee's output waits until the client has read what was sent.
+    pub output_held: bool,
+    /// When the client was last polled.
+    polled_at: Instant,
 }
 
 /// Output is passed on in pieces of this many bytes, so that requests are handled in between.
@@ -142,70 +135,54 @@ impl Debugger {
     /// Creates a debugger on a backend, live or not.
     pub(crate) fn with_backend(os: Box<dyn Backend>) -> Self {
         Self {
-            os,
-            process: None,
-            modules: Modules::default(),
-            breakpoints: Breakpoints::default(),
-            exceptions: Exceptions::default(),
-            signal_rules: SignalRules::default(),
-            indexer: Indexer::default(),
-            holding: false,
-            sites: Sites::default(),
-            choices: crate::breakpoint::Choices::default(),
-            watches: Watches::default(),
-            slots: DisplacedPads::default(),
-            detours: JumpPatches::default(),
-            unwinder: RefCell::new(Unwinder::new()),
-            tail_calls: RefCell::default(),
-            resume_single_thread: false,
-            step_filters: StepFilters::none(),
-            reaches: RefCell::default(),
-            events: VecDeque::new(),
-            pages: PageCache::default(),
-            stacks: FxHashMap::default(),
-            told_of_units: HashSet::new(),
-            told_of_stacks: HashSet::new(),
-            results: Vec::new(),
-            call: None,
-            asking: FxHashMap::default(),
-            call_limit: crate::call::CALL_TIMEOUT,
-            non_stop: false,
-            replay: RefCell::default(),
-            cancel: None,
-            output_held: false,
-            stops_may_be_ready: false,
-            client_polled_at: Instant::now(),
-            pass: None,
-            watch_value_override: None,
-            terminating: false,
-            over: false,
-            follow: FollowFork::default(),
-            released: Vec::new(),
-            given: Vec::new(),
-            lost: Vec::new(),
-            awaited: None,
-            system_call_at: None,
-            woken: false,
+            inferior: Inferior::new(os),
+            images: Images::default(),
+            stops: Stops {
+                breakpoints: Breakpoints::default(),
+                exceptions: Exceptions::default(),
+                signal_rules: SignalRules::default(),
+                choices: crate::breakpoint::Choices::default(),
+                watches: Watches::default(),
+                step_filters: StepFilters::none(),
+                reaches: RefCell::default(),
+            },
+            calls: Calls {
+                pending: None,
+                conditions: FxHashMap::default(),
+                limit: crate::call::CALL_TIMEOUT,
+                replay: RefCell::default(),
+            },
+            views: Views {
+                unwinder: RefCell::new(Unwinder::new()),
+                tail_calls: RefCell::default(),
+                stacks: FxHashMap::default(),
+                reported_units: HashSet::new(),
+                reported_stacks: HashSet::new(),
+                results: Vec::new(),
+                cancel: None,
+            },
+            client: ClientLink {
+                output_held: false,
+                polled_at: Instant::now(),
+            },
             launch: None,
-            launched: false,
-            pid: None,
         }
     }
 
     /// Returns a handle that wakes [`Debugger::wait`] from another thread.
     pub fn waker(&self) -> Waker {
-        self.os.waker()
+        self.inferior.os.waker()
     }
 
     /// Sets a flag that is polled between the parts of long operations (stacks, children,
     /// expressions). Once it is set they end with [`Error::Cancelled`], as they do when this
     /// process has to end.
     pub fn set_cancel_flag(&mut self, flag: Arc<AtomicBool>) {
-        self.cancel = Some(flag);
+        self.views.cancel = Some(flag);
     }
 
     pub(crate) fn cancelled(&self) -> bool {
-        let flag = self.cancel.as_ref();
+        let flag = self.views.cancel.as_ref();
         flag.is_some_and(|cancel| cancel.load(Ordering::Relaxed))
             || crate::os::asked_to_end().is_some()
     }
@@ -213,25 +190,27 @@ impl Debugger {
     /// Sets the folder in which name indexes and decompressed debug info are cached between
     /// sessions; `None` (the default): no cache.
     pub fn set_symbol_cache(&mut self, folder: Option<PathBuf>) {
-        self.modules.cache = folder;
+        self.images.modules.cache = folder;
     }
 
     /// Sets the code that steps do not stop in. By default they stop wherever there are lines.
     pub fn set_step_filters(&mut self, filters: StepFilters) {
-        self.step_filters = filters;
-        self.reaches.borrow_mut().clear();
+        self.stops.step_filters = filters;
+        self.stops.reaches.borrow_mut().clear();
     }
 
     /// Returns the image whose names are being indexed in the background, if there is one.
     pub fn reading_names(&self) -> Option<IndexingProgress> {
-        self.indexer.reading()
+        self.images.indexer.reading()
     }
 
     /// Starts to index images, in the background, in which a name was searched.
     fn prepare_wanted_names(&mut self) {
-        for loaded in &self.modules.loaded {
+        for loaded in &self.images.modules.loaded {
             if loaded.module.take_names_wanted() {
-                self.indexer.prepare(&loaded.module, || self.os.waker());
+                self.images
+                    .indexer
+                    .prepare(&loaded.module, || self.inferior.os.waker());
             }
         }
     }
@@ -239,7 +218,7 @@ impl Debugger {
     /// Cancels the indexing that [`Debugger::reading_names`] returns: the remaining names of the
     /// image stay unknown.
     pub fn give_up_reading_names(&mut self) {
-        self.indexer.cancel_current();
+        self.images.indexer.cancel_current();
     }
 
     // ---- launch, attach, detach
@@ -263,7 +242,7 @@ impl Debugger {
 
     fn start(&mut self, launch: &Launch, opened: Option<OpenStdio>) -> Result<(), Error> {
         self.no_process_yet()?;
-        let pid = self.os.launch(launch, opened)?;
+        let pid = self.inferior.os.launch(launch, opened)?;
         self.begin(Process::new(pid, true));
         self.launch = Some(launch.clone());
         self.thread_is_there(ThreadId(pid));
@@ -282,12 +261,12 @@ impl Debugger {
     /// As for [`Debugger::attach`].
     pub fn seize_launcher(&mut self, pid: i32) -> Result<(), Error> {
         self.no_process_yet()?;
-        self.os.seize_launcher(pid)?;
+        self.inferior.os.seize_launcher(pid)?;
         let mut process = Process::new(pid, true);
         process.launcher = true;
         process.state = State::Running;
         self.begin(process);
-        if let Some(process) = &mut self.process {
+        if let Some(process) = &mut self.inferior.process {
             let thread = process.threads.entry(ThreadId(pid)).or_default();
             thread.announced = true;
         }
@@ -312,9 +291,9 @@ impl Debugger {
         mend: impl FnOnce(&mut Debugger),
     ) -> Result<(), Error> {
         self.no_process_yet()?;
-        let threads = self.os.attach(pid, launched)?;
+        let threads = self.inferior.os.attach(pid, launched)?;
         self.begin(Process::new(pid, launched));
-        if let Some(process) = &mut self.process {
+        if let Some(process) = &mut self.inferior.process {
             for thread in threads {
                 process.threads.entry(thread).or_default().announced = true;
             }
@@ -322,26 +301,28 @@ impl Debugger {
         self.stop_all();
         mend(self);
         let alive = self
+            .inferior
             .process
             .as_ref()
             .is_some_and(|process| process.state != State::Ended);
         if !alive {
-            self.process = None;
-            self.events.clear();
+            self.inferior.process = None;
+            self.inferior.events.clear();
             return Err(Error::Attach {
                 pid,
                 message: "it ended while we attached".into(),
             });
         }
         // Threads so far are reported by `threads`, not by events.
-        self.events
+        self.inferior
+            .events
             .retain(|event| !matches!(event, Event::ThreadStarted(_) | Event::ThreadExited(_)));
         self.load_initial_modules();
         Ok(())
     }
 
     pub(crate) fn no_process_yet(&self) -> Result<(), Error> {
-        if self.process.is_some() || self.awaited.is_some() {
+        if self.inferior.process.is_some() || self.inferior.following.awaited.is_some() {
             return Err(Error::AlreadyStarted);
         }
         Ok(())
@@ -349,33 +330,33 @@ impl Debugger {
 
     pub(crate) fn begin(&mut self, process: Process) {
         self.forget_former();
-        self.launched = process.launched;
-        self.pid = Some(process.pid);
-        self.over = false;
-        self.terminating = false;
-        self.system_call_at = None;
-        self.process = Some(process);
+        self.inferior.launched = process.launched;
+        self.inferior.pid = Some(process.pid);
+        self.inferior.over = false;
+        self.inferior.terminating = false;
+        self.inferior.system_call_at = None;
+        self.inferior.process = Some(process);
     }
 
     /// Drops the state of an earlier process, except the breakpoints themselves.
     fn forget_former(&mut self) {
-        self.holding = false;
-        self.exceptions.start_anew();
-        self.sites.forget_all();
-        self.slots = DisplacedPads::default();
-        self.detours = JumpPatches::default();
-        self.modules.clear();
-        self.unwinder.borrow_mut().clear();
-        self.tail_calls.borrow_mut().clear();
+        self.images.holding = false;
+        self.stops.exceptions.start_anew();
+        self.inferior.sites.forget_all();
+        self.inferior.pads = Default::default();
+        self.inferior.jumps = Default::default();
+        self.images.modules.clear();
+        self.views.unwinder.borrow_mut().clear();
+        self.views.tail_calls.borrow_mut().clear();
         self.forget_watches();
-        for id in self.breakpoints.reset_for_restart() {
-            self.events.push_back(Event::BreakpointChanged(id));
+        for id in self.stops.breakpoints.reset_for_restart() {
+            self.inferior.events.push_back(Event::BreakpointChanged(id));
         }
         self.clear_stop_state();
     }
 
     pub(crate) fn thread_is_there(&mut self, thread: ThreadId) {
-        if let Some(process) = &mut self.process {
+        if let Some(process) = &mut self.inferior.process {
             let state = process.threads.entry(thread).or_default();
             state.stopped = true;
             state.announced = true;
@@ -385,28 +366,38 @@ impl Debugger {
     /// Finds the images of the process, binds breakpoints in them, and watches the loader.
     pub(crate) fn load_initial_modules(&mut self) {
         let Some((pid, launched)) = self
+            .inferior
             .process
             .as_ref()
             .map(|process| (process.pid, process.launched))
         else {
             return;
         };
-        self.system_call_at = None;
+        self.inferior.system_call_at = None;
         let change = {
-            let memory = crate::memory::ProcessMemory::uncached(&*self.os, &self.sites);
-            self.modules.load_initial(pid, &memory);
-            self.modules.refresh(pid, &memory)
+            let memory =
+                crate::memory::ProcessMemory::uncached(&*self.inferior.os, &self.inferior.sites);
+            self.images.modules.load_initial(pid, &memory);
+            self.images.modules.refresh(pid, &memory)
         };
         debug_assert!(change.removed.is_empty());
-        let infos: Vec<ModuleInfo> = self.modules.loaded.iter().map(|it| it.info()).collect();
+        let infos: Vec<ModuleInfo> = self
+            .images
+            .modules
+            .loaded
+            .iter()
+            .map(|it| it.info())
+            .collect();
         for info in infos {
-            self.events.push_back(Event::ModuleLoaded(info));
+            self.inferior.events.push_back(Event::ModuleLoaded(info));
         }
         self.watch_loader();
-        if launched && let Some(entry) = self.modules.entry() {
+        if launched && let Some(entry) = self.images.modules.entry() {
             // At the entry, the loader provides the address to watch; static programs have no
             // loader.
-            self.sites.add(entry, Owner::Loader, &*self.os);
+            self.inferior
+                .sites
+                .add(entry, Owner::Loader, &*self.inferior.os);
         }
         self.flush_module_notes();
         self.bind_all();
@@ -415,8 +406,10 @@ impl Debugger {
     /// Reports new images, and binds breakpoints in them.
     pub(crate) fn announce_modules(&mut self, ids: &[ModuleId]) {
         for id in ids {
-            if let Some(loaded) = self.modules.get(*id) {
-                self.events.push_back(Event::ModuleLoaded(loaded.info()));
+            if let Some(loaded) = self.images.modules.get(*id) {
+                self.inferior
+                    .events
+                    .push_back(Event::ModuleLoaded(loaded.info()));
             }
         }
         if !ids.is_empty() {
@@ -425,11 +418,11 @@ impl Debugger {
     }
 
     pub(crate) fn flush_module_notes(&mut self) {
-        for note in std::mem::take(&mut self.modules.notes) {
-            self.events.push_back(Event::Note(note));
+        for note in std::mem::take(&mut self.images.modules.notes) {
+            self.inferior.events.push_back(Event::Note(note));
         }
         for file in dwarf::truncated_files() {
-            self.events.push_back(Event::Note(format!(
+            self.inferior.events.push_back(Event::Note(format!(
                 "{} was cut short while it was being debugged; what had not been read of it is \
                  lost: restart the program\n",
                 file.display()
@@ -448,7 +441,7 @@ impl Debugger {
             State::NoProcess | State::Ended => return Err(Error::NoProcess),
             State::Running | State::Stopped => return Err(Error::AlreadyStarted),
         }
-        if let Some((thread, signal)) = self.os.core().and_then(|core| core.ending()) {
+        if let Some((thread, signal)) = self.inferior.os.core().and_then(|core| core.ending()) {
             let reason = match signal {
                 Some(info) => StopReason::Signal {
                     info,
@@ -459,17 +452,17 @@ impl Debugger {
             self.report_stop(thread, reason);
             return Ok(());
         }
-        if self.launched {
+        if self.inferior.launched {
             self.hold_start_for_places();
         }
-        let process = self.process.as_ref().ok_or(Error::NoProcess)?;
+        let process = self.inferior.process.as_ref().ok_or(Error::NoProcess)?;
         let current = process.current;
         let others = process.threads.iter();
         let others: Vec<ThreadId> = others
             .filter(|(thread, state)| **thread != current && state.stopped)
             .map(|(thread, _)| *thread)
             .collect();
-        match (stop, self.non_stop) {
+        match (stop, self.inferior.non_stop) {
             (false, _) => self.resume_all(),
             (true, false) => self.report_stop(current, StopReason::Entry),
             (true, true) => {
@@ -483,7 +476,7 @@ impl Debugger {
 
     /// Returns whether we launched the process; otherwise it was attached to.
     pub fn was_launched(&self) -> bool {
-        self.launched
+        self.inferior.launched
     }
 
     /// Blocks until there is an event, the waker was used, `client` can be read or has ended, or
@@ -497,83 +490,98 @@ impl Debugger {
         client: Option<BorrowedFd<'_>>,
     ) -> Result<Wait, Error> {
         loop {
-            self.stops_may_be_ready = false;
+            self.inferior.stops_may_be_ready = false;
             // A program with constant events must not keep the client from being served.
-            if !self.events.is_empty() && self.client_polled_at.elapsed() >= CLIENT_POLL_INTERVAL {
+            if !self.inferior.events.is_empty()
+                && self.client.polled_at.elapsed() >= CLIENT_POLL_INTERVAL
+            {
                 let besides = WaitInterest {
                     output: false,
                     client,
                 };
-                let ready = self.os.wait(Some(Instant::now()), besides)?;
-                self.client_polled_at = Instant::now();
+                let ready = self.inferior.os.wait(Some(Instant::now()), besides)?;
+                self.client.polled_at = Instant::now();
                 self.remember(ready);
                 if ready.client {
                     return Ok(Wait::Client);
                 }
             }
-            if let Some(event) = self.events.pop_front() {
+            if let Some(event) = self.inferior.events.pop_front() {
                 return Ok(Wait::Event(event));
             }
-            if std::mem::take(&mut self.woken) {
+            if std::mem::take(&mut self.inferior.woken) {
                 return Ok(Wait::Woken);
             }
             // Backpressure: if the client reads too slowly, the program's output and logpoints
             // wait.
-            if !self.output_held {
+            if !self.client.output_held {
                 self.collect_stops();
             }
-            if !self.output_held && self.drain_messages() {
-                self.stops_may_be_ready = true;
+            if !self.client.output_held && self.drain_messages() {
+                self.inferior.stops_may_be_ready = true;
             }
             self.switch_to_child();
             self.finish_if_ended();
             self.check_call();
             self.look_for_process();
             self.reclaim_handovers();
-            if self.indexer.poll_events() {
+            if self.images.indexer.poll_events() {
                 self.bind_functions();
             }
-            if self.holding {
+            if self.images.holding {
                 self.end_hold();
             }
             if dwarf::are_names_wanted() {
                 self.prepare_wanted_names();
             }
             self.flush_module_notes();
-            if !self.events.is_empty() {
+            if !self.inferior.events.is_empty() {
                 continue;
             }
             let ended = self
+                .inferior
                 .process
                 .as_ref()
                 .and_then(|process| process.ended)
                 .map(|(_, patience)| patience)
-                .filter(|_| !self.output_held && !self.waits_for_children());
-            let until = if self.stops_may_be_ready {
+                .filter(|_| !self.client.output_held && !self.waits_for_children());
+            let until = if self.inferior.stops_may_be_ready {
                 Some(Instant::now())
             } else {
-                let found = self.awaited.as_ref().map(|awaited| awaited.next);
-                let lost = self.lost.iter().map(|lost| lost.next).min();
-                let said = self.next_drain().filter(|_| !self.output_held);
+                let found = self
+                    .inferior
+                    .following
+                    .awaited
+                    .as_ref()
+                    .map(|awaited| awaited.next);
+                let lost = self
+                    .inferior
+                    .following
+                    .lost
+                    .iter()
+                    .map(|lost| lost.next)
+                    .min();
+                let said = self.next_drain().filter(|_| !self.client.output_held);
                 [deadline, ended, found, lost, said, self.call_deadline()]
                     .into_iter()
                     .flatten()
                     .min()
             };
             let besides = WaitInterest {
-                output: !self.output_held && self.os.output_open(),
+                output: !self.client.output_held && self.inferior.os.output_open(),
                 client,
             };
-            let ready = self.os.wait(until, besides)?;
-            self.client_polled_at = Instant::now();
+            let ready = self.inferior.os.wait(until, besides)?;
+            self.client.polled_at = Instant::now();
             self.remember(ready);
             if ready.output {
                 self.pump_output(OUTPUT_PORTION);
             }
-            if ready.client && self.events.is_empty() {
+            if ready.client && self.inferior.events.is_empty() {
                 return Ok(Wait::Client);
             }
-            let idle = !ready.woken && !ready.stops && !ready.output && self.events.is_empty();
+            let idle =
+                !ready.woken && !ready.stops && !ready.output && self.inferior.events.is_empty();
             if idle && deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Ok(Wait::Deadline);
             }
@@ -582,42 +590,43 @@ impl Debugger {
 
     /// Keeps the result of a wait for [`Debugger::wait`] to return.
     pub(crate) fn remember(&mut self, ready: Ready) {
-        self.woken |= ready.woken;
+        self.inferior.woken |= ready.woken;
     }
 
     /// Stops (true) or continues reading the debuggee's output from its pipe. Reading stops while
     /// the client reads too slowly.
     pub fn hold_output(&mut self, hold: bool) {
-        self.output_held = hold;
+        self.client.output_held = hold;
     }
 
     /// Returns whether a process can still write to the captured streams; after our end, such
     /// output is discarded.
     pub fn captures_output(&self) -> bool {
-        self.os.output_open()
+        self.inferior.os.output_open()
     }
 
     /// Returns the state of the session.
     pub fn state(&self) -> State {
-        match &self.process {
+        match &self.inferior.process {
             Some(process) => process.state,
-            None if self.over => State::Ended,
+            None if self.inferior.over => State::Ended,
             None => State::NoProcess,
         }
     }
 
     /// Returns the process id; `None` before there is a process.
     pub fn pid(&self) -> Option<i32> {
-        self.pid
+        self.inferior.pid
     }
 
     /// Returns the program's file.
     pub fn program(&self) -> Option<PathBuf> {
-        let process = self.process.as_ref()?;
-        self.modules
+        let process = self.inferior.process.as_ref()?;
+        self.images
+            .modules
             .program()
             .map(|program| program.module.path().to_path_buf())
-            .or_else(|| Some(self.os.executable(process.pid)?.path))
+            .or_else(|| Some(self.inferior.os.executable(process.pid)?.path))
     }
 
     /// Returns the size of an address in bytes.
@@ -628,7 +637,7 @@ impl Debugger {
     /// Returns the threads, also while they run; the leader first, or for a core file the thread
     /// that ended the process.
     pub fn threads(&self) -> Vec<ThreadInfo> {
-        let Some(process) = &self.process else {
+        let Some(process) = &self.inferior.process else {
             return Vec::new();
         };
         let mut threads: Vec<&ThreadId> = process.threads.keys().collect();
@@ -638,7 +647,7 @@ impl Debugger {
         threads
             .into_iter()
             .map(|thread| {
-                let name = self.os.thread_name(process.pid, *thread);
+                let name = self.inferior.os.thread_name(process.pid, *thread);
                 ThreadInfo {
                     id: *thread,
                     name: if name.is_empty() {
@@ -653,7 +662,12 @@ impl Debugger {
 
     /// Returns the images.
     pub fn modules(&self) -> Vec<ModuleInfo> {
-        self.modules.loaded.iter().map(|it| it.info()).collect()
+        self.images
+            .modules
+            .loaded
+            .iter()
+            .map(|it| it.info())
+            .collect()
     }
 
     // ---- breakpoints (at any time, also without a process and while it runs)
@@ -705,7 +719,7 @@ impl Debugger {
 impl Drop for Debugger {
     /// Removes all instrumentation from the process, for any end of the session.
     fn drop(&mut self) {
-        if let Some(process) = &self.process {
+        if let Some(process) = &self.inferior.process {
             if process.launched {
                 self.kill();
             } else if let Err(error) = self.detach_all() {

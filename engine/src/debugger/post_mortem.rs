@@ -4,8 +4,8 @@ use super::Debugger;
 use crate::event::Event;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
+use crate::inferior::Process;
 use crate::os::{Core, CoreFile};
-use crate::process::Process;
 use std::path::Path;
 
 impl Debugger {
@@ -23,37 +23,38 @@ impl Debugger {
         let threads: Vec<ThreadId> = core.threads().collect();
         process.current = threads.first().copied().unwrap_or(process.current);
         for note in core.notes() {
-            self.events.push_back(Event::Note(note.clone()));
+            self.inferior.events.push_back(Event::Note(note.clone()));
         }
-        self.os = crate::os::core_backend(core, self.os.waker())?;
+        self.inferior.os = crate::os::core_backend(core, self.inferior.os.waker())?;
         // No other thread can run.
-        self.non_stop = false;
+        self.inferior.non_stop = false;
         self.begin(process);
         for thread in threads {
             self.thread_is_there(thread);
         }
         self.load_initial_modules();
         // The initial images are reported by `modules`.
-        self.events
+        self.inferior
+            .events
             .retain(|event| !matches!(event, Event::ModuleLoaded(_)));
         Ok(())
     }
 
     /// Closes a core file, so that a live process may follow.
     pub(crate) fn close_core(&mut self) {
-        self.process = None;
+        self.inferior.process = None;
         self.clear_stop_state();
-        self.events.clear();
-        self.over = true;
-        match crate::os::native_woken_by(self.os.waker()) {
-            Ok(os) => self.os = os,
+        self.inferior.events.clear();
+        self.inferior.over = true;
+        match crate::os::native_woken_by(self.inferior.os.waker()) {
+            Ok(os) => self.inferior.os = os,
             Err(error) => tracing::warn!(%error, "no process can follow"),
         }
     }
 
     /// Returns whether the process is a core file.
     pub fn is_post_mortem(&self) -> bool {
-        self.os.core().is_some()
+        self.inferior.os.core().is_some()
     }
 
     /// # Errors

@@ -4,18 +4,18 @@ use super::{Debugger, State};
 use crate::event::StopReason;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
-use crate::process::Process;
+use crate::inferior::Process;
 use dwarf::{LoadAddr, SourceLocation};
 
 impl Debugger {
     /// Sets non-stop mode: from now on, a thread stops by itself while the others run.
     pub fn set_non_stop(&mut self, on: bool) {
-        self.non_stop = on;
+        self.inferior.non_stop = on;
     }
 
     /// Returns whether non-stop mode is on.
     pub fn is_non_stop(&self) -> bool {
-        self.non_stop
+        self.inferior.non_stop
     }
 
     /// Returns whether there is a stopped thread to inspect; others may run.
@@ -24,9 +24,9 @@ impl Debugger {
     }
 
     pub(super) fn stopped(&self) -> Result<&Process, Error> {
-        let process = self.process.as_ref().ok_or(Error::NoProcess)?;
+        let process = self.inferior.process.as_ref().ok_or(Error::NoProcess)?;
         match process.state {
-            State::Stopped | State::Running if self.call.is_some() => Err(Error::Calling),
+            State::Stopped | State::Running if self.calls.pending.is_some() => Err(Error::Calling),
             State::Stopped => Ok(process),
             State::Running if self.current_thread().is_some() => Ok(process),
             State::Ended | State::NoProcess => Err(Error::NoProcess),
@@ -44,7 +44,7 @@ impl Debugger {
 
     /// Returns whether a thread is stopped for the client, rather than only for the debugger.
     pub(crate) fn is_visible_stop(&self, thread: ThreadId) -> bool {
-        let Some(process) = &self.process else {
+        let Some(process) = &self.inferior.process else {
             return false;
         };
         let all = process.state == State::Stopped;
@@ -54,9 +54,10 @@ impl Debugger {
 
     /// Drops all state that is valid for one stop only.
     pub(crate) fn clear_stop_state(&mut self) {
-        self.pages.clear();
-        self.stacks.clear();
+        self.inferior.pages.clear();
+        self.views.stacks.clear();
         for state in self
+            .inferior
             .process
             .iter_mut()
             .flat_map(|it| it.threads.values_mut())
@@ -64,14 +65,14 @@ impl Debugger {
             state.hidden_inlined = 0;
             state.returned = None;
         }
-        self.exceptions.forget_stop();
+        self.stops.exceptions.forget_stop();
     }
 
     /// Drops the state of a thread that is valid for one stop only.
     pub(crate) fn forget_stop_of(&mut self, thread: ThreadId) {
-        self.pages.clear();
-        self.stacks.remove(&thread);
-        self.exceptions.forget_stop_of(thread);
+        self.inferior.pages.clear();
+        self.views.stacks.remove(&thread);
+        self.stops.exceptions.forget_stop_of(thread);
         if let Some(state) = self.thread_mut(thread) {
             state.hidden_inlined = 0;
             state.returned = None;
@@ -80,20 +81,24 @@ impl Debugger {
 
     /// Returns the number of inlined calls that a thread's innermost frame does not show.
     pub(crate) fn hidden_at(&self, thread: ThreadId) -> usize {
-        let state = self.process.as_ref().and_then(|it| it.threads.get(&thread));
+        let state = self
+            .inferior
+            .process
+            .as_ref()
+            .and_then(|it| it.threads.get(&thread));
         state.map_or(0, |state| state.hidden_inlined)
     }
 
     /// Returns the requested line at a thread's pc, if the line table assigns another one to its
     /// code.
     pub(crate) fn shown_line(&self, thread: ThreadId, pc: LoadAddr) -> Option<SourceLocation> {
-        let state = self.process.as_ref()?.threads.get(&thread)?;
+        let state = self.inferior.process.as_ref()?.threads.get(&thread)?;
         state.asked.shown_at(pc, state.hidden_inlined)
     }
 
     /// Returns the thread of the last stop, or else any thread.
     pub fn current_thread(&self) -> Option<ThreadId> {
-        let process = self.process.as_ref()?;
+        let process = self.inferior.process.as_ref()?;
         Some(process.current)
             .filter(|thread| self.is_visible_stop(*thread))
             .or_else(|| {
@@ -109,12 +114,12 @@ impl Debugger {
     pub fn resume(&mut self, thread: ThreadId) -> Result<bool, Error> {
         self.can_run()?;
         let process = self.stopped()?;
-        if self.non_stop && process.threads.contains_key(&thread) {
+        if self.inferior.non_stop && process.threads.contains_key(&thread) {
             self.stopped_thread(thread)?;
             self.resume_from_stop(thread);
             return Ok(!self.has_visible_stop());
         }
-        let all = !self.resume_single_thread;
+        let all = !self.inferior.resume_single_thread;
         if !all {
             self.stopped_thread(thread)?;
         }
@@ -125,7 +130,7 @@ impl Debugger {
     /// Sets whether only the thread named next runs, by a step or by [`Debugger::resume`], while
     /// all others stay stopped. It may block on one of them: [`Debugger::interrupt`] ends that.
     pub fn set_single_thread(&mut self, alone: bool) {
-        self.resume_single_thread = alone;
+        self.inferior.resume_single_thread = alone;
     }
 
     /// Interrupts the program, or in non-stop mode the given thread; [`StopReason::Pause`] follows
@@ -144,16 +149,17 @@ impl Debugger {
             State::Running => {}
         }
         if self
+            .inferior
             .process
             .as_ref()
             .is_some_and(|process| process.launcher)
         {
             return Ok(());
         }
-        if self.call.is_some() {
+        if self.calls.pending.is_some() {
             self.abort_call(Error::eval("the call was interrupted"));
         }
-        if self.non_stop {
+        if self.inferior.non_stop {
             self.pause_threads(thread);
             return Ok(());
         }

@@ -30,7 +30,7 @@ impl Debugger {
     pub fn mutex_wait(&mut self, thread: ThreadId) -> Option<MutexWait> {
         self.stopped_thread(thread).ok()?;
         let wait = self.user_registers(thread)?.futex_wait()?;
-        let is_thread = |process: &crate::process::Process, id| process.threads.contains_key(&id);
+        let is_thread = |process: &crate::inferior::Process, id| process.threads.contains_key(&id);
         let mut words = [0; 20];
         let read = self.in_process(|scope| {
             use crate::inspect::value::Target;
@@ -41,7 +41,7 @@ impl Debugger {
         }
         let owner = owner_of(wait, &words)?;
         let owner = ThreadId(i32::try_from(owner).ok()?);
-        let process = self.process.as_ref()?;
+        let process = self.inferior.process.as_ref()?;
         (owner != thread && is_thread(process, owner)).then_some(MutexWait {
             mutex: wait.word,
             owner,

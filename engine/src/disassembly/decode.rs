@@ -100,7 +100,7 @@ impl Debugger {
 
     /// Returns the start of the function, or other piece of code, that contains an address.
     fn code_start(&self, addr: LoadAddr) -> Option<LoadAddr> {
-        let loaded = self.modules.at(addr)?;
+        let loaded = self.images.modules.at(addr)?;
         let (range, _) = loaded.module.code_at(loaded.bias.file(addr))?;
         let start = loaded.bias.load(range.start);
         (addr - start <= FAR).then_some(start)
@@ -110,7 +110,13 @@ impl Debugger {
     fn starts_in(&self, start: LoadAddr, end: LoadAddr) -> Vec<LoadAddr> {
         let mut starts = Vec::new();
         let in_range = |range: &AddrRange<LoadAddr>| range.start < end && start < range.end;
-        for loaded in self.modules.loaded.iter().filter(|it| in_range(&it.range)) {
+        for loaded in self
+            .images
+            .modules
+            .loaded
+            .iter()
+            .filter(|it| in_range(&it.range))
+        {
             let (from, to) = (start.max(loaded.range.start), end.min(loaded.range.end));
             let range = AddrRange::new(loaded.bias.file(from), loaded.bias.file(to));
             let found = loaded.module.instruction_starts(range).into_iter();

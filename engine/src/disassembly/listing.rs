@@ -59,7 +59,7 @@ impl CodeName {
 impl Debugger {
     /// Returns the piece of code that contains an address; `None` if the memory is unreadable.
     pub fn code_at(&self, addr: LoadAddr) -> Option<CodeName> {
-        let loaded = self.modules.at(addr);
+        let loaded = self.images.modules.at(addr);
         let image = loaded.map(|loaded| loaded.module.path().to_path_buf());
         let known = loaded.and_then(|loaded| {
             let (range, symbol) = loaded.module.code_at(loaded.bias.file(addr))?;
@@ -127,7 +127,7 @@ impl Debugger {
     fn rows_of(&self, code: &CodeName) -> Result<Vec<Row>, Error> {
         self.process_with_memory()?;
         let gone = || Error::Unsupported(format!("{} is not loaded", code.title()));
-        let range = place_of(code, &self.modules).ok_or_else(gone)?;
+        let range = place_of(code, &self.images.modules).ok_or_else(gone)?;
         let rows = self.rows_in(range);
         match rows.is_empty() {
             true => Err(gone()),

@@ -90,7 +90,7 @@ impl Debugger {
 
     fn written(&self, rows: Vec<Row>, flavor: Flavor, names: bool) -> Vec<Disassembled> {
         let lines = Lines::of(self, &rows);
-        let mut names = names.then(|| Names::new(&self.modules));
+        let mut names = names.then(|| Names::new(&self.images.modules));
         let mut writer = Writer::new(flavor);
         rows.into_iter()
             .map(|row| Disassembled {
@@ -118,7 +118,7 @@ impl Lines {
         let mut found: Vec<(LoadBias, Vec<LineRow>)> = Vec::new();
         let mut rows = with_memory.peekable();
         while let Some(first) = rows.next() {
-            let Some(loaded) = debugger.modules.at(first.addr) else {
+            let Some(loaded) = debugger.images.modules.at(first.addr) else {
                 continue;
             };
             let mut end = first.end();

@@ -7,9 +7,9 @@ use crate::arch::x86_64_access::{Access, Operand, accesses, divisor, way_to};
 use crate::debugger::Debugger;
 use crate::ids::FrameKey;
 use crate::ids::{SignalInfo, ThreadId};
+use crate::inferior::SI_KERNEL;
 use crate::inspect::value::text::read_terminated;
 use crate::os::{Mapping, RegisterSet};
-use crate::process::SI_KERNEL;
 use dwarf::{LoadAddr, Memory};
 use iced_x86::{Instruction, Mnemonic};
 
@@ -234,7 +234,7 @@ impl Debugger {
             let memory = self.memory();
             let reader = Reader {
                 memory: &memory,
-                modules: &self.modules,
+                modules: &self.images.modules,
             };
             let words = (0..WORDS).map_while(|at| memory.read_uint(LoadAddr(sp + at * 8), 8).ok());
             return Some(match reader.among(words) {
@@ -289,7 +289,7 @@ impl Debugger {
     /// glibc: `struct abort_msg_s { unsigned int size; char msg[]; } *__abort_msg`.
     fn abort_message(&self) -> Option<String> {
         let memory = self.memory();
-        self.modules.loaded.iter().find_map(|loaded| {
+        self.images.modules.loaded.iter().find_map(|loaded| {
             let name = "__abort_msg";
             let exported = loaded.module.exported(name);
             let is_static = loaded.is_program && loaded.module.interpreter().is_none();
@@ -330,7 +330,7 @@ impl Debugger {
 
     /// Returns the instructions of a function from its start up to the pc.
     fn code_before(&self, pc: LoadAddr) -> Option<Vec<Instruction>> {
-        let loaded = self.modules.at(pc)?;
+        let loaded = self.images.modules.at(pc)?;
         let function = loaded.module.function_at(loaded.bias.file(pc))?;
         let entry = loaded.bias.load(function.entry);
         let len =

@@ -31,14 +31,14 @@ impl Debugger {
     /// stopped for another reason. With `thorough`, objects without a message are formatted as
     /// values, which may look up names in the index.
     pub fn exception_info(&mut self, thread: ThreadId, thorough: bool) -> Option<ExceptionInfo> {
-        let (reason, _) = self.exceptions.shown.get(&thread)?.clone();
+        let (reason, _) = self.stops.exceptions.shown.get(&thread)?.clone();
         match reason {
             StopReason::Signal { info, .. } => {
                 let name = info.signal.name();
                 Some(ExceptionInfo {
                     reason: format!("signal {name}"),
                     text: self.explain(thread, &info),
-                    unhandled: crate::process::is_fatal_signal(info.signal),
+                    unhandled: crate::inferior::is_fatal_signal(info.signal),
                     expression: Some(super::condition::NAME),
                     id: name,
                     ..ExceptionInfo::default()
@@ -52,7 +52,7 @@ impl Debugger {
                 ..ExceptionInfo::default()
             }),
             StopReason::Exception { exception, .. } => {
-                let mut info = describe(&exception, &self.exceptions.stderr);
+                let mut info = describe(&exception, &self.stops.exceptions.stderr);
                 if thorough && info.message.is_none() && info.type_name.is_some() {
                     info.message = self.exception_as_value(thread);
                     info.text = sentence(&info);

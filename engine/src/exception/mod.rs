@@ -14,7 +14,6 @@ pub use signal::SignalRule;
 pub(crate) use signal::SignalRules;
 
 use crate::breakpoint::BreakpointInfo;
-use crate::breakpoint::site::Owner;
 use crate::debugger::Debugger;
 use crate::event::{Event, StopReason};
 use crate::ids::BreakpointId;
@@ -23,6 +22,7 @@ use crate::ids::ModuleId;
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
 use crate::images::modules::Loaded;
+use crate::inferior::site::Owner;
 use crate::inspect::value::text::read_terminated;
 use condition::Condition;
 use cpp::{Reader, Thrown};
@@ -326,7 +326,7 @@ impl Debugger {
         &mut self,
         wanted: &[ExceptionBreakpoint],
     ) -> Vec<BreakpointInfo> {
-        let mut old = std::mem::take(&mut self.exceptions.watched);
+        let mut old = std::mem::take(&mut self.stops.exceptions.watched);
         for wanted in wanted {
             let same = old.iter().position(|old| {
                 old.filter == wanted.filter && old.asked == wanted.condition && old.id.is_some()
@@ -334,28 +334,30 @@ impl Debugger {
             let watched = match same {
                 Some(index) => old.remove(index),
                 None => {
-                    let id = Some(self.breakpoints.new_id());
+                    let id = Some(self.stops.breakpoints.new_id());
                     Watched::new(wanted.filter, id, wanted.condition.clone())
                 }
             };
-            self.exceptions.watched.push(watched);
+            self.stops.exceptions.watched.push(watched);
         }
         self.place_exceptions();
         self.exception_infos()
     }
 
     fn exception_infos(&self) -> Vec<BreakpointInfo> {
-        let has_process = self.process.is_some();
-        let all = self.exceptions.watched.iter();
-        all.filter_map(|watched| self.exceptions.info(watched, has_process))
+        let has_process = self.inferior.process.is_some();
+        let all = self.stops.exceptions.watched.iter();
+        all.filter_map(|watched| self.stops.exceptions.info(watched, has_process))
             .collect()
     }
 
     /// Returns the state of a filter.
     pub(crate) fn exception_breakpoint(&self, id: BreakpointId) -> Option<BreakpointInfo> {
-        let mut all = self.exceptions.watched.iter();
+        let mut all = self.stops.exceptions.watched.iter();
         let watched = all.find(|watched| watched.id == Some(id))?;
-        self.exceptions.info(watched, self.process.is_some())
+        self.stops
+            .exceptions
+            .info(watched, self.inferior.process.is_some())
     }
 
     /// Rebinds the filters after modules were loaded or unloaded, and reports those that changed.
@@ -364,20 +366,22 @@ impl Debugger {
         self.place_exceptions();
         for (old, new) in before.iter().zip(self.exception_infos()) {
             if *old != new {
-                self.events.push_back(Event::BreakpointChanged(new.id));
+                self.inferior
+                    .events
+                    .push_back(Event::BreakpointChanged(new.id));
             }
         }
     }
 
     /// Binds the filters in new modules; most have no function that a filter needs.
     pub(crate) fn bind_exceptions_in_new(&mut self, new: &[ModuleId]) {
-        if !self.exceptions.wants_functions() {
+        if !self.stops.exceptions.wants_functions() {
             return;
         }
-        let images = new.iter().filter_map(|id| self.modules.get(*id));
+        let images = new.iter().filter_map(|id| self.images.modules.get(*id));
         let mut is_bound = false;
         for image in images {
-            let found = self.exceptions.found.entry(image.id);
+            let found = self.stops.exceptions.found.entry(image.id);
             is_bound |= !found.or_insert_with(|| find(image)).is_empty();
         }
         if is_bound {
@@ -389,7 +393,7 @@ impl Debugger {
     pub(crate) fn unbind_exceptions_in(&mut self, gone: &[ModuleId]) {
         let mut was_bound = false;
         for id in gone {
-            let found = self.exceptions.found.remove(id);
+            let found = self.stops.exceptions.found.remove(id);
             was_bound |= found.is_some_and(|found| !found.is_empty());
         }
         if was_bound {
@@ -402,8 +406,8 @@ impl Debugger {
         if self.is_post_mortem() {
             return;
         }
-        let exceptions = &mut self.exceptions;
-        let loaded = &self.modules.loaded;
+        let exceptions = &mut self.stops.exceptions;
+        let loaded = &self.images.modules.loaded;
         let ids: FxHashSet<ModuleId> = loaded.iter().map(|image| image.id).collect();
         exceptions.found.retain(|id, _| ids.contains(id));
         if exceptions.wants_functions() {
@@ -421,12 +425,18 @@ impl Debugger {
             .collect();
         for addr in exceptions.points.keys() {
             if !wanted.contains_key(addr) {
-                self.sites.remove(*addr, Owner::Exception, &*self.os);
+                self.inferior
+                    .sites
+                    .remove(*addr, Owner::Exception, &*self.inferior.os);
             }
         }
         exceptions.points.clear();
         for (addr, point) in wanted {
-            if self.sites.add(addr, Owner::Exception, &*self.os) {
+            if self
+                .inferior
+                .sites
+                .add(addr, Owner::Exception, &*self.inferior.os)
+            {
                 exceptions.points.insert(addr, point);
             }
         }
@@ -438,13 +448,13 @@ impl Debugger {
         thread: ThreadId,
         addr: LoadAddr,
     ) -> Option<StopReason> {
-        let point = *self.exceptions.points.get(&addr)?;
+        let point = *self.stops.exceptions.points.get(&addr)?;
         if point == Point::PanicBegins {
             self.note_panic(thread);
             return None;
         }
         if point == Point::Panic {
-            self.exceptions.begun.remove(&thread);
+            self.stops.exceptions.begun.remove(&thread);
         }
         let exception = self.exception_at(thread, point)?;
         let sp = self.user_registers(thread)?.sp();
@@ -464,7 +474,8 @@ impl Debugger {
         let payload = registers.get(RDI).zip(registers.get(RSI));
         if let (Some(payload), Some(back)) = (payload, self.os_word(registers.sp())) {
             let sp = registers.sp();
-            self.exceptions
+            self.stops
+                .exceptions
                 .begun
                 .insert(thread, Begun { payload, sp, back });
         }
@@ -476,7 +487,7 @@ impl Debugger {
         if signal.0 != libc::SIGABRT {
             return None;
         }
-        let begun = self.exceptions.begun.remove(&thread)?;
+        let begun = self.stops.exceptions.begun.remove(&thread)?;
         let sp = self.user_registers(thread)?.sp();
         if sp > begun.sp || self.os_word(begun.sp) != Some(begun.back) {
             return None;
@@ -484,7 +495,7 @@ impl Debugger {
         let memory = self.memory();
         let reader = Reader {
             memory: &memory,
-            modules: &self.modules,
+            modules: &self.images.modules,
         };
         let panic = reader.panic(begun.payload.0, begun.payload.1);
         // The message of a panic in the hook itself is never formatted; the stack explains more
@@ -510,15 +521,15 @@ impl Debugger {
             return None;
         }
         let (mut ids, mut problem, mut stop) = (Vec::new(), None, false);
-        for index in 0..self.exceptions.watched.len() {
-            let watched = self.exceptions.watched.get(index)?;
+        for index in 0..self.stops.exceptions.watched.len() {
+            let watched = self.stops.exceptions.watched.get(index)?;
             if watched.failure.is_some() || !watched.filter.wants(point) {
                 continue;
             }
             let id = watched.id;
             let holds = match &exception.subject {
                 Some(subject) => self.condition_holds(thread, index, subject),
-                None => Ok(!self.exceptions.is_conditional(index)),
+                None => Ok(!self.stops.exceptions.is_conditional(index)),
             };
             match holds {
                 Ok(true) => {}
@@ -532,14 +543,15 @@ impl Debugger {
             return Some(StopReason::BreakpointError(ids, problem));
         }
         if stop && matches!(point, Point::Terminate | Point::Panic) {
-            self.exceptions.doomed = Some(Doomed { thread, sp, back });
+            self.stops.exceptions.doomed = Some(Doomed { thread, sp, back });
         }
         stop.then_some(StopReason::Exception { ids, exception })
     }
 
     fn os_word(&self, addr: u64) -> Option<u64> {
         let mut bytes = [0; 8];
-        (self.os.read_memory(LoadAddr(addr), &mut bytes) == 8).then(|| u64::from_le_bytes(bytes))
+        (self.inferior.os.read_memory(LoadAddr(addr), &mut bytes) == 8)
+            .then(|| u64::from_le_bytes(bytes))
     }
 
     /// Returns whether an abort follows from the reported event: it is raised deeper in the same
@@ -550,7 +562,7 @@ impl Debugger {
 
     /// Returns whether a thread is still in the call whose end of the program was reported.
     fn is_within_doomed(&mut self, thread: ThreadId) -> bool {
-        let doomed = self.exceptions.doomed.as_ref();
+        let doomed = self.stops.exceptions.doomed.as_ref();
         let Some(doomed) = doomed.filter(|doomed| doomed.thread == thread) else {
             return false;
         };
@@ -567,7 +579,7 @@ impl Debugger {
         index: usize,
         subject: &Subject,
     ) -> Result<bool, Error> {
-        let Some(watched) = self.exceptions.watched.get(index) else {
+        let Some(watched) = self.stops.exceptions.watched.get(index) else {
             return Ok(false);
         };
         match watched.condition.clone() {
@@ -575,10 +587,10 @@ impl Debugger {
             Some(Condition::Names(patterns)) => Ok(condition::fits(&patterns, subject)),
             Some(Condition::Expression(expression)) => {
                 let text = watched.asked.clone().unwrap_or_default();
-                self.exceptions.asked = Some(subject.clone());
+                self.stops.exceptions.asked = Some(subject.clone());
                 let frame = FrameKey { thread, level: 0 };
                 let holds = self.in_frame(frame, |context| expression.is_true(context));
-                self.exceptions.asked = None;
+                self.stops.exceptions.asked = None;
                 holds.map_err(|error| Error::eval(format!("exception condition `{text}`: {error}")))
             }
         }
@@ -589,7 +601,7 @@ impl Debugger {
     fn exception_at(&mut self, thread: ThreadId, point: Point) -> Option<Exception> {
         if point == Point::Report {
             // The report's text may still be in the pipe.
-            self.pump_output(crate::process::OUTPUT_DRAIN_LIMIT);
+            self.pump_output(crate::inferior::OUTPUT_DRAIN_LIMIT);
         }
         let registers = self.user_registers(thread)?;
         let (first, second) = (registers.get(RDI)?, registers.get(RSI)?);
@@ -600,7 +612,7 @@ impl Debugger {
         let memory = self.memory();
         let reader = Reader {
             memory: &memory,
-            modules: &self.modules,
+            modules: &self.images.modules,
         };
         let point = match point {
             Point::Catch if !reader.has_handler(first) => return None,
@@ -657,8 +669,8 @@ impl Debugger {
         for _ in 0..3 {
             words.extend(saved.iter().filter_map(|register| registers.get(*register)));
             let memory = self.memory();
-            let mut unwinder = self.unwinder.borrow_mut();
-            let unwound = unwinder.unwind(&self.modules, &memory, address, &registers);
+            let mut unwinder = self.views.unwinder.borrow_mut();
+            let unwound = unwinder.unwind(&self.images.modules, &memory, address, &registers);
             match unwound.ok().and_then(|unwound| unwound.caller) {
                 Some(caller) => (address, registers) = caller,
                 None => break,
@@ -680,13 +692,13 @@ impl Debugger {
             _ => return,
         };
         let shown = (reason.clone(), subject);
-        self.exceptions.shown.insert(thread, shown);
+        self.stops.exceptions.shown.insert(thread, shown);
     }
 
     /// Keeps the end of stderr if a sanitizer may report there.
     pub(crate) fn keep_stderr(&mut self, bytes: &[u8]) {
         const KEPT: usize = 1 << 16;
-        let exceptions = &mut self.exceptions;
+        let exceptions = &mut self.stops.exceptions;
         if !exceptions.points.values().any(|it| *it == Point::Report) {
             return;
         }

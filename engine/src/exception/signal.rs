@@ -65,7 +65,7 @@ impl SignalRule {
     /// Returns the default rule: signals of program errors stop, and all are delivered.
     pub fn usual(signal: Signal) -> Self {
         Self {
-            stop: crate::process::is_fatal_signal(signal),
+            stop: crate::inferior::is_fatal_signal(signal),
             pass: true,
             print: false,
         }
@@ -96,19 +96,19 @@ pub(crate) struct SignalRules(BTreeMap<Signal, SignalRule>);
 impl Debugger {
     /// Returns the rule for a signal.
     pub fn signal_rule(&self, signal: Signal) -> SignalRule {
-        let rule = self.signal_rules.0.get(&signal).copied();
+        let rule = self.stops.signal_rules.0.get(&signal).copied();
         rule.unwrap_or_else(|| SignalRule::usual(signal))
     }
 
     /// Sets the rules for these signals; all others get the default. Rules for SIGKILL and SIGSTOP
     /// have no effect.
     pub fn set_signal_rules(&mut self, rules: &[(Signal, SignalRule)]) {
-        self.signal_rules.0 = rules.iter().copied().collect();
+        self.stops.signal_rules.0 = rules.iter().copied().collect();
     }
 
     /// Returns the details of the signal that a thread is about to receive.
     fn info_of(&self, thread: ThreadId, signal: Signal) -> SignalInfo {
-        self.os.signal_info(thread).unwrap_or(SignalInfo {
+        self.inferior.os.signal_info(thread).unwrap_or(SignalInfo {
             signal,
             code: 0,
             address: None,
@@ -120,7 +120,7 @@ impl Debugger {
     /// signal.
     pub(crate) fn on_signal(&mut self, thread: ThreadId, signal: Signal) {
         let rule = self.signal_rule(signal);
-        let sent_by_us = self.terminating && signal.0 == libc::SIGTERM;
+        let sent_by_us = self.inferior.terminating && signal.0 == libc::SIGTERM;
         if let Some(state) = self.thread_mut(thread) {
             state.signal = match rule.pass || sent_by_us {
                 true => signal,
@@ -142,7 +142,7 @@ impl Debugger {
             };
             let from = self.sender(&self.info_of(thread, signal));
             let note = format!("{}{from}: {what} (thread {thread})\n", signal.name());
-            self.events.push_back(Event::Note(note));
+            self.inferior.events.push_back(Event::Note(note));
         }
         match rule.pass || sent_by_us {
             true => self.signal_while_stepping(thread),
@@ -160,11 +160,11 @@ impl Debugger {
         if let Some(reason) = self.ask_aborting_panic(thread, signal) {
             return Some(reason);
         }
-        let explicit = self.signal_rules.0.contains_key(&signal);
+        let explicit = self.stops.signal_rules.0.contains_key(&signal);
         let (mut ids, mut wanted) = (Vec::new(), rule.stop);
         let mut problem = None;
-        for index in 0..self.exceptions.watched.len() {
-            let (filter, id) = match self.exceptions.watched.get(index) {
+        for index in 0..self.stops.exceptions.watched.len() {
+            let (filter, id) = match self.stops.exceptions.watched.get(index) {
                 Some(watched) if watched.failure.is_none() => (watched.filter, watched.id),
                 _ => continue,
             };
@@ -172,7 +172,7 @@ impl Debugger {
                 ExceptionFilter::Signal(only) => only == signal,
                 // Without a condition, signals of normal operation are excluded.
                 ExceptionFilter::Signals => {
-                    self.exceptions.is_conditional(index) || !is_quiet(signal)
+                    self.stops.exceptions.is_conditional(index) || !is_quiet(signal)
                 }
                 _ => false,
             };
@@ -203,7 +203,7 @@ impl Debugger {
         match info.sender {
             Some(pid) if Some(pid) == self.pid() => " from the program itself".to_owned(),
             Some(0) => " from the kernel or another namespace".to_owned(),
-            Some(pid) => match self.os.thread_name(pid, ThreadId(pid)) {
+            Some(pid) => match self.inferior.os.thread_name(pid, ThreadId(pid)) {
                 name if name.is_empty() => format!(" from process {pid}"),
                 name => format!(" from process {pid} ({name})"),
             },

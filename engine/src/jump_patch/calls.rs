@@ -14,12 +14,13 @@ pub(crate) struct Counted(Vec<(LoadAddr, u64)>);
 impl Debugger {
     /// Saves the hit counters before one thread makes a call; pending messages are drained.
     pub(crate) fn counted_so_far(&mut self) -> Counted {
-        if self.detours.is_empty() {
+        if self.inferior.jumps.is_empty() {
             return Counted(Vec::new());
         }
         self.drain_all_messages();
         let mut counters: Vec<LoadAddr> = self
-            .detours
+            .inferior
+            .jumps
             .all
             .values()
             .filter_map(|it| it.counter)
@@ -28,7 +29,7 @@ impl Debugger {
         counters.dedup();
         let counted = counters.into_iter().filter_map(|at| {
             let mut word = [0; 8];
-            let is_read = self.os.read_memory(at, &mut word) == 8;
+            let is_read = self.inferior.os.read_memory(at, &mut word) == 8;
             is_read.then(|| (at, u64::from_le_bytes(word)))
         });
         Counted(counted.collect())
@@ -37,10 +38,10 @@ impl Debugger {
     /// Restores the hit counters and drops the messages since; all other threads must be stopped.
     pub(crate) fn uncount(&mut self, before: &Counted) {
         for (at, count) in &before.0 {
-            self.os.write_memory(*at, &count.to_le_bytes());
+            self.inferior.os.write_memory(*at, &count.to_le_bytes());
         }
         let mut values = Vec::new();
-        if let Some(ring) = &mut self.detours.ring {
+        if let Some(ring) = &mut self.inferior.jumps.ring {
             loop {
                 while ring.next(&mut values).is_some() {}
                 if !ring.skip_abandoned() {
@@ -53,23 +54,26 @@ impl Debugger {
     /// Prepares for a call that runs while other threads run: from now on, sites with counters or
     /// messages trap.
     pub(crate) fn count_no_calls(&mut self) {
-        if std::mem::replace(&mut self.detours.called_through, true) {
+        if std::mem::replace(&mut self.inferior.jumps.called_through, true) {
             return;
         }
-        let detours = &self.detours;
+        let detours = &self.inferior.jumps;
         let latest = detours.latest.values();
         let counting = latest
             .filter_map(|start| detours.all.get(start))
             .filter(|it| it.counter.is_some() || it.message.is_some());
         let sites: Vec<(LoadAddr, _)> = counting.map(|it| (it.site, it.breakpoint)).collect();
         for (addr, id) in sites {
-            self.sites.end_diversion_at(addr, &*self.os);
-            if let Some(site) = self.sites.get(addr) {
+            self.inferior
+                .sites
+                .end_diversion_at(addr, &*self.inferior.os);
+            if let Some(site) = self.inferior.sites.get(addr) {
                 site.keep_trap();
             }
             let asked = format!("each hit stops the thread for a moment: {CALLED_THROUGH}");
-            if self.breakpoints.set_evaluation_note(id, asked) {
-                self.events
+            if self.stops.breakpoints.set_evaluation_note(id, asked) {
+                self.inferior
+                    .events
                     .push_back(crate::event::Event::BreakpointChanged(id));
             }
         }

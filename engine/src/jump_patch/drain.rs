@@ -2,9 +2,9 @@
 
 use super::log_ring::{self, LogTarget, Ring};
 use crate::debugger::{Debugger, State};
-use crate::displaced::free_place;
 use crate::event::Event;
 use crate::ids::ThreadId;
+use crate::inferior::displaced::free_place;
 use crate::os::SystemCall;
 use dwarf::LoadAddr;
 use std::time::{Duration, Instant};
@@ -17,20 +17,20 @@ impl Debugger {
         near: LoadAddr,
     ) -> Result<(), &'static str> {
         const NO: &str = "the program cannot share memory with the debugger";
-        if self.detours.ring.is_some() {
+        if self.inferior.jumps.ring.is_some() {
             return Ok(());
         }
         let pid = self.pid().ok_or(NO)?;
         // A forbidden system call could kill it.
-        if self.os.is_confined(pid) {
+        if self.inferior.os.is_confined(pid) {
             return Err("the program may not do all system calls (seccomp)");
         }
         if !self.find_detour_room(thread, near) {
             return Err(NO);
         }
         // A word of zeros: an empty name.
-        let name = self.detours.new_counter(near).ok_or(NO)?;
-        let at = free_place(near, log_ring::LEN, &self.os.mappings(pid)).ok_or(NO)?;
+        let name = self.inferior.jumps.new_counter(near).ok_or(NO)?;
+        let at = free_place(near, log_ring::LEN, &self.inferior.os.mappings(pid)).ok_or(NO)?;
         let file = self.inject_syscall(thread, SystemCall::MemoryFile { name });
         let descriptor = file
             .and_then(|it| i32::try_from(it).ok())
@@ -44,12 +44,12 @@ impl Debugger {
             descriptor,
         };
         let mapped = self.inject_syscall(thread, map);
-        let shared = self.os.shared(pid, descriptor, len);
+        let shared = self.inferior.os.shared(pid, descriptor, len);
         self.inject_syscall(thread, SystemCall::Close { descriptor });
         if set != Some(0) || mapped != Some(at.0 as i64) {
             return Err(NO);
         }
-        self.detours.ring = Some(Ring::new(at, shared.ok_or(NO)?));
+        self.inferior.jumps.ring = Some(Ring::new(at, shared.ok_or(NO)?));
         Ok(())
     }
 
@@ -62,7 +62,7 @@ impl Debugger {
         if self.is_uncounted_call() {
             return false;
         }
-        let Some(mut ring) = self.detours.ring.take() else {
+        let Some(mut ring) = self.inferior.jumps.ring.take() else {
             return false;
         };
         let mut said = Vec::new();
@@ -73,20 +73,20 @@ impl Debugger {
             && let Some(whose) = ring.next(&mut values)
         {
             heard += 1;
-            let detour = self.detours.all.get(&whose);
+            let detour = self.inferior.jumps.all.get(&whose);
             let Some(message) = detour.and_then(|detour| detour.message.as_ref()) else {
                 continue;
             };
             let target = LogTarget {
                 memory: self.memory(),
-                modules: &self.modules,
+                modules: &self.images.modules,
             };
             target.format_message(message, &values, &mut text);
             if text.len() >= MAX_EVENT_BYTES {
                 said.push(std::mem::take(&mut text));
             }
         }
-        self.detours.ring = Some(ring);
+        self.inferior.jumps.ring = Some(ring);
         said.push(text);
         for text in said.iter().filter(|text| !text.is_empty()) {
             self.emit_console(text);
@@ -96,7 +96,7 @@ impl Debugger {
 
     /// Emits all log messages of the program; its threads are stopped or gone.
     pub(crate) fn drain_all_messages(&mut self) {
-        let Some(ring) = &self.detours.ring else {
+        let Some(ring) = &self.inferior.jumps.ring else {
             return;
         };
         if ring.is_drained() {
@@ -104,23 +104,29 @@ impl Debugger {
         }
         while self.drain_messages() {}
         // A thread in the middle of a message has to complete it.
-        let threads: Vec<ThreadId> = match &self.process {
+        let threads: Vec<ThreadId> = match &self.inferior.process {
             Some(process) => process.threads.keys().copied().collect(),
             None => Vec::new(),
         };
         for thread in threads {
-            let raw = self.os.registers(thread).map(|raw| raw.pc());
-            if raw.is_some_and(|pc| self.detours.holds(pc)) {
+            let raw = self.inferior.os.registers(thread).map(|raw| raw.pc());
+            if raw.is_some_and(|pc| self.inferior.jumps.holds(pc)) {
                 self.user_registers(thread);
             }
         }
         loop {
             while self.drain_messages() {}
-            if !self.detours.ring.as_mut().is_some_and(Ring::skip_abandoned) {
+            if !self
+                .inferior
+                .jumps
+                .ring
+                .as_mut()
+                .is_some_and(Ring::skip_abandoned)
+            {
                 return;
             }
             let text = "log messages are lost: their threads were ended in the midst of them\n";
-            self.events.push_back(Event::Note(text.to_owned()));
+            self.inferior.events.push_back(Event::Note(text.to_owned()));
         }
     }
 
@@ -128,7 +134,7 @@ impl Debugger {
     pub(crate) fn next_drain(&self) -> Option<Instant> {
         /// The drain interval; a shorter delay is not noticeable.
         const DRAIN_INTERVAL: Duration = Duration::from_millis(8);
-        let tells = self.detours.ring.is_some() && self.detours.tells_something();
+        let tells = self.inferior.jumps.ring.is_some() && self.inferior.jumps.tells_something();
         (tells && self.state() == State::Running).then(|| Instant::now() + DRAIN_INTERVAL)
     }
 }

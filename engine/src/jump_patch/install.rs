@@ -6,14 +6,14 @@ use super::trampoline::{Count, HitAction, Trampoline};
 use super::window::PatchedRange;
 use super::{COUNTERS, JumpPatch, Region};
 use crate::arch::x86_64::{JUMP, MAX_INSTRUCTION_BYTES};
-use crate::breakpoint::site::Owner;
 use crate::breakpoint::{HitCondition, Segment};
 use crate::compile::{Captured, CodeScope, Condition};
 use crate::debugger::{Debugger, State};
-use crate::displaced::{REGION, free_place};
 use crate::event::Event;
 use crate::ids::BreakpointId;
 use crate::ids::ThreadId;
+use crate::inferior::displaced::{REGION, free_place};
+use crate::inferior::site::Owner;
 use crate::inspect::eval::Expression;
 use crate::os::SystemCall;
 use dwarf::LoadAddr;
@@ -49,7 +49,7 @@ impl Debugger {
     /// Counts a hit that did not stop; after some of them, the condition is moved into the
     /// debuggee.
     pub(crate) fn count_non_stopping_hit(&mut self, thread: ThreadId, addr: LoadAddr) {
-        let Some(site) = self.sites.get(addr) else {
+        let Some(site) = self.inferior.sites.get(addr) else {
             return;
         };
         let [Owner::User(id)] = site.owners() else {
@@ -57,36 +57,36 @@ impl Debugger {
         };
         let id = *id;
         if !site.has_jump() && site.is_jump_due() && self.may_make_detour() {
-            self.detours.making = true;
-            let room = self.detours.room();
+            self.inferior.jumps.making = true;
+            let room = self.inferior.jumps.room();
             let outcome = self.install_jump_patch(thread, addr, id);
             if outcome.is_err() {
-                self.detours.give_back(&room);
+                self.inferior.jumps.give_back(&room);
             }
-            self.detours.making = false;
+            self.inferior.jumps.making = false;
             let asked = match outcome {
                 Ok(()) => "the program itself checks it".to_owned(),
                 Err(Refusal { why, is_lasting }) => {
                     tracing::info!(%addr, why, is_lasting, "a breakpoint stays on its trap");
-                    if let Some(site) = self.sites.get(addr).filter(|_| is_lasting) {
+                    if let Some(site) = self.inferior.sites.get(addr).filter(|_| is_lasting) {
                         site.keep_trap();
                     }
                     format!("each hit stops the thread for a moment: {why}")
                 }
             };
-            if self.breakpoints.set_evaluation_note(id, asked) {
-                self.events.push_back(Event::BreakpointChanged(id));
+            if self.stops.breakpoints.set_evaluation_note(id, asked) {
+                self.inferior.events.push_back(Event::BreakpointChanged(id));
             }
         }
     }
 
     fn may_make_detour(&self) -> bool {
         self.state() == State::Running
-            && self.call.is_none()
-            && !self.detours.refused
-            && !self.detours.making
-            && !self.watches.stepping
-            && !self.watches.sees_reads()
+            && self.calls.pending.is_none()
+            && !self.inferior.jumps.refused
+            && !self.inferior.jumps.making
+            && !self.stops.watches.stepping
+            && !self.stops.watches.sees_reads()
     }
 
     /// Replaces the trap at `addr` by a jump. If hits are counted, replaces all traps of the
@@ -97,20 +97,24 @@ impl Debugger {
         addr: LoadAddr,
         id: BreakpointId,
     ) -> Result<(), Refusal> {
-        let (condition, hit) = self.breakpoints.in_process_check(id)?;
+        let (condition, hit) = self.stops.breakpoints.in_process_check(id)?;
         let places = match hit {
-            Some(_) => self.breakpoints.bound_addresses(id),
+            Some(_) => self.stops.breakpoints.bound_addresses(id),
             None => vec![addr],
         };
-        let segments = self.breakpoints.message(id);
-        if self.detours.called_through && (hit.is_some() || segments.is_some()) {
+        let segments = self.stops.breakpoints.message(id);
+        if self.inferior.jumps.called_through && (hit.is_some() || segments.is_some()) {
             return Err(super::calls::CALLED_THROUGH.into());
         }
         if let Some(segments) = segments.filter(|_| logs_in_process(hit)) {
             // No condition is compiled for a message that the program cannot write.
             let message = message_of(
                 &segments,
-                &CodeScope::at(&self.modules, addr, self.breakpoints.hidden(id, addr)),
+                &CodeScope::at(
+                    &self.images.modules,
+                    addr,
+                    self.stops.breakpoints.hidden(id, addr),
+                ),
             );
             match message {
                 Ok(_) => self.find_ring(thread, addr)?,
@@ -126,7 +130,7 @@ impl Debugger {
                 return Err("the program cannot be given memory for code near it".into());
             }
             if let (Some(hit), None) = (hit, count) {
-                let at = self.detours.new_counter(site).ok_or("no room")?;
+                let at = self.inferior.jumps.new_counter(site).ok_or("no room")?;
                 count = Some(Count { at, hit });
             }
             ready.push(self.prepare(site, id, condition.as_deref(), count)?);
@@ -139,22 +143,22 @@ impl Debugger {
                     "a signal's handler returns to a hit that is counted already",
                 ));
             }
-            let hits = this.breakpoints.hits(id) + this.counted_in_detours(id);
+            let hits = this.stops.breakpoints.hits(id) + this.counted_in_detours(id);
             if let Some(count) = count
-                && !this.os.write_memory(count.at, &hits.to_le_bytes())
+                && !this.inferior.os.write_memory(count.at, &hits.to_le_bytes())
             {
                 return Err("the program's memory cannot be written".into());
             }
             let written = ready.iter().try_for_each(|it| this.write_trampoline(it));
             if let Err(why) = written.and_then(|()| this.put_jumps(&ready, &jumps)) {
                 for trap in ready.iter().flat_map(|it| it.trampoline.traps()) {
-                    this.os.guard(trap, None);
+                    this.inferior.os.guard(trap, None);
                 }
                 return Err(why);
             }
             if count.is_some() {
-                this.breakpoints.reset_trap_hits(id);
-                for former in this.detours.all.values_mut() {
+                this.stops.breakpoints.reset_trap_hits(id);
+                for former in this.inferior.jumps.all.values_mut() {
                     if former.breakpoint == id {
                         former.counter = None;
                     }
@@ -162,8 +166,8 @@ impl Debugger {
             }
             for detour in ready {
                 let start = detour.trampoline.start;
-                this.detours.latest.insert(detour.site, start);
-                this.detours.all.insert(start, detour);
+                this.inferior.jumps.latest.insert(detour.site, start);
+                this.inferior.jumps.all.insert(start, detour);
             }
             this.note_springboards(&jumps);
             Ok(())
@@ -178,22 +182,30 @@ impl Debugger {
         condition: Option<&Expression>,
         count: Option<Count>,
     ) -> Result<JumpPatch, Refusal> {
-        let owners = self.sites.get(site).map(|it| it.owners());
+        let owners = self.inferior.sites.get(site).map(|it| it.owners());
         if owners != Some(&[Owner::User(id)]) {
             return Err(Refusal::passing(
                 "others are interested in one of its places",
             ));
         }
         let window = self.window_at(site)?;
-        if self.watches.has_code_in(site + 1, window.reaches_to(site)) {
+        if self
+            .stops
+            .watches
+            .has_code_in(site + 1, window.reaches_to(site))
+        {
             return Err(Refusal::passing("another breakpoint follows it closely"));
         }
-        let scope = CodeScope::at(&self.modules, site, self.breakpoints.hidden(id, site));
+        let scope = CodeScope::at(
+            &self.images.modules,
+            site,
+            self.stops.breakpoints.hidden(id, site),
+        );
         let condition = condition
             .map(|condition| Condition::compile(condition, &scope))
             .transpose()
             .map_err(|why| why.to_string())?;
-        let segments = self.breakpoints.message(id);
+        let segments = self.stops.breakpoints.message(id);
         let message = segments
             .filter(|_| logs_in_process(count.map(|count| count.hit)))
             .map(|segments| message_of(&segments, &scope));
@@ -201,7 +213,7 @@ impl Debugger {
             (Some(Err(why)), None) => return Err(why.into()),
             (message, _) => message.and_then(Result::ok),
         };
-        let ring = self.detours.ring.as_ref().map(|ring| ring.at);
+        let ring = self.inferior.jumps.ring.as_ref().map(|ring| ring.at);
         let then = match (count, &message, ring) {
             (count, Some(message), Some(ring)) => HitAction::Say {
                 message,
@@ -211,7 +223,7 @@ impl Debugger {
             (Some(count), ..) => HitAction::Count(count),
             _ => HitAction::Stop,
         };
-        let region = self.detours.near(site).ok_or("no room")?;
+        let region = self.inferior.jumps.near(site).ok_or("no room")?;
         let start = region.start + region.used;
         let trampoline = Trampoline::build(start, site, &window, condition.as_ref(), then)
             .map_err(|_| "its instructions cannot be moved")?;
@@ -228,7 +240,12 @@ impl Debugger {
             window,
             counter: count.map(|count| count.at),
             message,
-            options: self.breakpoints.options(id).cloned().unwrap_or_default(),
+            options: self
+                .stops
+                .breakpoints
+                .options(id)
+                .cloned()
+                .unwrap_or_default(),
         })
     }
 
@@ -242,7 +259,11 @@ impl Debugger {
             window,
             ..
         } = detour;
-        if !self.os.write_memory(trampoline.start, &trampoline.bytes) {
+        if !self
+            .inferior
+            .os
+            .write_memory(trampoline.start, &trampoline.bytes)
+        {
             return Err("the program's memory cannot be written".into());
         }
         if window.instructions.len() > 1 && self.may_come_back_into(*site, window.end) {
@@ -251,16 +272,21 @@ impl Debugger {
             ));
         }
         for trap in trampoline.traps() {
-            self.os.guard(trap, Some(&[NOTHING]));
+            self.inferior.os.guard(trap, Some(&[NOTHING]));
         }
         Ok(())
     }
 
     /// Returns the instructions at a site that a jump would cover.
     fn window_at(&self, addr: LoadAddr) -> Result<PatchedRange, &'static str> {
-        let loaded = self.modules.at(addr).ok_or("it is in no known function")?;
+        let loaded = self
+            .images
+            .modules
+            .at(addr)
+            .ok_or("it is in no known function")?;
         let code = FunctionCode::read(&loaded.module, loaded.bias, addr, &self.memory())?;
         let behind = self
+            .inferior
             .sites
             .addresses_in(addr + 1, addr + (JUMP + MAX_INSTRUCTION_BYTES) as u64);
         let others: Vec<LoadAddr> = behind.collect();
@@ -273,11 +299,11 @@ impl Debugger {
         /// Maximum number of stack bytes searched per thread; a larger stack counts as a match.
         const MAX_STACK_BYTES: u64 = 1 << 20;
         const PORTION: usize = 1 << 14;
-        let Some(process) = &self.process else {
+        let Some(process) = &self.inferior.process else {
             return true;
         };
         let threads: Vec<ThreadId> = process.threads.keys().copied().collect();
-        let mappings = self.os.mappings(process.pid);
+        let mappings = self.inferior.os.mappings(process.pid);
         let mut bytes = vec![0; PORTION];
         for thread in threads {
             let Some(registers) = self.user_registers(thread) else {
@@ -293,7 +319,7 @@ impl Debugger {
             }
             let mut at = LoadAddr(sp);
             while at < stack.end {
-                let read = self.os.read_memory(at, &mut bytes);
+                let read = self.inferior.os.read_memory(at, &mut bytes);
                 let (words, _) = bytes[..read].as_chunks::<8>();
                 let inside = |word: &[u8; 8]| {
                     let addr = LoadAddr(u64::from_le_bytes(*word));
@@ -314,12 +340,13 @@ impl Debugger {
     /// Moves all stopped threads out of springboards: some of these may get new targets.
     pub(super) fn leave_springboards(&mut self) {
         let threads = self
+            .inferior
             .process
             .iter()
             .flat_map(|process| process.threads.keys());
         for thread in threads.copied().collect::<Vec<_>>() {
-            let raw = self.os.registers(thread);
-            if raw.is_some_and(|raw| self.detours.springboards.hold(raw.pc())) {
+            let raw = self.inferior.os.registers(thread);
+            if raw.is_some_and(|raw| self.inferior.jumps.springboards.hold(raw.pc())) {
                 self.user_registers(thread);
             }
         }
@@ -327,14 +354,14 @@ impl Debugger {
 
     /// Makes the debuggee map memory near a site, if no region there has room.
     pub(super) fn find_detour_room(&mut self, thread: ThreadId, addr: LoadAddr) -> bool {
-        if self.detours.near(addr).is_some() {
+        if self.inferior.jumps.near(addr).is_some() {
             return true;
         }
         let Some(pid) = self.pid() else {
             return false;
         };
         let len = REGION + COUNTERS;
-        let Some(place) = free_place(addr, len, &self.os.mappings(pid)) else {
+        let Some(place) = free_place(addr, len, &self.inferior.os.mappings(pid)) else {
             return false;
         };
         let counters = SystemCall::MapData {
@@ -347,11 +374,11 @@ impl Debugger {
         };
         for (call, at) in [(code, place), (counters, place + REGION)] {
             if self.inject_syscall(thread, call) != Some(at.0 as i64) {
-                self.detours.refused = true;
+                self.inferior.jumps.refused = true;
                 return false;
             }
         }
-        self.detours.regions.push(Region {
+        self.inferior.jumps.regions.push(Region {
             start: place,
             used: 0,
             counters: 0,

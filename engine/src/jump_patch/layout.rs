@@ -4,7 +4,7 @@
 
 use super::springboard::{self, Springboards};
 use crate::arch::x86_64::{BREAKPOINT, JUMP, NEAR_JUMP};
-use crate::breakpoint::site::JumpBytes;
+use crate::inferior::site::JumpBytes;
 use crate::os::Mapping;
 use dwarf::{LoadAddr, Memory};
 use std::collections::{BTreeMap, BTreeSet};

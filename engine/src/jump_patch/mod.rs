@@ -25,9 +25,9 @@ mod window;
 
 use crate::arch::x86_64::{JUMP, MAX_INSTRUCTION_BYTES};
 use crate::breakpoint::BreakpointOptions;
-use crate::breakpoint::site::Sites;
-use crate::displaced::REGION;
 use crate::ids::BreakpointId;
+use crate::inferior::displaced::REGION;
+use crate::inferior::site::Sites;
 pub use attempts::Attempts;
 pub(crate) use calls::Counted;
 pub use coverage::Coverage;

@@ -6,8 +6,8 @@ use super::{Attempts, PatchTrap, Phase};
 use crate::debugger::Debugger;
 use crate::ids::BreakpointId;
 use crate::ids::{Signal, SignalInfo, ThreadId};
+use crate::inferior::{SI_KERNEL, SigtrapKind};
 use crate::os::RegisterSet;
-use crate::process::{SI_KERNEL, SigtrapKind};
 use dwarf::LoadAddr;
 
 impl Debugger {
@@ -18,12 +18,12 @@ impl Debugger {
         thread: ThreadId,
         raw: &RegisterSet,
     ) -> Option<(RegisterSet, Option<LoadAddr>)> {
-        if let Some(site) = self.detours.springboards.site_of(raw.pc()) {
+        if let Some(site) = self.inferior.jumps.springboards.site_of(raw.pc()) {
             return Some((at(*raw, site), None));
         }
-        let detour = self.detours.at(raw.pc())?;
+        let detour = self.inferior.jumps.at(raw.pc())?;
         let (site, trampoline) = (detour.site, &detour.trampoline);
-        let os = &*self.os;
+        let os = &*self.inferior.os;
         let read = |addr| {
             let mut word = [0; 8];
             (os.read_memory(addr, &mut word) == 8).then(|| u64::from_le_bytes(word))
@@ -56,7 +56,7 @@ impl Debugger {
         thread: ThreadId,
         raw: &RegisterSet,
     ) -> Option<RegisterSet> {
-        let detour = self.detours.at(raw.pc())?;
+        let detour = self.inferior.jumps.at(raw.pc())?;
         let copy = detour.trampoline.copy_of(detour.site)?;
         let (registers, _) = self.user_state_in_trampoline(thread, raw)?;
         Some(at(registers, copy))
@@ -70,23 +70,23 @@ impl Debugger {
         const USED: usize = 512;
         const SSE: u8 = 1 << 1;
         let mut bytes = [0; trampoline::VECTOR_AREA as usize];
-        if self.os.read_memory(kept, &mut bytes) != bytes.len() {
+        if self.inferior.os.read_memory(kept, &mut bytes) != bytes.len() {
             return;
         }
-        if let Some(mut area) = self.os.extended_registers(thread)
+        if let Some(mut area) = self.inferior.os.extended_registers(thread)
             && area.len() > USED
         {
             area[XMM..XMM + 64].copy_from_slice(&bytes[..64]);
             area[MXCSR..MXCSR + 4].copy_from_slice(&bytes[64..68]);
             area[USED] |= SSE;
-            self.os.set_extended_registers(thread, &area);
+            self.inferior.os.set_extended_registers(thread, &area);
         }
     }
 
     /// Returns the trap of a trampoline that a thread has executed, if any; its pc is moved back to
     /// the trap.
     pub(crate) fn detour_trap(&mut self, thread: ThreadId) -> Option<SigtrapKind> {
-        if self.detours.is_empty() {
+        if self.inferior.jumps.is_empty() {
             return None;
         }
         self.user_registers(thread)?;
@@ -104,10 +104,10 @@ impl Debugger {
     /// which trap it was. Other code may need the registers before the stop is dispatched.
     pub(crate) fn rewind_to_trap(&mut self, thread: ThreadId, registers: &mut RegisterSet) {
         let trap = registers.pc() - 1;
-        let Some(kind) = self.detours.trap(trap) else {
+        let Some(kind) = self.inferior.jumps.trap(trap) else {
             return;
         };
-        let info = self.os.signal_info(thread);
+        let info = self.inferior.os.signal_info(thread);
         let ran_into_it =
             |info: SignalInfo| info.signal.0 == libc::SIGTRAP && info.code == SI_KERNEL;
         if !info.is_some_and(ran_into_it) {
@@ -116,20 +116,21 @@ impl Debugger {
         if let Some(state) = self.thread_mut(thread) {
             state.pending_patch_trap = Some(kind);
             registers.set_pc(trap);
-            self.os.set_registers(thread, registers);
+            self.inferior.os.set_registers(thread, registers);
         }
     }
 
     /// Returns whether a signal is a fault of a condition that read unmapped memory.
     pub(crate) fn is_condition_fault(&self, thread: ThreadId, signal: Signal) -> bool {
-        !self.detours.is_empty()
+        !self.inferior.jumps.is_empty()
             && is_fault(signal)
             && self
+                .inferior
                 .os
                 .signal_info(thread)
                 .is_some_and(|info| info.code > 0)
-            && self.os.registers(thread).is_some_and(|raw| {
-                let phase = self.detours.phase(raw.pc());
+            && self.inferior.os.registers(thread).is_some_and(|raw| {
+                let phase = self.inferior.jumps.phase(raw.pc());
                 matches!(phase, Some((_, Phase::Evaluating(_))))
             })
     }
@@ -137,18 +138,20 @@ impl Debugger {
     /// Moves a thread in a trampoline to the program's own address before it gets a signal; if the
     /// program's own instruction faulted, that instruction is restored to its place.
     pub(crate) fn leave_trampoline_for_signal(&mut self, thread: ThreadId, signal: Signal) {
-        if self.detours.is_empty() {
+        if self.inferior.jumps.is_empty() {
             return;
         }
-        let raw = self.os.registers(thread).map(|raw| raw.pc());
-        let Some((site, _)) = raw.and_then(|pc| self.detours.phase(pc)) else {
+        let raw = self.inferior.os.registers(thread).map(|raw| raw.pc());
+        let Some((site, _)) = raw.and_then(|pc| self.inferior.jumps.phase(pc)) else {
             return;
         };
         self.user_registers(thread);
-        let info = self.os.signal_info(thread);
+        let info = self.inferior.os.signal_info(thread);
         if is_fault(signal) && info.is_some_and(|info| info.code > 0) {
-            self.sites.end_diversion_at(site, &*self.os);
-            if let Some(site) = self.sites.get(site) {
+            self.inferior
+                .sites
+                .end_diversion_at(site, &*self.inferior.os);
+            if let Some(site) = self.inferior.sites.get(site) {
                 site.keep_trap();
             }
         }
@@ -157,26 +160,28 @@ impl Debugger {
     /// Returns how many hits of a breakpoint the program has counted.
     pub(crate) fn counted_in_detours(&self, id: BreakpointId) -> u64 {
         let mut word = [0; 8];
-        match self.detours.counter(id) {
-            Some(at) if self.os.read_memory(at, &mut word) == 8 => u64::from_le_bytes(word),
+        match self.inferior.jumps.counter(id) {
+            Some(at) if self.inferior.os.read_memory(at, &mut word) == 8 => {
+                u64::from_le_bytes(word)
+            }
             _ => 0,
         }
     }
 
     /// Counts a hit that is not counted yet. Returns its number.
     pub(crate) fn number_of_hit(&mut self, thread: ThreadId, id: BreakpointId) -> u64 {
-        let program_counts = self.detours.count_for(id, &self.sites);
+        let program_counts = self.inferior.jumps.count_for(id, &self.inferior.sites);
         if !program_counts {
-            let hits = self.breakpoints.count(id);
+            let hits = self.stops.breakpoints.count(id);
             return hits + self.counted_in_detours(id);
         }
         // Other threads may be about to count: each hit has its own number.
         self.with_world_stopped(thread, |this| {
             let number = this.counted_in_detours(id) + 1;
-            if let Some(at) = this.detours.counter(id) {
-                this.os.write_memory(at, &number.to_le_bytes());
+            if let Some(at) = this.inferior.jumps.counter(id) {
+                this.inferior.os.write_memory(at, &number.to_le_bytes());
             }
-            number + this.breakpoints.hits(id)
+            number + this.stops.breakpoints.hits(id)
         })
     }
 
@@ -184,22 +189,24 @@ impl Debugger {
     pub(crate) fn end_changed_detours(&mut self) {
         let mut gone = Vec::new();
         // Earlier patches of a site have been removed already.
-        for start in self.detours.latest.values() {
-            let Some(detour) = self.detours.all.get_mut(start) else {
+        for start in self.inferior.jumps.latest.values() {
+            let Some(detour) = self.inferior.jumps.all.get_mut(start) else {
                 continue;
             };
-            let options = self.breakpoints.options(detour.breakpoint);
+            let options = self.stops.breakpoints.options(detour.breakpoint);
             if options != Some(&detour.options) {
                 gone.push(detour.site);
                 detour.counter = None;
             }
         }
         for site in &gone {
-            self.detours.latest.remove(site);
+            self.inferior.jumps.latest.remove(site);
         }
         for site in gone {
-            self.sites.end_diversion_at(site, &*self.os);
-            if let Some(site) = self.sites.get(site) {
+            self.inferior
+                .sites
+                .end_diversion_at(site, &*self.inferior.os);
+            if let Some(site) = self.inferior.sites.get(site) {
                 site.attempts.set(Attempts::default());
             }
         }
@@ -207,8 +214,8 @@ impl Debugger {
 
     /// Allows new attempts to install jump patches for a new or changed breakpoint.
     pub(crate) fn forget_refused_detours(&mut self, id: BreakpointId) {
-        for addr in self.breakpoints.bound_addresses(id) {
-            if let Some(site) = self.sites.get(addr)
+        for addr in self.stops.breakpoints.bound_addresses(id) {
+            if let Some(site) = self.inferior.sites.get(addr)
                 && site.attempts.get().is_given_up()
             {
                 site.attempts.set(Attempts::default());
@@ -219,7 +226,7 @@ impl Debugger {
     /// Removes the jump at a thread's pc before a single step: the step would end in a trampoline,
     /// but has to hit the trap.
     pub(crate) fn end_detour_before(&mut self, thread: ThreadId) {
-        if self.detours.is_empty() {
+        if self.inferior.jumps.is_empty() {
             return;
         }
         let pc = self.user_registers(thread).map(|registers| registers.pc());
@@ -227,7 +234,7 @@ impl Debugger {
         if let Some(pc) = pc
             && passed != Some(pc)
         {
-            self.sites.end_diversion_at(pc, &*self.os);
+            self.inferior.sites.end_diversion_at(pc, &*self.inferior.os);
         }
     }
 }

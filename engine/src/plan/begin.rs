@@ -48,7 +48,7 @@ impl Debugger {
         };
         let memory = self.memory();
         let view = self.view(&registers, &memory);
-        let start = Start::at(&self.modules, pc, hidden);
+        let start = Start::at(&self.images.modules, pc, hidden);
         let start_is_outermost = start.as_ref().is_none_or(|start| start.inlined.is_empty());
         let (plan, verdict): (Box<dyn Plan>, _) = match (kind, granularity) {
             (StepKind::Out, _) => match (start, outer) {
@@ -106,12 +106,12 @@ impl Debugger {
     /// Returns the outermost of the `hidden` inlined calls that begin at `pc` and has source to
     /// show, as the number of calls inside it that stay hidden.
     fn shown_call_at(&self, pc: LoadAddr, hidden: usize) -> Option<usize> {
-        let here = Start::at(&self.modules, pc, hidden)?.line?;
-        let unfiltered = self.step_filters.skips(&here.file);
+        let here = Start::at(&self.images.modules, pc, hidden)?.line?;
+        let unfiltered = self.stops.step_filters.skips(&here.file);
         (0..hidden).rev().find(|left_out| {
-            let start = Start::at(&self.modules, pc, *left_out);
+            let start = Start::at(&self.images.modules, pc, *left_out);
             let line = start.and_then(|start| start.line);
-            line.is_some_and(|line| unfiltered || !self.step_filters.skips(&line.file))
+            line.is_some_and(|line| unfiltered || !self.stops.step_filters.skips(&line.file))
         })
     }
 
@@ -126,9 +126,9 @@ impl Debugger {
 
     /// Returns a thread's innermost machine frame as a function that returns to an address.
     fn returning(&self, thread: ThreadId, at: LoadAddr) -> Option<ReturnedFunction> {
-        let frame = self.stacks.get(&thread)?.physical.first()?;
+        let frame = self.views.stacks.get(&thread)?.physical.first()?;
         let (function, bias) = frame.function.clone()?;
-        let loaded = self.modules.at(frame.address.lookup())?;
+        let loaded = self.images.modules.at(frame.address.lookup())?;
         Some(ReturnedFunction {
             at,
             function,
@@ -141,6 +141,7 @@ impl Debugger {
     pub(crate) fn way_out(&mut self, thread: ThreadId) -> Result<Option<Target>, Error> {
         self.unwound(thread, 1)?;
         let levels = self
+            .views
             .stacks
             .get(&thread)
             .and_then(|stack| stack.physical.first())
@@ -158,7 +159,7 @@ impl Debugger {
 
     /// Returns the future whose body a thread's innermost machine frame runs.
     pub(crate) fn coroutine_of(&mut self, thread: ThreadId) -> Option<Coroutine> {
-        let frame = self.stacks.get(&thread)?.physical.first()?;
+        let frame = self.views.stacks.get(&thread)?.physical.first()?;
         let (function, bias) = frame.function.as_ref()?;
         function.coroutine?;
         let entry = bias.load(function.entry);
@@ -176,17 +177,17 @@ impl Debugger {
     /// Returns where a thread returns to code that steps stop in, if it is in such code now.
     fn way_out_to_shown(&mut self, thread: ThreadId) -> Option<Target> {
         let shown = |debugger: &Self, addr: LoadAddr| {
-            Start::shown_at(&debugger.modules, &debugger.step_filters, addr)
+            Start::shown_at(&debugger.images.modules, &debugger.stops.step_filters, addr)
         };
         let here = self.user_registers(thread)?.pc();
         shown(self, here)?;
         for outer in 1..MAX_FRAMES {
-            let stack = self.stacks.get(&thread)?;
+            let stack = self.views.stacks.get(&thread)?;
             if outer >= stack.physical.len() {
                 let levels = stack.levels;
                 self.unwound(thread, levels + 1).ok()?;
             }
-            let frames = &self.stacks.get(&thread)?.physical;
+            let frames = &self.views.stacks.get(&thread)?.physical;
             let here = frames.get(outer)?;
             // No frame returns to or from the caller of a tail call.
             let mut inner = frames.iter().take(outer).rev();

@@ -1,9 +1,9 @@
 //! Steps in an `async fn`: a step over an `.await` waits for the same future.
 
 use super::{Target, View};
-use crate::breakpoint::site::Owner;
 use crate::debugger::Debugger;
 use crate::ids::ThreadId;
+use crate::inferior::site::Owner;
 use dwarf::{LoadAddr, Register};
 
 /// The future in whose body a step begins.
@@ -55,7 +55,14 @@ impl Debugger {
             let Owner::Step(other) = *owner else {
                 return None;
             };
-            let step = self.process.as_ref()?.threads.get(&other)?.step.as_ref()?;
+            let step = self
+                .inferior
+                .process
+                .as_ref()?
+                .threads
+                .get(&other)?
+                .step
+                .as_ref()?;
             let future = step.plan.awaited()?;
             let memory = self.memory();
             future
@@ -74,7 +81,11 @@ impl Debugger {
         if step.is_none_or(|step| step.plan.awaited().is_none()) {
             return;
         }
-        let mut threads = self.process.iter().flat_map(|process| &process.threads);
+        let mut threads = self
+            .inferior
+            .process
+            .iter()
+            .flat_map(|process| &process.threads);
         let heir = threads.find(|(other, state)| {
             **other != thread && !state.stopped_for_client && state.step.is_none()
         });
@@ -93,8 +104,12 @@ impl Debugger {
         };
         tracing::trace!(%from, %to, "a step goes over to another thread");
         for target in &step.targets {
-            self.sites.add(target.addr, Owner::Step(to), &*self.os);
-            self.sites.remove(target.addr, Owner::Step(from), &*self.os);
+            self.inferior
+                .sites
+                .add(target.addr, Owner::Step(to), &*self.inferior.os);
+            self.inferior
+                .sites
+                .remove(target.addr, Owner::Step(from), &*self.inferior.os);
         }
         if let Some(state) = self.thread_mut(to) {
             state.step = Some(step);

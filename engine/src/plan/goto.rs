@@ -38,8 +38,8 @@ impl Debugger {
             places.extend(self.user_registers(thread).map(|registers| registers.pc()));
         }
         let mut targets = Vec::new();
-        for bound in resolve(source, line, None, &self.modules).bound {
-            let Some(loaded) = self.modules.at(bound.addr) else {
+        for bound in resolve(source, line, None, &self.images.modules).bound {
+            let Some(loaded) = self.images.modules.at(bound.addr) else {
                 continue;
             };
             let Some(function) = loaded.module.function_at(loaded.bias.file(bound.addr)) else {
@@ -92,14 +92,14 @@ impl Debugger {
     /// Returns the range of the function at an address without debug info: by the symbols, or else
     /// the mapping.
     fn piece_at(&self, addr: LoadAddr) -> Option<AddrRange<LoadAddr>> {
-        match self.modules.at(addr) {
+        match self.images.modules.at(addr) {
             Some(loaded) => {
                 let (range, _) = loaded.module.code_at(loaded.bias.file(addr))?;
                 let bias = loaded.bias;
                 Some(AddrRange::new(bias.load(range.start), bias.load(range.end)))
             }
             None => {
-                let mappings = self.os.mappings(self.process_with_memory().ok()?);
+                let mappings = self.inferior.os.mappings(self.process_with_memory().ok()?);
                 let mut code = mappings.into_iter().filter(|it| it.executable);
                 let mapping = code.find(|it| (it.start..it.end).contains(&addr))?;
                 Some(AddrRange::new(mapping.start, mapping.end))
@@ -120,7 +120,7 @@ impl Debugger {
             .ok_or(Error::NoSuchThread(thread.0))?;
         let refuse = |why: &str| Err(Error::Unsupported(why.into()));
         let place = |addr: LoadAddr| {
-            let loaded = self.modules.at(addr)?;
+            let loaded = self.images.modules.at(addr)?;
             let function = loaded.module.function_at(loaded.bias.file(addr))?;
             let mut inlined = inlined_at(&function, loaded.bias.file(addr));
             if addr == target.addr {

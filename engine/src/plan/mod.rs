@@ -27,10 +27,10 @@ pub use step_range::{Mode, StepRange};
 pub use targets::StepTarget;
 pub use view::View;
 
-use crate::breakpoint::site::Owner;
 use crate::debugger::Debugger;
 use crate::event::StopReason;
 use crate::ids::ThreadId;
+use crate::inferior::site::Owner;
 use crate::os::{RegisterSet, Resume};
 use dwarf::{Function, LoadAddr, LoadBias, Module};
 use std::sync::Arc;
@@ -133,13 +133,19 @@ impl Debugger {
         if let Some(state) = self.thread_mut(thread)
             && state.step.take().is_some()
         {
-            self.sites.remove_owner(Owner::Step(thread), &*self.os);
+            self.inferior
+                .sites
+                .remove_owner(Owner::Step(thread), &*self.inferior.os);
         }
     }
 
     /// Ends all steps.
     pub(crate) fn cancel_steps(&mut self) {
-        let threads = self.process.iter().flat_map(|process| &process.threads);
+        let threads = self
+            .inferior
+            .process
+            .iter()
+            .flat_map(|process| &process.threads);
         let stepping: Vec<ThreadId> = threads
             .filter(|(_, state)| state.step.is_some())
             .map(|(thread, _)| *thread)
@@ -157,13 +163,16 @@ impl Debugger {
         let is_in = |all: &[Target], addr| all.iter().any(|target| target.addr == addr);
         for target in &targets {
             if !is_in(&before, target.addr) {
-                self.sites.add(target.addr, Owner::Step(thread), &*self.os);
+                self.inferior
+                    .sites
+                    .add(target.addr, Owner::Step(thread), &*self.inferior.os);
             }
         }
         for target in before {
             if !is_in(&targets, target.addr) {
-                self.sites
-                    .remove(target.addr, Owner::Step(thread), &*self.os);
+                self.inferior
+                    .sites
+                    .remove(target.addr, Owner::Step(thread), &*self.inferior.os);
             }
         }
     }
@@ -194,7 +203,9 @@ impl Debugger {
                 sp: registers.sp(),
             };
             step.interrupted_at = Some(target);
-            self.sites.add(target.addr, Owner::Step(thread), &*self.os);
+            self.inferior
+                .sites
+                .add(target.addr, Owner::Step(thread), &*self.inferior.os);
             // The trap is to be hit when the handler returns here, not skipped now.
             if let Some(state) = self.thread_mut(thread)
                 && state.passed_site.take() == Some(target.addr)
@@ -242,7 +253,9 @@ impl Debugger {
         let reached = |target: &Target| target.addr == addr && sp >= target.sp;
         if step.interrupted_at.as_ref().is_some_and(reached) {
             step.interrupted_at = None;
-            self.sites.remove(addr, Owner::Step(thread), &*self.os);
+            self.inferior
+                .sites
+                .remove(addr, Owner::Step(thread), &*self.inferior.os);
             self.resume_step(thread);
             return true;
         }
@@ -257,11 +270,11 @@ impl Debugger {
     ) -> View<'a> {
         View {
             registers,
-            modules: &self.modules,
+            modules: &self.images.modules,
             memory,
-            unwinder: &self.unwinder,
-            filters: &self.step_filters,
-            reaches: &self.reaches,
+            unwinder: &self.views.unwinder,
+            filters: &self.stops.step_filters,
+            reaches: &self.stops.reaches,
         }
     }
 

@@ -123,7 +123,11 @@ impl Debugger {
             if self.memory_word(top) != Some(back.addr().0) {
                 return refuse("its return address is not where it should be");
             }
-            let mut extended = self.os.extended_registers(thread).unwrap_or_default();
+            let mut extended = self
+                .inferior
+                .os
+                .extended_registers(thread)
+                .unwrap_or_default();
             registers = registers.outside_system_call();
             for register in outer.machine().callee_saved() {
                 match outer.get(*register) {
@@ -134,10 +138,11 @@ impl Debugger {
             handed.write(&mut registers, &mut extended);
             registers.set_sp(top.0);
             registers.set_pc(entry);
-            if !handed.stack.is_empty() && !self.os.write_memory(begun.cfa, &handed.stack) {
+            if !handed.stack.is_empty() && !self.inferior.os.write_memory(begun.cfa, &handed.stack)
+            {
                 return refuse("its arguments on the stack cannot be written");
             }
-            if !self.os.set_extended_registers(thread, &extended)
+            if !self.inferior.os.set_extended_registers(thread, &extended)
                 || !self.set_registers_of(thread, registers)
             {
                 return Err(Error::NoSuchThread(thread.0));
@@ -146,7 +151,7 @@ impl Debugger {
         }
         let at_entry = calls_beginning_at(&begun.module, begun.function.entry);
         if let Some(state) = self.thread_mut(thread)
-            && crate::process::is_fatal_signal(state.signal)
+            && crate::inferior::is_fatal_signal(state.signal)
         {
             // The pending signal was caused by the code that is undone.
             state.signal = Signal(0);
@@ -162,10 +167,10 @@ impl Debugger {
 
     fn begun(&self, thread: ThreadId, index: usize) -> Result<Begun, Error> {
         let unknown = || Error::Unsupported("its frame is not known".into());
-        let stack = self.stacks.get(&thread).ok_or_else(unknown)?;
+        let stack = self.views.stacks.get(&thread).ok_or_else(unknown)?;
         let frame = stack.physical.get(index).ok_or_else(unknown)?;
         let (function, bias) = frame.function.clone().ok_or_else(unknown)?;
-        let loaded = self.modules.at(frame.address.lookup());
+        let loaded = self.images.modules.at(frame.address.lookup());
         Ok(Begun {
             module: Arc::clone(&loaded.ok_or_else(unknown)?.module),
             function,
@@ -184,13 +189,13 @@ impl Debugger {
     /// for one inside a panic.
     fn can_throw_away(&self, thread: ThreadId, index: usize) -> Result<(), Error> {
         let name = |frame: &PhysicalFrame| {
-            let loaded = self.modules.at(frame.address.lookup())?;
+            let loaded = self.images.modules.at(frame.address.lookup())?;
             let symbol = loaded
                 .module
                 .symbol_at(loaded.bias.file(frame.address.lookup()))?;
             Some(symbol.name)
         };
-        let frames = self.stacks.get(&thread).map(|stack| &stack.physical);
+        let frames = self.views.stacks.get(&thread).map(|stack| &stack.physical);
         let mut younger = frames.into_iter().flatten().take(index);
         let panics = |name: &str| PANICKING.iter().any(|of| name.contains(of));
         match younger.any(|frame| name(frame).is_some_and(panics)) {

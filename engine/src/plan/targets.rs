@@ -58,7 +58,7 @@ impl Debugger {
             .user_registers(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
         let hidden = self.hidden_at(thread);
-        let start = Start::at(&self.modules, registers.pc(), hidden);
+        let start = Start::at(&self.images.modules, registers.pc(), hidden);
         let Some(start) = start.filter(|start| key.level == 0 && start.line.is_some()) else {
             return Ok(Vec::new());
         };
@@ -70,7 +70,7 @@ impl Debugger {
         found.sort_by_key(|(_, entry)| entry.addr());
         found.truncate(MAX_TARGETS);
         let target = |(name, entry): (String, Entry)| {
-            let loaded = self.modules.at(entry.addr())?;
+            let loaded = self.images.modules.at(entry.addr())?;
             let row = loaded.module.row_at(loaded.bias.file(entry.addr()));
             let location = match entry {
                 Entry::Call(_) => row.and_then(|row| row.location),
@@ -108,7 +108,7 @@ impl Debugger {
         };
         let out = self.way_out(thread)?;
         let coroutine = self.coroutine_of(thread);
-        let start = Start::at(&self.modules, registers.pc(), self.hidden_at(thread));
+        let start = Start::at(&self.images.modules, registers.pc(), self.hidden_at(thread));
         let start = start.ok_or_else(|| Error::Unsupported("there are no lines here".into()))?;
         let memory = self.memory();
         let view = self.view(&registers, &memory);

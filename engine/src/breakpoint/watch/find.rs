@@ -120,16 +120,17 @@ impl Debugger {
     pub(super) fn is_alive(&self, scope: &WatchScope) -> bool {
         let mut back = [0; 8];
         let at = LoadAddr(scope.cfa.wrapping_sub(8));
-        let is_there = self.os.read_memory(at, &mut back) == back.len()
+        let is_there = self.inferior.os.read_memory(at, &mut back) == back.len()
             && u64::from_le_bytes(back) == scope.back.0;
         let state = self
+            .inferior
             .process
             .as_ref()
             .and_then(|it| it.threads.get(&scope.thread));
         let Some(state) = state else { return false };
         let sp = state
             .stopped
-            .then(|| self.os.registers(scope.thread))
+            .then(|| self.inferior.os.registers(scope.thread))
             .flatten()
             .map(|registers| registers.sp());
         is_there && sp.is_none_or(|sp| sp < scope.cfa)

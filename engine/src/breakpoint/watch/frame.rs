@@ -55,7 +55,7 @@ impl Debugger {
         thread: ThreadId,
         condition: &Expression,
     ) -> Result<bool, Error> {
-        let watch = self.watches.all.get(&id);
+        let watch = self.stops.watches.all.get(&id);
         let Some(own) = watch.and_then(|watch| watch.data.own.clone()) else {
             return self.in_hit_frame(thread, 0, |context| condition.is_true(context));
         };
@@ -66,7 +66,7 @@ impl Debugger {
             }),
             false => None,
         };
-        let scope = CodeScope::at(&self.modules, own.code, own.depth);
+        let scope = CodeScope::at(&self.images.modules, own.code, own.depth);
         let names = condition.mentioned();
         let mut names = names.iter();
         let local = names.find(|it| !matches!(scope.local(it.name), Ok(None)));
@@ -90,7 +90,7 @@ impl Debugger {
     }
 
     fn is_there(&self, thread: ThreadId) -> bool {
-        let process = self.process.as_ref();
+        let process = self.inferior.process.as_ref();
         process.is_some_and(|it| it.threads.contains_key(&thread))
     }
 
@@ -130,7 +130,7 @@ impl Debugger {
             levels *= 2;
         };
         // The thread will run: no part of its stack may stay cached.
-        let stack = self.stacks.remove(&own.thread)?;
+        let stack = self.views.stacks.remove(&own.thread)?;
         let (index, depth, level) = place?;
         let key = FrameKey {
             thread: own.thread,

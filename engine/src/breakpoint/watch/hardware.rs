@@ -49,7 +49,7 @@ impl Watches {
 impl Debugger {
     /// Returns the locations of all hardware breakpoints, by their numbers.
     pub(super) fn hardware_places(&self) -> Vec<(BreakpointId, LoadAddr)> {
-        let all = self.breakpoints.all.iter();
+        let all = self.stops.breakpoints.all.iter();
         let ours = all.filter(|(_, breakpoint)| breakpoint.options.hardware);
         ours.flat_map(|(id, breakpoint)| breakpoint.bound.iter().map(|it| (*id, it.addr)))
             .collect()
@@ -60,7 +60,7 @@ impl Debugger {
         &self,
         addr: LoadAddr,
     ) -> impl Iterator<Item = BreakpointId> {
-        let places = match self.watches.has_code(addr) {
+        let places = match self.stops.watches.has_code(addr) {
             true => self.hardware_places(),
             false => Vec::new(),
         };
@@ -72,9 +72,14 @@ impl Debugger {
 
     /// Sets the debug registers after locations of hardware breakpoints have changed.
     pub(in crate::breakpoint) fn place_hardware(&mut self, told: &[BreakpointId]) {
-        let has_some = self.watches.slots.iter().flatten();
+        let has_some = self.stops.watches.slots.iter().flatten();
         let mut has_some = has_some.filter(|slot| slot.trigger == Trigger::Execute);
-        let wants_some = self.breakpoints.all.values().any(|it| it.options.hardware);
+        let wants_some = self
+            .stops
+            .breakpoints
+            .all
+            .values()
+            .any(|it| it.options.hardware);
         if wants_some || has_some.next().is_some() {
             self.distribute_slots(told);
         }
@@ -82,7 +87,7 @@ impl Debugger {
 
     /// Adds the state of a hardware breakpoint to its description.
     pub(super) fn hardware_info(&self, id: BreakpointId, info: &mut BreakpointInfo) {
-        let Some(breakpoint) = self.breakpoints.all.get(&id) else {
+        let Some(breakpoint) = self.stops.breakpoints.all.get(&id) else {
             return;
         };
         if !breakpoint.options.hardware || !info.verified {
@@ -90,10 +95,12 @@ impl Debugger {
         }
         let places = breakpoint.bound.len();
         let bound = breakpoint.bound.iter();
-        let set = bound.filter(|it| self.watches.has_code(it.addr)).count();
+        let set = bound
+            .filter(|it| self.stops.watches.has_code(it.addr))
+            .count();
         if set < places {
             info.verified = set > 0;
-            info.message = Some(match self.watches.refused {
+            info.message = Some(match self.stops.watches.refused {
                 true => "the system does not let debug registers be set".to_owned(),
                 false => format!(
                     "the processor has four debug registers: {set} of {places} places have one"

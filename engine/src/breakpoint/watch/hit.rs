@@ -2,11 +2,11 @@
 
 use super::{DataAccess, WatchMechanism, WatchScope, Watchable};
 use crate::arch::debug_registers;
-use crate::breakpoint::site::Owner;
 use crate::debugger::Debugger;
 use crate::event::{Event, StopReason};
 use crate::ids::BreakpointId;
 use crate::ids::ThreadId;
+use crate::inferior::site::Owner;
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::{Limits, Value, ValueLocation};
 use dwarf::LoadAddr;
@@ -21,15 +21,15 @@ impl Debugger {
     /// Records which debug registers caused a SIGTRAP: the kernel forgets it at the next trap.
     /// Returns the `si_code`; `None` if the thread is gone.
     pub(crate) fn record_debug_register_hits(&mut self, thread: ThreadId) -> Option<i32> {
-        let code = self.os.signal_info(thread)?.code;
+        let code = self.inferior.os.signal_info(thread)?.code;
         let armed = self
             .thread_mut(thread)
             .map_or(0, |state| state.debug_register_generation);
         if armed != 0 && matches!(code, TRAP_TRACE | TRAP_HWBKPT) {
-            let only = self.watches.only_slot(armed);
+            let only = self.stops.watches.only_slot(armed);
             let hits = match only.filter(|_| code == TRAP_HWBKPT) {
                 Some(only) => only,
-                None => debug_registers::hits(self.os.debug_status(thread)),
+                None => debug_registers::hits(self.inferior.os.debug_status(thread)),
             };
             if let Some(state) = self.thread_mut(thread) {
                 state.debug_register_hits |= hits;
@@ -43,15 +43,15 @@ impl Debugger {
         let noted = self
             .thread_mut(thread)
             .is_some_and(|it| it.debug_register_hits != 0);
-        noted || self.watches.stepping && self.has_changed()
+        noted || self.stops.watches.stepping && self.has_changed()
     }
 
     /// Returns whether any data that is compared after each step has changed.
     fn has_changed(&self) -> bool {
-        let mut watches = self.watches.all.values();
+        let mut watches = self.stops.watches.all.values();
         watches.any(|watch| {
             let mut new = vec![0; watch.old.len()];
-            let read = self.os.read_memory(watch.data.addr, &mut new);
+            let read = self.inferior.os.read_memory(watch.data.addr, &mut new);
             watch.means == WatchMechanism::Steps && read == new.len() && new != watch.old
         })
     }
@@ -61,11 +61,11 @@ impl Debugger {
         let accessed = self
             .thread_mut(thread)
             .map_or(0, |state| std::mem::take(&mut state.debug_register_hits));
-        if (accessed != 0 || self.watches.stepping)
+        if (accessed != 0 || self.stops.watches.stepping)
             && let Some(reason) = self.evaluate_watchpoints(thread, accessed)
         {
             self.report_stop(thread, reason);
-        } else if self.watches.is_code(accessed)
+        } else if self.stops.watches.is_code(accessed)
             && let Some(registers) = self.user_registers(thread)
         {
             self.on_site(thread, registers.pc());
@@ -80,6 +80,7 @@ impl Debugger {
     /// at the thread's pc are hit with them.
     fn evaluate_watchpoints(&mut self, thread: ThreadId, accessed: u8) -> Option<StopReason> {
         let touched: Vec<BreakpointId> = self
+            .stops
             .watches
             .all
             .iter()
@@ -106,9 +107,9 @@ impl Debugger {
             };
             // The bytes of the change that stopped the thread; another thread may have changed them
             // since.
-            self.watch_value_override = Some((access.data.addr, access.new.clone()));
+            self.inferior.overlay = Some((access.data.addr, access.new.clone()));
             let answer = self.ask_breakpoint(id, thread, None, None);
-            self.watch_value_override = None;
+            self.inferior.overlay = None;
             match answer {
                 Ok(false) => continue,
                 Ok(true) => texts.push(self.access_text(&access)),
@@ -138,9 +139,9 @@ impl Debugger {
 
     /// Returns the old and new value of an accessed watch, if it stops at such an access.
     fn accessed(&mut self, id: BreakpointId) -> Option<Access> {
-        let watch = self.watches.all.get_mut(&id)?;
+        let watch = self.stops.watches.all.get_mut(&id)?;
         let mut new = vec![0; watch.old.len()];
-        if self.os.read_memory(watch.data.addr, &mut new) < new.len() {
+        if self.inferior.os.read_memory(watch.data.addr, &mut new) < new.len() {
             return None;
         }
         if watch.access == DataAccess::Write && new == watch.old {
@@ -214,8 +215,10 @@ impl Debugger {
                 Some(landing) => {
                     // Reported at the landing address, but the memory may be reused before that.
                     let addr = landing.target.addr;
-                    self.sites.add(addr, Owner::Scope(id), &*self.os);
-                    if let Some(watch) = self.watches.all.get_mut(&id) {
+                    self.inferior
+                        .sites
+                        .add(addr, Owner::Scope(id), &*self.inferior.os);
+                    if let Some(watch) = self.stops.watches.all.get_mut(&id) {
                         watch.left = true;
                     }
                     self.distribute_slots(&[id]);
@@ -227,33 +230,34 @@ impl Debugger {
 
     /// Returns whether a thread is in the image that called the function of the watched data.
     fn is_in_own_image(&mut self, id: BreakpointId, thread: ThreadId) -> bool {
-        let image = |addr| self.modules.at(addr).map(|loaded| loaded.id);
+        let image = |addr| self.images.modules.at(addr).map(|loaded| loaded.id);
         let own = self.scope(id).and_then(|scope| image(scope.back));
         let pc = self.user_registers(thread).map(|registers| registers.pc());
-        own.is_none() || own == pc.and_then(|pc| self.modules.at(pc)).map(|it| it.id)
+        own.is_none() || own == pc.and_then(|pc| self.images.modules.at(pc)).map(|it| it.id)
     }
 
     fn scope(&self, id: BreakpointId) -> Option<&WatchScope> {
-        self.watches.all.get(&id)?.data.scope.as_ref()
+        self.stops.watches.all.get(&id)?.data.scope.as_ref()
     }
 
     /// Ends a data breakpoint whose data is gone. Returns its message.
     fn end_watch(&mut self, id: BreakpointId) -> String {
-        let watch = self.watches.all.get(&id);
+        let watch = self.stops.watches.all.get(&id);
         let name = watch.map_or_else(String::new, |watch| watch.data.name.clone());
         self.forget_watch(id);
-        self.breakpoints.all.remove(&id);
-        self.breakpoints.data.retain(|other| *other != id);
+        self.stops.breakpoints.all.remove(&id);
+        self.stops.breakpoints.data.retain(|other| *other != id);
         self.distribute_slots(&[]);
         let text = format!("the frame of `{name}` has ended, and its data breakpoint with it");
-        self.events
+        self.inferior
+            .events
             .push_back(Event::BreakpointRemoved(id, text.clone()));
         text
     }
 
     /// Ends a data breakpoint with `once` that has stopped.
     pub(in crate::breakpoint) fn end_watch_of_spent(&mut self, id: BreakpointId) {
-        if self.watches.all.contains_key(&id) {
+        if self.stops.watches.all.contains_key(&id) {
             self.forget_watch(id);
             self.distribute_slots(&[]);
         }
@@ -272,6 +276,7 @@ impl Debugger {
             scope.is_some_and(|it| it.thread == thread && it.cfa <= cfa.0)
         };
         let ended: Vec<_> = self
+            .stops
             .breakpoints
             .data
             .iter()
@@ -286,10 +291,11 @@ impl Debugger {
     /// Ends the data breakpoints in an unloaded image.
     pub(crate) fn end_watches_in(&mut self, start: LoadAddr, end: LoadAddr) {
         let inside = |id: &BreakpointId| {
-            let watch = self.watches.all.get(id);
+            let watch = self.stops.watches.all.get(id);
             watch.is_some_and(|it| (start..end).contains(&it.data.addr))
         };
         let ended: Vec<_> = self
+            .stops
             .breakpoints
             .data
             .iter()
@@ -297,11 +303,11 @@ impl Debugger {
             .filter(inside)
             .collect();
         for id in ended {
-            if let Some(breakpoint) = self.breakpoints.all.get_mut(&id) {
+            if let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id) {
                 breakpoint.pending = Some("the image that it was in is unloaded".into());
             }
             self.forget_watch(id);
-            self.events.push_back(Event::BreakpointChanged(id));
+            self.inferior.events.push_back(Event::BreakpointChanged(id));
         }
         self.distribute_slots(&[]);
     }

@@ -10,12 +10,12 @@ pub(crate) use hit::TRAP_HWBKPT;
 
 use super::{BreakpointOptions, Spec};
 use crate::arch::debug_registers::{SLOTS, Slot, Trigger, control, cover};
-use crate::breakpoint::site::Owner;
 use crate::breakpoint::{BreakpointInfo, Breakpoints};
 use crate::debugger::Debugger;
 use crate::event::Event;
 use crate::ids::BreakpointId;
 use crate::ids::ThreadId;
+use crate::inferior::site::Owner;
 use crate::inspect::value::Value;
 use dwarf::{Language, LoadAddr};
 use frame::OwnFrame;
@@ -229,7 +229,7 @@ impl Debugger {
     /// Replaces the data breakpoints. Takes effect also while the program runs, without a reported
     /// stop. Unchanged ones keep their ids.
     pub fn set_data_breakpoints(&mut self, wanted: &[DataBreakpoint]) -> Vec<BreakpointInfo> {
-        let old = std::mem::take(&mut self.breakpoints.data);
+        let old = std::mem::take(&mut self.stops.breakpoints.data);
         let specs = wanted.iter().map(|wanted| {
             let data = &wanted.data;
             let spec = DataSpec {
@@ -244,20 +244,25 @@ impl Debugger {
         });
         let conditions: BTreeMap<BreakpointId, Option<String>> = old
             .iter()
-            .filter_map(|id| Some((*id, self.breakpoints.options(*id)?.condition.clone())))
+            .filter_map(|id| Some((*id, self.stops.breakpoints.options(*id)?.condition.clone())))
             .collect();
-        let (ids, gone) = self.breakpoints.replace(old, specs.collect());
-        self.breakpoints.data.clone_from(&ids);
+        let (ids, gone) = self.stops.breakpoints.replace(old, specs.collect());
+        self.stops.breakpoints.data.clone_from(&ids);
         for id in gone {
-            self.breakpoints.all.remove(&id);
+            self.stops.breakpoints.all.remove(&id);
             self.forget_watch(id);
         }
         for (id, wanted) in ids.iter().zip(wanted) {
-            let spent = self.breakpoints.all.get(id).is_some_and(|it| it.spent);
+            let spent = self
+                .stops
+                .breakpoints
+                .all
+                .get(id)
+                .is_some_and(|it| it.spent);
             if spent {
                 continue;
             }
-            match self.watches.all.get_mut(id) {
+            match self.stops.watches.all.get_mut(id) {
                 None => self.begin_watch(*id, wanted),
                 // A new condition belongs to the frame that was selected when it was set.
                 Some(watch) if conditions.get(id) != Some(&wanted.options.condition) => {
@@ -267,9 +272,9 @@ impl Debugger {
             }
         }
         self.distribute_slots(&ids);
-        if self.watches.sees_reads() || self.watches.stepping {
+        if self.stops.watches.sees_reads() || self.stops.watches.stepping {
             // Evaluation in the program would show up as accesses.
-            self.sites.end_all_diversions(&*self.os);
+            self.inferior.sites.end_all_diversions(&*self.inferior.os);
         }
         ids.iter()
             .filter_map(|id| self.breakpoint_info(*id))
@@ -279,9 +284,9 @@ impl Debugger {
     fn begin_watch(&mut self, id: BreakpointId, wanted: &DataBreakpoint) {
         let data = &wanted.data;
         let mut old = vec![0; usize::try_from(data.bytes).unwrap_or(0)];
-        let problem = if self.process.is_none() {
+        let problem = if self.inferior.process.is_none() {
             Some("there is no program".to_owned())
-        } else if self.os.read_memory(data.addr, &mut old) < old.len() {
+        } else if self.inferior.os.read_memory(data.addr, &mut old) < old.len() {
             Some(format!(
                 "{} bytes at {} cannot be read",
                 data.bytes, data.addr
@@ -291,7 +296,7 @@ impl Debugger {
         } else {
             None
         };
-        let Some(breakpoint) = self.breakpoints.all.get_mut(&id) else {
+        let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id) else {
             return;
         };
         breakpoint.parse(Some(data.language));
@@ -301,16 +306,18 @@ impl Debugger {
         }
         if let Some(scope) = &data.scope {
             // The frame may also be left by an exception, a panic or a long jump.
-            let modules = &self.modules;
+            let modules = &self.images.modules;
             let mut ways = vec![modules.catch_entries(), modules.long_jumps()];
             if data.language == Language::Rust {
                 ways.push(modules.panic_cleanups());
             }
             for addr in ways.into_iter().flatten().chain([&scope.back]) {
-                self.sites.add(*addr, Owner::Scope(id), &*self.os);
+                self.inferior
+                    .sites
+                    .add(*addr, Owner::Scope(id), &*self.inferior.os);
             }
         }
-        self.watches.all.insert(
+        self.stops.watches.all.insert(
             id,
             Watch {
                 data: Rc::new(data.clone()),
@@ -324,8 +331,10 @@ impl Debugger {
     }
 
     fn forget_watch(&mut self, id: BreakpointId) {
-        if self.watches.all.remove(&id).is_some() {
-            self.sites.remove_owner(Owner::Scope(id), &*self.os);
+        if self.stops.watches.all.remove(&id).is_some() {
+            self.inferior
+                .sites
+                .remove_owner(Owner::Scope(id), &*self.inferior.os);
         }
     }
 
@@ -333,7 +342,7 @@ impl Debugger {
     /// mechanism has changed, except those in `told`.
     fn distribute_slots(&mut self, told: &[BreakpointId]) {
         let code = self.hardware_places();
-        let mut concerned = self.breakpoints.data.clone();
+        let mut concerned = self.stops.breakpoints.data.clone();
         concerned.extend(code.iter().map(|(id, _)| *id));
         concerned.dedup();
         concerned.retain(|id| !told.contains(id));
@@ -342,22 +351,22 @@ impl Debugger {
             ids.map(|id| (*id, debugger.breakpoint_info(*id))).collect()
         };
         let before = infos(self);
-        let was_stepping = self.watches.stepping;
-        let changed = self.watches.allocate(&code);
+        let was_stepping = self.stops.watches.stepping;
+        let changed = self.stops.watches.allocate(&code);
         if changed
             && let Some(thread) = self.current_thread()
             && !self.arm(thread)
         {
             // Debug registers are unavailable: single-step.
-            self.watches.refused = true;
-            self.watches.allocate(&code);
+            self.stops.watches.refused = true;
+            self.stops.watches.allocate(&code);
         }
         for ((id, before), (_, after)) in before.into_iter().zip(infos(self)) {
             if before != after {
-                self.events.push_back(Event::BreakpointChanged(id));
+                self.inferior.events.push_back(Event::BreakpointChanged(id));
             }
         }
-        if changed || was_stepping != self.watches.stepping {
+        if changed || was_stepping != self.stops.watches.stepping {
             self.interrupt_running();
         }
     }
@@ -369,7 +378,7 @@ impl Debugger {
                 && !state.interrupted
             {
                 state.interrupted = true;
-                self.os.interrupt(thread);
+                self.inferior.os.interrupt(thread);
             }
         }
     }
@@ -377,14 +386,16 @@ impl Debugger {
     /// Sets a stopped thread's debug registers, unless they are up to date. Returns false if the
     /// kernel refuses.
     pub(crate) fn arm(&mut self, thread: ThreadId) -> bool {
-        let (generation, addresses, control) = self.watches.registers();
+        let (generation, addresses, control) = self.stops.watches.registers();
         match self.thread_mut(thread) {
             Some(state) if state.debug_register_generation != generation => {
                 state.debug_register_generation = generation
             }
             _ => return true,
         }
-        self.os.set_debug_registers(thread, &addresses, control)
+        self.inferior
+            .os
+            .set_debug_registers(thread, &addresses, control)
     }
 
     /// Clears a stopped thread's debug registers: they would persist after a detach.
@@ -392,25 +403,27 @@ impl Debugger {
         if let Some(state) = self.thread_mut(thread)
             && std::mem::take(&mut state.debug_register_generation) != 0
         {
-            self.os.set_debug_registers(thread, &[0; SLOTS], 0);
+            self.inferior.os.set_debug_registers(thread, &[0; SLOTS], 0);
         }
     }
 
     /// Reads the watched data again before a resume: a change made by the user at a stop is not an
     /// access.
     pub(crate) fn refresh_watches(&mut self) {
-        for watch in self.watches.all.values_mut() {
-            self.os.read_memory(watch.data.addr, &mut watch.old);
+        for watch in self.stops.watches.all.values_mut() {
+            self.inferior
+                .os
+                .read_memory(watch.data.addr, &mut watch.old);
         }
     }
 
     /// Adds the state of a data breakpoint to its description.
     pub(super) fn watch_info(&self, id: BreakpointId, info: &mut BreakpointInfo) {
-        let Some(watch) = self.watches.all.get(&id) else {
+        let Some(watch) = self.stops.watches.all.get(&id) else {
             self.hardware_info(id, info);
             return;
         };
-        let why = match watch.by_steps || self.watches.refused {
+        let why = match watch.by_steps || self.stops.watches.refused {
             true => "",
             false => ": the processor's four debug registers are not enough",
         };
@@ -437,13 +450,13 @@ impl Debugger {
 
     /// Drops all data breakpoints: the process was replaced or has ended.
     pub(crate) fn forget_watches(&mut self) {
-        self.watches = Watches {
-            generation: self.watches.generation,
-            refused: self.watches.refused,
+        self.stops.watches = Watches {
+            generation: self.stops.watches.generation,
+            refused: self.stops.watches.refused,
             ..Watches::default()
         };
         // The kernel clears the debug registers on exec.
-        if let Some(process) = &mut self.process {
+        if let Some(process) = &mut self.inferior.process {
             for state in process.threads.values_mut() {
                 state.debug_register_generation = 0;
             }

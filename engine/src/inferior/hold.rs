@@ -15,13 +15,17 @@ impl Debugger {
         }
         if let Some(state) = self.thread_mut(thread) {
             state.awaits_places = true;
-            self.holding = true;
+            self.images.holding = true;
         }
     }
 
     /// Like [`Debugger::hold_for_places`], for all threads of a program that is about to start.
     pub(crate) fn hold_start_for_places(&mut self) {
-        let threads = self.process.iter().flat_map(|it| it.threads.keys());
+        let threads = self
+            .inferior
+            .process
+            .iter()
+            .flat_map(|it| it.threads.keys());
         let threads: Vec<ThreadId> = threads.copied().collect();
         for thread in threads {
             self.hold_for_places(thread);
@@ -29,16 +33,16 @@ impl Debugger {
     }
 
     fn awaits_places(&self) -> bool {
-        !self.terminating && self.breakpoints.await_places(&self.indexer)
+        !self.inferior.terminating && self.stops.breakpoints.await_places(&self.images.indexer)
     }
 
     /// Resumes the held threads once no search is pending.
     pub(crate) fn end_hold(&mut self) {
-        if !self.holding || self.awaits_places() {
+        if !self.images.holding || self.awaits_places() {
             return;
         }
-        self.holding = false;
-        let Some(process) = &mut self.process else {
+        self.images.holding = false;
+        let Some(process) = &mut self.inferior.process else {
             return;
         };
         let threads = process.threads.iter_mut();
@@ -58,15 +62,18 @@ impl Debugger {
     /// Returns the progress of the search for function breakpoints that holds threads; `None` if no
     /// thread is held.
     pub fn held_for_functions(&self) -> Option<IndexingProgress> {
-        self.indexer.awaited_search().filter(|_| self.holding)
+        self.images
+            .indexer
+            .awaited_search()
+            .filter(|_| self.images.holding)
     }
 
     /// Lets the program run although locations of function breakpoints are still being searched.
     /// The breakpoints bind later; their messages say so.
     pub fn stop_waiting_for_functions(&mut self) {
-        for id in self.breakpoints.pass_by(&self.indexer) {
+        for id in self.stops.breakpoints.pass_by(&self.images.indexer) {
             self.rebind(id);
-            self.events.push_back(Event::BreakpointChanged(id));
+            self.inferior.events.push_back(Event::BreakpointChanged(id));
         }
         self.end_hold();
     }

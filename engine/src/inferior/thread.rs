@@ -4,10 +4,10 @@ use crate::breakpoint::AskedPlace;
 use crate::call::SuspendedCall;
 use crate::ids::BreakpointId;
 use crate::ids::Signal;
+use crate::inferior::InterruptedPass;
 use crate::jump_patch::PatchTrap;
 use crate::os::{RegisterSet, WaitStatus};
 use crate::plan::{ReturnedFunction, Stepping};
-use crate::process::InterruptedPass;
 use dwarf::LoadAddr;
 
 /// A thread.

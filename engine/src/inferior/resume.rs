@@ -2,9 +2,9 @@
 
 use crate::arch::debug_registers;
 use crate::debugger::{Debugger, State};
-use crate::displaced::{PastSite, REGION};
 use crate::event::StopReason;
 use crate::ids::{Signal, ThreadId};
+use crate::inferior::displaced::{PastSite, REGION};
 use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
 use dwarf::LoadAddr;
 
@@ -29,8 +29,8 @@ impl Debugger {
         }
         // While a software watchpoint is set, every resume is a single step, except in calls that
         // the debugger makes.
-        let is_called = self.call.is_some() || self.in_condition_call(thread);
-        let how = match self.watches.stepping && !is_called {
+        let is_called = self.calls.pending.is_some() || self.in_condition_call(thread);
+        let how = match self.stops.watches.stepping && !is_called {
             true => Resume::Step,
             false => how,
         };
@@ -72,14 +72,14 @@ impl Debugger {
         state.stopped = false;
         if let (Some(addr), Some(registers)) = (passed, &mut registers)
             && registers.pc() == addr
-            && self.watches.has_code(addr)
+            && self.stops.watches.has_code(addr)
         {
             debug_registers::pass(registers);
             unwritten = true;
         }
         if let (Some(addr), Some(mut registers)) = (passed, registers)
             && registers.pc() == addr
-            && let Some(site) = self.sites.get(addr)
+            && let Some(site) = self.inferior.sites.get(addr)
         {
             if site.covers_trap() {
                 // At another address, the program's trap would be taken for one of ours.
@@ -107,8 +107,9 @@ impl Debugger {
                         return;
                     }
                     // If this fails, the thread is gone and its exit will be reported.
-                    self.os.set_registers(thread, &over);
-                    let elsewhere = self.slots.holds(over.pc()) || self.detours.holds(over.pc());
+                    self.inferior.os.set_registers(thread, &over);
+                    let elsewhere =
+                        self.inferior.pads.holds(over.pc()) || self.inferior.jumps.holds(over.pc());
                     if how == Resume::Step && !elsewhere {
                         // The emulated call is the whole step.
                         if let Some(state) = self.thread_mut(thread) {
@@ -119,21 +120,24 @@ impl Debugger {
                     }
                 }
                 None => {
-                    self.os.set_registers(thread, &registers);
+                    self.inferior.os.set_registers(thread, &registers);
                     self.step_in_place(thread, addr, how, signal);
                     return;
                 }
             }
         } else if let Some(mut registers) = registers
-            && self.sites.get(registers.pc()).is_none()
-            && let Some(copy) = self.detours.relocated_pc(registers.pc(), &self.sites)
+            && self.inferior.sites.get(registers.pc()).is_none()
+            && let Some(copy) = self
+                .inferior
+                .jumps
+                .relocated_pc(registers.pc(), &self.inferior.sites)
         {
             registers.set_pc(copy);
-            self.os.set_registers(thread, &registers);
+            self.inferior.os.set_registers(thread, &registers);
         } else if let (true, Some(registers)) = (unwritten, registers) {
-            self.os.set_registers(thread, &registers);
+            self.inferior.os.set_registers(thread, &registers);
         }
-        self.os.resume(thread, how, signal);
+        self.inferior.os.resume(thread, how, signal);
     }
 
     /// Returns the registers that move a thread past the instruction under a site without removal
@@ -144,17 +148,18 @@ impl Debugger {
         site: LoadAddr,
         registers: &RegisterSet,
     ) -> Option<RegisterSet> {
-        let pid = self.process.as_ref()?.pid;
-        if let Some(copy) = self.detours.relocated_pc(site, &self.sites) {
+        let pid = self.inferior.process.as_ref()?.pid;
+        if let Some(copy) = self.inferior.jumps.relocated_pc(site, &self.inferior.sites) {
             let mut registers = *registers;
             registers.set_pc(copy);
             return Some(registers);
         }
         for _ in 0..2 {
-            let os = &*self.os;
-            let memory = crate::memory::ProcessMemory::uncached(os, &self.sites);
+            let os = &*self.inferior.os;
+            let memory = crate::memory::ProcessMemory::uncached(os, &self.inferior.sites);
             match self
-                .slots
+                .inferior
+                .pads
                 .past_site(site, registers, &memory, os, || os.mappings(pid))
             {
                 PastSite::Go(registers) => return Some(registers),
@@ -162,10 +167,12 @@ impl Debugger {
                 PastSite::NeedsRegion(addr) => {
                     let call = SystemCall::MapCode { addr, len: REGION };
                     match self.inject_syscall(thread, call) {
-                        Some(result) if result as u64 == addr.0 => self.slots.add_region(addr),
+                        Some(result) if result as u64 == addr.0 => {
+                            self.inferior.pads.add_region(addr)
+                        }
                         result => {
                             tracing::info!(?result, "no memory for displaced stepping");
-                            self.slots.disable();
+                            self.inferior.pads.disable();
                         }
                     }
                 }
@@ -187,10 +194,10 @@ impl Debugger {
             state.stopped = true;
         }
         let status = self.with_world_stopped(thread, |this| {
-            this.sites.lift(addr, &*this.os);
-            this.os.resume(thread, Resume::Step, signal);
-            let status = this.os.wait_for_stop(thread);
-            this.sites.plant(addr, &*this.os);
+            this.inferior.sites.lift(addr, &*this.inferior.os);
+            this.inferior.os.resume(thread, Resume::Step, signal);
+            let status = this.inferior.os.wait_for_stop(thread);
+            this.inferior.sites.plant(addr, &*this.inferior.os);
             if let Some(state) = this.thread_mut(thread) {
                 state.registers = None;
             }
@@ -215,7 +222,7 @@ impl Debugger {
         act: impl FnOnce(&mut Self) -> T,
     ) -> T {
         let stopped = |this: &Self| -> Vec<ThreadId> {
-            let threads = this.process.iter().flat_map(|it| &it.threads);
+            let threads = this.inferior.process.iter().flat_map(|it| &it.threads);
             let stopped = threads.filter(|(_, state)| state.stopped);
             stopped.map(|(thread, _)| *thread).collect()
         };
@@ -224,7 +231,7 @@ impl Debugger {
         self.set_state(State::Stopped);
         self.stop_all();
         let result = act(self);
-        self.pages.clear();
+        self.inferior.pages.clear();
         self.set_state(state_before);
         // Includes threads that were created during the action.
         for other in stopped(self) {
@@ -244,8 +251,8 @@ impl Debugger {
     /// Resumes a thread from a reported stop; in all-stop mode also all others, unless it is to run
     /// alone.
     pub(crate) fn resume_from_stop(&mut self, thread: ThreadId) {
-        if !self.non_stop {
-            let alone = std::mem::take(&mut self.resume_single_thread);
+        if !self.inferior.non_stop {
+            let alone = std::mem::take(&mut self.inferior.resume_single_thread);
             self.resume_where(|other| !alone || other == thread);
             return;
         }
@@ -270,7 +277,7 @@ impl Debugger {
     fn resume_where(&mut self, wanted: impl Fn(ThreadId) -> bool) {
         self.clear_stop_state();
         self.set_state(State::Running);
-        let Some(process) = &mut self.process else {
+        let Some(process) = &mut self.inferior.process else {
             return;
         };
         let threads = process.threads.keys().copied();

@@ -1,14 +1,14 @@
 //! Following the dynamic loader.
 
-use crate::breakpoint::site::Owner;
 use crate::debugger::Debugger;
 use crate::event::Event;
 use crate::ids::ModuleId;
 use crate::ids::ThreadId;
 use crate::images::modules::Modules;
 use crate::images::modules::announce::{self, FUNCTION};
+use crate::inferior::Process;
+use crate::inferior::site::Owner;
 use crate::memory::ProcessMemory;
-use crate::process::Process;
 use dwarf::LoadAddr;
 
 impl Debugger {
@@ -18,20 +18,29 @@ impl Debugger {
             return;
         };
         let change = {
-            let memory = ProcessMemory::uncached(&*self.os, &self.sites);
-            self.modules.refresh(pid, &memory)
+            let memory = ProcessMemory::uncached(&*self.inferior.os, &self.inferior.sites);
+            self.images.modules.refresh(pid, &memory)
         };
         let gone: Vec<ModuleId> = change.removed.iter().map(|loaded| loaded.id).collect();
         for loaded in change.removed {
-            self.sites
+            self.inferior
+                .sites
                 .discard_range(loaded.range.start, loaded.range.end);
-            self.slots.forget_in(loaded.range.start, loaded.range.end);
-            self.detours.forget_in(loaded.range.start, loaded.range.end);
-            self.choices.forget_in(loaded.range.start, loaded.range.end);
-            self.events.push_back(Event::ModuleUnloaded(loaded.id));
-            self.unwinder.borrow_mut().clear();
-            self.tail_calls.borrow_mut().clear();
-            self.reaches.borrow_mut().clear();
+            self.inferior
+                .pads
+                .forget_in(loaded.range.start, loaded.range.end);
+            self.inferior
+                .jumps
+                .forget_in(loaded.range.start, loaded.range.end);
+            self.stops
+                .choices
+                .forget_in(loaded.range.start, loaded.range.end);
+            self.inferior
+                .events
+                .push_back(Event::ModuleUnloaded(loaded.id));
+            self.views.unwinder.borrow_mut().clear();
+            self.views.tail_calls.borrow_mut().clear();
+            self.stops.reaches.borrow_mut().clear();
             self.unbind_module(&loaded);
             self.end_watches_in(loaded.range.start, loaded.range.end);
         }
@@ -40,9 +49,11 @@ impl Debugger {
         self.flush_module_notes();
         self.note_announcement(thread, addr, change.is_addition);
         // At the program's entry the loader itself provides the addresses to watch.
-        if self.modules.entry() == Some(addr) {
+        if self.images.modules.entry() == Some(addr) {
             self.watch_loader();
-            self.sites.remove(addr, Owner::Loader, &*self.os);
+            self.inferior
+                .sites
+                .remove(addr, Owner::Loader, &*self.inferior.os);
         }
     }
 
@@ -54,45 +65,57 @@ impl Debugger {
             loader.is_some_and(|it| it.module.exported(FUNCTION) == Some(it.bias.file(addr)))
         };
         let watched = |it: &Process| it.loader_sites == [addr];
-        if !self.process.as_ref().is_some_and(watched) {
+        if !self.inferior.process.as_ref().is_some_and(watched) {
             return;
         }
         let Some(sp) = self.user_registers(thread).map(|it| LoadAddr(it.sp())) else {
             return;
         };
-        let memory = ProcessMemory::uncached(&*self.os, &self.sites);
-        let (Some(back), Some(process)) =
-            (announce::return_address(&memory, sp), self.process.as_mut())
-        else {
+        let memory = ProcessMemory::uncached(&*self.inferior.os, &self.inferior.sites);
+        let (Some(back), Some(process)) = (
+            announce::return_address(&memory, sp),
+            self.inferior.process.as_mut(),
+        ) else {
             return;
         };
-        if !process.announcements.note(back, is_addition) || !is_function(&self.modules, addr) {
+        if !process.announcements.note(back, is_addition)
+            || !is_function(&self.images.modules, addr)
+        {
             return;
         }
-        let loader = self.modules.at(addr);
+        let loader = self.images.modules.at(addr);
         let calls = loader.and_then(|it| process.announcements.calls_to_watch(it, addr));
         let Some(calls) = calls else { return };
         let mut added = calls.iter();
-        let former = match added.all(|call| self.sites.add(*call, Owner::Loader, &*self.os)) {
+        let former = match added.all(|call| {
+            self.inferior
+                .sites
+                .add(*call, Owner::Loader, &*self.inferior.os)
+        }) {
             true => std::mem::replace(&mut process.loader_sites, calls),
             // Without all of them a change would be missed.
             false => calls,
         };
         for site in former {
-            self.sites.remove(site, Owner::Loader, &*self.os);
+            self.inferior
+                .sites
+                .remove(site, Owner::Loader, &*self.inferior.os);
         }
     }
 
     /// Inserts the traps in the loader.
     pub(crate) fn watch_loader(&mut self) {
-        let memory = ProcessMemory::uncached(&*self.os, &self.sites);
-        let addr = self.modules.loader_breakpoint(&memory);
-        let Some(process) = &mut self.process else {
+        let memory = ProcessMemory::uncached(&*self.inferior.os, &self.inferior.sites);
+        let addr = self.images.modules.loader_breakpoint(&memory);
+        let Some(process) = &mut self.inferior.process else {
             return;
         };
         if let Some(addr) = addr
             && !process.loader_sites.contains(&addr)
-            && self.sites.add(addr, Owner::Loader, &*self.os)
+            && self
+                .inferior
+                .sites
+                .add(addr, Owner::Loader, &*self.inferior.os)
         {
             process.loader_sites.push(addr);
         }

@@ -24,12 +24,12 @@ impl Debugger {
     /// Returns pid and program of the processes that match `name`: the program's path (with a
     /// slash), its file name, or the name of the process.
     pub fn processes_named(&self, name: &str) -> Vec<(i32, PathBuf)> {
-        let mut pids = self.os.processes();
+        let mut pids = self.inferior.os.processes();
         pids.sort_unstable();
         let ours = std::process::id() as i32;
         pids.into_iter()
             .filter(|pid| *pid != ours)
-            .filter_map(|pid| Some((pid, self.os.program_named(pid, name)?)))
+            .filter_map(|pid| Some((pid, self.inferior.os.program_named(pid, name)?)))
             .collect()
     }
 
@@ -41,9 +41,9 @@ impl Debugger {
     /// There is a process already.
     pub fn attach_when_started(&mut self, name: &str) -> Result<(), Error> {
         self.no_process_yet()?;
-        self.awaited = Some(ProcessWatch {
+        self.inferior.following.awaited = Some(ProcessWatch {
             name: name.to_owned(),
-            others: self.os.processes().into_iter().collect(),
+            others: self.inferior.os.processes().into_iter().collect(),
             next: Instant::now() + SCAN_INTERVAL,
         });
         Ok(())
@@ -52,30 +52,38 @@ impl Debugger {
     /// Searches for the awaited process, if a search is due.
     pub(crate) fn look_for_process(&mut self) {
         let now = Instant::now();
-        let Some(awaited) = self.awaited.as_mut().filter(|it| it.next <= now) else {
+        let Some(awaited) = self
+            .inferior
+            .following
+            .awaited
+            .as_mut()
+            .filter(|it| it.next <= now)
+        else {
             return;
         };
         awaited.next = now + SCAN_INTERVAL;
-        let there: HashSet<i32> = self.os.processes().into_iter().collect();
+        let there: HashSet<i32> = self.inferior.os.processes().into_iter().collect();
         // Pids are reused.
         awaited.others.retain(|pid| there.contains(pid));
-        let found = there
-            .difference(&awaited.others)
-            .copied()
-            .find(|pid| self.os.program_named(*pid, &awaited.name).is_some());
+        let found = there.difference(&awaited.others).copied().find(|pid| {
+            self.inferior
+                .os
+                .program_named(*pid, &awaited.name)
+                .is_some()
+        });
         let Some(pid) = found else {
             return;
         };
         awaited.others.insert(pid);
-        let awaited = self.awaited.take();
+        let awaited = self.inferior.following.awaited.take();
         match self.attach(pid) {
-            Ok(()) => self.events.push_back(Event::Attached),
+            Ok(()) => self.inferior.events.push_back(Event::Attached),
             Err(error) => match awaited {
                 // It has ended already; the next one may live longer.
-                Some(it) if self.os.program_named(pid, &it.name).is_none() => {
-                    self.awaited = Some(it);
+                Some(it) if self.inferior.os.program_named(pid, &it.name).is_none() => {
+                    self.inferior.following.awaited = Some(it);
                 }
-                _ => self.events.push_back(Event::AttachFailed(error)),
+                _ => self.inferior.events.push_back(Event::AttachFailed(error)),
             },
         }
     }

@@ -4,10 +4,10 @@
 use super::{Child, OUTPUT_DRAIN_LIMIT, Process, STOP_TIMEOUT};
 use crate::breakpoint::{AskedPlace, CALL_GRACE};
 use crate::debugger::{Debugger, State};
-use crate::displaced::REGION;
 use crate::event::{Event, Stop, StopReason};
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
+use crate::inferior::displaced::REGION;
 use crate::os::{RegisterSet, Resume, SystemCall, WaitInterest, WaitStatus};
 use dwarf::LoadAddr;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ impl Debugger {
     /// Stops all threads and reports the cause.
     pub(crate) fn report_stop(&mut self, thread: ThreadId, reason: StopReason) {
         let abandoned = self.suspend_call(thread, &reason);
-        if self.non_stop {
+        if self.inferior.non_stop {
             self.report_alone(thread, reason, abandoned);
             return;
         }
@@ -33,11 +33,11 @@ impl Debugger {
         self.clear_stop_state();
         // Another thread's execve may have ended this thread.
         let gone = |process: &Process| !process.threads.contains_key(&thread);
-        let thread = match &self.process {
+        let thread = match &self.inferior.process {
             Some(process) if gone(process) => self.current_thread().unwrap_or(thread),
             _ => thread,
         };
-        if !self.output_held {
+        if !self.client.output_held {
             self.pump_output(OUTPUT_DRAIN_LIMIT);
         }
         self.mark_stop_pc(thread, &reason);
@@ -47,7 +47,7 @@ impl Debugger {
         if self.state() == State::Stopped {
             self.emit_stopped(thread, reason, abandoned);
         } else if abandoned.is_some() {
-            self.events.push_back(Event::CallEnded);
+            self.inferior.events.push_back(Event::CallEnded);
         }
     }
 
@@ -57,7 +57,7 @@ impl Debugger {
         while self.drain_messages() {}
         self.cancel_step(thread);
         self.forget_stop_of(thread);
-        if !self.output_held {
+        if !self.client.output_held {
             self.pump_output(OUTPUT_DRAIN_LIMIT);
         }
         self.mark_stop_pc(thread, &reason);
@@ -69,7 +69,7 @@ impl Debugger {
             state.pausing = false;
             self.emit_stopped(thread, reason, abandoned);
         } else if abandoned.is_some() {
-            self.events.push_back(Event::CallEnded);
+            self.inferior.events.push_back(Event::CallEnded);
         }
     }
 
@@ -107,11 +107,11 @@ impl Debugger {
         reason: StopReason,
         abandoned: Option<Error>,
     ) {
-        let all = !self.non_stop;
-        if let Some(process) = &mut self.process {
+        let all = !self.inferior.non_stop;
+        if let Some(process) = &mut self.inferior.process {
             process.current = thread;
             self.show_exception(thread, &reason);
-            self.events.push_back(Event::Stopped(Stop {
+            self.inferior.events.push_back(Event::Stopped(Stop {
                 thread,
                 reason,
                 all,
@@ -121,12 +121,15 @@ impl Debugger {
     }
 
     fn survives_debugger(&self) -> bool {
-        self.process.as_ref().is_some_and(|it| !it.launched)
+        self.inferior
+            .process
+            .as_ref()
+            .is_some_and(|it| !it.launched)
     }
 
     /// Interrupts one thread; all threads if `wanted` is not one of the debuggee's.
     pub(crate) fn pause_threads(&mut self, wanted: ThreadId) {
-        let Some(process) = &mut self.process else {
+        let Some(process) = &mut self.inferior.process else {
             return;
         };
         let all = !process.threads.contains_key(&wanted);
@@ -134,7 +137,7 @@ impl Debugger {
             if (all || *thread == wanted) && !state.stopped {
                 state.pausing = true;
                 state.interrupted = true;
-                self.os.interrupt(*thread);
+                self.inferior.os.interrupt(*thread);
             }
         }
     }
@@ -143,7 +146,7 @@ impl Debugger {
     /// survives if the debugger is killed: no SIGTRAP of ours pending, no pc at or inside one of
     /// our traps.
     pub(crate) fn make_all_safe_to_kill(&mut self) {
-        let threads: Vec<ThreadId> = match &self.process {
+        let threads: Vec<ThreadId> = match &self.inferior.process {
             Some(process) => process.threads.keys().copied().collect(),
             None => return,
         };
@@ -164,11 +167,11 @@ impl Debugger {
         };
         let site = registers.pc();
         let mut refuge = None;
-        if self.sites.get(site).is_some() && self.make_slot(thread, site, &registers) {
+        if self.inferior.sites.get(site).is_some() && self.make_slot(thread, site, &registers) {
             // An indirect call has no displaced copy: there the guardian has to be quick.
-            refuge = self.slots.safe_registers(site, &registers);
+            refuge = self.inferior.pads.safe_registers(site, &registers);
         }
-        if let Some(copy) = self.detours.relocated_pc(site, &self.sites) {
+        if let Some(copy) = self.inferior.jumps.relocated_pc(site, &self.inferior.sites) {
             let mut registers = registers;
             registers.set_pc(copy);
             refuge = Some(registers);
@@ -176,7 +179,7 @@ impl Debugger {
         self.leave_sigtrap_stop(thread);
         match refuge {
             Some(refuge) => {
-                self.os.set_registers(thread, &refuge);
+                self.inferior.os.set_registers(thread, &refuge);
                 if let Some(state) = self.thread_mut(thread) {
                     state.registers_dirty = true;
                 }
@@ -196,9 +199,9 @@ impl Debugger {
         }
         self.write_registers(thread);
         // A pending interrupt ends the resume before any instruction.
-        self.os.interrupt(thread);
-        self.os.resume(thread, Resume::Continue, Signal(0));
-        match self.os.wait_for_stop(thread) {
+        self.inferior.os.interrupt(thread);
+        self.inferior.os.resume(thread, Resume::Continue, Signal(0));
+        match self.inferior.os.wait_for_stop(thread) {
             Some(WaitStatus::Interrupted | WaitStatus::GroupStop(_)) | None => {}
             Some(status @ (WaitStatus::Exited(_) | WaitStatus::Killed(_))) => {
                 self.thread_ended(thread, status);
@@ -224,14 +227,17 @@ impl Debugger {
     }
 
     pub(crate) fn running_threads(&self) -> Vec<ThreadId> {
-        self.process.as_ref().map_or_else(Vec::new, |process| {
-            process
-                .threads
-                .iter()
-                .filter(|(_, state)| !state.stopped)
-                .map(|(thread, _)| *thread)
-                .collect()
-        })
+        self.inferior
+            .process
+            .as_ref()
+            .map_or_else(Vec::new, |process| {
+                process
+                    .threads
+                    .iter()
+                    .filter(|(_, state)| !state.stopped)
+                    .map(|(thread, _)| *thread)
+                    .collect()
+            })
     }
 
     /// Interrupts all running threads and waits until they stop. Their stops are deferred.
@@ -255,14 +261,14 @@ impl Debugger {
                     && !is_asking
                 {
                     state.interrupted = true;
-                    self.os.interrupt(*thread);
+                    self.inferior.os.interrupt(*thread);
                 }
             }
             // Poll each thread by its id: to wait for any thread, the kernel walks over all of
             // them.
             let (all, mut stopped) = (running.len(), 0);
             for thread in running {
-                if let Some(status) = self.os.poll_stop(thread) {
+                if let Some(status) = self.inferior.os.poll_stop(thread) {
                     self.on_stop(thread, status);
                     stopped += 1;
                 }
@@ -275,13 +281,13 @@ impl Debugger {
             if stopped > 0 {
                 continue;
             }
-            match self.os.next_stop() {
+            match self.inferior.os.next_stop() {
                 Some((thread, status)) => self.on_stop(thread, status),
                 None if Instant::now() >= patience => {
                     tracing::warn!("some threads cannot be stopped (they wait in the kernel)");
                     return;
                 }
-                None => match self.os.wait(Some(until), WaitInterest::default()) {
+                None => match self.inferior.os.wait(Some(until), WaitInterest::default()) {
                     Ok(ready) => self.remember(ready),
                     Err(error) => {
                         tracing::error!(%error, "cannot wait for threads to stop");
@@ -296,23 +302,24 @@ impl Debugger {
     pub(crate) fn remove_instrumentation(&mut self) {
         self.cancel_steps();
         self.drain_all_messages();
-        self.sites.remove_all(&*self.os);
-        let threads: Vec<ThreadId> = match &self.process {
+        self.inferior.sites.remove_all(&*self.inferior.os);
+        let threads: Vec<ThreadId> = match &self.inferior.process {
             Some(process) => process.threads.keys().copied().collect(),
             None => return,
         };
         // A process that shares the memory may be in a pad, too.
         let shares = |kind: &Child| *kind == Child::Vfork;
         let mut in_slot = self
+            .inferior
             .process
             .as_ref()
             .is_some_and(|it| it.children.values().any(shares));
         for thread in &threads {
             self.disarm(*thread);
             // Reading the registers moves a thread out of its pad.
-            in_slot |= self
-                .user_registers(*thread)
-                .is_none_or(|it| self.slots.holds(it.pc()) || self.detours.holds(it.pc()));
+            in_slot |= self.user_registers(*thread).is_none_or(|it| {
+                self.inferior.pads.holds(it.pc()) || self.inferior.jumps.holds(it.pc())
+            });
         }
         if in_slot {
             // A thread may still need the pads: they stay in the process, without effect.
@@ -323,15 +330,15 @@ impl Debugger {
         for thread in &threads {
             self.write_registers(*thread);
         }
-        let slots = self.slots.regions().into_iter();
+        let slots = self.inferior.pads.regions().into_iter();
         let regions = slots.map(|region| (region, REGION));
-        for (addr, len) in regions.chain(self.detours.regions()) {
+        for (addr, len) in regions.chain(self.inferior.jumps.regions()) {
             if let Some(thread) = threads.first() {
                 self.inject_syscall(*thread, SystemCall::Unmap { addr, len });
             }
         }
-        self.slots = Default::default();
-        self.detours = Default::default();
+        self.inferior.pads = Default::default();
+        self.inferior.jumps = Default::default();
         if self.survives_debugger()
             && let Some(thread) = threads.first()
         {
@@ -351,18 +358,18 @@ impl Debugger {
         }
         self.detach_unseen_children();
         self.remove_instrumentation();
-        let threads: Vec<ThreadId> = match &self.process {
+        let threads: Vec<ThreadId> = match &self.inferior.process {
             Some(process) => process.threads.keys().copied().collect(),
             None => return Err(Error::NoProcess),
         };
         for thread in threads {
             self.write_registers(thread);
         }
-        let Some(process) = self.process.take() else {
+        let Some(process) = self.inferior.process.take() else {
             return Err(Error::NoProcess);
         };
         // Before the first thread runs: no trap may be written into a process that is not traced.
-        self.os.close_memory();
+        self.inferior.os.close_memory();
         for (thread, state) in process.threads {
             let mut signal = state.signal;
             if let Some(WaitStatus::Signal(deferred)) = state.deferred
@@ -370,11 +377,11 @@ impl Debugger {
             {
                 signal = deferred;
             }
-            self.os.detach(thread, signal);
+            self.inferior.os.detach(thread, signal);
         }
         self.release_children(process.children);
         self.clear_stop_state();
-        self.over = true;
+        self.inferior.over = true;
         Ok(())
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::arch::x86_64::BREAKPOINT;
 use crate::breakpoint::ConditionResults;
-use crate::breakpoint::site::Owner;
 use crate::breakpoint::watch::TRAP_HWBKPT;
 use crate::debugger::{Debugger, State};
 use crate::event::StopReason;
 use crate::ids::BreakpointId;
 use crate::ids::{Signal, ThreadId};
+use crate::inferior::site::Owner;
 use crate::os::{Resume, WaitStatus};
 use dwarf::LoadAddr;
 
@@ -25,9 +25,11 @@ impl Debugger {
             SI_KERNEL => {
                 let trap = self.user_registers(thread)?.pc() - 1;
                 let mut byte = [0];
-                if self.sites.get(trap).is_some() {
+                if self.inferior.sites.get(trap).is_some() {
                     SigtrapKind::Site(trap)
-                } else if self.os.read_memory(trap, &mut byte) == 1 && byte[0] != BREAKPOINT {
+                } else if self.inferior.os.read_memory(trap, &mut byte) == 1
+                    && byte[0] != BREAKPOINT
+                {
                     // A site that was removed after the hit.
                     SigtrapKind::Stale(trap)
                 } else {
@@ -148,7 +150,7 @@ impl Debugger {
         }
         if owners.len() == 1 {
             self.count_non_stopping_hit(thread, addr);
-            if !self.non_stop && self.state() != State::Running && !self.calls_on(thread) {
+            if !self.inferior.non_stop && self.state() != State::Running && !self.calls_on(thread) {
                 // Another handler has stopped the world.
                 return;
             }
@@ -162,12 +164,12 @@ impl Debugger {
             state.passed_site = Some(addr);
             state.is_hit_shown = false;
         }
-        match self.breakpoints.stop_at_counted(id) {
+        match self.stops.breakpoints.stop_at_counted(id) {
             true => {
                 self.disable_if_once(id);
-                match self.breakpoints.message(id) {
+                match self.stops.breakpoints.message(id) {
                     Some(message) => {
-                        let hidden = self.breakpoints.hidden(id, addr);
+                        let hidden = self.stops.breakpoints.hidden(id, addr);
                         self.emit_log_message(thread, hidden, &message);
                         self.resume_step(thread);
                     }

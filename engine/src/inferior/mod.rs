@@ -2,6 +2,7 @@
 //! are resumed. The submodules contain the handlers.
 
 mod children;
+pub(crate) mod displaced;
 mod end;
 mod find;
 mod group_stop;
@@ -11,23 +12,28 @@ mod loader;
 mod pass;
 mod registers;
 mod resume;
+pub(crate) mod site;
 mod stop;
 #[cfg(test)]
 mod tests;
+pub(crate) mod thread;
 mod trap;
 
 use crate::debugger::{Debugger, State};
-use crate::event::StopReason;
+use crate::event::{Event, StopReason};
 use crate::ids::{ExitStatus, Signal, ThreadId};
 use crate::images::modules::announce::Announcements;
-use crate::os::{Resume, WaitStatus};
-use crate::thread::Thread;
-pub(crate) use children::{Child, Given, UnclaimedHandover};
+use crate::inferior::displaced::DisplacedPads;
+use crate::inferior::site::Sites;
+use crate::inferior::thread::Thread;
+use crate::jump_patch::JumpPatches;
+use crate::memory::PageCache;
+use crate::os::{Backend, Resume, WaitStatus};
+pub(crate) use children::{Child, Following};
 pub use children::{Follow, FollowFork, Handover};
 use dwarf::LoadAddr;
-pub(crate) use find::ProcessWatch;
 pub use pass::InterruptedPass;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 pub(crate) use trap::{SI_KERNEL, SigtrapKind, StopCause};
 
@@ -55,6 +61,69 @@ pub(crate) struct LastResume {
     at: Instant,
     /// Whether the stop came within `SPIN_IF_STOPPED_WITHIN` of the resume before it.
     is_quick: bool,
+}
+
+/// The process under control: everything that reads, writes, stops or resumes it.
+pub(crate) struct Inferior {
+    pub os: Box<dyn Backend>,
+    pub process: Option<Process>,
+    /// Traps and jumps in the program's code.
+    pub sites: Sites,
+    /// Copies of covered instructions.
+    pub pads: DisplacedPads,
+    pub jumps: JumpPatches,
+    /// Memory that was read since the last resume.
+    pub pages: PageCache,
+    /// Address and bytes of the access that triggered a watchpoint, while its condition is
+    /// evaluated: reads see these bytes and not a later change.
+    pub overlay: Option<(LoadAddr, Vec<u8>)>,
+    pub events: VecDeque<Event>,
+    /// Processes that the debuggee creates, and those that were handed over.
+    pub following: Following,
+    /// Whether each thread stops by itself while the others run.
+    pub non_stop: bool,
+    /// Whether the next resume is for a single thread.
+    pub resume_single_thread: bool,
+    /// The last resume of a thread.
+    pub last_resume: Option<LastResume>,
+    /// Whether stops may be ready without a further SIGCHLD.
+    pub stops_may_be_ready: bool,
+    /// Whether a wait inside another operation has seen the waker.
+    pub woken: bool,
+    /// Whether we sent SIGTERM: it does not stop the program then.
+    pub terminating: bool,
+    /// Whether the process of the session is gone.
+    pub over: bool,
+    pub launched: bool,
+    pub pid: Option<i32>,
+    pub system_call_at: Option<LoadAddr>,
+}
+
+impl Inferior {
+    /// Creates the control of a process that is launched or attached to later.
+    pub fn new(os: Box<dyn Backend>) -> Self {
+        Self {
+            os,
+            process: None,
+            sites: Sites::default(),
+            pads: DisplacedPads::default(),
+            jumps: JumpPatches::default(),
+            pages: PageCache::default(),
+            overlay: None,
+            events: VecDeque::new(),
+            following: Following::default(),
+            non_stop: false,
+            resume_single_thread: false,
+            last_resume: None,
+            stops_may_be_ready: false,
+            woken: false,
+            terminating: false,
+            over: false,
+            launched: false,
+            pid: None,
+            system_call_at: None,
+        }
+    }
 }
 
 /// The debuggee.
@@ -126,34 +195,41 @@ impl Debugger {
     pub(crate) fn collect_stops(&mut self) {
         let began = Instant::now();
         while began.elapsed() < COLLECT_BUDGET {
-            if !self.events.is_empty() || self.is_child_due() {
+            if !self.inferior.events.is_empty() || self.is_child_due() {
                 return;
             }
-            let stop = self.os.next_stop().or_else(|| self.spin_for_next_stop());
+            let stop = self
+                .inferior
+                .os
+                .next_stop()
+                .or_else(|| self.spin_for_next_stop());
             let Some((thread, status)) = stop else {
                 return;
             };
-            let pass = self.pass.filter(|pass| pass.thread == thread);
+            let pass = self
+                .inferior
+                .last_resume
+                .filter(|pass| pass.thread == thread);
             let is_quick = pass.is_some_and(|pass| pass.at.elapsed() < SPIN_IF_STOPPED_WITHIN);
             self.on_stop(thread, status);
             let went_on = self.thread_mut(thread).is_some_and(|it| !it.stopped);
-            self.pass = went_on.then(|| LastResume {
+            self.inferior.last_resume = went_on.then(|| LastResume {
                 thread,
                 at: Instant::now(),
                 is_quick,
             });
         }
         // More stops may be ready, and no further SIGCHLD will announce them.
-        self.stops_may_be_ready = true;
+        self.inferior.stops_may_be_ready = true;
     }
 
     /// Spins for the next stop of a thread that stops again and again in quick succession. Returns
     /// `None` if no such thread stops in time.
     fn spin_for_next_stop(&mut self) -> Option<(ThreadId, WaitStatus)> {
-        let pass = self.pass.filter(|pass| pass.is_quick)?;
-        let status = self.os.spin_for_stop(pass.thread, SPIN_FOR);
+        let pass = self.inferior.last_resume.filter(|pass| pass.is_quick)?;
+        let status = self.inferior.os.spin_for_stop(pass.thread, SPIN_FOR);
         if status.is_none() {
-            self.pass = None;
+            self.inferior.last_resume = None;
         }
         Some((pass.thread, status?))
     }
@@ -162,14 +238,19 @@ impl Debugger {
     fn on_stop(&mut self, thread: ThreadId, status: WaitStatus) {
         tracing::trace!(%thread, ?status, "stop");
         if matches!(status, WaitStatus::Exited(_) | WaitStatus::Killed(_)) {
-            let left = self.released.iter().position(|pid| *pid == thread.0);
+            let left = self
+                .inferior
+                .following
+                .released
+                .iter()
+                .position(|pid| *pid == thread.0);
             if let Some(index) = left {
-                self.released.swap_remove(index);
-                self.os.end_duty(thread.0);
+                self.inferior.following.released.swap_remove(index);
+                self.inferior.os.end_duty(thread.0);
             }
         }
-        let Some(process) = &mut self.process else {
-            self.os.resume(thread, Resume::Continue, Signal(0));
+        let Some(process) = &mut self.inferior.process else {
+            self.inferior.os.resume(thread, Resume::Continue, Signal(0));
             return;
         };
         if !process.threads.contains_key(&thread) {
@@ -183,8 +264,8 @@ impl Debugger {
         let is_called = self.calls_on(thread);
         if is_called {
             // These were read while everything was stopped.
-            self.pages.clear();
-            self.stacks.remove(&thread);
+            self.inferior.pages.clear();
+            self.views.stacks.remove(&thread);
         }
         if self.in_condition_call(thread) {
             self.on_condition_call_stop(thread, status);
@@ -261,7 +342,7 @@ impl Debugger {
     fn mark_stopped(&mut self, thread: ThreadId, status: WaitStatus) {
         let trapped = status == WaitStatus::Signal(Signal(libc::SIGTRAP));
         if !trapped && matches!(status, WaitStatus::Interrupted | WaitStatus::Signal(_)) {
-            self.os.keep_system_call(thread);
+            self.inferior.os.keep_system_call(thread);
         }
         let within = matches!(
             status,
@@ -328,11 +409,11 @@ impl Debugger {
     }
 
     pub(crate) fn thread_mut(&mut self, thread: ThreadId) -> Option<&mut Thread> {
-        self.process.as_mut()?.threads.get_mut(&thread)
+        self.inferior.process.as_mut()?.threads.get_mut(&thread)
     }
 
     pub(crate) fn set_state(&mut self, state: State) {
-        if let Some(process) = &mut self.process
+        if let Some(process) = &mut self.inferior.process
             && process.state != State::Ended
         {
             process.state = state;
@@ -343,10 +424,10 @@ impl Debugger {
     pub(crate) fn memory(&self) -> crate::memory::ProcessMemory<'_> {
         let stopped = matches!(self.state(), State::Stopped);
         crate::memory::ProcessMemory {
-            os: &*self.os,
-            patches: &self.sites,
-            cache: stopped.then_some(&self.pages),
-            known: self.watch_value_override.as_ref(),
+            os: &*self.inferior.os,
+            patches: &self.inferior.sites,
+            cache: stopped.then_some(&self.inferior.pages),
+            known: self.inferior.overlay.as_ref(),
         }
     }
 }

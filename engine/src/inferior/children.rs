@@ -7,11 +7,12 @@
 //! ([`Handover`]). No signal is sent, so neither the program nor its parent can notice it.
 
 use super::Process;
-use crate::breakpoint::site::Owner;
+use super::find::ProcessWatch;
 use crate::debugger::{Debugger, State};
 use crate::event::{Event, StopReason};
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
+use crate::inferior::site::Owner;
 use crate::os::{Duty, RegisterSet, Resume, SystemCall, WaitInterest, WaitStatus};
 use dwarf::LoadAddr;
 use regex::Regex;
@@ -124,6 +125,21 @@ pub struct UnclaimedHandover {
     last: Instant,
 }
 
+/// The processes that the debuggee creates, and those that left the session.
+#[derive(Default)]
+pub struct Following {
+    /// The settings for processes that the debuggee creates.
+    pub follow: FollowFork,
+    /// Launched processes that were detached when we switched to a child; they are our children.
+    pub released: Vec<i32>,
+    /// Processes that were detached for another debugger, which may not have seized them yet.
+    pub given: Vec<Given>,
+    /// Processes that were detached for a debugger that has not taken them over.
+    pub lost: Vec<UnclaimedHandover>,
+    /// A process to attach to as soon as it starts.
+    pub awaited: Option<ProcessWatch>,
+}
+
 /// A jump to itself (x86-64: `jmp` with a displacement of −2).
 const IN_PLACE: [u8; 2] = [0xeb, 0xfe];
 /// Maximum number of children held at once; further ones are detached.
@@ -136,21 +152,21 @@ const CHILD_STOP_TIMEOUT: Duration = Duration::from_secs(2);
 impl Debugger {
     /// Sets what happens to processes that the debuggee creates from now on.
     pub fn set_follow_fork(&mut self, follow: FollowFork) {
-        self.follow = follow;
+        self.inferior.following.follow = follow;
     }
 
     pub(crate) fn expect_child(&mut self, child: i32, kind: Child) {
-        let Some(process) = &mut self.process else {
+        let Some(process) = &mut self.inferior.process else {
             return;
         };
         process.children.insert(child, kind);
         let mut status = process.unclaimed_stops.remove(&ThreadId(child));
         let becomes = kind == Child::Fork
-            && self.follow.follow == Follow::Child
-            && self.follow.programs.is_empty();
+            && self.inferior.following.follow.follow == Follow::Child
+            && self.inferior.following.follow.programs.is_empty();
         if status.is_none() && becomes {
             // At once: its parent must not run ahead of it.
-            status = self.os.wait_for_stop(ThreadId(child));
+            status = self.inferior.os.wait_for_stop(ThreadId(child));
         }
         if let Some(status) = status {
             self.on_child(ThreadId(child), kind, status);
@@ -164,7 +180,7 @@ impl Debugger {
     }
 
     fn set_child(&mut self, child: ThreadId, kind: Option<Child>) {
-        if let Some(process) = &mut self.process {
+        if let Some(process) = &mut self.inferior.process {
             match kind {
                 Some(kind) => process.children.insert(child.0, kind),
                 None => process.children.remove(&child.0),
@@ -174,29 +190,37 @@ impl Debugger {
 
     /// Removes all our traps and jumps from the code of a child that has a copy of the memory.
     fn clean(&self, child: ThreadId) {
-        let read = |addr, bytes: &mut [u8]| self.os.read_memory_of(child.0, addr, bytes);
-        let is_ours = |target| self.detours.holds(target);
-        let mut originals = self.sites.originals(read, is_ours);
+        let read = |addr, bytes: &mut [u8]| self.inferior.os.read_memory_of(child.0, addr, bytes);
+        let is_ours = |target| self.inferior.jumps.holds(target);
+        let mut originals = self.inferior.sites.originals(read, is_ours);
         // The child may have been created by a function called for an expression. At that
         // function's return address there is nothing to execute: without the trap the child would
         // run the program once more. The call may have ended by now.
-        let has_called = self.process.as_ref().is_some_and(|it| it.has_called);
-        let back = self.modules.entry().filter(|entry| {
-            let site = self.sites.get(*entry);
+        let has_called = self
+            .inferior
+            .process
+            .as_ref()
+            .is_some_and(|it| it.has_called);
+        let back = self.images.modules.entry().filter(|entry| {
+            let site = self.inferior.sites.get(*entry);
             site.map_or(has_called, |it| it.owners().iter().any(Owner::is_of_a_call))
         });
         originals.retain(|(addr, _)| Some(*addr) != back);
-        self.os.write_memory_of(child.0, &originals);
+        self.inferior.os.write_memory_of(child.0, &originals);
     }
 
     /// Waits for forked children that have not stopped yet: the data needed to clean their memory
     /// is about to be dropped.
     fn wait_unseen_children(&mut self) -> Vec<(ThreadId, WaitStatus)> {
-        let children = self.process.iter().flat_map(|process| &process.children);
+        let children = self
+            .inferior
+            .process
+            .iter()
+            .flat_map(|process| &process.children);
         let unseen = children.filter(|(_, kind)| **kind == Child::Fork);
         let unseen: Vec<ThreadId> = unseen.map(|(child, _)| ThreadId(*child)).collect();
         let born = unseen.into_iter();
-        born.filter_map(|child| Some((child, self.os.wait_for_stop(child)?)))
+        born.filter_map(|child| Some((child, self.inferior.os.wait_for_stop(child)?)))
             .collect()
     }
 
@@ -217,12 +241,12 @@ impl Debugger {
                 _ => Signal(0),
             };
             self.clean(child);
-            self.os.detach(child, signal);
+            self.inferior.os.detach(child, signal);
         }
     }
 
     fn let_child_go(&mut self, child: ThreadId, signal: Signal) {
-        self.os.detach(child, signal);
+        self.inferior.os.detach(child, signal);
         self.set_child(child, None);
     }
 
@@ -237,54 +261,54 @@ impl Debugger {
             (Child::Held(_), _) => {}
             (Child::Fork, _) => {
                 self.clean(child);
-                if self.follow.follow == Follow::Parent {
+                if self.inferior.following.follow.follow == Follow::Parent {
                     self.let_child_go(child, signal);
-                } else if self.follow.programs.is_empty() {
+                } else if self.inferior.following.follow.programs.is_empty() {
                     self.follow_child(child, signal);
                 } else {
                     self.set_child(child, Some(Child::Watched));
-                    self.os.resume(child, Resume::Continue, signal);
+                    self.inferior.os.resume(child, Resume::Continue, signal);
                 }
             }
             (Child::Vfork | Child::Watched, WaitStatus::Execed(_)) => {
-                if self.follow.follow == Follow::Parent {
+                if self.inferior.following.follow.follow == Follow::Parent {
                     self.let_child_go(child, Signal(0));
                 } else if self
                     .program_of(child)
-                    .is_some_and(|it| self.follow.wants(&it))
+                    .is_some_and(|it| self.inferior.following.follow.wants(&it))
                 {
                     self.follow_child(child, Signal(0));
                 } else {
                     self.set_child(child, Some(Child::Watched));
-                    self.os.resume(child, Resume::Continue, Signal(0));
+                    self.inferior.os.resume(child, Resume::Continue, Signal(0));
                 }
             }
             (Child::Vfork, WaitStatus::Signal(signal)) => {
                 // It runs in the debuggee's memory: it is moved past our traps, like a thread.
-                let registers = self.os.registers(child);
+                let registers = self.inferior.os.registers(child);
                 let site = registers.map(|registers| registers.pc() - 1);
                 match (
                     registers,
-                    site.filter(|site| self.sites.get(*site).is_some()),
+                    site.filter(|site| self.inferior.sites.get(*site).is_some()),
                 ) {
                     (Some(mut registers), Some(site)) if signal.0 == libc::SIGTRAP => {
                         registers.set_pc(site);
                         self.over_in_child(child, site, registers);
                     }
-                    _ if site.is_some_and(|trap| self.detours.trap(trap).is_some()) => {
-                        self.os.resume(child, Resume::Continue, Signal(0));
+                    _ if site.is_some_and(|trap| self.inferior.jumps.trap(trap).is_some()) => {
+                        self.inferior.os.resume(child, Resume::Continue, Signal(0));
                     }
                     (Some(registers), _) if self.is_condition_fault(child, signal) => {
                         // Its condition is not evaluated: its hits are not the debuggee's.
                         match self.registers_past_condition(child, &registers) {
                             Some(registers) => {
-                                self.os.set_registers(child, &registers);
-                                self.os.resume(child, Resume::Continue, Signal(0));
+                                self.inferior.os.set_registers(child, &registers);
+                                self.inferior.os.resume(child, Resume::Continue, Signal(0));
                             }
-                            None => self.os.resume(child, Resume::Continue, signal),
+                            None => self.inferior.os.resume(child, Resume::Continue, signal),
                         }
                     }
-                    _ => self.os.resume(child, Resume::Continue, signal),
+                    _ => self.inferior.os.resume(child, Resume::Continue, signal),
                 }
             }
             (
@@ -299,11 +323,11 @@ impl Debugger {
                     _ => Child::Watched,
                 };
                 self.expect_child(new, of_new);
-                self.os.resume(child, Resume::Continue, Signal(0));
+                self.inferior.os.resume(child, Resume::Continue, Signal(0));
             }
-            (Child::Watched, WaitStatus::GroupStop(_)) if self.os.listen(child) => {}
+            (Child::Watched, WaitStatus::GroupStop(_)) if self.inferior.os.listen(child) => {}
             (Child::Vfork | Child::Watched, _) => {
-                self.os.resume(child, Resume::Continue, signal);
+                self.inferior.os.resume(child, Resume::Continue, signal);
             }
         }
     }
@@ -316,31 +340,31 @@ impl Debugger {
     ) {
         match self.registers_past_site(child, site, &registers) {
             Some(registers) => {
-                self.os.set_registers(child, &registers);
-                self.os.resume(child, Resume::Continue, Signal(0));
+                self.inferior.os.set_registers(child, &registers);
+                self.inferior.os.resume(child, Resume::Continue, Signal(0));
             }
             None => {
-                self.os.set_registers(child, &registers);
-                self.sites.lift(site, &*self.os);
-                self.os.resume(child, Resume::Step, Signal(0));
-                self.os.wait_for_stop(child);
-                self.sites.plant(site, &*self.os);
-                self.os.resume(child, Resume::Continue, Signal(0));
+                self.inferior.os.set_registers(child, &registers);
+                self.inferior.sites.lift(site, &*self.inferior.os);
+                self.inferior.os.resume(child, Resume::Step, Signal(0));
+                self.inferior.os.wait_for_stop(child);
+                self.inferior.sites.plant(site, &*self.inferior.os);
+                self.inferior.os.resume(child, Resume::Continue, Signal(0));
             }
         }
     }
 
     fn program_of(&self, child: ThreadId) -> Option<PathBuf> {
-        self.os.executable(child.0).map(|file| file.path)
+        self.inferior.os.executable(child.0).map(|file| file.path)
     }
 
     /// Follows a stopped child that matches the settings.
     fn follow_child(&mut self, child: ThreadId, signal: Signal) {
-        let Some(process) = &mut self.process else {
+        let Some(process) = &mut self.inferior.process else {
             return;
         };
         let held = |kind: &&Child| matches!(kind, Child::Held(_));
-        let most = match self.follow.follow {
+        let most = match self.inferior.following.follow.follow {
             // One child becomes the debuggee; later ones are detached.
             Follow::Child => 1,
             _ => MAX_HELD_CHILDREN,
@@ -350,20 +374,24 @@ impl Debugger {
             return;
         }
         process.children.insert(child.0, Child::Held(signal));
-        if self.follow.follow == Follow::Both {
+        if self.inferior.following.follow.follow == Follow::Both {
             let event = Event::ChildHeld {
                 pid: child.0,
                 program: self.program_of(child).unwrap_or_default(),
             };
-            self.events.push_back(event);
+            self.inferior.events.push_back(event);
         }
     }
 
     /// Returns whether a process that has ended is kept because of its children: one may still
     /// become the debuggee, or is about to be handed over.
     pub(crate) fn waits_for_children(&self) -> bool {
-        let mut children = self.process.iter().flat_map(|it| it.children.values());
-        match self.follow.follow {
+        let mut children = self
+            .inferior
+            .process
+            .iter()
+            .flat_map(|it| it.children.values());
+        match self.inferior.following.follow.follow {
             Follow::Parent => false,
             Follow::Child => children.next().is_some(),
             Follow::Both => children.any(|kind| matches!(kind, Child::Held(_))),
@@ -373,10 +401,10 @@ impl Debugger {
     /// Returns whether a child has to become the debuggee now: not while a stop of its parent is
     /// reported.
     pub(crate) fn is_child_due(&self) -> bool {
-        let Some(process) = &self.process else {
+        let Some(process) = &self.inferior.process else {
             return false;
         };
-        self.follow.follow == Follow::Child
+        self.inferior.following.follow.follow == Follow::Child
             && matches!(process.state, State::Running | State::Ended)
             && !process
                 .threads
@@ -393,7 +421,7 @@ impl Debugger {
         if !self.is_child_due() {
             return;
         }
-        let Some(process) = &mut self.process else {
+        let Some(process) = &mut self.inferior.process else {
             return;
         };
         let mut children = process.children.iter();
@@ -410,29 +438,33 @@ impl Debugger {
         let ended = process.state == State::Ended;
         if launched && !ended {
             // Before it is detached: until then it is killed with the debugger anyway.
-            self.os.leave_duty(parent, Duty::Kill);
-            self.released.push(parent);
+            self.inferior.os.leave_duty(parent, Duty::Kill);
+            self.inferior.following.released.push(parent);
         }
         if let Err(error) = self.detach_all() {
             tracing::warn!(%error, "the parent of a followed child");
         }
         for thread in threads {
-            self.events.push_back(Event::ThreadExited(thread));
+            self.inferior.events.push_back(Event::ThreadExited(thread));
         }
-        for loaded in self.modules.clear() {
-            self.events.push_back(Event::ModuleUnloaded(loaded.id));
+        for loaded in self.images.modules.clear() {
+            self.inferior
+                .events
+                .push_back(Event::ModuleUnloaded(loaded.id));
         }
         self.begin(Process::new(child.0, launched));
-        if let Err(error) = self.os.open_memory(child.0) {
-            self.events.push_back(Event::Note(format!("{error}\n")));
+        if let Err(error) = self.inferior.os.open_memory(child.0) {
+            self.inferior
+                .events
+                .push_back(Event::Note(format!("{error}\n")));
         }
         self.thread_is_there(child);
         if let Some(state) = self.thread_mut(child) {
             state.signal = signal;
         }
         self.set_state(State::Running);
-        self.events.push_back(Event::Followed { parent });
-        self.events.push_back(Event::ThreadStarted(child));
+        self.inferior.events.push_back(Event::Followed { parent });
+        self.inferior.events.push_back(Event::ThreadStarted(child));
         self.load_initial_modules();
         if stepped {
             // A step over the fork ends here.
@@ -443,7 +475,7 @@ impl Debugger {
     }
 
     fn held_child(&self, pid: i32) -> Option<Signal> {
-        match self.process.as_ref()?.children.get(&pid) {
+        match self.inferior.process.as_ref()?.children.get(&pid) {
             Some(Child::Held(signal)) => Some(*signal),
             _ => None,
         }
@@ -467,17 +499,17 @@ impl Debugger {
         };
         let mut signal = self.held_child(pid).ok_or_else(gone)?;
         let child = ThreadId(pid);
-        let launched = self.process.as_ref().is_some_and(|it| it.launched);
+        let launched = self.inferior.process.as_ref().is_some_and(|it| it.launched);
         // Leave the `execve` or `fork` stop that it may be in.
-        self.os.interrupt(child);
-        self.os.resume(child, Resume::Continue, Signal(0));
-        let registers = match self.os.wait_for_stop(child) {
+        self.inferior.os.interrupt(child);
+        self.inferior.os.resume(child, Resume::Continue, Signal(0));
+        let registers = match self.inferior.os.wait_for_stop(child) {
             Some(WaitStatus::Exited(_) | WaitStatus::Killed(_)) | None => None,
             Some(status) => {
                 if let WaitStatus::Signal(one) = status {
                     signal = one;
                 }
-                self.os.registers(child)
+                self.inferior.os.registers(child)
             }
         };
         let Some(registers) = registers else {
@@ -485,7 +517,7 @@ impl Debugger {
             return Err(gone());
         };
         let (at, mut original) = (registers.pc(), [0; 2]);
-        if self.os.read_memory_of(pid, at, &mut original) != original.len() {
+        if self.inferior.os.read_memory_of(pid, at, &mut original) != original.len() {
             self.let_child_go(child, signal);
             return Err(gone());
         }
@@ -501,8 +533,8 @@ impl Debugger {
         };
         self.allow_tracer(child, to, &registers);
         // Before it jumps in place: if the debugger were killed, it would do so forever.
-        self.os.leave_duty(pid, given.duty());
-        self.given.push(given);
+        self.inferior.os.leave_duty(pid, given.duty());
+        self.inferior.following.given.push(given);
         self.write_pair(pid, at, IN_PLACE);
         self.let_child_go(child, signal);
         Ok(handover)
@@ -510,16 +542,21 @@ impl Debugger {
 
     /// Notes that the other debugger has taken over a process.
     pub fn taken_over(&mut self, pid: i32) {
-        self.given.retain(|given| given.handover.pid != pid);
-        self.os.end_duty(pid);
+        self.inferior
+            .following
+            .given
+            .retain(|given| given.handover.pid != pid);
+        self.inferior.os.end_duty(pid);
     }
 
     /// Prepares to end the session with its processes left alive, including those being handed
     /// over.
     pub(crate) fn spare_given(&mut self) {
-        for given in &mut self.given {
+        for given in &mut self.inferior.following.given {
             if std::mem::take(&mut given.handover.launched) {
-                self.os.leave_duty(given.handover.pid, given.duty());
+                self.inferior
+                    .os
+                    .leave_duty(given.handover.pid, given.duty());
             }
         }
     }
@@ -531,28 +568,29 @@ impl Debugger {
         let at = registers.pc();
         self.write_pair(child.0, at, SYSCALL);
         let call = registers.for_system_call(SystemCall::AllowTracer { pid: to }, at);
-        self.os.set_registers(child, &call);
-        self.os.resume(child, Resume::Step, Signal(0));
-        self.os.wait_for_stop(child);
-        self.os
+        self.inferior.os.set_registers(child, &call);
+        self.inferior.os.resume(child, Resume::Step, Signal(0));
+        self.inferior.os.wait_for_stop(child);
+        self.inferior
+            .os
             .set_registers(child, &registers.outside_system_call());
     }
 
     fn write_pair(&self, pid: i32, at: LoadAddr, bytes: [u8; 2]) {
         let writes = [(at, bytes[0]), (at + 1, bytes[1])];
-        self.os.write_memory_of(pid, &writes);
+        self.inferior.os.write_memory_of(pid, &writes);
     }
 
     /// Takes back a process that the other debugger has not taken over. It runs on untraced, once
     /// that debugger has detached from it or ended.
     pub fn take_back(&mut self, pid: i32) {
-        let given = self.given.iter();
+        let given = self.inferior.following.given.iter();
         let Some(index) = given.map(|it| it.handover.pid).position(|it| it == pid) else {
             self.release_child(pid);
             return;
         };
-        self.lost.push(UnclaimedHandover {
-            handover: self.given.swap_remove(index).handover,
+        self.inferior.following.lost.push(UnclaimedHandover {
+            handover: self.inferior.following.given.swap_remove(index).handover,
             next: Instant::now(),
             last: Instant::now() + CHILD_STOP_TIMEOUT,
         });
@@ -562,34 +600,34 @@ impl Debugger {
     /// Restores the bytes of processes that no debugger has taken over, if an attempt is due.
     pub(crate) fn reclaim_handovers(&mut self) {
         let now = Instant::now();
-        for mut lost in std::mem::take(&mut self.lost) {
+        for mut lost in std::mem::take(&mut self.inferior.following.lost) {
             if lost.next <= now {
                 let Handover {
                     pid, at, original, ..
                 } = lost.handover;
-                let mended = self.os.restore_code(pid, at, &IN_PLACE, &original);
+                let mended = self.inferior.os.restore_code(pid, at, &IN_PLACE, &original);
                 if mended || now >= lost.last {
-                    self.os.end_duty(pid);
+                    self.inferior.os.end_duty(pid);
                     continue;
                 }
                 lost.next = now + RETRY_INTERVAL;
             }
-            self.lost.push(lost);
+            self.inferior.following.lost.push(lost);
         }
     }
 
     /// Kills launched processes that are not traced any more: parents that were left for a child,
     /// and children that no debugger has taken over.
     pub(crate) fn kill_left(&mut self) {
-        for parent in std::mem::take(&mut self.released) {
-            self.os.kill_left(parent);
+        for parent in std::mem::take(&mut self.inferior.following.released) {
+            self.inferior.os.kill_left(parent);
         }
-        let (launched, lost): (Vec<_>, _) = std::mem::take(&mut self.lost)
+        let (launched, lost): (Vec<_>, _) = std::mem::take(&mut self.inferior.following.lost)
             .into_iter()
             .partition(|it| it.handover.launched);
-        self.lost = lost;
+        self.inferior.following.lost = lost;
         for UnclaimedHandover { handover, .. } in launched {
-            self.os.kill_left(handover.pid);
+            self.inferior.os.kill_left(handover.pid);
         }
     }
 
@@ -601,9 +639,12 @@ impl Debugger {
     pub fn take_over(&mut self, handover: &Handover) -> Result<(), Error> {
         self.attach_as(handover.pid, handover.launched, |debugger| {
             let mut bytes = [0; 2];
-            debugger.os.read_memory(handover.at, &mut bytes);
+            debugger.inferior.os.read_memory(handover.at, &mut bytes);
             if bytes == IN_PLACE {
-                debugger.os.write_memory(handover.at, &handover.original);
+                debugger
+                    .inferior
+                    .os
+                    .write_memory(handover.at, &handover.original);
             }
         })
     }
@@ -614,17 +655,21 @@ impl Debugger {
         for (child, kind) in children {
             let child = ThreadId(child);
             match kind {
-                Child::Held(signal) => self.os.detach(child, signal),
+                Child::Held(signal) => self.inferior.os.detach(child, signal),
                 Child::Fork | Child::Vfork | Child::Watched => {
-                    self.os.interrupt(child);
+                    self.inferior.os.interrupt(child);
                     running.push(child);
                 }
             }
         }
         let patience = Instant::now() + CHILD_STOP_TIMEOUT;
         while !running.is_empty() && Instant::now() < patience {
-            let Some((child, status)) = self.os.next_stop() else {
-                match self.os.wait(Some(patience), WaitInterest::default()) {
+            let Some((child, status)) = self.inferior.os.next_stop() else {
+                match self
+                    .inferior
+                    .os
+                    .wait(Some(patience), WaitInterest::default())
+                {
                     Ok(ready) => self.remember(ready),
                     Err(_) => return,
                 }
@@ -641,7 +686,7 @@ impl Debugger {
                 _ => Signal(0),
             };
             running.retain(|it| *it != child);
-            self.os.detach(child, signal);
+            self.inferior.os.detach(child, signal);
         }
     }
 }

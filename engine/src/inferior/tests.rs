@@ -2,11 +2,11 @@
 
 use super::SI_KERNEL;
 use crate::breakpoint::BreakpointInfo;
-use crate::breakpoint::site::Owner;
 use crate::breakpoint::watch::{DataAccess, DataBreakpoint};
 use crate::debugger::{Debugger, State, Wait};
 use crate::event::{Event, StopReason};
 use crate::ids::{ExitStatus, Signal, ThreadId};
+use crate::inferior::site::Owner;
 use crate::os::fake::{BASE, Fake, PID};
 use crate::os::{RegisterSet, WaitStatus};
 use dwarf::LoadAddr;
@@ -73,9 +73,12 @@ fn pc(fake: &Fake, thread: ThreadId) -> LoadAddr {
 #[test]
 fn a_trap_that_was_taken_away_meanwhile_is_executed_again_as_what_it_was() {
     let (mut debugger, fake) = running();
-    debugger.sites.add(SITE, Owner::Step(OTHER), &fake);
+    debugger.inferior.sites.add(SITE, Owner::Step(OTHER), &fake);
     trap(&fake, OTHER, SITE);
-    debugger.sites.remove(SITE, Owner::Step(OTHER), &fake);
+    debugger
+        .inferior
+        .sites
+        .remove(SITE, Owner::Step(OTHER), &fake);
     assert!(next(&mut debugger).is_none());
     assert_eq!(pc(&fake, OTHER), SITE);
     assert_eq!(fake.0.borrow().log, ["continue 8"]);
@@ -95,7 +98,7 @@ fn a_trap_of_the_programs_own_stops_behind_it() {
 #[test]
 fn a_hit_during_a_stop_is_hit_again_after_it() {
     let (mut debugger, fake) = running();
-    debugger.sites.add(SITE, Owner::Loader, &fake);
+    debugger.inferior.sites.add(SITE, Owner::Loader, &fake);
     fake.0
         .borrow_mut()
         .stops
@@ -188,7 +191,7 @@ fn a_thread_may_end_before_its_parent_tells_of_it() {
 fn a_forked_child_is_cleaned_and_let_go_whoever_tells_first() {
     for child_first in [true, false] {
         let (mut debugger, fake) = running();
-        debugger.sites.add(SITE, Owner::Loader, &fake);
+        debugger.inferior.sites.add(SITE, Owner::Loader, &fake);
         let child = ThreadId(20);
         {
             let mut script = fake.0.borrow_mut();
@@ -212,7 +215,7 @@ fn a_forked_child_is_cleaned_and_let_go_whoever_tells_first() {
 #[test]
 fn a_forked_child_that_nobody_has_seen_yet_is_cleaned_where_the_debugger_leaves() {
     let (mut debugger, fake) = running();
-    debugger.sites.add(SITE, Owner::Loader, &fake);
+    debugger.inferior.sites.add(SITE, Owner::Loader, &fake);
     let child = ThreadId(20);
     let told = (LEADER, WaitStatus::Forked(20));
     fake.0.borrow_mut().stops.push_back(told);
@@ -276,7 +279,7 @@ fn killed_while_everything_is_being_stopped() {
 #[test]
 fn detaching_gives_the_code_back_and_the_signal_on() {
     let (mut debugger, fake) = running();
-    debugger.sites.add(SITE, Owner::Loader, &fake);
+    debugger.inferior.sites.add(SITE, Owner::Loader, &fake);
     fake.0
         .borrow_mut()
         .stops
@@ -374,7 +377,7 @@ fn the_next_process_of_a_name_is_attached_to() {
 fn non_stop_a_thread_stops_steps_and_goes_on_alone() {
     let (mut debugger, fake) = running();
     debugger.set_non_stop(true);
-    debugger.sites.add(SITE, Owner::Loader, &fake);
+    debugger.inferior.sites.add(SITE, Owner::Loader, &fake);
     let fault = WaitStatus::Signal(Signal(libc::SIGSEGV));
     fake.0.borrow_mut().stops.push_back((OTHER, fault));
     assert_eq!(next_stop(&mut debugger).unwrap().0, OTHER);

@@ -2,10 +2,10 @@
 
 use super::Child;
 use crate::debugger::{Debugger, State};
-use crate::displaced::DisplacedPads;
 use crate::event::Event;
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
+use crate::inferior::displaced::DisplacedPads;
 use crate::os::{Resume, WaitInterest, WaitStatus};
 use std::time::{Duration, Instant};
 
@@ -15,20 +15,20 @@ const AT_ONCE: Duration = Duration::from_micros(500);
 impl Debugger {
     /// Kills the process and reaps it; no events follow. Does nothing without a process.
     pub fn kill(&mut self) {
-        self.awaited = None;
+        self.inferior.following.awaited = None;
         if self.is_post_mortem() {
             self.close_core();
         }
-        let called = self.call.take().is_some();
-        self.asking.clear();
+        let called = self.calls.pending.take().is_some();
+        self.calls.conditions.clear();
         self.kill_left();
         self.detach_unseen_children();
-        let Some(mut process) = self.process.take() else {
+        let Some(mut process) = self.inferior.process.take() else {
             return;
         };
         for (child, kind) in &process.children {
             if matches!(kind, Child::Held(_)) {
-                self.os.signal(*child, Signal(libc::SIGKILL));
+                self.inferior.os.signal(*child, Signal(libc::SIGKILL));
             }
         }
         process
@@ -36,44 +36,50 @@ impl Debugger {
             .retain(|_, kind| !matches!(kind, Child::Held(_)));
         let lives = process.state != State::Ended;
         if lives {
-            self.os.signal(process.pid, Signal(libc::SIGKILL));
+            self.inferior.os.signal(process.pid, Signal(libc::SIGKILL));
         }
         // The kernel's teardown takes longer than ours.
-        self.sites.forget_all();
+        self.inferior.sites.forget_all();
         self.forget_watches();
-        self.slots = DisplacedPads::default();
-        self.detours = Default::default();
-        self.os.close_memory();
+        self.inferior.pads = DisplacedPads::default();
+        self.inferior.jumps = Default::default();
+        self.inferior.os.close_memory();
         self.clear_stop_state();
         if lives {
             self.collect(process.pid);
         }
         self.release_children(process.children);
-        self.events.clear();
-        self.events.extend(called.then_some(Event::CallEnded));
-        self.over = true;
+        self.inferior.events.clear();
+        self.inferior
+            .events
+            .extend(called.then_some(Event::CallEnded));
+        self.inferior.over = true;
     }
 
     /// Returns when a killed process has been reaped and its resources are free.
     fn collect(&mut self, pid: i32) {
         // The leader's exit is reported last; a stopped thread dies, too. A small program is gone
         // before a sleeping thread would wake.
-        let mut at_once =
-            (self.os.spin_for_stop(ThreadId(pid), AT_ONCE)).map(|status| (ThreadId(pid), status));
+        let mut at_once = (self.inferior.os.spin_for_stop(ThreadId(pid), AT_ONCE))
+            .map(|status| (ThreadId(pid), status));
         let patience = Instant::now() + Duration::from_secs(2);
         loop {
-            match at_once.take().or_else(|| self.os.next_stop()) {
+            match at_once.take().or_else(|| self.inferior.os.next_stop()) {
                 Some((thread, status)) => {
                     let gone = matches!(status, WaitStatus::Exited(_) | WaitStatus::Killed(_));
                     if gone && thread.0 == pid {
                         break;
                     }
                     if !gone {
-                        self.os.resume(thread, Resume::Continue, Signal(0));
+                        self.inferior.os.resume(thread, Resume::Continue, Signal(0));
                     }
                 }
                 None if Instant::now() >= patience => break,
-                None => match self.os.wait(Some(patience), WaitInterest::default()) {
+                None => match self
+                    .inferior
+                    .os
+                    .wait(Some(patience), WaitInterest::default())
+                {
                     Ok(ready) => self.remember(ready),
                     Err(_) => break,
                 },
@@ -87,12 +93,12 @@ impl Debugger {
     /// There is no process, or it is a core file.
     pub fn terminate(&mut self) -> Result<(), Error> {
         self.can_run()?;
-        let pid = self.process.as_ref().ok_or(Error::NoProcess)?.pid;
-        self.terminating = true;
-        self.os.signal(pid, Signal(libc::SIGTERM));
+        let pid = self.inferior.process.as_ref().ok_or(Error::NoProcess)?.pid;
+        self.inferior.terminating = true;
+        self.inferior.os.signal(pid, Signal(libc::SIGTERM));
         self.end_group_stop();
         // The thread of a call runs already and gets the signal.
-        if self.call.is_none() && matches!(self.state(), State::Stopped | State::Held) {
+        if self.calls.pending.is_none() && matches!(self.state(), State::Stopped | State::Held) {
             self.resume_all();
         }
         Ok(())
@@ -107,16 +113,16 @@ impl Debugger {
             self.close_core();
             return Ok(());
         }
-        self.awaited = None;
-        for parent in std::mem::take(&mut self.released) {
-            self.os.end_duty(parent);
+        self.inferior.following.awaited = None;
+        for parent in std::mem::take(&mut self.inferior.following.released) {
+            self.inferior.os.end_duty(parent);
         }
         self.spare_given();
-        if self.process.is_none() {
+        if self.inferior.process.is_none() {
             return Err(Error::NoProcess);
         }
         self.detach_all()?;
-        self.events.clear();
+        self.inferior.events.clear();
         Ok(())
     }
 }

@@ -19,21 +19,21 @@ impl Debugger {
             state.group_stop = group_stop;
         }
         if !group_stop
-            && let Some(process) = &mut self.process
+            && let Some(process) = &mut self.inferior.process
             && std::mem::take(&mut process.told_of_group_stop)
         {
             let text = "The program has been continued (SIGCONT).\n";
-            self.events.push_back(Event::Note(text.into()));
+            self.inferior.events.push_back(Event::Note(text.into()));
         }
     }
 
     /// Sends SIGCONT if the process is in group-stop: it cannot handle another signal in that
     /// state.
     pub(crate) fn end_group_stop(&mut self) {
-        if let Some(process) = &self.process
+        if let Some(process) = &self.inferior.process
             && process.threads.values().any(|state| state.group_stop)
         {
-            self.os.signal(process.pid, Signal(libc::SIGCONT));
+            self.inferior.os.signal(process.pid, Signal(libc::SIGCONT));
         }
     }
 
@@ -51,12 +51,12 @@ impl Debugger {
         if let Some(state) = self.thread_mut(thread) {
             state.stopped = false;
         }
-        if !self.os.listen(thread) {
+        if !self.inferior.os.listen(thread) {
             // The debugger has moved the thread since: back into the group-stop, if it persists.
-            self.os.interrupt(thread);
-            self.os.resume(thread, Resume::Continue, Signal(0));
+            self.inferior.os.interrupt(thread);
+            self.inferior.os.resume(thread, Resume::Continue, Signal(0));
         }
-        if let Some(process) = &mut self.process
+        if let Some(process) = &mut self.inferior.process
             && !std::mem::replace(&mut process.told_of_group_stop, true)
         {
             let text = format!(
@@ -64,7 +64,7 @@ impl Debugger {
                  when it gets SIGCONT: `kill -CONT {}`\n",
                 process.pid
             );
-            self.events.push_back(Event::Note(text));
+            self.inferior.events.push_back(Event::Note(text));
         }
         true
     }

@@ -11,8 +11,8 @@
 use crate::arch::x86_64;
 use crate::debugger::Debugger;
 use crate::ids::{Signal, ThreadId};
+use crate::inferior::thread::Thread;
 use crate::os::{RegisterSet, Resume, SignalData, WaitStatus};
-use crate::thread::Thread;
 use dwarf::{LoadAddr, Register};
 
 /// Maximum number of instructions in a pass: those that a jump covers, some more than once.
@@ -112,12 +112,14 @@ impl Debugger {
     /// Prepares a thread to execute instructions out of turn: signals are blocked, and the data of
     /// the current one is saved.
     pub(crate) fn begin_out_of_turn(&mut self, thread: ThreadId) -> OutOfTurn {
-        let signal = self.os.signal_data(thread);
-        let blocked = self.os.block_signals(thread);
+        let signal = self.inferior.os.signal_data(thread);
+        let blocked = self.inferior.os.block_signals(thread);
         if let Some(blocked) = blocked {
             let bits = NOT_BLOCKED.map(|signal| 1 << (signal - 1));
             let not_blocked: u64 = bits.into_iter().sum();
-            self.os.set_blocked_signals(thread, blocked | !not_blocked);
+            self.inferior
+                .os
+                .set_blocked_signals(thread, blocked | !not_blocked);
         }
         OutOfTurn { blocked, signal }
     }
@@ -125,17 +127,17 @@ impl Debugger {
     /// Restores the state saved by [`Self::begin_out_of_turn`].
     pub(crate) fn end_out_of_turn(&mut self, thread: ThreadId, before: OutOfTurn) {
         if let Some(blocked) = before.blocked {
-            self.os.set_blocked_signals(thread, blocked);
+            self.inferior.os.set_blocked_signals(thread, blocked);
         }
         if let Some(data) = before.signal {
-            self.os.set_signal_data(thread, &data);
+            self.inferior.os.set_signal_data(thread, &data);
         }
     }
 
     /// Finishes the pass of a thread that is about to get a signal, and moves it out of the copies
     /// of what a jump covers: a handler must not see them.
     pub(crate) fn finish_pass(&mut self, thread: ThreadId, how: Resume) {
-        if self.detours.is_empty() && !self.has_passed(thread) {
+        if self.inferior.jumps.is_empty() && !self.has_passed(thread) {
             return;
         }
         if self.rest_of_pass(thread, how).is_some() {
@@ -147,10 +149,12 @@ impl Debugger {
         let passed = self.thread_mut(thread).and_then(|state| state.passed_site);
         // An instruction that could not be finished: back to its original address.
         if let Some(pc) = pc
-            && let Some(site) = self.detours.jump_over(pc, &self.sites)
+            && let Some(site) = self.inferior.jumps.jump_over(pc, &self.inferior.sites)
             && (pc != site || passed == Some(pc))
         {
-            self.sites.end_diversion_at(site, &*self.os);
+            self.inferior
+                .sites
+                .end_diversion_at(site, &*self.inferior.os);
         }
         self.keep_pass(thread);
     }
@@ -169,7 +173,7 @@ impl Debugger {
         let Some(registers) = self.user_registers(thread) else {
             return;
         };
-        let site = self.sites.get(registers.pc());
+        let site = self.inferior.sites.get(registers.pc());
         if site.is_some_and(|site| !site.has_jump() && !site.covers_trap())
             && let Some(state) = self.thread_mut(thread)
         {
@@ -186,8 +190,8 @@ impl Debugger {
         let state = self.thread_mut(thread)?;
         let (has_passed, signal) = (state.passed_site == Some(pc), state.signal.0);
         let is_shown = state.is_hit_shown;
-        let site = self.sites.get(pc);
-        if let Some(copy) = self.detours.relocated_pc(pc, &self.sites) {
+        let site = self.inferior.sites.get(pc);
+        if let Some(copy) = self.inferior.jumps.relocated_pc(pc, &self.inferior.sites) {
             return (has_passed || site.is_none()).then_some(Rest::Copy(copy));
         }
         // After a reported stop the handler runs first, as the user expects. A single step handles
@@ -213,7 +217,7 @@ impl Debugger {
             }
         }
         if let (Some(signal), Some(pid)) = (kept, self.pid()) {
-            self.os.signal(pid, signal);
+            self.inferior.os.signal(pid, signal);
         }
     }
 
@@ -231,14 +235,15 @@ impl Debugger {
                 Some(registers)
             }
         };
-        let Some(next) = next.filter(|next| self.os.set_registers(thread, next)) else {
+        let Some(next) = next.filter(|next| self.inferior.os.set_registers(thread, next)) else {
             return false;
         };
         let mut status = None;
-        let is_emulated = !self.slots.holds(next.pc()) && !self.detours.holds(next.pc());
+        let is_emulated =
+            !self.inferior.pads.holds(next.pc()) && !self.inferior.jumps.holds(next.pc());
         if !is_emulated {
-            self.os.resume(thread, Resume::Step, Signal(0));
-            status = self.os.wait_for_stop(thread);
+            self.inferior.os.resume(thread, Resume::Step, Signal(0));
+            status = self.inferior.os.wait_for_stop(thread);
         }
         let Some(state) = self.thread_mut(thread) else {
             return false;
@@ -281,14 +286,14 @@ impl Debugger {
     /// Returns whether any thread may come back to a site that it has passed; all threads are
     /// stopped.
     pub(crate) fn may_resume_pass(&mut self, site: LoadAddr) -> bool {
-        let Some(process) = &self.process else {
+        let Some(process) = &self.inferior.process else {
             return false;
         };
         let has_record = |state: &Thread| !state.interrupted_passes.is_empty();
         if !process.threads.values().any(has_record) {
             return false;
         }
-        let mappings = self.os.mappings(process.pid);
+        let mappings = self.inferior.os.mappings(process.pid);
         let threads: Vec<ThreadId> = process.threads.keys().copied().collect();
         let mut may = false;
         for thread in threads {
